@@ -1,0 +1,121 @@
+//! `make bench`: every figure of speed and size as a line `name: value`, each rate beside its
+//! baseline measured in the same run. No test asserts a time; this records them.
+
+mod limit;
+mod memory;
+mod msr_csv;
+
+use std::time::Instant;
+
+use flashtwin::{spec, DeviceSpec, Rng, Ssd};
+use flashtwin_sim::{load_snapshot, run, save_snapshot, Control, Pacing, RunConfig};
+use flashtwin_workload::GeneratorSpec;
+use limit::{Kernel, Lookahead};
+
+/// Rounds of kernel and model in turn; medians are reported.
+const ROUNDS: usize = 5;
+/// Requests, and kernel page writes, of one round.
+const REQUESTS: u64 = 3_000_000;
+/// Requests in the device: enough to keep the 64 chips of the ECR device busy.
+const DEPTH: u32 = 256;
+/// The load of the speed target: 4 KiB, uniform over the whole device, 80 % writes.
+const LOAD: &str = "uniform:write=0.8,size=4k";
+
+type Failure = Box<dyn std::error::Error>;
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn figure(name: &str, value: f64) {
+    println!("{name}: {value:.4}");
+}
+
+/// Requests per second of the model on a steady device.
+fn model_rate(ssd: &mut Ssd, seed: u64) -> Result<f64, Failure> {
+    let mut load = GeneratorSpec::parse(LOAD)?.build(ssd.exported_bytes(), seed)?;
+    let config = RunConfig {
+        pacing: Pacing::Closed { depth: DEPTH },
+        requests_max: Some(REQUESTS),
+        ..RunConfig::default()
+    };
+    let began = Instant::now();
+    let outcome = run(ssd, &mut *load, &config, &Control::default(), &mut |_| Ok(()))?;
+    let seconds = began.elapsed().as_secs_f64();
+    Ok(outcome.submitted as f64 / seconds)
+}
+
+/// Page writes per second of the bare kernel.
+fn kernel_rate(kernel: &mut Kernel, rng: &mut Rng, lookahead: Lookahead) -> f64 {
+    let began = Instant::now();
+    kernel.write_random(rng, REQUESTS, lookahead);
+    REQUESTS as f64 / began.elapsed().as_secs_f64()
+}
+
+fn profile(name: &str, overrides: &[(&str, &str)]) -> Result<DeviceSpec, Failure> {
+    let text = spec::builtin(name).ok_or("the profile is shipped")?;
+    Ok(DeviceSpec::with_overrides(text, name, overrides)?)
+}
+
+fn main() -> Result<(), Failure> {
+    let msr = profile("ecr", &[])?;
+    // The same geometry and buffer on the other back end.
+    let modern = profile(
+        "ecr",
+        &[("nand.backend", "modern"), ("geometry.channels", "16"), ("nand.background_gc", "false")],
+    )?;
+
+    let before = memory::resident_bytes();
+    let began = Instant::now();
+    let mut on_msr = Ssd::new(&msr);
+    on_msr.fill_steady(1);
+    figure("steady_seconds", began.elapsed().as_secs_f64());
+    model_rate(&mut on_msr, 1)?;
+    if let (Some(before), Some(after)) = (before, memory::resident_bytes()) {
+        figure("bytes_per_page", (after - before) as f64 / msr.physical_pages() as f64);
+    }
+
+    let path = std::env::temp_dir().join(format!("flashtwin_bench_{}.snapshot", std::process::id()));
+    save_snapshot(&path, &on_msr, "bench")?;
+    let mut loads = Vec::new();
+    for _ in 0..3 {
+        let mut ssd = Ssd::new(&msr);
+        let began = Instant::now();
+        load_snapshot(&path, &mut ssd)?;
+        loads.push(began.elapsed().as_secs_f64());
+    }
+    std::fs::remove_file(&path)?;
+    figure("snapshot_load_seconds", median(loads));
+
+    let mut on_modern = Ssd::new(&modern);
+    on_modern.fill_steady(1);
+    model_rate(&mut on_modern, 1)?;
+
+    let mut rng = Rng::new(1);
+    let mut kernel = Kernel::new(&msr);
+    kernel.write_random(&mut rng, 4 * msr.exported_pages() as u64, Lookahead::Sixteen);
+
+    let names = ["kernel", "kernel_lookahead", "model_msr", "model_modern"];
+    let mut rates: [Vec<f64>; 4] = Default::default();
+    for round in 0..ROUNDS {
+        rates[0].push(kernel_rate(&mut kernel, &mut rng, Lookahead::None));
+        rates[2].push(model_rate(&mut on_msr, 2 + round as u64)?);
+        rates[1].push(kernel_rate(&mut kernel, &mut rng, Lookahead::Sixteen));
+        rates[3].push(model_rate(&mut on_modern, 2 + round as u64)?);
+    }
+    let ratio = |model: usize, kernel: usize| {
+        median(rates[model].iter().zip(&rates[kernel]).map(|(m, k)| m / k).collect())
+    };
+    figure("limit_ratio_msr", ratio(2, 0));
+    figure("limit_ratio_modern", ratio(3, 0));
+    figure("limit_ratio_msr_lookahead", ratio(2, 1));
+    figure("limit_ratio_modern_lookahead", ratio(3, 1));
+    for (name, rates) in names.iter().zip(&rates) {
+        figure(&format!("{name}_per_second"), median(rates.clone()));
+    }
+    figure("kernel_moves_per_write", kernel.moves_per_write());
+    figure("model_moves_per_host_program", on_msr.flash_report().write_amplification() - 1.0);
+    figure("msr_csv_lines_per_second", median((0..5).map(|_| msr_csv::lines_per_second()).collect::<Result<_, _>>()?));
+    Ok(())
+}

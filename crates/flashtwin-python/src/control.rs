@@ -1,0 +1,42 @@
+//! What a watching thread shares with a run: how far it is, and the wish that it stop.
+
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+/// Shared with one run at a time.
+#[pyclass(frozen, module = "flashtwin._core")]
+#[derive(Default)]
+pub struct Control(pub Arc<flashtwin_sim::Control>);
+
+#[pymethods]
+impl Control {
+    #[new]
+    fn new() -> Self {
+        Control::default()
+    }
+
+    /// Asks the run to end early; it then reports what it has.
+    fn stop(&self) {
+        self.0.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was asked to end early.
+    #[getter]
+    fn stopped(&self) -> bool {
+        self.0.stop.load(Ordering::Relaxed)
+    }
+
+    /// Requests submitted so far; in preconditioning, pages written.
+    #[getter]
+    fn done(&self) -> u64 {
+        self.0.done.load(Ordering::Relaxed)
+    }
+
+    /// Of how many; 0 if unknown.
+    #[getter]
+    fn total(&self) -> u64 {
+        self.0.total.load(Ordering::Relaxed)
+    }
+}

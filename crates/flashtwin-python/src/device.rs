@@ -1,0 +1,252 @@
+//! Devices: what one is (`Spec`), and one with its state (`Device`) that is preconditioned, saved,
+//! forked and run.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use flashtwin::spec::{builtin, builtin_names};
+use flashtwin::{Completion, DeviceSpec, Op, Ssd, Time};
+use flashtwin_sim::{Beyond, Pacing, Precondition, RunConfig, RunInfo, SimError, Summary};
+use pyo3::prelude::*;
+
+use crate::columns;
+use crate::control::Control;
+use crate::errors::{of_json, of_sim, of_spec, DeviceError, FlashtwinError};
+use crate::workload::Workload;
+
+/// Names of the devices that come with flashtwin.
+#[pyfunction]
+pub fn device_names() -> Vec<&'static str> {
+    builtin_names().collect()
+}
+
+/// What a device is, checked as a whole.
+#[pyclass(frozen, module = "flashtwin._core")]
+pub struct Spec(DeviceSpec);
+
+#[pymethods]
+impl Spec {
+    /// The device described by TOML `text`; `origin` names it in messages.
+    #[staticmethod]
+    fn parse(text: &str, origin: &str, overrides: Vec<(String, String)>) -> PyResult<Spec> {
+        let overrides: Vec<(&str, &str)> = overrides.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        DeviceSpec::with_overrides(text, origin, &overrides).map(Spec).map_err(of_spec)
+    }
+
+    /// The text of a device that comes with flashtwin.
+    #[staticmethod]
+    fn builtin_text(name: &str) -> PyResult<&'static str> {
+        builtin(name).ok_or_else(|| {
+            let known: Vec<&str> = builtin_names().collect();
+            let known = known.join(", ");
+            DeviceError::new_err(format!("no device is called \"{}\"; known: {known}", name.escape_debug()))
+        })
+    }
+
+    /// The whole device as TOML.
+    fn to_toml(&self) -> String {
+        self.0.to_toml()
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    #[getter]
+    fn description(&self) -> &str {
+        &self.0.description
+    }
+
+    #[getter]
+    fn chips(&self) -> u32 {
+        self.0.geometry.chips
+    }
+
+    #[getter]
+    fn raw_bytes(&self) -> u64 {
+        self.0.raw_bytes()
+    }
+
+    #[getter]
+    fn exported_bytes(&self) -> u64 {
+        self.0.exported_bytes()
+    }
+
+    #[getter]
+    fn buffer_bytes(&self) -> u64 {
+        let pages = self.0.buffer.as_ref().map_or(0, |b| b.capacity_pages);
+        u64::from(pages) * u64::from(self.0.geometry.page_bytes)
+    }
+
+    /// The buffer's policy; `None` without a buffer.
+    #[getter]
+    fn policy(&self) -> Option<String> {
+        self.0.buffer.as_ref().map(|b| b.policy.name())
+    }
+
+    #[getter]
+    fn backend(&self) -> &'static str {
+        match self.0.nand {
+            flashtwin::spec::Nand::Msr(_) => "msr",
+            flashtwin::spec::Nand::Modern(_) => "modern",
+        }
+    }
+}
+
+/// A device with its state.
+#[pyclass(module = "flashtwin._core")]
+pub struct Device(Ssd);
+
+/// What a run gives back: summary as JSON, summary as text, and the response-time histograms of
+/// reads, writes and both.
+type RunResult = (String, String, [Vec<(u64, u64)>; 3]);
+
+#[pymethods]
+impl Device {
+    /// A device that was never written.
+    #[new]
+    fn new(py: Python<'_>, spec: &Spec) -> Device {
+        let spec = &spec.0;
+        Device(py.detach(|| Ssd::new(spec)))
+    }
+
+    /// Brings the device into the state that `kind` names; false if `control` stopped it.
+    fn precondition(&mut self, py: Python<'_>, kind: &str, seed: u64, control: &Control) -> PyResult<bool> {
+        let kind = Precondition::from_str(kind).map_err(of_sim)?;
+        let (ssd, control) = (&mut self.0, &control.0);
+        py.detach(|| flashtwin_sim::precondition(ssd, kind, seed, control)).map_err(of_sim)
+    }
+
+    /// Writes the state to a file, with a line that says how it came about.
+    fn save_snapshot(&self, py: Python<'_>, path: PathBuf, made_by: &str) -> PyResult<()> {
+        let ssd = &self.0;
+        py.detach(|| flashtwin_sim::save_snapshot(&path, ssd, made_by)).map_err(of_sim)
+    }
+
+    /// Takes the state from a file written for the same flash; returns how it came about.
+    fn load_snapshot(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
+        let ssd = &mut self.0;
+        py.detach(|| flashtwin_sim::load_snapshot(&path, ssd)).map_err(of_sim)
+    }
+
+    /// A device of `spec` whose flash is in the state of this one's. The two may differ in their
+    /// buffer, not in their flash.
+    fn fork(&self, py: Python<'_>, spec: &Spec) -> PyResult<Device> {
+        let (from, spec) = (&self.0, &spec.0);
+        let forked = py.detach(|| {
+            let mut state = Vec::new();
+            from.save_state(&mut state).map_err(|e| e.to_string())?;
+            let mut ssd = Ssd::new(spec);
+            ssd.load_state(&mut state.as_slice()).map_err(|e| e.to_string())?;
+            Ok(ssd)
+        });
+        forked.map(Device).map_err(|e: String| FlashtwinError::new_err(format!("cannot fork a device: {e}")))
+    }
+
+    /// Runs a workload. `speed` (open loop) and `queue_depth` (closed loop) exclude each other;
+    /// `sink` gets every batch of measured completions as a dict of columns.
+    #[pyo3(signature = (workload, control, *, speed, queue_depth, beyond, warmup_requests, requests_max,
+                        series_interval_s, precondition, seed, sink))]
+    #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
+    fn run(
+        &mut self,
+        py: Python<'_>,
+        workload: &Workload,
+        control: &Control,
+        speed: Option<f64>,
+        queue_depth: Option<u32>,
+        beyond: &str,
+        warmup_requests: u64,
+        requests_max: Option<u64>,
+        series_interval_s: Option<f64>,
+        precondition: String,
+        seed: u64,
+        sink: Option<Py<PyAny>>,
+    ) -> PyResult<RunResult> {
+        let config = RunConfig {
+            pacing: pacing(speed, queue_depth)?,
+            beyond: beyond_from(beyond)?,
+            warmup_requests,
+            requests_max,
+            series_interval: series_interval_s.map(interval).transpose()?,
+        };
+        let (ssd, control) = (&mut self.0, &control.0);
+        let mut requests = workload.lock()?;
+        let requests: &mut dyn flashtwin_workload::Workload = &mut **requests;
+        let mut raised = None;
+        let outcome = py.detach(|| {
+            let mut take = |batch: &[Completion]| match &sink {
+                None => Ok(()),
+                Some(sink) => Python::attach(|py| {
+                    let columns = columns::of_completions(py, batch)?;
+                    sink.call1(py, (columns,)).map(drop)
+                })
+                .map_err(|e: PyErr| {
+                    let message = e.to_string();
+                    raised = Some(e);
+                    SimError::Sink(message)
+                }),
+            };
+            flashtwin_sim::run(ssd, requests, &config, control, &mut take)
+        });
+        if let Some(e) = raised {
+            return Err(e);
+        }
+        let outcome = outcome.map_err(of_sim)?;
+        let info = RunInfo {
+            workload: requests.describe(),
+            warnings: requests.warnings(),
+            precondition,
+            pacing: describe(&config),
+            seed,
+        };
+        let summary = Summary::new(ssd, &outcome, &info);
+        let m = &outcome.metrics;
+        let histograms = [m.op(Op::Read), m.op(Op::Write), &m.reads_and_writes()].map(columns::of_histogram);
+        Ok((serde_json::to_string(&summary).map_err(of_json)?, summary.to_string(), histograms))
+    }
+}
+
+fn pacing(speed: Option<f64>, queue_depth: Option<u32>) -> PyResult<Pacing> {
+    match (speed, queue_depth) {
+        (Some(speed), None) => Ok(Pacing::Open { speed }),
+        (None, Some(depth)) => Ok(Pacing::Closed { depth }),
+        _ => Err(FlashtwinError::new_err("pacing: give either a speed or a queue depth")),
+    }
+}
+
+fn beyond_from(name: &str) -> PyResult<Beyond> {
+    match name {
+        "error" => Ok(Beyond::Error),
+        "wrap" => Ok(Beyond::Wrap),
+        "drop" => Ok(Beyond::Drop),
+        _ => Err(FlashtwinError::new_err(format!(
+            "beyond \"{}\" is unknown; error, wrap and drop are known",
+            name.escape_debug()
+        ))),
+    }
+}
+
+fn interval(seconds: f64) -> PyResult<Time> {
+    let ps = (seconds * 1e12).round();
+    if !(1.0..=1e19).contains(&ps) {
+        return Err(FlashtwinError::new_err(format!(
+            "series interval {seconds} s: give a number above 0, such as 1 or 0.1"
+        )));
+    }
+    Ok(Time(ps as u64))
+}
+
+/// The pacing in words, for the record.
+fn describe(config: &RunConfig) -> String {
+    let mut text = match config.pacing {
+        Pacing::Open { speed: 1.0 } => "open loop at the workload's times".into(),
+        Pacing::Open { speed } => format!("open loop at {speed} times the workload's speed"),
+        Pacing::Closed { depth } => format!("closed loop at queue depth {depth}"),
+    };
+    if config.warmup_requests > 0 {
+        text.push_str(&format!(", not counting the first {} requests", config.warmup_requests));
+    }
+    text
+}

@@ -1,0 +1,38 @@
+//! Python bindings: the compiled module `flashtwin._core`.
+//!
+//! Thin on purpose: arguments are checked by the crates below, results leave as JSON text and as
+//! columns of bytes, and the package in `python/flashtwin` gives them a shape. Whatever takes
+//! longer than a moment runs with the GIL released. Nothing here computes a result.
+
+mod columns;
+mod control;
+mod device;
+mod errors;
+mod validate;
+mod workload;
+
+use pyo3::prelude::*;
+
+/// Names of the replacement policies.
+#[pyfunction]
+fn policy_names() -> Vec<String> {
+    flashtwin::spec::Policy::names()
+}
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    errors::register(m)?;
+    m.add_class::<control::Control>()?;
+    m.add_class::<device::Spec>()?;
+    m.add_class::<device::Device>()?;
+    m.add_class::<workload::Workload>()?;
+    m.add_function(wrap_pyfunction!(policy_names, m)?)?;
+    m.add_function(wrap_pyfunction!(device::device_names, m)?)?;
+    m.add_function(wrap_pyfunction!(workload::presets, m)?)?;
+    m.add_function(wrap_pyfunction!(workload::trace_formats, m)?)?;
+    m.add_function(wrap_pyfunction!(workload::trace_info, m)?)?;
+    m.add_function(wrap_pyfunction!(workload::convert, m)?)?;
+    m.add_function(wrap_pyfunction!(validate::validate, m)?)?;
+    Ok(())
+}

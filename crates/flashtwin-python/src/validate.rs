@@ -1,0 +1,32 @@
+//! Holding the model against reference cases.
+
+use std::path::PathBuf;
+
+use flashtwin_sim::{validate_dir, CaseReport, SimError};
+use pyo3::prelude::*;
+
+use crate::errors::{of_json, of_sim};
+
+/// Replays every case of a directory. `each` gets every report as JSON and the number of cases;
+/// what it raises ends the validation.
+#[pyfunction]
+pub fn validate(py: Python<'_>, path: PathBuf, each: Py<PyAny>) -> PyResult<()> {
+    let mut raised = None;
+    let done = py.detach(|| {
+        validate_dir(&path, &mut |report: &CaseReport, cases: usize| {
+            Python::attach(|py| {
+                let json = serde_json::to_string(report).map_err(of_json)?;
+                each.call1(py, (json, cases)).map(drop)
+            })
+            .map_err(|e: PyErr| {
+                let message = e.to_string();
+                raised = Some(e);
+                SimError::Sink(message)
+            })
+        })
+    });
+    match raised {
+        Some(e) => Err(e),
+        None => done.map(drop).map_err(of_sim),
+    }
+}

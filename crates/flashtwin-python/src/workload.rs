@@ -1,0 +1,110 @@
+//! Traces and generated loads: opening, summing up, converting.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+use flashtwin_workload::{open_trace, Arrival, Format, GeneratorSpec, TraceOptions, PRESETS};
+use pyo3::prelude::*;
+
+use crate::errors::{of_json, of_workload, FlashtwinError, WorkloadError};
+
+/// A stream of requests, to be run once.
+#[pyclass(frozen, module = "flashtwin._core")]
+pub struct Workload {
+    inner: Mutex<Box<dyn flashtwin_workload::Workload>>,
+    /// Whether the requests carry times of their own.
+    #[pyo3(get)]
+    timed: bool,
+}
+
+#[pymethods]
+impl Workload {
+    /// Opens a trace file; `options` is a JSON object of `TraceOptions`.
+    #[staticmethod]
+    fn trace(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<Workload> {
+        let options = trace_options(options)?;
+        let workload = py.detach(|| open_trace(&path, &options)).map_err(of_workload)?;
+        Ok(Workload { inner: Mutex::new(workload), timed: true })
+    }
+
+    /// Builds a generated load for a device of `range_bytes`.
+    #[staticmethod]
+    fn generated(text: &str, range_bytes: u64, seed: u64) -> PyResult<Workload> {
+        let spec = GeneratorSpec::parse(text).map_err(of_workload)?;
+        let timed = !matches!(spec.arrival, Arrival::None {});
+        let workload = spec.build(range_bytes, seed).map_err(of_workload)?;
+        Ok(Workload { inner: Mutex::new(workload), timed })
+    }
+
+    /// One line for people: format guessed and units, or the generator and its parameters.
+    fn describe(&self) -> PyResult<String> {
+        Ok(self.lock()?.describe())
+    }
+
+    /// What looked wrong so far without stopping the run.
+    fn warnings(&self) -> PyResult<Vec<String>> {
+        Ok(self.lock()?.warnings())
+    }
+
+    /// Number of requests, if known beforehand.
+    #[getter]
+    fn requests_total(&self) -> PyResult<Option<u64>> {
+        Ok(self.lock()?.requests_total())
+    }
+}
+
+impl Workload {
+    /// Never waits: a thread that waited here with the GIL would stop the run that holds the lock.
+    /// No invariant spans two calls, so a lock poisoned by a panic is still good.
+    pub fn lock(&self) -> PyResult<MutexGuard<'_, Box<dyn flashtwin_workload::Workload>>> {
+        match self.inner.try_lock() {
+            Ok(guard) => Ok(guard),
+            Err(TryLockError::Poisoned(e)) => Ok(e.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                Err(FlashtwinError::new_err("this workload is being run; open it once more"))
+            }
+        }
+    }
+}
+
+fn trace_options(json: &str) -> PyResult<TraceOptions> {
+    serde_json::from_str(json).map_err(|e| {
+        // Where in the JSON is of no use to a caller who gave keywords.
+        let message = e.to_string();
+        let what = message.split(" at line ").next().unwrap_or(&message);
+        WorkloadError::new_err(format!("trace options: {what}"))
+    })
+}
+
+/// Named loads of papers: name, text form, what it is.
+#[pyfunction]
+pub fn presets() -> Vec<(&'static str, &'static str, &'static str)> {
+    PRESETS.to_vec()
+}
+
+/// Names of the trace formats.
+#[pyfunction]
+pub fn trace_formats() -> Vec<&'static str> {
+    Format::ALL.iter().map(|f| f.name()).collect()
+}
+
+/// Sums a trace up: as JSON, and as text for people.
+#[pyfunction]
+pub fn trace_info(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<(String, String)> {
+    let options = trace_options(options)?;
+    let info = py.detach(|| flashtwin_workload::trace_info(&path, &options)).map_err(of_workload)?;
+    Ok((serde_json::to_string(&info).map_err(of_json)?, info.to_string()))
+}
+
+/// Writes a trace in one of our own forms: requests and bytes written, what was read, warnings.
+#[pyfunction]
+pub fn convert(
+    py: Python<'_>,
+    src: PathBuf,
+    dst: PathBuf,
+    options: &str,
+) -> PyResult<(u64, u64, String, Vec<String>)> {
+    let options = trace_options(options)?;
+    let done = py.detach(|| flashtwin_workload::convert(&src, &dst, &options)).map_err(of_workload)?;
+    Ok((done.requests, done.bytes, done.source, done.warnings))
+}

@@ -1,0 +1,134 @@
+//! The one error type of this crate: what was wrong, where, and what would be right.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use flashtwin::spec::SpecError;
+use flashtwin::OutOfRange;
+use flashtwin_workload::WorkloadError;
+
+/// Why a run, a snapshot or a validation failed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SimError {
+    /// A setting of the run is wrong.
+    Config(String),
+    /// Not one request reached the device.
+    NoRequests {
+        /// Requests left out because their address was beyond the device.
+        dropped: u64,
+    },
+    /// A request's address is beyond the device.
+    Beyond {
+        /// Its number in the workload, from 0.
+        request: u64,
+        /// What it asked for.
+        source: OutOfRange,
+    },
+    /// The workload cannot be read or generated.
+    Workload(WorkloadError),
+    /// The device is described wrongly.
+    Spec(SpecError),
+    /// The operating system refused.
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was being done to it, as in "write".
+        doing: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
+    /// A snapshot that cannot be used for this device.
+    Snapshot {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it and what would be right.
+        message: String,
+    },
+    /// A reference case that cannot be read.
+    Case {
+        /// The file.
+        path: PathBuf,
+        /// Its line, from 1, if the trouble is in a line.
+        line: Option<u64>,
+        /// What is wrong and what would be right.
+        message: String,
+    },
+    /// Whoever takes the results gave up.
+    Sink(String),
+}
+
+impl SimError {
+    pub(crate) fn io(path: &Path, doing: &'static str, source: io::Error) -> SimError {
+        SimError::Io { path: path.to_owned(), doing, source }
+    }
+
+    pub(crate) fn snapshot(path: &Path, message: impl Into<String>) -> SimError {
+        SimError::Snapshot { path: path.to_owned(), message: message.into() }
+    }
+
+    pub(crate) fn case(path: &Path, line: Option<u64>, message: impl Into<String>) -> SimError {
+        SimError::Case { path: path.to_owned(), line, message: message.into() }
+    }
+}
+
+impl fmt::Display for SimError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SimError::Config(message) | SimError::Sink(message) => f.write_str(message),
+            SimError::NoRequests { dropped: 0 } => {
+                f.write_str("the workload holds no request; nothing was run")
+            }
+            SimError::NoRequests { dropped } => write!(
+                f,
+                "all {dropped} requests lie beyond the device and were dropped; give --beyond wrap, \
+                 or a larger device"
+            ),
+            SimError::Beyond { request, source } => write!(
+                f,
+                "request {request}: {source}; give --beyond wrap or --beyond drop, or a larger device"
+            ),
+            SimError::Workload(e) => e.fmt(f),
+            SimError::Spec(e) => e.fmt(f),
+            SimError::Io { path, doing, source } => {
+                write!(f, "{}: cannot {doing}: {source}", path.display())?;
+                match source.kind() {
+                    io::ErrorKind::StorageFull => f.write_str("; free some space or write elsewhere"),
+                    _ => Ok(()),
+                }
+            }
+            SimError::Snapshot { path, message } => write!(f, "{}: {message}", path.display()),
+            SimError::Case { path, line: Some(line), message } => {
+                write!(f, "{}:{line}: {message}", path.display())
+            }
+            SimError::Case { path, line: None, message } => {
+                write!(f, "{}: {message}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for SimError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            SimError::Beyond { source, .. } => Some(source),
+            SimError::Workload(e) => Some(e),
+            SimError::Spec(e) => Some(e),
+            SimError::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl From<WorkloadError> for SimError {
+    fn from(e: WorkloadError) -> Self {
+        SimError::Workload(e)
+    }
+}
+
+impl From<SpecError> for SimError {
+    fn from(e: SpecError) -> Self {
+        SimError::Spec(e)
+    }
+}

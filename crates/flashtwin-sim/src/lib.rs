@@ -1,0 +1,21 @@
+//! The offline driver: feeds a workload to a device in virtual time and collects what came out.
+//!
+//! One thread a run, no clock but the device's: the same configuration, workload and seed give the
+//! same bytes.
+
+mod error;
+mod precondition;
+mod run;
+mod snapshot;
+mod summary;
+mod validate;
+
+pub use error::SimError;
+pub use precondition::{precondition, Precondition};
+pub use run::{run, Beyond, Control, Outcome, Pacing, RunConfig};
+pub use snapshot::{load_snapshot, save_snapshot};
+pub use summary::{
+    BufferReport, Count, Counts, FlashSummary, Hits, Inside, Latency, NamedCount, Parts, RunInfo,
+    SeriesPoint, Summary, Throughput,
+};
+pub use validate::{validate_dir, CaseReport, PartReport};

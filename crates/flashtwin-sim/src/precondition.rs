@@ -1,0 +1,196 @@
+//! Bringing a device into the state a measurement starts from.
+//!
+//! Untimed: no virtual time passes and nothing is measured. What costs seconds goes in portions, so
+//! that it can be watched and stopped.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::Ordering;
+
+use flashtwin::{Rng, Ssd};
+
+use crate::{Control, SimError};
+
+/// The state before the first request.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Precondition {
+    /// As it is: a new device has never been written.
+    None,
+    /// Every exported page written once in ascending order.
+    #[default]
+    Sequential,
+    /// Sequential, then uniformly random page writes.
+    Random {
+        /// How many, as a multiple of the exported pages.
+        times: f64,
+    },
+    /// Placed directly in the state that random writing converges to.
+    Steady,
+}
+
+/// More than this wears nothing in any further.
+const TIMES_MAX: f64 = 1000.0;
+/// Pages written between two looks at the control: a few milliseconds.
+const PORTION: u64 = 64 * 1024;
+
+impl FromStr for Precondition {
+    type Err = SimError;
+    fn from_str(text: &str) -> Result<Self, SimError> {
+        let wrong = |what: &str| {
+            Err(SimError::Config(format!(
+                "precondition \"{}\": {what}; none, sequential, random, random:TIMES (as in \
+                 random:2) and steady are known",
+                text.escape_debug()
+            )))
+        };
+        match text.split_once(':') {
+            None => match text {
+                "none" => Ok(Precondition::None),
+                "sequential" => Ok(Precondition::Sequential),
+                "random" => Ok(Precondition::Random { times: 1.0 }),
+                "steady" => Ok(Precondition::Steady),
+                _ => wrong("unknown"),
+            },
+            Some(("random", times)) => match times.parse::<f64>() {
+                Ok(times) if times > 0.0 && times <= TIMES_MAX => Ok(Precondition::Random { times }),
+                _ => wrong("TIMES is a number above 0, at most 1000"),
+            },
+            Some(_) => wrong("unknown"),
+        }
+    }
+}
+
+impl fmt::Display for Precondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Precondition::None => f.write_str("none"),
+            Precondition::Sequential => f.write_str("sequential"),
+            Precondition::Random { times: 1.0 } => f.write_str("random"),
+            Precondition::Random { times } => write!(f, "random:{times}"),
+            Precondition::Steady => f.write_str("steady"),
+        }
+    }
+}
+
+/// Preconditions an idle device; `false` if `control` stopped it on the way. The device then counts
+/// as new: no wear, all counters at zero.
+pub fn precondition(
+    ssd: &mut Ssd,
+    kind: Precondition,
+    seed: u64,
+    control: &Control,
+) -> Result<bool, SimError> {
+    control.done.store(0, Ordering::Relaxed);
+    control.total.store(0, Ordering::Relaxed);
+    let finished = match kind {
+        Precondition::None => true,
+        Precondition::Sequential => {
+            ssd.fill_sequential();
+            true
+        }
+        Precondition::Random { times } => {
+            ssd.fill_sequential();
+            let finished = write_random(ssd, times, seed, control)?;
+            ssd.reset_wear();
+            finished
+        }
+        Precondition::Steady => {
+            ssd.fill_steady(seed);
+            true
+        }
+    };
+    ssd.reset_metrics(None);
+    Ok(finished)
+}
+
+fn write_random(ssd: &mut Ssd, times: f64, seed: u64, control: &Control) -> Result<bool, SimError> {
+    if !(times > 0.0 && times <= TIMES_MAX) {
+        return Err(SimError::Config(format!(
+            "precondition random:{times}: give a number above 0, at most 1000"
+        )));
+    }
+    let total = (times * f64::from(ssd.spec().exported_pages())).round() as u64;
+    control.total.store(total, Ordering::Relaxed);
+    let mut rng = Rng::new(seed);
+    let mut done = 0;
+    while done < total {
+        if control.stopped() {
+            return Ok(false);
+        }
+        let portion = PORTION.min(total - done);
+        if !ssd.write_random(&mut rng, portion) {
+            return Err(SimError::Config(format!(
+                "the device wore out after {done} random page writes of its preconditioning; raise \
+                 wear.erase_limit, set it to 0 (no limit), or precondition with steady"
+            )));
+        }
+        done += portion;
+        control.done.store(done, Ordering::Relaxed);
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashtwin::DeviceSpec;
+
+    fn small(overrides: &[(&str, &str)]) -> Ssd {
+        let profile = flashtwin::spec::builtin("demo").expect("demo is built in");
+        let mut all = vec![
+            ("geometry.blocks_per_plane", "64"),
+            ("geometry.chips", "2"),
+            ("geometry.reserve_percent", "15"),
+        ];
+        all.extend_from_slice(overrides);
+        Ssd::new(&DeviceSpec::with_overrides(profile, "demo", &all).expect("a sound device"))
+    }
+
+    #[test]
+    fn every_kind_reads_back_from_its_text() {
+        for text in ["none", "sequential", "random", "random:2", "random:0.25", "steady"] {
+            assert_eq!(text.parse::<Precondition>().expect(text).to_string(), text);
+        }
+        assert_eq!("random:1".parse::<Precondition>().expect("a number").to_string(), "random");
+        for text in ["", "Steady", "random:", "random:0", "random:-1", "random:nan", "random:1e9", "steady:2"] {
+            let message = text.parse::<Precondition>().expect_err(text).to_string();
+            assert!(message.contains("random:TIMES"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_preconditioned_device_is_full_unworn_and_unmeasured() {
+        for kind in [
+            Precondition::Sequential,
+            Precondition::Random { times: 1.5 },
+            Precondition::Steady,
+        ] {
+            let mut ssd = small(&[]);
+            let control = Control::default();
+            assert!(precondition(&mut ssd, kind, 7, &control).expect("no trouble"));
+            assert_eq!(ssd.pages_mapped(), u64::from(ssd.spec().exported_pages()), "{kind}");
+            let report = ssd.flash_report();
+            assert_eq!(report.flash.host_programs(), 0, "{kind}");
+            assert_eq!(report.erase_spread.max, 0, "{kind}");
+            ssd.check().expect("a consistent map");
+        }
+    }
+
+    #[test]
+    fn a_stop_ends_random_writing_and_says_so() {
+        let mut ssd = small(&[]);
+        let control = Control::default();
+        control.stop.store(true, Ordering::Relaxed);
+        let kind = Precondition::Random { times: 3.0 };
+        assert!(!precondition(&mut ssd, kind, 1, &control).expect("no trouble"));
+        assert_eq!(control.total.load(Ordering::Relaxed), 3 * u64::from(ssd.spec().exported_pages()));
+    }
+
+    #[test]
+    fn a_device_that_wears_out_on_the_way_is_an_error() {
+        let mut ssd = small(&[("wear.erase_limit", "2")]);
+        let kind = Precondition::Random { times: 20.0 };
+        let error = precondition(&mut ssd, kind, 1, &Control::default()).expect_err("worn out");
+        assert!(error.to_string().contains("wear.erase_limit"), "{error}");
+    }
+}

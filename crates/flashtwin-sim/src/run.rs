@@ -1,0 +1,285 @@
+//! The run loop: pacing of requests, addresses beyond the device, progress and interruption.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use flashtwin::metrics::{FlashReport, Metrics};
+use flashtwin::{Completion, Request, Ssd, Time};
+use flashtwin_workload::Workload;
+
+use crate::SimError;
+
+/// When requests reach the device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pacing {
+    /// Open loop: at the workload's own times, divided by `speed` (1: as recorded).
+    Open {
+        /// How much faster than recorded.
+        speed: f64,
+    },
+    /// Closed loop: always this many requests in the device.
+    Closed {
+        /// Queue depth.
+        depth: u32,
+    },
+}
+
+/// What happens to a request whose address is beyond the device (D-34).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beyond {
+    /// The run stops with an error.
+    Error,
+    /// Its start is taken modulo the exported size, its end is cut.
+    Wrap,
+    /// It is left out.
+    Drop,
+}
+
+/// How to run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunConfig {
+    /// When requests reach the device.
+    pub pacing: Pacing,
+    /// What happens to addresses beyond the device.
+    pub beyond: Beyond,
+    /// Requests before the measurement begins.
+    pub warmup_requests: u64,
+    /// Requests at most, warm-up included.
+    pub requests_max: Option<u64>,
+    /// One point of the time series every so much virtual time.
+    pub series_interval: Option<Time>,
+}
+
+impl Default for RunConfig {
+    fn default() -> Self {
+        RunConfig {
+            pacing: Pacing::Open { speed: 1.0 },
+            beyond: Beyond::Error,
+            warmup_requests: 0,
+            requests_max: None,
+            series_interval: None,
+        }
+    }
+}
+
+/// Shared with whoever watches a run: ask it to stop, see how far it is.
+#[derive(Debug, Default)]
+pub struct Control {
+    /// Set to end the run early; it then reports what it has.
+    pub stop: AtomicBool,
+    /// Requests submitted so far; in preconditioning, pages written.
+    pub done: AtomicU64,
+    /// Of how many, 0 if unknown.
+    pub total: AtomicU64,
+}
+
+impl Control {
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// What came out of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Response times and what else the host met.
+    pub metrics: Metrics,
+    /// What the flash did.
+    pub flash: FlashReport,
+    /// Requests submitted, warm-up included.
+    pub submitted: u64,
+    /// Requests left out because their address was beyond the device.
+    pub dropped: u64,
+    /// Requests whose address was taken modulo the exported size.
+    pub wrapped: u64,
+    /// The run was stopped before the workload's end.
+    pub interrupted: bool,
+    /// The device reached its end of life.
+    pub read_only: bool,
+}
+
+/// Requests ahead whose map entries are fetched.
+const AHEAD: usize = 4;
+
+/// Completions handed to the caller at a time.
+const BATCH: usize = 256;
+
+/// Runs a workload on a device. `sink` gets every measured completion, in order of completion.
+pub fn run(
+    ssd: &mut Ssd,
+    workload: &mut dyn Workload,
+    config: &RunConfig,
+    control: &Control,
+    sink: &mut dyn FnMut(&[Completion]) -> Result<(), SimError>,
+) -> Result<Outcome, SimError> {
+    if let Pacing::Open { speed } = config.pacing {
+        if !(speed.is_finite() && speed > 0.0) {
+            return Err(SimError::Config(format!("speed {speed}: give a number above 0, 1 is as recorded")));
+        }
+    }
+    if let Pacing::Closed { depth: 0 } = config.pacing {
+        return Err(SimError::Config("queue depth 0: give 1 or more".into()));
+    }
+    let known = workload.requests_total();
+    let total = match (known, config.requests_max) {
+        (Some(n), Some(max)) => n.min(max),
+        (n, max) => n.or(max).unwrap_or(0),
+    };
+    control.done.store(0, Ordering::Relaxed);
+    control.total.store(total, Ordering::Relaxed);
+    let mut driver = Driver {
+        start: ssd.now(),
+        exported_bytes: ssd.exported_bytes(),
+        ssd,
+        config,
+        control,
+        sink,
+        submitted: 0,
+        dropped: 0,
+        wrapped: 0,
+    };
+    driver.ssd.reset_metrics(config.series_interval);
+    let mut batch = Vec::new();
+    let mut interrupted = false;
+    'run: loop {
+        batch.clear();
+        if workload.next_batch(&mut batch)? == 0 {
+            break;
+        }
+        for (i, request) in batch.iter().enumerate() {
+            if let Some(later) = batch.get(i + AHEAD) {
+                driver.ssd.prefetch(later);
+            }
+            if config.requests_max == Some(driver.submitted) {
+                break 'run;
+            }
+            driver.one(request)?;
+        }
+        control.done.store(driver.submitted, Ordering::Relaxed);
+        if control.stopped() {
+            interrupted = true;
+            break;
+        }
+    }
+    // What is still in the device finishes, also after an interruption: no request is lost.
+    while driver.ssd.step() {
+        driver.drain(false)?;
+    }
+    driver.drain(true)?;
+    if driver.submitted == 0 && !interrupted {
+        return Err(SimError::NoRequests { dropped: driver.dropped });
+    }
+    Ok(Outcome {
+        metrics: driver.ssd.metrics().clone(),
+        flash: driver.ssd.flash_report(),
+        submitted: driver.submitted,
+        dropped: driver.dropped,
+        wrapped: driver.wrapped,
+        interrupted,
+        read_only: driver.ssd.is_read_only(),
+    })
+}
+
+struct Driver<'a> {
+    ssd: &'a mut Ssd,
+    config: &'a RunConfig,
+    control: &'a Control,
+    sink: &'a mut dyn FnMut(&[Completion]) -> Result<(), SimError>,
+    start: Time,
+    exported_bytes: u64,
+    submitted: u64,
+    dropped: u64,
+    wrapped: u64,
+}
+
+impl Driver<'_> {
+    /// Submits one request when its time has come.
+    #[inline]
+    fn one(&mut self, request: &Request) -> Result<(), SimError> {
+        let mut request = *request;
+        let end = request.offset.saturating_add(request.bytes);
+        if end > self.exported_bytes && !self.bring_inside(&mut request)? {
+            return Ok(());
+        }
+        let at = match self.config.pacing {
+            Pacing::Open { speed } => {
+                let after = match speed {
+                    1.0 => request.arrival,
+                    _ => Time((request.arrival.0 as f64 / speed) as u64),
+                };
+                let at = self.start + after;
+                self.ssd.advance(at);
+                at
+            }
+            Pacing::Closed { depth } => {
+                while self.ssd.outstanding() >= depth as usize {
+                    self.ssd.step();
+                }
+                // Let all happen that is due at this very instant before the next request comes.
+                let now = self.ssd.now();
+                self.ssd.advance(now);
+                now
+            }
+        };
+        self.drain(false)?;
+        let at = if self.submitted == self.config.warmup_requests && self.submitted > 0 {
+            self.begin_measuring(at)
+        } else {
+            at
+        };
+        self.ssd
+            .submit(at, &request, self.submitted)
+            .map_err(|source| SimError::Beyond { request: self.submitted, source })?;
+        self.submitted += 1;
+        Ok(())
+    }
+
+    /// Forgets what the warm-up measured, once its requests have left the device. An open loop
+    /// pauses that long; returns when the next request is due now.
+    fn begin_measuring(&mut self, at: Time) -> Time {
+        while self.ssd.step() {}
+        self.ssd.completions().clear();
+        self.ssd.reset_metrics(self.config.series_interval);
+        let now = self.ssd.now().max(at);
+        self.start += now - at;
+        now
+    }
+
+    /// Hands full batches of completions on.
+    #[inline]
+    fn drain(&mut self, all: bool) -> Result<(), SimError> {
+        let completions = self.ssd.completions();
+        if completions.len() >= BATCH || all {
+            if self.submitted > self.config.warmup_requests || self.config.warmup_requests == 0 {
+                (self.sink)(completions)?;
+            }
+            completions.clear();
+            self.control.done.store(self.submitted, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Deals with a request that reaches beyond the device; false if it is left out.
+    #[cold]
+    fn bring_inside(&mut self, request: &mut Request) -> Result<bool, SimError> {
+        match self.config.beyond {
+            Beyond::Error => {
+                let source = flashtwin::OutOfRange {
+                    offset: request.offset,
+                    bytes: request.bytes,
+                    exported_bytes: self.exported_bytes,
+                };
+                Err(SimError::Beyond { request: self.submitted + self.dropped, source })
+            }
+            Beyond::Drop => {
+                self.dropped += 1;
+                Ok(false)
+            }
+            Beyond::Wrap => {
+                self.wrapped += 1;
+                request.offset %= self.exported_bytes;
+                request.bytes = request.bytes.min(self.exported_bytes - request.offset);
+                Ok(true)
+            }
+        }
+    }
+}

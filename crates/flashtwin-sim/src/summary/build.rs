@@ -1,0 +1,228 @@
+//! From a device and an outcome to a [`Summary`].
+
+use flashtwin::metrics::{Breakdown, FlashReport, Metrics, OpMetrics, Point, Series};
+use flashtwin::spec::Nand;
+use flashtwin::{Cause, Op, Ssd, Time};
+
+use super::{
+    BufferReport, Count, Counts, FlashSummary, Hits, Inside, Latency, NamedCount, Parts, RunInfo,
+    SeriesPoint, Summary, Throughput,
+};
+use crate::Outcome;
+
+/// `a / b`, 0 where nothing was counted.
+fn ratio(a: f64, b: f64) -> f64 {
+    if b > 0.0 {
+        a / b
+    } else {
+        0.0
+    }
+}
+
+impl Summary {
+    /// The results of a run on `ssd`.
+    pub fn new(ssd: &Ssd, outcome: &Outcome, info: &RunInfo) -> Summary {
+        let spec = ssd.spec();
+        let m = &outcome.metrics;
+        let both = m.reads_and_writes();
+        let counts = Counts {
+            reads: Count::new(m.op(Op::Read)),
+            writes: Count::new(m.op(Op::Write)),
+            trims: Count::new(m.op(Op::Trim)),
+            flushes: Count::new(m.op(Op::Flush)),
+        };
+        let refused = [Op::Read, Op::Write, Op::Trim, Op::Flush].map(|op| m.op(op).refused);
+        Summary {
+            flashtwin_version: env!("CARGO_PKG_VERSION"),
+            device: spec.name.clone(),
+            backend: match spec.nand {
+                Nand::Msr(_) => "msr",
+                Nand::Modern(_) => "modern",
+            },
+            policy: spec.buffer.as_ref().map_or("none".into(), |b| b.policy.name()),
+            buffer_pages: spec.buffer.as_ref().map_or(0, |b| b.capacity_pages.into()),
+            page_bytes: spec.geometry.page_bytes.into(),
+            exported_bytes: spec.exported_bytes(),
+            workload: info.workload.clone(),
+            warnings: info.warnings.clone(),
+            precondition: info.precondition.clone(),
+            pacing: info.pacing.clone(),
+            seed: info.seed,
+            requests_submitted: outcome.submitted,
+            requests_dropped: outcome.dropped,
+            requests_wrapped: outcome.wrapped,
+            requests_refused: refused.iter().sum(),
+            interrupted: outcome.interrupted,
+            read_only: outcome.read_only,
+            pages_lost: outcome.flash.pages_lost,
+            span_s: m.span().as_s(),
+            throughput: Throughput::new(&counts, m.span()),
+            counts,
+            hits: Hits {
+                ratio: ratio(both.hits as f64, both.pages as f64),
+                read_ratio: ratio(m.op(Op::Read).hits as f64, m.op(Op::Read).pages as f64),
+                write_ratio: ratio(m.op(Op::Write).hits as f64, m.op(Op::Write).pages as f64),
+                pages: both.hits,
+            },
+            all: Latency::new(&both),
+            read: Latency::new(m.op(Op::Read)),
+            write: Latency::new(m.op(Op::Write)),
+            trim: Latency::new(m.op(Op::Trim)),
+            flush: Latency::new(m.op(Op::Flush)),
+            inside: Inside::new(m),
+            buffer: BufferReport::new(&outcome.flash),
+            flash: FlashSummary::new(&outcome.flash),
+            series: m.series().map_or(Vec::new(), series),
+        }
+    }
+}
+
+impl Count {
+    fn new(op: &OpMetrics) -> Count {
+        Count { requests: op.requests, bytes: op.bytes, pages: op.pages }
+    }
+}
+
+impl Latency {
+    /// Of the requests that `op` counted.
+    pub fn new(op: &OpMetrics) -> Latency {
+        let max_ns = op.response_max.to_ns();
+        // The histogram answers with the upper end of a bucket: no percentile is above the longest.
+        let at = |share| op.histogram_ns.value_at_quantile(share).min(max_ns) as f64 * 1e-3;
+        Latency {
+            requests: op.requests,
+            mean_us: op.response_us_mean(),
+            deviation_us: op.response_us_deviation(),
+            p50_us: at(0.5),
+            p90_us: at(0.9),
+            p95_us: at(0.95),
+            p99_us: at(0.99),
+            p999_us: at(0.999),
+            p9999_us: at(0.9999),
+            max_us: op.response_max.as_us(),
+            parts_us: Parts::new(op.parts_us_mean()),
+        }
+    }
+}
+
+impl Parts {
+    /// From the order of [`Breakdown::NAMES`].
+    fn new(us: [f64; 7]) -> Parts {
+        debug_assert_eq!(
+            Breakdown::NAMES,
+            ["link", "slot", "queue_host", "queue_gc", "transfer", "array", "buffer"]
+        );
+        let [link, slot, queue_host, queue_gc, transfer, array, buffer] = us;
+        Parts { link, slot, queue_host, queue_gc, transfer, array, buffer }
+    }
+
+    /// Name and value, in the order of [`Breakdown::NAMES`].
+    pub fn named(&self) -> [(&'static str, f64); 7] {
+        let us = [
+            self.link,
+            self.slot,
+            self.queue_host,
+            self.queue_gc,
+            self.transfer,
+            self.array,
+            self.buffer,
+        ];
+        std::array::from_fn(|i| (Breakdown::NAMES[i], us[i]))
+    }
+}
+
+impl Throughput {
+    fn new(counts: &Counts, span: Time) -> Throughput {
+        let per_s = |n: u64| ratio(n as f64, span.as_s());
+        let (reads, writes) = (counts.reads, counts.writes);
+        Throughput {
+            iops: per_s(reads.requests + writes.requests),
+            mb_per_s: per_s(reads.bytes + writes.bytes) * 1e-6,
+            read_mb_per_s: per_s(reads.bytes) * 1e-6,
+            write_mb_per_s: per_s(writes.bytes) * 1e-6,
+        }
+    }
+}
+
+impl Inside {
+    fn new(m: &Metrics) -> Inside {
+        let mut all = m.reads_and_writes();
+        all.merge(m.op(Op::Trim));
+        all.merge(m.op(Op::Flush));
+        let requests_mean = m.inside_mean();
+        let rate_per_s = ratio(all.requests as f64, m.span().as_s());
+        let little_requests_mean = rate_per_s * all.response_us_mean() * 1e-6;
+        Inside {
+            requests_mean,
+            little_requests_mean,
+            little_error: ratio((little_requests_mean - requests_mean).abs(), requests_mean),
+        }
+    }
+}
+
+impl BufferReport {
+    fn new(report: &FlashReport) -> BufferReport {
+        let counters = report.policy_counters.iter();
+        BufferReport {
+            evicted_clean_pages: report.evicted_clean,
+            evicted_dirty_pages: report.evicted_dirty,
+            slot_waits: report.slot_waits,
+            slot_wait_mean_us: ratio(report.slot_wait_total.as_us(), report.slot_waits as f64),
+            policy_counters: counters
+                .map(|(name, count)| NamedCount { name: name.clone(), count: *count })
+                .collect(),
+        }
+    }
+}
+
+impl FlashSummary {
+    fn new(report: &FlashReport) -> FlashSummary {
+        let share = |times: &[Time]| {
+            let of_span = |t: &Time| ratio(t.as_s(), report.span.as_s());
+            let mean = ratio(times.iter().map(of_span).sum::<f64>(), times.len() as f64);
+            (mean, times.iter().map(of_span).fold(0.0, f64::max))
+        };
+        let (gc_share_mean, gc_share_max) = share(&report.gc_time);
+        let (busy_share_mean, busy_share_max) = share(&report.busy_time);
+        let op = |cause: Cause| NamedCount {
+            name: cause.name().to_owned(),
+            count: report.flash.count(cause),
+        };
+        FlashSummary {
+            ops: Cause::ALL.into_iter().map(op).collect(),
+            write_amplification: report.write_amplification(),
+            pages_moved: report.flash.count(Cause::GcMove),
+            erases: report.flash.count(Cause::Erase),
+            gc_actions: report.flash.gc_actions,
+            gc_share_mean,
+            gc_share_max,
+            gc_time_ms_by_chip: report.gc_time.iter().map(|t| t.as_us() * 1e-3).collect(),
+            busy_share_mean,
+            busy_share_max,
+            block_erases_min: report.erase_spread.min,
+            block_erases_mean: report.erase_spread.mean,
+            block_erases_max: report.erase_spread.max,
+            block_erases_deviation: report.erase_spread.deviation,
+        }
+    }
+}
+
+fn series(series: &Series) -> Vec<SeriesPoint> {
+    let interval_s = series.interval().as_s();
+    let us = |ps: u64| ps as f64 * 1e-6;
+    let point = |p: &Point| SeriesPoint {
+        t_s: p.interval as f64 * interval_s,
+        reads: p.reads,
+        writes: p.writes,
+        mb: p.bytes as f64 * 1e-6,
+        read_mean_us: ratio(us(p.read_ps_sum), p.reads as f64),
+        write_mean_us: ratio(us(p.write_ps_sum), p.writes as f64),
+        max_us: p.response_max.as_us(),
+        hit_ratio: ratio(p.hits as f64, p.pages as f64),
+        gc_wait_share: ratio(
+            us(p.queue_gc_ps_sum),
+            us(p.read_ps_sum) + us(p.write_ps_sum),
+        ),
+    };
+    series.points().iter().map(point).collect()
+}

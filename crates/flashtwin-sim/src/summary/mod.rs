@@ -1,0 +1,283 @@
+//! The result of a run as one value: what JSON holds and the terminal shows.
+//!
+//! Every name carries its unit. Only what follows from configuration, workload and seed is in here,
+//! no wall time: the same run gives the same bytes.
+
+mod build;
+mod show;
+
+use serde::Serialize;
+
+/// What a run was, beside its device: for the record.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunInfo {
+    /// The workload in one line.
+    pub workload: String,
+    /// What looked wrong without stopping the run.
+    pub warnings: Vec<String>,
+    /// How the device was preconditioned, or which snapshot it came from.
+    pub precondition: String,
+    /// How requests were paced, as in "open loop" or "closed loop, depth 32".
+    pub pacing: String,
+    /// Seed of preconditioning and generator.
+    pub seed: u64,
+}
+
+/// All results of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Version of flashtwin that ran it.
+    pub flashtwin_version: &'static str,
+    /// Name of the device.
+    pub device: String,
+    /// The back end: `msr` or `modern`.
+    pub backend: &'static str,
+    /// Replacement policy of the buffer; `none` without a buffer.
+    pub policy: String,
+    /// Size of the buffer in pages; 0 without a buffer.
+    pub buffer_pages: u64,
+    /// Bytes in a page.
+    pub page_bytes: u64,
+    /// Bytes the host can address.
+    pub exported_bytes: u64,
+    /// The workload in one line.
+    pub workload: String,
+    /// What looked wrong without stopping the run.
+    pub warnings: Vec<String>,
+    /// How the device was preconditioned.
+    pub precondition: String,
+    /// How requests were paced.
+    pub pacing: String,
+    /// Seed of preconditioning and generator.
+    pub seed: u64,
+
+    /// Requests submitted, warm-up included.
+    pub requests_submitted: u64,
+    /// Requests left out: beyond the device.
+    pub requests_dropped: u64,
+    /// Requests taken modulo the exported size.
+    pub requests_wrapped: u64,
+    /// Writes and trims refused by a device at its end of life.
+    pub requests_refused: u64,
+    /// The run was stopped early.
+    pub interrupted: bool,
+    /// The device reached its end of life.
+    pub read_only: bool,
+    /// Acknowledged pages that a device at its end of life could not write.
+    pub pages_lost: u64,
+
+    /// Virtual time from the start of the measurement to the last completion.
+    pub span_s: f64,
+    /// Measured requests by kind.
+    pub counts: Counts,
+    /// Response times of reads and writes together.
+    pub all: Latency,
+    /// Response times of reads.
+    pub read: Latency,
+    /// Response times of writes.
+    pub write: Latency,
+    /// Response times of trims.
+    pub trim: Latency,
+    /// Response times of flushes.
+    pub flush: Latency,
+    /// Reads and writes completed per second of virtual time.
+    pub throughput: Throughput,
+    /// Pages found in the buffer.
+    pub hits: Hits,
+    /// How many requests were in the device.
+    pub inside: Inside,
+    /// What the buffer did.
+    pub buffer: BufferReport,
+    /// What the flash did.
+    pub flash: FlashSummary,
+    /// One point an interval; empty if no series was asked for.
+    pub series: Vec<SeriesPoint>,
+}
+
+/// Measured requests by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Counts {
+    /// Reads.
+    pub reads: Count,
+    /// Writes.
+    pub writes: Count,
+    /// Trims.
+    pub trims: Count,
+    /// Flushes.
+    pub flushes: Count,
+}
+
+/// Requests of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Count {
+    /// Requests completed.
+    pub requests: u64,
+    /// Bytes they asked for.
+    pub bytes: u64,
+    /// Pages they touched.
+    pub pages: u64,
+}
+
+/// Response times of one kind of request, in virtual time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Latency {
+    /// Requests completed.
+    pub requests: u64,
+    /// Mean.
+    pub mean_us: f64,
+    /// Standard deviation.
+    pub deviation_us: f64,
+    /// Median. Percentiles are exact to three digits.
+    pub p50_us: f64,
+    /// 90th percentile.
+    pub p90_us: f64,
+    /// 95th percentile.
+    pub p95_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// 99.9th percentile.
+    pub p999_us: f64,
+    /// 99.99th percentile.
+    pub p9999_us: f64,
+    /// Longest, exact.
+    pub max_us: f64,
+    /// Where the mean went.
+    pub parts_us: Parts,
+}
+
+/// Means of the parts of the response time; they sum to its mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Parts {
+    /// Command overhead, waiting for the host bus, the host bus.
+    pub link: f64,
+    /// Waiting for a buffer slot.
+    pub slot: f64,
+    /// Waiting for chip or channel behind other host work.
+    pub queue_host: f64,
+    /// Waiting for the chip behind garbage collection.
+    pub queue_gc: f64,
+    /// Data between controller and chip.
+    pub transfer: f64,
+    /// The flash array.
+    pub array: f64,
+    /// The buffer memory.
+    pub buffer: f64,
+}
+
+/// Rates over the measured span; MB are 10^6 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Throughput {
+    /// Reads and writes a second.
+    pub iops: f64,
+    /// Megabytes read and written a second.
+    pub mb_per_s: f64,
+    /// Megabytes read a second.
+    pub read_mb_per_s: f64,
+    /// Megabytes written a second.
+    pub write_mb_per_s: f64,
+}
+
+/// Share of page accesses found in the buffer, from 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Hits {
+    /// Of reads and writes.
+    pub ratio: f64,
+    /// Of reads.
+    pub read_ratio: f64,
+    /// Of writes.
+    pub write_ratio: f64,
+    /// Pages found, reads and writes.
+    pub pages: u64,
+}
+
+/// Requests in the device, and Little's law: the mean number inside equals the arrival rate times
+/// the mean response time, over requests of all kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Inside {
+    /// Mean number of requests in the device, integrated over time.
+    pub requests_mean: f64,
+    /// Arrival rate times mean response time.
+    pub little_requests_mean: f64,
+    /// Difference of the two, as a share of the first.
+    pub little_error: f64,
+}
+
+/// What the buffer did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct BufferReport {
+    /// Clean pages evicted.
+    pub evicted_clean_pages: u64,
+    /// Dirty pages evicted.
+    pub evicted_dirty_pages: u64,
+    /// Page accesses that waited for a slot.
+    pub slot_waits: u64,
+    /// Mean of those waits.
+    pub slot_wait_mean_us: f64,
+    /// What the policy counted.
+    pub policy_counters: Vec<NamedCount>,
+}
+
+/// A count with its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct NamedCount {
+    /// What was counted.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// What the flash did in the measured time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FlashSummary {
+    /// Page operations and erases by cause.
+    pub ops: Vec<NamedCount>,
+    /// Data pages programmed for each one programmed for the host.
+    pub write_amplification: f64,
+    /// Pages that garbage collection moved.
+    pub pages_moved: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Times a chip went into garbage collection.
+    pub gc_actions: u64,
+    /// Share of time in garbage collection, mean over chips.
+    pub gc_share_mean: f64,
+    /// Share of time in garbage collection, of the chip with most.
+    pub gc_share_max: f64,
+    /// Time in garbage collection, chip by chip.
+    pub gc_time_ms_by_chip: Vec<f64>,
+    /// Share of time a chip was busy, GC included, mean over chips.
+    pub busy_share_mean: f64,
+    /// Share of time busy, of the chip busiest.
+    pub busy_share_max: f64,
+    /// Fewest erases of a block since the device counted as new.
+    pub block_erases_min: u32,
+    /// Mean over blocks.
+    pub block_erases_mean: f64,
+    /// Most.
+    pub block_erases_max: u32,
+    /// Standard deviation over blocks.
+    pub block_erases_deviation: f64,
+}
+
+/// One interval of the time series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct SeriesPoint {
+    /// Start of the interval, from the start of the measurement.
+    pub t_s: f64,
+    /// Reads completed.
+    pub reads: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Megabytes read and written.
+    pub mb: f64,
+    /// Mean response time of reads.
+    pub read_mean_us: f64,
+    /// Mean response time of writes.
+    pub write_mean_us: f64,
+    /// Longest response time.
+    pub max_us: f64,
+    /// Share of page accesses found in the buffer.
+    pub hit_ratio: f64,
+    /// Share of the response times spent behind garbage collection.
+    pub gc_wait_share: f64,
+}

@@ -1,0 +1,121 @@
+//! Holding the model against the event logs and replays of the reference simulator.
+//!
+//! A directory holds cases of two forms, told apart by their files; any of them may be `.zst`:
+//! `NAME.json` + `NAME.trace.csv` + `NAME.events.txt` (every flash operation, see [`events`]) and
+//! `NAME.json` + `NAME.responses.csv` (every response time, see [`replay`]). This room only
+//! compares; what the reference does is in the model.
+
+mod case;
+mod events;
+mod input;
+mod matching;
+mod replay;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::SimError;
+use input::{CaseFiles, Role};
+
+/// What comparing one case came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CaseReport {
+    /// Name of its files.
+    pub name: String,
+    /// `msr` (event log) or `replay` (response times).
+    pub kind: &'static str,
+    /// Requests replayed.
+    pub requests: u64,
+    /// Operations of the reference, or values, that were looked at.
+    pub operations_compared: u64,
+    /// Those the model agrees with.
+    pub matched: u64,
+    /// Those it does not, with what it did beyond the reference.
+    pub mismatched: u64,
+    /// The same, kind by kind.
+    pub parts: Vec<PartReport>,
+    /// The earliest mismatch: what was expected and what came.
+    pub first_mismatch: Option<String>,
+    /// The case meets the measure: no mismatch, or in a replay no more than exact ties explain.
+    pub passed: bool,
+}
+
+/// What comparing one kind of operation came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PartReport {
+    /// Kind of operation.
+    pub what: &'static str,
+    /// Of the reference.
+    pub compared: u64,
+    /// Agreed with.
+    pub matched: u64,
+    /// Not agreed with.
+    pub mismatched: u64,
+    /// Mismatches that the measure allows.
+    pub allowed: u64,
+}
+
+impl CaseReport {
+    fn new(
+        name: &str,
+        kind: &'static str,
+        requests: usize,
+        parts: Vec<PartReport>,
+        first_mismatch: Option<String>,
+    ) -> CaseReport {
+        CaseReport {
+            name: name.to_owned(),
+            kind,
+            requests: requests as u64,
+            operations_compared: parts.iter().map(|p| p.compared).sum(),
+            matched: parts.iter().map(|p| p.matched).sum(),
+            mismatched: parts.iter().map(|p| p.mismatched).sum(),
+            passed: parts.iter().all(|p| p.mismatched <= p.allowed),
+            parts,
+            first_mismatch,
+        }
+    }
+}
+
+/// Replays every case of a directory in order of name. `progress` gets each report as it is made,
+/// with the number of cases in all; an error of its ends the validation.
+pub fn validate_dir(
+    path: &Path,
+    progress: &mut dyn FnMut(&CaseReport, usize) -> Result<(), SimError>,
+) -> Result<Vec<CaseReport>, SimError> {
+    let cases = find_cases(path)?;
+    let mut reports = Vec::with_capacity(cases.len());
+    for (name, files) in &cases {
+        let report = match files.form(path, name)? {
+            input::Form::Events { json, trace, events } => events::compare(name, json, trace, events)?,
+            input::Form::Replay { json, responses } => replay::compare(name, json, responses)?,
+        };
+        progress(&report, cases.len())?;
+        reports.push(report);
+    }
+    Ok(reports)
+}
+
+/// The files of each case by its name; other files are none of our business.
+fn find_cases(path: &Path) -> Result<BTreeMap<String, CaseFiles>, SimError> {
+    let cannot_read = |e| SimError::io(path, "read this directory", e);
+    let mut cases: BTreeMap<String, CaseFiles> = BTreeMap::new();
+    for entry in std::fs::read_dir(path).map_err(cannot_read)? {
+        let file = entry.map_err(cannot_read)?.path();
+        let Some(file_name) = file.file_name().and_then(|n| n.to_str()) else { continue };
+        if let Some((name, role)) = Role::of(file_name) {
+            cases.entry(name.to_owned()).or_default().add(role, &file)?;
+        }
+    }
+    if cases.is_empty() {
+        return Err(SimError::case(
+            path,
+            None,
+            "no reference case here; a case is NAME.json with NAME.trace.csv and NAME.events.txt, or \
+             NAME.json with NAME.responses.csv, each plain or .zst",
+        ));
+    }
+    Ok(cases)
+}

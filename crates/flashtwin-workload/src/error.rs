@@ -1,0 +1,67 @@
+//! The one error type of this crate: what was wrong, where, and what would be right.
+
+use std::fmt;
+use std::io;
+
+/// What sort of thing went wrong; the message says the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// The operating system refused to open, read or write.
+    Io,
+    /// The file ends in the middle, or its compressed stream is broken.
+    Truncated,
+    /// No known trace format fits the content.
+    UnknownFormat,
+    /// A line or record does not say what its format demands.
+    Malformed,
+    /// Time steps back by more than the reorder window can mend.
+    OutOfOrder,
+    /// Not one request was found.
+    Empty,
+    /// An option or a generator parameter is wrong.
+    Option,
+    /// A number passes what the model can hold (213 days, 2^63 bytes).
+    TooLarge,
+}
+
+/// Why a workload cannot be read, written or built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkloadError {
+    kind: ErrorKind,
+    message: String,
+}
+
+impl WorkloadError {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        WorkloadError {
+            kind,
+            message: message.into(),
+        }
+    }
+
+    /// An operating-system error on the named file, with what was being done to it.
+    pub(crate) fn io(name: &str, doing: &str, e: &io::Error) -> Self {
+        Self::new(ErrorKind::Io, format!("{name}: cannot {doing}: {e}"))
+    }
+
+    /// The sort of error, for programs.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for WorkloadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for WorkloadError {}
+
+/// Text from a file as it may be shown: printable, quoted, at most 120 characters.
+pub(crate) fn quote(text: &[u8]) -> String {
+    const SHOWN_MAX: usize = 120;
+    let cut = &text[..text.len().min(SHOWN_MAX)];
+    let more = if text.len() > SHOWN_MAX { "..." } else { "" };
+    format!("\"{}{more}\"", cut.escape_ascii())
+}

@@ -1,0 +1,358 @@
+//! Where requests go: the address patterns and their samplers.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+use super::locality::Locality;
+use super::rng::{splitmix64, Rng};
+use crate::error::{ErrorKind, WorkloadError};
+
+/// Where requests start. Starts are multiples of the alignment and the request fits the range.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "pattern", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Address {
+    /// Every place equally often.
+    Uniform {},
+    /// Around a place; what falls outside the range is drawn again.
+    Normal {
+        /// Standard deviation, bytes.
+        sigma: u64,
+        /// Centre, bytes; the middle of the range if left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mean: Option<u64>,
+    },
+    /// The place of rank k with frequency proportional to 1 / k^theta.
+    Zipf {
+        /// Skew, from 0 (uniform) to 10.
+        theta: f64,
+        /// Spread the ranks over the range; if false rank 1 is the first place, and so on.
+        #[serde(default = "yes")]
+        scramble: bool,
+    },
+    /// A hot part at the start of the range, uniform within each part.
+    Hotcold {
+        /// Share of the accesses that go to the hot part.
+        hot_access: f64,
+        /// Share of the range that is hot.
+        hot_space: f64,
+    },
+    /// One request after the other, from the start again at the end.
+    Sequential {},
+    /// In proportion to counts in a file of `LBA,Frequency` lines (byte offset of the start, count).
+    Locality {
+        /// The file; plain, gzip or zstd.
+        file: PathBuf,
+    },
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn wrong<T>(text: String) -> Result<T, WorkloadError> {
+    Err(WorkloadError::new(ErrorKind::Option, text))
+}
+
+/// A pattern made ready for a range of `units` places of `alignment` bytes.
+pub(crate) enum Sampler {
+    Uniform,
+    Normal {
+        sigma: f64,
+        mean: f64,
+    },
+    Zipf {
+        zipf: Zipf,
+        places: Option<Permutation>,
+    },
+    Hotcold {
+        hot_access: f64,
+        hot_units: u64,
+    },
+    Sequential {
+        next: u64,
+    },
+    Locality(Locality),
+}
+
+/// The part of the device a generator works on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Space {
+    pub bytes: u64,
+    pub alignment: u64,
+}
+
+impl Space {
+    pub fn units(self) -> u64 {
+        self.bytes / self.alignment
+    }
+
+    pub fn fits(self, start: u64, bytes: u64) -> bool {
+        start
+            .checked_add(bytes)
+            .is_some_and(|end| end <= self.bytes)
+    }
+}
+
+impl Sampler {
+    pub fn new(
+        address: &Address,
+        space: Space,
+        smallest: u64,
+        seed: u64,
+    ) -> Result<Self, WorkloadError> {
+        Ok(match address {
+            Address::Uniform {} => Sampler::Uniform,
+            Address::Normal { sigma, mean } => {
+                let centre = mean.unwrap_or(space.bytes / 2);
+                if *sigma == 0 || centre > space.bytes {
+                    return wrong(format!(
+                        "normal: sigma = {sigma} must be above 0 and mean = {centre} within the range of {}",
+                        space.bytes
+                    ));
+                }
+                Sampler::Normal {
+                    sigma: *sigma as f64,
+                    mean: centre as f64,
+                }
+            }
+            Address::Zipf { theta, scramble } => {
+                if !(0.0..=10.0).contains(theta) {
+                    return wrong(format!(
+                        "theta: {theta}; from 0 (uniform) to 10 is possible"
+                    ));
+                }
+                let places = scramble.then(|| Permutation::new(space.units(), seed));
+                Sampler::Zipf {
+                    zipf: Zipf::new(space.units(), *theta),
+                    places,
+                }
+            }
+            Address::Hotcold {
+                hot_access,
+                hot_space,
+            } => {
+                let space_fits = *hot_space > 0.0 && *hot_space < 1.0;
+                if !(space_fits && (0.0..=1.0).contains(hot_access)) {
+                    return wrong(format!(
+                        "hotcold: hot_access = {hot_access} must be from 0 to 1, hot_space = {hot_space} \
+                         above 0 and below 1"
+                    ));
+                }
+                let hot = libm::round(space.units() as f64 * hot_space) as u64;
+                let hot_units = hot.clamp(1, (space.units() - 1).max(1));
+                Sampler::Hotcold {
+                    hot_access: *hot_access,
+                    hot_units,
+                }
+            }
+            Address::Sequential {} => Sampler::Sequential { next: 0 },
+            Address::Locality { file } => Sampler::Locality(Locality::open(file, space, smallest)?),
+        })
+    }
+
+    /// A start for a request of `bytes`; `None` if this draw does not fit and must be repeated.
+    #[inline]
+    pub fn draw(&mut self, rng: &mut Rng, space: Space, bytes: u64) -> Option<u64> {
+        let start = match self {
+            Sampler::Uniform => {
+                rng.below((space.bytes - bytes) / space.alignment + 1) * space.alignment
+            }
+            Sampler::Normal { sigma, mean } => {
+                let at = *mean + *sigma * rng.normal();
+                if at < 0.0 || at >= space.bytes as f64 {
+                    return None;
+                }
+                at as u64 / space.alignment * space.alignment
+            }
+            Sampler::Zipf { zipf, places } => {
+                let rank = zipf.draw(rng);
+                places.as_ref().map_or(rank, |p| p.at(rank)) * space.alignment
+            }
+            Sampler::Hotcold {
+                hot_access,
+                hot_units,
+            } => {
+                let cold_units = space.units() - *hot_units;
+                let unit = if cold_units == 0 || rng.chance(*hot_access) {
+                    rng.below(*hot_units)
+                } else {
+                    *hot_units + rng.below(cold_units)
+                };
+                unit * space.alignment
+            }
+            Sampler::Sequential { next } => {
+                let start = if space.fits(*next, bytes) { *next } else { 0 };
+                *next = (start + bytes).next_multiple_of(space.alignment);
+                start
+            }
+            Sampler::Locality(locality) => locality.draw(rng),
+        };
+        space.fits(start, bytes).then_some(start)
+    }
+
+    /// A remark on what was left out, for `describe`.
+    pub fn remark(&self) -> String {
+        match self {
+            Sampler::Locality(locality) => locality.remark(),
+            _ => String::new(),
+        }
+    }
+}
+
+/// Zipf ranks by rejection-inversion (Hörmann and Derflinger 1996): no table, any skew.
+pub(crate) struct Zipf {
+    n: u64,
+    theta: f64,
+    integral_first: f64,
+    integral_last: f64,
+    shortcut: f64,
+}
+
+impl Zipf {
+    pub fn new(n: u64, theta: f64) -> Self {
+        let mut zipf = Zipf {
+            n,
+            theta,
+            integral_first: 0.0,
+            integral_last: 0.0,
+            shortcut: 0.0,
+        };
+        zipf.integral_first = zipf.integral(1.5) - 1.0;
+        zipf.integral_last = zipf.integral(n as f64 + 0.5);
+        zipf.shortcut = 2.0 - zipf.inverse(zipf.integral(2.5) - zipf.density(2.0));
+        zipf
+    }
+
+    /// x^-theta, unnormalised.
+    fn density(&self, x: f64) -> f64 {
+        libm::exp(-self.theta * libm::log(x))
+    }
+
+    /// Integral of the density from 1 to x; the limit is a logarithm as theta nears 1.
+    fn integral(&self, x: f64) -> f64 {
+        let log = libm::log(x);
+        let t = (1.0 - self.theta) * log;
+        let ratio = if t.abs() > 1e-8 {
+            libm::expm1(t) / t
+        } else {
+            1.0 + t * 0.5
+        };
+        ratio * log
+    }
+
+    fn inverse(&self, y: f64) -> f64 {
+        let t = (y * (1.0 - self.theta)).max(-1.0);
+        let ratio = if t.abs() > 1e-8 {
+            libm::log1p(t) / t
+        } else {
+            1.0 - t * 0.5
+        };
+        libm::exp(ratio * y)
+    }
+
+    /// A rank from 0 (the most frequent) to n - 1.
+    pub fn draw(&self, rng: &mut Rng) -> u64 {
+        loop {
+            let u = self.integral_last + rng.unit() * (self.integral_first - self.integral_last);
+            let x = self.inverse(u);
+            let k = ((x + 0.5) as u64).clamp(1, self.n);
+            let kf = k as f64;
+            if kf - x <= self.shortcut || u >= self.integral(kf + 0.5) - self.density(kf) {
+                return k - 1;
+            }
+        }
+    }
+}
+
+/// A fixed shuffle of 0..n without a table: a Feistel network, walked until it lands below n.
+pub(crate) struct Permutation {
+    n: u64,
+    half_bits: u32,
+    keys: [u64; 4],
+}
+
+impl Permutation {
+    pub fn new(n: u64, seed: u64) -> Self {
+        let bits = 64 - n.saturating_sub(1).leading_zeros();
+        let mut state = seed;
+        let keys = std::array::from_fn(|_| splitmix64(&mut state));
+        Permutation {
+            n,
+            half_bits: bits.div_ceil(2).max(1),
+            keys,
+        }
+    }
+
+    pub fn at(&self, index: u64) -> u64 {
+        let mask = (1u64 << self.half_bits) - 1;
+        let mut x = index;
+        loop {
+            let (mut left, mut right) = (x >> self.half_bits, x & mask);
+            for key in self.keys {
+                let mut state = right ^ key;
+                (left, right) = (right, left ^ (splitmix64(&mut state) & mask));
+            }
+            x = left << self.half_bits | right;
+            if x < self.n {
+                return x;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zipf_frequencies_follow_the_law() {
+        for theta in [0.5, 0.99, 1.0, 1.5] {
+            let n = 1000;
+            let zipf = Zipf::new(n, theta);
+            let mut rng = Rng::new(3, 0);
+            let draws = 400_000;
+            let mut counts = vec![0u32; n as usize];
+            for _ in 0..draws {
+                counts[zipf.draw(&mut rng) as usize] += 1;
+            }
+            let total: f64 = (1..=n).map(|k| (k as f64).powf(-theta)).sum();
+            for k in [1u64, 2, 3, 10] {
+                let expected = f64::from(draws) * (k as f64).powf(-theta) / total;
+                let got = f64::from(counts[k as usize - 1]);
+                let error = (got - expected).abs() / expected.sqrt();
+                assert!(
+                    error < 5.0,
+                    "theta {theta}, rank {k}: {got} drawn, {expected:.0} expected"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn zipf_of_zero_skew_is_uniform_and_one_place_is_enough() {
+        let mut rng = Rng::new(4, 0);
+        let zipf = Zipf::new(4, 0.0);
+        let mut counts = [0u32; 4];
+        for _ in 0..40_000 {
+            counts[zipf.draw(&mut rng) as usize] += 1;
+        }
+        assert!(
+            counts.iter().all(|c| (9_500..10_500).contains(c)),
+            "{counts:?}"
+        );
+        assert_eq!(Zipf::new(1, 0.99).draw(&mut rng), 0);
+    }
+
+    #[test]
+    fn a_permutation_hits_every_place_once() {
+        for n in [1u64, 2, 3, 7, 64, 1000, 4097] {
+            let p = Permutation::new(n, 5);
+            let mut seen = vec![false; n as usize];
+            for i in 0..n {
+                let at = p.at(i) as usize;
+                assert!(!seen[at], "{at} twice in 0..{n}");
+                seen[at] = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! When requests arrive.
+
+use serde::{Deserialize, Serialize};
+
+use super::rng::Rng;
+use crate::error::{ErrorKind, WorkloadError};
+
+/// How requests are spaced in time. Rates are requests per second.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Arrival {
+    /// No times: every arrival is 0 and the driver keeps its queue depth (a closed loop).
+    None {},
+    /// Evenly spaced.
+    Constant {
+        /// Requests per second.
+        rate: f64,
+    },
+    /// A Poisson process.
+    Exponential {
+        /// Mean requests per second.
+        rate: f64,
+    },
+    /// Two exponential phases with balanced means: burstier than Poisson.
+    Hyper {
+        /// Mean requests per second.
+        rate: f64,
+        /// Coefficient of variation of the gaps, at least 1.
+        cv: f64,
+    },
+    /// Bursts of Poisson arrivals with silence between; long-run rate `on_rate * duty`.
+    Onoff {
+        /// Requests per second within a burst.
+        on_rate: f64,
+        /// Mean requests in a burst.
+        on_length: f64,
+        /// Share of time within bursts, above 0 and at most 1.
+        duty: f64,
+    },
+}
+
+const PS_IN_S: f64 = 1e12;
+
+impl Arrival {
+    /// Long-run requests per second; `None` for a closed loop.
+    pub fn mean_rate(&self) -> Option<f64> {
+        match *self {
+            Arrival::None {} => None,
+            Arrival::Constant { rate }
+            | Arrival::Exponential { rate }
+            | Arrival::Hyper { rate, .. } => Some(rate),
+            Arrival::Onoff { on_rate, duty, .. } => Some(on_rate * duty),
+        }
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), WorkloadError> {
+        let need = |ok: bool, text: String| {
+            if ok {
+                Ok(())
+            } else {
+                Err(WorkloadError::new(ErrorKind::Option, text))
+            }
+        };
+        match *self {
+            Arrival::Hyper { cv, .. } => need(
+                (1.0..=1000.0).contains(&cv),
+                format!("cv: {cv}; from 1 (Poisson) to 1000 is possible"),
+            ),
+            Arrival::Onoff {
+                on_length, duty, ..
+            } => {
+                need(
+                    on_length.is_finite() && on_length >= 1.0,
+                    format!("on_length: {on_length} requests in a burst; at least 1 is needed"),
+                )?;
+                need(
+                    duty > 0.0 && duty <= 1.0,
+                    format!("duty: {duty}; above 0 and at most 1 is possible"),
+                )
+            }
+            _ => Ok(()),
+        }?;
+        if let Some(rate) = self.mean_rate() {
+            let text = format!("rate: {rate} requests per second; from 1e-6 to 1e12 is possible");
+            need((1e-6..=1e12).contains(&rate), text)?;
+        }
+        Ok(())
+    }
+}
+
+/// Draws the gaps; keeps the fraction of a picosecond each leaves over, so that nothing drifts.
+#[derive(Clone, Debug)]
+pub(crate) struct Gaps {
+    arrival: Arrival,
+    carry: f64,
+}
+
+impl Gaps {
+    pub fn new(arrival: Arrival) -> Self {
+        Gaps {
+            arrival,
+            carry: 0.0,
+        }
+    }
+
+    /// Picoseconds to the next request.
+    #[inline]
+    pub fn draw(&mut self, rng: &mut Rng) -> u64 {
+        let gap = match self.arrival {
+            Arrival::None {} => return 0,
+            Arrival::Constant { rate } => PS_IN_S / rate,
+            Arrival::Exponential { rate } => rng.exponential() * (PS_IN_S / rate),
+            Arrival::Hyper { rate, cv } => {
+                let c2 = cv * cv;
+                let p = 0.5 * (1.0 + libm::sqrt((c2 - 1.0) / (c2 + 1.0)));
+                let phase = if rng.chance(p) { p } else { 1.0 - p };
+                rng.exponential() * (PS_IN_S / rate) / (2.0 * phase)
+            }
+            Arrival::Onoff {
+                on_rate,
+                on_length,
+                duty,
+            } => {
+                let on = PS_IN_S / on_rate;
+                let mut gap = rng.exponential() * on;
+                if rng.chance(1.0 / on_length) {
+                    gap += rng.exponential() * on * on_length * (1.0 - duty) / duty;
+                }
+                gap
+            }
+        };
+        let whole = gap + self.carry;
+        let ps = whole as u64;
+        self.carry = whole - ps as f64;
+        ps
+    }
+}

@@ -1,0 +1,190 @@
+//! Draws requests from a spec.
+
+use flashtwin::{Op, Request, Time};
+
+use super::address::{Sampler, Space};
+use super::arrival::Gaps;
+use super::rng::Rng;
+use super::spec::GeneratorSpec;
+use crate::error::{ErrorKind, WorkloadError};
+use crate::Workload;
+
+/// Requests handed out at a time.
+const BATCH: u64 = 4096;
+/// Draws that may fail to fit the range before the spec is called impossible.
+const REDRAWS_MAX: u32 = 100_000;
+
+/// Streams of random numbers, one for each question.
+const STREAM_ARRIVAL: u64 = 1;
+const STREAM_OP: u64 = 2;
+const STREAM_PLACE: u64 = 3;
+const STREAM_SHUFFLE: u64 = 4;
+
+pub(crate) struct Generator {
+    spec: GeneratorSpec,
+    seed: u64,
+    space: Space,
+    sampler: Sampler,
+    gaps: Gaps,
+    rng_arrival: Rng,
+    rng_op: Rng,
+    rng_place: Rng,
+    made: u64,
+    clock: u64,
+    previous: Option<Last>,
+}
+
+/// The last request with an address.
+#[derive(Clone, Copy)]
+struct Last {
+    start: u64,
+    end: u64,
+    op: Op,
+    fua: bool,
+}
+
+impl Generator {
+    pub fn new(spec: &GeneratorSpec, range_bytes: u64, seed: u64) -> Result<Self, WorkloadError> {
+        let space = spec.validate(range_bytes)?;
+        let smallest = spec.size.smallest(spec.alignment);
+        let shuffle = Rng::new(seed, STREAM_SHUFFLE).bits();
+        Ok(Generator {
+            seed,
+            space,
+            sampler: Sampler::new(&spec.address, space, smallest, shuffle)?,
+            gaps: Gaps::new(spec.arrival.clone()),
+            rng_arrival: Rng::new(seed, STREAM_ARRIVAL),
+            rng_op: Rng::new(seed, STREAM_OP),
+            rng_place: Rng::new(seed, STREAM_PLACE),
+            made: 0,
+            clock: 0,
+            previous: None,
+            spec: spec.clone(),
+        })
+    }
+
+    fn draw_op(&mut self) -> (Op, bool) {
+        let s = &self.spec;
+        let u = self.rng_op.unit();
+        let op = if u <= s.write {
+            Op::Write
+        } else if u <= s.write + s.trim {
+            Op::Trim
+        } else if u <= s.write + s.trim + s.flush {
+            Op::Flush
+        } else {
+            Op::Read
+        };
+        let fua = op == Op::Write && s.fua > 0.0 && self.rng_op.chance(s.fua);
+        (op, fua)
+    }
+
+    /// Start, size and kind, as DiskSim's generator decides them: sequential requests keep the
+    /// kind of the one before; what does not fit the range is drawn again as a whole.
+    fn draw(&mut self) -> Result<Request, WorkloadError> {
+        let arrival = Time(self.clock);
+        let (mut op, mut fua) = self.draw_op();
+        if op == Op::Flush {
+            return Ok(Request {
+                arrival,
+                offset: 0,
+                bytes: 0,
+                op,
+                fua,
+            });
+        }
+        let (sequential, local) = (self.spec.sequential, self.spec.local);
+        for _ in 0..REDRAWS_MAX {
+            let bytes = self
+                .spec
+                .size
+                .draw(&mut self.rng_place, self.spec.alignment);
+            if bytes > self.space.bytes {
+                continue;
+            }
+            // The question is drawn only if asked, so that plain patterns pay nothing for it.
+            let way = if sequential + local > 0.0 {
+                self.rng_place.unit()
+            } else {
+                2.0
+            };
+            let start = match self.previous {
+                Some(last) if way <= sequential => Some(last.end)
+                    .filter(|&end| self.space.fits(end, bytes))
+                    .inspect(|_| {
+                        (op, fua) = (last.op, last.fua);
+                    }),
+                Some(last) if way <= sequential + local => self.draw_near(last.start, bytes),
+                _ => self.sampler.draw(&mut self.rng_place, self.space, bytes),
+            };
+            let Some(offset) = start else { continue };
+            self.previous = Some(Last {
+                start: offset,
+                end: offset + bytes,
+                op,
+                fua,
+            });
+            return Ok(Request {
+                arrival,
+                offset,
+                bytes,
+                op,
+                fua,
+            });
+        }
+        Err(WorkloadError::new(
+            ErrorKind::Option,
+            format!(
+                "{}: {REDRAWS_MAX} draws in a row do not fit the range of {} bytes; make the requests \
+                 smaller or the range larger",
+                self.spec, self.space.bytes
+            ),
+        ))
+    }
+
+    /// A start within `local_range` either side of the last one.
+    fn draw_near(&mut self, start: u64, bytes: u64) -> Option<u64> {
+        let reach = self.spec.local_range / self.spec.alignment;
+        let step = self.rng_place.below(2 * reach + 1) * self.spec.alignment;
+        let near = (start + step).checked_sub(reach * self.spec.alignment)?;
+        self.space.fits(near, bytes).then_some(near)
+    }
+}
+
+impl Workload for Generator {
+    fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError> {
+        let left = self.spec.requests.map_or(u64::MAX, |n| n - self.made);
+        let count = left.min(BATCH);
+        out.reserve(count as usize);
+        for _ in 0..count {
+            // The first request arrives at 0, as the first of a trace does.
+            if self.made > 0 {
+                let gap = self.gaps.draw(&mut self.rng_arrival);
+                self.clock = self.clock.checked_add(gap).ok_or_else(|| {
+                    let text = format!(
+                        "{}: request {} would arrive after 213 days; raise the rate or ask for fewer requests",
+                        self.spec, self.made
+                    );
+                    WorkloadError::new(ErrorKind::TooLarge, text)
+                })?;
+            }
+            out.push(self.draw()?);
+            self.made += 1;
+        }
+        Ok(count as usize)
+    }
+
+    fn requests_total(&self) -> Option<u64> {
+        self.spec.requests
+    }
+
+    fn describe(&self) -> String {
+        format!(
+            "generated {}{} over {} bytes, seed {}",
+            self.spec,
+            self.sampler.remark(),
+            self.space.bytes,
+            self.seed
+        )
+    }
+}

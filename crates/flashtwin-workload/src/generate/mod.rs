@@ -1,0 +1,11 @@
+//! Generated loads: deterministic from a spec, a range and a seed.
+
+pub(crate) mod address;
+pub(crate) mod arrival;
+pub(crate) mod generator;
+pub(crate) mod locality;
+pub(crate) mod rng;
+pub(crate) mod size;
+pub(crate) mod spec;
+pub(crate) mod text;
+pub(crate) mod values;

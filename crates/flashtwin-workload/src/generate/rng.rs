@@ -1,0 +1,127 @@
+//! Random numbers: xoshiro256++ seeded by splitmix64, and the draws the generators need. The same
+//! on every machine: integers, IEEE products and sums, and pure-Rust `libm` for the logarithm.
+
+/// One step of splitmix64; also a good hash of a counter.
+pub(crate) fn splitmix64(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// xoshiro256++ (Blackman and Vigna).
+#[derive(Clone, Debug)]
+pub(crate) struct Rng {
+    s: [u64; 4],
+}
+
+impl Rng {
+    /// Stream `stream` of a seed: streams of one seed are independent, so that a change of, say,
+    /// the arrival rate leaves the addresses as they were.
+    pub fn new(seed: u64, stream: u64) -> Self {
+        let mut state = seed ^ stream.wrapping_mul(0xd1b5_4a32_d192_ed03);
+        Rng {
+            s: std::array::from_fn(|_| splitmix64(&mut state)),
+        }
+    }
+
+    /// The next 64 bits.
+    #[inline]
+    pub fn bits(&mut self) -> u64 {
+        let s = &mut self.s;
+        let out = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
+        let t = s[1] << 17;
+        s[2] ^= s[0];
+        s[3] ^= s[1];
+        s[1] ^= s[2];
+        s[0] ^= s[3];
+        s[2] ^= t;
+        s[3] = s[3].rotate_left(45);
+        out
+    }
+
+    /// Uniform below `n` (n > 0), without bias (Lemire).
+    #[inline]
+    pub fn below(&mut self, n: u64) -> u64 {
+        let mut product = u128::from(self.bits()) * u128::from(n);
+        if (product as u64) < n {
+            let threshold = n.wrapping_neg() % n;
+            while (product as u64) < threshold {
+                product = u128::from(self.bits()) * u128::from(n);
+            }
+        }
+        (product >> 64) as u64
+    }
+
+    /// Uniform in (0, 1]: never zero, so that its logarithm is finite.
+    #[inline]
+    pub fn unit(&mut self) -> f64 {
+        ((self.bits() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// True with probability `p`; never for 0, always for 1.
+    #[inline]
+    pub fn chance(&mut self, p: f64) -> bool {
+        self.unit() <= p
+    }
+
+    /// Exponential with mean 1.
+    #[inline]
+    pub fn exponential(&mut self) -> f64 {
+        -libm::log(self.unit())
+    }
+
+    /// Normal with mean 0 and standard deviation 1 (Marsaglia's polar method).
+    pub fn normal(&mut self) -> f64 {
+        loop {
+            let (x, y) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);
+            let r = x * x + y * y;
+            if r > 0.0 && r < 1.0 {
+                return x * libm::sqrt(-2.0 * libm::log(r) / r);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splitmix64_agrees_with_its_published_first_values() {
+        let mut state = 1234567;
+        assert_eq!(splitmix64(&mut state), 6457827717110365317);
+        assert_eq!(splitmix64(&mut state), 3203168211198807973);
+    }
+
+    #[test]
+    fn draws_below_a_bound_are_even() {
+        let mut rng = Rng::new(1, 0);
+        let mut counts = [0u32; 6];
+        for _ in 0..600_000 {
+            counts[rng.below(6) as usize] += 1;
+        }
+        assert!(
+            counts.iter().all(|c| (99_000..101_000).contains(c)),
+            "{counts:?}"
+        );
+    }
+
+    #[test]
+    fn exponential_and_normal_have_their_moments() {
+        let mut rng = Rng::new(2, 0);
+        let n = 400_000;
+        let (mut e, mut z, mut z2) = (0.0, 0.0, 0.0);
+        for _ in 0..n {
+            e += rng.exponential();
+            let v = rng.normal();
+            z += v;
+            z2 += v * v;
+        }
+        let n = f64::from(n);
+        assert!((e / n - 1.0).abs() < 0.01);
+        assert!((z / n).abs() < 0.01);
+        assert!((z2 / n - 1.0).abs() < 0.01);
+    }
+}

@@ -1,0 +1,130 @@
+//! Request sizes.
+
+use serde::{Deserialize, Serialize};
+
+use super::rng::Rng;
+use crate::error::{ErrorKind, WorkloadError};
+
+/// How large requests are, in bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Size {
+    /// All the same.
+    Constant {
+        /// Bytes.
+        bytes: u64,
+    },
+    /// Exponential, rounded up to the alignment (so the mean comes out about half of it larger).
+    Exponential {
+        /// Mean before rounding, bytes.
+        mean: u64,
+    },
+    /// Geometric in units of the alignment, at least one.
+    Geometric {
+        /// Mean, bytes.
+        mean: u64,
+    },
+    /// Every multiple of the alignment from `min` to `max` equally often.
+    Uniform {
+        /// Smallest, bytes.
+        min: u64,
+        /// Largest, bytes.
+        max: u64,
+    },
+    /// A few sizes with weights.
+    List {
+        /// Bytes and weight of each.
+        choices: Vec<(u64, f64)>,
+    },
+}
+
+/// No generated request is larger (4 GiB).
+pub(crate) const SIZE_MAX_BYTES: u64 = 1 << 32;
+
+fn wrong(text: impl Into<String>) -> WorkloadError {
+    WorkloadError::new(ErrorKind::Option, text)
+}
+
+impl Size {
+    pub(crate) fn validate(&self, alignment: u64) -> Result<(), WorkloadError> {
+        let in_range = |what: &str, bytes: u64| match bytes {
+            1..=SIZE_MAX_BYTES => Ok(()),
+            _ => Err(wrong(format!(
+                "size: {what} is {bytes} bytes; from 1 byte to 4 GiB is possible"
+            ))),
+        };
+        match self {
+            Size::Constant { bytes } => in_range("the constant", *bytes),
+            Size::Exponential { mean } => in_range("the mean", *mean),
+            Size::Geometric { mean } if *mean < alignment => Err(wrong(format!(
+                "size: a geometric mean of {mean} bytes is below the alignment of {alignment}"
+            ))),
+            Size::Geometric { mean } => in_range("the mean", *mean),
+            Size::Uniform { min, max } => {
+                in_range("the smallest", *min)?;
+                in_range("the largest", *max)?;
+                if min > max || min % alignment != 0 || max % alignment != 0 {
+                    return Err(wrong(format!(
+                        "size: uniform from {min} to {max} needs min <= max, both multiples of the \
+                         alignment {alignment}"
+                    )));
+                }
+                Ok(())
+            }
+            Size::List { choices } => {
+                for (bytes, weight) in choices {
+                    in_range("one of the list", *bytes)?;
+                    if !(weight.is_finite() && *weight > 0.0) {
+                        return Err(wrong(format!(
+                            "size: the weight {weight} of {bytes} must be above 0"
+                        )));
+                    }
+                }
+                if choices.is_empty() {
+                    return Err(wrong("size: the list is empty"));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The smallest size that can be drawn.
+    pub(crate) fn smallest(&self, alignment: u64) -> u64 {
+        match self {
+            Size::Constant { bytes } => *bytes,
+            Size::Exponential { .. } | Size::Geometric { .. } => alignment,
+            Size::Uniform { min, .. } => *min,
+            Size::List { choices } => choices.iter().map(|c| c.0).min().unwrap_or(0),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn draw(&self, rng: &mut Rng, alignment: u64) -> u64 {
+        let units = |n: f64| (n.min((SIZE_MAX_BYTES / alignment) as f64) as u64).max(1) * alignment;
+        match self {
+            Size::Constant { bytes } => *bytes,
+            Size::Exponential { mean } => units(libm::ceil(
+                rng.exponential() * *mean as f64 / alignment as f64,
+            )),
+            Size::Geometric { mean } => {
+                let p = alignment as f64 / *mean as f64;
+                if p >= 1.0 {
+                    return alignment;
+                }
+                units(1.0 + libm::floor(-rng.exponential() / libm::log1p(-p)))
+            }
+            Size::Uniform { min, max } => min + rng.below((max - min) / alignment + 1) * alignment,
+            Size::List { choices } => {
+                let total: f64 = choices.iter().map(|c| c.1).sum();
+                let mut left = rng.unit() * total;
+                for &(bytes, weight) in choices {
+                    left -= weight;
+                    if left <= 0.0 {
+                        return bytes;
+                    }
+                }
+                choices[choices.len() - 1].0
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What a generated load is made of, its checks, and the named presets.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+use super::address::{Address, Space};
+use super::arrival::Arrival;
+use super::generator::Generator;
+use super::size::Size;
+use super::text;
+use crate::error::{ErrorKind, WorkloadError};
+use crate::Workload;
+
+/// A generated load. Shares are of all requests; what is neither write, trim nor flush is a read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GeneratorSpec {
+    /// Where requests go.
+    pub address: Address,
+    /// How large they are.
+    pub size: Size,
+    /// When they arrive.
+    pub arrival: Arrival,
+    /// Share of writes.
+    pub write: f64,
+    /// Share of trims.
+    pub trim: f64,
+    /// Share of flushes.
+    pub flush: f64,
+    /// Share of the writes that carry force unit access.
+    pub fua: f64,
+    /// Probability that a request starts where the last one ended and keeps its kind (DiskSim).
+    pub sequential: f64,
+    /// Probability that it starts within `local_range` of the start of the last one (DiskSim).
+    pub local: f64,
+    /// Reach of local requests, bytes to either side.
+    pub local_range: u64,
+    /// Use only so many bytes from the start of the range; all of it if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range: Option<u64>,
+    /// Starts are multiples of this, bytes.
+    pub alignment: u64,
+    /// Number of requests; without end if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u64>,
+}
+
+impl Default for GeneratorSpec {
+    /// Uniform 4 KiB reads in a closed loop, without end.
+    fn default() -> Self {
+        GeneratorSpec {
+            address: Address::Uniform {},
+            size: Size::Constant { bytes: 4096 },
+            arrival: Arrival::None {},
+            write: 0.0,
+            trim: 0.0,
+            flush: 0.0,
+            fua: 0.0,
+            sequential: 0.0,
+            local: 0.0,
+            local_range: 1 << 20,
+            range: None,
+            alignment: 4096,
+            requests: None,
+        }
+    }
+}
+
+/// Named loads of papers: name, text form, what it is.
+pub const PRESETS: &[(&str, &str, &str)] = &[
+    (
+        "gcar-synthetic",
+        "uniform:size=32k,write=0.8,interval=4ms,requests=1e6",
+        "GCaR's synthetic load: 32 KiB, one request in 4 ms (Poisson), 20 % reads, not sequential",
+    ),
+    (
+        "ecr-uniform",
+        "uniform:range=300M,write=0.8,rate=10k/s,requests=2e6",
+        "ECR's uniform load: pages of 4 KiB over 300 MiB, 80 % writes, 10 000 requests/s (Poisson)",
+    ),
+    (
+        "ecr-normal",
+        "normal:sigma=40000k,write=0.8,rate=10k/s,requests=2e6",
+        "ECR's normal load: pages of 4 KiB, sigma 10 000 pages about the middle of the device",
+    ),
+];
+
+impl GeneratorSpec {
+    /// Reads the short text form `pattern:key=value,key=value`, or a preset's name with or without
+    /// changes: `zipf:theta=0.9,write=0.8`, `gcar-synthetic:write=0.5`.
+    pub fn parse(text: &str) -> Result<Self, WorkloadError> {
+        text::parse(text)
+    }
+
+    /// Makes the load ready for a device (or part) of `range_bytes`. The same spec, range and seed
+    /// give the same requests on every machine.
+    pub fn build(&self, range_bytes: u64, seed: u64) -> Result<Box<dyn Workload>, WorkloadError> {
+        Ok(Box::new(Generator::new(self, range_bytes, seed)?))
+    }
+
+    /// Checks everything that can be checked without opening a file.
+    pub(crate) fn validate(&self, range_bytes: u64) -> Result<Space, WorkloadError> {
+        let need = |ok: bool, text: String| {
+            if ok {
+                Ok(())
+            } else {
+                Err(WorkloadError::new(ErrorKind::Option, text))
+            }
+        };
+        for (key, share) in [
+            ("write", self.write),
+            ("trim", self.trim),
+            ("flush", self.flush),
+            ("fua", self.fua),
+            ("sequential", self.sequential),
+            ("local", self.local),
+        ] {
+            need(
+                (0.0..=1.0).contains(&share),
+                format!("{key}: {share} is no share; from 0 to 1 is possible"),
+            )?;
+        }
+        let sum = self.write + self.trim + self.flush;
+        need(
+            sum <= 1.0 + 1e-9,
+            format!("write + trim + flush = {sum}; at most 1 is possible"),
+        )?;
+        let sum = self.sequential + self.local;
+        need(
+            sum <= 1.0 + 1e-9,
+            format!("sequential + local = {sum}; at most 1 is possible"),
+        )?;
+        need(
+            (1..=1 << 30).contains(&self.alignment),
+            format!(
+                "alignment: {} bytes; from 1 byte to 1 GiB is possible",
+                self.alignment
+            ),
+        )?;
+        need(
+            self.local_range <= 1 << 60,
+            format!(
+                "local_range: {} bytes is beyond any device",
+                self.local_range
+            ),
+        )?;
+        need(
+            self.requests != Some(0),
+            "requests: 0 would generate nothing".to_string(),
+        )?;
+        self.arrival.validate()?;
+        self.size.validate(self.alignment)?;
+        let asked = self.range.unwrap_or(range_bytes);
+        need(
+            asked <= range_bytes,
+            format!("range: {asked} bytes is more than the {range_bytes} bytes there are"),
+        )?;
+        let bytes = asked / self.alignment * self.alignment;
+        let smallest = self.size.smallest(self.alignment);
+        need(
+            bytes >= smallest && bytes > 0,
+            format!("range: {asked} bytes do not hold one request of {smallest} bytes"),
+        )?;
+        need(
+            bytes <= 1 << 62,
+            format!("range: {bytes} bytes is beyond 2^62"),
+        )?;
+        Ok(Space {
+            bytes,
+            alignment: self.alignment,
+        })
+    }
+}
+
+impl FromStr for GeneratorSpec {
+    type Err = WorkloadError;
+    fn from_str(s: &str) -> Result<Self, WorkloadError> {
+        Self::parse(s)
+    }
+}
+
+impl fmt::Display for GeneratorSpec {
+    /// The short text form; `parse` reads it back to the same spec.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text::write(self, f)
+    }
+}

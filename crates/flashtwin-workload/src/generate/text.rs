@@ -1,0 +1,364 @@
+//! The short text form of a generated load: `pattern:key=value,key=value`.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::address::Address;
+use super::arrival::Arrival;
+use super::size::Size;
+use super::spec::{GeneratorSpec, PRESETS};
+use super::values::{bytes, count, interval, number, rate, wrong};
+use crate::error::WorkloadError;
+
+const PATTERNS: &[&str] = &[
+    "uniform",
+    "normal",
+    "zipf",
+    "hotcold",
+    "sequential",
+    "locality",
+];
+
+/// Keys that hold for every pattern.
+const COMMON: &[&str] = &[
+    "write",
+    "trim",
+    "flush",
+    "fua",
+    "size",
+    "rate",
+    "interval",
+    "arrival",
+    "cv",
+    "on_rate",
+    "on_length",
+    "duty",
+    "seq",
+    "local",
+    "local_range",
+    "range",
+    "align",
+    "requests",
+];
+
+fn keys_of(pattern: &str) -> &'static [&'static str] {
+    match pattern {
+        "normal" => &["sigma", "mean"],
+        "zipf" => &["theta", "scramble"],
+        "hotcold" => &["hot_access", "hot_space"],
+        "locality" => &["file"],
+        _ => &[],
+    }
+}
+
+/// The known name nearest to `word`, for messages.
+fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
+    known
+        .min_by_key(|k| distance(word, k))
+        .map(|k| format!("; did you mean {k}?"))
+        .unwrap_or_default()
+}
+
+/// Letters to change, add or drop to turn `a` into `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, cb) in b.iter().enumerate() {
+            let change = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+fn size(value: &str) -> Result<Size, WorkloadError> {
+    let (kind, inner) = match value.split_once('(') {
+        None => {
+            return Ok(Size::Constant {
+                bytes: bytes("size", value)?,
+            })
+        }
+        Some((kind, rest)) => (kind, rest.strip_suffix(')')),
+    };
+    let form = || {
+        wrong(format!(
+            "size={value}: expected 4k, exp(32k), geometric(8k), uniform(4k..64k) or list(4k*70+64k*30)"
+        ))
+    };
+    let Some(inner) = inner else { return form() };
+    match kind {
+        "exp" => Ok(Size::Exponential {
+            mean: bytes("size", inner)?,
+        }),
+        "geometric" => Ok(Size::Geometric {
+            mean: bytes("size", inner)?,
+        }),
+        "uniform" => match inner.split_once("..") {
+            Some((min, max)) => Ok(Size::Uniform {
+                min: bytes("size", min)?,
+                max: bytes("size", max)?,
+            }),
+            None => form(),
+        },
+        "list" => {
+            let choice = |part: &str| match part.split_once('*') {
+                Some((b, weight)) => Ok((bytes("size", b)?, number("size", weight)?)),
+                None => Ok((bytes("size", part)?, 1.0)),
+            };
+            Ok(Size::List {
+                choices: inner.split('+').map(choice).collect::<Result<_, _>>()?,
+            })
+        }
+        _ => form(),
+    }
+}
+
+/// Reads the text form.
+pub(crate) fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
+    let (pattern, pairs) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
+    if let Some((_, base, _)) = PRESETS.iter().find(|(name, ..)| *name == pattern) {
+        let joined = if pairs.is_empty() {
+            base.to_string()
+        } else {
+            format!("{base},{pairs}")
+        };
+        return parse(&joined);
+    }
+    let names = || PATTERNS.iter().copied().chain(PRESETS.iter().map(|p| p.0));
+    if !PATTERNS.contains(&pattern) {
+        let known: Vec<&str> = names().collect();
+        return wrong(format!(
+            "\"{pattern}\" is no generated load{}  Known are {}",
+            nearest(pattern, names()),
+            known.join(", ")
+        ));
+    }
+    let mut given: Vec<(&str, &str)> = Vec::new();
+    for pair in pairs.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        let Some((key, value)) = pair.split_once('=') else {
+            return wrong(format!("{pattern}: \"{pair}\" is no key=value"));
+        };
+        let known = || COMMON.iter().chain(keys_of(pattern)).copied();
+        if !known().any(|k| k == key) {
+            return wrong(format!(
+                "{pattern}: key \"{key}\" is not known{}",
+                nearest(key, known())
+            ));
+        }
+        // A later value takes the place of an earlier one, so that presets can be changed.
+        given.retain(|(k, _)| *k != key && !replaces(key, k));
+        given.push((key, value));
+    }
+    let get = |key: &str| given.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
+    let share = |key: &str| get(key).map_or(Ok(0.0), |v| number(key, v));
+    let mut spec = GeneratorSpec {
+        address: address(pattern, &get)?,
+        arrival: arrival(&get)?,
+        write: share("write")?,
+        trim: share("trim")?,
+        flush: share("flush")?,
+        fua: share("fua")?,
+        sequential: share("seq")?,
+        local: share("local")?,
+        ..GeneratorSpec::default()
+    };
+    if let Some(value) = get("size") {
+        spec.size = size(value)?;
+    }
+    if let Some(value) = get("local_range") {
+        spec.local_range = bytes("local_range", value)?;
+    }
+    if let Some(value) = get("align") {
+        spec.alignment = bytes("align", value)?;
+    }
+    spec.range = get("range").map(|v| bytes("range", v)).transpose()?;
+    if let Some(value) = get("requests") {
+        let n = count("requests", value)?;
+        if n.fract() != 0.0 || n > 1e18 {
+            return wrong(format!(
+                "requests={value}: a whole number is expected, like 1e6 or 200k"
+            ));
+        }
+        spec.requests = Some(n as u64);
+    }
+    Ok(spec)
+}
+
+/// `rate` and `interval` say the same; the later of the two counts.
+fn replaces(key: &str, earlier: &str) -> bool {
+    matches!((key, earlier), ("rate", "interval") | ("interval", "rate"))
+}
+
+fn address<'a>(
+    pattern: &str,
+    get: &dyn Fn(&str) -> Option<&'a str>,
+) -> Result<Address, WorkloadError> {
+    let needed = |key: &str, example: &str| {
+        get(key).map_or_else(
+            || wrong(format!("{pattern}: {key} is missing, like {key}={example}")),
+            Ok,
+        )
+    };
+    Ok(match pattern {
+        "normal" => Address::Normal {
+            sigma: bytes("sigma", needed("sigma", "40000k")?)?,
+            mean: get("mean").map(|v| bytes("mean", v)).transpose()?,
+        },
+        "zipf" => Address::Zipf {
+            theta: number("theta", get("theta").unwrap_or("0.99"))?,
+            scramble: match get("scramble") {
+                None | Some("true") => true,
+                Some("false") => false,
+                Some(v) => return wrong(format!("scramble={v}: true or false is expected")),
+            },
+        },
+        "hotcold" => Address::Hotcold {
+            hot_access: number("hot_access", get("hot_access").unwrap_or("0.8"))?,
+            hot_space: number("hot_space", get("hot_space").unwrap_or("0.2"))?,
+        },
+        "sequential" => Address::Sequential {},
+        "locality" => Address::Locality {
+            file: PathBuf::from(needed("file", "lba_freq.csv")?),
+        },
+        _ => Address::Uniform {},
+    })
+}
+
+fn arrival<'a>(get: &dyn Fn(&str) -> Option<&'a str>) -> Result<Arrival, WorkloadError> {
+    let given = match (get("rate"), get("interval")) {
+        (Some(value), _) => Some(rate("rate", value)?),
+        (None, Some(value)) => Some(interval("interval", value)?),
+        (None, None) => None,
+    };
+    let kind = get("arrival").unwrap_or(match (given, get("on_rate")) {
+        (_, Some(_)) => "onoff",
+        (Some(_), None) => "exponential",
+        (None, None) => "none",
+    });
+    let belongs: &[&str] = match kind {
+        "none" => &[],
+        "constant" | "exponential" => &["rate", "interval"],
+        "hyper" => &["rate", "interval", "cv"],
+        "onoff" => &["on_rate", "on_length", "duty"],
+        _ => {
+            return wrong(format!(
+                "arrival={kind}: none, constant, exponential, hyper or onoff is expected"
+            ))
+        }
+    };
+    for key in ["rate", "interval", "cv", "on_rate", "on_length", "duty"] {
+        if get(key).is_some() && !belongs.contains(&key) {
+            return wrong(format!("{key} does not go with arrival={kind}"));
+        }
+    }
+    let needed = |what: Option<f64>| {
+        what.map_or_else(
+            || wrong(format!("arrival={kind}: rate is missing, like rate=20k/s")),
+            Ok,
+        )
+    };
+    Ok(match kind {
+        "constant" => Arrival::Constant {
+            rate: needed(given)?,
+        },
+        "exponential" => Arrival::Exponential {
+            rate: needed(given)?,
+        },
+        "hyper" => Arrival::Hyper {
+            rate: needed(given)?,
+            cv: number("cv", get("cv").unwrap_or("2"))?,
+        },
+        "onoff" => Arrival::Onoff {
+            on_rate: match get("on_rate") {
+                Some(value) => rate("on_rate", value)?,
+                None => {
+                    return wrong(
+                        "arrival=onoff: on_rate is missing, like on_rate=5k/s".to_string(),
+                    )
+                }
+            },
+            on_length: number("on_length", get("on_length").unwrap_or("20"))?,
+            duty: number("duty", get("duty").unwrap_or("0.1"))?,
+        },
+        _ => Arrival::None {},
+    })
+}
+
+/// Writes the text form; whatever has its default is left out.
+pub(crate) fn write(spec: &GeneratorSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut keys: Vec<String> = Vec::new();
+    let pattern = match &spec.address {
+        Address::Uniform {} => "uniform",
+        Address::Normal { sigma, mean } => {
+            keys.push(format!("sigma={sigma}"));
+            keys.extend(mean.map(|m| format!("mean={m}")));
+            "normal"
+        }
+        Address::Zipf { theta, scramble } => {
+            keys.push(format!("theta={theta}"));
+            keys.extend((!scramble).then(|| "scramble=false".to_string()));
+            "zipf"
+        }
+        Address::Hotcold {
+            hot_access,
+            hot_space,
+        } => {
+            keys.push(format!("hot_access={hot_access},hot_space={hot_space}"));
+            "hotcold"
+        }
+        Address::Sequential {} => "sequential",
+        Address::Locality { file } => {
+            keys.push(format!("file={}", file.display()));
+            "locality"
+        }
+    };
+    keys.push(match &spec.size {
+        Size::Constant { bytes } => format!("size={bytes}"),
+        Size::Exponential { mean } => format!("size=exp({mean})"),
+        Size::Geometric { mean } => format!("size=geometric({mean})"),
+        Size::Uniform { min, max } => format!("size=uniform({min}..{max})"),
+        Size::List { choices } => {
+            let parts: Vec<String> = choices.iter().map(|(b, w)| format!("{b}*{w}")).collect();
+            format!("size=list({})", parts.join("+"))
+        }
+    });
+    let shares = [
+        ("write", spec.write),
+        ("trim", spec.trim),
+        ("flush", spec.flush),
+        ("fua", spec.fua),
+        ("seq", spec.sequential),
+        ("local", spec.local),
+    ];
+    keys.extend(
+        shares
+            .iter()
+            .filter(|s| s.1 != 0.0)
+            .map(|(k, v)| format!("{k}={v}")),
+    );
+    if spec.local != 0.0 {
+        keys.push(format!("local_range={}", spec.local_range));
+    }
+    keys.extend(match spec.arrival {
+        Arrival::None {} => None,
+        Arrival::Constant { rate } => Some(format!("arrival=constant,rate={rate}")),
+        Arrival::Exponential { rate } => Some(format!("rate={rate}")),
+        Arrival::Hyper { rate, cv } => Some(format!("arrival=hyper,rate={rate},cv={cv}")),
+        Arrival::Onoff {
+            on_rate,
+            on_length,
+            duty,
+        } => Some(format!(
+            "on_rate={on_rate},on_length={on_length},duty={duty}"
+        )),
+    });
+    keys.extend(spec.range.map(|r| format!("range={r}")));
+    if spec.alignment != 4096 {
+        keys.push(format!("align={}", spec.alignment));
+    }
+    keys.extend(spec.requests.map(|n| format!("requests={n}")));
+    write!(f, "{pattern}:{}", keys.join(","))
+}

@@ -1,0 +1,89 @@
+//! Values of the short text form: numbers with suffixes, bytes, rates and spans of time.
+
+use crate::error::{ErrorKind, WorkloadError};
+
+/// A parameter that is not what it must be.
+pub(crate) fn wrong<T>(text: String) -> Result<T, WorkloadError> {
+    Err(WorkloadError::new(ErrorKind::Option, text))
+}
+
+/// A plain number: `0.7`, `1e6`.
+pub(crate) fn number(key: &str, value: &str) -> Result<f64, WorkloadError> {
+    match value.parse::<f64>() {
+        Ok(v) if v.is_finite() && !value.starts_with('+') => Ok(v),
+        _ => wrong(format!(
+            "{key}={value}: a number is expected, like 0.7 or 1e6"
+        )),
+    }
+}
+
+/// A number with a decimal suffix k, M or G: counts and rates.
+pub(crate) fn count(key: &str, value: &str) -> Result<f64, WorkloadError> {
+    let (digits, factor) = suffix(value, 1000.0);
+    match number(key, digits) {
+        Ok(v) if v >= 0.0 => Ok(v * factor),
+        _ => wrong(format!(
+            "{key}={value}: a number is expected, like 1e6 or 20k (k, M, G are decimal)"
+        )),
+    }
+}
+
+/// Bytes: a number with a binary suffix k, M, G or T.
+pub(crate) fn bytes(key: &str, value: &str) -> Result<u64, WorkloadError> {
+    let bare = value
+        .strip_suffix("iB")
+        .or_else(|| value.strip_suffix('B'))
+        .unwrap_or(value);
+    let (digits, factor) = suffix(bare, 1024.0);
+    match digits.parse::<f64>() {
+        Ok(v)
+            if (0.0..=(1u64 << 62) as f64).contains(&(v * factor))
+                && (v * factor).fract() == 0.0 =>
+        {
+            Ok((v * factor) as u64)
+        }
+        _ => wrong(format!(
+            "{key}={value}: bytes are expected, like 4096, 4k or 1.5G (k = 1024)"
+        )),
+    }
+}
+
+fn suffix(value: &str, step: f64) -> (&str, f64) {
+    let power = match value.as_bytes().last() {
+        Some(b'k' | b'K') => 1,
+        Some(b'm' | b'M') => 2,
+        Some(b'g' | b'G') => 3,
+        Some(b't' | b'T') => 4,
+        _ => return (value, 1.0),
+    };
+    (&value[..value.len() - 1], step.powi(power))
+}
+
+/// Requests per second: `20k/s`, `20/ms`, `20000`.
+pub(crate) fn rate(key: &str, value: &str) -> Result<f64, WorkloadError> {
+    let (amount, per) = match value.split_once('/') {
+        None | Some((_, "s")) => (value.split('/').next().unwrap_or(value), 1.0),
+        Some((amount, "ms")) => (amount, 1e3),
+        Some((amount, "us")) => (amount, 1e6),
+        Some(_) => {
+            return wrong(format!(
+                "{key}={value}: a rate is expected, like 20k/s, 20/ms or 20000"
+            ))
+        }
+    };
+    Ok(count(key, amount)? * per)
+}
+
+/// A span of time as a rate: `4ms` is 250 a second.
+pub(crate) fn interval(key: &str, value: &str) -> Result<f64, WorkloadError> {
+    let units = [("ns", 1e9), ("us", 1e6), ("ms", 1e3), ("s", 1.0)];
+    let unit = units
+        .iter()
+        .find_map(|(u, per_s)| value.strip_suffix(u).map(|v| (v, per_s)));
+    match unit.map(|(v, per_s)| (v.parse::<f64>(), per_s)) {
+        Some((Ok(v), per_s)) if v > 0.0 && v.is_finite() => Ok(per_s / v),
+        _ => wrong(format!(
+            "{key}={value}: a span is expected, like 4ms, 50us, 100ns or 1s"
+        )),
+    }
+}

@@ -1,0 +1,39 @@
+//! Block traces and generated loads.
+//!
+//! A [`Workload`] is a stream of requests in batches. Traces come from [`open_trace`], which finds
+//! compression and format by content; generated loads come from [`GeneratorSpec::build`]. Neither
+//! knows the device: an address beyond it, pacing and queue depth are the driver's matter.
+#![warn(missing_docs)]
+
+mod error;
+mod generate;
+mod trace;
+
+pub use error::{ErrorKind, WorkloadError};
+pub use generate::address::Address;
+pub use generate::arrival::Arrival;
+pub use generate::size::Size;
+pub use generate::spec::{GeneratorSpec, PRESETS};
+pub use trace::convert::{convert, Converted};
+pub use trace::info::{trace_info, OpInfo, TraceInfo, VolumeInfo};
+pub use trace::options::{AddressUnit, BlkEvent, Format, TimeUnit, TraceOptions, Volumes};
+pub use trace::reader::{open_trace, read_bytes};
+
+use flashtwin::Request;
+
+/// A stream of requests in order of arrival, in batches (so the driver can look ahead).
+pub trait Workload: Send {
+    /// Appends the next requests to `out` (at most a few thousand); returns how many, 0 at the end.
+    fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError>;
+
+    /// Number of requests in all, if known beforehand.
+    fn requests_total(&self) -> Option<u64>;
+
+    /// One line for people: format guessed and units, or generator parameters and seed.
+    fn describe(&self) -> String;
+
+    /// What looked wrong so far without stopping the run: skipped lines, doubtful units.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,240 @@
+//! Linux block tracing: the text of `blkparse` and the kernel's binary `blktrace` stream. Of each
+//! request's many events one counts (option `event`): D, issued to the driver, or Q, queued.
+
+use flashtwin::Op;
+
+use super::cursor::{Bad, Cursor};
+use super::input::Source;
+use super::lines::{scaled, Decoder, Line, LineParser, Units};
+use super::options::BlkEvent;
+use super::record::{Collector, Raw};
+use crate::error::{ErrorKind, WorkloadError};
+
+/// `maj,min cpu seq seconds pid action rwbs sector + count [process]`.
+pub(crate) struct Blkparse {
+    pub units: Units,
+    pub event: BlkEvent,
+}
+
+/// What the letters of an RWBS column say; `None` for what moves no data (N, zone commands).
+struct Rwbs {
+    preflush: bool,
+    op: Option<Op>,
+    fua: bool,
+}
+
+/// The kernel writes: F (preflush), one letter for the operation (E may follow D), F (FUA), then
+/// A, S, M for read-ahead, synchronous and metadata.
+fn rwbs(text: &[u8]) -> Rwbs {
+    let (preflush, rest) = match text {
+        [b'F', rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    let (op, rest) = match rest {
+        [b'R', rest @ ..] => (Some(Op::Read), rest),
+        [b'W', rest @ ..] => (Some(Op::Write), rest),
+        [b'D', b'E', rest @ ..] | [b'D', rest @ ..] => (Some(Op::Trim), rest),
+        rest => (None, rest),
+    };
+    Rwbs {
+        preflush,
+        op,
+        fua: op == Some(Op::Write) && rest.first() == Some(&b'F'),
+    }
+}
+
+impl LineParser for Blkparse {
+    const SEPARATOR: u8 = b' ';
+
+    fn parse<'a>(&mut self, line: &'a [u8], _number: u64) -> Result<Line<'a>, Bad> {
+        // The summary blkparse prints at the end begins with words.
+        let first = line.iter().find(|b| !b.is_ascii_whitespace());
+        if !first.is_some_and(u8::is_ascii_digit) {
+            return Ok(Line::Other);
+        }
+        let mut c = Cursor::<b' '>::new(line);
+        let volume = c.word();
+        if !volume.contains(&b',') {
+            return c.bad("device", "major,minor");
+        }
+        c.uint("cpu", "a CPU number")?;
+        c.uint("sequence", "a sequence number")?;
+        let time = c.time(self.units.time_ps, "time", "seconds, decimal")?;
+        c.uint("pid", "a process number")?;
+        let action = c.word();
+        if action != self.event.name().as_bytes() {
+            if action.is_empty() || !action.iter().all(u8::is_ascii_alphabetic) {
+                return c.bad("action", "a letter: Q, G, I, D, C ...");
+            }
+            return Ok(Line::Other);
+        }
+        let letters = c.word();
+        if letters.is_empty() {
+            return c.bad("rwbs", "letters: R, W, D, F, N with S, A, M");
+        }
+        let kind = rwbs(letters);
+        let mut raw = Raw {
+            time,
+            volume,
+            op: kind.op.unwrap_or(Op::Flush),
+            offset: 0,
+            bytes: 0,
+            fua: kind.fua,
+            preflush: kind.preflush && kind.op.is_some(),
+        };
+        // `[process]` in the place of the sector: an empty flush. `(..)`: a command's bytes.
+        let rest = line.get(c.position()..).unwrap_or(b"").trim_ascii_start();
+        if kind.op.is_none() || matches!(rest.first(), None | Some(b'[' | b'(')) {
+            // No sector: an empty flush, or a command that moves no blocks.
+            raw.op = Op::Flush;
+            raw.preflush = false;
+            return Ok(if kind.preflush {
+                Line::Request(raw)
+            } else {
+                Line::Other
+            });
+        }
+        let sector = c.uint("sector", "a non-negative integer, sectors of 512 bytes")?;
+        match c.word() {
+            b"+" => {}
+            // `36 (12 00 00 ..)`: a SCSI command passed through, no block request.
+            [b'(', ..] => return Ok(Line::Other),
+            _ => return c.bad("+", "+ and the number of sectors"),
+        }
+        let count = c.uint("sectors", "a non-negative integer after the +")?;
+        raw.offset = scaled(sector, self.units.address_bytes, "sector", 8)?;
+        raw.bytes = scaled(count, self.units.address_bytes, "sectors", 10)?;
+        Ok(Line::Request(raw))
+    }
+}
+
+/// First word of every record: a magic number whose last byte is the version of the layout.
+const MAGIC: u32 = 0x6561_7400;
+const VERSION: u32 = 7;
+const RECORD_BYTES: usize = 48;
+const ACTION_Q: u32 = 1;
+const ACTION_D: u32 = 7;
+const TC_WRITE: u32 = 1 << 17;
+const TC_FLUSH: u32 = 1 << 18;
+const TC_PASS_THROUGH: u32 = 1 << 25;
+const TC_NOTIFY: u32 = 1 << 26;
+const TC_DISCARD: u32 = 1 << 29;
+const TC_FUA: u32 = 1 << 31;
+
+/// True if the bytes begin with a little-endian blktrace record.
+pub(crate) fn is_blktrace(data: &[u8]) -> bool {
+    data.len() >= RECORD_BYTES && word(data, 0) & 0xffff_ff00 == MAGIC
+}
+
+fn word(data: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]])
+}
+
+fn double(data: &[u8], at: usize) -> u64 {
+    u64::from(word(data, at)) | u64::from(word(data, at + 4)) << 32
+}
+
+/// The binary stream of one CPU (or the merged stream of `blkparse -d`).
+pub(crate) struct Blktrace {
+    pub units: Units,
+    pub event: BlkEvent,
+    pub records: u64,
+}
+
+impl Decoder for Blktrace {
+    fn decode(
+        &mut self,
+        source: &mut Source,
+        collector: &mut Collector,
+        until: usize,
+    ) -> Result<bool, WorkloadError> {
+        let wanted = if self.event == BlkEvent::D {
+            ACTION_D
+        } else {
+            ACTION_Q
+        };
+        while collector.pending.len() < until && collector.wanted > 0 {
+            source.want(RECORD_BYTES)?;
+            let data = source.data();
+            let place = |what: &str| {
+                format!(
+                    "{}, record {} (byte {}): {what}",
+                    source.name(),
+                    self.records + 1,
+                    source.position()
+                )
+            };
+            if data.is_empty() {
+                return Ok(false);
+            }
+            if data.len() < RECORD_BYTES {
+                let text = place("the file ends within a record of 48 bytes; fetch it again");
+                return Err(WorkloadError::new(ErrorKind::Truncated, text));
+            }
+            if !is_blktrace(data) {
+                let text = place("no blktrace record begins here (magic 0x65617407 expected)");
+                return Err(WorkloadError::new(ErrorKind::Malformed, text));
+            }
+            let version = word(data, 0) & 0xff;
+            if version != VERSION {
+                let text = place(&format!(
+                    "blktrace layout {version}, only {VERSION} is read; print it with blkparse and \
+                     read the text"
+                ));
+                return Err(WorkloadError::new(ErrorKind::Malformed, text));
+            }
+            let time = u128::from(double(data, 8)) * u128::from(self.units.time_ps);
+            let (sector, bytes, action) = (double(data, 16), word(data, 24), word(data, 28));
+            let device = word(data, 36);
+            let payload = usize::from(u16::from_le_bytes([data[46], data[47]]));
+            let whole = RECORD_BYTES + payload;
+            let moves_blocks = action & (TC_PASS_THROUGH | TC_NOTIFY) == 0;
+            if action & 0xffff == wanted && moves_blocks {
+                let (op, fua) = match action {
+                    a if a & TC_DISCARD != 0 => (Op::Trim, false),
+                    a if a & TC_WRITE != 0 => (Op::Write, a & TC_FUA != 0),
+                    a if a & TC_FLUSH != 0 && bytes == 0 => (Op::Flush, false),
+                    _ => (Op::Read, false),
+                };
+                let Some(offset) = sector.checked_mul(self.units.address_bytes) else {
+                    let text = place("the sector number passes 2^62 bytes; the file is damaged");
+                    return Err(WorkloadError::new(ErrorKind::Malformed, text));
+                };
+                let volume = format!("{},{}", device >> 20, device & 0xf_ffff);
+                let preflush = action & TC_FLUSH != 0 && op != Op::Flush;
+                let bytes = u64::from(bytes);
+                let raw = Raw {
+                    time,
+                    volume: volume.as_bytes(),
+                    op,
+                    offset,
+                    bytes,
+                    fua,
+                    preflush,
+                };
+                collector.push(raw, self.records + 1).map_err(|bad| {
+                    let text = place(&format!("{}: expected {}", bad.column, bad.expected));
+                    WorkloadError::new(ErrorKind::Malformed, text)
+                })?;
+            } else {
+                collector.passed_over += 1;
+            }
+            source.want(whole)?;
+            if source.data().len() < whole {
+                let name = source.name();
+                let text = format!(
+                    "{name}: the file ends within the payload of record {}",
+                    self.records + 1
+                );
+                return Err(WorkloadError::new(ErrorKind::Truncated, text));
+            }
+            source.consume(whole);
+            self.records += 1;
+        }
+        Ok(collector.wanted > 0)
+    }
+
+    fn lines(&self) -> u64 {
+        self.records
+    }
+}

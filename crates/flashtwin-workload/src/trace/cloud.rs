@@ -1,0 +1,151 @@
+//! Comma-separated traces of storage services: SPC text, SYSTOR '17, Tencent CBS, Alibaba 2020.
+
+use flashtwin::Op;
+
+use super::cursor::{Bad, Cursor};
+use super::lines::{is_header, scaled, Line, LineParser, Units};
+use super::record::Raw;
+
+/// `ASU,LBA,Size,Opcode,Timestamp[,optional ...]`: sectors, bytes, r or w, seconds.
+pub(crate) struct Spc(pub Units);
+/// `Timestamp,Response,IOType,LUN,Offset,Size`: seconds, R or W or blank, bytes.
+pub(crate) struct Systor(pub Units);
+/// `Timestamp,Offset,Size,IOType,VolumeID`: seconds, sectors, 0 = read 1 = write.
+pub(crate) struct Tencent(pub Units);
+/// `device_id,opcode,offset,length,timestamp`: R or W, bytes, microseconds.
+pub(crate) struct Alibaba(pub Units);
+
+fn request(time: u128, volume: &[u8], op: Op, offset: u64, bytes: u64) -> Line<'_> {
+    Line::Request(Raw {
+        time,
+        volume,
+        op,
+        offset,
+        bytes,
+        fua: false,
+        preflush: false,
+    })
+}
+
+impl LineParser for Spc {
+    const SEPARATOR: u8 = b',';
+
+    fn parse<'a>(&mut self, line: &'a [u8], number: u64) -> Result<Line<'a>, Bad> {
+        if is_header(line, number) {
+            return Ok(Line::Other);
+        }
+        let mut c = Cursor::<b','>::new(line);
+        let volume = c.name("ASU", "the number of an application storage unit")?;
+        let lba = c.uint("LBA", "a non-negative integer, sectors of 512 bytes")?;
+        let bytes = c.uint("Size", "a non-negative integer, bytes")?;
+        let op = match c.word() {
+            b"R" | b"r" => Op::Read,
+            b"W" | b"w" => Op::Write,
+            _ => return c.bad("Opcode", "r or w"),
+        };
+        let time = c.time(self.0.time_ps, "Timestamp", "seconds, decimal")?;
+        // The specification allows further columns of the collector's own.
+        Ok(request(
+            time,
+            volume,
+            op,
+            scaled(lba, self.0.address_bytes, "LBA", 2)?,
+            bytes,
+        ))
+    }
+}
+
+impl LineParser for Systor {
+    const SEPARATOR: u8 = b',';
+
+    fn parse<'a>(&mut self, line: &'a [u8], number: u64) -> Result<Line<'a>, Bad> {
+        if is_header(line, number) {
+            return Ok(Line::Other);
+        }
+        let mut c = Cursor::<b','>::new(line);
+        let time = c.time(self.0.time_ps, "Timestamp", "Unix time in seconds, decimal")?;
+        // The response may be blank; it is not used.
+        let response = c.word();
+        if !response.iter().all(|b| b.is_ascii_digit() || *b == b'.') {
+            return c.bad("Response", "seconds, decimal, or blank");
+        }
+        let op = match c.word() {
+            b"R" => Some(Op::Read),
+            b"W" => Some(Op::Write),
+            b"" => None,
+            _ => return c.bad("IOType", "R, W or blank"),
+        };
+        let volume = c.name("LUN", "a LUN number")?;
+        let offset = c.uint("Offset", "a non-negative integer, bytes")?;
+        let bytes = c.uint("Size", "a non-negative integer, bytes")?;
+        c.end("six columns")?;
+        // A blank type is neither a read nor a write: passed over and counted.
+        let Some(op) = op else { return Ok(Line::Other) };
+        let unit = self.0.address_bytes;
+        Ok(request(
+            time,
+            volume,
+            op,
+            scaled(offset, unit, "Offset", 5)?,
+            scaled(bytes, unit, "Size", 6)?,
+        ))
+    }
+}
+
+impl LineParser for Tencent {
+    const SEPARATOR: u8 = b',';
+
+    fn parse<'a>(&mut self, line: &'a [u8], number: u64) -> Result<Line<'a>, Bad> {
+        if is_header(line, number) {
+            return Ok(Line::Other);
+        }
+        let mut c = Cursor::<b','>::new(line);
+        let time = c.time(self.0.time_ps, "Timestamp", "Unix time in seconds")?;
+        let offset = c.uint("Offset", "a non-negative integer, sectors of 512 bytes")?;
+        let size = c.uint("Size", "a non-negative integer, sectors of 512 bytes")?;
+        let op = match c.word() {
+            b"0" => Op::Read,
+            b"1" => Op::Write,
+            _ => return c.bad("IOType", "0 (read) or 1 (write)"),
+        };
+        let volume = c.name("VolumeID", "a volume number")?;
+        c.end("five columns")?;
+        let unit = self.0.address_bytes;
+        Ok(request(
+            time,
+            volume,
+            op,
+            scaled(offset, unit, "Offset", 2)?,
+            scaled(size, unit, "Size", 3)?,
+        ))
+    }
+}
+
+impl LineParser for Alibaba {
+    const SEPARATOR: u8 = b',';
+
+    fn parse<'a>(&mut self, line: &'a [u8], number: u64) -> Result<Line<'a>, Bad> {
+        if is_header(line, number) {
+            return Ok(Line::Other);
+        }
+        let mut c = Cursor::<b','>::new(line);
+        let volume = c.name("device_id", "a device number")?;
+        let op = match c.word() {
+            b"R" => Op::Read,
+            b"W" => Op::Write,
+            _ => return c.bad("opcode", "R or W"),
+        };
+        let offset = c.uint("offset", "a non-negative integer, bytes")?;
+        let bytes = c.uint("length", "a non-negative integer, bytes")?;
+        let time = c.time(self.0.time_ps, "timestamp", "microseconds")?;
+        c.end("five columns")?;
+        let unit = self.0.address_bytes;
+        Ok(request(
+            time,
+            volume,
+            op,
+            scaled(offset, unit, "offset", 3)?,
+            scaled(bytes, unit, "length", 4)?,
+        ))
+    }
+}

@@ -1,0 +1,76 @@
+//! Five columns of blanks: `time device address size type`. DiskSim ascii (milliseconds, a decimal
+//! point, bit 0 of the flags set for a read), MQSim and SSDSim (integer nanoseconds, 0 = write,
+//! 1 = read). Addresses and sizes are sectors of 512 bytes in all three.
+
+use flashtwin::Op;
+
+use super::cursor::{Bad, Cursor};
+use super::lines::{scaled, Line, LineParser, Units};
+use super::record::Raw;
+
+/// DiskSim's flags are hexadecimal; only bit 0 (read) matters here, others (time-critical ...) may
+/// be set.
+pub(crate) struct Disksim(pub Units);
+/// MQSim and SSDSim: the type is 0 or 1, nothing else.
+pub(crate) struct Mqsim(pub Units);
+
+fn five<'a>(
+    line: &'a [u8],
+    units: Units,
+    time_expected: &'static str,
+    op_of: impl Fn(&[u8]) -> Option<Op>,
+    type_expected: &'static str,
+) -> Result<Line<'a>, Bad> {
+    let mut c = Cursor::<b' '>::new(line);
+    let time = c.time(units.time_ps, "arrival time", time_expected)?;
+    let volume = c.name("device", "a device number")?;
+    let address = c.uint("address", "a non-negative integer, sectors")?;
+    let size = c.uint("size", "a non-negative integer, sectors")?;
+    let Some(op) = op_of(c.word()) else {
+        return c.bad("type", type_expected);
+    };
+    c.end("five columns")?;
+    Ok(Line::Request(Raw {
+        time,
+        volume,
+        op,
+        offset: scaled(address, units.address_bytes, "address", 3)?,
+        bytes: scaled(size, units.address_bytes, "size", 4)?,
+        fua: false,
+        preflush: false,
+    }))
+}
+
+impl LineParser for Disksim {
+    const SEPARATOR: u8 = b' ';
+
+    fn parse<'a>(&mut self, line: &'a [u8], _number: u64) -> Result<Line<'a>, Bad> {
+        let op_of = |text: &[u8]| {
+            let digits = std::str::from_utf8(text.strip_prefix(b"0x").unwrap_or(text)).ok()?;
+            let plain = digits.bytes().all(|b| b.is_ascii_hexdigit());
+            let flags = u32::from_str_radix(digits, 16).ok().filter(|_| plain)?;
+            Some(if flags & 1 == 1 { Op::Read } else { Op::Write })
+        };
+        let expected = "a hexadecimal number of flags, bit 0 for a read";
+        five(line, self.0, "milliseconds, decimal", op_of, expected)
+    }
+}
+
+impl LineParser for Mqsim {
+    const SEPARATOR: u8 = b' ';
+
+    fn parse<'a>(&mut self, line: &'a [u8], _number: u64) -> Result<Line<'a>, Bad> {
+        let op_of = |text: &[u8]| match text {
+            b"0" => Some(Op::Write),
+            b"1" => Some(Op::Read),
+            _ => None,
+        };
+        five(
+            line,
+            self.0,
+            "integer nanoseconds",
+            op_of,
+            "0 (write) or 1 (read)",
+        )
+    }
+}

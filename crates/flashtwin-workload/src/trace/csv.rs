@@ -1,0 +1,92 @@
+//! flashtwin's own text form: `time_us,op,offset_bytes,size_bytes`. Ops are R, W, T (trim) and
+//! F (flush); `WF` is a write with force unit access, `FW` and `FWF` put a flush before it (the
+//! letters of Linux block tracing). Time is decimal, exact to the picosecond.
+
+use flashtwin::{Op, Request};
+use std::io::{self, Write};
+
+use super::cursor::{Bad, Cursor};
+use super::lines::{is_header, scaled, Line, LineParser, Units};
+use super::record::Raw;
+
+/// The names of the columns; the first line of every file of this form.
+pub(crate) const HEADER: &str = "time_us,op,offset_bytes,size_bytes";
+
+pub(crate) struct Csv(pub Units);
+
+impl LineParser for Csv {
+    const SEPARATOR: u8 = b',';
+
+    #[inline]
+    fn parse<'a>(&mut self, line: &'a [u8], number: u64) -> Result<Line<'a>, Bad> {
+        if is_header(line, number) {
+            if line.trim_ascii() == HEADER.as_bytes() {
+                return Ok(Line::Other);
+            }
+            let expected = "the header time_us,op,offset_bytes,size_bytes";
+            return Err(Bad {
+                column: "header",
+                index: 0,
+                expected,
+            });
+        }
+        let mut c = Cursor::<b','>::new(line);
+        let time = c.time(
+            self.0.time_ps,
+            "time_us",
+            "a non-negative number of microseconds",
+        )?;
+        let (op, fua, preflush) = match c.word() {
+            b"R" => (Op::Read, false, false),
+            b"W" => (Op::Write, false, false),
+            b"T" => (Op::Trim, false, false),
+            b"F" => (Op::Flush, false, false),
+            b"WF" => (Op::Write, true, false),
+            b"FW" => (Op::Write, false, true),
+            b"FWF" => (Op::Write, true, true),
+            _ => {
+                return c.bad(
+                    "op",
+                    "R, W, T, F, or WF, FW, FWF for writes with FUA or flush",
+                )
+            }
+        };
+        let offset = c.uint("offset_bytes", "a non-negative integer, bytes")?;
+        let bytes = c.uint("size_bytes", "a non-negative integer, bytes")?;
+        c.end("four columns")?;
+        Ok(Line::Request(Raw {
+            time,
+            volume: b"",
+            op,
+            offset: scaled(offset, self.0.address_bytes, "offset_bytes", 3)?,
+            bytes: scaled(bytes, self.0.address_bytes, "size_bytes", 4)?,
+            fua,
+            preflush,
+        }))
+    }
+}
+
+/// Writes one request as a line of this form.
+pub(crate) fn write_request(out: &mut dyn Write, r: &Request) -> io::Result<()> {
+    const PS_IN_US: u64 = 1_000_000;
+    let (us, ps) = (r.arrival.0 / PS_IN_US, r.arrival.0 % PS_IN_US);
+    let op = match (r.op, r.fua) {
+        (Op::Read, _) => "R",
+        (Op::Write, false) => "W",
+        (Op::Write, true) => "WF",
+        (Op::Trim, _) => "T",
+        (Op::Flush, _) => "F",
+    };
+    if ps == 0 {
+        writeln!(out, "{us},{op},{},{}", r.offset, r.bytes)
+    } else {
+        let fraction = format!("{ps:06}");
+        writeln!(
+            out,
+            "{us}.{},{op},{},{}",
+            fraction.trim_end_matches('0'),
+            r.offset,
+            r.bytes
+        )
+    }
+}

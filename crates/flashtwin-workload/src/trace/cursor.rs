@@ -1,0 +1,333 @@
+//! Reads the fields of one line as bytes: integers, exact decimals, words. No `String`, no float.
+
+/// A value that is not what its column must hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bad {
+    /// Name of the column.
+    pub column: &'static str,
+    /// Its place in the line, from 1; 0 if the line as a whole is wrong.
+    pub index: u8,
+    /// What would be right.
+    pub expected: &'static str,
+}
+
+/// Walks over the fields of a line. `SEP` is `b','`, or `b' '` for runs of blanks.
+pub(crate) struct Cursor<'a, const SEP: u8> {
+    line: &'a [u8],
+    at: usize,
+    index: u8,
+}
+
+const fn is_blank(b: u8) -> bool {
+    b == b' ' || b == b'\t'
+}
+
+impl<'a, const SEP: u8> Cursor<'a, SEP> {
+    /// Starts at the first byte of `line`, which holds no line end.
+    pub fn new(line: &'a [u8]) -> Self {
+        Cursor {
+            line,
+            at: 0,
+            index: 0,
+        }
+    }
+
+    /// The error for the field read last.
+    #[cold]
+    pub fn bad<T>(&self, column: &'static str, expected: &'static str) -> Result<T, Bad> {
+        Err(Bad {
+            column,
+            index: self.index,
+            expected,
+        })
+    }
+
+    fn begin(&mut self) {
+        self.index = self.index.saturating_add(1);
+        self.skip_blanks();
+    }
+
+    fn skip_blanks(&mut self) {
+        while self.at < self.line.len() && is_blank(self.line[self.at]) {
+            self.at += 1;
+        }
+    }
+
+    /// After a value: the separator or the end of the line must follow. False if something else.
+    #[inline]
+    fn finish(&mut self) -> bool {
+        match self.line.get(self.at) {
+            None => true,
+            Some(&b) if b == SEP => {
+                self.at += 1;
+                true
+            }
+            Some(&b) if is_blank(b) => {
+                self.skip_blanks();
+                if SEP == b' ' {
+                    return true;
+                }
+                match self.line.get(self.at) {
+                    None => true,
+                    Some(&b) if b == SEP => {
+                        self.at += 1;
+                        true
+                    }
+                    Some(_) => false,
+                }
+            }
+            Some(_) => false,
+        }
+    }
+
+    /// Digits as a number; `None` if there is none or it passes `u64`. Eight bytes at a time: numbers
+    /// are most of a trace, and their lengths vary too much for a loop over digits to be predicted.
+    #[inline(always)]
+    fn digits(&mut self) -> Option<u64> {
+        let rest = &self.line[self.at..];
+        let (mut value, mut n) = (0u64, 0);
+        loop {
+            let (more, count) = match rest.get(n..n + 8) {
+                Some(eight) => leading_digits(eight),
+                None => {
+                    let mut last = [0; 8];
+                    last[..rest.len() - n].copy_from_slice(&rest[n..]);
+                    leading_digits(&last)
+                }
+            };
+            value = value.wrapping_mul(POWERS[count]).wrapping_add(more);
+            n += count;
+            if count < 8 {
+                break;
+            }
+        }
+        self.at += n;
+        match n {
+            0 => None,
+            1..=19 => Some(value),
+            // More digits may or may not fit: leave it to the careful parser.
+            _ => std::str::from_utf8(&rest[..n]).ok()?.parse().ok(),
+        }
+    }
+
+    /// A non-negative integer.
+    #[inline]
+    pub fn uint(&mut self, column: &'static str, expected: &'static str) -> Result<u64, Bad> {
+        self.begin();
+        match self.digits() {
+            Some(value) if self.finish() => Ok(value),
+            _ => self.bad(column, expected),
+        }
+    }
+
+    /// A non-negative decimal number of `unit` (picoseconds), exact; digits finer than one
+    /// picosecond are cut off.
+    #[inline]
+    pub fn time(
+        &mut self,
+        unit: u64,
+        column: &'static str,
+        expected: &'static str,
+    ) -> Result<u128, Bad> {
+        self.begin();
+        let Some(whole) = self.digits() else {
+            return self.bad(column, expected);
+        };
+        let mut ps = u128::from(whole) * u128::from(unit);
+        if self.line.get(self.at) == Some(&b'.') {
+            self.at += 1;
+            let mut digit_ps = u128::from(unit);
+            // The fraction times the unit, kept over a common denominator so that units that are
+            // no power of ten (none today) and long fractions stay exact.
+            let (mut numerator, mut denominator) = (0u128, 1u128);
+            while let Some(digit) = self.line.get(self.at).map(|b| b.wrapping_sub(b'0')) {
+                if digit > 9 {
+                    break;
+                }
+                if digit_ps > 0 {
+                    numerator = numerator * 10 + u128::from(digit);
+                    denominator *= 10;
+                    digit_ps /= 10;
+                }
+                self.at += 1;
+            }
+            ps += numerator * u128::from(unit) / denominator;
+        }
+        if self.finish() {
+            Ok(ps)
+        } else {
+            self.bad(column, expected)
+        }
+    }
+
+    /// The bytes up to the next separator, without blanks around; may be empty.
+    #[inline]
+    pub fn word(&mut self) -> &'a [u8] {
+        self.begin();
+        let from = self.at;
+        while self.at < self.line.len() {
+            let b = self.line[self.at];
+            if b == SEP || (SEP == b' ' && is_blank(b)) {
+                break;
+            }
+            self.at += 1;
+        }
+        let word = self.line[from..self.at].trim_ascii_end();
+        self.finish();
+        word
+    }
+
+    /// A number kept as its text, because it names something (a disk, a LUN, a volume).
+    #[inline]
+    pub fn name(&mut self, column: &'static str, expected: &'static str) -> Result<&'a [u8], Bad> {
+        const DIGITS_MAX: usize = 20;
+        let word = self.word();
+        let fits = (1..=DIGITS_MAX).contains(&word.len()) && word.iter().all(u8::is_ascii_digit);
+        if fits {
+            Ok(word)
+        } else {
+            self.bad(column, expected)
+        }
+    }
+
+    /// Where the next field begins in the line.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The part of the line from byte `from` to the last field read, without its separator.
+    pub fn since(&self, from: usize) -> &'a [u8] {
+        let end = if self.at < self.line.len() {
+            self.at - 1
+        } else {
+            self.at
+        };
+        let part = &self.line[from.min(end)..end];
+        part.strip_suffix(&[SEP]).unwrap_or(part).trim_ascii()
+    }
+
+    /// True if nothing but blanks is left.
+    pub fn at_end(&mut self) -> bool {
+        self.skip_blanks();
+        self.at >= self.line.len()
+    }
+
+    /// An error unless nothing is left.
+    #[inline]
+    pub fn end(&mut self, expected: &'static str) -> Result<(), Bad> {
+        if self.at >= self.line.len() || self.at_end() {
+            return Ok(());
+        }
+        self.index = self.index.saturating_add(1);
+        self.bad("end of line", expected)
+    }
+}
+
+const POWERS: [u64; 9] = [
+    1,
+    10,
+    100,
+    1_000,
+    10_000,
+    100_000,
+    1_000_000,
+    10_000_000,
+    100_000_000,
+];
+
+/// The digits eight bytes begin with: their value and how many there are.
+#[inline(always)]
+fn leading_digits(bytes: &[u8]) -> (u64, usize) {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let Ok(eight) = bytes.try_into() else {
+        return (0, 0);
+    };
+    let v = u64::from_le_bytes(eight) ^ (EACH * 0x30);
+    // A byte of 10 or more now is no digit; 0x76 is what lifts 10 to 0x80, and no sum carries over.
+    let others = (((v & (EACH * 0x7f)) + EACH * 0x76) | v) & (EACH * 0x80);
+    let count = (others.trailing_zeros() / 8) as usize;
+    if count == 0 {
+        return (0, 0);
+    }
+    // Shifted so that zeros take the place of missing leading digits; then pairs, fours, all eight.
+    let v = v << (64 - 8 * count);
+    let v = (v.wrapping_mul(10).wrapping_add(v >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let v = (v.wrapping_mul(100).wrapping_add(v >> 16)) & 0x0000_ffff_0000_ffff;
+    (
+        v.wrapping_mul(10_000).wrapping_add(v >> 32) & 0xffff_ffff,
+        count,
+    )
+}
+
+/// The text of field `index` (from 1) of a line, for messages.
+pub(crate) fn field(line: &[u8], separator: u8, index: u8) -> Option<&[u8]> {
+    let wanted = usize::from(index).checked_sub(1)?;
+    if separator == b' ' {
+        line.split(|&b| is_blank(b))
+            .filter(|f| !f.is_empty())
+            .nth(wanted)
+    } else {
+        line.split(|&b| b == separator)
+            .nth(wanted)
+            .map(<[u8]>::trim_ascii)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_exact_to_the_picosecond() {
+        let time = |text: &str, unit| Cursor::<b','>::new(text.as_bytes()).time(unit, "t", "e");
+        assert_eq!(time("0.1", 1_000_000_000_000), Ok(100_000_000_000));
+        assert_eq!(
+            time("1456095145.133076000", 1_000_000_000_000),
+            Ok(1_456_095_145_133_076_000_000)
+        );
+        assert_eq!(time("5265.313", 1_000_000_000), Ok(5_265_313_000_000));
+        assert_eq!(
+            time("0.0000009", 1_000_000),
+            Ok(0),
+            "finer than a picosecond is cut off"
+        );
+        assert_eq!(time("3.", 1_000), Ok(3_000));
+        assert_eq!(
+            time("128166481075232275", 100_000),
+            Ok(12_816_648_107_523_227_500_000)
+        );
+        assert!(time("-1", 1).is_err());
+        assert!(time("1e3", 1).is_err());
+        assert!(time(".5", 1).is_err());
+        assert!(time("99999999999999999999", 1).is_err());
+    }
+
+    #[test]
+    fn integers_stop_at_what_is_no_digit() {
+        let uint = |text: &str| Cursor::<b','>::new(text.as_bytes()).uint("n", "e").ok();
+        assert_eq!(uint("18446744073709551615"), Some(u64::MAX));
+        assert_eq!(uint("18446744073709551616"), None);
+        assert_eq!(uint(" 42 ,7"), Some(42));
+        assert_eq!(
+            uint("00000000000000000000000000000000000000000000000042"),
+            Some(42)
+        );
+        assert_eq!(
+            uint("1234567890123456789,"),
+            Some(1_234_567_890_123_456_789)
+        );
+        assert_eq!(uint("12345678,"), Some(12_345_678));
+        assert_eq!(uint("1234567:,"), None, "the byte after 9 is no digit");
+        assert_eq!(uint("1234567/,"), None, "nor the byte before 0");
+        assert_eq!(uint("4 2"), None);
+        assert_eq!(uint("42x"), None);
+        assert_eq!(uint(""), None);
+    }
+
+    #[test]
+    fn fields_are_counted_for_messages() {
+        assert_eq!(field(b"a, b ,c", b',', 2), Some(&b"b"[..]));
+        assert_eq!(field(b" a  b c", b' ', 3), Some(&b"c"[..]));
+        assert_eq!(field(b"a,b", b',', 3), None);
+    }
+}

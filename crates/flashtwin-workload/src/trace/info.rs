@@ -1,0 +1,383 @@
+//! What a trace holds, measured in one pass: the summary to read before a run.
+
+use flashtwin::{Op, Request};
+use serde::Serialize;
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+
+use super::input::Input;
+use super::options::TraceOptions;
+use super::reader::TraceReader;
+use crate::error::WorkloadError;
+use crate::Workload;
+
+const PAGE_BYTES: u64 = 4096;
+/// Pages in one piece of the footprint's bitmap: 128 MiB of addresses in 4 KiB of memory.
+const PIECE_PAGES: u64 = 1 << 15;
+/// Sizes listed by frequency, volumes listed by appearance.
+const TOP_SIZES: usize = 5;
+const VOLUMES_LISTED: usize = 32;
+
+/// One volume (disk, LUN, application unit) of a trace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct VolumeInfo {
+    /// Its name in the trace.
+    pub name: String,
+    /// Requests to it.
+    pub requests: u64,
+    /// One past the highest byte addressed, in its own addresses.
+    pub extent_bytes: u64,
+    /// Where it begins once volumes are laid end to end.
+    pub start_bytes: u64,
+}
+
+/// Counts of one kind of request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OpInfo {
+    /// Requests.
+    pub requests: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Requests that start where the last request of the same kind ended.
+    pub sequential: u64,
+}
+
+/// The summary of a workload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TraceInfo {
+    /// What was read: format and units as guessed or asked, or the generator.
+    pub description: String,
+    /// Requests in all.
+    pub requests: u64,
+    /// Reads.
+    pub reads: OpInfo,
+    /// Writes.
+    pub writes: OpInfo,
+    /// Trims.
+    pub trims: OpInfo,
+    /// Flushes.
+    pub flushes: u64,
+    /// Writes with force unit access.
+    pub fua_writes: u64,
+    /// Writes among reads and writes.
+    pub write_ratio: f64,
+    /// Mean bytes of reads and writes.
+    pub size_mean_bytes: f64,
+    /// Median bytes of reads and writes.
+    pub size_p50_bytes: u64,
+    /// 90th percentile of bytes of reads and writes.
+    pub size_p90_bytes: u64,
+    /// Largest read or write, bytes.
+    pub size_max_bytes: u64,
+    /// The most frequent sizes of reads and writes: bytes and requests.
+    pub size_top: Vec<(u64, u64)>,
+    /// Distinct pages of 4 KiB read or written.
+    pub footprint_pages: u64,
+    /// Lowest byte read or written.
+    pub address_min_bytes: u64,
+    /// One past the highest byte read, written or trimmed.
+    pub address_max_bytes: u64,
+    /// Seconds from the first arrival to the last.
+    pub span_s: f64,
+    /// Requests per second over the span.
+    pub rate_per_s: f64,
+    /// Mean gap between arrivals, microseconds.
+    pub gap_mean_us: f64,
+    /// Coefficient of variation of the gaps (1 for a Poisson process).
+    pub gap_cv: f64,
+    /// Share of reads and writes that start where the one before ended.
+    pub sequential_share: f64,
+    /// Share of reads and writes whose start and length are whole pages of 4 KiB.
+    pub aligned_4k_share: f64,
+    /// Volumes, in order of appearance (at most 32 listed).
+    pub volumes: Vec<VolumeInfo>,
+    /// Volumes in all; 0 for a load without volumes.
+    pub volumes_total: u64,
+    /// Lines or records read.
+    pub lines: u64,
+    /// Lines that could not be read and were skipped.
+    pub bad_lines: u64,
+    /// Requests that came out of order and were put right.
+    pub reordered: u64,
+    /// Requests of zero size, skipped.
+    pub zero_size: u64,
+    /// What looked wrong.
+    pub warnings: Vec<String>,
+}
+
+/// Reads a whole trace and sums it up.
+pub fn trace_info(path: &Path, opts: &TraceOptions) -> Result<TraceInfo, WorkloadError> {
+    let mut reader = TraceReader::open(Input::File(path.to_path_buf()), opts)?;
+    let mut info = TraceInfo::measure(&mut reader)?;
+    info.lines = reader.lines();
+    info.volumes_total = reader.collector.volumes.list.len() as u64;
+    info.volumes = reader
+        .volumes()
+        .take(VOLUMES_LISTED)
+        .map(|(v, start)| VolumeInfo {
+            name: v.name.clone(),
+            requests: v.requests,
+            extent_bytes: v.extent,
+            start_bytes: start,
+        })
+        .collect();
+    info.bad_lines = reader.collector.bad_lines;
+    info.reordered = reader.collector.reordered;
+    info.zero_size = reader.collector.zero_size;
+    Ok(info)
+}
+
+impl TraceInfo {
+    /// Runs a workload to its end and sums it up. A load without end never returns: give it a
+    /// number of requests.
+    pub fn measure(workload: &mut dyn Workload) -> Result<TraceInfo, WorkloadError> {
+        let mut sums = Sums::default();
+        let mut batch = Vec::new();
+        while workload.next_batch(&mut batch)? > 0 {
+            batch.iter().for_each(|r| sums.add(r));
+            batch.clear();
+        }
+        let mut info = sums.finish();
+        info.description = workload.describe();
+        info.warnings = workload.warnings();
+        Ok(info)
+    }
+}
+
+/// Running sums over requests.
+#[derive(Default)]
+struct Sums {
+    info: TraceInfo,
+    sizes: HashMap<u64, u64>,
+    pieces: HashMap<u64, Box<[u64]>>,
+    last_arrival: Option<u64>,
+    gaps: u64,
+    gap_mean: f64,
+    gap_m2: f64,
+    last_end: Option<u64>,
+    last_read_end: Option<u64>,
+    last_write_end: Option<u64>,
+    sequential: u64,
+    aligned: u64,
+    span_ps: u64,
+    lowest: Option<u64>,
+}
+
+impl Sums {
+    fn add(&mut self, r: &Request) {
+        self.info.requests += 1;
+        self.add_gap(r.arrival.0);
+        let end = r.offset + r.bytes;
+        let (op, last_end) = match r.op {
+            Op::Flush => {
+                self.info.flushes += 1;
+                return;
+            }
+            Op::Trim => {
+                self.info.trims.requests += 1;
+                self.info.trims.bytes = self.info.trims.bytes.saturating_add(r.bytes);
+                self.info.address_max_bytes = self.info.address_max_bytes.max(end);
+                return;
+            }
+            Op::Read => (&mut self.info.reads, &mut self.last_read_end),
+            Op::Write => (&mut self.info.writes, &mut self.last_write_end),
+        };
+        op.requests += 1;
+        op.bytes += r.bytes;
+        op.sequential += u64::from(*last_end == Some(r.offset));
+        *last_end = Some(end);
+        self.sequential += u64::from(self.last_end == Some(r.offset));
+        self.last_end = Some(end);
+        self.aligned += u64::from((r.offset | r.bytes) % PAGE_BYTES == 0);
+        self.info.fua_writes += u64::from(r.fua);
+        *self.sizes.entry(r.bytes).or_default() += 1;
+        self.lowest = Some(self.lowest.map_or(r.offset, |l| l.min(r.offset)));
+        self.info.address_max_bytes = self.info.address_max_bytes.max(end);
+        self.touch(r.offset / PAGE_BYTES, end.div_ceil(PAGE_BYTES));
+    }
+
+    /// Welford's running mean and variance of the gaps.
+    fn add_gap(&mut self, arrival: u64) {
+        if let Some(last) = self.last_arrival {
+            let gap = (arrival - last) as f64;
+            self.gaps += 1;
+            let from_mean = gap - self.gap_mean;
+            self.gap_mean += from_mean / self.gaps as f64;
+            self.gap_m2 += from_mean * (gap - self.gap_mean);
+        }
+        self.last_arrival = Some(arrival);
+        self.span_ps = arrival;
+    }
+
+    /// Marks pages `from..to`, a word of 64 at a time.
+    fn touch(&mut self, from: u64, to: u64) {
+        let mut page = from;
+        while page < to {
+            let piece = self
+                .pieces
+                .entry(page / PIECE_PAGES)
+                .or_insert_with(|| vec![0; (PIECE_PAGES / 64) as usize].into());
+            let stop = to.min((page / PIECE_PAGES + 1) * PIECE_PAGES);
+            while page < stop {
+                let (word, bit) = ((page % PIECE_PAGES / 64) as usize, page % 64);
+                let bits = (64 - bit).min(stop - page);
+                let mask = (u64::MAX >> (64 - bits)) << bit;
+                self.info.footprint_pages += u64::from((mask & !piece[word]).count_ones());
+                piece[word] |= mask;
+                page += bits;
+            }
+        }
+    }
+
+    fn finish(mut self) -> TraceInfo {
+        let transfers = self.info.reads.requests + self.info.writes.requests;
+        let share = |n: u64| {
+            if transfers == 0 {
+                0.0
+            } else {
+                n as f64 / transfers as f64
+            }
+        };
+        let mut sizes: Vec<(u64, u64)> = self.sizes.into_iter().collect();
+        sizes.sort_unstable();
+        let percentile = |p: f64| {
+            let mut left = (transfers as f64 * p).ceil() as u64;
+            sizes.iter().find(|(_, n)| {
+                left = left.saturating_sub(*n);
+                left == 0
+            })
+        };
+        let i = &mut self.info;
+        i.write_ratio = share(i.writes.requests);
+        i.sequential_share = share(self.sequential);
+        i.aligned_4k_share = share(self.aligned);
+        i.size_mean_bytes = share(i.reads.bytes + i.writes.bytes);
+        i.size_p50_bytes = percentile(0.5).map_or(0, |s| s.0);
+        i.size_p90_bytes = percentile(0.9).map_or(0, |s| s.0);
+        i.size_max_bytes = sizes.last().map_or(0, |s| s.0);
+        sizes.sort_by_key(|&(bytes, n)| (std::cmp::Reverse(n), bytes));
+        sizes.truncate(TOP_SIZES);
+        i.size_top = sizes;
+        i.address_min_bytes = self.lowest.unwrap_or(0);
+        i.span_s = self.span_ps as f64 / 1e12;
+        i.rate_per_s = if i.span_s > 0.0 {
+            self.gaps as f64 / i.span_s
+        } else {
+            0.0
+        };
+        i.gap_mean_us = self.gap_mean / 1e6;
+        let deviation = (self.gap_m2 / self.gaps.max(1) as f64).sqrt();
+        i.gap_cv = if self.gap_mean > 0.0 {
+            deviation / self.gap_mean
+        } else {
+            0.0
+        };
+        self.info
+    }
+}
+
+/// Bytes with a binary unit, for people.
+fn bytes(n: f64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut value = n;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 {
+        format!("{value:.0} B")
+    } else {
+        format!("{value:.1} {}", units[unit])
+    }
+}
+
+impl fmt::Display for TraceInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
+        writeln!(f, "{}", self.description)?;
+        writeln!(
+            f,
+            "  requests    {}: {} reads, {} writes, {} trims, {} flushes; {:.1} % of reads and writes are writes",
+            self.requests,
+            self.reads.requests,
+            self.writes.requests,
+            self.trims.requests,
+            self.flushes,
+            100.0 * self.write_ratio
+        )?;
+        writeln!(
+            f,
+            "  bytes       {} read, {} written, {} trimmed",
+            bytes(self.reads.bytes as f64),
+            bytes(self.writes.bytes as f64),
+            bytes(self.trims.bytes as f64)
+        )?;
+        let transfers = self.reads.requests + self.writes.requests;
+        let top: Vec<String> = self
+            .size_top
+            .iter()
+            .map(|&(b, n)| format!("{} ({:.0} %)", bytes(b as f64), percent(n, transfers)))
+            .collect();
+        writeln!(
+            f,
+            "  size        mean {}, median {}, p90 {}, max {}; most frequent {}",
+            bytes(self.size_mean_bytes),
+            bytes(self.size_p50_bytes as f64),
+            bytes(self.size_p90_bytes as f64),
+            bytes(self.size_max_bytes as f64),
+            top.join(", ")
+        )?;
+        writeln!(
+            f,
+            "  footprint   {} ({} pages of 4 KiB) between {} and {}",
+            bytes(self.footprint_pages as f64 * PAGE_BYTES as f64),
+            self.footprint_pages,
+            bytes(self.address_min_bytes as f64),
+            bytes(self.address_max_bytes as f64)
+        )?;
+        writeln!(
+            f,
+            "  time        span {:.3} s, {:.3} requests/s, mean gap {:.3} us, variation of gaps {:.2}",
+            self.span_s, self.rate_per_s, self.gap_mean_us, self.gap_cv
+        )?;
+        writeln!(
+            f,
+            "  pattern     {:.1} % sequential ({:.1} % within reads, {:.1} % within writes), {:.1} % whole 4 KiB pages",
+            100.0 * self.sequential_share,
+            percent(self.reads.sequential, self.reads.requests),
+            percent(self.writes.sequential, self.writes.requests),
+            100.0 * self.aligned_4k_share
+        )?;
+        if self.volumes_total > 1 {
+            let named: Vec<String> = self
+                .volumes
+                .iter()
+                .map(|v| {
+                    format!(
+                        "{} ({} requests, {})",
+                        v.name,
+                        v.requests,
+                        bytes(v.extent_bytes as f64)
+                    )
+                })
+                .collect();
+            let more = if self.volumes_total as usize > named.len() {
+                ", ..."
+            } else {
+                ""
+            };
+            writeln!(
+                f,
+                "  volumes     {}: {}{more}",
+                self.volumes_total,
+                named.join(", ")
+            )?;
+        }
+        for warning in &self.warnings {
+            writeln!(f, "  warning     {warning}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,241 @@
+//! Bytes of a trace: opens a file (or memory), undoes gzip and zstd, hands out a moving window.
+//! Compression is told by its magic bytes, never by the name.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use crate::error::{ErrorKind, WorkloadError};
+
+/// Bytes asked of the reader at a time: about half an L2 cache.
+const CHUNK_BYTES: usize = 256 << 10;
+/// The window never grows past this: no line of a trace is longer.
+const WINDOW_MAX_BYTES: usize = 4 << 20;
+
+/// Where a trace comes from; can be opened again for a second pass.
+#[derive(Clone)]
+pub(crate) enum Input {
+    File(PathBuf),
+    Memory(Arc<[u8]>),
+}
+
+impl Input {
+    /// The name used in messages.
+    pub fn name(&self) -> String {
+        match self {
+            Input::File(path) => path.display().to_string(),
+            Input::Memory(_) => "(memory)".to_string(),
+        }
+    }
+
+    /// Starts reading from the first byte.
+    pub fn open(&self) -> Result<Source, WorkloadError> {
+        let name = self.name();
+        let mut plain_bytes = None;
+        let mut raw: Box<dyn Read + Send> = match self {
+            Input::File(path) => {
+                let file = File::open(path).map_err(|e| WorkloadError::io(&name, "open", &e))?;
+                let meta = file
+                    .metadata()
+                    .map_err(|e| WorkloadError::io(&name, "open", &e))?;
+                if meta.is_dir() {
+                    let text = format!("{name}: is a directory; a trace is one file");
+                    return Err(WorkloadError::new(ErrorKind::Io, text));
+                }
+                plain_bytes = meta.is_file().then_some(meta.len());
+                Box::new(file)
+            }
+            Input::Memory(bytes) => {
+                plain_bytes.replace(bytes.len() as u64);
+                Box::new(io::Cursor::new(bytes.clone()))
+            }
+        };
+        let mut magic = Vec::with_capacity(6);
+        raw.by_ref()
+            .take(6)
+            .read_to_end(&mut magic)
+            .map_err(|e| WorkloadError::io(&name, "read", &e))?;
+        let packing = Packing::of(&magic, &name)?;
+        let packed_read = Arc::new(AtomicU64::new(0));
+        let whole = Counting {
+            inner: io::Cursor::new(magic).chain(raw),
+            count: packed_read.clone(),
+        };
+        let reader: Box<dyn Read + Send> = match packing {
+            Packing::Plain => Box::new(whole),
+            Packing::Gzip => Box::new(flate2::read::MultiGzDecoder::new(whole)),
+            Packing::Zstd => Box::new(
+                zstd::Decoder::new(whole).map_err(|e| WorkloadError::io(&name, "read", &e))?,
+            ),
+        };
+        if packing != Packing::Plain {
+            plain_bytes = None;
+        }
+        Ok(Source {
+            name,
+            packing,
+            plain_bytes,
+            reader,
+            packed_read,
+            window: Vec::new(),
+            start: 0,
+            end: 0,
+            consumed: 0,
+            ended: false,
+        })
+    }
+}
+
+/// How the bytes are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packing {
+    Plain,
+    Gzip,
+    Zstd,
+}
+
+impl Packing {
+    fn of(magic: &[u8], name: &str) -> Result<Packing, WorkloadError> {
+        let foreign = match magic {
+            [0x1f, 0x8b, ..] => return Ok(Packing::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => return Ok(Packing::Zstd),
+            [0xfd, b'7', b'z', b'X', b'Z', ..] => "xz",
+            [b'B', b'Z', b'h', ..] => "bzip2",
+            [b'P', b'K', 3, 4, ..] => "zip",
+            _ => return Ok(Packing::Plain),
+        };
+        Err(WorkloadError::new(
+            ErrorKind::UnknownFormat,
+            format!(
+                "{name}: packed with {foreign}; unpack it first (plain, gzip and zstd are read)"
+            ),
+        ))
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Packing::Plain => "plain",
+            Packing::Gzip => "gzip",
+            Packing::Zstd => "zstd",
+        }
+    }
+}
+
+/// Counts what was read from the file, so that a broken stream can be placed.
+struct Counting<R> {
+    inner: R,
+    count: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counting<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buf)?;
+        self.count.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}
+
+/// A window moving over the unpacked bytes.
+pub(crate) struct Source {
+    name: String,
+    packing: Packing,
+    plain_bytes: Option<u64>,
+    reader: Box<dyn Read + Send>,
+    packed_read: Arc<AtomicU64>,
+    window: Vec<u8>,
+    start: usize,
+    end: usize,
+    consumed: u64,
+    ended: bool,
+}
+
+impl Source {
+    /// The name used in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How the file is packed.
+    pub fn packing(&self) -> Packing {
+        self.packing
+    }
+
+    /// The file's length, when it is not packed and is a regular file.
+    pub fn plain_bytes(&self) -> Option<u64> {
+        self.plain_bytes
+    }
+
+    /// The bytes at hand.
+    pub fn data(&self) -> &[u8] {
+        &self.window[self.start..self.end]
+    }
+
+    /// Gives up the first `n` bytes at hand.
+    pub fn consume(&mut self, n: usize) {
+        debug_assert!(n <= self.end - self.start);
+        self.start += n;
+        self.consumed += n as u64;
+    }
+
+    /// Unpacked bytes given up so far.
+    pub fn position(&self) -> u64 {
+        self.consumed
+    }
+
+    /// Brings more bytes into the window; false at the end of the input.
+    pub fn fill(&mut self) -> Result<bool, WorkloadError> {
+        if self.ended {
+            return Ok(false);
+        }
+        self.window.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if self.window.len() - self.end < CHUNK_BYTES {
+            if self.end >= WINDOW_MAX_BYTES {
+                return Err(WorkloadError::new(
+                    ErrorKind::Malformed,
+                    format!(
+                        "{}: a line longer than {WINDOW_MAX_BYTES} bytes at byte {}; this is no text trace",
+                        self.name, self.consumed
+                    ),
+                ));
+            }
+            self.window.resize(self.end + CHUNK_BYTES, 0);
+        }
+        let n = loop {
+            match self.reader.read(&mut self.window[self.end..]) {
+                Ok(n) => break n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(self.broken(&e)),
+            }
+        };
+        self.end += n;
+        self.ended = n == 0;
+        Ok(n > 0)
+    }
+
+    /// Fills until `wanted` bytes are at hand or the input ends.
+    pub fn want(&mut self, wanted: usize) -> Result<(), WorkloadError> {
+        while self.end - self.start < wanted && self.fill()? {}
+        Ok(())
+    }
+
+    fn broken(&self, e: &io::Error) -> WorkloadError {
+        if self.packing == Packing::Plain {
+            return WorkloadError::io(&self.name, "read", e);
+        }
+        WorkloadError::new(
+            ErrorKind::Truncated,
+            format!(
+                "{}: the {} stream breaks off or is damaged near byte {} of the file \
+                 (after {} unpacked bytes): {e}; fetch or pack the file again",
+                self.name,
+                self.packing.name(),
+                self.packed_read.load(Ordering::Relaxed),
+                self.consumed + (self.end - self.start) as u64,
+            ),
+        )
+    }
+}

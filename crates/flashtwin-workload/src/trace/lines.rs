@@ -1,0 +1,203 @@
+//! Drives a line parser over the bytes of a text trace, and makes errors that name the place.
+
+use memchr::memchr;
+
+use super::cursor::{field, Bad};
+use super::input::Source;
+use super::options::{Format, TraceOptions};
+use super::record::{Collector, Raw};
+use crate::error::{quote, ErrorKind, WorkloadError};
+
+/// What a line holds.
+pub(crate) enum Line<'a> {
+    /// A request.
+    Request(Raw<'a>),
+    /// Something known that is no request: a header, a comment, an event of another kind.
+    Other,
+}
+
+/// Reads one text format, line by line.
+pub(crate) trait LineParser: Send {
+    /// What separates the fields: `b','` or `b' '` (runs of blanks).
+    const SEPARATOR: u8;
+
+    /// Reads a line (no line end, not empty). `number` counts from 1.
+    fn parse<'a>(&mut self, line: &'a [u8], number: u64) -> Result<Line<'a>, Bad>;
+}
+
+/// Turns bytes into records.
+pub(crate) trait Decoder: Send {
+    /// Reads on until the collector holds `until` records; false at the end of the trace.
+    fn decode(
+        &mut self,
+        source: &mut Source,
+        collector: &mut Collector,
+        until: usize,
+    ) -> Result<bool, WorkloadError>;
+
+    /// Lines (or records) read so far.
+    fn lines(&self) -> u64;
+}
+
+/// The decoder of every text format.
+pub(crate) struct LineDecoder<P> {
+    parser: P,
+    format: Format,
+    max_bad_lines: u64,
+    number: u64,
+}
+
+impl<P: LineParser> LineDecoder<P> {
+    pub fn new(parser: P, format: Format, opts: &TraceOptions) -> Self {
+        LineDecoder {
+            parser,
+            format,
+            max_bad_lines: opts.max_bad_lines,
+            number: 0,
+        }
+    }
+
+    #[inline]
+    fn line(
+        &mut self,
+        name: &str,
+        line: &[u8],
+        collector: &mut Collector,
+    ) -> Result<(), WorkloadError> {
+        self.number += 1;
+        let mut line = line;
+        if self.number == 1 {
+            line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        }
+        if let [rest @ .., b'\r'] = line {
+            line = rest;
+        }
+        if line.is_empty() || line[0] == b'#' {
+            collector.passed_over += 1;
+            return Ok(());
+        }
+        let outcome = match self.parser.parse(line, self.number) {
+            Ok(Line::Request(raw)) => collector.push(raw, self.number),
+            Ok(Line::Other) => {
+                collector.passed_over += 1;
+                Ok(())
+            }
+            Err(bad) => Err(bad),
+        };
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(bad) => self.bad_line(name, line, bad, collector),
+        }
+    }
+
+    #[cold]
+    fn bad_line(
+        &self,
+        name: &str,
+        line: &[u8],
+        bad: Bad,
+        collector: &mut Collector,
+    ) -> Result<(), WorkloadError> {
+        collector.bad_lines += 1;
+        let found = match field(line, P::SEPARATOR, bad.index) {
+            _ if bad.index == 0 => quote(line),
+            Some(text) if !text.is_empty() => quote(text),
+            _ => "nothing".to_string(),
+        };
+        let place = if bad.index == 0 {
+            String::new()
+        } else {
+            format!(" (column {})", bad.index)
+        };
+        let message = format!(
+            "{name}, line {}: {}{place}: found {found}, expected {}; the line as read ({}): {}",
+            self.number,
+            bad.column,
+            bad.expected,
+            self.format,
+            quote(line),
+        );
+        let allowed = self.max_bad_lines;
+        if collector.bad_lines > allowed {
+            let remedy = if allowed == 0 {
+                "to skip up to N such lines: max_bad_lines = N (--max-bad-lines N)".to_string()
+            } else {
+                format!("that is more than the {allowed} bad lines allowed by max_bad_lines")
+            };
+            return Err(WorkloadError::new(
+                ErrorKind::Malformed,
+                format!("{message}; {remedy}"),
+            ));
+        }
+        collector.first_bad.get_or_insert(message);
+        Ok(())
+    }
+}
+
+impl<P: LineParser> Decoder for LineDecoder<P> {
+    fn decode(
+        &mut self,
+        source: &mut Source,
+        collector: &mut Collector,
+        until: usize,
+    ) -> Result<bool, WorkloadError> {
+        // The name is needed only for messages, while the source is borrowed for its bytes.
+        let name = source.name().to_string();
+        loop {
+            let mut used = 0;
+            let data = source.data();
+            while collector.pending.len() < until && collector.wanted > 0 {
+                let Some(length) = memchr(b'\n', &data[used..]) else {
+                    break;
+                };
+                let line = &data[used..used + length];
+                used += length + 1;
+                self.line(&name, line, collector)?;
+            }
+            source.consume(used);
+            if collector.wanted == 0 {
+                return Ok(false);
+            }
+            if collector.pending.len() >= until {
+                return Ok(true);
+            }
+            if !source.fill()? {
+                // The last line may lack its line end.
+                let rest = source.data().to_vec();
+                source.consume(rest.len());
+                if !rest.is_empty() {
+                    self.line(&name, &rest, collector)?;
+                }
+                return Ok(false);
+            }
+        }
+    }
+
+    fn lines(&self) -> u64 {
+        self.number
+    }
+}
+
+/// True for a first line that begins with a letter: the names of the columns.
+pub(crate) fn is_header(line: &[u8], number: u64) -> bool {
+    number == 1 && line[0].is_ascii_alphabetic()
+}
+
+/// Units of a parser, from the format's usual ones and the options.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Units {
+    /// Picoseconds in one tick of the time column.
+    pub time_ps: u64,
+    /// Bytes in one address.
+    pub address_bytes: u64,
+}
+
+/// `value * unit`, or an error on the column if that passes `u64`.
+#[inline]
+pub(crate) fn scaled(value: u64, unit: u64, column: &'static str, index: u8) -> Result<u64, Bad> {
+    value.checked_mul(unit).ok_or(Bad {
+        column,
+        index,
+        expected: "an address below 2^62 bytes",
+    })
+}

@@ -1,0 +1,194 @@
+//! What a caller may say about a trace: format, units, volumes, how much to forgive.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{ErrorKind, WorkloadError};
+
+/// Defines an enum of named choices with one spelling for text, serde and messages.
+macro_rules! named {
+    ($(#[$doc:meta])* $name:ident, $what:literal, { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant),+ }
+
+        impl $name {
+            /// Every choice, in the order of the documentation.
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+
+            /// The spelling used in options, TOML and messages.
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$variant => $text),+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = WorkloadError;
+            fn from_str(s: &str) -> Result<Self, WorkloadError> {
+                Self::ALL.iter().copied().find(|v| v.name().eq_ignore_ascii_case(s)).ok_or_else(|| {
+                    let known: Vec<&str> = Self::ALL.iter().map(|v| v.name()).collect();
+                    WorkloadError::new(
+                        ErrorKind::Option,
+                        format!("{} \"{s}\" is not known; one of: {}", $what, known.join(", ")),
+                    )
+                })
+            }
+        }
+    };
+}
+
+named! {
+    /// A trace format this crate reads; layouts and sources are in `docs/traces.md`.
+    Format, "trace format", {
+        /// flashtwin's own text: `time_us,op,offset_bytes,size_bytes`.
+        Csv = "csv",
+        /// flashtwin's own binary form, written by `convert`.
+        Binary = "binary",
+        /// MSR Cambridge csv.
+        Msr = "msr",
+        /// Storage Performance Council text (UMass Financial, WebSearch).
+        Spc = "spc",
+        /// DiskSim ascii: milliseconds, sectors, bit 0 of the flags means read.
+        Disksim = "disksim",
+        /// MQSim: DiskSim's columns with integer nanoseconds.
+        Mqsim = "mqsim",
+        /// SSDSim ascii: as MQSim.
+        Ssdsim = "ssdsim",
+        /// Text printed by blkparse.
+        Blkparse = "blkparse",
+        /// The kernel's binary blktrace stream, one file.
+        Blktrace = "blktrace",
+        /// VMware vSCSI binary, version 1 or 2 (CloudPhysics).
+        Vscsi = "vscsi",
+        /// SYSTOR '17 virtual desktop LUNs.
+        Systor = "systor",
+        /// Tencent cloud block storage.
+        Tencent = "tencent",
+        /// Alibaba block traces 2020.
+        Alibaba = "alibaba",
+        /// FIU (SyLab) ascii.
+        Fiu = "fiu",
+        /// fio iolog version 2 or 3.
+        Fio = "fio",
+    }
+}
+
+named! {
+    /// The unit of a trace's time column.
+    TimeUnit, "time unit", {
+        /// Seconds.
+        Seconds = "s",
+        /// Milliseconds.
+        Milliseconds = "ms",
+        /// Microseconds.
+        Microseconds = "us",
+        /// Ticks of 100 ns since 1601, as Windows counts.
+        Filetime = "filetime",
+        /// Nanoseconds.
+        Nanoseconds = "ns",
+        /// Picoseconds.
+        Picoseconds = "ps",
+    }
+}
+
+impl TimeUnit {
+    /// Picoseconds in one unit.
+    pub const fn ps(self) -> u64 {
+        match self {
+            TimeUnit::Seconds => 1_000_000_000_000,
+            TimeUnit::Milliseconds => 1_000_000_000,
+            TimeUnit::Microseconds => 1_000_000,
+            TimeUnit::Filetime => 100_000,
+            TimeUnit::Nanoseconds => 1_000,
+            TimeUnit::Picoseconds => 1,
+        }
+    }
+}
+
+named! {
+    /// The unit of a trace's address column.
+    AddressUnit, "address unit", {
+        /// Bytes.
+        Bytes = "bytes",
+        /// Sectors of 512 bytes.
+        Sectors = "sectors",
+    }
+}
+
+impl AddressUnit {
+    /// Bytes in one unit.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            AddressUnit::Bytes => 1,
+            AddressUnit::Sectors => 512,
+        }
+    }
+}
+
+named! {
+    /// Which blktrace event counts as the request's arrival.
+    BlkEvent, "blktrace event", {
+        /// Issued to the driver: what the device sees, after merging.
+        D = "D",
+        /// Queued by the file system or application, before merging.
+        Q = "Q",
+    }
+}
+
+/// What to do with a trace of several volumes (disks, LUNs, application units).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Volumes {
+    /// One after the other in order of appearance, each rounded up to 1 MiB. If a second volume
+    /// turns up, the trace is read once more beforehand to learn the sizes.
+    #[default]
+    EndToEnd,
+    /// Only the named one, at its own addresses.
+    Only(String),
+    /// All at their own addresses, as if they were one.
+    Overlay,
+}
+
+/// How to read a trace. `TraceOptions::default()` detects everything it can.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TraceOptions {
+    /// The format, if it is not to be guessed.
+    pub format: Option<Format>,
+    /// The unit of the time column, if not the format's usual one.
+    pub time_unit: Option<TimeUnit>,
+    /// The unit of the address column, if not the format's usual one.
+    pub address_unit: Option<AddressUnit>,
+    /// For blktrace and blkparse: the event that counts.
+    pub event: BlkEvent,
+    /// What to do with several volumes.
+    pub volumes: Volumes,
+    /// Lines that may be unreadable before the run stops.
+    pub max_bad_lines: u64,
+    /// Requests held back to put slightly disordered times right; 0 accepts no step back at all.
+    pub reorder_window: usize,
+    /// Read only this many requests from the start of the file.
+    pub limit: Option<u64>,
+}
+
+impl Default for TraceOptions {
+    fn default() -> Self {
+        TraceOptions {
+            format: None,
+            time_unit: None,
+            address_unit: None,
+            event: BlkEvent::D,
+            volumes: Volumes::EndToEnd,
+            max_bad_lines: 0,
+            reorder_window: 65_536,
+            limit: None,
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! Reads a trace as a workload: picks the decoder, puts times in order within a window, rebases
+//! them to the first request, lays volumes end to end, and refuses what cannot be meant.
+
+use flashtwin::{Request, Time};
+use std::path::Path;
+
+use super::binary::Binary;
+use super::blk::{Blkparse, Blktrace};
+use super::cloud::{Alibaba, Spc, Systor, Tencent};
+use super::columns::{Disksim, Mqsim};
+use super::csv::Csv;
+use super::detect::{guess, usual_address_unit, usual_time_unit};
+use super::fio::Fio;
+use super::fiu::Fiu;
+use super::input::{Input, Source};
+use super::lines::{Decoder, LineDecoder, Units};
+use super::msr::Msr;
+use super::options::{AddressUnit, BlkEvent, Format, TraceOptions, Volumes};
+use super::record::{Collector, Record, Volume};
+use super::vscsi::{version_of, Version, Vscsi};
+use crate::error::{ErrorKind, WorkloadError};
+use crate::Workload;
+
+/// Bytes looked at to guess the format.
+const HEAD_BYTES: usize = 64 << 10;
+/// Requests handed out at a time.
+const BATCH: usize = 4096;
+/// The window may be set, but not without bound.
+const WINDOW_MAX: usize = 1 << 24;
+/// Volumes laid end to end begin on a multiple of this.
+const VOLUME_ALIGN: u64 = 1 << 20;
+
+/// Opens a trace file; compression and format are found by content unless `opts` says.
+pub fn open_trace(path: &Path, opts: &TraceOptions) -> Result<Box<dyn Workload>, WorkloadError> {
+    Ok(Box::new(TraceReader::open(
+        Input::File(path.to_path_buf()),
+        opts,
+    )?))
+}
+
+/// Reads a whole trace held in memory (fuzzing, tests, small traces from elsewhere).
+pub fn read_bytes(bytes: &[u8], opts: &TraceOptions) -> Result<Vec<Request>, WorkloadError> {
+    let mut reader = TraceReader::open(Input::Memory(bytes.into()), opts)?;
+    let mut requests = Vec::new();
+    while reader.next_batch(&mut requests)? > 0 {}
+    Ok(requests)
+}
+
+/// A trace being read.
+pub(crate) struct TraceReader {
+    input: Input,
+    opts: TraceOptions,
+    source: Source,
+    decoder: Box<dyn Decoder>,
+    pub collector: Collector,
+    description: String,
+    requests_total: Option<u64>,
+    /// Next of `collector.pending` to hand out, and how far they are in their final order.
+    next: usize,
+    settled: usize,
+    more: bool,
+    /// Absolute time of the first request.
+    base: Option<u128>,
+    latest: u128,
+    emitted: u64,
+    /// Where each volume begins; one entry until a second volume turns up.
+    starts: Vec<u64>,
+}
+
+impl TraceReader {
+    pub fn open(input: Input, opts: &TraceOptions) -> Result<Self, WorkloadError> {
+        if opts.reorder_window > WINDOW_MAX {
+            let text = format!(
+                "reorder_window {} is above {WINDOW_MAX}",
+                opts.reorder_window
+            );
+            return Err(WorkloadError::new(ErrorKind::Option, text));
+        }
+        if opts.limit == Some(0) {
+            let text = "limit = 0 would read nothing; leave it out to read all";
+            return Err(WorkloadError::new(ErrorKind::Option, text));
+        }
+        let mut source = input.open()?;
+        source.want(HEAD_BYTES)?;
+        let (format, because) = match opts.format {
+            Some(format) => (format, "as asked".to_string()),
+            None => {
+                let guess = guess(source.name(), source.data())?;
+                (guess.format, format!("guessed: {}", guess.because))
+            }
+        };
+        let time_unit = opts.time_unit.unwrap_or(usual_time_unit(format));
+        let address_unit = opts.address_unit.unwrap_or(usual_address_unit(format));
+        let units = Units {
+            time_ps: time_unit.ps(),
+            address_bytes: address_unit.bytes(),
+        };
+        let decoder = decoder(format, units, opts, &source)?;
+        let requests_total = match (format, source.plain_bytes(), opts.limit) {
+            (Format::Binary, Some(bytes), None) => Binary::requests(bytes, source.data()),
+            _ => None,
+        };
+        let packing = source.packing().name();
+        let description = format!(
+            "{}: {format} trace ({because}; {packing}), time in {time_unit}, addresses in {address_unit}",
+            source.name()
+        );
+        let collector = Collector::new(opts.volumes.clone(), opts.limit);
+        Ok(TraceReader {
+            input,
+            opts: opts.clone(),
+            source,
+            decoder,
+            collector,
+            description,
+            requests_total,
+            next: 0,
+            settled: 0,
+            more: true,
+            base: None,
+            latest: 0,
+            emitted: 0,
+            starts: vec![0],
+        })
+    }
+
+    /// Lines or records read so far.
+    pub fn lines(&self) -> u64 {
+        self.decoder.lines()
+    }
+
+    /// Volumes seen so far, and where they begin.
+    pub fn volumes(&self) -> impl Iterator<Item = (&Volume, u64)> {
+        let starts = self.starts.iter().copied().chain(std::iter::repeat(0));
+        self.collector.volumes.list.iter().zip(starts)
+    }
+
+    /// Reads on and settles the order of as many records as the window allows.
+    fn refill(&mut self) -> Result<(), WorkloadError> {
+        let window = self.opts.reorder_window;
+        let pending = &mut self.collector.pending;
+        pending.drain(..self.next);
+        self.next = 0;
+        if self.more {
+            let until = window + window.max(BATCH);
+            self.more = self
+                .decoder
+                .decode(&mut self.source, &mut self.collector, until)?;
+        }
+        let pending = &mut self.collector.pending;
+        if !self.collector.sorted && window > 0 {
+            pending.sort_by_key(|r| r.time);
+            self.collector.sorted = true;
+        }
+        self.settled = if self.more {
+            pending.len().saturating_sub(window)
+        } else {
+            pending.len()
+        };
+        Ok(())
+    }
+
+    fn emit(&mut self, record: Record) -> Result<Request, WorkloadError> {
+        let base = *self.base.get_or_insert(record.time);
+        if record.time < self.latest {
+            return Err(self.out_of_order(&record));
+        }
+        self.latest = record.time;
+        let Ok(arrival) = u64::try_from(record.time - base) else {
+            return Err(WorkloadError::new(
+                ErrorKind::TooLarge,
+                format!(
+                    "{}, line {}: this request comes more than 213 days after the first; is the time \
+                     unit right? (time_unit, --time-unit)",
+                    self.source.name(),
+                    record.line
+                ),
+            ));
+        };
+        let mut offset = record.offset;
+        if record.volume > 0 && self.opts.volumes == Volumes::EndToEnd {
+            if self.starts.len() == 1 {
+                self.lay_out()?;
+            }
+            let start = self
+                .starts
+                .get(record.volume as usize)
+                .copied()
+                .unwrap_or(0);
+            if record.bytes > 0 {
+                offset += start;
+            }
+        }
+        self.emitted += 1;
+        Ok(Request {
+            arrival: Time(arrival),
+            offset,
+            bytes: record.bytes,
+            op: record.op,
+            fua: record.fua,
+        })
+    }
+
+    /// A second volume has turned up: reads the trace once to learn all sizes.
+    fn lay_out(&mut self) -> Result<(), WorkloadError> {
+        let opts = TraceOptions {
+            volumes: Volumes::Overlay,
+            ..self.opts.clone()
+        };
+        let mut scout = TraceReader::open(self.input.clone(), &opts)?;
+        let mut requests = Vec::with_capacity(BATCH);
+        while scout.next_batch(&mut requests)? > 0 {
+            requests.clear();
+        }
+        let mut start = 0u64;
+        self.starts.clear();
+        for volume in &scout.collector.volumes.list {
+            self.starts.push(start);
+            start = start.saturating_add(volume.extent.next_multiple_of(VOLUME_ALIGN));
+            if start > 1 << 62 {
+                let text = format!(
+                    "{}: its volumes laid end to end pass 2^62 bytes; read one with volumes = only",
+                    self.source.name()
+                );
+                return Err(WorkloadError::new(ErrorKind::TooLarge, text));
+            }
+        }
+        Ok(())
+    }
+
+    fn out_of_order(&self, record: &Record) -> WorkloadError {
+        let back = Time(u64::try_from(self.latest - record.time).unwrap_or(u64::MAX));
+        WorkloadError::new(
+            ErrorKind::OutOfOrder,
+            format!(
+                "{}, line {}: time steps back by {back}, past the reorder window of {} requests; sort \
+                 the trace by time, or raise reorder_window (--reorder-window N). If it is several \
+                 files joined, or the time unit changes here, read the parts on their own",
+                self.source.name(),
+                record.line,
+                self.opts.reorder_window,
+            ),
+        )
+    }
+
+    fn empty(&self) -> WorkloadError {
+        let c = &self.collector;
+        let mut text = format!(
+            "{}: not one request in {} lines or records ({} no request, {} of other volumes, {} of \
+             zero size, {} unreadable)",
+            self.source.name(),
+            self.decoder.lines(),
+            c.passed_over,
+            c.other_volume,
+            c.zero_size,
+            c.bad_lines
+        );
+        if c.other_volume > 0 {
+            let names: Vec<&str> = c
+                .volumes
+                .list
+                .iter()
+                .take(16)
+                .map(|v| v.name.as_str())
+                .collect();
+            text += &format!("; the volumes in it are: {}", names.join(", "));
+        } else {
+            let other = if self.opts.event == BlkEvent::D {
+                "Q"
+            } else {
+                "D"
+            };
+            text += &format!(
+                "; is the format right? {}. For blktrace, event = \"{other}\" may be the one it holds",
+                self.description
+            );
+        }
+        if let Some(bad) = &c.first_bad {
+            text += &format!("; the first unreadable line: {bad}");
+        }
+        WorkloadError::new(ErrorKind::Empty, text)
+    }
+}
+
+impl Workload for TraceReader {
+    fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError> {
+        while self.next >= self.settled {
+            self.refill()?;
+            if self.settled == 0 && !self.more {
+                return if self.emitted == 0 {
+                    Err(self.empty())
+                } else {
+                    Ok(0)
+                };
+            }
+        }
+        let upto = self.settled.min(self.next + BATCH);
+        out.reserve(upto - self.next);
+        for i in self.next..upto {
+            let record = self.collector.pending[i];
+            let request = self.emit(record)?;
+            out.push(request);
+        }
+        let count = upto - self.next;
+        self.next = upto;
+        Ok(count)
+    }
+
+    fn requests_total(&self) -> Option<u64> {
+        self.requests_total
+    }
+
+    fn describe(&self) -> String {
+        self.description.clone()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let c = &self.collector;
+        let mut list = Vec::new();
+        if c.bad_lines > 0 {
+            let first = c.first_bad.as_deref().unwrap_or("");
+            list.push(format!(
+                "{} unreadable lines skipped; the first: {first}",
+                c.bad_lines
+            ));
+        }
+        if c.zero_size > 0 {
+            list.push(format!("{} requests of zero size skipped", c.zero_size));
+        }
+        if c.reordered > 0 {
+            list.push(format!(
+                "{} requests came out of order and were put right",
+                c.reordered
+            ));
+        }
+        let usual_bytes = self
+            .opts
+            .address_unit
+            .map_or(true, |u| u == AddressUnit::Bytes);
+        if usual_bytes && c.off_sector * 2 > self.emitted.max(1) {
+            list.push(format!(
+                "{} requests are not whole sectors of 512 bytes; are the addresses in another unit? \
+                 (address_unit, --address-unit)",
+                c.off_sector
+            ));
+        }
+        if let Some((line, before, after)) = c.leap {
+            list.push(format!(
+                "line {line}: time leaps from {:.3} s to {:.3} s, by more than 500 times; does the unit change \
+                 there?",
+                before as f64 / 1e12,
+                after as f64 / 1e12
+            ));
+        }
+        if self.starts.len() > 1 {
+            list.push(format!("{} volumes laid end to end", self.starts.len()));
+        }
+        list
+    }
+}
+
+fn decoder(
+    format: Format,
+    units: Units,
+    opts: &TraceOptions,
+    source: &Source,
+) -> Result<Box<dyn Decoder>, WorkloadError> {
+    let event = opts.event;
+    Ok(match format {
+        Format::Csv => Box::new(LineDecoder::new(Csv(units), format, opts)),
+        Format::Binary => Box::new(Binary::default()),
+        Format::Msr => Box::new(LineDecoder::new(Msr(units), format, opts)),
+        Format::Spc => Box::new(LineDecoder::new(Spc(units), format, opts)),
+        Format::Disksim => Box::new(LineDecoder::new(Disksim(units), format, opts)),
+        Format::Mqsim | Format::Ssdsim => Box::new(LineDecoder::new(Mqsim(units), format, opts)),
+        Format::Blkparse => Box::new(LineDecoder::new(Blkparse { units, event }, format, opts)),
+        Format::Blktrace => Box::new(Blktrace {
+            units,
+            event,
+            records: 0,
+        }),
+        Format::Vscsi => {
+            let version = version_of(source.data()).unwrap_or(Version::One);
+            Box::new(Vscsi {
+                units,
+                version,
+                records: 0,
+            })
+        }
+        Format::Systor => Box::new(LineDecoder::new(Systor(units), format, opts)),
+        Format::Tencent => Box::new(LineDecoder::new(Tencent(units), format, opts)),
+        Format::Alibaba => Box::new(LineDecoder::new(Alibaba(units), format, opts)),
+        Format::Fiu => Box::new(LineDecoder::new(Fiu(units), format, opts)),
+        Format::Fio => Box::new(LineDecoder::new(Fio::new(units), format, opts)),
+    })
+}

@@ -1,0 +1,155 @@
+//! VMware vSCSI binary traces (CloudPhysics): little-endian records of 32 (version 1) or 40 bytes
+//! (version 2). Time in microseconds, address in sectors of 512 bytes, length in bytes; read or
+//! write is told by the SCSI command.
+
+use flashtwin::Op;
+
+use super::input::Source;
+use super::lines::{Decoder, Units};
+use super::record::{Collector, Raw};
+use crate::error::{ErrorKind, WorkloadError};
+
+/// The two record layouts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// `sn u32, len u32, nSG u32, cmd u16, ver u16, lbn u64, ts u64`.
+    One,
+    /// `cmd u16, ver u16, sn u32, len u32, nSG u32, lbn u64, ts u64, rt u64`.
+    Two,
+}
+
+impl Version {
+    const fn record_bytes(self) -> usize {
+        match self {
+            Version::One => 32,
+            Version::Two => 40,
+        }
+    }
+
+    const fn ver_at(self) -> usize {
+        match self {
+            Version::One => 14,
+            Version::Two => 2,
+        }
+    }
+
+    const fn number(self) -> u8 {
+        match self {
+            Version::One => 1,
+            Version::Two => 2,
+        }
+    }
+
+    /// True if the record says it is of this version and carries a plausible SCSI command.
+    fn fits(self, record: &[u8]) -> bool {
+        let cmd_at = if self == Version::One { 12 } else { 0 };
+        record[self.ver_at() + 1] == self.number() && record[cmd_at + 1] == 0
+    }
+}
+
+/// The version of the first records, if these bytes look like a vSCSI trace at all.
+pub(crate) fn version_of(data: &[u8]) -> Option<Version> {
+    const LOOKED_AT: usize = 16;
+    [Version::Two, Version::One].into_iter().find(|v| {
+        let records = data.chunks_exact(v.record_bytes()).take(LOOKED_AT);
+        records.len() > 0 && records.into_iter().all(|r| v.fits(r))
+    })
+}
+
+/// Operations by SCSI command; the rest (inquiries, UNMAP, whose ranges the trace does not keep)
+/// is passed over.
+fn op_of(command: u8) -> Option<Op> {
+    match command {
+        0x08 | 0x28 | 0xa8 | 0x88 => Some(Op::Read),
+        0x0a | 0x2a | 0xaa | 0x8a => Some(Op::Write),
+        0x35 | 0x91 => Some(Op::Flush),
+        _ => None,
+    }
+}
+
+pub(crate) struct Vscsi {
+    pub units: Units,
+    pub version: Version,
+    pub records: u64,
+}
+
+fn word(r: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([r[at], r[at + 1], r[at + 2], r[at + 3]])
+}
+
+fn double(r: &[u8], at: usize) -> u64 {
+    u64::from(word(r, at)) | u64::from(word(r, at + 4)) << 32
+}
+
+impl Decoder for Vscsi {
+    fn decode(
+        &mut self,
+        source: &mut Source,
+        collector: &mut Collector,
+        until: usize,
+    ) -> Result<bool, WorkloadError> {
+        let size = self.version.record_bytes();
+        while collector.pending.len() < until && collector.wanted > 0 {
+            source.want(size)?;
+            let r = source.data();
+            if r.is_empty() {
+                return Ok(false);
+            }
+            let fail = |kind, what: String| {
+                let place = format!(
+                    "{}, record {} (byte {})",
+                    source.name(),
+                    self.records + 1,
+                    source.position()
+                );
+                Err(WorkloadError::new(kind, format!("{place}: {what}")))
+            };
+            if r.len() < size {
+                let what = format!("the file ends within a record of {size} bytes; fetch it again");
+                return fail(ErrorKind::Truncated, what);
+            }
+            if r[self.version.ver_at() + 1] != self.version.number() {
+                let what = format!("not a vSCSI record of version {}", self.version.number());
+                return fail(ErrorKind::Malformed, what);
+            }
+            let (cmd, len, lbn, ts) = match self.version {
+                Version::One => (r[12], word(r, 4), double(r, 16), double(r, 24)),
+                Version::Two => (r[0], word(r, 8), double(r, 16), double(r, 24)),
+            };
+            if let Some(op) = op_of(cmd) {
+                let Some(offset) = lbn.checked_mul(self.units.address_bytes) else {
+                    return fail(
+                        ErrorKind::Malformed,
+                        format!("block {lbn} passes 2^62 bytes"),
+                    );
+                };
+                let time = u128::from(ts) * u128::from(self.units.time_ps);
+                let bytes = if op == Op::Flush { 0 } else { u64::from(len) };
+                let raw = Raw {
+                    time,
+                    volume: b"",
+                    op,
+                    offset,
+                    bytes,
+                    fua: false,
+                    preflush: false,
+                };
+                if let Err(bad) = collector.push(raw, self.records + 1) {
+                    return fail(
+                        ErrorKind::Malformed,
+                        format!("{}: expected {}", bad.column, bad.expected),
+                    );
+                }
+            } else {
+                collector.passed_over += 1;
+            }
+            source.consume(size);
+            self.records += 1;
+        }
+        Ok(collector.wanted > 0)
+    }
+
+    fn lines(&self) -> u64 {
+        self.records
+    }
+}

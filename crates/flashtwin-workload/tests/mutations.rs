@@ -1,0 +1,100 @@
+//! No byte of a file may bring the reader down: samples with bytes changed, cut, doubled and
+//! swapped must read or be refused, never panic, never run on without end.
+
+use flashtwin_workload::{read_bytes, BlkEvent, Format, TraceOptions, Volumes};
+use std::path::PathBuf;
+
+/// xorshift64*: enough to pick bytes.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % n
+    }
+}
+
+fn mutate(dice: &mut Dice, bytes: &mut Vec<u8>) {
+    const TELLING: &[u8] = b"0123456789,. -+\n\r\tRWDFTQ#\0\xff";
+    for _ in 0..=dice.below(4) {
+        if bytes.is_empty() {
+            return;
+        }
+        let at = dice.below(bytes.len());
+        match dice.below(6) {
+            0 => bytes[at] = dice.below(256) as u8,
+            1 => bytes[at] = TELLING[dice.below(TELLING.len())],
+            2 => bytes.insert(at, TELLING[dice.below(TELLING.len())]),
+            3 => {
+                bytes.remove(at);
+            }
+            4 => bytes.truncate(at),
+            _ => {
+                let end = (at + 1 + dice.below(40)).min(bytes.len());
+                let piece = bytes[at..end].to_vec();
+                let to = dice.below(bytes.len());
+                bytes.splice(to..to, piece);
+            }
+        }
+    }
+}
+
+#[test]
+fn mutated_samples_never_panic() {
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/traces");
+    let mut dice = Dice(0x5eed);
+    let mut good = 0;
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let sample = std::fs::read(entry.unwrap().path()).unwrap();
+        for _ in 0..600 {
+            let mut bytes = sample.clone();
+            mutate(&mut dice, &mut bytes);
+            let opts = TraceOptions {
+                format: (dice.below(3) == 0).then(|| Format::ALL[dice.below(Format::ALL.len())]),
+                event: if dice.below(2) == 0 {
+                    BlkEvent::D
+                } else {
+                    BlkEvent::Q
+                },
+                volumes: [
+                    Volumes::EndToEnd,
+                    Volumes::Overlay,
+                    Volumes::Only("0".into()),
+                ][dice.below(3)]
+                .clone(),
+                max_bad_lines: dice.below(3) as u64,
+                reorder_window: dice.below(3) * 8,
+                ..TraceOptions::default()
+            };
+            good += usize::from(read_bytes(&bytes, &opts).is_ok());
+        }
+    }
+    assert!(
+        good > 500,
+        "only {good} mutated samples still read: the mutations are too rough to tell"
+    );
+}
+
+#[test]
+fn mutated_packed_samples_never_panic() {
+    let text = "0,W,0,4096\n10,R,4096,4096\n".repeat(50);
+    let packed = [zstd::encode_all(text.as_bytes(), 1).unwrap(), {
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut gz, text.as_bytes()).unwrap();
+        gz.finish().unwrap()
+    }];
+    let mut dice = Dice(0xfeed);
+    for whole in packed {
+        for _ in 0..500 {
+            let mut bytes = whole.clone();
+            mutate(&mut dice, &mut bytes);
+            let opts = TraceOptions {
+                limit: Some(10_000),
+                ..TraceOptions::default()
+            };
+            let _ = read_bytes(&bytes, &opts);
+        }
+    }
+}

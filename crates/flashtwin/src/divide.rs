@@ -1,0 +1,55 @@
+//! Division of 32-bit numbers by a number fixed at construction: one multiplication.
+//!
+//! Page and block addresses are split on every flash operation; a hardware division each would be
+//! felt. (Lemire, Kaser, Kurz: "Faster remainder by direct computation", 2019.)
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Divider {
+    by: u32,
+    inverse: u64,
+}
+
+impl Divider {
+    /// `by` must not be 0.
+    pub fn new(by: u32) -> Divider {
+        assert!(by > 0, "division by zero");
+        // For 1 the inverse would be 2^64: `div` handles it.
+        Divider { by, inverse: if by == 1 { 0 } else { u64::MAX / by as u64 + 1 } }
+    }
+
+    #[inline]
+    pub fn div(self, n: u32) -> u32 {
+        if self.by == 1 {
+            n
+        } else {
+            ((self.inverse as u128 * n as u128) >> 64) as u32
+        }
+    }
+
+    /// Quotient and remainder.
+    #[inline]
+    pub fn div_rem(self, n: u32) -> (u32, u32) {
+        let q = self.div(n);
+        (q, n - q * self.by)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equals_the_hardware_division() {
+        let mut rng = crate::rng::Rng::new(3);
+        let mut divisors = vec![1, 2, 3, 7, 63, 64, 768, 32_768, u32::MAX];
+        divisors.extend((0..200).map(|_| 1 + rng.below(u32::MAX as u64 - 1) as u32));
+        for by in divisors {
+            let divider = Divider::new(by);
+            let mut numbers = vec![0, 1, by - 1, by, u32::MAX, u32::MAX - 1];
+            numbers.extend((0..500).map(|_| rng.next_u64() as u32));
+            for n in numbers {
+                assert_eq!(divider.div_rem(n), (n / by, n % by), "{n} / {by}");
+            }
+        }
+    }
+}

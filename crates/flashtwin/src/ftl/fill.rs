@@ -1,0 +1,133 @@
+//! Initial states: written once sequentially, or stamped from a chip that random writing wore in.
+
+use super::page::PageMap;
+use crate::units::Lpn;
+
+impl PageMap {
+    /// Logical pages of one chip.
+    pub fn pages_per_chip(&self) -> u32 {
+        self.shape.exported_pages / self.shape.chips
+    }
+
+    /// The logical page that is page `i` of `chip` (static striping; policies.md 0.4).
+    #[inline]
+    pub fn lpn_of(&self, chip: u32, i: u32) -> Lpn {
+        let stride = self.shape.stride_pages;
+        Lpn((i / stride * self.shape.chips + chip) * stride + i % stride)
+    }
+
+    /// Every logical page written once in ascending order; `order(chip, n)` is the n-th block
+    /// filled in a chip. The state the reference starts from: with `keep_last_open` the last filled
+    /// block of each chip is never collected (quirk Q5).
+    pub fn fill_sequential(&mut self, keep_last_open: bool, order: impl Fn(u32, u32) -> u32) {
+        let s = self.shape;
+        let (pools, chip_blocks) = (s.chips * s.pools_per_chip, s.usable_per_plane * s.planes_per_chip);
+        for pool in 0..pools {
+            let open = self.pool(pool).active - pool * s.blocks_per_pool;
+            self.set_free(pool, open, true);
+        }
+        for chip in 0..s.chips {
+            let mut page = 0;
+            for n in 0..chip_blocks {
+                let block = order(chip, n);
+                let pool = self.pool_of(block);
+                self.set_free(pool, block - pool * s.blocks_per_pool, false);
+                self.seq[block as usize] = n + 1;
+                self.set_sealed(block, n + 1 < chip_blocks || !keep_last_open);
+                for i in 0..s.data_pages {
+                    let lpn = self.lpn_of(chip, page);
+                    self.put(block * s.pages_per_block + i, lpn.0);
+                    page += 1;
+                }
+            }
+            self.last_seq[chip as usize] = chip_blocks;
+            for in_chip in 0..s.pools_per_chip {
+                let pool = chip * s.pools_per_chip + in_chip;
+                // The first block behind the filled ones: of plane 0 where a pool is a whole chip
+                // striped over planes.
+                let bit = (0..s.blocks_per_pool).find(|&bit| self.is_free(pool, bit));
+                let bit = bit.expect("a checked spec reserves blocks in every pool");
+                self.set_free(pool, bit, false);
+                self.last_seq[chip as usize] += 1;
+                let block = pool * s.blocks_per_pool + bit;
+                self.seq[block as usize] = self.last_seq[chip as usize];
+                let free = (0..s.blocks_per_pool).filter(|&b| self.is_free(pool, b)).count() as u32;
+                self.set_frontier(pool, bit, 0, free + s.free_count_bias);
+                self.set_cursor(pool, 0);
+            }
+        }
+        self.mapped = s.exported_pages as u64;
+        self.count_needy();
+    }
+
+    /// Gives `chip` the state of the one chip of `worn`, with logical pages renamed by
+    /// i -> (i * factor + shift) mod pages, `factor` having no divisor in common with them.
+    pub fn stamp(&mut self, chip: u32, worn: &PageMap, factor: u32, shift: u32) {
+        let s = self.shape;
+        let n = self.pages_per_chip() as u64;
+        let blocks = (s.planes_per_chip * s.blocks_per_plane) as usize;
+        let first_block = chip as usize * blocks;
+        let first_page = first_block as u32 * s.pages_per_block;
+        fn copy<T: Copy>(to: &mut [T], chip: u32, from: &[T]) {
+            let n = from.len();
+            to[chip as usize * n..][..n].copy_from_slice(from);
+        }
+        copy(&mut self.live, chip, &worn.live);
+        copy(&mut self.tally, chip, &worn.tally);
+        copy(&mut self.seq, chip, &worn.seq);
+        copy(&mut self.free_bits, chip, &worn.free_bits);
+        copy(&mut self.last_seq, chip, &worn.last_seq);
+        for (i, from) in worn.pools.iter().enumerate() {
+            let mut pool = from.clone();
+            pool.active += first_block as u32;
+            self.pools[chip as usize * s.pools_per_chip as usize + i] = pool;
+        }
+        let mut moving = Vec::new();
+        for block in 0..blocks as u32 {
+            moving.clear();
+            let mut page = 0;
+            while let Some(at) = worn.next_live(block, page) {
+                let local = worn.lpn_at(crate::units::Ppn(worn.first_ppn(block).0 + at)).0;
+                let renamed = ((local as u64 * factor as u64 + shift as u64) % n) as u32;
+                moving.push((at, self.lpn_of(chip, renamed)));
+                page = at + 1;
+            }
+            for &(at, lpn) in &moving {
+                let ppn = first_page + block * s.pages_per_block + at;
+                self.reverse[ppn as usize] = lpn.0;
+                self.map[lpn.0 as usize] = ppn;
+            }
+        }
+        self.mapped += worn.mapped;
+        self.count_needy();
+    }
+
+    /// Forgets all wear: a preconditioned drive counts as new.
+    pub fn reset_wear(&mut self) {
+        self.erases.fill(0);
+    }
+}
+
+/// Numbers without a common divisor with `n`, for [`PageMap::stamp`]: the first at or after `from`.
+pub(crate) fn coprime(n: u32, from: u32) -> u32 {
+    let gcd = |mut a: u32, mut b: u32| {
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    (from.max(1)..).find(|&f| gcd(f, n) == 1).unwrap_or(1)
+}
+
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coprime_starts_where_it_is_asked() {
+        assert_eq!(coprime(12, 2), 5);
+        assert_eq!(coprime(1, 0), 1);
+        assert_eq!(coprime(877_464, 600_000) % 2, 1);
+    }
+}

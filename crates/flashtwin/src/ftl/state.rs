@@ -1,0 +1,104 @@
+//! The page map as bytes: what a snapshot of a device holds.
+//!
+//! Little-endian arrays one after the other, lengths fixed by the device's spec; no length or
+//! pointer is taken from the file. A map read back is checked whole before it is used.
+
+use std::io::{self, Read, Write};
+
+use super::page::{PageMap, Pool};
+
+/// A saved state that cannot be used.
+#[derive(Debug)]
+pub enum StateError {
+    /// Reading or writing failed.
+    Io(io::Error),
+    /// The bytes are not a consistent state of this device.
+    Inconsistent(String),
+}
+
+impl std::fmt::Display for StateError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            StateError::Io(e) => write!(f, "{e}"),
+            StateError::Inconsistent(what) => write!(f, "not a state of this device: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for StateError {}
+
+impl From<io::Error> for StateError {
+    fn from(e: io::Error) -> Self {
+        StateError::Io(e)
+    }
+}
+
+/// Numbers converted at a time.
+const CHUNK: usize = 64 * 1024;
+
+macro_rules! array_io {
+    ($write:ident, $read:ident, $type:ty) => {
+        fn $write(out: &mut dyn Write, array: &[$type]) -> io::Result<()> {
+            let mut bytes = Vec::with_capacity(CHUNK * size_of::<$type>());
+            for chunk in array.chunks(CHUNK) {
+                bytes.clear();
+                bytes.extend(chunk.iter().flat_map(|n| n.to_le_bytes()));
+                out.write_all(&bytes)?;
+            }
+            Ok(())
+        }
+        fn $read(input: &mut dyn Read, array: &mut [$type]) -> io::Result<()> {
+            let mut bytes = vec![0u8; CHUNK * size_of::<$type>()];
+            for chunk in array.chunks_mut(CHUNK) {
+                let bytes = &mut bytes[..size_of_val(chunk)];
+                input.read_exact(bytes)?;
+                for (n, b) in chunk.iter_mut().zip(bytes.chunks_exact(size_of::<$type>())) {
+                    *n = <$type>::from_le_bytes(b.try_into().expect("chunks have the exact size"));
+                }
+            }
+            Ok(())
+        }
+    };
+}
+array_io!(write_i16, read_i16, i16);
+array_io!(write_u32, read_u32, u32);
+array_io!(write_u64, read_u64, u64);
+
+impl PageMap {
+    /// Writes the whole state.
+    pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        write_u32(out, &self.map)?;
+        write_u32(out, &self.reverse)?;
+        write_u64(out, &self.live)?;
+        write_i16(out, &self.tally)?;
+        write_u32(out, &self.seq)?;
+        write_u32(out, &self.erases)?;
+        write_u64(out, &self.free_bits)?;
+        write_u32(out, &self.last_seq)?;
+        for p in &self.pools {
+            write_u32(out, &[p.active, p.next_page, p.free, p.active_seq, p.cursor])?;
+        }
+        Ok(())
+    }
+
+    /// Reads a state over this map, which was made for the same spec.
+    pub fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
+        read_u32(input, &mut self.map)?;
+        read_u32(input, &mut self.reverse)?;
+        read_u64(input, &mut self.live)?;
+        read_i16(input, &mut self.tally)?;
+        read_u32(input, &mut self.seq)?;
+        read_u32(input, &mut self.erases)?;
+        read_u64(input, &mut self.free_bits)?;
+        read_u32(input, &mut self.last_seq)?;
+        for pool in &mut self.pools {
+            let mut n = [0; 5];
+            read_u32(input, &mut n)?;
+            let [active, next_page, free, active_seq, cursor] = n;
+            *pool = Pool { active, next_page, free, active_seq, cursor };
+        }
+        self.mapped = self.live.iter().map(|w| w.count_ones() as u64).sum();
+        self.count_needy();
+        self.check().map_err(StateError::Inconsistent)
+    }
+}

@@ -1,0 +1,43 @@
+//! The flashtwin model: a flash device as a deterministic state machine.
+//!
+//! This crate holds no clock, thread, file, socket or global, and draws no randomness but from a
+//! seeded generator in its state. It takes requests with [`Ssd::submit`], is let run with
+//! [`Ssd::advance`] or [`Ssd::step`], says with [`Ssd::next_event`] when it wants to go on, and
+//! hands back [`Completion`]s. Offline simulation and a live device are two drivers of the same
+//! object.
+//!
+//! ```
+//! use flashtwin::{DeviceSpec, Op, Request, Ssd, Time};
+//!
+//! let profile = flashtwin::spec::builtin("demo").unwrap();
+//! let spec = DeviceSpec::parse(profile, "demo").unwrap();
+//! let mut ssd = Ssd::new(&spec);
+//! ssd.fill_sequential();
+//! let read = Request { arrival: Time::ZERO, offset: 8192, bytes: 4096, op: Op::Read, fua: false };
+//! ssd.submit(Time::ZERO, &read, 1).unwrap();
+//! while ssd.step() {}
+//! let done = ssd.completions().pop().unwrap();
+//! assert_eq!(done.breakdown.total(), done.done - done.arrival);
+//! ```
+
+pub mod buffer;
+mod divide;
+mod events;
+mod ftl;
+mod gc;
+mod memory;
+pub mod metrics;
+mod nand;
+pub mod request;
+mod rng;
+pub mod spec;
+mod ssd;
+pub mod units;
+
+pub use ftl::StateError;
+pub use nand::{Cause, FlashEvent, FlashStats};
+pub use request::{Completion, Op, Request, Status};
+pub use rng::Rng;
+pub use spec::DeviceSpec;
+pub use ssd::{OutOfRange, Ssd};
+pub use units::{ChipId, Lpn, Ppn, Time};

@@ -1,0 +1,49 @@
+//! Where the response time of one request went.
+
+use crate::units::Time;
+
+/// Parts of a response time. They sum to the whole, exactly, for every request.
+///
+/// A request of several pages carries the parts of the page that finished last: the one the host
+/// waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Breakdown {
+    /// Host interface: command overhead, waiting for the host bus, the host bus itself.
+    pub link: Time,
+    /// Waiting for a buffer slot, that is for the write-back of a victim.
+    pub slot: Time,
+    /// Waiting for the chip or channel behind other host work.
+    pub queue_host: Time,
+    /// Waiting for the chip behind garbage collection.
+    pub queue_gc: Time,
+    /// Moving data between the controller and the chip.
+    pub transfer: Time,
+    /// The flash array: read, program, summary page.
+    pub array: Time,
+    /// The buffer memory itself.
+    pub buffer: Time,
+}
+
+impl Breakdown {
+    /// Names of the parts, in the order of [`Breakdown::parts`].
+    pub const NAMES: [&'static str; 7] =
+        ["link", "slot", "queue_host", "queue_gc", "transfer", "array", "buffer"];
+
+    /// The parts in the order of [`Breakdown::NAMES`].
+    pub fn parts(&self) -> [Time; 7] {
+        [
+            self.link,
+            self.slot,
+            self.queue_host,
+            self.queue_gc,
+            self.transfer,
+            self.array,
+            self.buffer,
+        ]
+    }
+
+    /// Sum of all parts.
+    pub fn total(&self) -> Time {
+        self.parts().into_iter().fold(Time::ZERO, |a, b| a + b)
+    }
+}

@@ -1,0 +1,82 @@
+//! What the flash did: operations by cause, write amplification, erases, time in GC.
+
+use crate::nand::{Cause, FlashStats, Nand};
+use crate::units::Time;
+
+/// How evenly blocks are worn.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EraseSpread {
+    /// Fewest erases of a block.
+    pub min: u32,
+    /// Mean over all blocks.
+    pub mean: f64,
+    /// Most erases of a block.
+    pub max: u32,
+    /// Standard deviation over all blocks.
+    pub deviation: f64,
+}
+
+impl EraseSpread {
+    fn new(counts: &[u32]) -> EraseSpread {
+        let n = counts.len().max(1) as f64;
+        let sum: u64 = counts.iter().map(|&c| c as u64).sum();
+        let squares: u128 = counts.iter().map(|&c| c as u128 * c as u128).sum();
+        let mean = sum as f64 / n;
+        EraseSpread {
+            min: counts.iter().copied().min().unwrap_or(0),
+            mean,
+            max: counts.iter().copied().max().unwrap_or(0),
+            deviation: (squares as f64 / n - mean * mean).max(0.0).sqrt(),
+        }
+    }
+}
+
+/// Everything the flash and the buffer did since a start.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlashReport {
+    /// Operations by cause and other counters.
+    pub flash: FlashStats,
+    /// Erases of each block over its life.
+    pub erase_spread: EraseSpread,
+    /// Time each chip spent in GC.
+    pub gc_time: Vec<Time>,
+    /// Time each chip was busy, GC included.
+    pub busy_time: Vec<Time>,
+    /// From the start to now.
+    pub span: Time,
+    /// Clean pages evicted from the buffer.
+    pub evicted_clean: u64,
+    /// Dirty pages evicted from the buffer.
+    pub evicted_dirty: u64,
+    /// Page accesses that waited for a slot, and how long in all.
+    pub slot_waits: u64,
+    /// Sum of those waits.
+    pub slot_wait_total: Time,
+    /// Acknowledged pages that a device at its end of life could not write any more.
+    pub pages_lost: u64,
+    /// What the policy counted.
+    pub policy_counters: Vec<(String, u64)>,
+}
+
+impl FlashReport {
+    pub(crate) fn new(nand: &Nand, now: Time, since: Time) -> FlashReport {
+        FlashReport {
+            flash: nand.stats().clone(),
+            erase_spread: EraseSpread::new(nand.ftl().erase_counts()),
+            gc_time: nand.chips().iter().map(|c| c.gc_time(now)).collect(),
+            busy_time: nand.chips().iter().map(|c| c.busy_total).collect(),
+            span: now - since,
+            ..FlashReport::default()
+        }
+    }
+
+    /// Data pages programmed for each one programmed for the host: (host + moves) / host. 1 if the
+    /// host's pages never reached flash.
+    pub fn write_amplification(&self) -> f64 {
+        let host = self.flash.host_programs();
+        if host == 0 {
+            return 1.0;
+        }
+        (host + self.flash.count(Cause::GcMove)) as f64 / host as f64
+    }
+}

@@ -1,0 +1,209 @@
+//! What the host met: response times by kind of request, and the law that binds them.
+
+use hdrhistogram::Histogram;
+
+use super::{Breakdown, Series};
+use crate::request::{Completion, Op, Status};
+use crate::units::Time;
+
+/// Longest response time told apart in the histograms; longer ones count as this.
+const HISTOGRAM_MAX_NS: u64 = 3_600_000_000_000;
+
+/// Response times of one kind of request.
+#[derive(Clone, Debug)]
+pub struct OpMetrics {
+    /// Requests finished.
+    pub requests: u64,
+    /// Bytes they asked for.
+    pub bytes: u64,
+    /// Pages they touched.
+    pub pages: u64,
+    /// Pages of them found in the buffer.
+    pub hits: u64,
+    /// Requests refused because the device takes no more writes.
+    pub refused: u64,
+    /// Sum of the response times, in ps.
+    pub response_ps_sum: u128,
+    /// Sum of the squares of the response times, in ns squared.
+    pub response_ns_squares: u128,
+    /// Longest response time.
+    pub response_max: Time,
+    /// Sums of the parts of the response times, in ps, in the order of [`Breakdown::NAMES`].
+    pub parts_ps_sum: [u128; 7],
+    /// Response times in ns.
+    pub histogram_ns: Histogram<u64>,
+}
+
+impl Default for OpMetrics {
+    fn default() -> Self {
+        let histogram_ns = Histogram::new_with_bounds(1, HISTOGRAM_MAX_NS, 3);
+        OpMetrics {
+            requests: 0,
+            bytes: 0,
+            pages: 0,
+            hits: 0,
+            refused: 0,
+            response_ps_sum: 0,
+            response_ns_squares: 0,
+            response_max: Time::ZERO,
+            parts_ps_sum: [0; 7],
+            histogram_ns: histogram_ns.expect("the bounds are constants that the histogram takes"),
+        }
+    }
+}
+
+impl OpMetrics {
+    #[inline]
+    fn record(&mut self, c: &Completion) {
+        let response = c.done - c.arrival;
+        let ns = response.to_ns();
+        self.requests += 1;
+        self.bytes += c.bytes;
+        self.pages += c.pages as u64;
+        self.hits += c.hits as u64;
+        self.refused += (c.status != Status::Ok) as u64;
+        self.response_ps_sum += response.0 as u128;
+        self.response_ns_squares += ns as u128 * ns as u128;
+        self.response_max = self.response_max.max(response);
+        for (sum, part) in self.parts_ps_sum.iter_mut().zip(c.breakdown.parts()) {
+            *sum += part.0 as u128;
+        }
+        self.histogram_ns.saturating_record(ns);
+    }
+
+    /// Adds what another collected.
+    pub fn merge(&mut self, other: &OpMetrics) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+        self.pages += other.pages;
+        self.hits += other.hits;
+        self.refused += other.refused;
+        self.response_ps_sum += other.response_ps_sum;
+        self.response_ns_squares += other.response_ns_squares;
+        self.response_max = self.response_max.max(other.response_max);
+        for (sum, part) in self.parts_ps_sum.iter_mut().zip(other.parts_ps_sum) {
+            *sum += part;
+        }
+        self.histogram_ns.add(&other.histogram_ns).expect("both histograms have the same bounds");
+    }
+
+    /// Mean response time in microseconds; 0 without requests.
+    pub fn response_us_mean(&self) -> f64 {
+        if self.requests == 0 {
+            return 0.0;
+        }
+        self.response_ps_sum as f64 / self.requests as f64 * 1e-6
+    }
+
+    /// Standard deviation of the response time in microseconds, over all requests.
+    pub fn response_us_deviation(&self) -> f64 {
+        if self.requests == 0 {
+            return 0.0;
+        }
+        let mean_ns = self.response_us_mean() * 1e3;
+        let squares = self.response_ns_squares as f64 / self.requests as f64;
+        (squares - mean_ns * mean_ns).max(0.0).sqrt() * 1e-3
+    }
+
+    /// Mean of each part in microseconds, in the order of [`Breakdown::NAMES`].
+    pub fn parts_us_mean(&self) -> [f64; 7] {
+        self.parts_ps_sum.map(|ps| ps as f64 / self.requests.max(1) as f64 * 1e-6)
+    }
+}
+
+/// Everything the host met since a start.
+#[derive(Clone, Debug, Default)]
+pub struct Metrics {
+    since: Time,
+    ops: [OpMetrics; 4],
+    /// Requests in the device, and since when their number stands.
+    inside: u64,
+    changed: Time,
+    /// Integral of the number inside over time, in ps.
+    inside_ps: u128,
+    series: Option<Series>,
+    last_done: Time,
+}
+
+impl Metrics {
+    /// Starts at `since`, with no request in the device; one series point every `interval`.
+    pub fn new(since: Time, interval: Option<Time>) -> Metrics {
+        Metrics {
+            since,
+            changed: since,
+            last_done: since,
+            series: interval.map(|interval| Series::new(since, interval)),
+            ..Metrics::default()
+        }
+    }
+
+    #[inline]
+    fn count_inside(&mut self, now: Time) {
+        self.inside_ps += (now - self.changed).0 as u128 * self.inside as u128;
+        self.changed = now;
+    }
+
+    #[inline]
+    pub(crate) fn arrived(&mut self, now: Time) {
+        self.count_inside(now);
+        self.inside += 1;
+    }
+
+    #[inline]
+    pub(crate) fn completed(&mut self, c: &Completion) {
+        self.count_inside(c.done);
+        self.inside -= 1;
+        self.last_done = c.done;
+        self.ops[c.op as usize].record(c);
+        if let Some(series) = &mut self.series {
+            series.record(c);
+        }
+        // Little's law, exact once the device is empty: the time requests spent inside is the
+        // integral of their number.
+        debug_assert!(self.inside > 0 || self.inside_ps == self.response_ps_sum(), "Little's law");
+    }
+
+    fn response_ps_sum(&self) -> u128 {
+        self.ops.iter().map(|o| o.response_ps_sum).sum()
+    }
+
+    /// When this began.
+    pub fn since(&self) -> Time {
+        self.since
+    }
+
+    /// From the beginning to the last completion.
+    pub fn span(&self) -> Time {
+        self.last_done - self.since
+    }
+
+    /// What requests of one kind met.
+    pub fn op(&self, op: Op) -> &OpMetrics {
+        &self.ops[op as usize]
+    }
+
+    /// Reads and writes together.
+    pub fn reads_and_writes(&self) -> OpMetrics {
+        let mut both = self.op(Op::Read).clone();
+        both.merge(self.op(Op::Write));
+        both
+    }
+
+    /// Mean number of requests in the device until the last completion.
+    pub fn inside_mean(&self) -> f64 {
+        if self.span() == Time::ZERO {
+            return 0.0;
+        }
+        self.inside_ps as f64 / self.span().0 as f64
+    }
+
+    /// The time series, if one is kept.
+    pub fn series(&self) -> Option<&Series> {
+        self.series.as_ref()
+    }
+
+    /// Names of the parts of a response time.
+    pub fn part_names() -> [&'static str; 7] {
+        Breakdown::NAMES
+    }
+}

@@ -1,0 +1,83 @@
+//! A time series of what the host met: one point an interval.
+
+use crate::request::{Completion, Op};
+use crate::units::Time;
+
+/// Requests that completed within one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Point {
+    /// Number of the interval, counted from the start of the measurement.
+    pub interval: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes read and written.
+    pub bytes: u64,
+    /// Sum of the response times of reads, in ps.
+    pub read_ps_sum: u64,
+    /// Sum of the response times of writes, in ps.
+    pub write_ps_sum: u64,
+    /// Longest response time of any.
+    pub response_max: Time,
+    /// Sum over reads and writes of the time spent behind GC, in ps.
+    pub queue_gc_ps_sum: u64,
+    /// Page accesses of reads and writes.
+    pub pages: u64,
+    /// Those found in the buffer.
+    pub hits: u64,
+}
+
+/// Points in order of time; intervals without a completion have none.
+#[derive(Clone, Debug)]
+pub struct Series {
+    start: Time,
+    interval: Time,
+    end_of_last: Time,
+    points: Vec<Point>,
+}
+
+impl Series {
+    /// Starts at `start`; `interval` must not be zero.
+    pub fn new(start: Time, interval: Time) -> Series {
+        assert!(interval > Time::ZERO, "a series needs an interval");
+        Series { start, interval, end_of_last: start, points: Vec::new() }
+    }
+
+    /// Length of an interval.
+    pub fn interval(&self) -> Time {
+        self.interval
+    }
+
+    /// The points.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    #[inline]
+    pub(crate) fn record(&mut self, c: &Completion) {
+        if c.done >= self.end_of_last {
+            let interval = (c.done - self.start).0 / self.interval.0;
+            self.end_of_last = self.start + self.interval * (interval + 1);
+            self.points.push(Point { interval, ..Point::default() });
+        }
+        let Some(p) = self.points.last_mut() else { return };
+        let response = c.done - c.arrival;
+        match c.op {
+            Op::Read => {
+                p.reads += 1;
+                p.read_ps_sum = p.read_ps_sum.saturating_add(response.0);
+            }
+            Op::Write => {
+                p.writes += 1;
+                p.write_ps_sum = p.write_ps_sum.saturating_add(response.0);
+            }
+            Op::Trim | Op::Flush => return,
+        }
+        p.bytes += c.bytes;
+        p.pages += c.pages as u64;
+        p.hits += c.hits as u64;
+        p.response_max = p.response_max.max(response);
+        p.queue_gc_ps_sum = p.queue_gc_ps_sum.saturating_add(c.breakdown.queue_gc.0);
+    }
+}

@@ -1,0 +1,348 @@
+//! The flash: chips that serve queued page operations and collect garbage.
+//!
+//! Two back ends behind one interface. [`Msr`] is the element model of the MSR SSD extension, exact
+//! to its event logs. [`Modern`] has channels shared by dies. Both change the page map at the
+//! instant an operation is dispatched to its chip: what waits in a queue has not happened yet.
+//!
+//! Contract: the device calls [`Nand::enqueue`], lets the clock run to the next pending instant of
+//! the event tree, calls [`Nand::on_event`], deals with what finished, and then calls
+//! [`Nand::settle`] for the chip it named. A back end never calls upwards.
+
+mod log;
+mod modern;
+mod msr;
+
+pub use log::FlashEvent;
+pub(crate) use modern::Modern;
+pub(crate) use msr::Msr;
+
+use std::collections::VecDeque;
+
+use crate::events::EventTree;
+use crate::ftl::PageMap;
+use crate::spec::{self, DeviceSpec};
+use crate::units::{Lpn, Time};
+
+/// Why a flash operation exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Cause {
+    /// A read the host waits for, without a buffer.
+    HostRead,
+    /// A read that fills a buffer page.
+    Fill,
+    /// A host write, without a buffer.
+    HostWrite,
+    /// Write-back of an evicted page.
+    Destage,
+    /// Write-back because the host asked for a flush or forced unit access.
+    Flush,
+    /// Read and program of a page that GC moves.
+    GcMove,
+    /// A block's summary page.
+    Summary,
+    /// Erase of a collected block.
+    Erase,
+}
+
+impl Cause {
+    /// All causes, in the order of their counters.
+    pub const ALL: [Cause; 8] = [
+        Cause::HostRead,
+        Cause::Fill,
+        Cause::HostWrite,
+        Cause::Destage,
+        Cause::Flush,
+        Cause::GcMove,
+        Cause::Summary,
+        Cause::Erase,
+    ];
+
+    /// Name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::HostRead => "host_read",
+            Cause::Fill => "fill",
+            Cause::HostWrite => "host_write",
+            Cause::Destage => "destage",
+            Cause::Flush => "flush",
+            Cause::GcMove => "gc_move",
+            Cause::Summary => "summary",
+            Cause::Erase => "erase",
+        }
+    }
+}
+
+/// A page operation on its way through a chip.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageOp {
+    pub lpn: Lpn,
+    /// Whom to tell: the device's own number.
+    pub owner: u32,
+    pub cause: Cause,
+    pub enqueued: Time,
+    /// Time its chip had spent in GC when it was queued.
+    pub gc_before: Time,
+}
+
+impl PageOp {
+    #[inline]
+    pub fn is_read(&self) -> bool {
+        matches!(self.cause, Cause::HostRead | Cause::Fill)
+    }
+}
+
+/// A page operation that has finished, with where its time went.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done {
+    pub op: PageOp,
+    pub queue_gc: Time,
+    pub transfer: Time,
+    pub array: Time,
+    /// False for a write that found no free page: the device is at the end of its life.
+    pub written: bool,
+}
+
+/// Counters of the flash, over the whole device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlashStats {
+    /// Operations by [`Cause`], in the order of [`Cause::ALL`].
+    pub ops: [u64; 8],
+    /// GC actions: times a chip went into GC.
+    pub gc_actions: u64,
+    /// Writes that found no free page.
+    pub writes_failed: u64,
+}
+
+impl FlashStats {
+    /// Operations of one cause.
+    pub fn count(&self, cause: Cause) -> u64 {
+        self.ops[cause as usize]
+    }
+
+    #[inline]
+    fn add(&mut self, cause: Cause, n: u64) {
+        self.ops[cause as usize] += n;
+    }
+
+    /// Data pages programmed for the host: written directly, destaged or flushed.
+    pub fn host_programs(&self) -> u64 {
+        self.count(Cause::HostWrite) + self.count(Cause::Destage) + self.count(Cause::Flush)
+    }
+}
+
+/// What both back ends keep of a chip.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chip {
+    pub queue: VecDeque<PageOp>,
+    /// Host reads that overtake the queue; used only where reads have priority.
+    pub reads: VecDeque<PageOp>,
+    /// A GC action is under way (policies.md 0.5).
+    pub in_gc: bool,
+    /// Since when, if so.
+    gc_since: Time,
+    /// Time of the finished GC actions.
+    gc_total: Time,
+    /// Time spent with any operation, finished ones.
+    pub busy_total: Time,
+}
+
+impl Chip {
+    /// Time spent in GC until `now`.
+    #[inline]
+    pub fn gc_time(&self, now: Time) -> Time {
+        if self.in_gc {
+            self.gc_total + (now - self.gc_since)
+        } else {
+            self.gc_total
+        }
+    }
+
+    fn enter_gc(&mut self, now: Time) {
+        debug_assert!(!self.in_gc);
+        self.in_gc = true;
+        self.gc_since = now;
+    }
+
+    fn leave_gc(&mut self, now: Time) {
+        debug_assert!(self.in_gc);
+        self.in_gc = false;
+        self.gc_total += now - self.gc_since;
+    }
+}
+
+/// A flash back end.
+#[derive(Clone, Debug)]
+pub(crate) enum Nand {
+    Msr(Msr),
+    Modern(Modern),
+}
+
+impl Nand {
+    pub fn new(spec: &DeviceSpec) -> Nand {
+        match &spec.nand {
+            spec::Nand::Msr(p) => Nand::Msr(Msr::new(spec, p)),
+            spec::Nand::Modern(p) => Nand::Modern(Modern::new(spec, p)),
+        }
+    }
+
+    /// Slots of the event tree this back end uses, from 0.
+    pub fn resources(&self) -> usize {
+        match self {
+            Nand::Msr(n) => n.chips.len(),
+            Nand::Modern(n) => n.resources(),
+        }
+    }
+
+    /// Queues an operation on `chip` and lets the chip start on it if it is free.
+    #[inline]
+    pub fn enqueue(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventTree) {
+        let overtakes = op.is_read() && matches!(self, Nand::Modern(n) if n.reads_overtake());
+        let c = &mut self.chips_mut()[chip];
+        op.enqueued = now;
+        op.gc_before = c.gc_time(now);
+        if overtakes {
+            c.reads.push_back(op);
+        } else {
+            c.queue.push_back(op);
+        }
+        self.ftl().prefetch(op.lpn);
+        self.activate(chip, now, events);
+    }
+
+    /// Takes the pending event of a resource; appends what finished to `done` and returns the chip
+    /// to settle afterwards.
+    #[inline]
+    pub fn on_event(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventTree,
+        done: &mut Vec<Done>,
+    ) -> usize {
+        match self {
+            Nand::Msr(n) => n.on_event(resource, now, events, done),
+            Nand::Modern(n) => n.on_event(resource, now, events, done),
+        }
+    }
+
+    /// Lets a chip start its next operation, if it is free and there is one.
+    #[inline]
+    fn activate(&mut self, chip: usize, now: Time, events: &mut EventTree) {
+        match self {
+            Nand::Msr(n) => n.activate(chip, now, events),
+            Nand::Modern(n) => n.activate(chip, now, events),
+        }
+    }
+
+    /// The `n`-th block a sequential fill writes in a chip.
+    pub fn fill_order(&self, chip: u32, n: u32) -> u32 {
+        match self {
+            Nand::Msr(nand) => nand.fill_order(chip, n),
+            Nand::Modern(nand) => chip * nand.ftl.shape.blocks_per_pool + n,
+        }
+    }
+
+    /// After [`Nand::on_event`] and what follows from it: the chip starts its next operation, or
+    /// has no pending instant any more.
+    #[inline]
+    pub fn settle(&mut self, chip: usize, now: Time, events: &mut EventTree) {
+        self.activate(chip, now, events);
+        let idle = match self {
+            Nand::Msr(n) => n.is_idle(chip),
+            Nand::Modern(n) => n.is_idle(chip),
+        };
+        if idle {
+            events.set(chip, Time::NEVER);
+        }
+    }
+
+    /// Writes a page, collecting as needed, without time passing: for preconditioning.
+    pub fn write_untimed(&mut self, chip: usize, lpn: Lpn) -> bool {
+        match self {
+            Nand::Msr(n) => n.write_untimed(chip, lpn),
+            Nand::Modern(n) => n.write_untimed(chip, lpn),
+        }
+    }
+
+    #[inline]
+    pub fn ftl(&self) -> &PageMap {
+        match self {
+            Nand::Msr(n) => &n.ftl,
+            Nand::Modern(n) => &n.ftl,
+        }
+    }
+
+    #[inline]
+    pub fn ftl_mut(&mut self) -> &mut PageMap {
+        match self {
+            Nand::Msr(n) => &mut n.ftl,
+            Nand::Modern(n) => &mut n.ftl,
+        }
+    }
+
+    #[inline]
+    pub fn chips(&self) -> &[Chip] {
+        match self {
+            Nand::Msr(n) => &n.chips,
+            Nand::Modern(n) => &n.chips,
+        }
+    }
+
+    #[inline]
+    fn chips_mut(&mut self) -> &mut [Chip] {
+        match self {
+            Nand::Msr(n) => &mut n.chips,
+            Nand::Modern(n) => &mut n.chips,
+        }
+    }
+
+    /// How many chips are collecting now.
+    #[inline]
+    pub fn chips_in_gc(&self) -> u32 {
+        match self {
+            Nand::Msr(n) => n.chips_in_gc,
+            Nand::Modern(n) => n.chips_in_gc,
+        }
+    }
+
+    pub fn stats(&self) -> &FlashStats {
+        match self {
+            Nand::Msr(n) => &n.stats,
+            Nand::Modern(n) => &n.stats,
+        }
+    }
+
+    /// Starts all counters and clocks of the chips at zero again.
+    pub fn reset_stats(&mut self, now: Time) {
+        for chip in self.chips_mut() {
+            chip.gc_total = Time::ZERO;
+            chip.busy_total = Time::ZERO;
+            if chip.in_gc {
+                chip.gc_since = now;
+            }
+        }
+        match self {
+            Nand::Msr(n) => n.stats = FlashStats::default(),
+            Nand::Modern(n) => n.stats = FlashStats::default(),
+        }
+    }
+
+    /// Starts or stops keeping a log of every operation.
+    pub fn set_log(&mut self, on: bool) {
+        let log = if on { Some(Vec::new()) } else { None };
+        match self {
+            Nand::Msr(n) => n.log = log,
+            Nand::Modern(n) => n.log = log,
+        }
+    }
+
+    /// Takes the logged operations since the last call.
+    pub fn take_log(&mut self) -> Vec<FlashEvent> {
+        let log = match self {
+            Nand::Msr(n) => &mut n.log,
+            Nand::Modern(n) => &mut n.log,
+        };
+        log.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+}

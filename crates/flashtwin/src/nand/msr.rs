@@ -1,0 +1,489 @@
+//! The element model of the MSR SSD extension of DiskSim 4.0, exact to its event logs.
+//!
+//! A chip ("element") serves one batch of pages at a time: one page, or with copy-back and several
+//! parallel units up to 100 reads or writes. All costs and all changes of the map are fixed at
+//! dispatch. Cleaning keeps the whole chip. There is no contention between chips: each has its own
+//! pins. Where this file follows a quirk of the reference, its number (Q5, ...) is named; the list
+//! with what is kept and what is mended is in docs/devices.md.
+
+use super::{Cause, Chip, Done, FlashEvent, FlashStats, PageOp};
+use crate::events::EventTree;
+use crate::ftl::PageMap;
+use crate::gc::{self, Tie};
+use crate::spec::{AllocationPool, DeviceSpec, MsrNand, PlaneMapping};
+use crate::units::{Lpn, Time};
+
+/// Reads or writes in a batch at most.
+const BATCH_MAX: usize = 100;
+
+/// An operation in service.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    done_at: Time,
+    done: Done,
+}
+
+/// A write of the batch being put together, with the plane chosen for it.
+#[derive(Clone, Copy, Debug)]
+struct Planned {
+    op: PageOp,
+    plane: u32,
+}
+
+/// The back end.
+#[derive(Clone, Debug)]
+pub(crate) struct Msr {
+    pub ftl: PageMap,
+    pub chips: Vec<Chip>,
+    pub stats: FlashStats,
+    pub log: Option<Vec<FlashEvent>>,
+    pub chips_in_gc: u32,
+    service: Vec<Service>,
+    params: MsrNand,
+    read: Time,
+    program: Time,
+    erase: Time,
+    transfer: Time,
+    /// Transfer of a summary page: one sector.
+    summary_transfer: Option<Time>,
+    /// Without copy-back, cleaning stops above this many.
+    high: u32,
+    planes: u32,
+    // Scratch, kept so that the hot path allocates nothing.
+    writes: Vec<Planned>,
+    reads: Vec<Planned>,
+}
+
+/// What one chip is doing, and its cursors.
+#[derive(Clone, Debug, Default)]
+struct Service {
+    /// The batch in service, the last to finish first.
+    running: Vec<Running>,
+    batch_since: Time,
+    /// Where the search for a plane to write to starts.
+    next_plane: u32,
+    /// Per parallel unit, where the search for a plane to clean starts.
+    clean_cursor: [u32; 4],
+}
+
+impl Msr {
+    pub fn new(spec: &DeviceSpec, params: &MsrNand) -> Msr {
+        let g = &spec.geometry;
+        let low_of = |blocks: u32| (blocks as f64 * spec.gc.low_percent / 100.0) as u32;
+        let chip_blocks = g.planes_per_chip * g.blocks_per_plane;
+        let low = low_of(if params.copy_back { g.blocks_per_plane } else { chip_blocks });
+        Msr {
+            ftl: PageMap::new(spec, params.copy_back, low),
+            chips: vec![Chip::default(); g.chips as usize],
+            stats: FlashStats::default(),
+            log: None,
+            chips_in_gc: 0,
+            service: vec![Service::default(); g.chips as usize],
+            read: spec.timing.read,
+            program: spec.timing.program,
+            erase: spec.timing.erase,
+            transfer: spec.page_transfer(),
+            summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
+            high: (chip_blocks as f64 * spec.gc.low_percent / 100.0 + 1.0) as u32,
+            planes: g.planes_per_chip,
+            params: params.clone(),
+            writes: Vec::new(),
+            reads: Vec::new(),
+        }
+    }
+
+    // ---- service ----
+
+    #[inline]
+    pub fn on_event(&mut self, chip: usize, now: Time, events: &mut EventTree, done: &mut Vec<Done>) -> usize {
+        let c = &mut self.chips[chip];
+        let s = &mut self.service[chip];
+        let Some(first) = s.running.pop() else {
+            c.busy_total += now - s.batch_since;
+            c.leave_gc(now);
+            self.chips_in_gc -= 1;
+            return chip;
+        };
+        debug_assert_eq!(first.done_at, now);
+        done.push(first.done);
+        match s.running.last() {
+            Some(next) => events.set(chip, next.done_at),
+            None => c.busy_total += now - s.batch_since,
+        }
+        chip
+    }
+
+    #[inline]
+    pub fn is_idle(&self, chip: usize) -> bool {
+        !self.chips[chip].in_gc && self.service[chip].running.is_empty()
+    }
+
+    #[inline]
+    pub fn activate(&mut self, chip: usize, now: Time, events: &mut EventTree) {
+        if !self.is_idle(chip) {
+            return;
+        }
+        if self.chips[chip].queue.is_empty() && !self.params.cleaning_in_background {
+            return;
+        }
+        // The reference asks at this point in the foreground as well: any waiting page, reads
+        // too, makes it clean first (Q8). In the background it only asks more often (Q11).
+        if let Some(duration) = self.clean(chip, now) {
+            self.chips[chip].enter_gc(now);
+            self.chips_in_gc += 1;
+            self.service[chip].batch_since = now;
+            self.stats.gc_actions += 1;
+            events.set(chip, now + duration);
+            if let Some(log) = &mut self.log {
+                log.push(FlashEvent::Clean { at: now, chip: chip as u32, duration });
+            }
+            return;
+        }
+        if !self.chips[chip].queue.is_empty() {
+            self.serve(chip, now, events);
+        }
+    }
+
+    /// Takes the next batch off the queue and starts it.
+    fn serve(&mut self, chip: usize, now: Time, events: &mut EventTree) {
+        self.service[chip].batch_since = now;
+        if self.params.parallel_units == 1 {
+            let op = self.chips[chip].queue.pop_front().expect("activate saw a waiting operation");
+            if op.is_read() {
+                self.serve_read(chip, op, now, now + self.transfer + self.read);
+            } else {
+                let plane = if self.params.copy_back { self.pick_plane(chip, op.lpn, &[]) } else { 0 };
+                self.serve_write(chip, Planned { op, plane }, now, now + self.transfer);
+            }
+        } else {
+            self.serve_batch(chip, now);
+        }
+        let running = &self.service[chip].running;
+        events.set(chip, running[running.len() - 1].done_at);
+    }
+
+    /// A batch over several parallel units: rounds, in each the head page of every unit that has
+    /// one; array times overlap, transfers do not. All reads, then all writes.
+    fn serve_batch(&mut self, chip: usize, now: Time) {
+        let units = self.params.parallel_units;
+        let mut reads = std::mem::take(&mut self.reads);
+        let mut writes = std::mem::take(&mut self.writes);
+        while reads.len() < BATCH_MAX && writes.len() < BATCH_MAX {
+            let Some(op) = self.chips[chip].queue.pop_front() else { break };
+            if op.is_read() {
+                reads.push(Planned { op, plane: self.plane_in_chip(op.lpn) });
+            } else {
+                let plane = self.pick_plane(chip, op.lpn, &writes);
+                writes.push(Planned { op, plane });
+            }
+        }
+        let mut base = now;
+        self.in_rounds(&mut reads, units, &mut base, |msr, planned, base, rank| {
+            msr.serve_read(chip, planned.op, now, base + msr.transfer * rank + msr.read)
+        });
+        self.in_rounds(&mut writes, units, &mut base, |msr, planned, base, rank| {
+            msr.serve_write(chip, planned, now, base + msr.transfer * rank)
+        });
+        self.reads = reads;
+        self.writes = writes;
+        // The next to finish stands last. A stable sort keeps dispatch order among equals.
+        let running = &mut self.service[chip].running;
+        running.sort_by_key(|r| r.done_at);
+        running.reverse();
+    }
+
+    /// Serves `planned` in rounds over the units and empties it; `base` becomes the end.
+    fn in_rounds(
+        &mut self,
+        planned: &mut Vec<Planned>,
+        units: u32,
+        base: &mut Time,
+        serve: impl Fn(&mut Msr, Planned, Time, u64) -> Time,
+    ) {
+        let per_unit = self.planes / units;
+        while !planned.is_empty() {
+            let mut rank = 0;
+            let mut end = *base;
+            for unit in 0..units {
+                let Some(i) = planned.iter().position(|p| p.plane / per_unit == unit) else {
+                    continue;
+                };
+                rank += 1;
+                let head = planned.remove(i);
+                end = end.max(serve(self, head, *base, rank));
+            }
+            *base = end;
+        }
+    }
+
+    /// Starts a read that ends at `done_at`; returns that instant.
+    #[inline]
+    fn serve_read(&mut self, chip: usize, op: PageOp, now: Time, done_at: Time) -> Time {
+        self.stats.add(op.cause, 1);
+        if self.log.is_some() {
+            let plane = self.params.copy_back.then(|| self.plane_in_chip(op.lpn));
+            self.log_page(chip, plane, op, now, done_at);
+        }
+        self.start(chip, op, now, done_at, self.transfer, self.read, true)
+    }
+
+    /// Starts a write whose data are in the chip's register at `loaded_at`; returns its end.
+    #[inline]
+    fn serve_write(&mut self, chip: usize, planned: Planned, now: Time, loaded_at: Time) -> Time {
+        let Planned { op, plane } = planned;
+        let pool = self.pool(chip, plane);
+        if self.ftl.make_room(pool).is_err() {
+            self.stats.writes_failed += 1;
+            return self.start(chip, op, now, now, Time::ZERO, Time::ZERO, false);
+        }
+        let sealed = self.ftl.append(pool, op.lpn);
+        self.stats.add(op.cause, 1);
+        let (mut transfer, mut array) = (self.transfer, self.program);
+        if sealed {
+            if let Some(summary) = self.summary_transfer {
+                self.stats.add(Cause::Summary, 1);
+                transfer += summary;
+                array += self.program;
+            }
+        }
+        let done_at = loaded_at + (transfer - self.transfer) + array;
+        if self.log.is_some() {
+            self.log_page(chip, self.params.copy_back.then_some(plane), op, now, done_at);
+        }
+        self.start(chip, op, now, done_at, transfer, array, true)
+    }
+
+    #[inline]
+    #[allow(clippy::too_many_arguments)]
+    fn start(
+        &mut self,
+        chip: usize,
+        op: PageOp,
+        now: Time,
+        done_at: Time,
+        transfer: Time,
+        array: Time,
+        written: bool,
+    ) -> Time {
+        let queue_gc = self.chips[chip].gc_time(now) - op.gc_before;
+        let done = Done { op, queue_gc, transfer, array, written };
+        self.service[chip].running.push(Running { done_at, done });
+        done_at
+    }
+
+    #[cold]
+    fn log_page(&mut self, chip: usize, plane: Option<u32>, op: PageOp, now: Time, done_at: Time) {
+        if let Some(log) = &mut self.log {
+            log.push(FlashEvent::Page {
+                at: now,
+                chip: chip as u32,
+                plane,
+                lpn: op.lpn,
+                cause: op.cause,
+                duration: done_at - now,
+            });
+        }
+    }
+
+    // ---- where a write goes ----
+
+    #[inline]
+    fn pool(&self, chip: usize, plane: u32) -> u32 {
+        if self.params.copy_back {
+            chip as u32 * self.planes + plane
+        } else {
+            chip as u32
+        }
+    }
+
+    /// Plane, within its chip, of a page's flash copy; 0 if it has none.
+    fn plane_in_chip(&self, lpn: Lpn) -> u32 {
+        match self.ftl.lookup(lpn) {
+            Some(ppn) => self.ftl.plane_of(self.ftl.block_of(ppn)) % self.planes,
+            None => 0,
+        }
+    }
+
+    /// The plane for a write: the one with most room among those whose open block is younger than
+    /// the old copy, searched from the chip's cursor, the first of equals. `assigned` are the
+    /// writes already given a plane in this batch.
+    #[inline]
+    fn pick_plane(&mut self, chip: usize, lpn: Lpn, assigned: &[Planned]) -> u32 {
+        let old = self.ftl.lookup(lpn);
+        let plane = match (self.params.allocation_pool, old) {
+            (AllocationPool::Plane, Some(_)) => self.plane_in_chip(lpn),
+            _ => {
+                let old_block = old.map(|ppn| self.ftl.block_of(ppn));
+                let old_seq = old_block.map_or(0, |block| self.ftl.seq_of(block));
+                let pools = self.ftl.pools_of_chip(chip as u32);
+                let pages_per_block = self.ftl.shape.pages_per_block as i64;
+                let old_block = old_block.unwrap_or(u32::MAX);
+                let mut best = (i64::MIN, 0);
+                let mut plane = self.service[chip].next_plane as usize;
+                for _ in 0..pools.len() {
+                    let pool = &pools[plane];
+                    if (pool.active_seq > old_seq) | (pool.active == old_block) {
+                        let mut used = pool.next_page as i64;
+                        if !assigned.is_empty() {
+                            used += assigned.iter().filter(|w| w.plane == plane as u32).count() as i64;
+                        }
+                        let room = (pool.free as i64 + 1) * pages_per_block - used;
+                        if room > best.0 {
+                            best = (room, plane as u32);
+                        }
+                    }
+                    plane = if plane + 1 == pools.len() { 0 } else { plane + 1 };
+                }
+                debug_assert!(best.0 > i64::MIN, "the old copy's own plane is always eligible");
+                best.1
+            }
+        };
+        self.service[chip].next_plane = if plane + 1 == self.planes { 0 } else { plane + 1 };
+        plane
+    }
+
+    // ---- cleaning ----
+
+    /// Collects what the watermarks ask for now; `None` if nothing.
+    #[inline]
+    fn clean(&mut self, chip: usize, now: Time) -> Option<Time> {
+        if !self.ftl.is_needy(chip as u32) {
+            return None;
+        }
+        if self.params.copy_back {
+            self.clean_planes(chip, now)
+        } else {
+            self.clean_chip(chip)
+        }
+    }
+
+    /// With copy-back: in each parallel unit at most one needy plane collects one block; the chip
+    /// is busy for the longest.
+    fn clean_planes(&mut self, chip: usize, now: Time) -> Option<Time> {
+        let units = self.params.parallel_units;
+        let per_unit = self.planes / units;
+        let mut longest = None;
+        for unit in 0..units {
+            let cursor = self.service[chip].clean_cursor[unit as usize];
+            for step in 0..per_unit {
+                let in_unit = (cursor + step) % per_unit;
+                let plane = unit * per_unit + in_unit;
+                let pool = chip as u32 * self.planes + plane;
+                if self.ftl.pool(pool).free > self.ftl.low() {
+                    continue;
+                }
+                let Some((bit, valid)) = gc::fewest_valid(self.ftl.tallies(pool), Tie::Highest) else {
+                    continue;
+                };
+                if !gc::worth_collecting(&self.ftl, pool, valid) {
+                    continue;
+                }
+                self.service[chip].clean_cursor[unit as usize] = (in_unit + 1) % per_unit;
+                let block = pool * self.ftl.shape.blocks_per_pool + bit;
+                if self.log.is_some() {
+                    self.log_victim(chip, block, valid, now);
+                }
+                let cost = self.collect(block, pool);
+                longest = longest.max(Some(cost));
+                break;
+            }
+        }
+        longest
+    }
+
+    /// Without copy-back: blocks of the whole chip, fewest live pages first, until the free count
+    /// is above the upper watermark; all in one action.
+    fn clean_chip(&mut self, chip: usize) -> Option<Time> {
+        let pool = chip as u32;
+        let first = pool * self.ftl.shape.blocks_per_pool;
+        let mut order: Vec<(i16, u32, u32)> = self
+            .ftl
+            .tallies(pool)
+            .iter()
+            .enumerate()
+            .filter(|(_, &t)| t < PageMap::CANDIDATE_END)
+            .map(|(bit, &t)| (t, self.block_number(chip, first + bit as u32), first + bit as u32))
+            .collect();
+        order.sort_unstable();
+        let mut cost = None;
+        for (valid, _, block) in order {
+            if self.ftl.pool(pool).free > self.high || !gc::worth_collecting(&self.ftl, pool, valid as u32) {
+                break;
+            }
+            cost = Some(cost.unwrap_or(Time::ZERO) + self.collect(block, pool));
+        }
+        cost
+    }
+
+    /// Moves the live pages of `block` to the frontier of `pool` and erases it; returns the time.
+    fn collect(&mut self, block: u32, pool: u32) -> Time {
+        let from = self.ftl.plane_of(block);
+        let (mut moves, mut summaries, mut crossings) = (0, 0, 0);
+        self.ftl.relocate(block, pool, |ftl, to, pages, sealed| {
+            moves += pages as u64;
+            summaries += sealed as u64;
+            crossings += if ftl.plane_of(to) == from { 0 } else { pages as u64 };
+        });
+        self.ftl.erase(block);
+        self.stats.add(Cause::GcMove, moves);
+        self.stats.add(Cause::Erase, 1);
+        // A page that changes its plane goes out and in through the pins (never with copy-back).
+        let mut cost = self.erase + (self.read + self.program) * moves + self.transfer * (2 * crossings);
+        if let Some(summary) = self.summary_transfer {
+            self.stats.add(Cause::Summary, summaries);
+            cost += (summary + self.program) * summaries;
+        }
+        cost
+    }
+
+    pub fn write_untimed(&mut self, chip: usize, lpn: Lpn) -> bool {
+        while self.clean(chip, Time::ZERO).is_some() {}
+        let plane = if self.params.copy_back { self.pick_plane(chip, lpn, &[]) } else { 0 };
+        let pool = self.pool(chip, plane);
+        if self.ftl.make_room(pool).is_err() {
+            return false;
+        }
+        if self.ftl.append(pool, lpn) && self.summary_transfer.is_some() {
+            self.stats.add(Cause::Summary, 1);
+        }
+        self.stats.add(Cause::HostWrite, 1);
+        true
+    }
+
+    // ---- the reference's block numbers ----
+
+    /// Number of a block within its chip, as the reference counts.
+    fn block_number(&self, chip: usize, block: u32) -> u32 {
+        let shape = &self.ftl.shape;
+        let in_chip = block - chip as u32 * shape.planes_per_chip * shape.blocks_per_plane;
+        let (plane, bit) = (in_chip / shape.blocks_per_plane, in_chip % shape.blocks_per_plane);
+        match self.params.plane_mapping {
+            PlaneMapping::Concatenated => in_chip,
+            PlaneMapping::Striped => bit * shape.planes_per_chip + plane,
+        }
+    }
+
+    #[cold]
+    fn log_victim(&mut self, chip: usize, block: u32, valid: u32, now: Time) {
+        let event = FlashEvent::Victim {
+            at: now,
+            chip: chip as u32,
+            plane: self.ftl.plane_of(block) % self.planes,
+            block: self.block_number(chip, block),
+            valid,
+        };
+        if let Some(log) = &mut self.log {
+            log.push(event);
+        }
+    }
+
+    /// The `n`-th block of a chip in the order of the reference's initial fill, as our number.
+    pub fn fill_order(&self, chip: u32, n: u32) -> u32 {
+        let shape = &self.ftl.shape;
+        let (plane, bit) = match self.params.plane_mapping {
+            PlaneMapping::Concatenated => (n / shape.usable_per_plane, n % shape.usable_per_plane),
+            PlaneMapping::Striped => (n % shape.planes_per_chip, n / shape.planes_per_chip),
+        };
+        (chip * shape.planes_per_chip + plane) * shape.blocks_per_plane + bit
+    }
+}

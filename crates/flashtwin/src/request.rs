@@ -1,0 +1,68 @@
+//! What a host asks of a device, and what it gets back.
+
+use crate::metrics::Breakdown;
+use crate::units::Time;
+
+/// The kind of a host request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Op {
+    /// Read `bytes` from `offset`.
+    Read = 0,
+    /// Write `bytes` to `offset`.
+    Write = 1,
+    /// Forget `bytes` from `offset` (discard, deallocate).
+    Trim = 2,
+    /// Complete once everything written before is on the medium. Carries no address.
+    Flush = 3,
+}
+
+/// One host request. Addresses are bytes from the start of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// When it reaches the device; for closed loops the driver sets it.
+    pub arrival: Time,
+    /// First byte.
+    pub offset: u64,
+    /// Length in bytes; 0 only for a flush.
+    pub bytes: u64,
+    /// What to do.
+    pub op: Op,
+    /// Force unit access: a write that completes only once it is on the medium.
+    pub fua: bool,
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Status {
+    /// Done as asked.
+    Ok = 0,
+    /// The device has reached its end of life and takes no more writes.
+    ReadOnly = 1,
+}
+
+/// A finished request.
+#[derive(Clone, Copy, Debug)]
+pub struct Completion {
+    /// The driver's own number for the request.
+    pub tag: u64,
+    /// What was asked.
+    pub op: Op,
+    /// How it ended.
+    pub status: Status,
+    /// First byte asked for.
+    pub offset: u64,
+    /// Bytes asked for.
+    pub bytes: u64,
+    /// Pages touched.
+    pub pages: u32,
+    /// Pages of it found in the buffer.
+    pub hits: u32,
+    /// When it arrived.
+    pub arrival: Time,
+    /// When it completed.
+    pub done: Time,
+    /// Where the time between the two went; the parts sum to `done - arrival` exactly.
+    pub breakdown: Breakdown,
+}

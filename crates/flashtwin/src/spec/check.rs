@@ -1,0 +1,253 @@
+//! What must hold between the numbers of a device.
+//!
+//! Each number alone is already of its kind and within its own limits.
+
+use super::build::BufferBytes;
+use super::write::size;
+use super::{AllocationPool, DeviceSpec, Nand, Placement};
+use crate::units::Time;
+
+/// Page numbers are 32-bit, and the last one means "none".
+const PAGES_MAX: u64 = u32::MAX as u64 - 1;
+/// Longest transfer of a page.
+const PAGE_TRANSFER_MAX: Time = Time::from_s(1);
+
+/// Reports every contradiction as (key, message).
+pub(super) fn check(
+    spec: &DeviceSpec,
+    buffer: Option<BufferBytes>,
+    report: &mut dyn FnMut(&str, String),
+) {
+    // Later checks compute with what earlier ones have bounded.
+    if !geometry(spec, report) {
+        return;
+    }
+    reserve(spec, report);
+    back_end(spec, report);
+    if let Some(bytes) = buffer {
+        check_buffer(spec, bytes, report);
+    }
+}
+
+fn geometry(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) -> bool {
+    let g = &spec.geometry;
+    let mut sound = true;
+    if g.page_bytes % 512 != 0 || g.page_bytes == 0 {
+        report(
+            "geometry.page_bytes",
+            format!(
+                "found {}; must be a multiple of 512 bytes from 512 bytes to 1 MiB (it need not \
+                 be a power of two)",
+                size(g.page_bytes.into())
+            ),
+        );
+        sound = false;
+    }
+    let pages = [
+        g.chips,
+        g.planes_per_chip,
+        g.blocks_per_plane,
+        g.pages_per_block,
+    ]
+    .iter()
+    .map(|&n| u64::from(n))
+    .product::<u64>();
+    if pages > PAGES_MAX {
+        report(
+            "geometry.blocks_per_plane",
+            format!(
+                "{} chips of {} planes of {} blocks of {} pages make {pages} pages; must be at \
+                 most {PAGES_MAX}",
+                g.chips, g.planes_per_chip, g.blocks_per_plane, g.pages_per_block
+            ),
+        );
+        sound = false;
+    }
+    if sound && spec.page_transfer() > PAGE_TRANSFER_MAX {
+        report(
+            "timing.transfer_ns_per_byte",
+            format!(
+                "a page of {} would take {}; must be at most {PAGE_TRANSFER_MAX}",
+                size(g.page_bytes.into()),
+                spec.page_transfer()
+            ),
+        );
+        sound = false;
+    }
+    sound
+}
+
+/// The reserve must carry the active blocks and the low watermark, or a full device stands still.
+fn reserve(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
+    let g = &spec.geometry;
+    let low_percent = spec.gc.low_percent;
+    if low_percent >= g.reserve_percent {
+        report(
+            "gc.low_percent",
+            format!(
+                "found {low_percent}; must be below geometry.reserve_percent = {}",
+                g.reserve_percent
+            ),
+        );
+        return;
+    }
+    let reserved = spec.reserved_blocks_per_plane();
+    let (pool, blocks, low, spare, active) = match spec.copy_back() {
+        true => (
+            "plane",
+            g.blocks_per_plane,
+            spec.low_blocks_plane(),
+            reserved,
+            1,
+        ),
+        false => {
+            let spare = reserved * g.planes_per_chip;
+            (
+                "chip",
+                spec.blocks_per_chip(),
+                spec.low_blocks_chip(),
+                spare,
+                1,
+            )
+        }
+    };
+    if low == 0 {
+        // Rounded up, so that what the message asks for is enough.
+        let least = (1e6 / f64::from(blocks)).ceil() / 1e4;
+        report(
+            "gc.low_percent",
+            format!(
+                "{low_percent} % of the {blocks} blocks of a {pool} are no whole block; must be \
+                 at least {least} so that collection starts before the last block is gone"
+            ),
+        );
+    } else if spare <= low + active {
+        report(
+            "geometry.reserve_percent",
+            format!(
+                "{} % reserve {spare} of the {blocks} blocks of a {pool}; must be more than {} \
+                 ({low} that start collection and {active} being written), or a full device \
+                 cannot run",
+                g.reserve_percent,
+                low + active
+            ),
+        );
+    }
+    let exported = spec.pages_per_chip_exported();
+    let stride = spec.ftl.stride_pages;
+    if exported % stride != 0 {
+        report(
+            "ftl.stride_pages",
+            format!("found {stride}; must divide the {exported} pages a chip exports"),
+        );
+    }
+}
+
+fn back_end(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
+    let g = &spec.geometry;
+    match &spec.nand {
+        Nand::Msr(msr) => {
+            let units = msr.parallel_units;
+            if !matches!(units, 1 | 2 | 4) {
+                report(
+                    "nand.parallel_units",
+                    format!("found {units}; must be 1, 2 or 4"),
+                );
+            } else if !msr.copy_back && units != 1 {
+                report(
+                    "nand.parallel_units",
+                    format!(
+                        "found {units}; without copy-back a chip serves one page at a time: must \
+                         be 1, or set nand.copy_back = true"
+                    ),
+                );
+            } else if g.planes_per_chip % units != 0 {
+                report(
+                    "nand.parallel_units",
+                    format!(
+                        "found {units}; must divide geometry.planes_per_chip = {}",
+                        g.planes_per_chip
+                    ),
+                );
+            }
+            if !msr.copy_back && msr.allocation_pool == AllocationPool::Plane {
+                report(
+                    "nand.allocation_pool",
+                    "found \"plane\"; without copy-back a chip has one write pointer: must be \
+                     \"chip\", or set nand.copy_back = true"
+                        .into(),
+                );
+            }
+            if spec.ftl.placement == Placement::Dynamic {
+                report(
+                    "ftl.placement",
+                    "found \"dynamic\"; the \"msr\" back end places pages as the reference does: \
+                     must be \"static\", or set nand.backend = \"modern\""
+                        .into(),
+                );
+            }
+        }
+        Nand::Modern(_) => {
+            if g.channels > g.chips || g.chips % g.channels != 0 {
+                report(
+                    "geometry.channels",
+                    format!(
+                        "found {}; must divide geometry.chips = {}",
+                        g.channels, g.chips
+                    ),
+                );
+            }
+        }
+    }
+}
+
+fn check_buffer(spec: &DeviceSpec, bytes: BufferBytes, report: &mut dyn FnMut(&str, String)) {
+    let BufferBytes { capacity } = bytes;
+    let page = u64::from(spec.geometry.page_bytes);
+    let Some(buffer) = &spec.buffer else { return };
+    if capacity < page {
+        report(
+            "buffer.capacity",
+            format!(
+                "found {}; must be at least one page of {}",
+                size(capacity),
+                size(page)
+            ),
+        );
+        return;
+    }
+    if capacity % page != 0 {
+        let below = capacity - capacity % page;
+        report(
+            "buffer.capacity",
+            format!(
+                "found {}; must be whole pages of {}: {} or {}",
+                size(capacity),
+                size(page),
+                size(below),
+                size(below + page)
+            ),
+        );
+    }
+    if capacity > spec.raw_bytes() {
+        report(
+            "buffer.capacity",
+            format!(
+                "found {}; must be at most the {} of flash behind it",
+                size(capacity),
+                size(spec.raw_bytes())
+            ),
+        );
+    }
+    if let Some(window) = buffer.policy.window_pages() {
+        if window > buffer.capacity_pages {
+            report(
+                "buffer.window",
+                format!(
+                    "comes to {window} pages; must be at most the {} pages of the buffer",
+                    buffer.capacity_pages
+                ),
+            );
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! From a TOML value to a value of its key's kind, in base units.
+
+use super::decimal::{scale, Rounding};
+use super::keys::{nearest, Kind};
+use super::tree::Node;
+use super::Policy;
+
+const PS_PER_US: u64 = 1_000_000;
+const PS_PER_NS: u64 = 1_000;
+
+/// A value of the right kind, in base units.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    Text(String),
+    Bool(bool),
+    /// A count, bytes, or picoseconds.
+    Number(u64),
+    Float(f64),
+}
+
+/// What to say of a value that its key cannot take.
+pub(super) fn wrong_value(kind: Kind, node: &Node) -> String {
+    let mut message = format!("found {}; must be {kind}", node.show());
+    if let Node::Str(word) = node {
+        let near = match kind {
+            Kind::Choice(words) => nearest(word, words.iter().copied()).map(str::to_string),
+            Kind::PolicyName => {
+                nearest(word, Policy::names().iter().map(String::as_str)).map(str::to_string)
+            }
+            _ => None,
+        };
+        if let Some(near) = near {
+            message.push_str(&format!("; did you mean {near:?}?"));
+        }
+    }
+    message
+}
+
+/// The value of a key in base units, or `None` if the key cannot take it.
+pub(super) fn convert(kind: Kind, node: &Node) -> Option<Value> {
+    let number = |n: Option<u64>, min: u64, max: u64| {
+        n.filter(|n| (min..=max).contains(n)).map(Value::Number)
+    };
+    match (kind, node) {
+        (Kind::Name, Node::Str(s)) => {
+            let ok = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
+            let fits = (1..=64).contains(&s.len()) && s.chars().all(ok);
+            fits.then(|| Value::Text(s.clone()))
+        }
+        (Kind::Text, Node::Str(s)) => {
+            let fits = s.chars().count() <= 200 && !s.chars().any(char::is_control);
+            fits.then(|| Value::Text(s.clone()))
+        }
+        (Kind::Choice(words), Node::Str(s)) => {
+            words.contains(&s.as_str()).then(|| Value::Text(s.clone()))
+        }
+        (Kind::PolicyName, Node::Str(s)) => {
+            Policy::names().contains(s).then(|| Value::Text(s.clone()))
+        }
+        (Kind::Bool, Node::Bool(b)) => Some(Value::Bool(*b)),
+        (Kind::Count(min, max), Node::Int(i)) => {
+            number(u64::try_from(*i).ok(), min.into(), max.into())
+        }
+        (Kind::Size(max), Node::Int(i)) => number(u64::try_from(*i).ok(), 0, max),
+        (Kind::Size(max), Node::Str(s)) => number(parse_size(s), 0, max),
+        (Kind::Micros(max), _) => number(time(node, PS_PER_US), 0, u64::from(max) * PS_PER_US),
+        (Kind::Nanos(max), _) => number(time(node, PS_PER_NS), 0, u64::from(max) * PS_PER_NS),
+        (Kind::Percent, Node::Int(i)) => (0..100).contains(i).then_some(Value::Float(*i as f64)),
+        (Kind::Percent, Node::Float(x)) => {
+            // Adding zero turns -0.0 into 0.0.
+            (0.0..100.0).contains(x).then_some(Value::Float(*x + 0.0))
+        }
+        (Kind::Window, Node::Int(i)) => number(u64::try_from(*i).ok(), 0, u32::MAX.into()),
+        (Kind::Window, Node::Float(x)) => (0.0..=1.0).contains(x).then_some(Value::Float(*x + 0.0)),
+        _ => None,
+    }
+}
+
+/// Picoseconds, rounded to nearest.
+fn time(node: &Node, ps_per_unit: u64) -> Option<u64> {
+    match node {
+        Node::Int(i) => u64::try_from(*i).ok()?.checked_mul(ps_per_unit),
+        Node::Float(x) => scale(*x, ps_per_unit, 1, Rounding::Nearest),
+        _ => None,
+    }
+}
+
+/// Bytes of `"32 MiB"`, `"4KiB"`, `"1GB"`.
+pub(super) fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits_len = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, unit) = text.split_at(digits_len);
+    let factor: u64 = match unit.trim_start() {
+        "" | "B" => 1,
+        "kB" | "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "TB" => 1_000_000_000_000,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        "TiB" => 1 << 40,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}

@@ -1,0 +1,96 @@
+//! Quantities that follow from a device's numbers.
+
+use super::decimal::percent_of;
+use super::{DeviceSpec, Nand};
+use crate::units::Time;
+
+/// Bytes of a sector, the unit of host addresses.
+pub const SECTOR_BYTES: u32 = 512;
+
+impl DeviceSpec {
+    /// Blocks of a plane kept back from the host.
+    pub fn reserved_blocks_per_plane(&self) -> u32 {
+        let g = &self.geometry;
+        percent_of(g.blocks_per_plane.into(), g.reserve_percent) as u32
+    }
+
+    /// Blocks of a plane that the host's pages fill.
+    pub fn usable_blocks_per_plane(&self) -> u32 {
+        self.geometry.blocks_per_plane - self.reserved_blocks_per_plane()
+    }
+
+    /// Pages of a block that hold host data: all, or all but the summary page.
+    pub fn data_pages_per_block(&self) -> u32 {
+        self.geometry.pages_per_block - u32::from(self.ftl.summary_page)
+    }
+
+    /// Blocks in a chip.
+    pub fn blocks_per_chip(&self) -> u32 {
+        self.geometry.planes_per_chip * self.geometry.blocks_per_plane
+    }
+
+    /// Pages in a chip, host data or not.
+    pub fn physical_pages_per_chip(&self) -> u32 {
+        self.blocks_per_chip() * self.geometry.pages_per_block
+    }
+
+    /// Pages in the device, host data or not.
+    pub fn physical_pages(&self) -> u32 {
+        self.geometry.chips * self.physical_pages_per_chip()
+    }
+
+    /// Bytes of the device, host data or not, spare bytes not counted.
+    pub fn raw_bytes(&self) -> u64 {
+        u64::from(self.physical_pages()) * u64::from(self.geometry.page_bytes)
+    }
+
+    /// Pages the host sees of one chip.
+    pub fn pages_per_chip_exported(&self) -> u32 {
+        let blocks = self.usable_blocks_per_plane() * self.geometry.planes_per_chip;
+        blocks * self.data_pages_per_block()
+    }
+
+    /// Pages the host sees.
+    pub fn exported_pages(&self) -> u32 {
+        self.geometry.chips * self.pages_per_chip_exported()
+    }
+
+    /// Bytes the host sees.
+    pub fn exported_bytes(&self) -> u64 {
+        u64::from(self.exported_pages()) * u64::from(self.geometry.page_bytes)
+    }
+
+    /// Sectors in a page.
+    pub fn sectors_per_page(&self) -> u32 {
+        self.geometry.page_bytes / SECTOR_BYTES
+    }
+
+    /// A plane collects at this many free blocks or fewer (pool = plane, with copy-back).
+    pub fn low_blocks_plane(&self) -> u32 {
+        percent_of(self.geometry.blocks_per_plane.into(), self.gc.low_percent) as u32
+    }
+
+    /// A chip collects at this many free blocks or fewer (pool = chip, without copy-back).
+    pub fn low_blocks_chip(&self) -> u32 {
+        percent_of(self.blocks_per_chip().into(), self.gc.low_percent) as u32
+    }
+
+    /// Whether GC moves pages inside the chip; its pools are then planes, else chips.
+    pub fn copy_back(&self) -> bool {
+        match &self.nand {
+            Nand::Msr(msr) => msr.copy_back,
+            Nand::Modern(modern) => modern.copy_back,
+        }
+    }
+
+    /// Time of one page between controller and chip, spare bytes included.
+    pub fn page_transfer(&self) -> Time {
+        self.summary_transfer() * u64::from(self.sectors_per_page())
+    }
+
+    /// Time of one sector between controller and chip: what a summary page moves.
+    pub fn summary_transfer(&self) -> Time {
+        let bytes = u64::from(SECTOR_BYTES + self.geometry.spare_bytes_per_sector);
+        self.timing.transfer_per_byte * bytes
+    }
+}

@@ -1,0 +1,340 @@
+//! The keys of a device file: what each takes, its default, what it does, where it comes from.
+//!
+//! This table is what the reader checks against, what suggestions for unknown keys come from, and
+//! what `docs/devices.md` and `flashtwin device show` print. A new key is a row here, a line in
+//! `read.rs` and one in `write.rs`.
+
+use std::fmt;
+
+/// One key of a device file.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyDoc {
+    /// Dotted: `buffer.capacity`.
+    pub key: &'static str,
+    /// What it takes, with its unit.
+    pub kind: Kind,
+    /// TOML text of the default; `None`: the key must be given.
+    pub default: Option<&'static str>,
+    /// The key has a meaning only when every one of these selectors has one of these values.
+    pub only: &'static [(&'static str, &'static [&'static str])],
+    /// What it does.
+    pub doc: &'static str,
+    /// Where the key or its default comes from.
+    pub provenance: &'static str,
+}
+
+/// What a key takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// A short name: lower-case letters, digits, `-`, `_`, `.`.
+    Name,
+    /// Free text.
+    Text,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A replacement policy by name.
+    PolicyName,
+    /// `true` or `false`.
+    Bool,
+    /// A whole number between two limits.
+    Count(u32, u32),
+    /// Bytes, or text with a unit as in `"32 MiB"`; at most this many bytes.
+    Size(u64),
+    /// Microseconds, at most this many.
+    Micros(u32),
+    /// Nanoseconds, at most this many.
+    Nanos(u32),
+    /// Percent, from 0 to below 100.
+    Percent,
+    /// A whole number of pages, or a fraction of the buffer's capacity.
+    Window,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Name => f.write_str("a name of 1 to 64 characters out of a-z 0-9 - _ ."),
+            Kind::Text => f.write_str("text of one line, at most 200 characters"),
+            Kind::Choice(words) => write_choice(f, words.iter().copied()),
+            Kind::PolicyName => write_choice(f, super::Policy::names().iter().map(String::as_str)),
+            Kind::Bool => f.write_str("true or false"),
+            Kind::Count(min, max) => write!(f, "a whole number from {min} to {max}"),
+            Kind::Size(max) => {
+                write!(
+                    f,
+                    "bytes, or a size such as \"4 KiB\", at most {}",
+                    super::write::size(*max)
+                )
+            }
+            Kind::Micros(max) => write!(f, "microseconds from 0 to {max}"),
+            Kind::Nanos(max) => write!(f, "nanoseconds from 0 to {max}"),
+            Kind::Percent => f.write_str("percent from 0 to below 100"),
+            Kind::Window => f.write_str(
+                "a whole number of pages, or a fraction of the capacity such as 0.25, up to 1.0",
+            ),
+        }
+    }
+}
+
+fn write_choice<'a>(
+    f: &mut fmt::Formatter<'_>,
+    words: impl ExactSizeIterator<Item = &'a str>,
+) -> fmt::Result {
+    if words.len() > 1 {
+        f.write_str("one of ")?;
+    }
+    for (i, word) in words.enumerate() {
+        write!(f, "{}{word:?}", if i > 0 { ", " } else { "" })?;
+    }
+    Ok(())
+}
+
+const U32: u32 = u32::MAX - 1;
+/// A flash step or a request's overhead: a second. Real ones stay below 20 ms.
+const STEP_US: u32 = 1_000_000;
+/// Transfer of a byte or a sector: a millisecond.
+const TRANSFER_NS: u32 = 1_000_000;
+/// Larger than any device of 2^32 pages could use.
+const SIZE: u64 = 1 << 52;
+
+const MSR: &[(&str, &[&str])] = &[("nand.backend", &["msr"])];
+const MODERN: &[(&str, &[&str])] = &[("nand.backend", &["modern"])];
+const STATIC: &[(&str, &[&str])] = &[("ftl.placement", &["static"])];
+const WINDOWED: &[(&str, &[&str])] = &[("buffer.policy", &["cflru", "gcar-cflru"])];
+const BACKGROUND: &[(&str, &[&str])] = &[("buffer.evict", &["background"])];
+
+/// All keys, section by section in the order of [`DeviceSpec`](super::DeviceSpec).
+pub fn keys() -> &'static [KeyDoc] {
+    KEYS
+}
+
+/// A row: key, kind, default, only, doc, provenance.
+macro_rules! rows {
+    ($($key:literal $kind:expr, $default:expr, $only:expr, $doc:literal, $from:literal;)*) => {
+        &[$(KeyDoc {
+            key: $key, kind: $kind, default: $default, only: $only, doc: $doc, provenance: $from,
+        }),*]
+    };
+}
+
+#[rustfmt::skip]
+const KEYS: &[KeyDoc] = rows![
+    "name" Kind::Name, None, &[],
+        "Short name of the device, printed with every result.", "ours";
+    "description" Kind::Text, Some("\"\""), &[],
+        "One line for people.", "ours";
+
+    "geometry.chips" Kind::Count(1, 65_535), None, &[],
+        "Chips (dies, \"elements\"): each does one thing at a time.", "GCaR, Harmonia, ECR";
+    "geometry.channels" Kind::Count(1, 65_535), None, MODERN,
+        "Channels shared by the chips; must divide `chips`. On `msr` each chip has its own pins: leave it out.", "published drives";
+    "geometry.planes_per_chip" Kind::Count(1, 1024), None, &[],
+        "Planes in a chip.", "GCaR, Harmonia, ECR";
+    "geometry.blocks_per_plane" Kind::Count(1, 1 << 24), None, &[],
+        "Erase blocks in a plane.", "GCaR, Harmonia, ECR";
+    "geometry.pages_per_block" Kind::Count(2, 4096), None, &[],
+        "Pages in an erase block.", "GCaR, Harmonia, ECR";
+    "geometry.page_bytes" Kind::Size(1 << 20), None, &[],
+        "Size of a page: a multiple of 512 bytes from 512 bytes to 1 MiB; it need not be a power of two.", "GCaR, Harmonia, ECR";
+    "geometry.spare_bytes_per_sector" Kind::Count(0, 512), Some("0"), &[],
+        "Bytes moved over the pins with every 512-byte sector, beside the data (ECC, metadata).", "the reference: 16";
+    "geometry.reserve_percent" Kind::Percent, None, &[],
+        "Share of the blocks the host does not see; rounded down to whole blocks a plane.", "GCaR, Harmonia, ECR: 15";
+
+    "timing.read_us" Kind::Micros(STEP_US), None, &[],
+        "Page read, array to register.", "GCaR, Harmonia, ECR: 25";
+    "timing.program_us" Kind::Micros(STEP_US), None, &[],
+        "Page program, register to array.", "GCaR, Harmonia, ECR: 200";
+    "timing.erase_us" Kind::Micros(STEP_US), None, &[],
+        "Block erase.", "GCaR, Harmonia, ECR: 1500";
+    "timing.transfer_ns_per_byte" Kind::Nanos(TRANSFER_NS), None, &[],
+        "One byte between controller and chip.", "ECR Table 2: 25";
+
+    "link.command_overhead_us" Kind::Micros(STEP_US), Some("0"), &[],
+        "Delay of every request before the device sees it.", "not printed anywhere";
+    "link.bus_ns_per_sector" Kind::Nanos(TRANSFER_NS), Some("0"), &[],
+        "One 512-byte sector on the host bus; requests cross it one at a time.", "the reference as shipped: 238.4";
+
+    "nand.backend" Kind::Choice(&["msr", "modern"]), None, &[],
+        "`msr`: the element model of the MSR SSD extension, exact. `modern`: channels shared by dies, GC as queued operations.", "ours";
+    "nand.parallel_units" Kind::Count(1, 4), Some("1"), MSR,
+        "The planes are split evenly into this many units (1, 2 or 4) that may work at once; 1 without copy-back.", "the reference as shipped: 1";
+    "nand.copy_back" Kind::Bool, None, &[],
+        "GC moves pages inside the chip, and each plane is a pool of its own; else pages cross the pins and the chip is the pool.", "the reference as shipped: true";
+    "nand.plane_mapping" Kind::Choice(&["concatenated", "striped"]), Some("\"striped\""), MSR,
+        "Block number to plane: `concatenated` = block / blocks_per_plane, `striped` = block mod planes.", "the reference as shipped: striped (3)";
+    "nand.allocation_pool" Kind::Choice(&["chip", "plane"]), Some("\"chip\""), MSR,
+        "A write goes to any plane of the chip, or to the plane of the old copy (copy-back only).", "the reference as shipped: chip (1)";
+    "nand.cleaning_in_background" Kind::Bool, Some("false"), MSR,
+        "Look for cleaning after every completion, not only when requests wait.", "the reference as shipped: false";
+    "nand.read_priority" Kind::Bool, Some("true"), MODERN,
+        "Host reads overtake other waiting operations of their die.", "common firmware practice";
+    "nand.background_gc" Kind::Bool, Some("true"), MODERN,
+        "Collect also when no host operation waits.", "common firmware practice";
+
+    "ftl.kind" Kind::Choice(&["page"]), Some("\"page\""), &[],
+        "How logical pages are mapped.", "GCaR, Harmonia, ECR";
+    "ftl.placement" Kind::Choice(&["static", "dynamic"]), Some("\"static\""), &[],
+        "`static`: chip = (page / stride) mod chips, for ever. `dynamic`: every write goes to the next chip of a round robin, channel first (`modern` only).", "D-3";
+    "ftl.stride_pages" Kind::Count(1, U32), Some("1"), STATIC,
+        "Consecutive pages on a chip before the next chip.", "the reference as shipped: 1";
+    "ftl.summary_page" Kind::Bool, Some("true"), &[],
+        "The last page of each block holds a summary that the device writes.", "the reference: always";
+
+    "gc.victim" Kind::Choice(&["greedy"]), Some("\"greedy\""), &[],
+        "How a victim is chosen: the sealed block with the fewest valid pages.", "GCaR, Harmonia, ECR";
+    "gc.low_percent" Kind::Percent, None, &[],
+        "A pool collects when its free blocks are at or below this share of its blocks, rounded down.", "GCaR Table 2, Harmonia Table 7: 5";
+
+    "wear.erase_limit" Kind::Count(0, U32), Some("0"), &[],
+        "Erases a block survives; 0: no limit. A device whose blocks are spent is read-only (Q4).", "the reference: 50, a constant";
+
+    "buffer.capacity" Kind::Size(SIZE), None, &[],
+        "Size of the buffer: whole pages, at least one.", "GCaR 1 to 32 MB, ECR 32 MB";
+    "buffer.policy" Kind::PolicyName, Some("\"lru\""), &[],
+        "Replacement policy; `gcar-NAME` is the policy NAME filtered by GCaR.", "the papers' baseline";
+    "buffer.window" Kind::Window, Some("0.25"), WINDOWED,
+        "Clean-first region of CFLRU: pages (whole number) or a share of the capacity (fraction, rounded down, at least a page; 0: as `lru`).", "D-5";
+    "buffer.evict" Kind::Choice(&["blocking", "background"]), Some("\"blocking\""), &[],
+        "When the access that needs a slot goes on: once its victim is programmed, or at once.", "D-2";
+    "buffer.background_depth" Kind::Count(1, 65_535), Some("8"), BACKGROUND,
+        "Write-backs in flight before an access must wait.", "D-2";
+    "buffer.partial" Kind::Choice(&["round", "sectors"]), Some("\"round\""), &[],
+        "Requests that cover part of a page: round outwards, or keep a bitmap of valid sectors.", "D-1";
+    "buffer.latency_us" Kind::Micros(STEP_US), Some("0"), &[],
+        "Access time of the buffer memory, per page.", "not printed anywhere";
+    "buffer.power_loss_protection" Kind::Bool, Some("false"), &[],
+        "A flush or FUA write is done once its data is in the buffer.", "ours";
+];
+
+/// The row of a key.
+pub(super) fn find(key: &str) -> Option<&'static KeyDoc> {
+    KEYS.iter().find(|doc| doc.key == key)
+}
+
+/// What to say of a key that is not in the table.
+pub(super) fn unknown_key(key: &str) -> String {
+    let (section, name) = super::tree::split(key);
+    let rows = KEYS.iter().map(|doc| super::tree::split(doc.key));
+    let mut here: Vec<&str> = rows
+        .filter(|(s, _)| *s == section)
+        .map(|(_, n)| n)
+        .collect();
+    if section.is_empty() {
+        here.extend(sections());
+    }
+    let homes: Vec<&KeyDoc> = KEYS
+        .iter()
+        .filter(|doc| super::tree::split(doc.key).1 == name)
+        .collect();
+    if let [home, ..] = homes[..] {
+        return match super::tree::split(home.key) {
+            ("", name) => format!("unknown key; {name:?} stands before the first section"),
+            (home, name) => format!("unknown key; {name:?} belongs to section [{home}]"),
+        };
+    }
+    match nearest(name, here.iter().copied()) {
+        Some(near) => format!("unknown key; did you mean {near:?}?"),
+        None => match nearest(name, KEYS.iter().map(|doc| super::tree::split(doc.key).1)) {
+            Some(near) => {
+                let home = KEYS
+                    .iter()
+                    .find(|doc| super::tree::split(doc.key).1 == near);
+                format!(
+                    "unknown key; did you mean {:?}?",
+                    home.map_or(near, |doc| doc.key)
+                )
+            }
+            None => format!("unknown key; known here: {}", here.join(", ")),
+        },
+    }
+}
+
+/// What to say of a section that no key belongs to.
+pub(super) fn unknown_section(name: &str) -> String {
+    match nearest(name, sections().into_iter()) {
+        Some(near) => format!("unknown section; did you mean [{near}]?"),
+        None => format!("unknown section; known: {}", sections().join(", ")),
+    }
+}
+
+/// Names of the sections, in the order of the table.
+fn sections() -> Vec<&'static str> {
+    let mut known: Vec<&str> = KEYS
+        .iter()
+        .map(|doc| super::tree::split(doc.key).0)
+        .collect();
+    known.dedup();
+    known.retain(|section| !section.is_empty());
+    known
+}
+
+/// The candidate nearest to `word`, if it is near enough to be meant: at most a third of its
+/// letters differ, and at least one edit is always forgiven.
+pub(super) fn nearest<'a>(
+    word: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let limit = (word.chars().count() / 3).max(1);
+    candidates
+        .map(|candidate| (edits(word, candidate, limit), candidate))
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Insertions, deletions and replacements that make `a` into `b`; anything above `limit` may be
+/// reported as `limit + 1`.
+fn edits(a: &str, b: &str, limit: usize) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > limit {
+        return limit + 1;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replace = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = replace.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typo_finds_its_key_and_nonsense_finds_none() {
+        assert_eq!(
+            nearest("capcity", ["capacity", "policy"].into_iter()),
+            Some("capacity")
+        );
+        assert_eq!(
+            nearest("chip", ["chips", "stride"].into_iter()),
+            Some("chips")
+        );
+        assert_eq!(nearest("zzz", ["chips", "stride"].into_iter()), None);
+        assert_eq!(edits("kitten", "sitting", 9), 3);
+    }
+
+    #[test]
+    fn the_table_is_sound() {
+        for (i, doc) in KEYS.iter().enumerate() {
+            assert!(
+                KEYS[..i].iter().all(|other| other.key != doc.key),
+                "{} twice",
+                doc.key
+            );
+            assert!(doc.doc.ends_with('.'), "{}", doc.key);
+            for (selector, values) in doc.only {
+                // The reader decides selectors before what depends on them.
+                assert!(KEYS[..].iter().any(|d| d.key == *selector), "{selector}");
+                assert!(!values.is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What a device is: geometry, timing, reserve, policies.
+//!
+//! A [`DeviceSpec`] is read from TOML, checked as a whole, and is from then on only data. Every
+//! number in it carries its unit in its type or at the end of its name.
+
+mod build;
+mod check;
+mod convert;
+mod decimal;
+mod derived;
+mod error;
+mod keys;
+mod policy;
+mod profiles;
+mod read;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod write;
+
+pub use derived::SECTOR_BYTES;
+pub use error::{Place, Problem, SpecError};
+pub use keys::{keys, KeyDoc, Kind};
+pub use policy::PolicyParams;
+pub use profiles::{builtin, builtin_names};
+
+use crate::units::Time;
+
+/// A whole device, checked. Build one with [`DeviceSpec::parse`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceSpec {
+    /// Short name, as in `devices/NAME.toml`.
+    pub name: String,
+    /// One line for people.
+    pub description: String,
+    /// How many of what.
+    pub geometry: Geometry,
+    /// How long each step takes.
+    pub timing: Timing,
+    /// Host interface in front of the device.
+    pub link: Link,
+    /// Which flash back end, and its own parameters.
+    pub nand: Nand,
+    /// Mapping of logical to physical pages.
+    pub ftl: Ftl,
+    /// Garbage collection.
+    pub gc: Gc,
+    /// Block endurance.
+    pub wear: Wear,
+    /// The buffer in front of the flash, if there is one.
+    pub buffer: Option<Buffer>,
+}
+
+/// Counts of chips, planes, blocks and pages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Geometry {
+    /// Chips (dies, "elements"): each does one thing at a time on the `msr` back end.
+    pub chips: u32,
+    /// Channels shared by the chips (`modern` only; the reference gives each chip its own pins).
+    pub channels: u32,
+    /// Planes in a chip.
+    pub planes_per_chip: u32,
+    /// Erase blocks in a plane.
+    pub blocks_per_plane: u32,
+    /// Pages in an erase block.
+    pub pages_per_block: u32,
+    /// Bytes in a page.
+    pub page_bytes: u32,
+    /// Spare bytes moved with every 512-byte sector (the reference: 16).
+    pub spare_bytes_per_sector: u32,
+    /// Share of the blocks the host does not see, in percent; rounded down to whole blocks a plane.
+    pub reserve_percent: f64,
+}
+
+/// Durations of the flash steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timing {
+    /// Page read, array to register.
+    pub read: Time,
+    /// Page program, register to array.
+    pub program: Time,
+    /// Block erase.
+    pub erase: Time,
+    /// One byte between controller and chip.
+    pub transfer_per_byte: Time,
+}
+
+/// The host interface: one bus, requests cross it one at a time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Delay of every request before the device sees it.
+    pub command_overhead: Time,
+    /// Time of one 512-byte sector on the host bus.
+    pub bus_per_sector: Time,
+}
+
+/// The flash back end.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Nand {
+    /// The element model of the MSR SSD extension, exact.
+    Msr(MsrNand),
+    /// Channels shared by dies; GC as queued operations.
+    Modern(ModernNand),
+}
+
+/// Parameters of the reference's element model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MsrNand {
+    /// Planes are split evenly into this many units that may work at once: 1, 2 or 4.
+    pub parallel_units: u32,
+    /// GC moves pages inside the chip, one write pointer a plane; else one a chip.
+    pub copy_back: bool,
+    /// How block numbers map to planes.
+    pub plane_mapping: PlaneMapping,
+    /// Which planes a write may go to.
+    pub allocation_pool: AllocationPool,
+    /// Look for cleaning after every completion, not only when requests wait.
+    pub cleaning_in_background: bool,
+}
+
+/// Block number to plane ("plane block mapping" of the reference; its 2 is broken there).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaneMapping {
+    /// 1: plane = block / blocks_per_plane.
+    Concatenated,
+    /// 3: plane = block mod planes.
+    Striped,
+}
+
+/// "Allocation pool logic" of the reference (its 0, gangs, is not modelled).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllocationPool {
+    /// 1: any plane of the chip.
+    Chip,
+    /// 2: the plane of the old copy.
+    Plane,
+}
+
+/// Parameters of the modern back end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModernNand {
+    /// Host reads overtake other waiting operations of their die.
+    pub read_priority: bool,
+    /// GC moves pages inside the die, without the channel.
+    pub copy_back: bool,
+    /// Collect also when no host operation waits.
+    pub background_gc: bool,
+}
+
+/// Page-level mapping.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ftl {
+    /// Which chip a page goes to.
+    pub placement: Placement,
+    /// Consecutive pages on a chip before the next chip (static placement).
+    pub stride_pages: u32,
+    /// The last page of each block holds a summary written by the device.
+    pub summary_page: bool,
+}
+
+/// Page-to-chip mapping (D-3 of the decision register).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// chip = (page / stride) mod chips, for ever.
+    Static,
+    /// Every write goes to the next chip of a round robin, channel first.
+    Dynamic,
+}
+
+/// Garbage collection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gc {
+    /// A pool collects when its free blocks are at or below this share of its blocks.
+    pub low_percent: f64,
+}
+
+/// Endurance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wear {
+    /// Erases a block survives; `None`: no limit. (The reference: 50, a constant there.)
+    pub erase_limit: Option<u32>,
+}
+
+/// The cached pages in front of the flash.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Buffer {
+    /// Size in pages.
+    pub capacity_pages: u32,
+    /// Replacement policy with its parameters.
+    pub policy: Policy,
+    /// When the host sees the cost of an eviction (D-2).
+    pub evict: EvictMode,
+    /// Requests that cover part of a page (D-1).
+    pub partial: Partial,
+    /// Access time of the buffer memory, per page.
+    pub latency: Time,
+    /// Power-loss protection: a flush or FUA write is done once in the buffer.
+    pub power_loss_protection: bool,
+}
+
+/// Replacement policies.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Policy {
+    /// Least recently used, clean and dirty alike.
+    Lru,
+    /// Clean first within the `window_pages` least recent pages.
+    Cflru {
+        /// Size of the clean-first region, in pages.
+        window_pages: u32,
+    },
+    /// GCaR: the base policy's victim search, skipping pages whose chip is in GC.
+    Gcar {
+        /// What is filtered; never itself a `Gcar`.
+        base: Box<Policy>,
+    },
+}
+
+/// When does the access that needs a slot go on? (D-2)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvictMode {
+    /// When its victim's program has completed.
+    Blocking,
+    /// At once, while at most this many write-backs are in flight.
+    Background(u32),
+}
+
+/// What a request that does not cover whole pages does. (D-1)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Partial {
+    /// Round every request outwards to page boundaries.
+    Round,
+    /// Keep a bitmap of valid sectors a page; read the rest from flash when needed.
+    Sectors,
+}

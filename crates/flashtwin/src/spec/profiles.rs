@@ -1,0 +1,33 @@
+//! The device profiles that come with flashtwin.
+
+/// Name and text of every profile, in the order a list shows them.
+const PROFILES: &[(&str, &str)] = &[
+    ("demo", include_str!("../../../../devices/demo.toml")),
+    ("ecr", include_str!("../../../../devices/ecr.toml")),
+    ("gcar", include_str!("../../../../devices/gcar.toml")),
+    (
+        "gcar-14g",
+        include_str!("../../../../devices/gcar-14g.toml"),
+    ),
+    (
+        "harmonia",
+        include_str!("../../../../devices/harmonia.toml"),
+    ),
+    (
+        "tlc-nvme",
+        include_str!("../../../../devices/tlc-nvme.toml"),
+    ),
+];
+
+/// The TOML text of the profile called `name`.
+pub fn builtin(name: &str) -> Option<&'static str> {
+    PROFILES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, text)| *text)
+}
+
+/// Names of all profiles.
+pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+    PROFILES.iter().map(|(name, _)| *name)
+}

@@ -1,0 +1,298 @@
+//! From TOML text to a checked [`DeviceSpec`].
+
+use std::collections::BTreeMap;
+
+use super::build::build;
+use super::check;
+use super::convert::{convert, wrong_value, Value};
+use super::error::{Place, Problem, SpecError};
+use super::keys::{find, keys, unknown_key, unknown_section, KeyDoc, Kind};
+use super::tree::{split, Entry, Node, Tree};
+use super::{DeviceSpec, Policy};
+use crate::units::Time;
+
+impl DeviceSpec {
+    /// Reads and checks a device file; `origin` names it in messages.
+    pub fn parse(toml_text: &str, origin: &str) -> Result<DeviceSpec, SpecError> {
+        Self::with_overrides(toml_text, origin, &[])
+    }
+
+    /// As [`DeviceSpec::parse`], after setting dotted keys to values in TOML syntax or as bare
+    /// words: `("buffer.capacity", "32MiB")`.
+    ///
+    /// The value `none` removes a key or a section (`("buffer", "none")`). When an override
+    /// changes what another key depends on (the policy, the back end), keys of the file that
+    /// thereby lose their meaning are dropped; as part of the file itself they are errors.
+    pub fn with_overrides(
+        toml_text: &str,
+        origin: &str,
+        overrides: &[(&str, &str)],
+    ) -> Result<DeviceSpec, SpecError> {
+        let mut tree =
+            Tree::parse(toml_text, origin).map_err(|p| SpecError { problems: vec![p] })?;
+        apply(&mut tree, overrides)?;
+        let values = Values::read(&tree)?;
+        let (spec, window) = build(&values);
+        let mut problems = Vec::new();
+        check::check(&spec, window, &mut |key, message| {
+            problems.push(Problem {
+                place: tree.place(key),
+                key: key.into(),
+                message,
+            });
+        });
+        SpecError::from_problems(problems)?;
+        Ok(spec)
+    }
+}
+
+/// Applies overrides to the tree, in order.
+fn apply(tree: &mut Tree, overrides: &[(&str, &str)]) -> Result<(), SpecError> {
+    for (key, text) in overrides {
+        let key = key.trim();
+        let place = Place::Override {
+            setting: format!("{key}={text}"),
+        };
+        let is_section = !key.is_empty() && keys().iter().any(|doc| split(doc.key).0 == key);
+        let is_known = is_section || find(key).is_some();
+        if !is_known || is_section && text.trim() != "none" {
+            let message = match is_section {
+                true => "is a section; set one of its keys, as in buffer.capacity=32MiB".into(),
+                false => unknown_key(key),
+            };
+            return Err(SpecError {
+                problems: vec![Problem {
+                    place,
+                    key: key.into(),
+                    message,
+                }],
+            });
+        }
+        if text.trim() == "none" {
+            tree.remove(key);
+            continue;
+        }
+        let node = match find(key).map(|doc| doc.kind) {
+            // Words stay words, be they `true` or `1`.
+            Some(Kind::Name | Kind::Text) if !text.trim().starts_with(['"', '\'']) => {
+                Node::Str((*text).into())
+            }
+            _ => Node::from_override(text),
+        };
+        tree.set(key, Entry { place, node });
+    }
+    // Keys of the file that an overridden selector made meaningless.
+    let dropped: Vec<&str> = keys()
+        .iter()
+        .filter(|doc| {
+            let from_file = tree
+                .get(doc.key)
+                .is_some_and(|e| !matches!(e.place, Place::Override { .. }));
+            from_file
+                && unmet(doc, tree).is_some_and(|(selector, _)| {
+                    matches!(tree.place(selector), Place::Override { .. })
+                })
+        })
+        .map(|doc| doc.key)
+        .collect();
+    for key in dropped {
+        tree.remove(key);
+    }
+    Ok(())
+}
+
+/// The first condition of a key that does not hold, with the values that it wants.
+fn unmet(doc: &KeyDoc, tree: &Tree) -> Option<(&'static str, &'static [&'static str])> {
+    doc.only.iter().copied().find(|(selector, wanted)| {
+        let value = match tree.get(selector) {
+            Some(Entry {
+                node: Node::Str(word),
+                ..
+            }) => word.as_str(),
+            Some(_) => return false,
+            None => match find(selector).and_then(|doc| doc.default) {
+                Some(default) => default.trim_matches('"'),
+                None => return false,
+            },
+        };
+        // A selector that is itself wrong is reported for itself.
+        is_word(selector, value) && !wanted.contains(&value)
+    })
+}
+
+/// Whether a selector of this key is missing or wrong itself.
+fn undecided(doc: &KeyDoc, tree: &Tree) -> bool {
+    doc.only.iter().any(
+        |(selector, _)| match tree.get(selector).map(|entry| &entry.node) {
+            Some(Node::Str(word)) => !is_word(selector, word),
+            Some(_) => true,
+            None => find(selector).is_some_and(|doc| doc.default.is_none()),
+        },
+    )
+}
+
+fn words_or(words: &[&str]) -> String {
+    words
+        .iter()
+        .map(|word| format!("{word:?}"))
+        .collect::<Vec<_>>()
+        .join(" or ")
+}
+
+/// Whether the selector knows this word.
+fn is_word(selector: &str, value: &str) -> bool {
+    match find(selector).map(|doc| doc.kind) {
+        Some(Kind::Choice(words)) => words.contains(&value),
+        Some(Kind::PolicyName) => Policy::names().iter().any(|name| name == value),
+        _ => false,
+    }
+}
+
+/// Every key that has a meaning for this device, from the file or by default.
+pub(super) struct Values(BTreeMap<&'static str, Value>);
+
+impl Values {
+    fn read(tree: &Tree) -> Result<Values, SpecError> {
+        let mut problems = unknown(tree);
+        // What is missing may stand there misspelt: one thing at a time.
+        let misspelt = !problems.is_empty();
+        let mut values = BTreeMap::new();
+        for doc in keys() {
+            if split(doc.key).0 == "buffer" && !tree.sections.contains_key("buffer") {
+                continue;
+            }
+            let mut report = |message: String| {
+                problems.push(Problem {
+                    place: tree.place(doc.key),
+                    key: doc.key.into(),
+                    message,
+                });
+            };
+            let unmet = unmet(doc, tree);
+            match (tree.get(doc.key), unmet) {
+                (Some(entry), None) => match convert(doc.kind, &entry.node) {
+                    Some(value) => {
+                        values.insert(doc.key, value);
+                    }
+                    None => report(wrong_value(doc.kind, &entry.node)),
+                },
+                // The reference's chips have their own pins: as many channels as chips.
+                (Some(entry), Some(_)) if doc.key == "geometry.channels" => {
+                    let chips = tree.get("geometry.chips").map(|e| &e.node);
+                    if chips != Some(&entry.node) {
+                        report(format!(
+                            "found {}; on the \"msr\" back end every chip has its own pins: leave \
+                             the key out",
+                            entry.node.show()
+                        ));
+                    }
+                }
+                (Some(_), Some((selector, wanted))) => report(format!(
+                    "has no effect here; it needs {selector} = {}",
+                    words_or(wanted)
+                )),
+                (None, Some(_)) => {}
+                (None, None) => match doc.default {
+                    Some(text) => {
+                        let value = convert(doc.kind, &Node::from_override(text));
+                        values.insert(doc.key, value.expect("a default is of its key's kind"));
+                    }
+                    None if misspelt || undecided(doc, tree) => {}
+                    None => {
+                        let mut message = format!("missing; must be {}", doc.kind);
+                        if let Some((selector, wanted)) = doc.only.first() {
+                            message += &format!("; needed with {selector} = {}", words_or(wanted));
+                        }
+                        report(message);
+                    }
+                },
+            }
+        }
+        SpecError::from_problems(problems)?;
+        Ok(Values(values))
+    }
+
+    // Each of these is asked only for keys of its own kind that `read` has filled in.
+
+    pub(super) fn number(&self, key: &str) -> u64 {
+        match self.0[key] {
+            Value::Number(n) => n,
+            _ => unreachable!("{key} is a number"),
+        }
+    }
+
+    pub(super) fn count(&self, key: &str) -> u32 {
+        self.number(key) as u32
+    }
+
+    pub(super) fn time(&self, key: &str) -> Time {
+        Time(self.number(key))
+    }
+
+    pub(super) fn float(&self, key: &str) -> f64 {
+        match self.0[key] {
+            Value::Float(x) => x,
+            _ => unreachable!("{key} is a float"),
+        }
+    }
+
+    pub(super) fn text(&self, key: &str) -> &str {
+        match &self.0[key] {
+            Value::Text(text) => text,
+            _ => unreachable!("{key} is text"),
+        }
+    }
+
+    /// Whether the key has a meaning for this device.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.0.contains_key(key)
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&Value> {
+        self.0.get(key)
+    }
+
+    pub(super) fn flag(&self, key: &str) -> bool {
+        self.0[key] == Value::Bool(true)
+    }
+}
+
+/// Sections and keys that are not in the table.
+fn unknown(tree: &Tree) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let is_section = |name: &str| keys().iter().any(|doc| split(doc.key).0 == name);
+    for (section, content) in &tree.sections {
+        if !is_section(section) {
+            problems.push(Problem {
+                place: content.place.clone(),
+                key: section.clone(),
+                message: match find(section) {
+                    Some(doc) => format!("is not a section; must be {}", doc.kind),
+                    None => unknown_section(section),
+                },
+            });
+            continue;
+        }
+        for (name, entry) in &content.keys {
+            let key = match section.as_str() {
+                "" => name.clone(),
+                section => format!("{section}.{name}"),
+            };
+            // A root key with a dot in its name, or a key in `[""]`, is not the dotted key.
+            if find(&key).is_some_and(|doc| split(doc.key) == (section, name)) {
+                continue;
+            }
+            let message = if section.is_empty() && !name.is_empty() && is_section(name) {
+                format!("found {}; must be a section, [{name}]", entry.node.show())
+            } else {
+                unknown_key(&key)
+            };
+            problems.push(Problem {
+                place: entry.place.clone(),
+                key,
+                message,
+            });
+        }
+    }
+    problems
+}

@@ -1,0 +1,277 @@
+//! The TOML text as sections of keys, each with its place.
+//!
+//! Nothing here knows which keys exist; every file becomes two levels, the root being the section
+//! with the empty name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use toml::Spanned;
+
+use super::error::{Place, Problem};
+
+/// Longest device file; a real one has two kilobytes.
+const TEXT_BYTES_MAX: usize = 1 << 16;
+
+/// A value of the file.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    Str(String),
+    Int(i64),
+    Float(f64),
+    Bool(bool),
+    Table(Vec<(String, usize, Node)>),
+    /// Something no key takes, by the name to call it in a message.
+    Other(&'static str),
+}
+
+/// A value and where its key stands.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub place: Place,
+    pub node: Node,
+}
+
+/// A section: where its header stands, and its keys.
+#[derive(Clone, Debug)]
+pub(super) struct Section {
+    pub place: Place,
+    pub keys: BTreeMap<String, Entry>,
+}
+
+/// A whole file.
+#[derive(Clone, Debug)]
+pub(super) struct Tree {
+    pub origin: String,
+    pub sections: BTreeMap<String, Section>,
+}
+
+impl Node {
+    /// The value as a message shows it.
+    pub fn show(&self) -> String {
+        match self {
+            Node::Str(s) => {
+                let mut short: String = s.chars().take(60).collect();
+                if short.len() < s.len() {
+                    short.push_str("...");
+                }
+                format!("{short:?}")
+            }
+            Node::Int(i) => i.to_string(),
+            Node::Float(x) => format!("{x:?}"),
+            Node::Bool(b) => b.to_string(),
+            Node::Table(_) => "a section".into(),
+            Node::Other(what) => (*what).into(),
+        }
+    }
+
+    /// A value given outside a file: TOML if it reads as TOML, else a bare word.
+    pub fn from_override(text: &str) -> Node {
+        match toml::from_str::<Node>(&format!("v = {text}")) {
+            Ok(Node::Table(mut fields)) if fields.len() == 1 && fields[0].0 == "v" => {
+                fields.remove(0).2
+            }
+            _ => Node::Str(text.trim().into()),
+        }
+    }
+}
+
+impl Tree {
+    /// Reads TOML text.
+    pub fn parse(text: &str, origin: &str) -> Result<Tree, Problem> {
+        let whole_file = Place::File {
+            origin: origin.into(),
+        };
+        if text.len() > TEXT_BYTES_MAX {
+            let message = format!(
+                "the file has {} bytes; at most {TEXT_BYTES_MAX} are read",
+                text.len()
+            );
+            return Err(Problem {
+                place: whole_file,
+                key: String::new(),
+                message,
+            });
+        }
+        let lines = Lines::new(text, origin);
+        let fields = match toml::from_str::<Node>(text) {
+            Ok(Node::Table(fields)) => fields,
+            Ok(_) => Vec::new(),
+            Err(e) => {
+                let place = match e.span() {
+                    Some(span) => lines.place(span.start),
+                    None => whole_file,
+                };
+                let message = format!("not TOML: {}", e.message().trim().replace('\n', "; "));
+                return Err(Problem {
+                    place,
+                    key: String::new(),
+                    message,
+                });
+            }
+        };
+        let mut root = Section {
+            place: whole_file,
+            keys: BTreeMap::new(),
+        };
+        let mut sections = BTreeMap::new();
+        for (name, offset, node) in fields {
+            let place = lines.place(offset);
+            match node {
+                // `[""]` is a section too, though never a known one.
+                Node::Table(fields) if !name.is_empty() => {
+                    let keys = fields
+                        .into_iter()
+                        .map(|(key, offset, node)| {
+                            (
+                                key,
+                                Entry {
+                                    place: lines.place(offset),
+                                    node,
+                                },
+                            )
+                        })
+                        .collect();
+                    sections.insert(name, Section { place, keys });
+                }
+                node => {
+                    root.keys.insert(name, Entry { place, node });
+                }
+            }
+        }
+        sections.insert(String::new(), root);
+        Ok(Tree {
+            origin: origin.into(),
+            sections,
+        })
+    }
+
+    /// The entry of a dotted key.
+    pub fn get(&self, key: &str) -> Option<&Entry> {
+        let (section, name) = split(key);
+        self.sections.get(section)?.keys.get(name)
+    }
+
+    /// Where to point for a key: itself, else its section, else the file.
+    pub fn place(&self, key: &str) -> Place {
+        if let Some(entry) = self.get(key) {
+            return entry.place.clone();
+        }
+        match self.sections.get(split(key).0) {
+            Some(section) => section.place.clone(),
+            None => Place::File {
+                origin: self.origin.clone(),
+            },
+        }
+    }
+
+    /// Sets a dotted key.
+    pub fn set(&mut self, key: &str, entry: Entry) {
+        let (section, name) = split(key);
+        self.sections
+            .entry(section.into())
+            .or_insert_with(|| Section {
+                place: entry.place.clone(),
+                keys: BTreeMap::new(),
+            })
+            .keys
+            .insert(name.into(), entry);
+    }
+
+    /// Removes a dotted key, or a section by its name.
+    pub fn remove(&mut self, key: &str) {
+        let (section, name) = split(key);
+        if section.is_empty() && !name.is_empty() {
+            self.sections.remove(name);
+        }
+        if let Some(section) = self.sections.get_mut(section) {
+            section.keys.remove(name);
+        }
+    }
+}
+
+/// `buffer.capacity` as (`buffer`, `capacity`); a key of the root has the empty section.
+pub(super) fn split(key: &str) -> (&str, &str) {
+    key.split_once('.').unwrap_or(("", key))
+}
+
+/// Where the lines of a text begin.
+struct Lines<'a> {
+    text: &'a str,
+    origin: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(text: &'a str, origin: &'a str) -> Lines<'a> {
+        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1));
+        Lines {
+            text,
+            origin,
+            starts: starts.collect(),
+        }
+    }
+
+    /// Line and column of a byte offset.
+    fn place(&self, offset: usize) -> Place {
+        let line = self.starts.partition_point(|&start| start <= offset);
+        let before = self.text.get(self.starts[line - 1]..offset).unwrap_or("");
+        Place::Line {
+            origin: self.origin.into(),
+            line: line as u32,
+            column: 1 + before.chars().count() as u32,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
+        deserializer.deserialize_any(NodeVisitor)
+    }
+}
+
+struct NodeVisitor;
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a TOML value")
+    }
+
+    fn visit_bool<E>(self, v: bool) -> Result<Node, E> {
+        Ok(Node::Bool(v))
+    }
+
+    fn visit_i64<E>(self, v: i64) -> Result<Node, E> {
+        Ok(Node::Int(v))
+    }
+
+    fn visit_f64<E>(self, v: f64) -> Result<Node, E> {
+        Ok(Node::Float(v))
+    }
+
+    fn visit_str<E>(self, v: &str) -> Result<Node, E> {
+        Ok(Node::Str(v.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Node, A::Error> {
+        while seq.next_element::<serde::de::IgnoredAny>()?.is_some() {}
+        Ok(Node::Other("an array"))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        let mut fields = Vec::new();
+        loop {
+            // Every key of a document has a span; only the parser's stand-in for a date has none.
+            let Ok(key) = map.next_key::<Spanned<String>>() else {
+                return Ok(Node::Other("a date"));
+            };
+            let Some(key) = key else { break };
+            let offset = key.span().start;
+            fields.push((key.into_inner(), offset, map.next_value()?));
+        }
+        Ok(Node::Table(fields))
+    }
+}

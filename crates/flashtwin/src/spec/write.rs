@@ -1,0 +1,163 @@
+//! From a [`DeviceSpec`] to the TOML text that reads back to it.
+
+use super::decimal::show;
+use super::keys::keys;
+use super::tree::split;
+use super::{
+    AllocationPool, DeviceSpec, EvictMode, Nand, Partial, Placement, PlaneMapping, Policy,
+};
+use crate::units::Time;
+
+impl DeviceSpec {
+    /// Canonical text: every key that has a meaning for this device, in the order of
+    /// [`keys`](super::keys()); [`DeviceSpec::parse`] reads it back to an equal spec.
+    pub fn to_toml(&self) -> String {
+        let mut text = String::new();
+        let mut current = "";
+        for doc in keys() {
+            let Some(value) = self.value_toml(doc.key) else {
+                continue;
+            };
+            let (section, name) = split(doc.key);
+            if section != current {
+                text.push_str(&format!("\n[{section}]\n"));
+                current = section;
+            }
+            text.push_str(&format!("{name} = {value}\n"));
+        }
+        text
+    }
+
+    /// The value of a dotted key as TOML text; `None` if it has no meaning for this device.
+    pub fn value_toml(&self, key: &str) -> Option<String> {
+        let (section, name) = split(key);
+        match section {
+            "" => match name {
+                "name" => Some(quote(&self.name)),
+                "description" => Some(quote(&self.description)),
+                _ => None,
+            },
+            "nand" => self.nand_toml(name),
+            "buffer" => self.buffer_toml(name),
+            _ => self.plain_toml(key),
+        }
+    }
+
+    fn plain_toml(&self, key: &str) -> Option<String> {
+        let g = &self.geometry;
+        let is_modern = matches!(self.nand, Nand::Modern(_));
+        Some(match key {
+            "geometry.chips" => g.chips.to_string(),
+            "geometry.channels" if is_modern => g.channels.to_string(),
+            "geometry.planes_per_chip" => g.planes_per_chip.to_string(),
+            "geometry.blocks_per_plane" => g.blocks_per_plane.to_string(),
+            "geometry.pages_per_block" => g.pages_per_block.to_string(),
+            "geometry.page_bytes" => quoted_size(g.page_bytes.into()),
+            "geometry.spare_bytes_per_sector" => g.spare_bytes_per_sector.to_string(),
+            "geometry.reserve_percent" => float(g.reserve_percent),
+            "timing.read_us" => us(self.timing.read),
+            "timing.program_us" => us(self.timing.program),
+            "timing.erase_us" => us(self.timing.erase),
+            "timing.transfer_ns_per_byte" => ns(self.timing.transfer_per_byte),
+            "link.command_overhead_us" => us(self.link.command_overhead),
+            "link.bus_ns_per_sector" => ns(self.link.bus_per_sector),
+            "ftl.kind" => quote("page"),
+            "ftl.placement" => quote(match self.ftl.placement {
+                Placement::Static => "static",
+                Placement::Dynamic => "dynamic",
+            }),
+            "ftl.stride_pages" if self.ftl.placement == Placement::Static => {
+                self.ftl.stride_pages.to_string()
+            }
+            "ftl.summary_page" => self.ftl.summary_page.to_string(),
+            "gc.victim" => quote("greedy"),
+            "gc.low_percent" => float(self.gc.low_percent),
+            "wear.erase_limit" => self.wear.erase_limit.unwrap_or(0).to_string(),
+            _ => return None,
+        })
+    }
+
+    fn nand_toml(&self, name: &str) -> Option<String> {
+        Some(match (&self.nand, name) {
+            (Nand::Msr(_), "backend") => quote("msr"),
+            (Nand::Msr(msr), "parallel_units") => msr.parallel_units.to_string(),
+            (Nand::Msr(msr), "copy_back") => msr.copy_back.to_string(),
+            (Nand::Msr(msr), "plane_mapping") => quote(match msr.plane_mapping {
+                PlaneMapping::Concatenated => "concatenated",
+                PlaneMapping::Striped => "striped",
+            }),
+            (Nand::Msr(msr), "allocation_pool") => quote(match msr.allocation_pool {
+                AllocationPool::Chip => "chip",
+                AllocationPool::Plane => "plane",
+            }),
+            (Nand::Msr(msr), "cleaning_in_background") => msr.cleaning_in_background.to_string(),
+            (Nand::Modern(_), "backend") => quote("modern"),
+            (Nand::Modern(modern), "copy_back") => modern.copy_back.to_string(),
+            (Nand::Modern(modern), "read_priority") => modern.read_priority.to_string(),
+            (Nand::Modern(modern), "background_gc") => modern.background_gc.to_string(),
+            _ => return None,
+        })
+    }
+
+    fn buffer_toml(&self, name: &str) -> Option<String> {
+        let buffer = self.buffer.as_ref()?;
+        Some(match name {
+            "capacity" => {
+                quoted_size(u64::from(buffer.capacity_pages) * u64::from(self.geometry.page_bytes))
+            }
+            "policy" => quote(&Policy::name(&buffer.policy)),
+            "window" => buffer.policy.window_pages()?.to_string(),
+            "evict" => quote(match buffer.evict {
+                EvictMode::Blocking => "blocking",
+                EvictMode::Background(_) => "background",
+            }),
+            "background_depth" => match buffer.evict {
+                EvictMode::Blocking => return None,
+                EvictMode::Background(depth) => depth.to_string(),
+            },
+            "partial" => quote(match buffer.partial {
+                Partial::Round => "round",
+                Partial::Sectors => "sectors",
+            }),
+            "latency_us" => us(buffer.latency),
+            "power_loss_protection" => buffer.power_loss_protection.to_string(),
+            _ => return None,
+        })
+    }
+}
+
+fn quote(text: &str) -> String {
+    toml::Value::String(text.into()).to_string()
+}
+
+fn us(time: Time) -> String {
+    show(time.0, 1_000_000)
+}
+
+fn ns(time: Time) -> String {
+    show(time.0, 1_000)
+}
+
+/// Shortest text that reads back to the same number, as an integer if it is whole.
+fn float(x: f64) -> String {
+    x.to_string()
+}
+
+fn quoted_size(bytes: u64) -> String {
+    quote(&size(bytes))
+}
+
+/// In the largest binary unit that divides it: `32 MiB`, `1536 B`.
+pub(super) fn size(bytes: u64) -> String {
+    for (unit, factor) in [
+        ("TiB", 1 << 40),
+        ("GiB", 1 << 30),
+        ("MiB", 1 << 20),
+        ("KiB", 1 << 10),
+    ] {
+        if bytes > 0 && bytes % factor == 0 {
+            return format!("{} {unit}", bytes / factor);
+        }
+    }
+    format!("{bytes} B")
+}

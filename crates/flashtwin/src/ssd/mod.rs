@@ -1,0 +1,474 @@
+//! One SSD: host link, buffer, mapping and flash as one state machine.
+//!
+//! The methods are of four kinds. *Inputs*: [`Ssd::submit`] hands in a request at an instant.
+//! *Time*: [`Ssd::next_event`] says when something will happen by itself, [`Ssd::step`] lets the
+//! next such thing happen, [`Ssd::advance`] all up to an instant. *Outputs*: [`Ssd::completions`]
+//! holds the finished requests, to be taken away by the caller. *State*: preconditioning, saving
+//! and loading, and the metrics. Call them in the order of time: never submit before an instant up
+//! to which the device has not been advanced.
+
+mod cache;
+mod link;
+mod precondition;
+mod requests;
+
+use std::collections::VecDeque;
+
+use crate::divide::Divider;
+use crate::events::EventTree;
+use crate::metrics::{Breakdown, FlashReport, Metrics};
+use crate::nand::{Cause, Done, FlashEvent, Nand, PageOp};
+use crate::request::{Completion, Op, Request, Status};
+use crate::spec::{DeviceSpec, Partial, Placement};
+use crate::units::{ChipId, Lpn, Time};
+use cache::Cache;
+use link::Link;
+use requests::{ReqId, Requests};
+
+/// Marks the owner of a flash operation as a host request (else it is a cached page).
+const OWNER_IS_REQUEST: u32 = 1 << 31;
+
+/// A request whose address is not on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfRange {
+    /// First byte of the request.
+    pub offset: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Bytes the device exports.
+    pub exported_bytes: u64,
+}
+
+impl std::fmt::Display for OutOfRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "request of {} bytes at offset {} ends beyond the device's {} bytes",
+            self.bytes, self.offset, self.exported_bytes
+        )
+    }
+}
+
+impl std::error::Error for OutOfRange {}
+
+/// An SSD. Cloning it clones its whole state.
+#[derive(Clone, Debug)]
+pub struct Ssd {
+    spec: DeviceSpec,
+    now: Time,
+    events: EventTree,
+    nand: Nand,
+    link: Link,
+    cache: Option<Cache>,
+    requests: Requests,
+    completions: Vec<Completion>,
+    metrics: Metrics,
+    address: Address,
+    /// Next chip of the round robin (dynamic placement).
+    next_chip: u32,
+    /// Requests done but for the buffer's access time.
+    in_buffer: VecDeque<(Time, ReqId)>,
+    buffer_latency: Time,
+    read_only: bool,
+    done: Vec<Done>,
+}
+
+/// Splitting addresses.
+#[derive(Clone, Copy, Debug)]
+struct Address {
+    page_bytes: u64,
+    page_shift: Option<u32>,
+    exported_bytes: u64,
+    by_stride: Divider,
+    chips: u32,
+    by_chips: Divider,
+    static_placement: bool,
+    /// Round requests outwards to whole pages.
+    round: bool,
+}
+
+impl Address {
+    fn new(spec: &DeviceSpec) -> Address {
+        let page_bytes = spec.geometry.page_bytes as u64;
+        Address {
+            page_bytes,
+            page_shift: page_bytes.is_power_of_two().then(|| page_bytes.trailing_zeros()),
+            exported_bytes: spec.exported_bytes(),
+            by_stride: Divider::new(spec.ftl.stride_pages),
+            chips: spec.geometry.chips,
+            by_chips: Divider::new(spec.geometry.chips),
+            static_placement: spec.ftl.placement == Placement::Static,
+            round: spec.buffer.as_ref().is_none_or(|b| b.partial == Partial::Round),
+        }
+    }
+
+    #[inline]
+    fn page_of(&self, byte: u64) -> u64 {
+        match self.page_shift {
+            Some(shift) => byte >> shift,
+            None => byte / self.page_bytes,
+        }
+    }
+
+    /// Chip of a page under static striping.
+    #[inline]
+    fn chip(&self, lpn: Lpn) -> u32 {
+        self.by_chips.div_rem(self.by_stride.div(lpn.0)).1
+    }
+}
+
+impl Ssd {
+    /// A device that was never written.
+    pub fn new(spec: &DeviceSpec) -> Ssd {
+        let nand = Nand::new(spec);
+        Ssd {
+            now: Time::ZERO,
+            events: EventTree::new(nand.resources()),
+            link: Link::new(spec),
+            cache: spec.buffer.as_ref().map(|b| Cache::new(b, spec)),
+            requests: Requests::default(),
+            completions: Vec::new(),
+            metrics: Metrics::default(),
+            address: Address::new(spec),
+            next_chip: 0,
+            in_buffer: VecDeque::new(),
+            buffer_latency: spec.buffer.as_ref().map_or(Time::ZERO, |b| b.latency),
+            read_only: false,
+            done: Vec::new(),
+            spec: spec.clone(),
+            nand,
+        }
+    }
+
+    // ---- state ----
+
+    /// What the device is.
+    pub fn spec(&self) -> &DeviceSpec {
+        &self.spec
+    }
+
+    /// The instant of the last thing that happened.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Bytes the host can address.
+    pub fn exported_bytes(&self) -> u64 {
+        self.address.exported_bytes
+    }
+
+    /// Requests submitted and not finished.
+    pub fn outstanding(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// The device has reached its end of life: writes are refused, reads served.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// What the host's requests have met since the last [`Ssd::reset_metrics`].
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// What the flash did since the last [`Ssd::reset_metrics`].
+    pub fn flash_report(&self) -> FlashReport {
+        let mut report = FlashReport::new(&self.nand, self.now, self.metrics.since());
+        if let Some(cache) = &self.cache {
+            cache.report(&mut report);
+        }
+        report
+    }
+
+    /// Starts all counters, histograms and the time series (one point every `interval`) at zero.
+    pub fn reset_metrics(&mut self, interval: Option<Time>) {
+        self.nand.reset_stats(self.now);
+        self.metrics = Metrics::new(self.now, interval);
+        if let Some(cache) = &mut self.cache {
+            cache.reset_counters();
+        }
+    }
+
+    /// Finished requests, oldest first. The caller clears them.
+    pub fn completions(&mut self) -> &mut Vec<Completion> {
+        &mut self.completions
+    }
+
+    /// Starts or stops the log of flash operations.
+    pub fn set_flash_log(&mut self, on: bool) {
+        self.nand.set_log(on);
+    }
+
+    /// Takes the flash operations logged since the last call.
+    pub fn take_flash_log(&mut self) -> Vec<FlashEvent> {
+        self.nand.take_log()
+    }
+
+    /// Checks the page map against itself, for tests: costs a pass over the device.
+    pub fn check(&self) -> Result<(), String> {
+        self.nand.ftl().check()
+    }
+
+    /// Logical pages with a flash copy.
+    pub fn pages_mapped(&self) -> u64 {
+        self.nand.ftl().pages_mapped()
+    }
+
+    // ---- time ----
+
+    /// When the next thing will happen by itself; `None` when the device is idle.
+    #[inline]
+    pub fn next_event(&self) -> Option<Time> {
+        let at = self.events.next_time().min(self.link.next().0);
+        (at != Time::NEVER).then_some(at)
+    }
+
+    /// Lets all happen that is due up to and at `until`.
+    #[inline]
+    pub fn advance(&mut self, until: Time) {
+        while self.step_until(until) {}
+        self.now = self.now.max(until);
+    }
+
+    /// Lets the next pending thing happen; false if there is none.
+    #[inline]
+    pub fn step(&mut self) -> bool {
+        self.step_until(Time(Time::NEVER.0 - 1))
+    }
+
+    /// Lets the next pending thing happen if it is due by `until`. At one instant the flash comes
+    /// before the link.
+    #[inline]
+    fn step_until(&mut self, until: Time) -> bool {
+        let flash_at = self.events.next_time();
+        let (link_at, which) = self.link.next();
+        let at = flash_at.min(link_at);
+        if at > until {
+            return false;
+        }
+        debug_assert!(at >= self.now, "an event in the past");
+        self.now = at;
+        if flash_at <= link_at {
+            self.flash_event();
+        } else {
+            match which {
+                link::BUS => self.bus_done(),
+                link::OVERHEAD => self.overhead_done(),
+                _ => self.buffer_done(),
+            }
+        }
+        true
+    }
+
+    fn flash_event(&mut self) {
+        let resource = self.events.next();
+        let mut done = std::mem::take(&mut self.done);
+        let chip = self.nand.on_event(resource, self.now, &mut self.events, &mut done);
+        for d in done.drain(..) {
+            self.flash_done(d);
+        }
+        self.done = done;
+        self.nand.settle(chip, self.now, &mut self.events);
+    }
+
+    // ---- requests ----
+
+    /// Starts loading what a request to come will touch first: a hint, for drivers that know what
+    /// comes next.
+    #[inline]
+    pub fn prefetch(&self, request: &Request) {
+        if request.op == Op::Read || self.cache.is_none() {
+            let page = self.address.page_of(request.offset);
+            self.nand.ftl().prefetch(Lpn(page.min(u32::MAX as u64) as u32));
+        }
+    }
+
+    /// Hands in a request at `now`; its [`Completion`] will carry `tag`.
+    pub fn submit(&mut self, now: Time, request: &Request, tag: u64) -> Result<(), OutOfRange> {
+        debug_assert!(now >= self.now, "submitted in the past");
+        debug_assert!(self.next_event().is_none_or(|at| at >= now), "submitted before the device was advanced");
+        let out_of_range = OutOfRange {
+            offset: request.offset,
+            bytes: request.bytes,
+            exported_bytes: self.address.exported_bytes,
+        };
+        let end = request.offset.checked_add(request.bytes).ok_or(out_of_range)?;
+        if end > self.address.exported_bytes {
+            return Err(out_of_range);
+        }
+        self.now = now;
+        self.metrics.arrived(now);
+        let id = self.requests.add(request, tag, now, &self.address);
+        self.arrive(id);
+        Ok(())
+    }
+
+    /// The request reaches flash and buffer: its pages are accessed in ascending order, each
+    /// waiting only for itself (D-35).
+    fn dispatch(&mut self, id: ReqId) {
+        let r = &mut self.requests[id];
+        r.dispatched = self.now;
+        let (op, first, pages) = (r.op, r.first_page, r.pages);
+        if self.read_only && matches!(op, Op::Write | Op::Trim) {
+            r.status = Status::ReadOnly;
+            return self.pages_done(id);
+        }
+        if pages == 0 && op != Op::Flush {
+            return self.pages_done(id);
+        }
+        match op {
+            Op::Flush => self.flush(id),
+            Op::Trim => {
+                for page in first..first + pages {
+                    self.trim(Lpn(page));
+                }
+                self.pages_done(id);
+            }
+            Op::Read | Op::Write if self.cache.is_some() => {
+                let spans = r.spans(&self.address);
+                for i in 0..pages {
+                    self.cached_page(id, Lpn(first + i), spans.of(i, pages));
+                }
+            }
+            Op::Read => {
+                for page in first..first + pages {
+                    self.direct_read(id, Lpn(page));
+                }
+            }
+            Op::Write => {
+                for page in first..first + pages {
+                    let chip = self.chip_for_write(Lpn(page));
+                    self.queue_flash(chip, Lpn(page), Cause::HostWrite, id.0 | OWNER_IS_REQUEST);
+                }
+            }
+        }
+    }
+
+    fn direct_read(&mut self, id: ReqId, lpn: Lpn) {
+        match self.chip_of_copy(lpn) {
+            Some(chip) => self.queue_flash(chip, lpn, Cause::HostRead, id.0 | OWNER_IS_REQUEST),
+            // Never written, or trimmed: there is nothing to read.
+            None => self.page_done(id, Breakdown::default()),
+        }
+    }
+
+    /// One page of a request is done; `parts` sum to the time since its dispatch.
+    #[inline]
+    fn page_done(&mut self, id: ReqId, parts: Breakdown) {
+        let r = &mut self.requests[id];
+        debug_assert_eq!(parts.total(), self.now - r.dispatched, "a page's time does not add up");
+        debug_assert!(r.left > 0, "a page completed twice");
+        r.left -= 1;
+        r.parts = parts;
+        if r.left == 0 {
+            self.pages_done(id);
+        }
+    }
+
+    /// All pages are done: the buffer's own time, then the way out.
+    #[inline]
+    fn pages_done(&mut self, id: ReqId) {
+        self.requests[id].pages_done = self.now;
+        if self.buffer_latency == Time::ZERO || self.requests[id].op == Op::Flush {
+            return self.leave(id);
+        }
+        let at = self.now + self.buffer_latency;
+        if self.in_buffer.is_empty() {
+            self.link.pending[link::BUFFER] = at;
+        }
+        self.in_buffer.push_back((at, id));
+    }
+
+    fn buffer_done(&mut self) {
+        let (_, id) = self.in_buffer.pop_front().expect("the buffer's event has a request");
+        let next = self.in_buffer.front().map_or(Time::NEVER, |&(at, _)| at);
+        self.link.pending[link::BUFFER] = next;
+        let latency = self.buffer_latency;
+        let r = &mut self.requests[id];
+        r.parts.buffer += latency;
+        r.pages_done = self.now;
+        self.leave(id);
+    }
+
+    /// The host has its answer.
+    fn complete(&mut self, id: ReqId) {
+        let r = self.requests.remove(id);
+        let mut breakdown = r.parts;
+        breakdown.link = (r.dispatched - r.arrival) + (self.now - r.pages_done);
+        let completion = Completion {
+            tag: r.tag,
+            op: r.op,
+            status: r.status,
+            offset: r.offset,
+            bytes: r.bytes,
+            pages: r.pages,
+            hits: r.hits,
+            arrival: r.arrival,
+            done: self.now,
+            breakdown,
+        };
+        debug_assert_eq!(breakdown.total(), self.now - r.arrival, "the parts are not the whole");
+        self.metrics.completed(&completion);
+        self.completions.push(completion);
+    }
+
+    // ---- flash ----
+
+    #[inline]
+    fn queue_flash(&mut self, chip: u32, lpn: Lpn, cause: Cause, owner: u32) {
+        let op = PageOp { lpn, owner, cause, enqueued: self.now, gc_before: Time::ZERO };
+        self.nand.enqueue(chip as usize, op, self.now, &mut self.events);
+    }
+
+    fn flash_done(&mut self, done: Done) {
+        if !done.written {
+            self.read_only = true;
+        }
+        if done.op.owner & OWNER_IS_REQUEST == 0 {
+            return self.cached_flash_done(done);
+        }
+        let id = ReqId(done.op.owner & !OWNER_IS_REQUEST);
+        if !done.written {
+            self.requests[id].status = Status::ReadOnly;
+        }
+        self.page_done(id, flash_parts(&done, self.now));
+    }
+
+    /// Chip a write goes to.
+    #[inline]
+    fn chip_for_write(&mut self, lpn: Lpn) -> u32 {
+        if self.address.static_placement {
+            return self.address.chip(lpn);
+        }
+        let chip = self.next_chip;
+        self.next_chip = if chip + 1 == self.address.chips { 0 } else { chip + 1 };
+        chip
+    }
+
+    /// Chip of the page's flash copy, if there is one.
+    #[inline]
+    fn chip_of_copy(&self, lpn: Lpn) -> Option<u32> {
+        let ppn = self.nand.ftl().lookup(lpn)?;
+        Some(if self.address.static_placement { self.address.chip(lpn) } else { self.nand.ftl().chip_of(ppn) })
+    }
+
+    /// The chip is collecting garbage now.
+    pub fn in_gc(&self, chip: ChipId) -> bool {
+        self.nand.chips()[chip.0 as usize].in_gc
+    }
+}
+
+/// Where the time of a finished flash operation went, from its queueing until `now`.
+#[inline]
+fn flash_parts(done: &Done, now: Time) -> Breakdown {
+    let waited = now - done.op.enqueued - done.transfer - done.array;
+    let queue_gc = done.queue_gc.min(waited);
+    Breakdown {
+        queue_gc,
+        queue_host: waited - queue_gc,
+        transfer: done.transfer,
+        array: done.array,
+        ..Breakdown::default()
+    }
+}

@@ -1,0 +1,110 @@
+//! Initial states of a drive, and saving and loading them.
+//!
+//! Random writing converges to a state that depends on nothing but geometry, reserve and
+//! watermarks. It is reached here by wearing in a single chip with the device's own rules and
+//! stamping it, with its logical pages renamed, on all chips; between two stamps the chip is
+//! written on, so that no two chips stand at the same point. (policies.md C6.)
+
+use std::io::{self, Read, Write};
+
+use super::Ssd;
+use crate::ftl::{coprime, StateError};
+use crate::nand::Nand;
+use crate::rng::Rng;
+use crate::spec::{self, Placement};
+use crate::units::Lpn;
+
+/// Random writes ahead of which map entries are fetched.
+const AHEAD: usize = 16;
+/// Times its exported pages that the worn-in chip is written before the first stamp: what is left
+/// of its sequential start is e^-8.
+const WEAR_IN: u64 = 8;
+
+impl Ssd {
+    fn assert_idle(&self) {
+        assert!(
+            self.next_event().is_none() && self.outstanding() == 0,
+            "a device is preconditioned, saved and loaded only while idle"
+        );
+    }
+
+    /// Every exported page written once in ascending order: the state the reference starts from.
+    pub fn fill_sequential(&mut self) {
+        self.assert_idle();
+        let fresh = Nand::new(&self.spec);
+        let keep_last_open = matches!(self.spec.nand, spec::Nand::Msr(_));
+        self.nand = fresh.clone();
+        self.nand.ftl_mut().fill_sequential(keep_last_open, |chip, n| fresh.fill_order(chip, n));
+    }
+
+    /// Writes `pages` uniformly random pages without time passing; false if the device wore out.
+    /// Call it in portions to show progress.
+    pub fn write_random(&mut self, rng: &mut Rng, pages: u64) -> bool {
+        self.assert_idle();
+        let exported = self.nand.ftl().shape.exported_pages as u64;
+        let mut ahead = [Lpn(0); AHEAD];
+        for lpn in &mut ahead {
+            *lpn = Lpn(rng.below(exported) as u32);
+        }
+        for i in 0..pages {
+            let at = i as usize % AHEAD;
+            let lpn = std::mem::replace(&mut ahead[at], Lpn(rng.below(exported) as u32));
+            self.nand.ftl().prefetch(ahead[at]);
+            let chip = self.chip_for_write(lpn);
+            if !self.nand.write_untimed(chip as usize, lpn) {
+                self.read_only = true;
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Places the device in the state that random writing converges to.
+    pub fn fill_steady(&mut self, seed: u64) {
+        self.assert_idle();
+        let mut rng = Rng::new(seed);
+        let mut one = self.spec.clone();
+        one.geometry.chips = 1;
+        one.geometry.channels = 1;
+        one.ftl.stride_pages = 1;
+        one.ftl.placement = Placement::Static;
+        one.wear.erase_limit = None;
+        one.buffer = None;
+        let mut worn = Ssd::new(&one);
+        worn.fill_sequential();
+        let pages = worn.nand.ftl().pages_per_chip();
+        worn.write_random(&mut rng, WEAR_IN * pages as u64);
+        let chips = self.spec.geometry.chips;
+        let between = (pages / chips).clamp(pages / 64, pages / 16).max(1) as u64;
+        self.nand = Nand::new(&self.spec);
+        for chip in 0..chips {
+            let factor = coprime(pages, rng.below(pages as u64) as u32);
+            let shift = rng.below(pages as u64) as u32;
+            self.nand.ftl_mut().stamp(chip, worn.nand.ftl(), factor, shift);
+            worn.write_random(&mut rng, between);
+        }
+        self.reset_wear();
+    }
+
+    /// Forgets wear: a preconditioned drive counts as new.
+    pub fn reset_wear(&mut self) {
+        self.nand.ftl_mut().reset_wear();
+        self.read_only = false;
+    }
+
+    /// Writes the state of the flash; the device must be idle and its buffer empty or protected
+    /// data already written.
+    pub fn save_state(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.assert_idle();
+        self.nand.ftl().save(out)
+    }
+
+    /// Reads a state that [`Ssd::save_state`] wrote for the same spec.
+    pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
+        self.assert_idle();
+        let mut nand = Nand::new(&self.spec);
+        nand.ftl_mut().load(input)?;
+        self.nand = nand;
+        Ok(())
+    }
+}

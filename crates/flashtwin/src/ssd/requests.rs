@@ -1,0 +1,164 @@
+//! The host requests inside the device, in a table of reused places.
+
+use std::ops::{Index, IndexMut};
+
+use super::Address;
+use crate::metrics::Breakdown;
+use crate::request::{Op, Request, Status};
+use crate::units::Time;
+
+/// Place of a request in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReqId(pub u32);
+
+/// A request between arrival and completion.
+#[derive(Clone, Debug)]
+pub(super) struct InDevice {
+    pub tag: u64,
+    pub arrival: Time,
+    /// When it passed the host link.
+    pub dispatched: Time,
+    /// When its last page was done.
+    pub pages_done: Time,
+    pub offset: u64,
+    pub bytes: u64,
+    pub first_page: u32,
+    pub pages: u32,
+    /// Pages still to be done.
+    pub left: u32,
+    pub hits: u32,
+    pub op: Op,
+    pub fua: bool,
+    pub status: Status,
+    /// Parts of the page that finished last.
+    pub parts: Breakdown,
+    /// Sectors that cross the host link.
+    pub link_sectors: u64,
+}
+
+/// Which sectors of its first and last page a request covers; all of those between.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spans {
+    whole: u64,
+    first: u64,
+    last: u64,
+}
+
+impl Spans {
+    /// Sectors of page `i` of `pages`, as bits.
+    #[inline]
+    pub fn of(&self, i: u32, pages: u32) -> u64 {
+        let mut mask = self.whole;
+        if i == 0 {
+            mask &= self.first;
+        }
+        if i + 1 == pages {
+            mask &= self.last;
+        }
+        mask
+    }
+}
+
+/// `n` low bits.
+pub(super) fn low_bits(n: u64) -> u64 {
+    if n >= 64 {
+        u64::MAX
+    } else {
+        (1 << n) - 1
+    }
+}
+
+impl InDevice {
+    /// The sectors covered; whole pages where requests are rounded.
+    pub fn spans(&self, address: &Address) -> Spans {
+        if address.round {
+            return Spans { whole: u64::MAX, first: u64::MAX, last: u64::MAX };
+        }
+        let whole = low_bits(address.page_bytes / 512);
+        let start = self.offset % address.page_bytes / 512;
+        let end = ((self.offset + self.bytes - 1) % address.page_bytes) / 512 + 1;
+        Spans { whole, first: whole & !low_bits(start), last: low_bits(end) }
+    }
+}
+
+/// All requests in the device.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Requests {
+    places: Vec<InDevice>,
+    free: Vec<ReqId>,
+}
+
+impl Requests {
+    pub fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    pub fn add(&mut self, request: &Request, tag: u64, now: Time, address: &Address) -> ReqId {
+        let (first, end) = match request.op {
+            Op::Flush => (0, 0),
+            // A trim forgets only the pages it covers wholly.
+            Op::Trim => {
+                let first = address.page_of(request.offset + address.page_bytes - 1);
+                let end = address.page_of(request.offset + request.bytes);
+                (first, end.max(first))
+            }
+            _ if request.bytes == 0 => (0, 0),
+            _ => (
+                address.page_of(request.offset),
+                address.page_of(request.offset + request.bytes - 1) + 1,
+            ),
+        };
+        let link_sectors = match request.op {
+            Op::Flush | Op::Trim => 0,
+            _ if address.round => (end - first) * (address.page_bytes / 512),
+            _ => request.bytes.div_ceil(512),
+        };
+        let r = InDevice {
+            tag,
+            arrival: now,
+            dispatched: now,
+            pages_done: now,
+            offset: request.offset,
+            bytes: request.bytes,
+            first_page: first as u32,
+            pages: (end - first) as u32,
+            left: (end - first) as u32,
+            hits: 0,
+            op: request.op,
+            fua: request.fua,
+            status: Status::Ok,
+            parts: Breakdown::default(),
+            link_sectors,
+        };
+        match self.free.pop() {
+            Some(id) => {
+                self.places[id.0 as usize] = r;
+                id
+            }
+            None => {
+                self.places.push(r);
+                ReqId(self.places.len() as u32 - 1)
+            }
+        }
+    }
+
+    pub fn remove(&mut self, id: ReqId) -> InDevice {
+        self.free.push(id);
+        self.places[id.0 as usize].clone()
+    }
+}
+
+impl Index<ReqId> for Requests {
+    type Output = InDevice;
+    #[inline]
+    fn index(&self, id: ReqId) -> &InDevice {
+        &self.places[id.0 as usize]
+    }
+}
+
+impl IndexMut<ReqId> for Requests {
+    #[inline]
+    fn index_mut(&mut self, id: ReqId) -> &mut InDevice {
+        &mut self.places[id.0 as usize]
+    }
+}

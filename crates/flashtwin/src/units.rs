@@ -1,0 +1,132 @@
+//! Units of the model: time in integer picoseconds, page and chip numbers.
+//!
+//! One tick is a picosecond in a `u64` (213 days a run). The reference's host bus needs 238.4 ns a
+//! sector: nanoseconds would round and drift, floats would differ between machines.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
+
+/// An instant of the simulated clock, or a span of it, in picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+impl Time {
+    /// The start of the clock, and the empty span.
+    pub const ZERO: Time = Time(0);
+    /// Later than every instant a run can reach.
+    pub const NEVER: Time = Time(u64::MAX);
+
+    /// A span of `ns` nanoseconds.
+    pub const fn from_ns(ns: u64) -> Time {
+        Time(ns * 1_000)
+    }
+    /// A span of `us` microseconds.
+    pub const fn from_us(us: u64) -> Time {
+        Time(us * 1_000_000)
+    }
+    /// A span of `ms` milliseconds.
+    pub const fn from_ms(ms: u64) -> Time {
+        Time(ms * 1_000_000_000)
+    }
+    /// A span of `s` seconds.
+    pub const fn from_s(s: u64) -> Time {
+        Time(s * 1_000_000_000_000)
+    }
+    /// Whole nanoseconds, rounded to nearest.
+    pub const fn to_ns(self) -> u64 {
+        (self.0 + 500) / 1_000
+    }
+    /// Seconds as a float: for reports only, never for timing.
+    pub fn as_s(self) -> f64 {
+        self.0 as f64 * 1e-12
+    }
+    /// Microseconds as a float: for reports only, never for timing.
+    pub fn as_us(self) -> f64 {
+        self.0 as f64 * 1e-6
+    }
+    /// `self - other`, or zero if `other` is later.
+    pub const fn saturating_sub(self, other: Time) -> Time {
+        Time(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Add for Time {
+    type Output = Time;
+    #[inline]
+    fn add(self, o: Time) -> Time {
+        Time(self.0 + o.0)
+    }
+}
+impl AddAssign for Time {
+    #[inline]
+    fn add_assign(&mut self, o: Time) {
+        self.0 += o.0;
+    }
+}
+impl Sub for Time {
+    type Output = Time;
+    #[inline]
+    fn sub(self, o: Time) -> Time {
+        debug_assert!(self.0 >= o.0, "time runs backwards: {} - {}", self.0, o.0);
+        Time(self.0.wrapping_sub(o.0))
+    }
+}
+impl SubAssign for Time {
+    #[inline]
+    fn sub_assign(&mut self, o: Time) {
+        *self = *self - o;
+    }
+}
+impl Mul<u64> for Time {
+    type Output = Time;
+    #[inline]
+    fn mul(self, n: u64) -> Time {
+        Time(self.0 * n)
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (value, unit) = match self.0 {
+            0..=999_999 => (self.0 as f64 / 1e3, "ns"),
+            1_000_000..=999_999_999 => (self.0 as f64 / 1e6, "us"),
+            1_000_000_000..=999_999_999_999 => (self.0 as f64 / 1e9, "ms"),
+            _ => (self.0 as f64 / 1e12, "s"),
+        };
+        write!(f, "{value:.3} {unit}")
+    }
+}
+
+/// Logical page number: the host's address divided by the page size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Lpn(pub u32);
+
+/// Physical page number: position of a flash page in the whole device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Ppn(pub u32);
+
+/// A chip: the unit that does one thing at a time (the reference's "element", others' "die").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct ChipId(pub u16);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_print_in_the_unit_one_would_say() {
+        assert_eq!(Time(238_400).to_string(), "238.400 ns");
+        assert_eq!(Time::from_us(200).to_string(), "200.000 us");
+        assert_eq!(Time::from_ns(1_500_000).to_string(), "1.500 ms");
+        assert_eq!(Time::from_s(3).to_string(), "3.000 s");
+    }
+
+    #[test]
+    fn nanoseconds_round_to_nearest() {
+        assert_eq!(Time(1_499).to_ns(), 1);
+        assert_eq!(Time(1_500).to_ns(), 2);
+    }
+}

@@ -1,0 +1,24 @@
+//! What the fuzz targets share: read the bytes as a trace of one format and mind only the panics.
+
+use flashtwin_workload::{read_bytes, BlkEvent, Format, TraceOptions};
+
+/// Reads `data` as `format` (or as whatever it looks like). The first byte picks the options.
+pub fn read(format: Option<Format>, data: &[u8]) {
+    let Some((&pick, data)) = data.split_first() else {
+        return;
+    };
+    let opts = TraceOptions {
+        format,
+        event: if pick & 1 == 0 {
+            BlkEvent::D
+        } else {
+            BlkEvent::Q
+        },
+        max_bad_lines: u64::from(pick >> 1 & 7),
+        reorder_window: usize::from(pick >> 4) * 16,
+        // A few packed bytes can unpack to gigabytes.
+        limit: Some(100_000),
+        ..TraceOptions::default()
+    };
+    let _ = read_bytes(data, &opts);
+}

@@ -1,0 +1,55 @@
+"""flashtwin: a deterministic twin of a flash device.
+
+Replay a block trace or a generated load on a model of an SSD, in virtual time, and see what a cache
+or garbage-collection policy does to latency, write amplification and wear:
+
+    >>> import flashtwin
+    >>> result = flashtwin.run("zipf:write=0.8,requests=20000", "demo", policy="gcar-lru")
+    >>> both = flashtwin.compare(flashtwin.example_trace(), ["lru", "gcar-lru"], "demo")
+
+The same arguments give the same bytes on every machine. Names end in their units.
+"""
+
+from ._core import __version__
+from .comparison import Comparison
+from .devices import Overrides, Spec, device, devices, policies
+from .errors import DeviceError, FlashtwinError, Interrupted, SnapshotError, WorkloadError
+from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
+from .reference import CaseReport, validate
+from .result import Result
+from .runs import compare, run, save_snapshot
+from .traces import Converted, TraceInfo, TraceOptions, convert, example_trace, trace_formats, trace_info
+from .watch import Progress
+
+__all__ = [
+    "AS_FAST_AS_POSSIBLE",
+    "CaseReport",
+    "ClosedLoop",
+    "Comparison",
+    "Converted",
+    "DeviceError",
+    "FlashtwinError",
+    "Interrupted",
+    "OpenLoop",
+    "Overrides",
+    "Pacing",
+    "Progress",
+    "Result",
+    "SnapshotError",
+    "Spec",
+    "TraceInfo",
+    "TraceOptions",
+    "WorkloadError",
+    "__version__",
+    "compare",
+    "convert",
+    "device",
+    "devices",
+    "example_trace",
+    "policies",
+    "run",
+    "save_snapshot",
+    "trace_formats",
+    "trace_info",
+    "validate",
+]

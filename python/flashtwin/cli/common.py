@@ -1,0 +1,122 @@
+"""What the commands share: reading their options, notes on standard error, the progress bar."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import fields
+from types import TracebackType
+from typing import Any
+
+from .. import AS_FAST_AS_POSSIBLE, ClosedLoop, FlashtwinError, OpenLoop, Pacing, Progress, TraceOptions
+from ..workloads import source
+
+
+def note(text: str) -> None:
+    """Say something that is no result."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def overrides(settings: list[str]) -> dict[str, str]:
+    """Read `--set KEY=VALUE`."""
+    read = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not (key and equals):
+            raise FlashtwinError(f"--set {setting}: give KEY=VALUE, as in buffer.capacity=8MiB")
+        read[key.strip()] = value.strip()
+    return read
+
+
+def trace_options(args: argparse.Namespace) -> TraceOptions:
+    """Read the options of the trace readers."""
+    given = vars(args)
+    return TraceOptions(**{f.name: given.get(f.name) for f in fields(TraceOptions)})
+
+
+def pacing(args: argparse.Namespace) -> Pacing | None:
+    """Read the pacing; None leaves it to the workload."""
+    if args.as_fast_as_possible:
+        return AS_FAST_AS_POSSIBLE
+    if args.queue_depth is not None:
+        if not 1 <= args.queue_depth < 1 << 32:
+            raise FlashtwinError(f"--queue-depth {args.queue_depth}: give a whole number from 1")
+        return ClosedLoop(args.queue_depth)
+    return None if args.speed is None else OpenLoop(args.speed)
+
+
+def run_arguments(args: argparse.Namespace) -> dict[str, Any]:
+    """Read what `run` and `compare` have in common, and say what the trace was taken for."""
+    if (args.trace is None) == (args.workload is None):
+        raise FlashtwinError("give either a trace file or --workload SPEC (see flashtwin run --help)")
+    options = trace_options(args)
+    workload = args.workload if args.trace is None else args.trace
+    opened = source(workload, options)
+    if opened.path is not None:
+        note(opened.open(0, 0).describe())
+    return {
+        "workload": workload,
+        "device": args.device,
+        "set": overrides(args.set),
+        "pacing": pacing(args),
+        "precondition": args.precondition,
+        "seed": args.seed,
+        "snapshot": args.snapshot,
+        "requests_max": args.requests_max,
+        "warmup_requests": args.warmup,
+        "beyond": args.beyond,
+        "trace_options": options,
+    }
+
+
+class ProgressBar:
+    """Bars with rate and time left on a terminal; nothing where standard error is a file."""
+
+    def __init__(self) -> None:
+        self._bars: Any = None
+        self._ids: dict[str, Any] = {}
+
+    def __enter__(self) -> ProgressBar:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import (
+                BarColumn,
+                Progress,
+                TaskProgressColumn,
+                TextColumn,
+                TimeRemainingColumn,
+            )
+
+            self._bars = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(show_speed=True),
+                TextColumn("{task.fields[rate]}"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bars:
+            self._bars.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        """Move a bar."""
+        if not self._bars:
+            return
+        if progress.label not in self._ids:
+            self._ids[progress.label] = self._bars.add_task(progress.label, total=None, rate="")
+        bar = self._ids[progress.label]
+        total = max(progress.total, progress.done) if progress.total else None
+        if progress.finished:
+            total = progress.done or 1
+        speed = self._bars.tasks[bar].speed
+        rate = f"{speed / 1e6:.2f} M/s" if speed else ""
+        self._bars.update(
+            bar, completed=total if progress.finished else progress.done, total=total, rate=rate
+        )

@@ -1,0 +1,58 @@
+"""`flashtwin compare`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from .. import Comparison, Interrupted
+from .. import compare as compare_policies
+from ..files import write_text
+from .common import ProgressBar, note, run_arguments
+
+
+def command(args: argparse.Namespace) -> int:
+    """Run one workload under several policies."""
+    arguments = run_arguments(args)
+    policies = [name.strip() for name in args.policies.split(",") if name.strip()]
+    began = time.monotonic()
+    code = 0
+    try:
+        with ProgressBar() as bar:
+            comparison = compare_policies(**arguments, policies=policies, threads=args.threads, progress=bar)
+    except Interrupted as e:
+        if not isinstance(e.partial, Comparison):
+            raise
+        comparison, code = e.partial, 130
+    wall_s = time.monotonic() - began
+    if args.output:
+        write_text(Path(args.output), comparison.to_json() + "\n", "the summaries")
+    if args.json:
+        print(comparison.to_json())
+    else:
+        _show(comparison, wall_s)
+    if args.figure:
+        comparison.figure(args.figure)
+        note(f"figure: {args.figure}")
+    if code:
+        missing = [name for name in policies if name not in comparison.policies]
+        left_out = f"; not begun: {', '.join(missing)}" if missing else ""
+        note(f"flashtwin: interrupted: these are partial results, of the requests so far{left_out}")
+    return code
+
+
+def _show(comparison: Comparison, wall_s: float) -> None:
+    from rich.console import Console
+
+    first = comparison.results[0].summary
+    print(
+        f"{first['device']} ({first['backend']}), {first['pacing']}, {first['precondition']}, seed {first['seed']}"
+    )
+    # A file has no width to fold to.
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
+    console.print(comparison.rich_table())
+    for warning in first["warnings"]:
+        print(f"warning: {warning}")
+    print(f"wall time {wall_s:.1f} s")

@@ -1,0 +1,57 @@
+"""`flashtwin device list`, `show` and `check`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from .. import Spec, devices, words
+from .. import device as read_device
+from .common import overrides
+
+
+def _facts(spec: Spec) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "backend": spec.backend,
+        "chips": spec.chips,
+        "exported_bytes": spec.exported_bytes,
+        "raw_bytes": spec.raw_bytes,
+        "buffer_bytes": spec.buffer_bytes,
+        "policy": spec.policy,
+        "description": spec.description,
+    }
+
+
+def _in_words(spec: Spec) -> str:
+    buffer = f"{words.size(spec.buffer_bytes)} buffer, {spec.policy}" if spec.policy else "no buffer"
+    return (
+        f"{spec.backend} back end, {spec.chips} chips, exports {words.size(spec.exported_bytes)} of "
+        f"{words.size(spec.raw_bytes)}, {buffer}"
+    )
+
+
+def list_all(args: argparse.Namespace) -> int:
+    """List the devices that come with flashtwin."""
+    specs = [read_device(name) for name in devices()]
+    if args.json:
+        print(json.dumps([_facts(spec) for spec in specs], indent=2))
+        return 0
+    for spec in specs:
+        print(f"{spec.name:<10} {spec.description}\n{'':<10} {_in_words(spec)}")
+    return 0
+
+
+def show(args: argparse.Namespace) -> int:
+    """Print a device as TOML."""
+    spec = read_device(args.device, overrides(args.set))
+    print(f"# {_in_words(spec)}\n{spec.to_toml()}", end="")
+    return 0
+
+
+def check(args: argparse.Namespace) -> int:
+    """Check device files; the first wrong one ends it."""
+    for name in args.devices:
+        print(f"{name}: good: {_in_words(read_device(name))}")
+    return 0

@@ -1,0 +1,287 @@
+"""The grammar of the command line. Help teaches by examples; checks belong to the library."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NoReturn, TypeAlias
+
+from .. import __version__, trace_formats
+from . import compare, device, run, snapshot, trace, validate
+
+_EXAMPLES = """\
+examples:
+  flashtwin run trace.csv.gz --device demo
+  flashtwin run --workload zipf:theta=0.9,write=0.8,requests=1e6 --policy gcar-lru
+  flashtwin compare trace.csv.gz --policies lru,cflru,gcar-lru --figure out.png
+  flashtwin trace info trace.csv.gz
+  flashtwin device list
+
+Exit codes: 0 done, 1 validate found mismatches, 2 wrong input, 130 Ctrl-C.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line instead of repeating all options."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def build() -> argparse.ArgumentParser:
+    """Build the parser of all commands."""
+    parser = _new(None, "flashtwin", "A deterministic twin of a flash device.", _EXAMPLES)
+    parser.add_argument("--version", action="version", version=f"flashtwin {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    _run(commands)
+    _compare(commands)
+    _trace(commands)
+    _device(commands)
+    _snapshot(commands)
+    _validate(commands)
+    return parser
+
+
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def _new(commands: _Commands | None, name: str, what: str, examples: str) -> argparse.ArgumentParser:
+    form: dict[str, Any] = {
+        "description": what,
+        "epilog": examples,
+        "allow_abbrev": False,
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+    }
+    if commands is None:
+        return _Parser(prog=name, **form)
+    return commands.add_parser(name, help=what.split(".")[0], **form)
+
+
+def _add_workload(p: argparse.ArgumentParser) -> None:
+    p.add_argument(
+        "trace", nargs="?", metavar="TRACE", help="a trace file; .gz and .zst are read as they are"
+    )
+    p.add_argument(
+        "--workload", metavar="SPEC", help="a generated load instead, as in uniform:write=0.8,requests=1e6"
+    )
+    _add_trace_options(p)
+
+
+def _add_trace_options(p: argparse.ArgumentParser) -> None:
+    g = p.add_argument_group("how to read a trace (what is not given is found in the file)")
+    g.add_argument("--format", metavar="NAME", help=f"one of {', '.join(trace_formats())}")
+    g.add_argument("--time-unit", metavar="UNIT", help="of the time column: s, ms, us, filetime, ns, ps")
+    g.add_argument("--address-unit", metavar="UNIT", help="of the address column: bytes, sectors")
+    g.add_argument("--event", metavar="D|Q", help="blktrace: issued to the driver (D, default) or queued (Q)")
+    g.add_argument("--volumes", metavar="HOW", help="several disks: end-to-end (default), overlay, only:NAME")
+    g.add_argument("--max-bad-lines", type=int, metavar="N", help="unreadable lines to skip (default 0)")
+    g.add_argument(
+        "--reorder-window", type=int, metavar="N", help="requests within which times may be disordered"
+    )
+
+
+def _add_device(p: argparse.ArgumentParser) -> None:
+    g = p.add_argument_group("device")
+    g.add_argument(
+        "--device", default="ecr", metavar="NAME|FILE", help="see flashtwin device list (default ecr)"
+    )
+    _add_set(g)
+
+
+def _add_set(p: argparse._ActionsContainer) -> None:
+    p.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change a key of the device, as in buffer.capacity=8MiB; may be repeated",
+    )
+
+
+def _add_precondition(p: argparse.ArgumentParser) -> None:
+    g = p.add_argument_group("state before the first request")
+    g.add_argument(
+        "--precondition",
+        default="steady",
+        metavar="HOW",
+        help="none, sequential, random, random:TIMES or steady (default)",
+    )
+    g.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="of preconditioning and generator (default 1)"
+    )
+
+
+def _add_pacing(p: argparse.ArgumentParser) -> None:
+    g = p.add_argument_group(
+        "pacing (default: the trace's own times; closed loop at depth 32 if it has none)"
+    )
+    only = g.add_mutually_exclusive_group()
+    only.add_argument("--speed", type=float, metavar="X", help="open loop, X times as fast as recorded")
+    only.add_argument(
+        "--queue-depth", type=int, metavar="N", help="closed loop: always N requests in the device"
+    )
+    only.add_argument("--as-fast-as-possible", action="store_true", help="closed loop at queue depth 256")
+    g.add_argument(
+        "--warmup", type=int, default=0, metavar="N", help="requests before the measurement begins"
+    )
+    g.add_argument("--requests-max", type=int, metavar="N", help="requests at most, warm-up included")
+    g.add_argument(
+        "--beyond",
+        choices=["error", "wrap", "drop"],
+        default="error",
+        help="what a request beyond the device's end does (default error)",
+    )
+
+
+def _add_start(p: argparse.ArgumentParser) -> None:
+    _add_workload(p)
+    _add_device(p)
+    _add_precondition(p)
+    p.add_argument("--snapshot", metavar="FILE", help="start from a saved state instead of preconditioning")
+    _add_pacing(p)
+
+
+def _add_json(p: argparse._ActionsContainer, what: str) -> None:
+    p.add_argument(
+        "--json", action="store_true", help=f"print {what} as JSON, and nothing else, on standard output"
+    )
+
+
+def _run(commands: _Commands) -> None:
+    p = _new(
+        commands,
+        "run",
+        "Run a workload on a device and print what came out.",
+        """\
+examples:
+  flashtwin run trace.csv.gz --device demo
+  flashtwin run trace.csv.gz --device my.toml --set buffer.capacity=8MiB --speed 2
+  flashtwin run --workload zipf:theta=0.9,write=0.8,requests=1e6 --queue-depth 16
+  flashtwin run trace.csv.gz --requests log.parquet --series second.csv --json > summary.json
+""",
+    )
+    _add_start(p)
+    p.add_argument("--policy", metavar="NAME", help="policy of the buffer: lru, cflru, gcar-lru, gcar-cflru")
+    g = p.add_argument_group("output")
+    _add_json(g, "the summary")
+    g.add_argument("-o", "--output", metavar="FILE", help="write the summary as JSON to a file")
+    g.add_argument("--requests", metavar="FILE", help="write one row a request as Parquet")
+    g.add_argument("--series", metavar="FILE", help="write a time series as CSV")
+    g.add_argument(
+        "--interval", type=float, default=1.0, metavar="SECONDS", help="of the series, virtual (default 1)"
+    )
+    p.set_defaults(command=run.command)
+
+
+def _compare(commands: _Commands) -> None:
+    p = _new(
+        commands,
+        "compare",
+        "Run a workload under several policies, side by side.",
+        """\
+examples:
+  flashtwin compare trace.csv.gz --device demo --policies lru,cflru,gcar-lru,gcar-cflru
+  flashtwin compare trace.csv.gz --policies lru,gcar-lru --threads 2 --figure out.png
+
+The device is preconditioned once; each policy starts from a copy. Ratios are to the first policy.
+""",
+    )
+    _add_start(p)
+    p.add_argument(
+        "--policies",
+        default="lru,cflru,gcar-lru,gcar-cflru",
+        metavar="A,B,...",
+        help="default lru,cflru,gcar-lru,gcar-cflru",
+    )
+    p.add_argument(
+        "--threads", type=int, default=1, metavar="N", help="policies at a time; changes no result"
+    )
+    g = p.add_argument_group("output")
+    _add_json(g, "all summaries")
+    g.add_argument("-o", "--output", metavar="FILE", help="write all summaries as JSON to a file")
+    g.add_argument("--figure", metavar="FILE", help="draw response times into a .png, .pdf or .svg")
+    p.set_defaults(command=compare.command)
+
+
+def _trace(commands: _Commands) -> None:
+    p = _new(commands, "trace", "Look into a trace, or convert it.", "")
+    inner = p.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    info = _new(inner, "info", "Print what a trace holds.", "example:\n  flashtwin trace info trace.csv.gz\n")
+    info.add_argument("trace", metavar="TRACE")
+    _add_trace_options(info)
+    _add_json(info, "it")
+    info.set_defaults(command=trace.info)
+    convert = _new(
+        inner,
+        "convert",
+        "Write a trace in our binary or text form.",
+        """\
+examples:
+  flashtwin trace convert trace.csv.gz trace.ftb        binary, read at memory speed
+  flashtwin trace convert trace.csv.gz trace.csv.zst    text
+""",
+    )
+    convert.add_argument("source", metavar="TRACE")
+    convert.add_argument("target", metavar="NEW", help="a name in .ftb or .csv, then perhaps .zst or .gz")
+    _add_trace_options(convert)
+    convert.set_defaults(command=trace.convert)
+
+
+def _device(commands: _Commands) -> None:
+    p = _new(commands, "device", "List, show and check devices.", "")
+    inner = p.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    listing = _new(inner, "list", "List the devices that come with flashtwin.", "")
+    _add_json(listing, "them")
+    listing.set_defaults(command=device.list_all)
+    show = _new(
+        inner,
+        "show",
+        "Print a device as TOML, ready to be saved and changed.",
+        """\
+examples:
+  flashtwin device show demo > my.toml
+  flashtwin device show demo --set buffer.policy=cflru
+""",
+    )
+    show.add_argument("device", metavar="NAME|FILE")
+    _add_set(show)
+    show.set_defaults(command=device.show)
+    check = _new(inner, "check", "Check device files.", "example:\n  flashtwin device check my.toml\n")
+    check.add_argument("devices", metavar="NAME|FILE", nargs="+")
+    check.set_defaults(command=device.check)
+
+
+def _snapshot(commands: _Commands) -> None:
+    p = _new(commands, "snapshot", "Save the state of a preconditioned device.", "")
+    inner = p.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    save = _new(
+        inner,
+        "save",
+        "Precondition a device and save its state.",
+        """\
+example:
+  flashtwin snapshot save demo.state --device demo --precondition random:2
+  flashtwin run trace.csv.gz --device demo --snapshot demo.state
+""",
+    )
+    save.add_argument("file", metavar="FILE")
+    _add_device(save)
+    _add_precondition(save)
+    save.set_defaults(command=snapshot.save)
+
+
+def _validate(commands: _Commands) -> None:
+    p = _new(
+        commands,
+        "validate",
+        "Replay reference cases and compare every operation.",
+        """\
+example:
+  flashtwin validate cases/
+
+A case is NAME.json with NAME.trace.csv and NAME.events.txt, or with NAME.responses.csv; plain or .zst.
+Exit code 1 if a case does not meet its measure.
+""",
+    )
+    p.add_argument("directory", metavar="DIR")
+    _add_json(p, "the reports")
+    p.set_defaults(command=validate.command)

@@ -1,0 +1,168 @@
+"""Several policies on the same device and workload, side by side."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import words
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.table import Table
+
+    from .result import Result
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One measure: its name, where it is in a summary, how it is said, whether less is better."""
+
+    label: str
+    path: tuple[str, ...]
+    unit: str
+    less_is_better: bool = True
+
+    def value(self, result: Result) -> float:
+        at: Any = result.summary
+        for key in self.path:
+            at = at[key]
+        return float(at)
+
+    def say(self, value: float) -> str:
+        match self.unit:
+            case "us":
+                return words.time(value)
+            case "share":
+                return words.percent(value)
+            case "count":
+                return words.count(value)
+            case _:
+                return words.digits(value)
+
+    def applies(self, results: list[Result]) -> bool:
+        """Whether any result has something to say here: no row of reads without reads."""
+        kind = self.path[0]
+        return kind not in ("read", "write") or any(r.summary[kind]["requests"] for r in results)
+
+
+_ROWS = [
+    _Row("mean response", ("all", "mean_us"), "us"),
+    _Row("  reads", ("read", "mean_us"), "us"),
+    _Row("  writes", ("write", "mean_us"), "us"),
+    _Row("  wait for a slot", ("all", "parts_us", "slot"), "us"),
+    _Row("  wait behind host", ("all", "parts_us", "queue_host"), "us"),
+    _Row("  wait behind GC", ("all", "parts_us", "queue_gc"), "us"),
+    _Row("p99", ("all", "p99_us"), "us"),
+    _Row("p99.9", ("all", "p999_us"), "us"),
+    _Row("p99.99", ("all", "p9999_us"), "us"),
+    _Row("hit ratio", ("hits", "ratio"), "share", less_is_better=False),
+    _Row("write amplification", ("flash", "write_amplification"), "number"),
+    _Row("erases", ("flash", "erases"), "count"),
+    _Row("pages moved", ("flash", "pages_moved"), "count"),
+    _Row("chip time in GC", ("flash", "gc_share_mean"), "share"),
+]
+
+
+class Comparison:
+    """The results of several policies, in the order asked for; ratios are to the first.
+
+    Print it for the table, index it by policy, iterate over its results.
+    """
+
+    def __init__(self, results: list[Result]) -> None:
+        self.results = results
+
+    @property
+    def policies(self) -> list[str]:
+        """The policies, the first being the one compared to."""
+        return [result.policy for result in self.results]
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a result is missing or is one of a part of the workload only."""
+        return any(result.interrupted for result in self.results)
+
+    def __getitem__(self, policy: str) -> Result:
+        for result in self.results:
+            if result.policy == policy:
+                return result
+        raise KeyError(policy)
+
+    def __iter__(self) -> Iterator[Result]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @property
+    def table(self) -> pa.Table:
+        """One row per policy, one column per measure, each with its unit in its name."""
+        import pyarrow as pa
+
+        columns: dict[str, Any] = {"policy": self.policies}
+        for row in _ROWS:
+            columns["_".join(row.path)] = [row.value(result) for result in self.results]
+        return pa.table(columns)
+
+    def to_json(self) -> str:
+        """All summaries as JSON, the same bytes for the same runs."""
+        return json.dumps({"results": [result.summary for result in self.results]}, indent=2)
+
+    def figure(self, path: str | Path) -> None:
+        """Draw response-time distributions and means into a file (PNG, PDF, SVG ...)."""
+        from .figures import draw_comparison
+
+        draw_comparison(self, Path(path))
+
+    def _cells(self) -> Iterator[tuple[str, list[tuple[str, bool]]]]:
+        """Label of each row, and for each policy what to print and whether it is the best."""
+        for row in _ROWS:
+            if not row.applies(self.results):
+                continue
+            values = [row.value(result) for result in self.results]
+            best = min(values) if row.less_is_better else max(values)
+            differ = min(values) != max(values)
+            cells = []
+            for i, value in enumerate(values):
+                ratio = f" {value / values[0]:5.2f}x" if values[0] else " " * 7
+                cells.append((row.say(value) + (ratio if i else ""), differ and value == best))
+            yield row.label, cells
+
+    def rich_table(self) -> Table:
+        """Build the table for a terminal; the best of each row is bold and starred."""
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption="* best; x: ratio to the first policy")
+        table.add_column("", no_wrap=True)
+        for policy in self.policies:
+            table.add_column(policy, justify="right", no_wrap=True)
+        for label, cells in self._cells():
+            row = [Text(text + (" *" if best else "  "), "bold" if best else "") for text, best in cells]
+            table.add_row(label, *row)
+        return table
+
+    def __repr__(self) -> str:
+        from rich.console import Console
+
+        out = io.StringIO()
+        Console(file=out, width=200, color_system=None).print(self.rich_table())
+        return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(policy)}</th>" for policy in self.policies)
+        rows = []
+        for label, cells in self._cells():
+            row = "".join(f"<td>{f'<b>{text}</b>' if best else text}</td>" for text, best in cells)
+            rows.append(f"<tr><th style='text-align:left'>{label.strip()}</th>{row}</tr>")
+        return (
+            f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+            "<p>bold: best; x: ratio to the first policy</p>"
+        )

@@ -1,0 +1,66 @@
+"""Devices: those that come with flashtwin, and TOML files of your own (docs/devices.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from . import _core
+from .errors import DeviceError
+
+#: Values of overrides: what TOML can say in one line. None removes a key or a section.
+Value: TypeAlias = "str | int | float | bool | None"
+#: Dotted keys and their values, as in {"buffer.capacity": "8 MiB"}.
+Overrides: TypeAlias = Mapping[str, Value]
+
+Spec = _core.Spec
+
+
+def devices() -> list[str]:
+    """Names of the devices that come with flashtwin."""
+    return _core.device_names()
+
+
+def policies() -> list[str]:
+    """Names of the buffer policies."""
+    return _core.policy_names()
+
+
+def device(name: str | Path, overrides: Overrides | None = None, policy: str | None = None) -> Spec:
+    """Read and check a device.
+
+    Args:
+        name: one of `devices()`, or the path of a TOML file.
+        overrides: keys to set before the device is checked, as `--set` does.
+        policy: the buffer's policy, short for `{"buffer.policy": policy}`.
+
+    Raises:
+        DeviceError: what is wrong, with file, line, key and what would be right.
+    """
+    text, origin = _read(name)
+    settings = [(key, _as_toml(value)) for key, value in (overrides or {}).items()]
+    if policy is not None:
+        settings.append(("buffer.policy", policy))
+    return _core.Spec.parse(text, origin, settings)
+
+
+def _read(name: str | Path) -> tuple[str, str]:
+    path = Path(name)
+    is_name = isinstance(name, str) and path.name == name and path.suffix != ".toml"
+    if is_name and (name in devices() or not path.exists()):
+        return _core.Spec.builtin_text(str(name)), str(name)
+    try:
+        return path.read_text(encoding="utf-8"), str(path)
+    except OSError as e:
+        raise DeviceError(f"{path}: cannot read this device file: {e.strerror}") from e
+    except UnicodeDecodeError as e:
+        raise DeviceError(f"{path}: not a TOML file: byte {e.start} is not UTF-8") from e
+
+
+def _as_toml(value: Value) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,21 @@
+"""The exceptions of flashtwin. Every message says what was wrong, where, and what would be right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ._core import DeviceError, FlashtwinError, SnapshotError, WorkloadError
+
+if TYPE_CHECKING:
+    from .comparison import Comparison
+    from .result import Result
+
+__all__ = ["DeviceError", "FlashtwinError", "Interrupted", "SnapshotError", "WorkloadError"]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended a run early. `partial` holds the results so far, or None if there are none."""
+
+    def __init__(self, partial: Result | Comparison | None) -> None:
+        super().__init__("interrupted")
+        self.partial = partial

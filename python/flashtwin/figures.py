@@ -1,0 +1,73 @@
+"""Figures for papers, readable in grey: lines differ in dashes and bars in hatching."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .errors import FlashtwinError
+from .files import whole_file
+
+if TYPE_CHECKING:
+    from .comparison import Comparison
+
+_DASHES = ["-", "--", "-.", ":"]
+_HATCHES = ["", "//", "..", "xx", "\\\\", "++"]
+_GREYS = ["0.15", "0.45", "0.65", "0.8"]
+_COLOURS = ["#0b3c5d", "#d1495b", "#2a9d8f", "#edae49", "#7a5195", "#6b6b6b"]
+#: The distribution is drawn up to here, as a share of requests that took longer.
+_TAIL = 1e-5
+
+
+def draw_comparison(comparison: Comparison, path: Path) -> None:
+    """Draw how many requests took longer than a time, and where the mean went, policy by policy."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise FlashtwinError("figures need matplotlib: pip install 'flashtwin[plot]'") from None
+    figure = Figure(figsize=(9.5, 3.8), layout="constrained")
+    known = FigureCanvasAgg(figure).get_supported_filetypes()
+    kind = path.suffix.lstrip(".").lower()
+    if kind not in known:
+        raise FlashtwinError(f"{path}: a figure's name must end in one of: .{', .'.join(sorted(known))}")
+    tail, bars = figure.subplots(1, 2, width_ratios=(1.35, 1))
+    for i, result in enumerate(comparison):
+        cdf = result.cdf()
+        longer = [max(1 - share, 0.0) for share in cdf["share"].to_pylist()]
+        tail.step(
+            cdf["response_us"].to_pylist(),
+            longer,
+            where="post",
+            label=result.policy,
+            linestyle=_DASHES[i % len(_DASHES)],
+            color=_COLOURS[i % len(_COLOURS)],
+        )
+    tail.set(xscale="log", yscale="log", ylim=(_TAIL, 1.2), xlabel="response time (us)")
+    tail.set(ylabel="share of requests that took longer", title="Response times of reads and writes")
+    tail.grid(which="major", color="0.88")
+    tail.legend(frameon=False)
+    bottom = [0.0] * len(comparison)
+    parts = [part for part in comparison.results[0].breakdown if any(r.breakdown[part] for r in comparison)]
+    for i, part in enumerate(parts):
+        heights = [result.breakdown[part] for result in comparison]
+        bars.bar(
+            comparison.policies,
+            heights,
+            bottom=bottom,
+            label=part.replace("_", " "),
+            color=_COLOURS[i % len(_COLOURS)],
+            edgecolor="white",
+            linewidth=0.5,
+            hatch=_HATCHES[i % len(_HATCHES)],
+        )
+        bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
+    bars.set(ylabel="us", title="Where the mean went")
+    bars.tick_params(axis="x", labelrotation=20)
+    bars.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+    first = comparison.results[0].summary
+    figure.suptitle(f"{first['device']}: {Path(first['workload'].split(': ')[0]).name}", fontsize="medium")
+    with whole_file(path, "the figure") as file:
+        # No date or version inside: the same results give the same file.
+        metadata = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
+        figure.savefig(file, format=kind, dpi=150, metadata=metadata.get(kind))

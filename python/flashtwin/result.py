@@ -1,0 +1,124 @@
+"""What a run gives back."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import tables, words
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ._core import Histogram
+
+Kind = Literal["all", "read", "write"]
+
+
+class Result:
+    """The results of one run. Print it, or read `summary`; names end in their units.
+
+    Everything in it follows from device, workload and seed: the same run gives the same bytes.
+    Times are virtual, never those of the computer that simulated.
+
+    Attributes:
+        summary: everything counted and measured; docs/python.md lists the keys.
+        requests: the per-request log as a `pyarrow.Table` (with `log=True`), one row per measured
+            request in order of completion. Times are picoseconds; `link_ps` to `buffer_ps` are the
+            parts of `response_ps` and sum to it exactly. None if no log was asked for.
+    """
+
+    def __init__(
+        self, as_json: str, text: str, histograms: tuple[Histogram, Histogram, Histogram], requests: pa.Table
+    ) -> None:
+        self.summary: dict[str, Any] = json.loads(as_json)
+        self.requests: pa.Table | None = requests
+        self._text = text
+        self._histograms = dict(zip(("read", "write", "all"), histograms, strict=True))
+
+    @property
+    def policy(self) -> str:
+        """The buffer's policy."""
+        return str(self.summary["policy"])
+
+    @property
+    def latency(self) -> dict[str, Any]:
+        """Response times of reads and writes together, in microseconds.
+
+        `mean_us`, `deviation_us`, `p50_us`, `p90_us`, `p95_us`, `p99_us`, `p999_us`, `p9999_us`
+        (percentiles exact to three digits, by HdrHistogram), `max_us`, and `parts_us`, the parts of
+        the mean. Reads and writes alone: `summary["read"]`, `summary["write"]`.
+        """
+        return dict(self.summary["all"])
+
+    @property
+    def breakdown(self) -> dict[str, float]:
+        """Where the mean response time of reads and writes went, in microseconds; sums to it.
+
+        link: command overhead and host bus. slot: waiting for a buffer slot. queue_host: behind
+        other host work. queue_gc: behind garbage collection. transfer: between controller and chip.
+        array: the flash array. buffer: the buffer memory.
+        """
+        return dict(self.summary["all"]["parts_us"])
+
+    @property
+    def hit_ratio(self) -> float:
+        """Share of page accesses found in the buffer, from 0 to 1."""
+        return float(self.summary["hits"]["ratio"])
+
+    @property
+    def write_amplification(self) -> float:
+        """Data pages programmed for each one programmed for the host: (host + moves) / host."""
+        return float(self.summary["flash"]["write_amplification"])
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether these are the results of a part of the workload only."""
+        return bool(self.summary["interrupted"])
+
+    @cached_property
+    def series(self) -> pa.Table:
+        """The time series, one row an interval of virtual time; empty unless `series_s` was given."""
+        return tables.series_table(self.summary["series"])
+
+    def cdf(self, kind: Kind = "all") -> pa.Table:
+        """Cumulative distribution of response times: `response_us`, and the `share` up to it."""
+        return tables.cdf_table(self._histograms[kind])
+
+    def to_json(self) -> str:
+        """The summary as JSON, the same bytes for the same run."""
+        return json.dumps(self.summary, indent=2)
+
+    def __repr__(self) -> str:
+        return self._text.rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for label, key in (("reads and writes", "all"), ("reads", "read"), ("writes", "write")):
+            latency = self.summary[key]
+            cells = [words.count(latency["requests"])]
+            cells += [words.time(latency[name]) for name in _SHOWN]
+            rows.append(f"<tr><th>{label}</th>" + "".join(f"<td>{c}</td>" for c in cells) + "</tr>")
+        head = "".join(f"<th>{h}</th>" for h in ("", "requests", "mean", "p50", "p99", "p99.9", "max"))
+        parts = ", ".join(
+            f"{name.replace('_', ' ')} {words.time(us)}" for name, us in self.breakdown.items() if us
+        )
+        flash = self.summary["flash"]
+        facts = [
+            f"mean went to: {parts}",
+            f"hit ratio {words.percent(self.hit_ratio)}, "
+            f"write amplification {words.digits(self.write_amplification)}, "
+            f"{words.count(flash['erases'])} erases, {words.count(flash['pages_moved'])} pages moved",
+        ]
+        if self.interrupted:
+            facts.append("<b>interrupted: these are the results so far</b>")
+        title = f"{self.summary['device']}, {self.policy}: {self.summary['workload']}"
+        return (
+            f"<p><b>{escape(title)}</b></p><table><thead><tr>{head}</tr></thead>"
+            f"<tbody>{''.join(rows)}</tbody></table><p>{'<br>'.join(facts)}</p>"
+        )
+
+
+_SHOWN = ["mean_us", "p50_us", "p99_us", "p999_us", "max_us"]

@@ -1,0 +1,294 @@
+"""`run` and `compare`: from what a user asks for to results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from . import _core, tables
+from .comparison import Comparison
+from .devices import Overrides, Spec, device
+from .errors import FlashtwinError, Interrupted
+from .pacing import OpenLoop, Pacing, default_for
+from .result import Result
+from .traces import TraceOptions
+from .watch import OnProgress, Task, run_all
+from .workloads import Source, source
+
+
+def run(
+    workload: str | os.PathLike[str],
+    device: str | Path = "ecr",
+    *,
+    policy: str | None = None,
+    precondition: str = "steady",
+    set: Overrides | None = None,
+    pacing: Pacing | None = None,
+    seed: int = 1,
+    requests_max: int | None = None,
+    warmup_requests: int = 0,
+    beyond: str = "error",
+    snapshot: str | os.PathLike[str] | None = None,
+    series_s: float | None = None,
+    trace_options: TraceOptions | None = None,
+    log: bool | str | os.PathLike[str] = False,
+    progress: OnProgress | None = None,
+) -> Result:
+    """Run a workload on a device, in virtual time.
+
+    The GIL is released while the device runs. The same arguments give the same result, byte for
+    byte, on every machine.
+
+    Args:
+        workload: path of a trace (format and compression are found by content), or a generated
+            load such as "zipf:theta=0.9,write=0.8,requests=1e6" (docs/workloads.md).
+        device: one of `flashtwin.devices()`, or the path of a TOML file (docs/devices.md).
+        policy: the buffer's policy, one of `flashtwin.policies()`; the device's own if None.
+        precondition: state of the flash before the first request: "none" (never written),
+            "sequential", "random", "random:TIMES" (so many times the capacity), or "steady" (the
+            state that random writing converges to).
+        set: keys of the device to change, as in {"buffer.capacity": "8 MiB"}.
+        pacing: `OpenLoop(speed)`, `ClosedLoop(queue_depth)` or `AS_FAST_AS_POSSIBLE`. If None:
+            the workload's own times, or a closed loop at queue depth 32 if it has none.
+        seed: of preconditioning and of a generated load.
+        requests_max: requests to run at most, warm-up included.
+        warmup_requests: requests run before the measurement begins.
+        beyond: what a request beyond the device's end does: "error", "wrap" or "drop".
+        snapshot: file of `save_snapshot` to start from instead of preconditioning.
+        series_s: length of an interval of the time series, in seconds of virtual time.
+        trace_options: how to read the trace, where it is not to be guessed.
+        log: True keeps every request in `Result.requests`; a path writes them there as Parquet
+            instead, in bounded memory.
+        progress: called about ten times a second with a `Progress`.
+
+    Raises:
+        FlashtwinError: with what was wrong, where, and what would be right.
+        Interrupted: on Ctrl-C; its `partial` holds the result so far.
+    """
+    job = Job.prepare(
+        workload,
+        device,
+        [policy],
+        set,
+        pacing=pacing,
+        precondition=precondition,
+        seed=seed,
+        snapshot=snapshot,
+        requests_max=requests_max,
+        warmup_requests=warmup_requests,
+        beyond=beyond,
+        series_s=series_s,
+        trace_options=trace_options,
+    )
+    base = job.base_device(progress)
+    task = job.task(job.specs[0], lambda: base, log)
+    results, interrupted = run_all([task], 1, progress)
+    if interrupted:
+        raise Interrupted(cast(Result, results[0]) if results else None)
+    return cast(Result, results[0])
+
+
+def compare(
+    workload: str | os.PathLike[str],
+    policies: Sequence[str],
+    device: str | Path = "ecr",
+    *,
+    threads: int = 1,
+    precondition: str = "steady",
+    set: Overrides | None = None,
+    pacing: Pacing | None = None,
+    seed: int = 1,
+    requests_max: int | None = None,
+    warmup_requests: int = 0,
+    beyond: str = "error",
+    snapshot: str | os.PathLike[str] | None = None,
+    series_s: float | None = None,
+    trace_options: TraceOptions | None = None,
+    progress: OnProgress | None = None,
+) -> Comparison:
+    """Run a workload on the same device under several policies.
+
+    The device is preconditioned once; every policy starts from a copy of that state. Results do not
+    depend on `threads`.
+
+    Args:
+        workload: as for `run`.
+        policies: two or more of `flashtwin.policies()`; ratios are to the first.
+        device: as for `run`.
+        threads: policies run at a time; each takes the memory of a device.
+        precondition: as for `run`, and so on for the others.
+
+    Raises:
+        FlashtwinError: with what was wrong, where, and what would be right.
+        Interrupted: on Ctrl-C; its `partial` holds the results so far.
+    """
+    names = list(policies)
+    if not names:
+        raise FlashtwinError(f"policies: none given; known: {', '.join(_core.policy_names())}")
+    if len(names) != len({*names}):
+        raise FlashtwinError(f"policies: {', '.join(names)}: the same one is named twice")
+    if threads < 1:
+        raise FlashtwinError(f"threads: {threads}: give 1 or more")
+    job = Job.prepare(
+        workload,
+        device,
+        names,
+        set,
+        pacing=pacing,
+        precondition=precondition,
+        seed=seed,
+        snapshot=snapshot,
+        requests_max=requests_max,
+        warmup_requests=warmup_requests,
+        beyond=beyond,
+        series_s=series_s,
+        trace_options=trace_options,
+    )
+    base = job.base_device(progress)
+    tasks = [job.task(spec, partial(base.fork, spec)) for spec in job.specs]
+    results, interrupted = run_all(tasks, threads, progress)
+    comparison = Comparison([cast(Result, result) for result in results])
+    if interrupted:
+        raise Interrupted(comparison if results else None)
+    return comparison
+
+
+def save_snapshot(
+    path: str | os.PathLike[str],
+    device: str | Path = "ecr",
+    *,
+    precondition: str = "steady",
+    set: Overrides | None = None,
+    seed: int = 1,
+    progress: OnProgress | None = None,
+) -> None:
+    """Precondition a device and save its state, to start runs from without waiting.
+
+    The state is that of the flash: it fits every device with the same flash, whatever its buffer.
+    """
+    spec = _device(device, set, None)
+    base = _precondition(spec, precondition, seed, progress)
+    base.save_snapshot(path, f"{precondition}, seed {seed}")
+
+
+# `run` and `compare` have arguments called `device` and `set`, as users would call them.
+_device = device
+
+
+@dataclass
+class Job:
+    """A checked request for runs: everything but the policy is shared by all of them."""
+
+    source: Source
+    specs: list[Spec]
+    pacing: Pacing
+    precondition: str
+    seed: int
+    snapshot: str | os.PathLike[str] | None
+    requests_max: int | None
+    warmup_requests: int
+    beyond: str
+    series_s: float | None
+    requests_total: int | None
+
+    @staticmethod
+    def prepare(
+        workload: str | os.PathLike[str],
+        device: str | Path,
+        policies: Sequence[str | None],
+        overrides: Overrides | None,
+        *,
+        pacing: Pacing | None,
+        precondition: str,
+        seed: int,
+        snapshot: str | os.PathLike[str] | None,
+        requests_max: int | None,
+        warmup_requests: int,
+        beyond: str,
+        series_s: float | None,
+        trace_options: TraceOptions | None,
+    ) -> Job:
+        """Check everything that can be checked before the first long computation."""
+        for name, number, least in (
+            ("seed", seed, 0),
+            ("requests_max", requests_max, 1),
+            ("warmup_requests", warmup_requests, 0),
+        ):
+            if number is not None and not least <= number < 1 << 64:
+                raise FlashtwinError(f"{name}: {number}: give a whole number from {least}")
+        specs = [_device(device, overrides, policy) for policy in policies]
+        opened = source(workload, trace_options)
+        first = opened.open(specs[0].exported_bytes, seed)
+        total = first.requests_total
+        if opened.path is None and total is None and requests_max is None:
+            raise FlashtwinError(
+                f"{workload}: this load has no end; say requests=N in it, or give requests_max "
+                "(--requests-max N)"
+            )
+        total = total or opened.estimate_requests()
+        return Job(
+            opened,
+            specs,
+            pacing or default_for(first.timed),
+            precondition,
+            seed,
+            snapshot,
+            requests_max,
+            warmup_requests,
+            beyond,
+            series_s,
+            min(filter(None, (total, requests_max)), default=None),
+        )
+
+    def base_device(self, on_progress: OnProgress | None) -> _core.Device:
+        """Make the device in the state that all runs start from."""
+        if self.snapshot is None:
+            return _precondition(self.specs[0], self.precondition, self.seed, on_progress)
+        base = _core.Device(self.specs[0])
+        made_by = base.load_snapshot(self.snapshot)
+        self.precondition = f"snapshot ({made_by})"
+        return base
+
+    def task(
+        self, spec: Spec, make: Callable[[], _core.Device], log: bool | str | os.PathLike[str] = False
+    ) -> Task:
+        """Make the run of one policy; `make` gives it its device when its turn has come."""
+
+        def work(control: _core.Control) -> Result:
+            ready = make()
+            table = tables.RequestTable() if log is True else None
+            in_memory = nullcontext(table.add if table else None)
+            with in_memory if isinstance(log, bool) else tables.request_file(Path(log)) as sink:
+                as_json, text, histograms = ready.run(
+                    self.source.open(spec.exported_bytes, self.seed),
+                    control,
+                    speed=self.pacing.speed if isinstance(self.pacing, OpenLoop) else None,
+                    queue_depth=None if isinstance(self.pacing, OpenLoop) else self.pacing.queue_depth,
+                    beyond=self.beyond,
+                    warmup_requests=self.warmup_requests,
+                    requests_max=self.requests_max,
+                    series_interval_s=self.series_s,
+                    precondition=self.precondition,
+                    seed=self.seed,
+                    sink=sink,
+                )
+            return Result(as_json, text, histograms, table.table() if table else None)
+
+        return Task(spec.policy or "no buffer", work, self.requests_total)
+
+
+def _precondition(spec: Spec, kind: str, seed: int, on_progress: OnProgress | None) -> _core.Device:
+    def work(control: _core.Control) -> _core.Device:
+        made = _core.Device(spec)
+        made.precondition(kind, seed, control)
+        return made
+
+    results, interrupted = run_all([Task("preconditioning", work)], 1, on_progress)
+    if interrupted:
+        raise Interrupted(None)
+    return cast(_core.Device, results[0])

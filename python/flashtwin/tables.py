@@ -1,0 +1,127 @@
+"""Columns from the compiled module as Arrow tables, and the per-request log as Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .files import whole_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ._core import Columns, Histogram
+
+_OPS = ["read", "write", "trim", "flush"]
+_STATUS = ["ok", "read-only"]
+
+#: Parts of a response time, in the order in which a request meets most of them. They sum to
+#: `response_ps`, exactly, for every request.
+PARTS = ["link", "slot", "queue_host", "queue_gc", "transfer", "array", "buffer"]
+
+_NUMBERS = {
+    "request": "uint64",
+    "offset_bytes": "uint64",
+    "size_bytes": "uint64",
+    "pages": "uint32",
+    "hits": "uint32",
+    "arrival_ps": "uint64",
+    "response_ps": "uint64",
+    **{f"{part}_ps": "uint64" for part in PARTS},
+}
+_WORDS = {"op": _OPS, "status": _STATUS}
+#: Requests in a row group of the Parquet file.
+_ROW_GROUP = 128 * 1024
+
+
+def _batch(columns: Columns) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    arrays: dict[str, Any] = {}
+    for name, data in columns.items():
+        kind = pa.type_for_alias(_NUMBERS.get(name, "uint8"))
+        rows = len(data) * 8 // kind.bit_width
+        array = pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(data)])
+        if name in _WORDS:
+            array = pa.DictionaryArray.from_arrays(array, pa.array(_WORDS[name]))
+        arrays[name] = array
+    return pa.RecordBatch.from_pydict(arrays)
+
+
+def _schema() -> pa.Schema:
+    names = ["request", "op", "status", *list(_NUMBERS)[1:]]
+    return _batch(dict.fromkeys(names, b"")).schema
+
+
+class RequestTable:
+    """Collects the per-request log in memory."""
+
+    def __init__(self) -> None:
+        self._batches: list[pa.RecordBatch] = []
+
+    def add(self, columns: Columns) -> None:
+        """Take a batch of completed requests."""
+        self._batches.append(_batch(columns))
+
+    def table(self) -> pa.Table:
+        """Everything so far."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches(self._batches, schema=_schema())
+
+
+@contextmanager
+def request_file(path: Path) -> Iterator[Callable[[Columns], None]]:
+    """Write the per-request log as Parquet, batch by batch; yields what takes a batch."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    waiting: list[pa.RecordBatch] = []
+
+    with whole_file(path, "the request log") as file:
+        # Not a context manager: after an error the writer must not write its footer.
+        writer = pq.ParquetWriter(file, _schema(), compression="zstd")
+
+        def flush() -> None:
+            if waiting:
+                writer.write_table(pa.Table.from_batches(waiting), row_group_size=_ROW_GROUP)
+                waiting.clear()
+
+        def add(columns: Columns) -> None:
+            waiting.append(_batch(columns))
+            if sum(batch.num_rows for batch in waiting) >= _ROW_GROUP:
+                flush()
+
+        yield add
+        flush()
+        writer.close()
+
+
+def series_table(points: list[dict[str, Any]]) -> pa.Table:
+    """Make a table of the time series of a summary."""
+    import pyarrow as pa
+
+    floats = ["mb", "read_mean_us", "write_mean_us", "max_us", "hit_ratio", "gc_wait_share"]
+    fields = [("t_s", pa.float64()), ("reads", pa.uint64()), ("writes", pa.uint64())]
+    schema = pa.schema([*fields, *((name, pa.float64()) for name in floats)])
+    return pa.Table.from_pylist(points, schema=schema)
+
+
+def cdf_table(histogram: Histogram) -> pa.Table:
+    """Turn the buckets of a histogram into a cumulative distribution of response times."""
+    import pyarrow as pa
+
+    total = sum(count for _, count in histogram)
+    seen = 0
+    shares = []
+    for _, count in histogram:
+        seen += count
+        shares.append(seen / total)
+    return pa.table(
+        {
+            "response_us": pa.array([ns * 1e-3 for ns, _ in histogram], pa.float64()),
+            "share": pa.array(shares, pa.float64()),
+        }
+    )

@@ -1,0 +1,99 @@
+"""Trace files: what is in one, and converting one to a form that is read at memory speed."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from . import _core
+
+
+@dataclass(frozen=True)
+class TraceOptions:
+    """How to read a trace. What is left at None is found in the file or has its usual value.
+
+    Attributes:
+        format: name of the trace format; one of `trace_formats()`.
+        time_unit: unit of the time column: s, ms, us, filetime (100 ns), ns or ps.
+        address_unit: unit of the address column: bytes or sectors (512 bytes).
+        event: for blkparse and blktrace, the event that counts: D (issued to the driver, the
+            default) or Q (queued by the file system).
+        volumes: what to do with several disks in one trace: "end-to-end" (default: one after the
+            other), "overlay" (all at their own addresses), or "only:NAME".
+        max_bad_lines: lines that may be unreadable before the run stops; 0 by default.
+        reorder_window: requests held back to put disordered times right; 65536 by default.
+        limit: read only so many requests from the start.
+    """
+
+    format: str | None = None
+    time_unit: str | None = None
+    address_unit: str | None = None
+    event: str | None = None
+    volumes: str | None = None
+    max_bad_lines: int | None = None
+    reorder_window: int | None = None
+    limit: int | None = None
+
+    def to_json(self) -> str:
+        """Return the form the compiled module reads."""
+        given: dict[str, Any] = {key: value for key, value in asdict(self).items() if value is not None}
+        if self.volumes is not None and self.volumes.startswith("only:"):
+            given["volumes"] = {"only": self.volumes.removeprefix("only:")}
+        return json.dumps(given)
+
+
+class TraceInfo(dict[str, Any]):
+    """The summary of a trace: a dict whose printed form is meant for people."""
+
+    def __init__(self, values: dict[str, Any], text: str) -> None:
+        super().__init__(values)
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What `convert` did.
+
+    Attributes:
+        requests: requests written.
+        size_bytes: length of the new file.
+        source: what was read, with the format and units guessed or given.
+        warnings: what looked wrong in it.
+    """
+
+    requests: int
+    size_bytes: int
+    source: str
+    warnings: list[str]
+
+
+def trace_formats() -> list[str]:
+    """Names of the trace formats that are read."""
+    return _core.trace_formats()
+
+
+def trace_info(path: str | os.PathLike[str], options: TraceOptions | None = None) -> TraceInfo:
+    """Read a trace once and sum it up: requests, sizes, footprint, span, gaps, sequentiality."""
+    as_json, text = _core.trace_info(path, (options or TraceOptions()).to_json())
+    return TraceInfo(json.loads(as_json), text)
+
+
+def convert(
+    src: str | os.PathLike[str], dst: str | os.PathLike[str], options: TraceOptions | None = None
+) -> Converted:
+    """Write a trace as `.csv` or as `.ftb` (binary), either with `.zst` or `.gz` behind it.
+
+    The new file appears under its name only when it is whole.
+    """
+    return Converted(*_core.convert(src, dst, (options or TraceOptions()).to_json()))
+
+
+def example_trace() -> Path:
+    """Path of the real trace that comes with flashtwin: PostgreSQL running pgbench."""
+    return Path(__file__).parent / "data" / "postgres_pgbench.csv.zst"

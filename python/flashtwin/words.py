@@ -1,0 +1,41 @@
+"""Numbers as people say them: four digits and a unit."""
+
+from __future__ import annotations
+
+
+def digits(value: float) -> str:
+    """Four significant digits, no fewer than the whole ones."""
+    if value == 0:
+        return "0"
+    for limit, places in ((9.9995, 3), (99.995, 2), (999.95, 1)):
+        if value < limit:
+            return f"{value:.{places}f}"
+    return f"{value:.0f}"
+
+
+def time(us: float) -> str:
+    """Say a span of time given in microseconds."""
+    for limit, factor, unit in ((0.9995, 1e3, "ns"), (999.5, 1.0, "us"), (999_500.0, 1e-3, "ms")):
+        if us < limit:
+            return f"{digits(us * factor)} {unit}"
+    return f"{digits(us * 1e-6)} s"
+
+
+def count(n: float) -> str:
+    """Say a whole number with its thousands apart."""
+    return f"{round(n):,}".replace(",", " ")
+
+
+def percent(share: float) -> str:
+    """Say a share from 0 to 1."""
+    return f"{share * 100:.2f} %"
+
+
+def size(n: int) -> str:
+    """Say a number of bytes in the binary unit one would say."""
+    value = float(n)
+    units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
+    while value >= 1024 and len(units) > 1:
+        value /= 1024
+        units.pop(0)
+    return f"{value:.0f} {units[0]}" if value.is_integer() else f"{digits(value)} {units[0]}"

@@ -1,0 +1,72 @@
+"""From what the user named, a trace file or a generated load, to a stream of requests."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import _core
+from .errors import WorkloadError
+from .traces import TraceOptions
+
+#: Bytes of a trace file looked at to estimate how many requests it holds.
+_HEAD_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Source:
+    """A workload that can be opened as often as needed: a trace file or a generated load."""
+
+    path: Path | None
+    text: str
+    options: TraceOptions
+
+    def open(self, range_bytes: int, seed: int) -> _core.Workload:
+        """Open it at its start; a generated load for a device of `range_bytes`."""
+        if self.path is not None:
+            return _core.Workload.trace(self.path, self.options.to_json())
+        return _core.Workload.generated(self.text, range_bytes, seed)
+
+    def estimate_requests(self) -> int | None:
+        """About how many requests it holds, for a progress bar; None if there is no telling."""
+        return None if self.path is None else _estimate_lines(self.path)
+
+
+def source(workload: str | os.PathLike[str], options: TraceOptions | None = None) -> Source:
+    """Tell a path from a generated load: an existing file is a trace, and so is any Path."""
+    options = options or TraceOptions()
+    path = Path(workload)
+    if not isinstance(workload, str) or path.is_file():
+        return Source(path, str(workload), options)
+    try:
+        _core.Workload.generated(workload, 1 << 62, 0)
+    except WorkloadError as e:
+        looks_like_path = "/" in workload.split(":")[0] or "." in workload.split(":")[0]
+        if looks_like_path:
+            kind = "is a directory, not a trace" if path.is_dir() else "no such trace file"
+            raise WorkloadError(f"{workload}: {kind}") from None
+        raise WorkloadError(f"{e} (and there is no trace file {workload!r})") from None
+    return Source(None, workload, options)
+
+
+def _estimate_lines(path: Path) -> int | None:
+    """Lines in a text trace, from the share of the file that its first lines take."""
+    import pyarrow as pa
+
+    compression = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix)
+    try:
+        size = path.stat().st_size
+        with pa.OSFile(str(path)) as raw:
+            stream = pa.CompressedInputStream(raw, compression) if compression else raw
+            lines = 0
+            while raw.tell() < _HEAD_BYTES or raw.tell() == size:
+                block: bytes = stream.read(_HEAD_BYTES)
+                if not block:
+                    break
+                lines += block.count(b"\n")
+                if b"\0" in block:
+                    return None
+            return round(lines * size / raw.tell()) if lines else None
+    except (OSError, pa.ArrowException):
+        return None
