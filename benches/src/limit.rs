@@ -1,13 +1,18 @@
 //! The bare kernel: what the memory of the same device costs, without timing, buffer or statistics.
 //!
-//! Map and reverse map of 4 bytes a page, valid counts, greedy victims from buckets by valid count,
+//! Map and reverse map of 4 bytes a page, valid counts, greedy victims by a scan of the valid counts
+//! (faster here than buckets by valid count: 460 against 650 ns a write, measured on one machine),
 //! the geometry, reserve and watermark of the device that the model runs. A host write touches the
 //! map entry of its page, the reverse entry of its old copy, and the map entry of each page that GC
 //! moves. Nothing here is shared with the model.
 
+use std::collections::VecDeque;
+
 use flashtwin::{DeviceSpec, Rng};
 
 const NONE: u32 = u32::MAX;
+/// Added to the valid count of a block that is open or free.
+const NOT_SEALED: i16 = 0x4000;
 
 /// How far the kernel goes to hide its cache misses.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,18 +27,14 @@ pub enum Lookahead {
 struct Plane {
     active: u32,
     next: u32,
-    free: Vec<u32>,
-    /// Sealed blocks by valid count; each block knows its place.
-    buckets: Vec<Vec<u32>>,
+    free: VecDeque<u32>,
 }
 
 /// The kernel's state.
 pub struct Kernel {
     map: Vec<u32>,
     reverse: Vec<u32>,
-    valid: Vec<u16>,
-    place: Vec<u32>,
-    sealed: Vec<bool>,
+    valid: Vec<i16>,
     planes: Vec<Plane>,
     chips: u32,
     planes_per_chip: u32,
@@ -67,15 +68,16 @@ impl Kernel {
         let mut k = Kernel {
             map: vec![NONE; exported as usize],
             reverse: vec![NONE; blocks * g.pages_per_block as usize],
-            valid: vec![0; blocks],
-            place: vec![0; blocks],
-            sealed: vec![false; blocks],
+            valid: vec![NOT_SEALED; blocks],
             planes: (0..planes as u32)
                 .map(|p| {
                     let first = p * g.blocks_per_plane;
-                    let mut free: Vec<u32> = (first..first + g.blocks_per_plane).rev().collect();
-                    let active = free.pop().unwrap_or(first);
-                    Plane { active, next: 0, free, buckets: vec![Vec::new(); data_pages as usize + 1] }
+                    let free = (first + 1..first + g.blocks_per_plane).collect();
+                    Plane {
+                        active: first,
+                        next: 0,
+                        free,
+                    }
                 })
                 .collect(),
             chips: g.chips,
@@ -96,12 +98,8 @@ impl Kernel {
     fn append(&mut self, plane: usize, lpn: u32) {
         let p = &mut self.planes[plane];
         if p.next == self.data_pages {
-            let full = p.active;
-            let valid = self.valid[full as usize] as usize;
-            self.sealed[full as usize] = true;
-            self.place[full as usize] = p.buckets[valid].len() as u32;
-            p.buckets[valid].push(full);
-            p.active = p.free.pop().expect("GC keeps blocks free");
+            self.valid[p.active as usize] &= !NOT_SEALED;
+            p.active = p.free.pop_front().expect("GC keeps blocks free");
             p.next = 0;
         }
         let ppn = p.active * self.pages_per_block + p.next;
@@ -111,40 +109,15 @@ impl Kernel {
         self.map[lpn as usize] = ppn;
     }
 
-    fn leave_bucket(&mut self, plane: usize, block: u32) {
-        let bucket = &mut self.planes[plane].buckets[self.valid[block as usize] as usize];
-        let at = self.place[block as usize] as usize;
-        bucket.swap_remove(at);
-        if let Some(&moved) = bucket.get(at) {
-            self.place[moved as usize] = at as u32;
-        }
-    }
-
-    fn invalidate(&mut self, ppn: u32) {
-        self.reverse[ppn as usize] = NONE;
-        let block = ppn / self.pages_per_block;
-        let plane = (block / self.blocks_per_plane()) as usize;
-        if self.sealed[block as usize] {
-            self.leave_bucket(plane, block);
-            self.valid[block as usize] -= 1;
-            let bucket = &mut self.planes[plane].buckets[self.valid[block as usize] as usize];
-            self.place[block as usize] = bucket.len() as u32;
-            bucket.push(block);
-        } else {
-            self.valid[block as usize] -= 1;
-        }
-    }
-
-    fn blocks_per_plane(&self) -> u32 {
-        self.valid.len() as u32 / self.planes.len() as u32
-    }
-
     fn collect<const AHEAD: bool>(&mut self, plane: usize) {
-        let Some(bucket) = self.planes[plane].buckets.iter().position(|b| !b.is_empty()) else { return };
-        let block = self.planes[plane].buckets[bucket][0];
-        self.leave_bucket(plane, block);
-        self.sealed[block as usize] = false;
-        let first = (block * self.pages_per_block) as usize;
+        let blocks = self.valid.len() / self.planes.len();
+        let counts = &self.valid[plane * blocks..][..blocks];
+        let least = counts.iter().fold(i16::MAX, |least, &v| least.min(v));
+        let Some(at) = counts.iter().position(|&v| v == least) else {
+            return;
+        };
+        let block = plane * blocks + at;
+        let first = block * self.pages_per_block as usize;
         let pages = first..first + self.data_pages as usize;
         if AHEAD {
             for page in pages.clone() {
@@ -159,8 +132,8 @@ impl Kernel {
                 self.moves += 1;
             }
         }
-        self.valid[block as usize] = 0;
-        self.planes[plane].free.insert(0, block);
+        self.valid[block] = NOT_SEALED;
+        self.planes[plane].free.push_back(block as u32);
     }
 
     /// Pages moved by GC per random host page write.
@@ -179,7 +152,8 @@ impl Kernel {
         }
         let old = self.map[lpn as usize];
         if old != NONE {
-            self.invalidate(old);
+            self.reverse[old as usize] = NONE;
+            self.valid[(old / self.pages_per_block) as usize] -= 1;
         }
         self.append(plane, lpn);
     }

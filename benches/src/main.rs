@@ -41,7 +41,9 @@ fn model_rate(ssd: &mut Ssd, seed: u64) -> Result<f64, Failure> {
         ..RunConfig::default()
     };
     let began = Instant::now();
-    let outcome = run(ssd, &mut *load, &config, &Control::default(), &mut |_| Ok(()))?;
+    let outcome = run(ssd, &mut *load, &config, &Control::default(), &mut |_| {
+        Ok(())
+    })?;
     let seconds = began.elapsed().as_secs_f64();
     Ok(outcome.submitted as f64 / seconds)
 }
@@ -63,7 +65,11 @@ fn main() -> Result<(), Failure> {
     // The same geometry and buffer on the other back end.
     let modern = profile(
         "ecr",
-        &[("nand.backend", "modern"), ("geometry.channels", "16"), ("nand.background_gc", "false")],
+        &[
+            ("nand.backend", "modern"),
+            ("geometry.channels", "16"),
+            ("nand.background_gc", "false"),
+        ],
     )?;
 
     let before = memory::resident_bytes();
@@ -73,10 +79,14 @@ fn main() -> Result<(), Failure> {
     figure("steady_seconds", began.elapsed().as_secs_f64());
     model_rate(&mut on_msr, 1)?;
     if let (Some(before), Some(after)) = (before, memory::resident_bytes()) {
-        figure("bytes_per_page", (after - before) as f64 / msr.physical_pages() as f64);
+        figure(
+            "bytes_per_page",
+            (after - before) as f64 / msr.physical_pages() as f64,
+        );
     }
 
-    let path = std::env::temp_dir().join(format!("flashtwin_bench_{}.snapshot", std::process::id()));
+    let path =
+        std::env::temp_dir().join(format!("flashtwin_bench_{}.snapshot", std::process::id()));
     save_snapshot(&path, &on_msr, "bench")?;
     let mut loads = Vec::new();
     for _ in 0..3 {
@@ -94,7 +104,11 @@ fn main() -> Result<(), Failure> {
 
     let mut rng = Rng::new(1);
     let mut kernel = Kernel::new(&msr);
-    kernel.write_random(&mut rng, 4 * msr.exported_pages() as u64, Lookahead::Sixteen);
+    kernel.write_random(
+        &mut rng,
+        4 * msr.exported_pages() as u64,
+        Lookahead::Sixteen,
+    );
 
     let names = ["kernel", "kernel_lookahead", "model_msr", "model_modern"];
     let mut rates: [Vec<f64>; 4] = Default::default();
@@ -105,7 +119,13 @@ fn main() -> Result<(), Failure> {
         rates[3].push(model_rate(&mut on_modern, 2 + round as u64)?);
     }
     let ratio = |model: usize, kernel: usize| {
-        median(rates[model].iter().zip(&rates[kernel]).map(|(m, k)| m / k).collect())
+        median(
+            rates[model]
+                .iter()
+                .zip(&rates[kernel])
+                .map(|(m, k)| m / k)
+                .collect(),
+        )
     };
     figure("limit_ratio_msr", ratio(2, 0));
     figure("limit_ratio_modern", ratio(3, 0));
@@ -115,7 +135,17 @@ fn main() -> Result<(), Failure> {
         figure(&format!("{name}_per_second"), median(rates.clone()));
     }
     figure("kernel_moves_per_write", kernel.moves_per_write());
-    figure("model_moves_per_host_program", on_msr.flash_report().write_amplification() - 1.0);
-    figure("msr_csv_lines_per_second", median((0..5).map(|_| msr_csv::lines_per_second()).collect::<Result<_, _>>()?));
+    figure(
+        "model_moves_per_host_program",
+        on_msr.flash_report().write_amplification() - 1.0,
+    );
+    figure(
+        "msr_csv_lines_per_second",
+        median(
+            (0..5)
+                .map(|_| msr_csv::lines_per_second())
+                .collect::<Result<_, _>>()?,
+        ),
+    );
     Ok(())
 }

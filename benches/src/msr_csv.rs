@@ -36,7 +36,11 @@ fn trace() -> String {
         let kind = if rng.below(16) < 9 { "Write" } else { "Read" };
         let offset = rng.below(1 << 31) * 512;
         let size = 4096 << rng.below(4);
-        let _ = writeln!(text, "{ticks},hm,0,{kind},{offset},{size},{}", rng.below(65_536));
+        let _ = writeln!(
+            text,
+            "{ticks},hm,0,{kind},{offset},{size},{}",
+            rng.below(65_536)
+        );
     }
     text
 }

@@ -126,12 +126,14 @@ class Comparison:
             if not row.applies(self.results):
                 continue
             values = [row.value(result) for result in self.results]
-            best = min(values) if row.less_is_better else max(values)
-            differ = min(values) != max(values)
+            said = [row.say(value) for value in values]
+            best = said[values.index(min(values) if row.less_is_better else max(values))]
+            # What looks the same to the reader is not better or worse.
+            differ = len({*said}) > 1
             cells = []
             for i, value in enumerate(values):
                 ratio = f" {value / values[0]:5.2f}x" if values[0] else " " * 7
-                cells.append((row.say(value) + (ratio if i else ""), differ and value == best))
+                cells.append((said[i] + (ratio if i else ""), differ and said[i] == best))
             yield row.label, cells
 
     def rich_table(self) -> Table:

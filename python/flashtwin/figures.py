@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 _DASHES = ["-", "--", "-.", ":"]
 _HATCHES = ["", "//", "..", "xx", "\\\\", "++"]
-_GREYS = ["0.15", "0.45", "0.65", "0.8"]
 _COLOURS = ["#0b3c5d", "#d1495b", "#2a9d8f", "#edae49", "#7a5195", "#6b6b6b"]
 #: The distribution is drawn up to here, as a share of requests that took longer.
 _TAIL = 1e-5
+#: A part of the mean is drawn on its own from this share of the longest bar.
+_VISIBLE = 0.01
 
 
 def draw_comparison(comparison: Comparison, path: Path) -> None:
@@ -48,14 +49,12 @@ def draw_comparison(comparison: Comparison, path: Path) -> None:
     tail.grid(which="major", color="0.88")
     tail.legend(frameon=False)
     bottom = [0.0] * len(comparison)
-    parts = [part for part in comparison.results[0].breakdown if any(r.breakdown[part] for r in comparison)]
-    for i, part in enumerate(parts):
-        heights = [result.breakdown[part] for result in comparison]
+    for i, (part, heights) in enumerate(_visible_parts(comparison)):
         bars.bar(
             comparison.policies,
             heights,
             bottom=bottom,
-            label=part.replace("_", " "),
+            label=part,
             color=_COLOURS[i % len(_COLOURS)],
             edgecolor="white",
             linewidth=0.5,
@@ -71,3 +70,12 @@ def draw_comparison(comparison: Comparison, path: Path) -> None:
         # No date or version inside: the same results give the same file.
         metadata = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
         figure.savefig(file, format=kind, dpi=150, metadata=metadata.get(kind))
+
+
+def _visible_parts(comparison: Comparison) -> list[tuple[str, list[float]]]:
+    """Name and height for each policy of the parts one can see; the others together last."""
+    means = [sum(result.breakdown.values()) for result in comparison]
+    parts = {part: [r.breakdown[part] for r in comparison] for part in comparison.results[0].breakdown}
+    seen = [(part.replace("_", " "), us) for part, us in parts.items() if max(us) >= _VISIBLE * max(means)]
+    shown = [sum(column) for column in zip(*(us for _, us in seen), strict=True)]
+    return [*seen, ("other", [mean - us for mean, us in zip(means, shown, strict=True)])]

@@ -44,7 +44,7 @@ class CaseReport:
 def validate(
     directory: str | os.PathLike[str], progress: Callable[[CaseReport, int], None] | None = None
 ) -> list[CaseReport]:
-    """Replay every reference case of a directory and compare (docs/validation.md).
+    """Replay every reference case of a directory and compare.
 
     Args:
         directory: with NAME.json + NAME.trace.csv + NAME.events.txt, or NAME.json +

@@ -46,7 +46,7 @@ def run(
 
     Args:
         workload: path of a trace (format and compression are found by content), or a generated
-            load such as "zipf:theta=0.9,write=0.8,requests=1e6" (docs/workloads.md).
+            load such as "zipf:theta=0.9,write=0.8,requests=1e6" (docs/traces.md).
         device: one of `flashtwin.devices()`, or the path of a TOML file (docs/devices.md).
         policy: the buffer's policy, one of `flashtwin.policies()`; the device's own if None.
         precondition: state of the flash before the first request: "none" (never written),

@@ -52,7 +52,10 @@ pub fn of_completions<'py>(py: Python<'py>, rows: &[Completion]) -> PyResult<Bou
     d.set_item("arrival_ps", column(py, rows, |c| c.arrival.0)?)?;
     d.set_item("response_ps", column(py, rows, |c| (c.done - c.arrival).0)?)?;
     for (i, name) in Breakdown::NAMES.iter().enumerate() {
-        d.set_item(format!("{name}_ps"), column(py, rows, |c| c.breakdown.parts()[i].0)?)?;
+        d.set_item(
+            format!("{name}_ps"),
+            column(py, rows, |c| c.breakdown.parts()[i].0)?,
+        )?;
     }
     Ok(d)
 }
@@ -60,5 +63,7 @@ pub fn of_completions<'py>(py: Python<'py>, rows: &[Completion]) -> PyResult<Bou
 /// Response times of a kind of request: each bucket's upper end in ns, and how many were in it.
 pub fn of_histogram(op: &OpMetrics) -> Vec<(u64, u64)> {
     let buckets = op.histogram_ns.iter_recorded();
-    buckets.map(|b| (b.value_iterated_to(), b.count_at_value())).collect()
+    buckets
+        .map(|b| (b.value_iterated_to(), b.count_at_value()))
+        .collect()
 }

@@ -29,8 +29,13 @@ impl Spec {
     /// The device described by TOML `text`; `origin` names it in messages.
     #[staticmethod]
     fn parse(text: &str, origin: &str, overrides: Vec<(String, String)>) -> PyResult<Spec> {
-        let overrides: Vec<(&str, &str)> = overrides.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-        DeviceSpec::with_overrides(text, origin, &overrides).map(Spec).map_err(of_spec)
+        let overrides: Vec<(&str, &str)> = overrides
+            .iter()
+            .map(|(k, v)| (k.as_str(), v.as_str()))
+            .collect();
+        DeviceSpec::with_overrides(text, origin, &overrides)
+            .map(Spec)
+            .map_err(of_spec)
     }
 
     /// The text of a device that comes with flashtwin.
@@ -39,7 +44,10 @@ impl Spec {
         builtin(name).ok_or_else(|| {
             let known: Vec<&str> = builtin_names().collect();
             let known = known.join(", ");
-            DeviceError::new_err(format!("no device is called \"{}\"; known: {known}", name.escape_debug()))
+            DeviceError::new_err(format!(
+                "no device is called \"{}\"; known: {known}",
+                name.escape_debug()
+            ))
         })
     }
 
@@ -112,22 +120,31 @@ impl Device {
     }
 
     /// Brings the device into the state that `kind` names; false if `control` stopped it.
-    fn precondition(&mut self, py: Python<'_>, kind: &str, seed: u64, control: &Control) -> PyResult<bool> {
+    fn precondition(
+        &mut self,
+        py: Python<'_>,
+        kind: &str,
+        seed: u64,
+        control: &Control,
+    ) -> PyResult<bool> {
         let kind = Precondition::from_str(kind).map_err(of_sim)?;
         let (ssd, control) = (&mut self.0, &control.0);
-        py.detach(|| flashtwin_sim::precondition(ssd, kind, seed, control)).map_err(of_sim)
+        py.detach(|| flashtwin_sim::precondition(ssd, kind, seed, control))
+            .map_err(of_sim)
     }
 
     /// Writes the state to a file, with a line that says how it came about.
     fn save_snapshot(&self, py: Python<'_>, path: PathBuf, made_by: &str) -> PyResult<()> {
         let ssd = &self.0;
-        py.detach(|| flashtwin_sim::save_snapshot(&path, ssd, made_by)).map_err(of_sim)
+        py.detach(|| flashtwin_sim::save_snapshot(&path, ssd, made_by))
+            .map_err(of_sim)
     }
 
     /// Takes the state from a file written for the same flash; returns how it came about.
     fn load_snapshot(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
         let ssd = &mut self.0;
-        py.detach(|| flashtwin_sim::load_snapshot(&path, ssd)).map_err(of_sim)
+        py.detach(|| flashtwin_sim::load_snapshot(&path, ssd))
+            .map_err(of_sim)
     }
 
     /// A device of `spec` whose flash is in the state of this one's. The two may differ in their
@@ -138,10 +155,13 @@ impl Device {
             let mut state = Vec::new();
             from.save_state(&mut state).map_err(|e| e.to_string())?;
             let mut ssd = Ssd::new(spec);
-            ssd.load_state(&mut state.as_slice()).map_err(|e| e.to_string())?;
+            ssd.load_state(&mut state.as_slice())
+                .map_err(|e| e.to_string())?;
             Ok(ssd)
         });
-        forked.map(Device).map_err(|e: String| FlashtwinError::new_err(format!("cannot fork a device: {e}")))
+        forked
+            .map(Device)
+            .map_err(|e: String| FlashtwinError::new_err(format!("cannot fork a device: {e}")))
     }
 
     /// Runs a workload. `speed` (open loop) and `queue_depth` (closed loop) exclude each other;
@@ -203,8 +223,13 @@ impl Device {
         };
         let summary = Summary::new(ssd, &outcome, &info);
         let m = &outcome.metrics;
-        let histograms = [m.op(Op::Read), m.op(Op::Write), &m.reads_and_writes()].map(columns::of_histogram);
-        Ok((serde_json::to_string(&summary).map_err(of_json)?, summary.to_string(), histograms))
+        let histograms =
+            [m.op(Op::Read), m.op(Op::Write), &m.reads_and_writes()].map(columns::of_histogram);
+        Ok((
+            serde_json::to_string(&summary).map_err(of_json)?,
+            summary.to_string(),
+            histograms,
+        ))
     }
 }
 
@@ -212,7 +237,9 @@ fn pacing(speed: Option<f64>, queue_depth: Option<u32>) -> PyResult<Pacing> {
     match (speed, queue_depth) {
         (Some(speed), None) => Ok(Pacing::Open { speed }),
         (None, Some(depth)) => Ok(Pacing::Closed { depth }),
-        _ => Err(FlashtwinError::new_err("pacing: give either a speed or a queue depth")),
+        _ => Err(FlashtwinError::new_err(
+            "pacing: give either a speed or a queue depth",
+        )),
     }
 }
 
@@ -246,7 +273,10 @@ fn describe(config: &RunConfig) -> String {
         Pacing::Closed { depth } => format!("closed loop at queue depth {depth}"),
     };
     if config.warmup_requests > 0 {
-        text.push_str(&format!(", not counting the first {} requests", config.warmup_requests));
+        text.push_str(&format!(
+            ", not counting the first {} requests",
+            config.warmup_requests
+        ));
     }
     text
 }

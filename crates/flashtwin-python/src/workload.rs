@@ -23,8 +23,13 @@ impl Workload {
     #[staticmethod]
     fn trace(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<Workload> {
         let options = trace_options(options)?;
-        let workload = py.detach(|| open_trace(&path, &options)).map_err(of_workload)?;
-        Ok(Workload { inner: Mutex::new(workload), timed: true })
+        let workload = py
+            .detach(|| open_trace(&path, &options))
+            .map_err(of_workload)?;
+        Ok(Workload {
+            inner: Mutex::new(workload),
+            timed: true,
+        })
     }
 
     /// Builds a generated load for a device of `range_bytes`.
@@ -33,7 +38,10 @@ impl Workload {
         let spec = GeneratorSpec::parse(text).map_err(of_workload)?;
         let timed = !matches!(spec.arrival, Arrival::None {});
         let workload = spec.build(range_bytes, seed).map_err(of_workload)?;
-        Ok(Workload { inner: Mutex::new(workload), timed })
+        Ok(Workload {
+            inner: Mutex::new(workload),
+            timed,
+        })
     }
 
     /// One line for people: format guessed and units, or the generator and its parameters.
@@ -60,9 +68,9 @@ impl Workload {
         match self.inner.try_lock() {
             Ok(guard) => Ok(guard),
             Err(TryLockError::Poisoned(e)) => Ok(e.into_inner()),
-            Err(TryLockError::WouldBlock) => {
-                Err(FlashtwinError::new_err("this workload is being run; open it once more"))
-            }
+            Err(TryLockError::WouldBlock) => Err(FlashtwinError::new_err(
+                "this workload is being run; open it once more",
+            )),
         }
     }
 }
@@ -92,8 +100,13 @@ pub fn trace_formats() -> Vec<&'static str> {
 #[pyfunction]
 pub fn trace_info(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<(String, String)> {
     let options = trace_options(options)?;
-    let info = py.detach(|| flashtwin_workload::trace_info(&path, &options)).map_err(of_workload)?;
-    Ok((serde_json::to_string(&info).map_err(of_json)?, info.to_string()))
+    let info = py
+        .detach(|| flashtwin_workload::trace_info(&path, &options))
+        .map_err(of_workload)?;
+    Ok((
+        serde_json::to_string(&info).map_err(of_json)?,
+        info.to_string(),
+    ))
 }
 
 /// Writes a trace in one of our own forms: requests and bytes written, what was read, warnings.
@@ -105,6 +118,8 @@ pub fn convert(
     options: &str,
 ) -> PyResult<(u64, u64, String, Vec<String>)> {
     let options = trace_options(options)?;
-    let done = py.detach(|| flashtwin_workload::convert(&src, &dst, &options)).map_err(of_workload)?;
+    let done = py
+        .detach(|| flashtwin_workload::convert(&src, &dst, &options))
+        .map_err(of_workload)?;
     Ok((done.requests, done.bytes, done.source, done.warnings))
 }

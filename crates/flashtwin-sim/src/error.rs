@@ -61,15 +61,26 @@ pub enum SimError {
 
 impl SimError {
     pub(crate) fn io(path: &Path, doing: &'static str, source: io::Error) -> SimError {
-        SimError::Io { path: path.to_owned(), doing, source }
+        SimError::Io {
+            path: path.to_owned(),
+            doing,
+            source,
+        }
     }
 
     pub(crate) fn snapshot(path: &Path, message: impl Into<String>) -> SimError {
-        SimError::Snapshot { path: path.to_owned(), message: message.into() }
+        SimError::Snapshot {
+            path: path.to_owned(),
+            message: message.into(),
+        }
     }
 
     pub(crate) fn case(path: &Path, line: Option<u64>, message: impl Into<String>) -> SimError {
-        SimError::Case { path: path.to_owned(), line, message: message.into() }
+        SimError::Case {
+            path: path.to_owned(),
+            line,
+            message: message.into(),
+        }
     }
 }
 

@@ -52,7 +52,9 @@ impl FromStr for Precondition {
                 _ => wrong("unknown"),
             },
             Some(("random", times)) => match times.parse::<f64>() {
-                Ok(times) if times > 0.0 && times <= TIMES_MAX => Ok(Precondition::Random { times }),
+                Ok(times) if times > 0.0 && times <= TIMES_MAX => {
+                    Ok(Precondition::Random { times })
+                }
                 _ => wrong("TIMES is a number above 0, at most 1000"),
             },
             Some(_) => wrong("unknown"),
@@ -148,11 +150,33 @@ mod tests {
 
     #[test]
     fn every_kind_reads_back_from_its_text() {
-        for text in ["none", "sequential", "random", "random:2", "random:0.25", "steady"] {
+        for text in [
+            "none",
+            "sequential",
+            "random",
+            "random:2",
+            "random:0.25",
+            "steady",
+        ] {
             assert_eq!(text.parse::<Precondition>().expect(text).to_string(), text);
         }
-        assert_eq!("random:1".parse::<Precondition>().expect("a number").to_string(), "random");
-        for text in ["", "Steady", "random:", "random:0", "random:-1", "random:nan", "random:1e9", "steady:2"] {
+        assert_eq!(
+            "random:1"
+                .parse::<Precondition>()
+                .expect("a number")
+                .to_string(),
+            "random"
+        );
+        for text in [
+            "",
+            "Steady",
+            "random:",
+            "random:0",
+            "random:-1",
+            "random:nan",
+            "random:1e9",
+            "steady:2",
+        ] {
             let message = text.parse::<Precondition>().expect_err(text).to_string();
             assert!(message.contains("random:TIMES"), "{message}");
         }
@@ -168,7 +192,11 @@ mod tests {
             let mut ssd = small(&[]);
             let control = Control::default();
             assert!(precondition(&mut ssd, kind, 7, &control).expect("no trouble"));
-            assert_eq!(ssd.pages_mapped(), u64::from(ssd.spec().exported_pages()), "{kind}");
+            assert_eq!(
+                ssd.pages_mapped(),
+                u64::from(ssd.spec().exported_pages()),
+                "{kind}"
+            );
             let report = ssd.flash_report();
             assert_eq!(report.flash.host_programs(), 0, "{kind}");
             assert_eq!(report.erase_spread.max, 0, "{kind}");
@@ -183,7 +211,10 @@ mod tests {
         control.stop.store(true, Ordering::Relaxed);
         let kind = Precondition::Random { times: 3.0 };
         assert!(!precondition(&mut ssd, kind, 1, &control).expect("no trouble"));
-        assert_eq!(control.total.load(Ordering::Relaxed), 3 * u64::from(ssd.spec().exported_pages()));
+        assert_eq!(
+            control.total.load(Ordering::Relaxed),
+            3 * u64::from(ssd.spec().exported_pages())
+        );
     }
 
     #[test]

@@ -212,7 +212,7 @@ impl Driver<'_> {
             }
             Pacing::Closed { depth } => {
                 while self.ssd.outstanding() >= depth as usize {
-                    self.ssd.step();
+                    assert!(self.ssd.step(), "the device holds requests and has nothing to do");
                 }
                 // Let all happen that is due at this very instant before the next request comes.
                 let now = self.ssd.now();

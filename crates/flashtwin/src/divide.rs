@@ -14,7 +14,10 @@ impl Divider {
     pub fn new(by: u32) -> Divider {
         assert!(by > 0, "division by zero");
         // For 1 the inverse would be 2^64: `div` handles it.
-        Divider { by, inverse: if by == 1 { 0 } else { u64::MAX / by as u64 + 1 } }
+        Divider {
+            by,
+            inverse: if by == 1 { 0 } else { u64::MAX / by as u64 + 1 },
+        }
     }
 
     #[inline]

@@ -1,79 +1,91 @@
-//! The event queue: one pending instant per resource, the earliest found in a few comparisons.
+//! The event queue: one pending instant per resource, the earliest on top.
 //!
-//! Each chip, channel and bus has at most one pending completion, so there is no heap of events:
-//! instants stand in a tree of groups of eight, each group one cache line. Nothing is allocated
-//! after construction.
+//! Each chip, channel and bus has at most one pending completion, so the queue is a heap of a few
+//! dozen small numbers that never grows beyond the number of resources: nothing is allocated after
+//! construction, and it stays in the first-level cache. What falls on one instant happens in the
+//! order in which it was set, as in the reference's event queue.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use crate::units::Time;
 
-const FAN: usize = 8;
+/// Bits of an entry that name the resource, and those above that give the place in the order of
+/// setting; the instant stands on top. One comparison of two numbers orders entries.
+const RESOURCE_BITS: u32 = 20;
 
-/// Pending instants of a fixed number of resources; ties go to the lowest resource number.
+/// Pending instants.
 #[derive(Clone, Debug)]
-pub(crate) struct EventTree {
-    /// Level 0: one instant per resource; each further level: the minimum of each group of eight.
-    levels: Vec<Vec<[Time; FAN]>>,
+pub(crate) struct EventQueue {
+    heap: BinaryHeap<Reverse<u128>>,
+    last_order: u64,
 }
 
-impl EventTree {
-    pub fn new(resources: usize) -> EventTree {
-        let mut levels = Vec::new();
-        let mut groups = resources.div_ceil(FAN).max(1);
-        loop {
-            levels.push(vec![[Time::NEVER; FAN]; groups]);
-            if groups == 1 {
-                break;
-            }
-            groups = groups.div_ceil(FAN);
+/// A pending thing: what it belongs to, and its place in the order of setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pending {
+    pub resource: usize,
+    pub order: u64,
+}
+
+impl EventQueue {
+    /// A queue for `resources` resources, numbered from 0.
+    pub fn new(resources: usize) -> EventQueue {
+        debug_assert!(resources < 1 << RESOURCE_BITS);
+        EventQueue {
+            heap: BinaryHeap::with_capacity(resources),
+            last_order: 0,
         }
-        EventTree { levels }
     }
 
-    /// Sets the pending instant of resource `i`; [`Time::NEVER`] clears it.
+    /// The next place in the order of setting, for an instant that is kept elsewhere.
     #[inline]
-    pub fn set(&mut self, i: usize, at: Time) {
-        let mut i = i;
-        let mut at = at;
-        for level in &mut self.levels {
-            let group = &mut level[i / FAN];
-            if group[i % FAN] == at {
-                return;
-            }
-            group[i % FAN] = at;
-            at = minimum(group);
-            i /= FAN;
-        }
+    pub fn take_order(&mut self) -> u64 {
+        self.last_order += 1;
+        self.last_order
+    }
+
+    /// Sets the pending instant of a resource that has none.
+    #[inline]
+    pub fn set(&mut self, resource: usize, at: Time) {
+        let order = self.take_order();
+        self.set_in_order(resource, at, order);
+    }
+
+    /// Sets a further instant of a resource that was fixed when `order` was given.
+    #[inline]
+    pub fn set_in_order(&mut self, resource: usize, at: Time, order: u64) {
+        let below = (order << RESOURCE_BITS) | resource as u64;
+        self.heap
+            .push(Reverse(u128::from(at.0) << 64 | u128::from(below)));
     }
 
     /// The earliest pending instant, [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Time {
-        minimum(&self.levels[self.levels.len() - 1][0])
+        self.heap
+            .peek()
+            .map_or(Time::NEVER, |top| Time((top.0 >> 64) as u64))
     }
 
-    /// The resource with the earliest pending instant.
+    /// Place in the order of setting of the earliest pending thing.
+    pub fn next_order(&self) -> u64 {
+        self.heap
+            .peek()
+            .map_or(u64::MAX, |top| top.0 as u64 >> RESOURCE_BITS)
+    }
+
+    /// Takes the earliest pending thing, which is not pending any more.
     #[inline]
-    pub fn next(&self) -> usize {
-        let at = self.next_time();
-        let mut i = 0;
-        for level in self.levels.iter().rev() {
-            let group = &level[i];
-            let equal = (0..FAN).fold(0u32, |bits, j| bits | u32::from(group[j] == at) << j);
-            i = i * FAN + equal.trailing_zeros() as usize;
-        }
-        i
+    pub fn pop(&mut self) -> Option<Pending> {
+        let Reverse(top) = self.heap.pop()?;
+        let below = top as u64;
+        let resource = (below & ((1 << RESOURCE_BITS) - 1)) as usize;
+        Some(Pending {
+            resource,
+            order: below >> RESOURCE_BITS,
+        })
     }
-}
-
-#[inline]
-fn minimum(group: &[Time; FAN]) -> Time {
-    let a = [
-        group[0].min(group[4]),
-        group[1].min(group[5]),
-        group[2].min(group[6]),
-        group[3].min(group[7]),
-    ];
-    a[0].min(a[2]).min(a[1].min(a[3]))
 }
 
 #[cfg(test)]
@@ -82,26 +94,24 @@ mod tests {
     use crate::rng::Rng;
 
     #[test]
-    fn agrees_with_a_plain_scan_on_random_updates() {
+    fn earliest_first_and_equals_in_the_order_of_setting() {
         let mut rng = Rng::new(7);
-        for resources in [1, 7, 8, 9, 64, 66, 600] {
-            let mut tree = EventTree::new(resources);
-            let mut plain = vec![Time::NEVER; resources];
-            for _ in 0..2_000 {
-                let i = rng.below(resources as u64) as usize;
-                let at = match rng.below(4) {
-                    0 => Time::NEVER,
-                    _ => Time(rng.below(50)),
-                };
-                tree.set(i, at);
-                plain[i] = at;
-                let least = *plain.iter().min().unwrap();
-                assert_eq!(tree.next_time(), least);
-                if least != Time::NEVER {
-                    let first = plain.iter().position(|t| *t == least).unwrap();
-                    assert_eq!(tree.next(), first);
-                }
+        let mut queue = EventQueue::new(64);
+        let mut plain: Vec<(Time, u64, usize)> = Vec::new();
+        for _ in 0..20_000 {
+            if rng.below(2) == 0 && plain.len() < 64 {
+                let (resource, at) = (rng.below(64) as usize, Time(rng.below(9)));
+                queue.set(resource, at);
+                plain.push((at, queue.last_order, resource));
+            } else if let Some(pending) = queue.pop() {
+                let first = plain.iter().enumerate().min_by_key(|(_, p)| **p).unwrap().0;
+                let (_, order, resource) = plain.swap_remove(first);
+                assert_eq!(pending, Pending { resource, order });
+            } else {
+                assert!(plain.is_empty());
             }
+            let least = plain.iter().map(|p| p.0).min().unwrap_or(Time::NEVER);
+            assert_eq!(queue.next_time(), least);
         }
     }
 }

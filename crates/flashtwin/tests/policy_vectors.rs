@@ -9,7 +9,9 @@ fn cflru(window_pages: u32) -> Policy {
 }
 
 fn gcar(base: Policy) -> Policy {
-    Policy::Gcar { base: Box::new(base) }
+    Policy::Gcar {
+        base: Box::new(base),
+    }
 }
 
 /// Steps the policy through the first column and compares the others; `-` is not compared.
@@ -31,98 +33,153 @@ fn check(policy: &Policy, capacity: usize, chips: u32, table: &str) {
             "-" => got.to_owned(),
             text => text.to_owned(),
         };
-        assert_eq!(got, (expected(1, &got.0), expected(2, &got.1)), "after {}", row[0]);
+        assert_eq!(
+            got,
+            (expected(1, &got.0), expected(2, &got.1)),
+            "after {}",
+            row[0]
+        );
     }
 }
 
 #[test]
 fn lru_1() {
-    check(&Policy::Lru, 3, 1, "
+    check(
+        &Policy::Lru,
+        3,
+        1,
+        "
         W1 | miss        | 1d
         R2 | miss        | 2c 1d
         W3 | miss        | 3d 2c 1d
         R1 | hit         | 1d 3d 2c
         W4 | miss, ev 2c | 4d 1d 3d
         R2 | miss, ev 3d | 2c 4d 1d
-    ");
+    ",
+    );
 }
 
 #[test]
 fn cflru_1() {
-    check(&cflru(2), 4, 1, "
+    check(
+        &cflru(2),
+        4,
+        1,
+        "
         W1 R2 W3 W4 | miss        | 4d 3d 2c 1d
         R5          | miss, ev 2c | 5c 4d 3d 1d
         W6          | miss, ev 1d | 6d 5c 4d 3d
         R7          | miss, ev 3d | 7c 6d 5c 4d
-    ");
+    ",
+    );
 }
 
 #[test]
 fn cflru_2() {
-    check(&cflru(4), 4, 1, "
+    check(
+        &cflru(4),
+        4,
+        1,
+        "
         W1 R2 W3 W4 | miss        | 4d 3d 2c 1d
         R5          | miss, ev 2c | -
         W6          | miss, ev 5c | -
         R7          | miss, ev 1d | 7c 6d 4d 3d
-    ");
+    ",
+    );
 }
 
 #[test]
 fn cflru_3_clean_pages_outside_the_window_do_not_count() {
-    check(&cflru(2), 4, 1, "
+    check(
+        &cflru(2),
+        4,
+        1,
+        "
         W1 W2 R3 R4 | miss        | 4c 3c 2d 1d
         W5          | miss, ev 1d | 5d 4c 3c 2d
-    ");
+    ",
+    );
 }
 
 #[test]
 fn gcar_1() {
-    check(&gcar(Policy::Lru), 4, 2, "
+    check(
+        &gcar(Policy::Lru),
+        4,
+        2,
+        "
         W1 W2 R3 W4    | miss        | 4d 3c 2d 1d
         gc+1 W6        | miss, ev 2d | 6d 4d 3c 1d
         R8             | miss, ev 4d | 8c 6d 3c 1d
         gc+0 W10       | miss, ev 1d | 10d 8c 6d 3c
         gc-0 gc-1 W12  | miss, ev 3c | 12d 10d 8c 6d
-    ");
-    check(&Policy::Lru, 4, 2, "
+    ",
+    );
+    check(
+        &Policy::Lru,
+        4,
+        2,
+        "
         W1 W2 R3 W4    | miss        | 4d 3c 2d 1d
         gc+1 W6        | miss, ev 1d | -
         R8             | miss, ev 2d | -
         gc+0 W10       | miss, ev 3c | -
         gc-0 gc-1 W12  | miss, ev 4d | -
-    ");
+    ",
+    );
 }
 
 #[test]
 fn gcar_2_figure_4() {
     // D7 = page 2 and D6 = page 6 are on chip 2, which is in GC; D5 = page 1 is the victim.
-    check(&gcar(Policy::Lru), 7, 4, "
+    check(
+        &gcar(Policy::Lru),
+        7,
+        4,
+        "
         W2 W6 W1 W3 W4 W5 W7 | miss        | 7d 5d 4d 3d 1d 6d 2d
         gc+2 W8              | miss, ev 1d | 8d 7d 5d 4d 3d 6d 2d
-    ");
+    ",
+    );
 }
 
 #[test]
 fn gcar_3_over_cflru() {
-    check(&gcar(cflru(3)), 5, 2, "
+    check(
+        &gcar(cflru(3)),
+        5,
+        2,
+        "
         gc+1 R1 W2 W3 R4 W6 | miss        | 6d 4c 3d 2d 1c
         W8                  | miss, ev 2d | 8d 6d 4c 3d 1c
         W10                 | miss, ev 4c | 10d 8d 6d 3d 1c
         W12                 | miss, ev 6d | 12d 10d 8d 3d 1c
-    ");
-    check(&cflru(3), 5, 2, "
+    ",
+    );
+    check(
+        &cflru(3),
+        5,
+        2,
+        "
         gc+1 R1 W2 W3 R4 W6 | miss        | 6d 4c 3d 2d 1c
         W8                  | miss, ev 1c | -
-    ");
+    ",
+    );
 }
 
 #[test]
 fn a_request_of_several_pages_is_accessed_in_page_order() {
-    check(&Policy::Lru, 3, 1, "
+    check(
+        &Policy::Lru,
+        3,
+        1,
+        "
         W4x3 | miss               | 6d 5d 4d
         R6   | hit                | 6d 5d 4d
         W7x2 | miss, ev 4d, ev 5d | 8d 7d 6d
-    ");
+    ",
+    );
 }
 
 #[test]
@@ -134,7 +191,10 @@ fn a_token_that_cannot_be_read_is_named_with_its_place() {
         ("gc+7", "chip 7 of 2, counted from 0"),
     ] {
         let error = trace_policy(&Policy::Lru, 2, 2, &format!("W1 {token}")).unwrap_err();
-        assert_eq!((error.position, error.token.as_str(), error.problem.as_str()), (2, token, problem));
+        assert_eq!(
+            (error.position, error.token.as_str(), error.problem.as_str()),
+            (2, token, problem)
+        );
     }
 }
 
@@ -144,7 +204,13 @@ fn identities_on_random_strings() {
     let mut rng = flashtwin::Rng::new(17);
     for _ in 0..200 {
         let accesses: Vec<String> = (0..300)
-            .map(|_| format!("{}{}", if rng.below(2) == 0 { 'R' } else { 'W' }, rng.below(40)))
+            .map(|_| {
+                format!(
+                    "{}{}",
+                    if rng.below(2) == 0 { 'R' } else { 'W' },
+                    rng.below(40)
+                )
+            })
             .collect();
         let accesses = accesses.join(" ");
         let trace = |policy: &Policy| trace_policy(policy, 12, 4, &accesses).unwrap();
@@ -161,7 +227,13 @@ fn cflru_equals_its_published_scan() {
     for _ in 0..300 {
         let (capacity, window) = (2 + rng.below(12) as usize, rng.below(14) as u32);
         let accesses: Vec<String> = (0..400)
-            .map(|_| format!("{}{}", if rng.below(2) == 0 { 'R' } else { 'W' }, rng.below(24)))
+            .map(|_| {
+                format!(
+                    "{}{}",
+                    if rng.below(2) == 0 { 'R' } else { 'W' },
+                    rng.below(24)
+                )
+            })
             .collect();
         let steps = trace_policy(&cflru(window), capacity, 1, &accesses.join(" ")).unwrap();
         // (page, dirty), most recent first.
@@ -173,12 +245,27 @@ fn cflru_equals_its_published_scan() {
             if let Some(at) = list.iter().position(|p| p.0 == page) {
                 dirty |= list.remove(at).1;
             } else if list.len() == capacity {
-                let clean = (0..list.len()).rev().take(window as usize).find(|&i| !list[i].1);
+                let clean = (0..list.len())
+                    .rev()
+                    .take(window as usize)
+                    .find(|&i| !list[i].1);
                 let victim = list.remove(clean.unwrap_or(list.len() - 1));
-                assert_eq!(step.evicted.iter().map(|v| (v.lpn, v.dirty)).collect::<Vec<_>>(), [victim]);
+                assert_eq!(
+                    step.evicted
+                        .iter()
+                        .map(|v| (v.lpn, v.dirty))
+                        .collect::<Vec<_>>(),
+                    [victim]
+                );
             }
             list.insert(0, (page, dirty));
-            assert_eq!(step.state.iter().map(|p| (p.lpn, p.dirty)).collect::<Vec<_>>(), list);
+            assert_eq!(
+                step.state
+                    .iter()
+                    .map(|p| (p.lpn, p.dirty))
+                    .collect::<Vec<_>>(),
+                list
+            );
         }
     }
 }

@@ -90,7 +90,7 @@ class ProgressBar:
             self._bars = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
-                TaskProgressColumn(show_speed=True),
+                TaskProgressColumn(),
                 TextColumn("{task.fields[rate]}"),
                 TimeRemainingColumn(),
                 console=Console(stderr=True),

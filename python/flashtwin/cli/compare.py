@@ -47,9 +47,8 @@ def _show(comparison: Comparison, wall_s: float) -> None:
     from rich.console import Console
 
     first = comparison.results[0].summary
-    print(
-        f"{first['device']} ({first['backend']}), {first['pacing']}, {first['precondition']}, seed {first['seed']}"
-    )
+    how = (first["pacing"], f"precondition {first['precondition']}", f"seed {first['seed']}")
+    print(f"{first['device']} ({first['backend']}), {', '.join(how)}")
     # A file has no width to fold to.
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     console.print(comparison.rich_table())

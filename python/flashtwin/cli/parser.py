@@ -27,7 +27,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
-def build() -> argparse.ArgumentParser:
+def build() -> _Parser:
     """Build the parser of all commands."""
     parser = _new(None, "flashtwin", "A deterministic twin of a flash device.", _EXAMPLES)
     parser.add_argument("--version", action="version", version=f"flashtwin {__version__}")
@@ -41,10 +41,10 @@ def build() -> argparse.ArgumentParser:
     return parser
 
 
-_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+_Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
 
 
-def _new(commands: _Commands | None, name: str, what: str, examples: str) -> argparse.ArgumentParser:
+def _new(commands: _Commands | None, name: str, what: str, examples: str) -> _Parser:
     form: dict[str, Any] = {
         "description": what,
         "epilog": examples,
@@ -53,7 +53,7 @@ def _new(commands: _Commands | None, name: str, what: str, examples: str) -> arg
     }
     if commands is None:
         return _Parser(prog=name, **form)
-    return commands.add_parser(name, help=what.split(".")[0], **form)
+    return commands.add_parser(name, help=what.partition(".")[0], **form)
 
 
 def _add_workload(p: argparse.ArgumentParser) -> None:

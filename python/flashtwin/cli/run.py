@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .. import Interrupted, Result, words
 from .. import run as run_workload
-from ..files import whole_file, write_text
+from ..files import write_text
 from .common import ProgressBar, note, run_arguments
 
 
@@ -47,7 +47,5 @@ def command(args: argparse.Namespace) -> int:
 
 
 def _write_series(result: Result, path: Path) -> None:
-    from pyarrow import csv
-
-    with whole_file(path, "the series") as file:
-        csv.write_csv(result.series, file, csv.WriteOptions(quoting_style="none"))
+    rows = [result.series.column_names, *zip(*result.series.to_pydict().values(), strict=True)]
+    write_text(path, "".join(",".join(map(str, row)) + "\n" for row in rows), "the series")

@@ -39,7 +39,10 @@ impl Summary {
                 Nand::Msr(_) => "msr",
                 Nand::Modern(_) => "modern",
             },
-            policy: spec.buffer.as_ref().map_or("none".into(), |b| b.policy.name()),
+            policy: spec
+                .buffer
+                .as_ref()
+                .map_or("none".into(), |b| b.policy.name()),
             buffer_pages: spec.buffer.as_ref().map_or(0, |b| b.capacity_pages.into()),
             page_bytes: spec.geometry.page_bytes.into(),
             exported_bytes: spec.exported_bytes(),
@@ -79,7 +82,11 @@ impl Summary {
 
 impl Count {
     fn new(op: &OpMetrics) -> Count {
-        Count { requests: op.requests, bytes: op.bytes, pages: op.pages }
+        Count {
+            requests: op.requests,
+            bytes: op.bytes,
+            pages: op.pages,
+        }
     }
 }
 
@@ -110,10 +117,26 @@ impl Parts {
     fn new(us: [f64; 7]) -> Parts {
         debug_assert_eq!(
             Breakdown::NAMES,
-            ["link", "slot", "queue_host", "queue_gc", "transfer", "array", "buffer"]
+            [
+                "link",
+                "slot",
+                "queue_host",
+                "queue_gc",
+                "transfer",
+                "array",
+                "buffer"
+            ]
         );
         let [link, slot, queue_host, queue_gc, transfer, array, buffer] = us;
-        Parts { link, slot, queue_host, queue_gc, transfer, array, buffer }
+        Parts {
+            link,
+            slot,
+            queue_host,
+            queue_gc,
+            transfer,
+            array,
+            buffer,
+        }
     }
 
     /// Name and value, in the order of [`Breakdown::NAMES`].
@@ -169,7 +192,10 @@ impl BufferReport {
             slot_waits: report.slot_waits,
             slot_wait_mean_us: ratio(report.slot_wait_total.as_us(), report.slot_waits as f64),
             policy_counters: counters
-                .map(|(name, count)| NamedCount { name: name.clone(), count: *count })
+                .map(|(name, count)| NamedCount {
+                    name: name.clone(),
+                    count: *count,
+                })
                 .collect(),
         }
     }

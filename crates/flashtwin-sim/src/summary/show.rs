@@ -29,14 +29,11 @@ fn digits(value: f64) -> String {
 /// A whole number with its thousands apart.
 fn grouped(n: u64) -> String {
     let plain = n.to_string();
-    let mut out = String::new();
-    for (i, c) in plain.chars().enumerate() {
-        if i > 0 && (plain.len() - i) % 3 == 0 {
-            out.push(' ');
-        }
-        out.push(c);
-    }
-    out
+    let groups = plain.as_bytes().rchunks(3).rev();
+    let texts: Vec<String> = groups
+        .map(|group| String::from_utf8_lossy(group).into_owned())
+        .collect();
+    texts.join(" ")
 }
 
 /// Bytes in the binary unit one would say.
@@ -48,7 +45,11 @@ fn bytes(n: u64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    let text = if value.fract() == 0.0 { format!("{value:.0}") } else { digits(value) };
+    let text = if value.fract() == 0.0 {
+        format!("{value:.0}")
+    } else {
+        digits(value)
+    };
     format!("{text} {}", units[unit])
 }
 
@@ -64,11 +65,20 @@ impl fmt::Display for Summary {
             pages => format!("{} buffer, {}", bytes(pages * self.page_bytes), self.policy),
         };
         let exports = bytes(self.exported_bytes);
-        line("device", format!("{} ({}), exports {exports}, {buffer}", self.device, self.backend))?;
+        line(
+            "device",
+            format!(
+                "{} ({}), exports {exports}, {buffer}",
+                self.device, self.backend
+            ),
+        )?;
         line("workload", self.workload.clone())?;
         line(
             "run",
-            format!("{}; precondition {}; seed {}", self.pacing, self.precondition, self.seed),
+            format!(
+                "{}; precondition {}; seed {}",
+                self.pacing, self.precondition, self.seed
+            ),
         )?;
         let c = &self.counts;
         let mut requests = format!(
@@ -82,7 +92,10 @@ impl fmt::Display for Summary {
                 requests.push_str(&format!(", {} {name}", grouped(count.requests)));
             }
         }
-        line("requests", format!("{requests}) in {} virtual", time(self.span_s * 1e6)))?;
+        line(
+            "requests",
+            format!("{requests}) in {} virtual", time(self.span_s * 1e6)),
+        )?;
         let t = &self.throughput;
         line(
             "throughput",
@@ -96,14 +109,24 @@ impl fmt::Display for Summary {
         )?;
         let header = ["mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
         line("response time", header.map(|h| format!("{h:>11}")).concat())?;
-        for (label, l) in [("  all", &self.all), ("  read", &self.read), ("  write", &self.write)] {
+        for (label, l) in [
+            ("  all", &self.all),
+            ("  read", &self.read),
+            ("  write", &self.write),
+        ] {
             if l.requests > 0 {
                 line(label, latency_row(l))?;
             }
         }
-        let spent = self.all.parts_us.named().into_iter().filter(|(_, us)| *us > 0.0);
-        let parts: Vec<String> =
-            spent.map(|(name, us)| format!("{} {}", name.replace('_', " "), time(us))).collect();
+        let spent = self
+            .all
+            .parts_us
+            .named()
+            .into_iter()
+            .filter(|(_, us)| *us > 0.0);
+        let parts: Vec<String> = spent
+            .map(|(name, us)| format!("{} {}", name.replace('_', " "), time(us)))
+            .collect();
         line("of the mean", parts.join(", "))?;
         if self.buffer_pages > 0 {
             let h = &self.hits;
@@ -129,17 +152,29 @@ impl fmt::Display for Summary {
             line("buffer", text)?;
             if !b.policy_counters.is_empty() {
                 let counters = b.policy_counters.iter();
-                let texts: Vec<String> =
-                    counters.map(|c| format!("{} {}", c.name, grouped(c.count))).collect();
+                let texts: Vec<String> = counters
+                    .map(|c| format!("{} {}", c.name, grouped(c.count)))
+                    .collect();
                 line("policy", texts.join(", "))?;
             }
         }
         let flash = &self.flash;
         let done = flash.ops.iter().filter(|op| op.count > 0);
-        let ops: Vec<String> =
-            done.map(|op| format!("{} {}", op.name.replace('_', " "), grouped(op.count))).collect();
-        line("flash", if ops.is_empty() { "idle".into() } else { ops.join(", ") })?;
-        line("", format!("write amplification {}", digits(flash.write_amplification)))?;
+        let ops: Vec<String> = done
+            .map(|op| format!("{} {}", op.name.replace('_', " "), grouped(op.count)))
+            .collect();
+        line(
+            "flash",
+            if ops.is_empty() {
+                "idle".into()
+            } else {
+                ops.join(", ")
+            },
+        )?;
+        line(
+            "",
+            format!("write amplification {}", digits(flash.write_amplification)),
+        )?;
         line(
             "gc",
             format!(
@@ -151,7 +186,11 @@ impl fmt::Display for Summary {
         )?;
         line(
             "chips busy",
-            format!("{} (most {})", percent(flash.busy_share_mean), percent(flash.busy_share_max)),
+            format!(
+                "{} (most {})",
+                percent(flash.busy_share_mean),
+                percent(flash.busy_share_max)
+            ),
         )?;
         line(
             "block erases",
@@ -173,17 +212,32 @@ impl fmt::Display for Summary {
             ),
         )?;
         for (count, what) in [
-            (self.requests_dropped, "requests beyond the device were dropped"),
-            (self.requests_wrapped, "requests beyond the device were wrapped"),
-            (self.requests_refused, "requests were refused: the device takes no more writes"),
-            (self.pages_lost, "acknowledged pages could not be written: end of life"),
+            (
+                self.requests_dropped,
+                "requests beyond the device were dropped",
+            ),
+            (
+                self.requests_wrapped,
+                "requests beyond the device were wrapped",
+            ),
+            (
+                self.requests_refused,
+                "requests were refused: the device takes no more writes",
+            ),
+            (
+                self.pages_lost,
+                "acknowledged pages could not be written: end of life",
+            ),
         ] {
             if count > 0 {
                 line("note", format!("{} {what}", grouped(count)))?;
             }
         }
         if self.read_only {
-            line("note", "the device is at its end of life and read-only".into())?;
+            line(
+                "note",
+                "the device is at its end of life and read-only".into(),
+            )?;
         }
         for warning in &self.warnings {
             line("warning", warning.clone())?;
@@ -196,9 +250,11 @@ impl fmt::Display for Summary {
 }
 
 fn latency_row(l: &Latency) -> String {
-    [l.mean_us, l.p50_us, l.p90_us, l.p99_us, l.p999_us, l.p9999_us, l.max_us]
-        .map(|us| format!("{:>11}", time(us)))
-        .concat()
+    [
+        l.mean_us, l.p50_us, l.p90_us, l.p99_us, l.p999_us, l.p9999_us, l.max_us,
+    ]
+    .map(|us| format!("{:>11}", time(us)))
+    .concat()
 }
 
 #[cfg(test)]

@@ -45,8 +45,13 @@ fn greedy() -> u32 {
 /// Reads a JSON file of a case.
 pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, SimError> {
     let text = read_text(path)?;
-    serde_json::from_str(&text)
-        .map_err(|e| SimError::case(path, Some(e.line() as u64).filter(|&l| l > 0), e.to_string()))
+    serde_json::from_str(&text).map_err(|e| {
+        SimError::case(
+            path,
+            Some(e.line() as u64).filter(|&l| l > 0),
+            e.to_string(),
+        )
+    })
 }
 
 /// Larger than any case, so that a hostile file cannot fill the memory.
@@ -57,21 +62,39 @@ impl Parameters {
     pub fn device(&self, path: &Path) -> Result<DeviceSpec, SimError> {
         let wrong = |message: String| SimError::case(path, None, message);
         let choose = |key: &str, value: u32, words: &[(u32, &'static str)]| {
-            words.iter().find(|(number, _)| *number == value).map(|(_, word)| *word).ok_or_else(|| {
-                let known: Vec<String> = words.iter().map(|(number, _)| number.to_string()).collect();
-                wrong(format!("{key}: found {value}; modelled are {}", known.join(" and ")))
-            })
+            words
+                .iter()
+                .find(|(number, _)| *number == value)
+                .map(|(_, word)| *word)
+                .ok_or_else(|| {
+                    let known: Vec<String> =
+                        words.iter().map(|(number, _)| number.to_string()).collect();
+                    wrong(format!(
+                        "{key}: found {value}; modelled are {}",
+                        known.join(" and ")
+                    ))
+                })
         };
         let time = |key: &str, ms: f64| match (ms * 1e9).round() {
             ps if (0.0..=1e15).contains(&ps) => Ok(Time(ps as u64)),
-            _ => Err(wrong(format!("{key}: found {ms}; must be from 0 to a million ms"))),
+            _ => Err(wrong(format!(
+                "{key}: found {ms}; must be from 0 to a million ms"
+            ))),
         };
-        let us = |key, ms| time(key, ms).map(|t| format!("{}.{:06}", t.0 / 1_000_000, t.0 % 1_000_000));
+        let us =
+            |key, ms| time(key, ms).map(|t| format!("{}.{:06}", t.0 / 1_000_000, t.0 % 1_000_000));
         let ns = |key, ms| time(key, ms).map(|t| format!("{}.{:03}", t.0 / 1_000, t.0 % 1_000));
         let flag = |key, value| choose(key, value, &[(0, "false"), (1, "true")]);
         choose("cleaning_policy", self.cleaning_policy, &[(2, "greedy")])?;
-        let counts = [self.elements, self.planes_per_element, self.blocks_per_plane, self.pages_per_block];
-        let pages = counts.into_iter().try_fold(1u64, |n, count| n.checked_mul(count.into()));
+        let counts = [
+            self.elements,
+            self.planes_per_element,
+            self.blocks_per_plane,
+            self.pages_per_block,
+        ];
+        let pages = counts
+            .into_iter()
+            .try_fold(1u64, |n, count| n.checked_mul(count.into()));
         if pages.is_none_or(|pages| pages > PAGES_MAX) {
             return Err(wrong(format!("the device has more than {PAGES_MAX} pages")));
         }
@@ -110,14 +133,24 @@ impl Parameters {
                 self.plane_block_mapping,
                 &[(1, "concatenated"), (3, "striped")],
             )?,
-            choose("allocation_pool", self.allocation_pool, &[(1, "chip"), (2, "plane")])?,
+            choose(
+                "allocation_pool",
+                self.allocation_pool,
+                &[(1, "chip"), (2, "plane")]
+            )?,
             flag("cleaning_in_background", self.cleaning_in_background)?,
             self.element_stride_pages,
             self.min_free_percent,
         );
         DeviceSpec::parse(&toml, "device").map_err(|e| {
-            let problems = e.problems.iter().map(|p| format!("{}: {}", p.key, p.message));
-            wrong(format!("no possible device: {}", problems.collect::<Vec<_>>().join("; ")))
+            let problems = e
+                .problems
+                .iter()
+                .map(|p| format!("{}: {}", p.key, p.message));
+            wrong(format!(
+                "no possible device: {}",
+                problems.collect::<Vec<_>>().join("; ")
+            ))
         })
     }
 }

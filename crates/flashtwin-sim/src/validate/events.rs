@@ -28,7 +28,12 @@ enum What {
     /// A page write.
     Write { element: u32, plane: i32 },
     /// A block chosen for cleaning.
-    Victim { element: u32, plane: i32, block: u32, valid: u32 },
+    Victim {
+        element: u32,
+        plane: i32,
+        block: u32,
+        valid: u32,
+    },
     /// A cleaning action.
     Clean { element: u32 },
     /// A request's end as the host sees it.
@@ -66,9 +71,18 @@ impl fmt::Display for Timed<What> {
         write!(f, "{} t={:.6}", self.key.name(), ms(self.at))?;
         match &self.key {
             What::Read { element, plane } | What::Write { element, plane } => {
-                write!(f, " elem={element} plane={plane} sch={:.6}", ms(self.duration))
+                write!(
+                    f,
+                    " elem={element} plane={plane} sch={:.6}",
+                    ms(self.duration)
+                )
             }
-            What::Victim { element, plane, block, valid } => {
+            What::Victim {
+                element,
+                plane,
+                block,
+                valid,
+            } => {
                 write!(f, " elem={element} plane={plane} blk={block} valid={valid}")
             }
             What::Clean { element } => write!(f, " elem={element} cost={:.6}", ms(self.duration)),
@@ -96,13 +110,23 @@ pub(super) fn compare(
 
     let mut parts: BTreeMap<&str, PartReport> = BTreeMap::new();
     let mut part = |what: &'static str, count: fn(&mut PartReport)| {
-        let new = PartReport { what, compared: 0, matched: 0, mismatched: 0, allowed: 0 };
+        let new = PartReport {
+            what,
+            compared: 0,
+            matched: 0,
+            mismatched: 0,
+            allowed: 0,
+        };
         count(parts.entry(what).or_insert(new));
     };
-    expected.iter().for_each(|event| part(event.key.name(), |p| p.compared += 1));
+    expected
+        .iter()
+        .for_each(|event| part(event.key.name(), |p| p.compared += 1));
     let left = unmatched(expected, got, TOLERANCE);
     // An operation gone wrong is left over on both sides: it counts once.
-    left.expected.iter().for_each(|event| part(event.key.name(), |p| p.mismatched += 1));
+    left.expected
+        .iter()
+        .for_each(|event| part(event.key.name(), |p| p.mismatched += 1));
     let mut extra: BTreeMap<&str, u64> = BTreeMap::new();
     for event in &left.got {
         part(event.key.name(), |_| ());
@@ -122,36 +146,68 @@ pub(super) fn compare(
 /// The earliest operation left over, with what stands in its place on the other side.
 fn describe_first(expected: &[Timed<What>], got: &[Timed<What>], log: &Path) -> Option<String> {
     let counterpart = |of: &Timed<What>, others: &[Timed<What>]| {
-        let same = |t: &&Timed<What>| {
-            t.key.name() == of.key.name() && t.key.element() == of.key.element()
-        };
-        let nearest = others.iter().filter(same).min_by_key(|t| t.at.0.abs_diff(of.at.0));
+        let same =
+            |t: &&Timed<What>| t.key.name() == of.key.name() && t.key.element() == of.key.element();
+        let nearest = others
+            .iter()
+            .filter(same)
+            .min_by_key(|t| t.at.0.abs_diff(of.at.0));
         nearest.map_or("nothing of the kind".into(), Timed::to_string)
     };
     let name = log.file_name().unwrap_or_default().to_string_lossy();
     match (expected.first(), got.first()) {
-        (Some(e), g) if g.is_none_or(|g| e.at <= g.at + TOLERANCE) => {
-            Some(format!("{name}:{}: expected {e}; got {}", e.number, counterpart(e, got)))
-        }
-        (_, Some(g)) => Some(format!("{name}: got {g}; expected {}", counterpart(g, expected))),
+        (Some(e), g) if g.is_none_or(|g| e.at <= g.at + TOLERANCE) => Some(format!(
+            "{name}:{}: expected {e}; got {}",
+            e.number,
+            counterpart(e, got)
+        )),
+        (_, Some(g)) => Some(format!(
+            "{name}: got {g}; expected {}",
+            counterpart(g, expected)
+        )),
         _ => None,
     }
 }
 
 /// What the model does with the requests.
-fn replay(spec: &flashtwin::DeviceSpec, requests: Vec<Request>) -> Result<Vec<Timed<What>>, SimError> {
+fn replay(
+    spec: &flashtwin::DeviceSpec,
+    requests: Vec<Request>,
+) -> Result<Vec<Timed<What>>, SimError> {
     let mut ssd = Ssd::new(spec);
     ssd.fill_sequential();
     ssd.set_flash_log(true);
     let mut got = Vec::new();
-    let timed = |key, at, duration| Timed { key, at, duration, number: 0 };
+    let timed = |key, at, duration| Timed {
+        key,
+        at,
+        duration,
+        number: 0,
+    };
     let (config, control) = (RunConfig::default(), Control::default());
-    run(&mut ssd, &mut Listed::new(requests), &config, &control, &mut |completions| {
-        got.extend(completions.iter().map(|c| timed(What::HostDone, c.done, Time::ZERO)));
-        Ok(())
-    })?;
+    run(
+        &mut ssd,
+        &mut Listed::new(requests),
+        &config,
+        &control,
+        &mut |completions| {
+            got.extend(
+                completions
+                    .iter()
+                    .map(|c| timed(What::HostDone, c.done, Time::ZERO)),
+            );
+            Ok(())
+        },
+    )?;
     got.extend(ssd.take_flash_log().into_iter().map(|event| match event {
-        FlashEvent::Page { at, chip: element, plane, cause, duration, .. } => {
+        FlashEvent::Page {
+            at,
+            chip: element,
+            plane,
+            cause,
+            duration,
+            ..
+        } => {
             let plane = plane.map_or(-1, |plane| plane as i32);
             let key = match cause {
                 Cause::HostRead => What::Read { element, plane },
@@ -159,10 +215,27 @@ fn replay(spec: &flashtwin::DeviceSpec, requests: Vec<Request>) -> Result<Vec<Ti
             };
             timed(key, at, duration)
         }
-        FlashEvent::Victim { at, chip: element, plane, block, valid } => {
-            timed(What::Victim { element, plane: plane as i32, block, valid }, at, Time::ZERO)
-        }
-        FlashEvent::Clean { at, chip: element, duration } => timed(What::Clean { element }, at, duration),
+        FlashEvent::Victim {
+            at,
+            chip: element,
+            plane,
+            block,
+            valid,
+        } => timed(
+            What::Victim {
+                element,
+                plane: plane as i32,
+                block,
+                valid,
+            },
+            at,
+            Time::ZERO,
+        ),
+        FlashEvent::Clean {
+            at,
+            chip: element,
+            duration,
+        } => timed(What::Clean { element }, at, duration),
     }));
     Ok(got)
 }
@@ -177,10 +250,15 @@ fn read_trace(path: &Path, spec: &flashtwin::DeviceSpec) -> Result<Vec<Request>,
             continue;
         }
         let [arrival, sector, sectors, op] = line.fields(HEADER)?;
-        let (sector, sectors): (u32, u32) = (line.whole("sector", sector)?, line.whole("sectors", sectors)?);
+        let (sector, sectors): (u32, u32) = (
+            line.whole("sector", sector)?,
+            line.whole("sectors", sectors)?,
+        );
         let page = spec.sectors_per_page();
         if sector % page != 0 || sectors % page != 0 || sectors == 0 {
-            return Err(line.error(&format!("a request must be whole pages of {page} sectors (quirk Q2)")));
+            return Err(line.error(&format!(
+                "a request must be whole pages of {page} sectors (quirk Q2)"
+            )));
         }
         let request = Request {
             arrival: line.ms("arrival_ms", arrival)?,
@@ -195,9 +273,14 @@ fn read_trace(path: &Path, spec: &flashtwin::DeviceSpec) -> Result<Vec<Request>,
         };
         if request.offset + request.bytes > spec.exported_bytes() {
             let sectors = spec.exported_bytes() / 512;
-            return Err(line.error(&format!("the request ends beyond the device's {sectors} sectors")));
+            return Err(line.error(&format!(
+                "the request ends beyond the device's {sectors} sectors"
+            )));
         }
-        if requests.last().is_some_and(|last| last.arrival > request.arrival) {
+        if requests
+            .last()
+            .is_some_and(|last| last.arrival > request.arrival)
+        {
             return Err(line.error("requests must be in order of arrival"));
         }
         requests.push(request);
@@ -234,20 +317,48 @@ fn read_events(path: &Path) -> Result<Vec<Timed<What>>, SimError> {
         }
         let fields: Vec<(&str, &str)> = words.filter_map(|word| word.split_once('=')).collect();
         let field = |name: &str| {
-            let found = fields.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+            let found = fields
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| *value);
             found.ok_or_else(|| line.error(&format!("{kind} needs {name}=")))
         };
         let element = || line.whole("elem", field("elem")?);
         let plane = || line.whole("plane", field("plane")?);
         let (key, duration) = match kind {
-            "rd" => (What::Read { element: element()?, plane: plane()? }, Some("sch")),
-            "wr" => (What::Write { element: element()?, plane: plane()? }, Some("sch")),
+            "rd" => (
+                What::Read {
+                    element: element()?,
+                    plane: plane()?,
+                },
+                Some("sch"),
+            ),
+            "wr" => (
+                What::Write {
+                    element: element()?,
+                    plane: plane()?,
+                },
+                Some("sch"),
+            ),
             "victim" => {
                 let block = line.whole("blk", field("blk")?)?;
                 let valid = line.whole("valid", field("valid")?)?;
-                (What::Victim { element: element()?, plane: plane()?, block, valid }, None)
+                (
+                    What::Victim {
+                        element: element()?,
+                        plane: plane()?,
+                        block,
+                        valid,
+                    },
+                    None,
+                )
             }
-            "clean" => (What::Clean { element: element()? }, Some("cost")),
+            "clean" => (
+                What::Clean {
+                    element: element()?,
+                },
+                Some("cost"),
+            ),
             "hostdone" => (What::HostDone, None),
             _ => {
                 return Err(line.error(
@@ -260,10 +371,19 @@ fn read_events(path: &Path) -> Result<Vec<Timed<What>>, SimError> {
             None => Time::ZERO,
         };
         let at = line.ms("t", field("t")?)?;
-        events.push(Timed { key, at, duration, number: line.number });
+        events.push(Timed {
+            key,
+            at,
+            duration,
+            number: line.number,
+        });
     }
     if events.is_empty() {
-        return Err(SimError::case(path, None, "no event in it; nothing could be compared"));
+        return Err(SimError::case(
+            path,
+            None,
+            "no event in it; nothing could be compared",
+        ));
     }
     Ok(events)
 }

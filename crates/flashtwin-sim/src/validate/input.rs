@@ -42,15 +42,26 @@ pub(super) struct CaseFiles([Option<PathBuf>; 4]);
 /// A complete case.
 #[derive(Debug)]
 pub(super) enum Form<'a> {
-    Events { json: &'a Path, trace: &'a Path, events: &'a Path },
-    Replay { json: &'a Path, responses: &'a Path },
+    Events {
+        json: &'a Path,
+        trace: &'a Path,
+        events: &'a Path,
+    },
+    Replay {
+        json: &'a Path,
+        responses: &'a Path,
+    },
 }
 
 impl CaseFiles {
     pub fn add(&mut self, role: Role, file: &Path) -> Result<(), SimError> {
         match self.0[role as usize].replace(file.to_owned()) {
             None => Ok(()),
-            Some(_) => Err(SimError::case(file, None, "here both plain and as .zst; remove one of them")),
+            Some(_) => Err(SimError::case(
+                file,
+                None,
+                "here both plain and as .zst; remove one of them",
+            )),
         }
     }
 
@@ -58,11 +69,20 @@ impl CaseFiles {
     pub fn form(&self, directory: &Path, name: &str) -> Result<Form<'_>, SimError> {
         let [json, trace, events, responses] = self.0.each_ref().map(|f| f.as_deref());
         match (json, trace, events, responses) {
-            (Some(json), Some(trace), Some(events), None) => Ok(Form::Events { json, trace, events }),
+            (Some(json), Some(trace), Some(events), None) => Ok(Form::Events {
+                json,
+                trace,
+                events,
+            }),
             (Some(json), None, None, Some(responses)) => Ok(Form::Replay { json, responses }),
             _ => {
-                let here = Role::ENDINGS.iter().zip(&self.0).filter(|(_, file)| file.is_some());
-                let here: Vec<String> = here.map(|((_, ending), _)| format!("{name}{ending}")).collect();
+                let here = Role::ENDINGS
+                    .iter()
+                    .zip(&self.0)
+                    .filter(|(_, file)| file.is_some());
+                let here: Vec<String> = here
+                    .map(|((_, ending), _)| format!("{name}{ending}"))
+                    .collect();
                 Err(SimError::case(
                     directory,
                     None,
@@ -86,17 +106,28 @@ pub(super) fn read_text(path: &Path) -> Result<String, SimError> {
     let mut bytes = Vec::new();
     if path.extension().is_some_and(|e| e == "zst") {
         let broken = |e: std::io::Error| {
-            SimError::case(path, None, format!("broken or truncated .zst ({e}); fetch it again"))
+            SimError::case(
+                path,
+                None,
+                format!("broken or truncated .zst ({e}); fetch it again"),
+            )
         };
         let decoder = zstd::Decoder::new(file).map_err(broken)?;
-        decoder.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(broken)?;
+        decoder
+            .take(TEXT_BYTES_MAX + 1)
+            .read_to_end(&mut bytes)
+            .map_err(broken)?;
     } else {
         file.take(TEXT_BYTES_MAX + 1)
             .read_to_end(&mut bytes)
             .map_err(|e| SimError::io(path, "read", e))?;
     }
     if bytes.len() as u64 > TEXT_BYTES_MAX {
-        return Err(SimError::case(path, None, "more than 1 GiB of text; no reference case is that large"));
+        return Err(SimError::case(
+            path,
+            None,
+            "more than 1 GiB of text; no reference case is that large",
+        ));
     }
     String::from_utf8(bytes).map_err(|e| {
         let valid = &e.as_bytes()[..e.utf8_error().valid_up_to()];
@@ -116,7 +147,10 @@ pub(super) struct Line<'a> {
 impl<'a> Line<'a> {
     /// The lines of `text` that are not empty.
     pub fn all(path: &'a Path, text: &'a str) -> impl Iterator<Item = Line<'a>> {
-        let lines = text.lines().zip(1..).map(move |(text, number)| Line { path, number, text });
+        let lines = text
+            .lines()
+            .zip(1..)
+            .map(move |(text, number)| Line { path, number, text });
         lines.filter(|line| !line.text.trim().is_empty())
     }
 
@@ -130,17 +164,21 @@ impl<'a> Line<'a> {
     /// The line split at commas into exactly `N` fields.
     pub fn fields<const N: usize>(&self, names: &str) -> Result<[&'a str; N], SimError> {
         let fields: Vec<&str> = self.text.trim().split(',').collect();
-        fields.try_into().map_err(|_| self.error(&format!("expected the {N} fields {names}")))
+        fields
+            .try_into()
+            .map_err(|_| self.error(&format!("expected the {N} fields {names}")))
     }
 
     /// A whole number.
     pub fn whole<T: std::str::FromStr>(&self, name: &str, text: &str) -> Result<T, SimError> {
-        text.parse().map_err(|_| self.error(&format!("{name} must be a whole number")))
+        text.parse()
+            .map_err(|_| self.error(&format!("{name} must be a whole number")))
     }
 
     /// A time in ms.
     pub fn ms(&self, name: &str, text: &str) -> Result<Time, SimError> {
-        parse_ms(text).ok_or_else(|| self.error(&format!("{name} must be a time in ms, at most 10 days")))
+        parse_ms(text)
+            .ok_or_else(|| self.error(&format!("{name} must be a time in ms, at most 10 days")))
     }
 }
 
@@ -195,7 +233,17 @@ mod tests {
         assert_eq!(parse_ms("0.0002384"), Some(Time(238_400)));
         assert_eq!(parse_ms("7"), Some(Time::from_ms(7)));
         assert_eq!(parse_ms("0.0000000015"), Some(Time(2)));
-        for wrong in ["", ".5", "-1", "1e3", "nan", "1.2.3", "864000000", " 1", "99999999999999999999"] {
+        for wrong in [
+            "",
+            ".5",
+            "-1",
+            "1e3",
+            "nan",
+            "1.2.3",
+            "864000000",
+            " 1",
+            "99999999999999999999",
+        ] {
             assert_eq!(parse_ms(wrong), None, "{wrong}");
         }
     }
@@ -205,7 +253,10 @@ mod tests {
         assert_eq!(Role::of("a.b.json"), Some(("a.b", Role::Json)));
         assert_eq!(Role::of("a.trace.csv.zst"), Some(("a", Role::Trace)));
         assert_eq!(Role::of("a.events.txt"), Some(("a", Role::Events)));
-        assert_eq!(Role::of("a.responses.csv.zst"), Some(("a", Role::Responses)));
+        assert_eq!(
+            Role::of("a.responses.csv.zst"),
+            Some(("a", Role::Responses))
+        );
         assert_eq!(Role::of("README.md"), None);
         assert_eq!(Role::of(".json"), None);
     }

@@ -30,7 +30,10 @@ pub(super) fn unmatched<K: Ord + Clone>(
         list.sort_by(|a, b| (&a.key, a.at, a.duration).cmp(&(&b.key, b.at, b.duration)));
     }
     let apart = |a: Time, b: Time| a.0.abs_diff(b.0) > tolerance.0;
-    let mut left = Unmatched { expected: Vec::new(), got: Vec::new() };
+    let mut left = Unmatched {
+        expected: Vec::new(),
+        got: Vec::new(),
+    };
     let (mut e, mut g) = (expected.iter().peekable(), got.iter().peekable());
     loop {
         let expected_first = match (e.peek(), g.peek()) {
@@ -78,7 +81,13 @@ mod tests {
 
     #[test]
     fn order_within_an_instant_is_free_and_times_may_be_off_by_the_tolerance() {
-        assert_eq!(left(&[('a', 100, 9), ('b', 100, 9)], &[('b', 104, 9), ('a', 95, 14)]), (0, 0));
+        assert_eq!(
+            left(
+                &[('a', 100, 9), ('b', 100, 9)],
+                &[('b', 104, 9), ('a', 95, 14)]
+            ),
+            (0, 0)
+        );
         assert_eq!(left(&[('a', 100, 9)], &[('a', 106, 9)]), (1, 1));
         assert_eq!(left(&[('a', 100, 9)], &[('a', 100, 15)]), (1, 1));
         assert_eq!(left(&[('a', 100, 9)], &[('b', 100, 9)]), (1, 1));

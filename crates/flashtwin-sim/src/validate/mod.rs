@@ -89,7 +89,11 @@ pub fn validate_dir(
     let mut reports = Vec::with_capacity(cases.len());
     for (name, files) in &cases {
         let report = match files.form(path, name)? {
-            input::Form::Events { json, trace, events } => events::compare(name, json, trace, events)?,
+            input::Form::Events {
+                json,
+                trace,
+                events,
+            } => events::compare(name, json, trace, events)?,
             input::Form::Replay { json, responses } => replay::compare(name, json, responses)?,
         };
         progress(&report, cases.len())?;
@@ -104,7 +108,9 @@ fn find_cases(path: &Path) -> Result<BTreeMap<String, CaseFiles>, SimError> {
     let mut cases: BTreeMap<String, CaseFiles> = BTreeMap::new();
     for entry in std::fs::read_dir(path).map_err(cannot_read)? {
         let file = entry.map_err(cannot_read)?.path();
-        let Some(file_name) = file.file_name().and_then(|n| n.to_str()) else { continue };
+        let Some(file_name) = file.file_name().and_then(|n| n.to_str()) else {
+            continue;
+        };
         if let Some((name, role)) = Role::of(file_name) {
             cases.entry(name.to_owned()).or_default().add(role, &file)?;
         }

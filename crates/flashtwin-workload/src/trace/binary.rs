@@ -105,7 +105,7 @@ impl Binary {
             .and_then(|b| b.try_into().ok())
             .map(u32::from_le_bytes);
         let whole = HEADER_BYTES + length.unwrap_or(0) as usize;
-        if length.map_or(true, |l| l as usize > DESCRIPTION_MAX_BYTES) {
+        if length.is_none_or(|l| l as usize > DESCRIPTION_MAX_BYTES) {
             let text = format!(
                 "{}: the header is cut or damaged; convert the trace again",
                 source.name()

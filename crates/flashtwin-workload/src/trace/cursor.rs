@@ -42,6 +42,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         })
     }
 
+    #[inline(always)]
     fn begin(&mut self) {
         self.index = self.index.saturating_add(1);
         self.skip_blanks();
@@ -54,7 +55,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
     }
 
     /// After a value: the separator or the end of the line must follow. False if something else.
-    #[inline]
+    #[inline(always)]
     fn finish(&mut self) -> bool {
         match self.line.get(self.at) {
             None => true,
@@ -87,13 +88,9 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         let rest = &self.line[self.at..];
         let (mut value, mut n) = (0u64, 0);
         loop {
-            let (more, count) = match rest.get(n..n + 8) {
-                Some(eight) => leading_digits(eight),
-                None => {
-                    let mut last = [0; 8];
-                    last[..rest.len() - n].copy_from_slice(&rest[n..]);
-                    leading_digits(&last)
-                }
+            let (more, count) = match rest.get(n..n + 8).and_then(|b| b.try_into().ok()) {
+                Some(eight) => leading_digits(u64::from_le_bytes(eight)),
+                None => leading_digits(self.last_bytes(rest.len() - n)),
             };
             value = value.wrapping_mul(POWERS[count]).wrapping_add(more);
             n += count;
@@ -110,8 +107,23 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
         }
     }
 
+    /// The last `left` (under 8) bytes of the line in the low end of a word, zeros above.
+    #[inline(always)]
+    fn last_bytes(&self, left: usize) -> u64 {
+        match self.line.last_chunk::<8>() {
+            Some(_) if left == 0 => 0,
+            Some(eight) => u64::from_le_bytes(*eight) >> (64 - 8 * left),
+            None => {
+                let last = &self.line[self.line.len() - left..];
+                last.iter()
+                    .rev()
+                    .fold(0, |word, &b| word << 8 | u64::from(b))
+            }
+        }
+    }
+
     /// A non-negative integer.
-    #[inline]
+    #[inline(always)]
     pub fn uint(&mut self, column: &'static str, expected: &'static str) -> Result<u64, Bad> {
         self.begin();
         match self.digits() {
@@ -122,7 +134,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
 
     /// A non-negative decimal number of `unit` (picoseconds), exact; digits finer than one
     /// picosecond are cut off.
-    #[inline]
+    #[inline(always)]
     pub fn time(
         &mut self,
         unit: u64,
@@ -161,7 +173,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
     }
 
     /// The bytes up to the next separator, without blanks around; may be empty.
-    #[inline]
+    #[inline(always)]
     pub fn word(&mut self) -> &'a [u8] {
         self.begin();
         let from = self.at;
@@ -178,7 +190,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
     }
 
     /// A number kept as its text, because it names something (a disk, a LUN, a volume).
-    #[inline]
+    #[inline(always)]
     pub fn name(&mut self, column: &'static str, expected: &'static str) -> Result<&'a [u8], Bad> {
         const DIGITS_MAX: usize = 20;
         let word = self.word();
@@ -213,7 +225,7 @@ impl<'a, const SEP: u8> Cursor<'a, SEP> {
     }
 
     /// An error unless nothing is left.
-    #[inline]
+    #[inline(always)]
     pub fn end(&mut self, expected: &'static str) -> Result<(), Bad> {
         if self.at >= self.line.len() || self.at_end() {
             return Ok(());
@@ -237,12 +249,9 @@ const POWERS: [u64; 9] = [
 
 /// The digits eight bytes begin with: their value and how many there are.
 #[inline(always)]
-fn leading_digits(bytes: &[u8]) -> (u64, usize) {
+fn leading_digits(bytes: u64) -> (u64, usize) {
     const EACH: u64 = 0x0101_0101_0101_0101;
-    let Ok(eight) = bytes.try_into() else {
-        return (0, 0);
-    };
-    let v = u64::from_le_bytes(eight) ^ (EACH * 0x30);
+    let v = bytes ^ (EACH * 0x30);
     // A byte of 10 or more now is no digit; 0x76 is what lifts 10 to 0x80, and no sum carries over.
     let others = (((v & (EACH * 0x7f)) + EACH * 0x76) | v) & (EACH * 0x80);
     let count = (others.trailing_zeros() / 8) as usize;

@@ -144,7 +144,7 @@ fn guess_text(name: &str, text: &[u8]) -> Result<Guess, WorkloadError> {
     let mut best: Option<(Format, usize, usize)> = None;
     for (format, (good, bad)) in tried {
         let enough = good > 0 && good as f64 >= SHARE_MIN * (good + bad) as f64;
-        if enough && best.map_or(true, |(_, most, _)| good > most) {
+        if enough && best.is_none_or(|(_, most, _)| good > most) {
             best = Some((format, good, good + bad));
         }
     }

@@ -189,7 +189,7 @@ impl Sums {
         *last_end = Some(end);
         self.sequential += u64::from(self.last_end == Some(r.offset));
         self.last_end = Some(end);
-        self.aligned += u64::from((r.offset | r.bytes) % PAGE_BYTES == 0);
+        self.aligned += u64::from((r.offset | r.bytes).is_multiple_of(PAGE_BYTES));
         self.info.fua_writes += u64::from(r.fua);
         *self.sizes.entry(r.bytes).or_default() += 1;
         self.lowest = Some(self.lowest.map_or(r.offset, |l| l.min(r.offset)));

@@ -336,7 +336,7 @@ impl Workload for TraceReader {
         let usual_bytes = self
             .opts
             .address_unit
-            .map_or(true, |u| u == AddressUnit::Bytes);
+            .is_none_or(|u| u == AddressUnit::Bytes);
         if usual_bytes && c.off_sector * 2 > self.emitted.max(1) {
             list.push(format!(
                 "{} requests are not whole sectors of 512 bytes; are the addresses in another unit? \

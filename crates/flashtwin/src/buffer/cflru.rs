@@ -66,7 +66,8 @@ impl Cflru {
 impl Policy for Cflru {
     fn insert(&mut self, page: PageId, dirty: bool) {
         if page.0 as usize >= self.pages.len() {
-            self.pages.resize(page.0 as usize + 1, (Place::Working, false));
+            self.pages
+                .resize(page.0 as usize + 1, (Place::Working, false));
         }
         self.pages[page.0 as usize] = (Place::Working, dirty);
         self.list.push_newest(page);
@@ -101,7 +102,8 @@ impl Policy for Cflru {
         state.0 = Place::Window { clean: true };
         // Its place on the clean list: just newer than the next older clean page.
         let is_clean = |p: &PageId| self.pages[p.0 as usize].0 == Place::Window { clean: true };
-        let older = std::iter::successors(self.list.older(page), |&p| self.list.older(p)).find(is_clean);
+        let older =
+            std::iter::successors(self.list.older(page), |&p| self.list.older(p)).find(is_clean);
         self.clean_in_window.insert_newer_than(older, page);
     }
 
@@ -110,7 +112,10 @@ impl Policy for Cflru {
         _device: &V,
         mut accept: impl FnMut(PageId) -> bool,
     ) -> Option<PageId> {
-        let clean = self.clean_in_window.iter_oldest_first().find(|&page| accept(page));
+        let clean = self
+            .clean_in_window
+            .iter_oldest_first()
+            .find(|&page| accept(page));
         clean.or_else(|| self.list.iter_oldest_first().find(|&page| accept(page)))
     }
 

@@ -20,7 +20,11 @@ impl Directory {
     /// A table for about `pages` pages.
     pub fn new(pages: usize) -> Directory {
         let size = (pages.max(4) * 2).next_power_of_two();
-        Directory { slots: vec![EMPTY; size], shift: 64 - size.trailing_zeros(), len: 0 }
+        Directory {
+            slots: vec![EMPTY; size],
+            shift: 64 - size.trailing_zeros(),
+            len: 0,
+        }
     }
 
     #[inline]
@@ -123,7 +127,11 @@ mod tests {
                 1 => {
                     if let Some(page) = plain.remove(&lpn.0) {
                         table.remove(lpn, PageId(page + 1));
-                        assert_eq!(table.get(lpn), Some(PageId(page)), "removed by a stale page");
+                        assert_eq!(
+                            table.get(lpn),
+                            Some(PageId(page)),
+                            "removed by a stale page"
+                        );
                         table.remove(lpn, PageId(page));
                     }
                 }

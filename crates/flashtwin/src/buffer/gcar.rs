@@ -18,7 +18,11 @@ pub struct Gcar<P> {
 impl<P> Gcar<P> {
     /// Filters the victims of `base`.
     pub fn new(base: P) -> Gcar<P> {
-        Gcar { base, protected: 0, fallbacks: 0 }
+        Gcar {
+            base,
+            protected: 0,
+            fallbacks: 0,
+        }
     }
 }
 
@@ -51,7 +55,8 @@ impl<P: Policy> Policy for Gcar<P> {
         let mut skipped = 0;
         if in_gc < chips {
             let found = self.base.victim(device, |page| {
-                let on_gc_chip = in_gc > 0 && device.chip(page).is_some_and(|chip| device.in_gc(chip));
+                let on_gc_chip =
+                    in_gc > 0 && device.chip(page).is_some_and(|chip| device.in_gc(chip));
                 skipped += on_gc_chip as u64;
                 !on_gc_chip && accept(page)
             });

@@ -16,7 +16,12 @@ pub struct List {
 
 impl Default for List {
     fn default() -> Self {
-        List { links: Vec::new(), newest: NONE, oldest: NONE, len: 0 }
+        List {
+            links: Vec::new(),
+            newest: NONE,
+            oldest: NONE,
+            len: 0,
+        }
     }
 }
 

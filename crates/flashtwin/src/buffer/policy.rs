@@ -38,8 +38,11 @@ pub trait Policy {
     fn cleaned(&mut self, page: PageId);
     /// The first page in the policy's order of eviction that `accept` takes; without changing the
     /// order. `None` only if `accept` takes none.
-    fn victim<V: DeviceView>(&mut self, device: &V, accept: impl FnMut(PageId) -> bool)
-        -> Option<PageId>;
+    fn victim<V: DeviceView>(
+        &mut self,
+        device: &V,
+        accept: impl FnMut(PageId) -> bool,
+    ) -> Option<PageId>;
     /// Pages likely to be named next, soonest first: a hint that lets the device load what their
     /// write-back will touch.
     #[inline]
@@ -80,7 +83,9 @@ impl AnyPolicy {
     pub fn new(spec: &spec::Policy) -> AnyPolicy {
         match spec {
             spec::Policy::Lru => AnyPolicy::Lru(Lru::default()),
-            spec::Policy::Cflru { window_pages } => AnyPolicy::Cflru(Cflru::new(*window_pages as usize)),
+            spec::Policy::Cflru { window_pages } => {
+                AnyPolicy::Cflru(Cflru::new(*window_pages as usize))
+            }
             spec::Policy::Gcar { base } => match AnyPolicy::new(base) {
                 AnyPolicy::Lru(base) => AnyPolicy::GcarLru(Gcar::new(base)),
                 AnyPolicy::Cflru(base) => AnyPolicy::GcarCflru(Gcar::new(base)),

@@ -112,7 +112,10 @@ impl DeviceView for Pages {
         self.in_gc[chip.0 as usize]
     }
     fn chips_in_gc(&self) -> (u32, u32) {
-        (self.in_gc.iter().filter(|&&gc| gc).count() as u32, self.in_gc.len() as u32)
+        (
+            self.in_gc.iter().filter(|&&gc| gc).count() as u32,
+            self.in_gc.len() as u32,
+        )
     }
 }
 
@@ -155,14 +158,20 @@ enum Token {
 }
 
 fn parse(token: &str, chips: u32) -> Result<Token, String> {
-    let number = |text: &str| text.parse::<u32>().map_err(|_| format!("\"{text}\" is no number"));
+    let number = |text: &str| {
+        text.parse::<u32>()
+            .map_err(|_| format!("\"{text}\" is no number"))
+    };
     for (prefix, enters) in [("gc+", true), ("gc-", false)] {
         if let Some(chip) = token.strip_prefix(prefix) {
             let chip = number(chip)?;
             if chip >= chips {
                 return Err(format!("chip {chip} of {chips}, counted from 0"));
             }
-            return Ok(Token::Gc { chip: chip as usize, enters });
+            return Ok(Token::Gc {
+                chip: chip as usize,
+                enters,
+            });
         }
     }
     let (write, rest) = match (token.strip_prefix('W'), token.strip_prefix('R')) {
@@ -177,7 +186,11 @@ fn parse(token: &str, chips: u32) -> Result<Token, String> {
     if pages == 0 || first.checked_add(pages).is_none() {
         return Err(format!("{pages} pages from page {first}"));
     }
-    Ok(Token::Access { write, first, pages })
+    Ok(Token::Access {
+        write,
+        first,
+        pages,
+    })
 }
 
 /// Steps `policy`, with room for `capacity` pages over `chips` striped chips, through `accesses`.
@@ -192,7 +205,10 @@ pub fn trace_policy(
         capacity,
         ids: HashMap::new(),
         free: Vec::new(),
-        pages: Pages { pages: Vec::new(), in_gc: vec![false; chips.max(1) as usize] },
+        pages: Pages {
+            pages: Vec::new(),
+            in_gc: vec![false; chips.max(1) as usize],
+        },
     };
     let mut steps = Vec::new();
     for (i, token) in accesses.split_whitespace().enumerate() {
@@ -204,7 +220,11 @@ pub fn trace_policy(
         let (mut hit, mut evicted) = (None, Vec::new());
         match parsed {
             Token::Gc { chip, enters } => stepper.pages.in_gc[chip] = enters,
-            Token::Access { write, first, pages } => {
+            Token::Access {
+                write,
+                first,
+                pages,
+            } => {
                 let mut all = true;
                 for lpn in first..first + pages {
                     let (cached, victim) = stepper.access(lpn, write);
@@ -215,8 +235,16 @@ pub fn trace_policy(
             }
         }
         let order = stepper.policy.order();
-        let state = order.iter().map(|id| stepper.pages.pages[id.0 as usize]).collect();
-        steps.push(Step { op: token.to_owned(), hit, evicted, state });
+        let state = order
+            .iter()
+            .map(|id| stepper.pages.pages[id.0 as usize])
+            .collect();
+        steps.push(Step {
+            op: token.to_owned(),
+            hit,
+            evicted,
+            state,
+        });
     }
     Ok(steps)
 }

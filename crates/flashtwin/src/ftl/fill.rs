@@ -21,7 +21,10 @@ impl PageMap {
     /// block of each chip is never collected (quirk Q5).
     pub fn fill_sequential(&mut self, keep_last_open: bool, order: impl Fn(u32, u32) -> u32) {
         let s = self.shape;
-        let (pools, chip_blocks) = (s.chips * s.pools_per_chip, s.usable_per_plane * s.planes_per_chip);
+        let (pools, chip_blocks) = (
+            s.chips * s.pools_per_chip,
+            s.usable_per_plane * s.planes_per_chip,
+        );
         for pool in 0..pools {
             let open = self.pool(pool).active - pool * s.blocks_per_pool;
             self.set_free(pool, open, true);
@@ -51,13 +54,15 @@ impl PageMap {
                 self.last_seq[chip as usize] += 1;
                 let block = pool * s.blocks_per_pool + bit;
                 self.seq[block as usize] = self.last_seq[chip as usize];
-                let free = (0..s.blocks_per_pool).filter(|&b| self.is_free(pool, b)).count() as u32;
+                let free = (0..s.blocks_per_pool)
+                    .filter(|&b| self.is_free(pool, b))
+                    .count() as u32;
                 self.set_frontier(pool, bit, 0, free + s.free_count_bias);
                 self.set_cursor(pool, 0);
             }
         }
         self.mapped = s.exported_pages as u64;
-        self.count_needy();
+        self.recount();
     }
 
     /// Gives `chip` the state of the one chip of `worn`, with logical pages renamed by
@@ -87,7 +92,9 @@ impl PageMap {
             moving.clear();
             let mut page = 0;
             while let Some(at) = worn.next_live(block, page) {
-                let local = worn.lpn_at(crate::units::Ppn(worn.first_ppn(block).0 + at)).0;
+                let local = worn
+                    .lpn_at(crate::units::Ppn(worn.first_ppn(block).0 + at))
+                    .0;
                 let renamed = ((local as u64 * factor as u64 + shift as u64) % n) as u32;
                 moving.push((at, self.lpn_of(chip, renamed)));
                 page = at + 1;
@@ -99,7 +106,7 @@ impl PageMap {
             }
         }
         self.mapped += worn.mapped;
-        self.count_needy();
+        self.recount();
     }
 
     /// Forgets all wear: a preconditioned drive counts as new.
@@ -118,7 +125,6 @@ pub(crate) fn coprime(n: u32, from: u32) -> u32 {
     };
     (from.max(1)..).find(|&f| gcd(f, n) == 1).unwrap_or(1)
 }
-
 
 #[cfg(test)]
 mod tests {

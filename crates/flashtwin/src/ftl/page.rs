@@ -29,6 +29,9 @@ pub(crate) struct Pool {
     pub free: u32,
     /// Sequence number of the open block.
     pub active_seq: u32,
+    /// Pages that can be written until the free blocks are gone, as the reference counts them:
+    /// (free + 1) x pages per block - next page.
+    pub room: i32,
     /// Where the circular search for a free block goes on, from the pool's first block.
     pub(super) cursor: u32,
 }
@@ -87,6 +90,8 @@ pub(crate) struct PageMap {
     low: u32,
     /// Needy pools of each chip.
     needy: Vec<u16>,
+    /// Lowest sequence number of the open blocks of each chip.
+    oldest_open: Vec<u32>,
     words_per_block: usize,
     words_per_pool: usize,
     by_pages_per_block: Divider,
@@ -98,7 +103,11 @@ impl PageMap {
     /// A device that was never written: every block free but one open block a pool.
     pub fn new(spec: &DeviceSpec, pools_are_planes: bool, low: u32) -> PageMap {
         let g = &spec.geometry;
-        let pools_per_chip = if pools_are_planes { g.planes_per_chip } else { 1 };
+        let pools_per_chip = if pools_are_planes {
+            g.planes_per_chip
+        } else {
+            1
+        };
         let shape = Shape {
             chips: g.chips,
             planes_per_chip: g.planes_per_chip,
@@ -107,7 +116,7 @@ impl PageMap {
             data_pages: spec.data_pages_per_block(),
             pools_per_chip,
             blocks_per_pool: g.planes_per_chip * g.blocks_per_plane / pools_per_chip,
-            exported_pages: spec.exported_pages() as u32,
+            exported_pages: spec.exported_pages(),
             usable_per_plane: spec.usable_blocks_per_plane(),
             stride_pages: spec.ftl.stride_pages,
             erase_limit: spec.wear.erase_limit.unwrap_or(u32::MAX),
@@ -136,6 +145,7 @@ impl PageMap {
             moving: Vec::new(),
             low,
             needy: vec![0; shape.chips as usize],
+            oldest_open: vec![0; shape.chips as usize],
             words_per_block,
             words_per_pool,
             by_pages_per_block: Divider::new(shape.pages_per_block),
@@ -151,12 +161,13 @@ impl PageMap {
                 next_page: 0,
                 free: shape.blocks_per_pool,
                 active_seq: 0,
+                room: 0,
                 cursor: 0,
             });
             map.open(pool, 0);
             map.pools[pool as usize].free += shape.free_count_bias;
         }
-        map.count_needy();
+        map.recount();
         map
     }
 
@@ -215,11 +226,26 @@ impl PageMap {
         self.low
     }
 
-    /// Counts the needy pools afresh, after pools were set wholesale.
-    pub(super) fn count_needy(&mut self) {
-        let low = self.low;
-        for (chip, pools) in self.pools.chunks(self.shape.pools_per_chip as usize).enumerate() {
+    /// All open blocks of the chip are younger than this sequence number, or as old.
+    #[inline]
+    pub fn oldest_open(&self, chip: u32) -> u32 {
+        self.oldest_open[chip as usize]
+    }
+
+    /// Works out afresh what is derived from the pools, after they were set wholesale.
+    pub(super) fn recount(&mut self) {
+        let (low, pages_per_block) = (self.low, self.shape.pages_per_block as i64);
+        for (chip, pools) in self
+            .pools
+            .chunks_mut(self.shape.pools_per_chip as usize)
+            .enumerate()
+        {
             self.needy[chip] = pools.iter().filter(|pool| pool.free <= low).count() as u16;
+            self.oldest_open[chip] = pools.iter().map(|pool| pool.active_seq).min().unwrap_or(0);
+            for pool in pools {
+                let room = (pool.free as i64 + 1) * pages_per_block - pool.next_page as i64;
+                pool.room = room.min(i32::MAX as i64) as i32;
+            }
         }
     }
 
@@ -307,10 +333,15 @@ impl PageMap {
         }
         let data_pages = self.shape.data_pages;
         let p = &mut self.pools[pool as usize];
-        debug_assert!(p.next_page < data_pages, "write past the end of block {}", p.active);
+        debug_assert!(
+            p.next_page < data_pages,
+            "write past the end of block {}",
+            p.active
+        );
         let page = p.next_page;
         let block = p.active as usize;
         p.next_page += 1;
+        p.room -= 1;
         let sealed = p.next_page == data_pages;
         let ppn = block as u32 * self.shape.pages_per_block + page;
         self.reverse[ppn as usize] = lpn.0;
@@ -347,11 +378,17 @@ impl PageMap {
     /// Moves all live pages of `block` to the frontier of `pool`, which has room for them, in page
     /// order. `moved` is told of each destination block: the pages that went there, and whether
     /// that sealed it. Starts loading all map entries before it changes the first.
-    pub fn relocate(&mut self, block: u32, pool: u32, mut moved: impl FnMut(&PageMap, u32, u32, bool)) {
+    pub fn relocate(
+        &mut self,
+        block: u32,
+        pool: u32,
+        mut moved: impl FnMut(&PageMap, u32, u32, bool),
+    ) {
         let mut lpns = std::mem::take(&mut self.moving);
         lpns.clear();
         let first_page = block as usize * self.shape.pages_per_block as usize;
-        let words = block as usize * self.words_per_block..(block as usize + 1) * self.words_per_block;
+        let words =
+            block as usize * self.words_per_block..(block as usize + 1) * self.words_per_block;
         for (i, word) in self.live[words.clone()].iter().enumerate() {
             let mut bits = *word;
             while bits != 0 {
@@ -371,6 +408,7 @@ impl PageMap {
             let n = rest.len().min((self.shape.data_pages - page) as usize);
             let (now, later) = rest.split_at(n);
             p.next_page += n as u32;
+            p.room -= n as i32;
             let sealed = p.next_page == self.shape.data_pages;
             let ppn = to * self.shape.pages_per_block + page;
             self.reverse[ppn as usize..][..n].copy_from_slice(now);
@@ -427,6 +465,7 @@ impl PageMap {
         self.set_free(pool, block - pool * self.shape.blocks_per_pool, true);
         let p = &mut self.pools[pool as usize];
         p.free += 1;
+        p.room += self.shape.pages_per_block as i32;
         if p.free == self.low + 1 {
             self.needy[(pool / self.shape.pools_per_chip) as usize] -= 1;
         }
@@ -449,7 +488,21 @@ impl PageMap {
             self.needy[chip] += 1;
         }
         p.free -= 1;
-        p.cursor = if bit + 1 == self.shape.blocks_per_pool { 0 } else { bit + 1 };
+        p.room = ((p.free + 1) * self.shape.pages_per_block) as i32;
+        p.cursor = if bit + 1 == self.shape.blocks_per_pool {
+            0
+        } else {
+            bit + 1
+        };
+        // Not all pools exist yet while the map is made; `recount` follows.
+        let n = self.shape.pools_per_chip as usize;
+        let open = self
+            .pools
+            .iter()
+            .skip(chip * n)
+            .take(n)
+            .map(|pool| pool.active_seq);
+        self.oldest_open[chip] = open.min().unwrap_or(0);
     }
 
     pub(super) fn set_free(&mut self, pool: u32, bit: u32, free: bool) {
@@ -530,7 +583,9 @@ impl PageMap {
             let mut page = 0;
             while let Some(at) = self.next_live(block, page) {
                 if at >= s.data_pages {
-                    return Err(format!("block {block}: page {at} is live beyond its data pages"));
+                    return Err(format!(
+                        "block {block}: page {at} is live beyond its data pages"
+                    ));
                 }
                 blocks_live.push(block * s.pages_per_block + at);
                 page = at + 1;
@@ -542,7 +597,9 @@ impl PageMap {
             for &ppn in &blocks_live {
                 let lpn = self.reverse[ppn as usize];
                 if self.map.get(lpn as usize) != Some(&ppn) {
-                    return Err(format!("PPN {ppn} holds LPN {lpn}, which is mapped elsewhere"));
+                    return Err(format!(
+                        "PPN {ppn} holds LPN {lpn}, which is mapped elsewhere"
+                    ));
                 }
             }
             live += blocks_live.len() as u64;
@@ -550,13 +607,20 @@ impl PageMap {
         let mapped = self.map.iter().filter(|&&ppn| ppn != UNMAPPED).count() as u64;
         if mapped != live || mapped != self.mapped {
             let counted = self.mapped;
-            return Err(format!("{live} live flash pages, {mapped} mapped pages, {counted} counted"));
+            return Err(format!(
+                "{live} live flash pages, {mapped} mapped pages, {counted} counted"
+            ));
         }
         for (i, p) in self.pools.iter().enumerate() {
             let pool = i as u32;
-            let free = (0..s.blocks_per_pool).filter(|&bit| self.is_free(pool, bit)).count() as u32;
+            let free = (0..s.blocks_per_pool)
+                .filter(|&bit| self.is_free(pool, bit))
+                .count() as u32;
             if free.checked_add(s.free_count_bias) != Some(p.free) {
-                return Err(format!("pool {pool}: {free} blocks free, {} counted", p.free));
+                return Err(format!(
+                    "pool {pool}: {free} blocks free, {} counted",
+                    p.free
+                ));
             }
             let in_pool = p.active / s.blocks_per_pool == pool;
             if p.next_page > s.data_pages || p.cursor >= s.blocks_per_pool || !in_pool {

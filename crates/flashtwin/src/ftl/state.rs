@@ -76,7 +76,10 @@ impl PageMap {
         write_u64(out, &self.free_bits)?;
         write_u32(out, &self.last_seq)?;
         for p in &self.pools {
-            write_u32(out, &[p.active, p.next_page, p.free, p.active_seq, p.cursor])?;
+            write_u32(
+                out,
+                &[p.active, p.next_page, p.free, p.active_seq, p.cursor],
+            )?;
         }
         Ok(())
     }
@@ -95,10 +98,17 @@ impl PageMap {
             let mut n = [0; 5];
             read_u32(input, &mut n)?;
             let [active, next_page, free, active_seq, cursor] = n;
-            *pool = Pool { active, next_page, free, active_seq, cursor };
+            *pool = Pool {
+                active,
+                next_page,
+                free,
+                active_seq,
+                room: 0,
+                cursor,
+            };
         }
         self.mapped = self.live.iter().map(|w| w.count_ones() as u64).sum();
-        self.count_needy();
+        self.recount();
         self.check().map_err(StateError::Inconsistent)
     }
 }

@@ -34,7 +34,9 @@ pub(crate) fn fewest_valid(tallies: &[i16], tie: Tie) -> Option<(u32, u32)> {
         Tie::Highest => {
             let strip = tallies.chunks(STRIP).rposition(has)?;
             let end = tallies.len().min((strip + 1) * STRIP);
-            let at = tallies[strip * STRIP..end].iter().rposition(|&t| t == least)?;
+            let at = tallies[strip * STRIP..end]
+                .iter()
+                .rposition(|&t| t == least)?;
             (strip, at)
         }
     };
@@ -66,11 +68,22 @@ mod tests {
     fn agrees_with_a_plain_scan_at_every_length() {
         let mut rng = crate::rng::Rng::new(5);
         for len in 1..200 {
-            let tallies: Vec<i16> =
-                (0..len).map(|_| rng.below(9) as i16 | if rng.below(2) == 0 { CLOSED } else { 0 }).collect();
+            let tallies: Vec<i16> = (0..len)
+                .map(|_| rng.below(9) as i16 | if rng.below(2) == 0 { CLOSED } else { 0 })
+                .collect();
             let least = tallies.iter().filter(|&&t| t < CLOSED).min();
-            let first = least.map(|l| (tallies.iter().position(|t| t == l).unwrap() as u32, *l as u32));
-            let last = least.map(|l| (tallies.iter().rposition(|t| t == l).unwrap() as u32, *l as u32));
+            let first = least.map(|l| {
+                (
+                    tallies.iter().position(|t| t == l).unwrap() as u32,
+                    *l as u32,
+                )
+            });
+            let last = least.map(|l| {
+                (
+                    tallies.iter().rposition(|t| t == l).unwrap() as u32,
+                    *l as u32,
+                )
+            });
             assert_eq!(fewest_valid(&tallies, Tie::Lowest), first);
             assert_eq!(fewest_valid(&tallies, Tie::Highest), last);
         }

@@ -26,8 +26,15 @@ pub struct Breakdown {
 
 impl Breakdown {
     /// Names of the parts, in the order of [`Breakdown::parts`].
-    pub const NAMES: [&'static str; 7] =
-        ["link", "slot", "queue_host", "queue_gc", "transfer", "array", "buffer"];
+    pub const NAMES: [&'static str; 7] = [
+        "link",
+        "slot",
+        "queue_host",
+        "queue_gc",
+        "transfer",
+        "array",
+        "buffer",
+    ];
 
     /// The parts in the order of [`Breakdown::NAMES`].
     pub fn parts(&self) -> [Time; 7] {

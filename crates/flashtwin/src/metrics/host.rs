@@ -84,7 +84,9 @@ impl OpMetrics {
         for (sum, part) in self.parts_ps_sum.iter_mut().zip(other.parts_ps_sum) {
             *sum += part;
         }
-        self.histogram_ns.add(&other.histogram_ns).expect("both histograms have the same bounds");
+        self.histogram_ns
+            .add(&other.histogram_ns)
+            .expect("both histograms have the same bounds");
     }
 
     /// Mean response time in microseconds; 0 without requests.
@@ -107,7 +109,8 @@ impl OpMetrics {
 
     /// Mean of each part in microseconds, in the order of [`Breakdown::NAMES`].
     pub fn parts_us_mean(&self) -> [f64; 7] {
-        self.parts_ps_sum.map(|ps| ps as f64 / self.requests.max(1) as f64 * 1e-6)
+        self.parts_ps_sum
+            .map(|ps| ps as f64 / self.requests.max(1) as f64 * 1e-6)
     }
 }
 
@@ -160,7 +163,10 @@ impl Metrics {
         }
         // Little's law, exact once the device is empty: the time requests spent inside is the
         // integral of their number.
-        debug_assert!(self.inside > 0 || self.inside_ps == self.response_ps_sum(), "Little's law");
+        debug_assert!(
+            self.inside > 0 || self.inside_ps == self.response_ps_sum(),
+            "Little's law"
+        );
     }
 
     fn response_ps_sum(&self) -> u128 {

@@ -41,7 +41,12 @@ impl Series {
     /// Starts at `start`; `interval` must not be zero.
     pub fn new(start: Time, interval: Time) -> Series {
         assert!(interval > Time::ZERO, "a series needs an interval");
-        Series { start, interval, end_of_last: start, points: Vec::new() }
+        Series {
+            start,
+            interval,
+            end_of_last: start,
+            points: Vec::new(),
+        }
     }
 
     /// Length of an interval.
@@ -59,9 +64,14 @@ impl Series {
         if c.done >= self.end_of_last {
             let interval = (c.done - self.start).0 / self.interval.0;
             self.end_of_last = self.start + self.interval * (interval + 1);
-            self.points.push(Point { interval, ..Point::default() });
+            self.points.push(Point {
+                interval,
+                ..Point::default()
+            });
         }
-        let Some(p) = self.points.last_mut() else { return };
+        let Some(p) = self.points.last_mut() else {
+            return;
+        };
         let response = c.done - c.arrival;
         match c.op {
             Op::Read => {

@@ -5,8 +5,8 @@
 //! instant an operation is dispatched to its chip: what waits in a queue has not happened yet.
 //!
 //! Contract: the device calls [`Nand::enqueue`], lets the clock run to the next pending instant of
-//! the event tree, calls [`Nand::on_event`], deals with what finished, and then calls
-//! [`Nand::settle`] for the chip it named. A back end never calls upwards.
+//! the event queue, calls [`Nand::on_event`], deals with what finished, and then calls
+//! [`Nand::activate`] for the chip it named. A back end never calls upwards.
 
 mod log;
 mod modern;
@@ -18,7 +18,7 @@ pub(crate) use msr::Msr;
 
 use std::collections::VecDeque;
 
-use crate::events::EventTree;
+use crate::events::{EventQueue, Pending};
 use crate::ftl::PageMap;
 use crate::spec::{self, DeviceSpec};
 use crate::units::{Lpn, Time};
@@ -186,7 +186,7 @@ impl Nand {
         }
     }
 
-    /// Slots of the event tree this back end uses, from 0.
+    /// Resources of the event queue this back end uses, from 0.
     pub fn resources(&self) -> usize {
         match self {
             Nand::Msr(n) => n.chips.len(),
@@ -196,7 +196,7 @@ impl Nand {
 
     /// Queues an operation on `chip` and lets the chip start on it if it is free.
     #[inline]
-    pub fn enqueue(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventTree) {
+    pub fn enqueue(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
         let overtakes = op.is_read() && matches!(self, Nand::Modern(n) if n.reads_overtake());
         let c = &mut self.chips_mut()[chip];
         op.enqueued = now;
@@ -210,25 +210,25 @@ impl Nand {
         self.activate(chip, now, events);
     }
 
-    /// Takes the pending event of a resource; appends what finished to `done` and returns the chip
-    /// to settle afterwards.
+    /// Deals with what was pending until now; appends what finished to `done` and returns the chip
+    /// to activate afterwards.
     #[inline]
     pub fn on_event(
         &mut self,
-        resource: usize,
+        pending: Pending,
         now: Time,
-        events: &mut EventTree,
+        events: &mut EventQueue,
         done: &mut Vec<Done>,
     ) -> usize {
         match self {
-            Nand::Msr(n) => n.on_event(resource, now, events, done),
-            Nand::Modern(n) => n.on_event(resource, now, events, done),
+            Nand::Msr(n) => n.on_event(pending, now, events, done),
+            Nand::Modern(n) => n.on_event(pending, now, events, done),
         }
     }
 
     /// Lets a chip start its next operation, if it is free and there is one.
     #[inline]
-    fn activate(&mut self, chip: usize, now: Time, events: &mut EventTree) {
+    pub fn activate(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         match self {
             Nand::Msr(n) => n.activate(chip, now, events),
             Nand::Modern(n) => n.activate(chip, now, events),
@@ -240,20 +240,6 @@ impl Nand {
         match self {
             Nand::Msr(nand) => nand.fill_order(chip, n),
             Nand::Modern(nand) => chip * nand.ftl.shape.blocks_per_pool + n,
-        }
-    }
-
-    /// After [`Nand::on_event`] and what follows from it: the chip starts its next operation, or
-    /// has no pending instant any more.
-    #[inline]
-    pub fn settle(&mut self, chip: usize, now: Time, events: &mut EventTree) {
-        self.activate(chip, now, events);
-        let idle = match self {
-            Nand::Msr(n) => n.is_idle(chip),
-            Nand::Modern(n) => n.is_idle(chip),
-        };
-        if idle {
-            events.set(chip, Time::NEVER);
         }
     }
 

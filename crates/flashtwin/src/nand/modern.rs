@@ -8,7 +8,7 @@
 //! host and GC.
 
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, PageOp};
-use crate::events::EventTree;
+use crate::events::{EventQueue, Pending};
 use crate::ftl::PageMap;
 use crate::gc::{self, Tie};
 use crate::spec::{DeviceSpec, ModernNand};
@@ -109,13 +109,22 @@ impl Modern {
 
     // ---- time passes ----
 
-    pub fn on_event(&mut self, resource: usize, now: Time, events: &mut EventTree, done: &mut Vec<Done>) -> usize {
+    pub fn on_event(
+        &mut self,
+        pending: Pending,
+        now: Time,
+        events: &mut EventQueue,
+        done: &mut Vec<Done>,
+    ) -> usize {
+        let resource = pending.resource;
         let die = if resource < self.dies.len() {
             resource
         } else {
-            events.set(resource, Time::NEVER);
             let channel = &mut self.channels[resource - self.dies.len()];
-            let die = channel.busy_with.take().expect("a transfer ends on a busy channel");
+            let die = channel
+                .busy_with
+                .take()
+                .expect("a transfer ends on a busy channel");
             if let Some((next, time)) = channel.waiting.pop_front() {
                 channel.busy_with = Some(next);
                 events.set(resource, now + time);
@@ -127,8 +136,11 @@ impl Modern {
     }
 
     /// Goes on to the next step of the die's operation, or ends it.
-    fn proceed(&mut self, die: usize, now: Time, events: &mut EventTree, done: &mut Vec<Done>) {
-        let running = self.dies[die].running.as_mut().expect("an event belongs to an operation");
+    fn proceed(&mut self, die: usize, now: Time, events: &mut EventQueue, done: &mut Vec<Done>) {
+        let running = self.dies[die]
+            .running
+            .as_mut()
+            .expect("an event belongs to an operation");
         match running.steps.get(running.next).copied().flatten() {
             Some(Step::Array(time)) => {
                 running.next += 1;
@@ -136,7 +148,6 @@ impl Modern {
             }
             Some(Step::Transfer(time)) => {
                 running.next += 1;
-                events.set(die, Time::NEVER);
                 let channel = self.channel_of(die);
                 let resource = self.dies.len() + channel;
                 let c = &mut self.channels[channel];
@@ -163,11 +174,7 @@ impl Modern {
         }
     }
 
-    pub fn is_idle(&self, die: usize) -> bool {
-        self.dies[die].running.is_none()
-    }
-
-    pub fn activate(&mut self, die: usize, now: Time, events: &mut EventTree) {
+    pub fn activate(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         if self.dies[die].running.is_some() {
             return;
         }
@@ -192,7 +199,14 @@ impl Modern {
 
     // ---- operations ----
 
-    fn start(&mut self, die: usize, op: Option<Done>, steps: [Option<Step>; 4], now: Time, events: &mut EventTree) {
+    fn start(
+        &mut self,
+        die: usize,
+        op: Option<Done>,
+        steps: [Option<Step>; 4],
+        now: Time,
+        events: &mut EventQueue,
+    ) {
         self.dies[die].running = Some(Running { op, steps, next: 0 });
         self.dies[die].since = now;
         let mut none = Vec::new();
@@ -205,10 +219,21 @@ impl Modern {
         debug_assert!(none.is_empty());
     }
 
-    fn start_host(&mut self, die: usize, op: PageOp, now: Time, events: &mut EventTree) {
+    fn start_host(&mut self, die: usize, op: PageOp, now: Time, events: &mut EventQueue) {
         let queue_gc = self.chips[die].gc_time(now) - op.gc_before;
-        let mut done = Done { op, queue_gc, transfer: self.transfer, array: self.read, written: true };
-        let mut steps = [Some(Step::Array(self.read)), Some(Step::Transfer(self.transfer)), None, None];
+        let mut done = Done {
+            op,
+            queue_gc,
+            transfer: self.transfer,
+            array: self.read,
+            written: true,
+        };
+        let mut steps = [
+            Some(Step::Array(self.read)),
+            Some(Step::Transfer(self.transfer)),
+            None,
+            None,
+        ];
         if !op.is_read() {
             if self.ftl.make_room(die as u32).is_err() {
                 self.stats.writes_failed += 1;
@@ -222,7 +247,12 @@ impl Modern {
                 done.transfer += summary;
                 done.array += self.program;
             }
-            steps = [Some(Step::Transfer(done.transfer)), Some(Step::Array(done.array)), None, None];
+            steps = [
+                Some(Step::Transfer(done.transfer)),
+                Some(Step::Array(done.array)),
+                None,
+                None,
+            ];
         }
         self.stats.add(op.cause, 1);
         if let Some(log) = &mut self.log {
@@ -269,13 +299,18 @@ impl Modern {
     /// Moves the next live page of the block under collection in the map, and says whether that
     /// sealed a block; or erases the block, and says `None`.
     fn collect_step(&mut self, die: usize) -> Option<bool> {
-        let run = self.dies[die].collecting.as_mut().expect("a run is under way");
+        let run = self.dies[die]
+            .collecting
+            .as_mut()
+            .expect("a run is under way");
         match self.ftl.next_live(run.block, run.page) {
             Some(page) => {
                 run.page = page + 1;
                 let ppn = self.ftl.first_ppn(run.block).0 + page;
                 let lpn = self.ftl.lpn_at(crate::units::Ppn(ppn));
-                self.ftl.make_room(die as u32).expect("worth_collecting saw the room");
+                self.ftl
+                    .make_room(die as u32)
+                    .expect("worth_collecting saw the room");
                 let sealed = self.ftl.append(die as u32, lpn);
                 self.stats.add(Cause::GcMove, 1);
                 if sealed && self.summary_transfer.is_some() {
@@ -292,7 +327,7 @@ impl Modern {
         }
     }
 
-    fn start_gc_step(&mut self, die: usize, now: Time, events: &mut EventTree) {
+    fn start_gc_step(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let steps = match self.collect_step(die) {
             None => [Some(Step::Array(self.erase)), None, None, None],
             Some(sealed) => {
@@ -302,7 +337,12 @@ impl Modern {
                     program += self.program;
                 }
                 if self.params.copy_back {
-                    [Some(Step::Array(self.read + program + out)), None, None, None]
+                    [
+                        Some(Step::Array(self.read + program + out)),
+                        None,
+                        None,
+                        None,
+                    ]
                 } else {
                     [
                         Some(Step::Array(self.read)),

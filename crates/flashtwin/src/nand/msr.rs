@@ -7,7 +7,7 @@
 //! with what is kept and what is mended is in docs/devices.md.
 
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, PageOp};
-use crate::events::EventTree;
+use crate::events::{EventQueue, Pending};
 use crate::ftl::PageMap;
 use crate::gc::{self, Tie};
 use crate::spec::{AllocationPool, DeviceSpec, MsrNand, PlaneMapping};
@@ -71,7 +71,11 @@ impl Msr {
         let g = &spec.geometry;
         let low_of = |blocks: u32| (blocks as f64 * spec.gc.low_percent / 100.0) as u32;
         let chip_blocks = g.planes_per_chip * g.blocks_per_plane;
-        let low = low_of(if params.copy_back { g.blocks_per_plane } else { chip_blocks });
+        let low = low_of(if params.copy_back {
+            g.blocks_per_plane
+        } else {
+            chip_blocks
+        });
         Msr {
             ftl: PageMap::new(spec, params.copy_back, low),
             chips: vec![Chip::default(); g.chips as usize],
@@ -95,7 +99,14 @@ impl Msr {
     // ---- service ----
 
     #[inline]
-    pub fn on_event(&mut self, chip: usize, now: Time, events: &mut EventTree, done: &mut Vec<Done>) -> usize {
+    pub fn on_event(
+        &mut self,
+        pending: Pending,
+        now: Time,
+        events: &mut EventQueue,
+        done: &mut Vec<Done>,
+    ) -> usize {
+        let chip = pending.resource;
         let c = &mut self.chips[chip];
         let s = &mut self.service[chip];
         let Some(first) = s.running.pop() else {
@@ -107,19 +118,19 @@ impl Msr {
         debug_assert_eq!(first.done_at, now);
         done.push(first.done);
         match s.running.last() {
-            Some(next) => events.set(chip, next.done_at),
+            Some(next) => events.set_in_order(chip, next.done_at, pending.order),
             None => c.busy_total += now - s.batch_since,
         }
         chip
     }
 
     #[inline]
-    pub fn is_idle(&self, chip: usize) -> bool {
+    fn is_idle(&self, chip: usize) -> bool {
         !self.chips[chip].in_gc && self.service[chip].running.is_empty()
     }
 
     #[inline]
-    pub fn activate(&mut self, chip: usize, now: Time, events: &mut EventTree) {
+    pub fn activate(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         if !self.is_idle(chip) {
             return;
         }
@@ -135,7 +146,11 @@ impl Msr {
             self.stats.gc_actions += 1;
             events.set(chip, now + duration);
             if let Some(log) = &mut self.log {
-                log.push(FlashEvent::Clean { at: now, chip: chip as u32, duration });
+                log.push(FlashEvent::Clean {
+                    at: now,
+                    chip: chip as u32,
+                    duration,
+                });
             }
             return;
         }
@@ -145,14 +160,21 @@ impl Msr {
     }
 
     /// Takes the next batch off the queue and starts it.
-    fn serve(&mut self, chip: usize, now: Time, events: &mut EventTree) {
+    fn serve(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         self.service[chip].batch_since = now;
         if self.params.parallel_units == 1 {
-            let op = self.chips[chip].queue.pop_front().expect("activate saw a waiting operation");
+            let op = self.chips[chip]
+                .queue
+                .pop_front()
+                .expect("activate saw a waiting operation");
             if op.is_read() {
                 self.serve_read(chip, op, now, now + self.transfer + self.read);
             } else {
-                let plane = if self.params.copy_back { self.pick_plane(chip, op.lpn, &[]) } else { 0 };
+                let plane = if self.params.copy_back {
+                    self.pick_plane(chip, op.lpn, &[])
+                } else {
+                    0
+                };
                 self.serve_write(chip, Planned { op, plane }, now, now + self.transfer);
             }
         } else {
@@ -169,9 +191,14 @@ impl Msr {
         let mut reads = std::mem::take(&mut self.reads);
         let mut writes = std::mem::take(&mut self.writes);
         while reads.len() < BATCH_MAX && writes.len() < BATCH_MAX {
-            let Some(op) = self.chips[chip].queue.pop_front() else { break };
+            let Some(op) = self.chips[chip].queue.pop_front() else {
+                break;
+            };
             if op.is_read() {
-                reads.push(Planned { op, plane: self.plane_in_chip(op.lpn) });
+                reads.push(Planned {
+                    op,
+                    plane: self.plane_in_chip(op.lpn),
+                });
             } else {
                 let plane = self.pick_plane(chip, op.lpn, &writes);
                 writes.push(Planned { op, plane });
@@ -248,7 +275,13 @@ impl Msr {
         }
         let done_at = loaded_at + (transfer - self.transfer) + array;
         if self.log.is_some() {
-            self.log_page(chip, self.params.copy_back.then_some(plane), op, now, done_at);
+            self.log_page(
+                chip,
+                self.params.copy_back.then_some(plane),
+                op,
+                now,
+                done_at,
+            );
         }
         self.start(chip, op, now, done_at, transfer, array, true)
     }
@@ -266,7 +299,13 @@ impl Msr {
         written: bool,
     ) -> Time {
         let queue_gc = self.chips[chip].gc_time(now) - op.gc_before;
-        let done = Done { op, queue_gc, transfer, array, written };
+        let done = Done {
+            op,
+            queue_gc,
+            transfer,
+            array,
+            written,
+        };
         self.service[chip].running.push(Running { done_at, done });
         done_at
     }
@@ -313,32 +352,39 @@ impl Msr {
         let plane = match (self.params.allocation_pool, old) {
             (AllocationPool::Plane, Some(_)) => self.plane_in_chip(lpn),
             _ => {
-                let old_block = old.map(|ppn| self.ftl.block_of(ppn));
-                let old_seq = old_block.map_or(0, |block| self.ftl.seq_of(block));
+                let old_block = old.map_or(u32::MAX, |ppn| self.ftl.block_of(ppn));
+                let old_seq = old.map_or(0, |_| self.ftl.seq_of(old_block));
                 let pools = self.ftl.pools_of_chip(chip as u32);
-                let pages_per_block = self.ftl.shape.pages_per_block as i64;
-                let old_block = old_block.unwrap_or(u32::MAX);
-                let mut best = (i64::MIN, 0);
+                let all_younger = self.ftl.oldest_open(chip as u32) > old_seq;
+                let mut best = (i32::MIN, 0);
                 let mut plane = self.service[chip].next_plane as usize;
                 for _ in 0..pools.len() {
                     let pool = &pools[plane];
-                    if (pool.active_seq > old_seq) | (pool.active == old_block) {
-                        let mut used = pool.next_page as i64;
-                        if !assigned.is_empty() {
-                            used += assigned.iter().filter(|w| w.plane == plane as u32).count() as i64;
-                        }
-                        let room = (pool.free as i64 + 1) * pages_per_block - used;
+                    if all_younger || pool.active_seq > old_seq || pool.active == old_block {
+                        let ahead = assigned.iter().filter(|w| w.plane == plane as u32).count();
+                        let room = pool.room - ahead as i32;
                         if room > best.0 {
                             best = (room, plane as u32);
                         }
                     }
-                    plane = if plane + 1 == pools.len() { 0 } else { plane + 1 };
+                    plane = if plane + 1 == pools.len() {
+                        0
+                    } else {
+                        plane + 1
+                    };
                 }
-                debug_assert!(best.0 > i64::MIN, "the old copy's own plane is always eligible");
+                debug_assert!(
+                    best.0 > i32::MIN,
+                    "the old copy's own plane is always eligible"
+                );
                 best.1
             }
         };
-        self.service[chip].next_plane = if plane + 1 == self.planes { 0 } else { plane + 1 };
+        self.service[chip].next_plane = if plane + 1 == self.planes {
+            0
+        } else {
+            plane + 1
+        };
         plane
     }
 
@@ -372,7 +418,8 @@ impl Msr {
                 if self.ftl.pool(pool).free > self.ftl.low() {
                     continue;
                 }
-                let Some((bit, valid)) = gc::fewest_valid(self.ftl.tallies(pool), Tie::Highest) else {
+                let Some((bit, valid)) = gc::fewest_valid(self.ftl.tallies(pool), Tie::Highest)
+                else {
                     continue;
                 };
                 if !gc::worth_collecting(&self.ftl, pool, valid) {
@@ -402,12 +449,20 @@ impl Msr {
             .iter()
             .enumerate()
             .filter(|(_, &t)| t < PageMap::CANDIDATE_END)
-            .map(|(bit, &t)| (t, self.block_number(chip, first + bit as u32), first + bit as u32))
+            .map(|(bit, &t)| {
+                (
+                    t,
+                    self.block_number(chip, first + bit as u32),
+                    first + bit as u32,
+                )
+            })
             .collect();
         order.sort_unstable();
         let mut cost = None;
         for (valid, _, block) in order {
-            if self.ftl.pool(pool).free > self.high || !gc::worth_collecting(&self.ftl, pool, valid as u32) {
+            if self.ftl.pool(pool).free > self.high
+                || !gc::worth_collecting(&self.ftl, pool, valid as u32)
+            {
                 break;
             }
             cost = Some(cost.unwrap_or(Time::ZERO) + self.collect(block, pool));
@@ -422,13 +477,18 @@ impl Msr {
         self.ftl.relocate(block, pool, |ftl, to, pages, sealed| {
             moves += pages as u64;
             summaries += sealed as u64;
-            crossings += if ftl.plane_of(to) == from { 0 } else { pages as u64 };
+            crossings += if ftl.plane_of(to) == from {
+                0
+            } else {
+                pages as u64
+            };
         });
         self.ftl.erase(block);
         self.stats.add(Cause::GcMove, moves);
         self.stats.add(Cause::Erase, 1);
         // A page that changes its plane goes out and in through the pins (never with copy-back).
-        let mut cost = self.erase + (self.read + self.program) * moves + self.transfer * (2 * crossings);
+        let mut cost =
+            self.erase + (self.read + self.program) * moves + self.transfer * (2 * crossings);
         if let Some(summary) = self.summary_transfer {
             self.stats.add(Cause::Summary, summaries);
             cost += (summary + self.program) * summaries;
@@ -438,7 +498,11 @@ impl Msr {
 
     pub fn write_untimed(&mut self, chip: usize, lpn: Lpn) -> bool {
         while self.clean(chip, Time::ZERO).is_some() {}
-        let plane = if self.params.copy_back { self.pick_plane(chip, lpn, &[]) } else { 0 };
+        let plane = if self.params.copy_back {
+            self.pick_plane(chip, lpn, &[])
+        } else {
+            0
+        };
         let pool = self.pool(chip, plane);
         if self.ftl.make_room(pool).is_err() {
             return false;
@@ -456,7 +520,10 @@ impl Msr {
     fn block_number(&self, chip: usize, block: u32) -> u32 {
         let shape = &self.ftl.shape;
         let in_chip = block - chip as u32 * shape.planes_per_chip * shape.blocks_per_plane;
-        let (plane, bit) = (in_chip / shape.blocks_per_plane, in_chip % shape.blocks_per_plane);
+        let (plane, bit) = (
+            in_chip / shape.blocks_per_plane,
+            in_chip % shape.blocks_per_plane,
+        );
         match self.params.plane_mapping {
             PlaneMapping::Concatenated => in_chip,
             PlaneMapping::Striped => bit * shape.planes_per_chip + plane,

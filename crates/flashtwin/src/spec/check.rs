@@ -32,7 +32,7 @@ pub(super) fn check(
 fn geometry(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) -> bool {
     let g = &spec.geometry;
     let mut sound = true;
-    if g.page_bytes % 512 != 0 || g.page_bytes == 0 {
+    if !g.page_bytes.is_multiple_of(512) || g.page_bytes == 0 {
         report(
             "geometry.page_bytes",
             format!(
@@ -135,7 +135,7 @@ fn reserve(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
     let exported = spec.pages_per_chip_exported();
     let stride = spec.ftl.stride_pages;
-    if exported % stride != 0 {
+    if !exported.is_multiple_of(stride) {
         report(
             "ftl.stride_pages",
             format!("found {stride}; must divide the {exported} pages a chip exports"),
@@ -161,7 +161,7 @@ fn back_end(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
                          be 1, or set nand.copy_back = true"
                     ),
                 );
-            } else if g.planes_per_chip % units != 0 {
+            } else if !g.planes_per_chip.is_multiple_of(units) {
                 report(
                     "nand.parallel_units",
                     format!(
@@ -188,7 +188,7 @@ fn back_end(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
             }
         }
         Nand::Modern(_) => {
-            if g.channels > g.chips || g.chips % g.channels != 0 {
+            if g.channels > g.chips || !g.chips.is_multiple_of(g.channels) {
                 report(
                     "geometry.channels",
                     format!(

@@ -155,7 +155,7 @@ pub(super) fn size(bytes: u64) -> String {
         ("MiB", 1 << 20),
         ("KiB", 1 << 10),
     ] {
-        if bytes > 0 && bytes % factor == 0 {
+        if bytes > 0 && bytes.is_multiple_of(factor) {
             return format!("{} {unit}", bytes / factor);
         }
     }

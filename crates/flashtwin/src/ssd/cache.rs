@@ -62,9 +62,6 @@ struct Page {
     younger: u32,
     /// First of the waiting accesses.
     waiters: u32,
-    /// Neighbours among the pages that are dirty or being programmed.
-    unstable: (u32, u32),
-    is_unstable: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +96,8 @@ struct Counters {
 
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
+    /// The device has a buffer at all; if not, nothing of this is used.
+    pub present: bool,
     policy: AnyPolicy,
     directory: Directory,
     pages: Vec<Page>,
@@ -106,8 +105,8 @@ pub(super) struct Cache {
     free_slots: u32,
     waiters: Vec<Waiter>,
     free_waiters: Vec<u32>,
-    /// First of the pages that are dirty or being programmed.
-    unstable: u32,
+    /// Pages that are dirty or being programmed, as bits.
+    unstable: Vec<u64>,
     /// Accesses that found no victim at all.
     starved: VecDeque<u32>,
     /// Write-backs at a time in background mode; `None`: blocking.
@@ -142,7 +141,10 @@ impl DeviceView for View<'_> {
         if self.address.static_placement {
             return Some(ChipId(self.address.chip(lpn) as u16));
         }
-        self.nand.ftl().lookup(lpn).map(|ppn| ChipId(self.nand.ftl().chip_of(ppn) as u16))
+        self.nand
+            .ftl()
+            .lookup(lpn)
+            .map(|ppn| ChipId(self.nand.ftl().chip_of(ppn) as u16))
     }
     #[inline]
     fn in_gc(&self, chip: ChipId) -> bool {
@@ -155,9 +157,19 @@ impl DeviceView for View<'_> {
 }
 
 impl Cache {
-    pub fn new(b: &spec::Buffer, spec: &DeviceSpec) -> Cache {
+    pub fn new(spec: &DeviceSpec) -> Cache {
+        let absent = spec::Buffer {
+            capacity_pages: 0,
+            policy: spec::Policy::Lru,
+            evict: EvictMode::Blocking,
+            partial: spec::Partial::Round,
+            latency: Time::ZERO,
+            power_loss_protection: false,
+        };
+        let b = spec.buffer.as_ref().unwrap_or(&absent);
         let round = b.partial == spec::Partial::Round;
         Cache {
+            present: spec.buffer.is_some(),
             policy: AnyPolicy::new(&b.policy),
             directory: Directory::new(b.capacity_pages as usize * 2),
             pages: Vec::with_capacity(b.capacity_pages as usize),
@@ -165,7 +177,7 @@ impl Cache {
             free_slots: b.capacity_pages,
             waiters: Vec::new(),
             free_waiters: Vec::new(),
-            unstable: NONE,
+            unstable: Vec::new(),
             starved: VecDeque::new(),
             background: match b.evict {
                 EvictMode::Blocking => None,
@@ -173,7 +185,11 @@ impl Cache {
             },
             writing_back: 0,
             write_back_queue: VecDeque::new(),
-            whole: if round { u64::MAX } else { low_bits(spec.geometry.page_bytes as u64 / 512) },
+            whole: if round {
+                u64::MAX
+            } else {
+                low_bits(spec.geometry.page_bytes as u64 / 512)
+            },
             protected: b.power_loss_protection,
             counters: Counters::default(),
         }
@@ -185,8 +201,12 @@ impl Cache {
         report.pages_lost = self.counters.lost_pages;
         report.slot_waits = self.counters.slot_waits;
         report.slot_wait_total = self.counters.slot_wait_total;
-        report.policy_counters =
-            self.policy.counters().into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
+        report.policy_counters = self
+            .policy
+            .counters()
+            .into_iter()
+            .map(|(name, n)| (name.to_owned(), n))
+            .collect();
     }
 
     pub fn reset_counters(&mut self) {
@@ -213,8 +233,6 @@ impl Cache {
             older: NONE,
             younger: NONE,
             waiters: NONE,
-            unstable: (NONE, NONE),
-            is_unstable: false,
         };
         match self.free_pages.pop() {
             Some(id) => {
@@ -223,6 +241,7 @@ impl Cache {
             }
             None => {
                 self.pages.push(page);
+                self.unstable.resize(self.pages.len().div_ceil(64), 0);
                 self.pages.len() as u32 - 1
             }
         }
@@ -230,7 +249,12 @@ impl Cache {
 
     /// Adds a waiter at the end of the page's list: first come, first served.
     fn wait(&mut self, page: u32, request: ReqId, since: Time, wants: Wants) {
-        let waiter = Waiter { request, since, wants, next: NONE };
+        let waiter = Waiter {
+            request,
+            since,
+            wants,
+            next: NONE,
+        };
         let id = match self.free_waiters.pop() {
             Some(id) => {
                 self.waiters[id as usize] = waiter;
@@ -252,38 +276,42 @@ impl Cache {
         self.waiters[at as usize].next = id;
     }
 
+    #[inline]
+    fn count_slot_wait(&mut self, slot: Time) {
+        if slot > Time::ZERO {
+            self.counters.slot_waits += 1;
+            self.counters.slot_wait_total += slot;
+        }
+    }
+
     /// Keeps the page among the unstable ones exactly while it is dirty or being programmed.
     #[inline]
     fn note_stability(&mut self, id: u32) {
-        let p = &mut self.pages[id as usize];
-        let unstable = p.dirty || p.programming;
-        if unstable == p.is_unstable {
-            return;
-        }
-        p.is_unstable = unstable;
-        if unstable {
-            p.unstable = (NONE, self.unstable);
-            if self.unstable != NONE {
-                self.pages[self.unstable as usize].unstable.0 = id;
-            }
-            self.unstable = id;
-        } else {
-            let (before, after) = p.unstable;
-            match before {
-                NONE => self.unstable = after,
-                b => self.pages[b as usize].unstable.1 = after,
-            }
-            if after != NONE {
-                self.pages[after as usize].unstable.0 = before;
+        let p = &self.pages[id as usize];
+        let unstable = u64::from(p.dirty | p.programming);
+        let word = &mut self.unstable[id as usize / 64];
+        *word = *word & !(1 << (id % 64)) | unstable << (id % 64);
+    }
+
+    /// The unstable pages that hold something.
+    fn unstable_pages(&self) -> Vec<u32> {
+        let mut ids = Vec::new();
+        for (i, &word) in self.unstable.iter().enumerate() {
+            let mut bits = word;
+            while bits != 0 {
+                ids.push(i as u32 * 64 + bits.trailing_zeros());
+                bits &= bits - 1;
             }
         }
+        ids.retain(|&id| self.pages[id as usize].stage != Stage::NoSlot);
+        ids
     }
 }
 
 impl Ssd {
     #[inline]
     fn cache(&mut self) -> &mut Cache {
-        self.cache.as_mut().expect("only called on a device with a buffer")
+        &mut self.cache
     }
 
     #[inline]
@@ -331,7 +359,11 @@ impl Ssd {
         let now = self.now;
         let through = self.requests[request].fua && !self.cache().protected;
         if self.page(id).stage == Stage::NoSlot {
-            let wants = if through { Wants::SlotThenProgram } else { Wants::Slot };
+            let wants = if through {
+                Wants::SlotThenProgram
+            } else {
+                Wants::Slot
+            };
             return self.cache().wait(id, request, now, wants);
         }
         if !through {
@@ -349,7 +381,8 @@ impl Ssd {
             return self.page_done(request, Breakdown::default());
         }
         let ready = p.stage == Stage::Ready;
-        self.cache().wait(id, request, now, Wants::Data(sectors & whole));
+        self.cache()
+            .wait(id, request, now, Wants::Data(sectors & whole));
         if ready {
             self.fill(id);
         }
@@ -358,8 +391,12 @@ impl Ssd {
     fn miss(&mut self, request: ReqId, lpn: Lpn, write: bool, sectors: u64, older: Option<u32>) {
         let now = self.now;
         // Evict before insert: the page coming in is never its own victim.
-        let victim = if self.cache().free_slots == 0 { self.choose_victim() } else { None };
-        let cache = self.cache.as_mut().expect("only called on a device with a buffer");
+        let victim = if self.cache().free_slots == 0 {
+            self.choose_victim()
+        } else {
+            None
+        };
+        let cache = &mut self.cache;
         let id = cache.add_page(lpn);
         cache.directory.insert(lpn, PageId(id));
         cache.policy.insert(PageId(id), write);
@@ -395,7 +432,8 @@ impl Ssd {
             self.write_cached(request, id);
         } else {
             let whole = self.cache().whole;
-            self.cache().wait(id, request, now, Wants::Data(sectors & whole));
+            self.cache()
+                .wait(id, request, now, Wants::Data(sectors & whole));
             if self.page(id).stage == Stage::Ready {
                 self.fill(id);
             }
@@ -403,8 +441,12 @@ impl Ssd {
     }
 
     fn choose_victim(&mut self) -> Option<u32> {
-        let cache = self.cache.as_mut().expect("only called on a device with a buffer");
-        let view = View { pages: &cache.pages, nand: &self.nand, address: &self.address };
+        let cache = &mut self.cache;
+        let view = View {
+            pages: &cache.pages,
+            nand: &self.nand,
+            address: &self.address,
+        };
         let victim = cache.policy.victim(&view, |_| true)?;
         cache.policy.remove(victim);
         let [soon, later] = cache.policy.next_victims();
@@ -412,7 +454,9 @@ impl Ssd {
             self.nand.ftl().prefetch(cache.pages[page.0 as usize].lpn);
         }
         if let Some(page) = soon {
-            self.nand.ftl().prefetch_old_copy(cache.pages[page.0 as usize].lpn);
+            self.nand
+                .ftl()
+                .prefetch_old_copy(cache.pages[page.0 as usize].lpn);
         }
         Some(victim.0)
     }
@@ -426,11 +470,9 @@ impl Ssd {
         debug_assert!(p.stage == Stage::NoSlot, "a slot for a page that has one");
         p.stage = Stage::Ready;
         p.slot_at = now;
-        if p.waiters == NONE && !p.evicted {
-            return;
-        }
         self.serve_waiters(id, None, false);
-        if self.page(id).waiters != NONE && self.page(id).stage == Stage::Ready {
+        let p = self.page(id);
+        if p.waiters != NONE && p.stage == Stage::Ready {
             self.fill_if_wanted(id);
         }
         self.pump(id);
@@ -504,7 +546,11 @@ impl Ssd {
         p.dirty = false;
         p.programming = true;
         p.wants_flush = false;
-        let cause = if evicted { Cause::Destage } else { Cause::Flush };
+        let cause = if evicted {
+            Cause::Destage
+        } else {
+            Cause::Flush
+        };
         let hand_on = p.slot_gone;
         let chip = self.chip_for_write(lpn);
         self.queue_flash(chip, lpn, cause, id);
@@ -545,7 +591,9 @@ impl Ssd {
             cache.writing_back -= 1;
             let depth = cache.background.unwrap_or(0);
             while self.cache().writing_back < depth {
-                let Some(next) = self.cache().write_back_queue.pop_front() else { break };
+                let Some(next) = self.cache().write_back_queue.pop_front() else {
+                    break;
+                };
                 self.pump(next);
             }
         }
@@ -556,7 +604,26 @@ impl Ssd {
     fn serve_waiters(&mut self, id: u32, done: Option<&Done>, program: bool) {
         let now = self.now;
         let cache = self.cache();
-        let mut at = std::mem::replace(&mut cache.pages[id as usize].waiters, NONE);
+        let p = &mut cache.pages[id as usize];
+        let mut at = p.waiters;
+        if at == NONE {
+            return;
+        }
+        p.waiters = NONE;
+        // By far the most common: one write that waited for this slot.
+        let first = &cache.waiters[at as usize];
+        if first.wants == Wants::Slot && first.next == NONE && p.stage != Stage::NoSlot {
+            let (request, slot) = (first.request, now - first.since);
+            cache.free_waiters.push(at);
+            cache.count_slot_wait(slot);
+            return self.page_done(
+                request,
+                Breakdown {
+                    slot,
+                    ..Breakdown::default()
+                },
+            );
+        }
         while at != NONE {
             let cache = self.cache();
             let w = cache.waiters[at as usize];
@@ -584,11 +651,7 @@ impl Ssd {
                 Some(wants) => self.cache().wait(id, w.request, w.since, wants),
                 None => {
                     let parts = wait_parts(w.since, slot_at, done, now);
-                    if parts.slot > Time::ZERO {
-                        let counters = &mut self.cache().counters;
-                        counters.slot_waits += 1;
-                        counters.slot_wait_total += parts.slot;
-                    }
+                    self.cache().count_slot_wait(parts.slot);
                     self.page_done(w.request, parts);
                 }
             }
@@ -598,25 +661,36 @@ impl Ssd {
     /// An evicted page is done with: its slot goes to its heir.
     fn release(&mut self, id: u32) {
         let cache = self.cache();
-        let p = &cache.pages[id as usize];
-        debug_assert!(p.waiters == NONE, "a page leaves while somebody waits for it");
+        let p = &mut cache.pages[id as usize];
+        debug_assert!(
+            p.waiters == NONE,
+            "a page leaves while somebody waits for it"
+        );
+        // Whoever still names this place finds nothing to do there.
+        p.stage = Stage::NoSlot;
         let (lpn, slot_gone, older, younger) = (p.lpn, p.slot_gone, p.older, p.younger);
+        cache.directory.remove(lpn, PageId(id));
+        // All links are mended before the slot is handed on, which may release further pages.
+        let mut wake = false;
         if older != NONE {
             // Trimmed before its turn: the copies around it now follow each other.
             cache.pages[older as usize].younger = younger;
+            if younger == NONE {
+                cache.directory.insert(lpn, PageId(older));
+            }
         }
-        cache.directory.remove(lpn, PageId(id));
+        if younger != NONE {
+            let y = &mut cache.pages[younger as usize];
+            y.older = older;
+            wake = older == NONE && std::mem::take(&mut y.behind_older);
+        }
         cache.note_stability(id);
         if !slot_gone {
             self.hand_on_slot(id);
         }
         self.cache().free_pages.push(id);
-        if younger != NONE {
-            let y = self.page(younger);
-            y.older = older;
-            if older == NONE && std::mem::take(&mut y.behind_older) {
-                self.pump(younger);
-            }
+        if wake {
+            self.pump(younger);
         }
     }
 
@@ -636,25 +710,16 @@ impl Ssd {
 
     /// Completes the request once all that was acknowledged before is on flash.
     pub(super) fn flush(&mut self, request: ReqId) {
-        let protected = self.cache.as_ref().is_none_or(|c| c.protected);
+        let protected = !self.cache.present || self.cache.protected;
         self.requests[request].left = 1;
         if !protected {
-            let mut at = self.cache().unstable;
-            while at != NONE {
-                let p = self.page(at);
-                let next = p.unstable.1;
-                if p.stage != Stage::NoSlot {
-                    self.requests[request].left += 1;
-                    self.want_flush(request, at);
-                }
-                at = next;
+            let pages = self.cache().unstable_pages();
+            self.requests[request].left += pages.len() as u32;
+            for &id in &pages {
+                self.want_flush(request, id);
             }
-            // Only now: a program that starts moves its page within the list.
-            let mut at = self.cache().unstable;
-            while at != NONE {
-                let next = self.page(at).unstable.1;
-                self.pump(at);
-                at = next;
+            for &id in &pages {
+                self.pump(id);
             }
         }
         let parts = Breakdown::default();
@@ -681,15 +746,13 @@ impl Ssd {
             return self.page_done(request, parts);
         }
         p.wants_flush |= p.dirty;
-        self.cache().wait(id, request, since, Wants::Programs(programs));
+        self.cache()
+            .wait(id, request, since, Wants::Programs(programs));
     }
 
     /// Forgets a page, in the buffer and on flash.
     pub(super) fn trim(&mut self, lpn: Lpn) {
-        let Some(cache) = self.cache.as_mut() else {
-            self.nand.ftl_mut().unmap(lpn);
-            return;
-        };
+        let cache = &mut self.cache;
         let Some(PageId(id)) = cache.directory.get(lpn) else {
             self.nand.ftl_mut().unmap(lpn);
             return;
@@ -699,14 +762,22 @@ impl Ssd {
             p.evicted = true;
             cache.policy.remove(PageId(id));
         }
-        let p = &mut cache.pages[id as usize];
-        p.dirty = false;
-        p.valid = cache.whole;
-        p.trimmed = p.programming;
-        cache.note_stability(id);
         self.nand.ftl_mut().unmap(lpn);
-        // Flushes have nothing left to wait for; accesses still wait for slot and data.
-        self.serve_waiters(id, None, false);
+        // This copy and all older ones that are not on flash yet: none of them is wanted any more.
+        let mut at = id;
+        while at != NONE {
+            let cache = self.cache();
+            let whole = cache.whole;
+            let p = &mut cache.pages[at as usize];
+            p.dirty = false;
+            p.valid = whole;
+            p.trimmed = p.programming;
+            let older = p.older;
+            cache.note_stability(at);
+            // Flushes have nothing left to wait for; accesses still wait for slot and data.
+            self.serve_waiters(at, None, false);
+            at = older;
+        }
         self.pump(id);
     }
 }

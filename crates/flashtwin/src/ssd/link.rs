@@ -21,8 +21,9 @@ pub(super) const BUFFER: usize = 2;
 pub(super) struct Link {
     overhead: Time,
     per_sector: Time,
-    /// Pending instants of [`BUS`], [`OVERHEAD`] and [`BUFFER`].
-    pub pending: [Time; 3],
+    /// Pending instants of [`BUS`], [`OVERHEAD`] and [`BUFFER`], with their places in the order of
+    /// setting.
+    pub pending: [(Time, u64); 3],
     /// Requests in their command overhead, with its end.
     commands: VecDeque<(Time, ReqId)>,
     arriving: VecDeque<ReqId>,
@@ -37,7 +38,7 @@ impl Link {
         Link {
             overhead: spec.link.command_overhead,
             per_sector: spec.link.bus_per_sector,
-            pending: [Time::NEVER; 3],
+            pending: [(Time::NEVER, 0); 3],
             commands: VecDeque::new(),
             arriving: VecDeque::new(),
             leaving: VecDeque::new(),
@@ -46,9 +47,18 @@ impl Link {
         }
     }
 
-    /// The earliest pending instant, and which it is.
+    /// Nobody holds the bus or waits for it.
     #[inline]
-    pub fn next(&self) -> (Time, usize) {
+    fn is_free(&self) -> bool {
+        self.on_bus.is_none()
+            && !self.handing_on
+            && self.leaving.is_empty()
+            && self.arriving.is_empty()
+    }
+
+    /// The earliest pending instant with its place in the order of setting, and which it is.
+    #[inline]
+    pub fn next(&self) -> ((Time, u64), usize) {
         let mut first = (self.pending[BUS], BUS);
         for which in [OVERHEAD, BUFFER] {
             if self.pending[which] < first.0 {
@@ -68,15 +78,23 @@ impl Ssd {
         }
         let at = self.now + self.link.overhead;
         if self.link.commands.is_empty() {
-            self.link.pending[OVERHEAD] = at;
+            self.link.pending[OVERHEAD] = (at, self.events.take_order());
         }
         self.link.commands.push_back((at, id));
     }
 
     pub(super) fn overhead_done(&mut self) {
-        let (_, id) = self.link.commands.pop_front().expect("the overhead's event has a request");
-        let next = self.link.commands.front().map_or(Time::NEVER, |&(at, _)| at);
-        self.link.pending[OVERHEAD] = next;
+        let (_, id) = self
+            .link
+            .commands
+            .pop_front()
+            .expect("the overhead's event has a request");
+        let next = self
+            .link
+            .commands
+            .front()
+            .map_or(Time::NEVER, |&(at, _)| at);
+        self.link.pending[OVERHEAD] = (next, self.events.take_order());
         self.enter(id);
     }
 
@@ -85,7 +103,15 @@ impl Ssd {
         if self.link.per_sector == Time::ZERO {
             return self.dispatch(id);
         }
-        self.link.arriving.push_back(id);
+        if !self.link.is_free() {
+            return self.link.arriving.push_back(id);
+        }
+        if self.requests[id].op == Op::Write {
+            return self.put_on_bus(id);
+        }
+        self.link.handing_on = true;
+        self.dispatch(id);
+        self.link.handing_on = false;
         self.hand_on_bus();
     }
 
@@ -95,13 +121,37 @@ impl Ssd {
         if self.link.per_sector == Time::ZERO {
             return self.complete(id);
         }
-        self.link.leaving.push_back(id);
+        if !self.link.is_free() {
+            return self.link.leaving.push_back(id);
+        }
+        if self.returns_data(id) {
+            return self.put_on_bus(id);
+        }
+        self.complete(id);
         self.hand_on_bus();
     }
 
+    /// The request holds the bus on its way out.
+    #[inline]
+    fn returns_data(&self, id: ReqId) -> bool {
+        let r = &self.requests[id];
+        r.op == Op::Read && r.status == Status::Ok
+    }
+
+    #[inline]
+    fn put_on_bus(&mut self, id: ReqId) {
+        self.link.on_bus = Some(id);
+        let until = self.now + self.link.per_sector * self.requests[id].link_sectors;
+        self.link.pending[BUS] = (until, self.events.take_order());
+    }
+
     pub(super) fn bus_done(&mut self) {
-        self.link.pending[BUS] = Time::NEVER;
-        let id = self.link.on_bus.take().expect("the bus's event has a request");
+        self.link.pending[BUS].0 = Time::NEVER;
+        let id = self
+            .link
+            .on_bus
+            .take()
+            .expect("the bus's event has a request");
         if self.requests[id].op == Op::Write {
             self.dispatch(id);
         } else {
@@ -112,30 +162,25 @@ impl Ssd {
 
     /// Gives the free bus to the next request; those that need no bus time pass at once.
     fn hand_on_bus(&mut self) {
-        if self.link.handing_on {
+        if self.link.handing_on || self.link.is_free() {
             return;
         }
         self.link.handing_on = true;
         while self.link.on_bus.is_none() {
-            let (id, holds) = if let Some(id) = self.link.leaving.pop_front() {
-                let r = &self.requests[id];
-                (id, r.op == Op::Read && r.status == Status::Ok)
-            } else if let Some(id) = self.link.arriving.pop_front() {
-                let write = self.requests[id].op == Op::Write;
-                if !write {
-                    self.dispatch(id);
-                    continue;
+            if let Some(id) = self.link.leaving.pop_front() {
+                if self.returns_data(id) {
+                    self.put_on_bus(id);
+                } else {
+                    self.complete(id);
                 }
-                (id, true)
+            } else if let Some(id) = self.link.arriving.pop_front() {
+                if self.requests[id].op == Op::Write {
+                    self.put_on_bus(id);
+                } else {
+                    self.dispatch(id);
+                }
             } else {
                 break;
-            };
-            if holds {
-                self.link.on_bus = Some(id);
-                let on_bus = self.link.per_sector * self.requests[id].link_sectors;
-                self.link.pending[BUS] = self.now + on_bus;
-            } else {
-                self.complete(id);
             }
         }
         self.link.handing_on = false;

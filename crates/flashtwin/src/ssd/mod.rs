@@ -15,7 +15,7 @@ mod requests;
 use std::collections::VecDeque;
 
 use crate::divide::Divider;
-use crate::events::EventTree;
+use crate::events::EventQueue;
 use crate::metrics::{Breakdown, FlashReport, Metrics};
 use crate::nand::{Cause, Done, FlashEvent, Nand, PageOp};
 use crate::request::{Completion, Op, Request, Status};
@@ -56,10 +56,10 @@ impl std::error::Error for OutOfRange {}
 pub struct Ssd {
     spec: DeviceSpec,
     now: Time,
-    events: EventTree,
+    events: EventQueue,
     nand: Nand,
     link: Link,
-    cache: Option<Cache>,
+    cache: Cache,
     requests: Requests,
     completions: Vec<Completion>,
     metrics: Metrics,
@@ -92,13 +92,18 @@ impl Address {
         let page_bytes = spec.geometry.page_bytes as u64;
         Address {
             page_bytes,
-            page_shift: page_bytes.is_power_of_two().then(|| page_bytes.trailing_zeros()),
+            page_shift: page_bytes
+                .is_power_of_two()
+                .then(|| page_bytes.trailing_zeros()),
             exported_bytes: spec.exported_bytes(),
             by_stride: Divider::new(spec.ftl.stride_pages),
             chips: spec.geometry.chips,
             by_chips: Divider::new(spec.geometry.chips),
             static_placement: spec.ftl.placement == Placement::Static,
-            round: spec.buffer.as_ref().is_none_or(|b| b.partial == Partial::Round),
+            round: spec
+                .buffer
+                .as_ref()
+                .is_none_or(|b| b.partial == Partial::Round),
         }
     }
 
@@ -123,9 +128,9 @@ impl Ssd {
         let nand = Nand::new(spec);
         Ssd {
             now: Time::ZERO,
-            events: EventTree::new(nand.resources()),
+            events: EventQueue::new(nand.resources()),
             link: Link::new(spec),
-            cache: spec.buffer.as_ref().map(|b| Cache::new(b, spec)),
+            cache: Cache::new(spec),
             requests: Requests::default(),
             completions: Vec::new(),
             metrics: Metrics::default(),
@@ -175,9 +180,7 @@ impl Ssd {
     /// What the flash did since the last [`Ssd::reset_metrics`].
     pub fn flash_report(&self) -> FlashReport {
         let mut report = FlashReport::new(&self.nand, self.now, self.metrics.since());
-        if let Some(cache) = &self.cache {
-            cache.report(&mut report);
-        }
+        self.cache.report(&mut report);
         report
     }
 
@@ -185,9 +188,7 @@ impl Ssd {
     pub fn reset_metrics(&mut self, interval: Option<Time>) {
         self.nand.reset_stats(self.now);
         self.metrics = Metrics::new(self.now, interval);
-        if let Some(cache) = &mut self.cache {
-            cache.reset_counters();
-        }
+        self.cache.reset_counters();
     }
 
     /// Finished requests, oldest first. The caller clears them.
@@ -220,7 +221,7 @@ impl Ssd {
     /// When the next thing will happen by itself; `None` when the device is idle.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
-        let at = self.events.next_time().min(self.link.next().0);
+        let at = self.events.next_time().min(self.link.next().0 .0);
         (at != Time::NEVER).then_some(at)
     }
 
@@ -237,19 +238,18 @@ impl Ssd {
         self.step_until(Time(Time::NEVER.0 - 1))
     }
 
-    /// Lets the next pending thing happen if it is due by `until`. At one instant the flash comes
-    /// before the link.
+    /// Lets the next pending thing happen if it is due by `until`.
     #[inline]
     fn step_until(&mut self, until: Time) -> bool {
         let flash_at = self.events.next_time();
-        let (link_at, which) = self.link.next();
+        let ((link_at, link_order), which) = self.link.next();
         let at = flash_at.min(link_at);
         if at > until {
             return false;
         }
         debug_assert!(at >= self.now, "an event in the past");
         self.now = at;
-        if flash_at <= link_at {
+        if flash_at < link_at || flash_at == link_at && self.events.next_order() < link_order {
             self.flash_event();
         } else {
             match which {
@@ -262,14 +262,18 @@ impl Ssd {
     }
 
     fn flash_event(&mut self) {
-        let resource = self.events.next();
+        let Some(pending) = self.events.pop() else {
+            return;
+        };
         let mut done = std::mem::take(&mut self.done);
-        let chip = self.nand.on_event(resource, self.now, &mut self.events, &mut done);
+        let chip = self
+            .nand
+            .on_event(pending, self.now, &mut self.events, &mut done);
         for d in done.drain(..) {
             self.flash_done(d);
         }
         self.done = done;
-        self.nand.settle(chip, self.now, &mut self.events);
+        self.nand.activate(chip, self.now, &mut self.events);
     }
 
     // ---- requests ----
@@ -278,22 +282,30 @@ impl Ssd {
     /// comes next.
     #[inline]
     pub fn prefetch(&self, request: &Request) {
-        if request.op == Op::Read || self.cache.is_none() {
+        if request.op == Op::Read || !self.cache.present {
             let page = self.address.page_of(request.offset);
-            self.nand.ftl().prefetch(Lpn(page.min(u32::MAX as u64) as u32));
+            self.nand
+                .ftl()
+                .prefetch(Lpn(page.min(u32::MAX as u64) as u32));
         }
     }
 
     /// Hands in a request at `now`; its [`Completion`] will carry `tag`.
     pub fn submit(&mut self, now: Time, request: &Request, tag: u64) -> Result<(), OutOfRange> {
         debug_assert!(now >= self.now, "submitted in the past");
-        debug_assert!(self.next_event().is_none_or(|at| at >= now), "submitted before the device was advanced");
+        debug_assert!(
+            self.next_event().is_none_or(|at| at >= now),
+            "submitted before the device was advanced"
+        );
         let out_of_range = OutOfRange {
             offset: request.offset,
             bytes: request.bytes,
             exported_bytes: self.address.exported_bytes,
         };
-        let end = request.offset.checked_add(request.bytes).ok_or(out_of_range)?;
+        let end = request
+            .offset
+            .checked_add(request.bytes)
+            .ok_or(out_of_range)?;
         if end > self.address.exported_bytes {
             return Err(out_of_range);
         }
@@ -325,7 +337,7 @@ impl Ssd {
                 }
                 self.pages_done(id);
             }
-            Op::Read | Op::Write if self.cache.is_some() => {
+            Op::Read | Op::Write if self.cache.present => {
                 let spans = r.spans(&self.address);
                 for i in 0..pages {
                     self.cached_page(id, Lpn(first + i), spans.of(i, pages));
@@ -357,7 +369,11 @@ impl Ssd {
     #[inline]
     fn page_done(&mut self, id: ReqId, parts: Breakdown) {
         let r = &mut self.requests[id];
-        debug_assert_eq!(parts.total(), self.now - r.dispatched, "a page's time does not add up");
+        debug_assert_eq!(
+            parts.total(),
+            self.now - r.dispatched,
+            "a page's time does not add up"
+        );
         debug_assert!(r.left > 0, "a page completed twice");
         r.left -= 1;
         r.parts = parts;
@@ -375,15 +391,18 @@ impl Ssd {
         }
         let at = self.now + self.buffer_latency;
         if self.in_buffer.is_empty() {
-            self.link.pending[link::BUFFER] = at;
+            self.link.pending[link::BUFFER] = (at, self.events.take_order());
         }
         self.in_buffer.push_back((at, id));
     }
 
     fn buffer_done(&mut self) {
-        let (_, id) = self.in_buffer.pop_front().expect("the buffer's event has a request");
+        let (_, id) = self
+            .in_buffer
+            .pop_front()
+            .expect("the buffer's event has a request");
         let next = self.in_buffer.front().map_or(Time::NEVER, |&(at, _)| at);
-        self.link.pending[link::BUFFER] = next;
+        self.link.pending[link::BUFFER] = (next, self.events.take_order());
         let latency = self.buffer_latency;
         let r = &mut self.requests[id];
         r.parts.buffer += latency;
@@ -408,7 +427,11 @@ impl Ssd {
             done: self.now,
             breakdown,
         };
-        debug_assert_eq!(breakdown.total(), self.now - r.arrival, "the parts are not the whole");
+        debug_assert_eq!(
+            breakdown.total(),
+            self.now - r.arrival,
+            "the parts are not the whole"
+        );
         self.metrics.completed(&completion);
         self.completions.push(completion);
     }
@@ -417,8 +440,15 @@ impl Ssd {
 
     #[inline]
     fn queue_flash(&mut self, chip: u32, lpn: Lpn, cause: Cause, owner: u32) {
-        let op = PageOp { lpn, owner, cause, enqueued: self.now, gc_before: Time::ZERO };
-        self.nand.enqueue(chip as usize, op, self.now, &mut self.events);
+        let op = PageOp {
+            lpn,
+            owner,
+            cause,
+            enqueued: self.now,
+            gc_before: Time::ZERO,
+        };
+        self.nand
+            .enqueue(chip as usize, op, self.now, &mut self.events);
     }
 
     fn flash_done(&mut self, done: Done) {
@@ -442,7 +472,11 @@ impl Ssd {
             return self.address.chip(lpn);
         }
         let chip = self.next_chip;
-        self.next_chip = if chip + 1 == self.address.chips { 0 } else { chip + 1 };
+        self.next_chip = if chip + 1 == self.address.chips {
+            0
+        } else {
+            chip + 1
+        };
         chip
     }
 
@@ -450,7 +484,11 @@ impl Ssd {
     #[inline]
     fn chip_of_copy(&self, lpn: Lpn) -> Option<u32> {
         let ppn = self.nand.ftl().lookup(lpn)?;
-        Some(if self.address.static_placement { self.address.chip(lpn) } else { self.nand.ftl().chip_of(ppn) })
+        Some(if self.address.static_placement {
+            self.address.chip(lpn)
+        } else {
+            self.nand.ftl().chip_of(ppn)
+        })
     }
 
     /// The chip is collecting garbage now.

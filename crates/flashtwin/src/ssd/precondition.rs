@@ -34,7 +34,9 @@ impl Ssd {
         let fresh = Nand::new(&self.spec);
         let keep_last_open = matches!(self.spec.nand, spec::Nand::Msr(_));
         self.nand = fresh.clone();
-        self.nand.ftl_mut().fill_sequential(keep_last_open, |chip, n| fresh.fill_order(chip, n));
+        self.nand
+            .ftl_mut()
+            .fill_sequential(keep_last_open, |chip, n| fresh.fill_order(chip, n));
     }
 
     /// Writes `pages` uniformly random pages without time passing; false if the device wore out.
@@ -80,7 +82,9 @@ impl Ssd {
         for chip in 0..chips {
             let factor = coprime(pages, rng.below(pages as u64) as u32);
             let shift = rng.below(pages as u64) as u32;
-            self.nand.ftl_mut().stamp(chip, worn.nand.ftl(), factor, shift);
+            self.nand
+                .ftl_mut()
+                .stamp(chip, worn.nand.ftl(), factor, shift);
             worn.write_random(&mut rng, between);
         }
         self.reset_wear();

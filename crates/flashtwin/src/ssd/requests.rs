@@ -72,12 +72,20 @@ impl InDevice {
     /// The sectors covered; whole pages where requests are rounded.
     pub fn spans(&self, address: &Address) -> Spans {
         if address.round {
-            return Spans { whole: u64::MAX, first: u64::MAX, last: u64::MAX };
+            return Spans {
+                whole: u64::MAX,
+                first: u64::MAX,
+                last: u64::MAX,
+            };
         }
         let whole = low_bits(address.page_bytes / 512);
         let start = self.offset % address.page_bytes / 512;
         let end = ((self.offset + self.bytes - 1) % address.page_bytes) / 512 + 1;
-        Spans { whole, first: whole & !low_bits(start), last: low_bits(end) }
+        Spans {
+            whole,
+            first: whole & !low_bits(start),
+            last: low_bits(end),
+        }
     }
 }
 
@@ -142,9 +150,10 @@ impl Requests {
         }
     }
 
-    pub fn remove(&mut self, id: ReqId) -> InDevice {
+    /// Frees the place; what stands there is good until the next request is added.
+    pub fn remove(&mut self, id: ReqId) -> &InDevice {
         self.free.push(id);
-        self.places[id.0 as usize].clone()
+        &self.places[id.0 as usize]
     }
 }
 

@@ -1,0 +1,63 @@
+# Two commands, each doing all set-up from a clean clone on a machine with Rust and Python 3.10+:
+#   make demo    replay the shipped real trace under four policies: a table and a figure
+#   make test    every check there is
+# Nothing is built twice: a rule runs again only when what it reads has changed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TRACE := python/flashtwin/data/postgres_pgbench.csv.zst
+FIGURE := out/demo.png
+
+WHEEL_SOURCES := pyproject.toml README.md Cargo.toml Cargo.lock \
+  $(shell find crates devices -name '*.rs' -o -name '*.toml') \
+  $(shell find python -type f -not -path '*/__pycache__/*' -not -name '*.so')
+
+.PHONY: demo test check-rust check-python bench lock
+
+demo: $(VENV)/.flashtwin
+	@mkdir -p $(dir $(FIGURE))
+	@echo "PostgreSQL running pgbench, ten times slower than on the drive it was recorded on:"
+	@$(BIN)/flashtwin compare $(TRACE) --device demo --speed 0.1 --threads 2 \
+	  --policies lru,cflru,gcar-lru,gcar-cflru --figure $(FIGURE)
+
+test: check-rust check-python
+
+check-rust:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo test --workspace --locked
+
+check-python: $(VENV)/.flashtwin $(VENV)/.dev
+	$(BIN)/ruff format --check python tests/python
+	$(BIN)/ruff check python tests/python
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+bench:
+	@cargo run --release -q --locked -p flashtwin-bench
+
+$(VENV)/.python: requirements/demo.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed; set PYTHON=")'
+	@command -v cargo >/dev/null || { echo "Rust 1.88 or newer is needed: no cargo on the PATH" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/demo.txt
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.python
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.flashtwin: $(VENV)/.python $(WHEEL_SOURCES)
+	@rm -rf dist
+	$(BIN)/maturin build -q --release --locked --out dist
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
+	@touch $@
+
+# Writes the exact versions anew; needs uv.
+lock: export UV_CUSTOM_COMPILE_COMMAND = make lock
+lock:
+	uv pip compile -q pyproject.toml --extra plot --group build --universal --python-version 3.10 \
+	  --generate-hashes --no-annotate -o requirements/demo.txt
+	uv pip compile -q pyproject.toml --extra plot --group dev --universal --python-version 3.10 \
+	  --generate-hashes --no-annotate -c requirements/demo.txt -o requirements/dev.txt

@@ -1,0 +1,115 @@
+//! Snapshots: the flash state of a device in one file, so that a warm device is paid for once.
+//!
+//! The file: magic, format version, three texts (flashtwin version, fingerprint, how it was made),
+//! the state as the model writes it, then the state's length, a CRC-32 of everything before it, and
+//! an end mark. The fingerprint names all the state depends on, and nothing else: timing, link and
+//! buffer may differ between the device saved and the one loaded. Nothing of a file is used before
+//! its checksum is right, and nothing half-written is ever left under the final name.
+
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use flashtwin::{DeviceSpec, Ssd, StateError};
+
+use crate::SimError;
+use read::{difference, verify, Header};
+use write::save_through;
+
+const MAGIC: &[u8; 16] = b"flashtwin state\n";
+const FORMAT: u32 = 1;
+const END: &[u8; 4] = b"end\n";
+/// Length of the state, checksum, end mark.
+const TRAILER_BYTES: u64 = 8 + 4 + 4;
+/// Longest of the texts in the header.
+const TEXT_BYTES_MAX: u32 = 64 * 1024;
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// What the state of the flash depends on.
+const FINGERPRINT_KEYS: [&str; 17] = [
+    "geometry.chips",
+    "geometry.planes_per_chip",
+    "geometry.blocks_per_plane",
+    "geometry.pages_per_block",
+    "geometry.page_bytes",
+    "geometry.reserve_percent",
+    "nand.backend",
+    "nand.parallel_units",
+    "nand.copy_back",
+    "nand.plane_mapping",
+    "nand.allocation_pool",
+    "ftl.kind",
+    "ftl.placement",
+    "ftl.stride_pages",
+    "ftl.summary_page",
+    "gc.victim",
+    "gc.low_percent",
+];
+
+/// One line a key, `-` for a key that the device does not have.
+fn fingerprint(spec: &DeviceSpec) -> String {
+    let value = |key: &str| spec.value_toml(key).unwrap_or_else(|| "-".into());
+    FINGERPRINT_KEYS
+        .map(|key| format!("{key} = {}\n", value(key)))
+        .concat()
+}
+
+/// Saves the flash state of an idle device; `made_by` says how it came about, for people. What the
+/// device's buffer holds is not saved.
+pub fn save_snapshot(path: &Path, ssd: &Ssd, made_by: &str) -> Result<(), SimError> {
+    if made_by.len() > TEXT_BYTES_MAX as usize {
+        let message = format!("the description is longer than {TEXT_BYTES_MAX} bytes; shorten it");
+        return Err(SimError::snapshot(path, message));
+    }
+    save_through(path, ssd, made_by, |file| {
+        Box::new(BufWriter::with_capacity(BUFFER_BYTES, file))
+    })
+}
+
+/// Loads a snapshot of a device of the same fingerprint into an idle one; returns how it was made.
+/// After an error the device is as it was, except with a file of the right checksum but more state
+/// than the device has.
+pub fn load_snapshot(path: &Path, ssd: &mut Ssd) -> Result<String, SimError> {
+    let file = File::open(path).map_err(|e| SimError::io(path, "open", e))?;
+    let file_bytes = file
+        .metadata()
+        .map_err(|e| SimError::io(path, "read", e))?
+        .len();
+    let mut input = BufReader::with_capacity(BUFFER_BYTES, file);
+    let header = Header::read(&mut input, file_bytes).map_err(|e| e.at(path))?;
+    if let Some(difference) = difference(&header.fingerprint, &fingerprint(ssd.spec())) {
+        return Err(SimError::snapshot(
+            path,
+            format!("is of another device: {difference}"),
+        ));
+    }
+    let state_bytes = verify(&mut input, file_bytes, header.bytes).map_err(|e| e.at(path))?;
+    input
+        .seek(SeekFrom::Start(header.bytes))
+        .map_err(|e| SimError::io(path, "read", e))?;
+    let mut state = input.take(state_bytes);
+    ssd.load_state(&mut state).map_err(|e| match e {
+        StateError::Io(e) if e.kind() == io::ErrorKind::UnexpectedEof => SimError::snapshot(
+            path,
+            "holds a shorter state than this device has, although its checksum is right; it was made \
+             by a different flashtwin: make it anew",
+        ),
+        StateError::Io(e) => SimError::io(path, "read", e),
+        StateError::Inconsistent(_) => SimError::snapshot(path, format!("{e}; make it anew")),
+    })?;
+    if state.limit() > 0 {
+        return Err(SimError::snapshot(
+            path,
+            format!(
+                "holds {} bytes more than the state of this device; make it anew",
+                state.limit()
+            ),
+        ));
+    }
+    Ok(header.made_by)
+}

@@ -1,0 +1,208 @@
+//! Snapshots that were saved well, damaged, of another device, or met a full disk.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use flashtwin::{DeviceSpec, Ssd};
+
+use super::write::save_through;
+use super::{load_snapshot, save_snapshot};
+use crate::SimError;
+
+fn device(overrides: &[(&str, &str)]) -> Ssd {
+    let profile = flashtwin::spec::builtin("demo").expect("demo is built in");
+    let mut all = vec![
+        ("geometry.chips", "2"),
+        ("geometry.blocks_per_plane", "40"),
+        ("geometry.reserve_percent", "20"),
+    ];
+    all.extend_from_slice(overrides);
+    Ssd::new(&DeviceSpec::with_overrides(profile, "demo", &all).expect("a sound device"))
+}
+
+fn warm() -> Ssd {
+    let mut ssd = device(&[]);
+    ssd.fill_steady(3);
+    ssd
+}
+
+/// A directory of its own, removed at the end.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Directory {
+        let path = std::env::temp_dir().join(format!("flashtwin-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).expect("the temporary directory is writable");
+        Directory(path)
+    }
+
+    fn files(&self) -> usize {
+        fs::read_dir(&self.0).expect("it is there").count()
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Saves a warm device, changes the bytes, and loads them into `into`.
+fn load_changed(name: &str, into: &mut Ssd, change: impl FnOnce(&mut Vec<u8>)) -> SimError {
+    let directory = Directory::new(name);
+    let path = directory.0.join("warm");
+    save_snapshot(&path, &warm(), "steady, seed 3").expect("room on the disk");
+    let mut bytes = fs::read(&path).expect("just written");
+    change(&mut bytes);
+    fs::write(&path, &bytes).expect("room on the disk");
+    load_snapshot(&path, into).expect_err("it was changed")
+}
+
+#[test]
+fn says_how_it_was_made_and_takes_another_timing_and_buffer() {
+    let directory = Directory::new("made");
+    let path = directory.0.join("warm");
+    save_snapshot(&path, &warm(), "steady, seed 3").expect("room on the disk");
+    let mut other = device(&[
+        ("timing.read_us", "60"),
+        ("buffer", "none"),
+        ("name", "other"),
+    ]);
+    assert_eq!(
+        load_snapshot(&path, &mut other).expect("the same flash"),
+        "steady, seed 3"
+    );
+    assert_eq!(other.pages_mapped(), warm().pages_mapped());
+    assert_eq!(directory.files(), 1);
+}
+
+#[test]
+fn every_truncation_is_noticed() {
+    let mut sizes = vec![0, 5, 16, 19, 24, 200, 1000];
+    sizes.extend([1, 4, 8, 12, 16, 4096].map(|less| usize::MAX - less));
+    for size in sizes {
+        let mut ssd = device(&[]);
+        let error = load_changed("truncated", &mut ssd, |bytes| {
+            let size = if size > bytes.len() {
+                bytes.len() - (usize::MAX - size)
+            } else {
+                size
+            };
+            bytes.truncate(size);
+        });
+        assert!(
+            matches!(error, SimError::Snapshot { .. }),
+            "{size}: {error}"
+        );
+        assert_eq!(ssd.pages_mapped(), 0, "the device was changed");
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_noticed() {
+    let length = {
+        let directory = Directory::new("length");
+        save_snapshot(&directory.0.join("warm"), &warm(), "").expect("room on the disk");
+        fs::metadata(directory.0.join("warm"))
+            .expect("just written")
+            .len() as usize
+    };
+    for at in (0..700)
+        .step_by(23)
+        .chain((700..length).step_by(length / 40))
+    {
+        let mut ssd = device(&[]);
+        let error = load_changed("flipped", &mut ssd, |bytes| bytes[at] ^= 1 << (at % 8));
+        assert!(matches!(error, SimError::Snapshot { .. }), "{at}: {error}");
+        assert_eq!(ssd.pages_mapped(), 0, "the device was changed");
+    }
+}
+
+#[test]
+fn another_device_is_refused_with_the_first_difference() {
+    for (key, value, expected) in [
+        (
+            "geometry.chips",
+            "4",
+            "geometry.chips is 2 in the snapshot, 4 in the device",
+        ),
+        ("gc.low_percent", "6", "gc.low_percent is 5"),
+        (
+            "nand.copy_back",
+            "false",
+            "nand.parallel_units is 4 in the snapshot, 1 in the device",
+        ),
+    ] {
+        let mut overrides = vec![(key, value)];
+        if key == "nand.copy_back" {
+            overrides.push(("nand.parallel_units", "1"));
+        }
+        let error = load_changed("other", &mut device(&overrides), |_| ()).to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn other_files_and_other_formats_are_told_apart() {
+    let error = load_changed("text", &mut device(&[]), |bytes| bytes[0] = b'x').to_string();
+    assert!(error.contains("no snapshot"), "{error}");
+    let error = load_changed("format", &mut device(&[]), |bytes| bytes[16] = 9).to_string();
+    assert!(
+        error.contains("format 9") && error.contains("make it anew"),
+        "{error}"
+    );
+    let error = load_snapshot(Path::new("/nonexistent/warm"), &mut device(&[])).expect_err("none");
+    assert!(
+        error.to_string().contains("/nonexistent/warm: cannot open"),
+        "{error}"
+    );
+}
+
+/// A disk with room for 100 000 bytes.
+struct Full<'a>(&'a File, usize);
+
+impl Write for Full<'_> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        if self.1 + data.len() > 100_000 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.1 += data.len();
+        self.0.write(data)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_nothing_new_and_the_old_snapshot_whole() {
+    let directory = Directory::new("full");
+    let path = directory.0.join("warm");
+    let full = |path: &Path| save_through(path, &warm(), "new", |file| Box::new(Full(file, 0)));
+    let error = full(&path).expect_err("the disk is full").to_string();
+    assert!(error.contains("free some space"), "{error}");
+    assert_eq!(directory.files(), 0);
+
+    save_snapshot(&path, &warm(), "old").expect("room on the disk");
+    full(&path).expect_err("the disk is full");
+    assert_eq!(directory.files(), 1);
+    assert_eq!(
+        load_snapshot(&path, &mut device(&[])).expect("the old one"),
+        "old"
+    );
+}
+
+#[test]
+fn a_name_that_cannot_be_written_is_an_error() {
+    let error =
+        save_snapshot(Path::new("/nonexistent/warm"), &warm(), "").expect_err("no directory");
+    assert!(
+        error
+            .to_string()
+            .contains("/nonexistent/warm: cannot write"),
+        "{error}"
+    );
+    save_snapshot(Path::new("/"), &warm(), "").expect_err("no file name");
+}

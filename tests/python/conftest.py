@@ -1,0 +1,47 @@
+"""Traces and runs small enough that every test ends in a moment."""
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import flashtwin
+
+# Four policies' worth of garbage collection in a few thousand requests.
+SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
+LOAD = "zipf:theta=0.9,write=0.8,requests=3000"
+
+
+@pytest.fixture(scope="session")
+def trace(tmp_path_factory):
+    """A text trace of 4000 requests, all four kinds."""
+    rng = random.Random(7)
+    lines = ["time_us,op,offset_bytes,size_bytes"]
+    for i in range(4000):
+        op = rng.choices("RWTF", (30, 60, 5, 5))[0]
+        where = "0,0" if op == "F" else f"{rng.randrange(8000) * 4096},{rng.choice((4096, 8192, 65536))}"
+        lines.append(f"{i * 700},{op},{where}")
+    path = tmp_path_factory.mktemp("traces") / "mixed.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def cli():
+    """Run the command line in a process of its own."""
+
+    def run(*arguments, **options):
+        command = [sys.executable, "-m", "flashtwin.cli", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
+
+    return run
+
+
+@pytest.fixture
+def small_device(tmp_path) -> Path:
+    """The small device as a file."""
+    path = tmp_path / "small.toml"
+    path.write_text(flashtwin.device("demo", SMALL).to_toml())
+    return path

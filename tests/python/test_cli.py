@@ -1,0 +1,216 @@
+"""The command line: exit codes, what goes where, nothing half-written."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import flashtwin
+from conftest import LOAD
+
+ENDLESS = ("--workload", "uniform:write=1,requests=1e10")
+
+
+def wrong(result, *parts):
+    """Exit code 2, one clear message, nothing on standard output."""
+    assert result.returncode == 2, result.stderr
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    for part in parts:
+        assert part in result.stderr
+
+
+def test_run_prints_a_summary_and_the_guess(cli, trace, small_device):
+    result = cli("run", trace, "--device", small_device)
+    assert result.returncode == 0, result.stderr
+    assert "csv trace (guessed" in result.stderr
+    assert "response time" in result.stdout
+    assert "wall time" in result.stdout
+
+
+def test_json_is_alone_on_standard_output_and_always_the_same(cli, trace, small_device, tmp_path):
+    out = tmp_path / "summary.json"
+    arguments = ("run", trace, "--device", small_device, "--policy", "gcar-cflru", "--json", "-o", out)
+    first, second = cli(*arguments), cli(*arguments)
+    assert json.loads(first.stdout)["policy"] == "gcar-cflru"
+    assert first.stdout == second.stdout == out.read_text()
+
+
+def test_compare_is_the_same_with_one_and_two_threads(cli, small_device, tmp_path):
+    figure = tmp_path / "figure.png"
+    arguments = ("compare", "--workload", LOAD, "--device", small_device, "--json")
+    one = cli(*arguments, "--threads", 1)
+    two = cli(*arguments, "--threads", 2, "--figure", figure)
+    assert one.stdout == two.stdout
+    assert [r["policy"] for r in json.loads(one.stdout)["results"]] == flashtwin.policies()
+    assert figure.read_bytes()[:4] == b"\x89PNG"
+    table = cli("compare", "--workload", LOAD, "--device", small_device, "--policies", "lru,gcar-lru")
+    assert "mean response" in table.stdout
+    assert "*" in table.stdout
+
+
+def test_files_of_a_run(cli, trace, small_device, tmp_path):
+    log, series = tmp_path / "log.parquet", tmp_path / "series.csv"
+    result = cli(
+        "run", trace, "--device", small_device, "--requests", log, "--series", series, "--interval", 0.5
+    )
+    assert result.returncode == 0, result.stderr
+    assert pq.read_metadata(log).num_rows == 4000
+    assert series.read_text().startswith("t_s,reads,writes,mb,")
+    assert len(series.read_text().splitlines()) > 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (("run",), ["either a trace file or --workload"]),
+        (("run", "/no/such.csv"), ["/no/such.csv", "no such trace file"]),
+        (("run", "--workload", LOAD, "--set", "buffer.capcity=1"), ['did you mean "capacity"']),
+        (("run", "--workload", LOAD, "--set", "buffer"), ["KEY=VALUE"]),
+        (("run", "--workload", LOAD, "--set", "gc.low_percent=99"), ["gc.low_percent"]),
+        (("run", "--workload", LOAD, "--policy", "arc"), ["buffer.policy"]),
+        (("run", "--workload", LOAD, "--queue-depth", "0"), ["--queue-depth 0"]),
+        (("run", "--workload", LOAD, "--speed", "-1"), ["speed -1"]),
+        (("run", "--workload", LOAD, "--speed", "1", "--queue-depth", "1"), ["not allowed with"]),
+        (("run", "--workload", LOAD, "--beyond", "later"), ["wrap"]),
+        (("run", "--workload", "zipf:write=1"), ["--requests-max"]),
+        (("run", "--workload", "zipff:write=1"), ["zipf"]),
+        (("compare", "--workload", LOAD, "--policies", "lru,lru"), ["twice"]),
+        (("device", "show", "dmeo"), ["dmeo", "demo"]),
+        (("validate", "/no/such/dir"), ["/no/such/dir"]),
+        (("snapshot", "save", "/no/such/dir/x", "--device", "demo"), ["/no/such/dir/x"]),
+        (("frobnicate",), ["frobnicate", "--help"]),
+    ],
+)
+def test_wrong_arguments(cli, arguments, parts):
+    wrong(cli(*arguments), *parts)
+
+
+def test_wrong_traces(cli, tmp_path, trace):
+    bad = tmp_path / "bad.csv"
+    bad.write_text("time_us,op,offset_bytes,size_bytes\n0,W,0,4096\n1,W,zero,4096\n")
+    wrong(cli("run", bad, "--device", "demo"), "bad.csv", "line 3", "zero")
+    wrong(cli("trace", "info", bad), "line 3")
+    assert cli("trace", "info", bad, "--max-bad-lines", 1).returncode == 0
+    empty = tmp_path / "empty.csv"
+    empty.write_text("")
+    wrong(cli("run", empty, "--device", "demo"), "empty")
+    packed = tmp_path / "cut.csv.zst"
+    flashtwin.convert(trace, packed)
+    packed.write_bytes(packed.read_bytes()[:-40])
+    wrong(cli("run", packed, "--device", "demo"), "cut.csv.zst")
+    beyond = tmp_path / "beyond.csv"
+    beyond.write_text("time_us,op,offset_bytes,size_bytes\n0,W,99999999995904,4096\n")
+    wrong(cli("run", beyond, "--device", "demo"), "--beyond wrap")
+    assert cli("run", beyond, "--device", "demo", "--beyond", "wrap").returncode == 0
+    wrong(cli("run", beyond, "--device", "demo", "--beyond", "drop"), "beyond the device")
+
+
+def test_device_commands(cli, tmp_path):
+    assert "demo" in cli("device", "list").stdout
+    assert {d["name"] for d in json.loads(cli("device", "list", "--json").stdout)} == set(flashtwin.devices())
+    mine = tmp_path / "mine.toml"
+    mine.write_text(cli("device", "show", "demo", "--set", "buffer.policy=cflru").stdout)
+    assert flashtwin.device(mine).policy == "cflru"
+    assert cli("device", "check", mine).returncode == 0
+    mine.write_text(mine.read_text().replace("chips", "chps"))
+    wrong(cli("device", "check", mine), "mine.toml:", "chips")
+
+
+def test_trace_commands(cli, trace, tmp_path):
+    assert json.loads(cli("trace", "info", trace, "--json").stdout)["requests"] == 4000
+    new = tmp_path / "new.csv.gz"
+    assert "4 000 requests" in cli("trace", "convert", trace, new).stdout
+    assert cli("trace", "info", new).returncode == 0
+    wrong(cli("trace", "convert", trace, tmp_path / "new.txt"), ".ftb")
+
+
+def test_snapshot(cli, small_device, tmp_path):
+    state = tmp_path / "state"
+    assert cli("snapshot", "save", state, "--device", small_device).returncode == 0
+    result = cli("run", "--workload", LOAD, "--device", small_device, "--snapshot", state)
+    assert "steady" in result.stdout
+
+
+def interrupt(arguments, ready, **options):
+    """Start a command, press Ctrl-C once `ready`, return exit code and what it printed."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "flashtwin.cli", *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
+    time.sleep(ready)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+    return process.returncode, out, err
+
+
+def test_ctrl_c_prints_partial_results(small_device, tmp_path):
+    log = tmp_path / "log.parquet"
+    code, out, err = interrupt(("run", *ENDLESS, "--device", small_device, "--json", "--requests", log), 3)
+    assert code == 130
+    summary = json.loads(out)
+    assert summary["interrupted"]
+    assert "partial" in err
+    assert pq.read_metadata(log).num_rows == summary["requests_submitted"]
+
+
+def test_ctrl_c_in_a_comparison(small_device):
+    code, out, err = interrupt(("compare", *ENDLESS, "--device", small_device, "--policies", "lru,cflru"), 3)
+    assert code == 130
+    assert "mean response" in out
+    assert "not begun: cflru" in err
+
+
+def limit_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+
+@pytest.mark.parametrize("option", ["--requests", "-o", "--series"])
+def test_a_full_disk_leaves_nothing_under_the_final_name(cli, small_device, tmp_path, option):
+    target = tmp_path / "out" / "result"
+    target.parent.mkdir()
+    target.write_text("old")
+    arguments = ("run", "--workload", "uniform:write=0.5,requests=100000", "--device", small_device)
+    result = cli(
+        *arguments, "--interval", 0.001, "--series", os.devnull, option, target, preexec_fn=limit_files
+    )
+    wrong(result, str(target), "cannot write", "free some space")
+    assert [(p.name, p.read_text()) for p in target.parent.iterdir()] == [("result", "old")]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_device(cli, small_device):
+    run = ("run", "--workload", LOAD, "--device", small_device)
+    for option in ("--requests", "-o", "--series"):
+        wrong(cli(*run, option, "/dev/full"), "/dev/full", "No space left")
+    assert Path("/dev/full").is_char_device()
+    with Path("/dev/full").open("w") as full:
+        process = subprocess.run(
+            [sys.executable, "-m", "flashtwin.cli", *map(str, run), "--json"],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert process.returncode == 2
+    assert process.stderr.count("\n") == 1
+    assert "standard output" in process.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error(small_device):
+    command = f"{sys.executable} -m flashtwin.cli device show {small_device} | head -1"
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert result.stderr == ""
+
+
+def test_help_shows_examples(cli):
+    for command in ([], ["run"], ["compare"], ["trace", "convert"], ["device", "show"], ["snapshot", "save"]):
+        result = cli(*command, "--help")
+        assert result.returncode == 0
+        assert "example" in result.stdout
+    assert cli("--version").stdout.startswith("flashtwin ")

@@ -1,0 +1,63 @@
+"""Every command and every Python example of the documentation runs as it stands there."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", "docs/cli.md", "docs/python.md"]
+
+
+def blocks(page, language):
+    text = (ROOT / page).read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A directory in which the paths that the documentation names exist."""
+    for name in ("python", "tests", "devices"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    bin_dir = tmp_path / ".bin"
+    bin_dir.mkdir()
+    command = bin_dir / "flashtwin"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m flashtwin.cli "$@"\n')
+    command.chmod(0o755)
+    return tmp_path
+
+
+def run(command, place):
+    path = f"{place / '.bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path}
+    result = subprocess.run(
+        command, cwd=place, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_of_a_page_run_in_order(page, place):
+    commands = blocks(page, "sh")
+    if not commands:
+        pytest.skip("no commands here")
+    run(["bash", "-euc", "\n".join(commands)], place)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_python_of_a_page_runs(page, place):
+    examples = blocks(page, "python")
+    if not examples:
+        pytest.skip("no Python here")
+    for example in examples:
+        run([sys.executable, "-c", example], place)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_of_a_page_lead_somewhere(page):
+    text = (ROOT / page).read_text()
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
+        assert "://" in target or (ROOT / page).parent.joinpath(target).exists(), target
