@@ -113,7 +113,9 @@ pub fn run(
 ) -> Result<Outcome, SimError> {
     if let Pacing::Open { speed } = config.pacing {
         if !(speed.is_finite() && speed > 0.0) {
-            return Err(SimError::Config(format!("speed {speed}: give a number above 0, 1 is as recorded")));
+            return Err(SimError::Config(format!(
+                "speed {speed}: give a number above 0, 1 is as recorded"
+            )));
         }
     }
     if let Pacing::Closed { depth: 0 } = config.pacing {
@@ -166,7 +168,9 @@ pub fn run(
     }
     driver.drain(true)?;
     if driver.submitted == 0 && !interrupted {
-        return Err(SimError::NoRequests { dropped: driver.dropped });
+        return Err(SimError::NoRequests {
+            dropped: driver.dropped,
+        });
     }
     Ok(Outcome {
         metrics: driver.ssd.metrics().clone(),
@@ -212,7 +216,10 @@ impl Driver<'_> {
             }
             Pacing::Closed { depth } => {
                 while self.ssd.outstanding() >= depth as usize {
-                    assert!(self.ssd.step(), "the device holds requests and has nothing to do");
+                    assert!(
+                        self.ssd.step(),
+                        "the device holds requests and has nothing to do"
+                    );
                 }
                 // Let all happen that is due at this very instant before the next request comes.
                 let now = self.ssd.now();
@@ -228,7 +235,10 @@ impl Driver<'_> {
         };
         self.ssd
             .submit(at, &request, self.submitted)
-            .map_err(|source| SimError::Beyond { request: self.submitted, source })?;
+            .map_err(|source| SimError::Beyond {
+                request: self.submitted,
+                source,
+            })?;
         self.submitted += 1;
         Ok(())
     }
@@ -268,7 +278,10 @@ impl Driver<'_> {
                     bytes: request.bytes,
                     exported_bytes: self.exported_bytes,
                 };
-                Err(SimError::Beyond { request: self.submitted + self.dropped, source })
+                Err(SimError::Beyond {
+                    request: self.submitted + self.dropped,
+                    source,
+                })
             }
             Beyond::Drop => {
                 self.dropped += 1;

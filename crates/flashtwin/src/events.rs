@@ -21,13 +21,6 @@ pub(crate) struct EventQueue {
     last_order: u64,
 }
 
-/// A pending thing: what it belongs to, and its place in the order of setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pending {
-    pub resource: usize,
-    pub order: u64,
-}
-
 impl EventQueue {
     /// A queue for `resources` resources, numbered from 0.
     pub fn new(resources: usize) -> EventQueue {
@@ -48,14 +41,7 @@ impl EventQueue {
     /// Sets the pending instant of a resource that has none.
     #[inline]
     pub fn set(&mut self, resource: usize, at: Time) {
-        let order = self.take_order();
-        self.set_in_order(resource, at, order);
-    }
-
-    /// Sets a further instant of a resource that was fixed when `order` was given.
-    #[inline]
-    pub fn set_in_order(&mut self, resource: usize, at: Time, order: u64) {
-        let below = (order << RESOURCE_BITS) | resource as u64;
+        let below = self.take_order() << RESOURCE_BITS | resource as u64;
         self.heap
             .push(Reverse(u128::from(at.0) << 64 | u128::from(below)));
     }
@@ -75,16 +61,11 @@ impl EventQueue {
             .map_or(u64::MAX, |top| top.0 as u64 >> RESOURCE_BITS)
     }
 
-    /// Takes the earliest pending thing, which is not pending any more.
+    /// Takes the resource of the earliest pending instant, which is not pending any more.
     #[inline]
-    pub fn pop(&mut self) -> Option<Pending> {
+    pub fn pop(&mut self) -> Option<usize> {
         let Reverse(top) = self.heap.pop()?;
-        let below = top as u64;
-        let resource = (below & ((1 << RESOURCE_BITS) - 1)) as usize;
-        Some(Pending {
-            resource,
-            order: below >> RESOURCE_BITS,
-        })
+        Some((top as u64 & ((1 << RESOURCE_BITS) - 1)) as usize)
     }
 }
 
@@ -103,10 +84,9 @@ mod tests {
                 let (resource, at) = (rng.below(64) as usize, Time(rng.below(9)));
                 queue.set(resource, at);
                 plain.push((at, queue.last_order, resource));
-            } else if let Some(pending) = queue.pop() {
+            } else if let Some(resource) = queue.pop() {
                 let first = plain.iter().enumerate().min_by_key(|(_, p)| **p).unwrap().0;
-                let (_, order, resource) = plain.swap_remove(first);
-                assert_eq!(pending, Pending { resource, order });
+                assert_eq!(resource, plain.swap_remove(first).2);
             } else {
                 assert!(plain.is_empty());
             }

@@ -1,9 +1,9 @@
 //! Logical page to cached page: an open-addressing table with linear probing.
 //!
-//! One 8-byte slot a page at a load of at most one half: a lookup is one cache line, and the table
-//! of a 32 MB buffer fits in the second-level cache.
+//! One 8-byte slot a page at a load of at most two thirds: a lookup is one cache line.
 
 use super::PageId;
+use crate::memory::prefetch;
 use crate::units::Lpn;
 
 const EMPTY: u64 = u64::MAX;
@@ -48,6 +48,12 @@ impl Directory {
         }
     }
 
+    /// Starts loading what a lookup of `lpn` will touch.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.slots, self.home(lpn));
+    }
+
     /// The cached page of `lpn`.
     #[inline]
     pub fn get(&self, lpn: Lpn) -> Option<PageId> {
@@ -63,7 +69,7 @@ impl Directory {
             Err(i) => {
                 self.slots[i] = value;
                 self.len += 1;
-                if self.len * 2 > self.slots.len() {
+                if self.len * 3 > self.slots.len() * 2 {
                     self.grow();
                 }
             }

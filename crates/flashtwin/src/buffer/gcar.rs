@@ -71,7 +71,7 @@ impl<P: Policy> Policy for Gcar<P> {
     }
 
     #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 2] {
+    fn next_victims(&self) -> [Option<PageId>; 3] {
         self.base.next_victims()
     }
 

@@ -1,6 +1,7 @@
 //! A doubly linked list over page numbers, links in one array: the order policies keep.
 
 use super::PageId;
+use crate::memory::prefetch;
 
 const NONE: u32 = u32::MAX;
 
@@ -46,11 +47,16 @@ impl List {
         id(self.oldest)
     }
 
-    /// The two least recent pages, the least recent first.
+    /// The three least recent pages, the least recent first; starts loading the place of the third.
     #[inline]
-    pub fn oldest_two(&self) -> [Option<PageId>; 2] {
+    pub fn oldest_three(&self) -> [Option<PageId>; 3] {
         let first = self.oldest();
-        [first, first.and_then(|page| self.newer(page))]
+        let second = first.and_then(|page| self.newer(page));
+        let third = second.and_then(|page| self.newer(page));
+        if let Some(page) = third {
+            prefetch(&self.links, page.0 as usize);
+        }
+        [first, second, third]
     }
 
     /// The neighbour towards the most recent end.

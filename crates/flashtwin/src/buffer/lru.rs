@@ -39,8 +39,8 @@ impl Policy for Lru {
     }
 
     #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 2] {
-        self.list.oldest_two()
+    fn next_victims(&self) -> [Option<PageId>; 3] {
+        self.list.oldest_three()
     }
 
     fn order(&self) -> Vec<PageId> {

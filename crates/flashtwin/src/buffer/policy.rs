@@ -46,8 +46,8 @@ pub trait Policy {
     /// Pages likely to be named next, soonest first: a hint that lets the device load what their
     /// write-back will touch.
     #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 2] {
-        [None; 2]
+    fn next_victims(&self) -> [Option<PageId>; 3] {
+        [None; 3]
     }
     /// The pages in canonical order, most recent first: for tests and traces.
     fn order(&self) -> Vec<PageId>;
@@ -120,7 +120,7 @@ impl Policy for AnyPolicy {
         each!(self, p => p.victim(device, accept))
     }
     #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 2] {
+    fn next_victims(&self) -> [Option<PageId>; 3] {
         each!(self, p => p.next_victims())
     }
     fn order(&self) -> Vec<PageId> {

@@ -62,6 +62,17 @@ pub(crate) struct Shape {
     pub free_count_bias: u32,
 }
 
+/// A pair of logical and flash page as one well-mixed number. The map and its inverse are compared
+/// by the sums of their pairs: following each page from one to the other would cost a cache miss a
+/// page, most of the time of loading a state.
+#[inline]
+fn pair_sum(lpn: u32, ppn: u32) -> u64 {
+    let z = (u64::from(lpn) << 32 | u64::from(ppn)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 /// Logical-to-physical map, its inverse, and the state of every block.
 #[derive(Clone, Debug)]
 pub(crate) struct PageMap {
@@ -415,9 +426,7 @@ impl PageMap {
             for (i, &lpn) in now.iter().enumerate() {
                 self.map[lpn as usize] = ppn + i as u32;
             }
-            for i in page..page + n as u32 {
-                self.live[to as usize * self.words_per_block + i as usize / 64] |= 1 << (i % 64);
-            }
+            self.set_live(to, page, n as u32);
             self.tally[to as usize] += n as i16;
             if sealed {
                 self.seal(to);
@@ -426,6 +435,18 @@ impl PageMap {
             rest = later;
         }
         self.moving = lpns;
+    }
+
+    /// Marks `n` pages of `block` from `page` on as live.
+    #[inline]
+    fn set_live(&mut self, block: u32, page: u32, n: u32) {
+        let words = &mut self.live[block as usize * self.words_per_block..][..self.words_per_block];
+        let (mut at, end) = (page, page + n);
+        while at < end {
+            let in_word = (64 - at % 64).min(end - at);
+            words[at as usize / 64] |= (u64::MAX >> (64 - in_word)) << (at % 64);
+            at += in_word;
+        }
     }
 
     #[inline]
@@ -573,43 +594,57 @@ impl PageMap {
         }
     }
 
+    /// Number of live pages of a block, and the sum of their pairs of logical and flash page.
+    fn live_pairs(&self, block: u32) -> Result<(u32, u64), String> {
+        let s = &self.shape;
+        let words = &self.live[block as usize * self.words_per_block..][..self.words_per_block];
+        let first = block * s.pages_per_block;
+        let reverse = &self.reverse[first as usize..][..s.data_pages as usize];
+        let (mut count, mut pairs) = (0, 0u64);
+        for (i, &word) in words.iter().enumerate() {
+            let mut bits = word;
+            while bits != 0 {
+                let page = i as u32 * 64 + bits.trailing_zeros();
+                bits &= bits - 1;
+                let lpn = reverse.get(page as usize).copied().unwrap_or(UNMAPPED);
+                if lpn >= s.exported_pages {
+                    return Err(format!("block {block}: page {page} cannot hold data"));
+                }
+                pairs = pairs.wrapping_add(pair_sum(lpn, first + page));
+                count += 1;
+            }
+        }
+        Ok((count, pairs))
+    }
+
     /// Checks every array against every other; for tests and for states read from a file.
     pub fn check(&self) -> Result<(), String> {
         let s = &self.shape;
-        let mut live = 0u64;
-        let mut blocks_live = Vec::new();
+        let (mut live, mut pairs_live) = (0u64, 0u64);
         for block in 0..self.tally.len() as u32 {
-            blocks_live.clear();
-            let mut page = 0;
-            while let Some(at) = self.next_live(block, page) {
-                if at >= s.data_pages {
-                    return Err(format!(
-                        "block {block}: page {at} is live beyond its data pages"
-                    ));
-                }
-                blocks_live.push(block * s.pages_per_block + at);
-                page = at + 1;
-            }
-            if blocks_live.len() as u32 != self.valid_of(block) {
-                let (count, tally) = (blocks_live.len(), self.valid_of(block));
+            let (count, pairs) = self.live_pairs(block)?;
+            if count != self.valid_of(block) {
+                let tally = self.valid_of(block);
                 return Err(format!("block {block}: {count} live pages, tally {tally}"));
             }
-            for &ppn in &blocks_live {
-                let lpn = self.reverse[ppn as usize];
-                if self.map.get(lpn as usize) != Some(&ppn) {
-                    return Err(format!(
-                        "PPN {ppn} holds LPN {lpn}, which is mapped elsewhere"
-                    ));
-                }
-            }
-            live += blocks_live.len() as u64;
+            live += u64::from(count);
+            pairs_live = pairs_live.wrapping_add(pairs);
         }
-        let mapped = self.map.iter().filter(|&&ppn| ppn != UNMAPPED).count() as u64;
+        let (mut mapped, mut pairs_mapped) = (0u64, 0u64);
+        for (lpn, &ppn) in self.map.iter().enumerate() {
+            let used = ppn != UNMAPPED;
+            mapped += u64::from(used);
+            let pair = if used { pair_sum(lpn as u32, ppn) } else { 0 };
+            pairs_mapped = pairs_mapped.wrapping_add(pair);
+        }
         if mapped != live || mapped != self.mapped {
             let counted = self.mapped;
             return Err(format!(
                 "{live} live flash pages, {mapped} mapped pages, {counted} counted"
             ));
+        }
+        if pairs_live != pairs_mapped {
+            return Err("a live flash page is not where the map has its logical page".into());
         }
         for (i, p) in self.pools.iter().enumerate() {
             let pool = i as u32;

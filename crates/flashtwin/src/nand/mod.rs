@@ -18,7 +18,7 @@ pub(crate) use msr::Msr;
 
 use std::collections::VecDeque;
 
-use crate::events::{EventQueue, Pending};
+use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::spec::{self, DeviceSpec};
 use crate::units::{Lpn, Time};
@@ -210,19 +210,18 @@ impl Nand {
         self.activate(chip, now, events);
     }
 
-    /// Deals with what was pending until now; appends what finished to `done` and returns the chip
-    /// to activate afterwards.
+    /// Deals with what was pending until now; returns the chip to activate afterwards, and the
+    /// operation that finished, if one did.
     #[inline]
     pub fn on_event(
         &mut self,
-        pending: Pending,
+        resource: usize,
         now: Time,
         events: &mut EventQueue,
-        done: &mut Vec<Done>,
-    ) -> usize {
+    ) -> (usize, Option<Done>) {
         match self {
-            Nand::Msr(n) => n.on_event(pending, now, events, done),
-            Nand::Modern(n) => n.on_event(pending, now, events, done),
+            Nand::Msr(n) => n.on_event(resource, now, events),
+            Nand::Modern(n) => n.on_event(resource, now, events),
         }
     }
 
@@ -248,6 +247,22 @@ impl Nand {
         match self {
             Nand::Msr(n) => n.write_untimed(chip, lpn),
             Nand::Modern(n) => n.write_untimed(chip, lpn),
+        }
+    }
+
+    /// Appends where round robins stand: with the page map, the whole state of idle flash.
+    pub fn cursors(&self, out: &mut Vec<u32>) {
+        match self {
+            Nand::Msr(n) => n.cursors(out),
+            Nand::Modern(_) => {}
+        }
+    }
+
+    /// Sets what [`Nand::cursors`] gave; false if they are none of this device.
+    pub fn set_cursors(&mut self, cursors: &[u32]) -> bool {
+        match self {
+            Nand::Msr(n) => n.set_cursors(cursors),
+            Nand::Modern(_) => cursors.is_empty(),
         }
     }
 

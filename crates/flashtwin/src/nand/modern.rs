@@ -8,7 +8,7 @@
 //! host and GC.
 
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, PageOp};
-use crate::events::{EventQueue, Pending};
+use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::gc::{self, Tie};
 use crate::spec::{DeviceSpec, ModernNand};
@@ -111,12 +111,10 @@ impl Modern {
 
     pub fn on_event(
         &mut self,
-        pending: Pending,
+        resource: usize,
         now: Time,
         events: &mut EventQueue,
-        done: &mut Vec<Done>,
-    ) -> usize {
-        let resource = pending.resource;
+    ) -> (usize, Option<Done>) {
         let die = if resource < self.dies.len() {
             resource
         } else {
@@ -131,12 +129,12 @@ impl Modern {
             }
             die as usize
         };
-        self.proceed(die, now, events, done);
-        die
+        (die, self.proceed(die, now, events))
     }
 
-    /// Goes on to the next step of the die's operation, or ends it.
-    fn proceed(&mut self, die: usize, now: Time, events: &mut EventQueue, done: &mut Vec<Done>) {
+    /// Goes on to the next step of the die's operation, or ends it: then it is returned, if it is a
+    /// host's.
+    fn proceed(&mut self, die: usize, now: Time, events: &mut EventQueue) -> Option<Done> {
         let running = self.dies[die]
             .running
             .as_mut()
@@ -145,6 +143,7 @@ impl Modern {
             Some(Step::Array(time)) => {
                 running.next += 1;
                 events.set(die, now + time);
+                None
             }
             Some(Step::Transfer(time)) => {
                 running.next += 1;
@@ -157,19 +156,17 @@ impl Modern {
                 } else {
                     c.waiting.push_back((die as u32, time));
                 }
+                None
             }
             None => {
                 let finished = running.op;
                 self.dies[die].running = None;
                 self.chips[die].busy_total += now - self.dies[die].since;
-                match finished {
-                    Some(d) => done.push(d),
-                    None if self.dies[die].collecting.is_none() => {
-                        self.chips[die].leave_gc(now);
-                        self.chips_in_gc -= 1;
-                    }
-                    None => {}
+                if finished.is_none() && self.dies[die].collecting.is_none() {
+                    self.chips[die].leave_gc(now);
+                    self.chips_in_gc -= 1;
                 }
+                finished
             }
         }
     }
@@ -209,14 +206,16 @@ impl Modern {
     ) {
         self.dies[die].running = Some(Running { op, steps, next: 0 });
         self.dies[die].since = now;
-        let mut none = Vec::new();
         if steps[0].is_none() {
             // Nothing to do (a write that failed): it ends at once, as an event of its own.
             events.set(die, now);
         } else {
-            self.proceed(die, now, events, &mut none);
+            let done = self.proceed(die, now, events);
+            debug_assert!(
+                done.is_none(),
+                "an operation with steps does not end at once"
+            );
         }
-        debug_assert!(none.is_empty());
     }
 
     fn start_host(&mut self, die: usize, op: PageOp, now: Time, events: &mut EventQueue) {

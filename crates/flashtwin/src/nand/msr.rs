@@ -7,7 +7,7 @@
 //! with what is kept and what is mended is in docs/devices.md.
 
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, PageOp};
-use crate::events::{EventQueue, Pending};
+use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::gc::{self, Tie};
 use crate::spec::{AllocationPool, DeviceSpec, MsrNand, PlaneMapping};
@@ -101,27 +101,24 @@ impl Msr {
     #[inline]
     pub fn on_event(
         &mut self,
-        pending: Pending,
+        chip: usize,
         now: Time,
         events: &mut EventQueue,
-        done: &mut Vec<Done>,
-    ) -> usize {
-        let chip = pending.resource;
+    ) -> (usize, Option<Done>) {
         let c = &mut self.chips[chip];
         let s = &mut self.service[chip];
         let Some(first) = s.running.pop() else {
             c.busy_total += now - s.batch_since;
             c.leave_gc(now);
             self.chips_in_gc -= 1;
-            return chip;
+            return (chip, None);
         };
         debug_assert_eq!(first.done_at, now);
-        done.push(first.done);
         match s.running.last() {
-            Some(next) => events.set_in_order(chip, next.done_at, pending.order),
+            Some(next) => events.set(chip, next.done_at),
             None => c.busy_total += now - s.batch_since,
         }
-        chip
+        (chip, Some(first.done))
     }
 
     #[inline]
@@ -511,6 +508,28 @@ impl Msr {
             self.stats.add(Cause::Summary, 1);
         }
         self.stats.add(Cause::HostWrite, 1);
+        true
+    }
+
+    // ---- state ----
+
+    /// Of each chip where the searches for a plane start: to write to, and to clean in each unit.
+    pub fn cursors(&self, out: &mut Vec<u32>) {
+        for s in &self.service {
+            out.push(s.next_plane);
+            out.extend(s.clean_cursor);
+        }
+    }
+
+    /// Sets what [`Msr::cursors`] gave; false if they are none of this device.
+    pub fn set_cursors(&mut self, cursors: &[u32]) -> bool {
+        if cursors.len() != self.service.len() * 5 || cursors.iter().any(|&c| c >= self.planes) {
+            return false;
+        }
+        for (s, of_chip) in self.service.iter_mut().zip(cursors.chunks_exact(5)) {
+            s.next_plane = of_chip[0];
+            s.clean_cursor.copy_from_slice(&of_chip[1..]);
+        }
         true
     }
 

@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use super::requests::{low_bits, ReqId};
 use super::{flash_parts, Address, Ssd};
 use crate::buffer::{AnyPolicy, DeviceView, Directory, PageId, Policy};
+use crate::memory::prefetch;
 use crate::metrics::{Breakdown, FlashReport};
 use crate::nand::{Cause, Done, Nand};
 use crate::spec::{self, DeviceSpec, EvictMode};
@@ -60,7 +61,9 @@ struct Page {
     /// Evicted copy of the same logical page that must be on flash first, and the reverse.
     older: u32,
     younger: u32,
-    /// First of the waiting accesses.
+    /// The write that made the page, while it waits for the slot.
+    writer: u32,
+    /// First of the other waiting accesses.
     waiters: u32,
 }
 
@@ -171,7 +174,7 @@ impl Cache {
         Cache {
             present: spec.buffer.is_some(),
             policy: AnyPolicy::new(&b.policy),
-            directory: Directory::new(b.capacity_pages as usize * 2),
+            directory: Directory::new(b.capacity_pages as usize),
             pages: Vec::with_capacity(b.capacity_pages as usize),
             free_pages: Vec::new(),
             free_slots: b.capacity_pages,
@@ -193,6 +196,12 @@ impl Cache {
             protected: b.power_loss_protection,
             counters: Counters::default(),
         }
+    }
+
+    /// Starts loading what an access to `lpn` will touch.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        self.directory.prefetch(lpn);
     }
 
     pub fn report(&self, report: &mut FlashReport) {
@@ -232,6 +241,7 @@ impl Cache {
             heir: NONE,
             older: NONE,
             younger: NONE,
+            writer: NONE,
             waiters: NONE,
         };
         match self.free_pages.pop() {
@@ -429,7 +439,13 @@ impl Ssd {
             cache.starved.push_back(id);
         }
         if write {
-            self.write_cached(request, id);
+            let through = self.requests[request].fua && !self.cache.protected;
+            let p = self.page(id);
+            if p.stage == Stage::NoSlot && !through {
+                p.writer = request.0;
+            } else {
+                self.write_cached(request, id);
+            }
         } else {
             let whole = self.cache().whole;
             self.cache()
@@ -449,11 +465,17 @@ impl Ssd {
         };
         let victim = cache.policy.victim(&view, |_| true)?;
         cache.policy.remove(victim);
-        let [soon, later] = cache.policy.next_victims();
-        if let Some(page) = later {
-            self.nand.ftl().prefetch(cache.pages[page.0 as usize].lpn);
+        // Three steps ahead: the page, then where its address leads, then where that leads.
+        let [first, second, third] = cache.policy.next_victims();
+        if let Some(page) = third {
+            prefetch(&cache.pages, page.0 as usize);
         }
-        if let Some(page) = soon {
+        if let Some(page) = second {
+            let lpn = cache.pages[page.0 as usize].lpn;
+            cache.directory.prefetch(lpn);
+            self.nand.ftl().prefetch(lpn);
+        }
+        if let Some(page) = first {
             self.nand
                 .ftl()
                 .prefetch_old_copy(cache.pages[page.0 as usize].lpn);
@@ -470,12 +492,29 @@ impl Ssd {
         debug_assert!(p.stage == Stage::NoSlot, "a slot for a page that has one");
         p.stage = Stage::Ready;
         p.slot_at = now;
-        self.serve_waiters(id, None, false);
-        let p = self.page(id);
-        if p.waiters != NONE && p.stage == Stage::Ready {
-            self.fill_if_wanted(id);
+        let writer = std::mem::replace(&mut p.writer, NONE);
+        if writer != NONE {
+            let slot = now - self.requests[ReqId(writer)].dispatched;
+            self.cache().count_slot_wait(slot);
+            self.page_done(
+                ReqId(writer),
+                Breakdown {
+                    slot,
+                    ..Breakdown::default()
+                },
+            );
         }
-        self.pump(id);
+        if self.page(id).waiters != NONE {
+            self.serve_waiters(id, None, false);
+            let p = self.page(id);
+            if p.waiters != NONE && p.stage == Stage::Ready {
+                self.fill_if_wanted(id);
+            }
+        }
+        let p = self.page(id);
+        if p.evicted || p.wants_flush {
+            self.pump(id);
+        }
     }
 
     /// Reads the page from flash if somebody waits for sectors it lacks.
@@ -610,20 +649,6 @@ impl Ssd {
             return;
         }
         p.waiters = NONE;
-        // By far the most common: one write that waited for this slot.
-        let first = &cache.waiters[at as usize];
-        if first.wants == Wants::Slot && first.next == NONE && p.stage != Stage::NoSlot {
-            let (request, slot) = (first.request, now - first.since);
-            cache.free_waiters.push(at);
-            cache.count_slot_wait(slot);
-            return self.page_done(
-                request,
-                Breakdown {
-                    slot,
-                    ..Breakdown::default()
-                },
-            );
-        }
         while at != NONE {
             let cache = self.cache();
             let w = cache.waiters[at as usize];
@@ -663,7 +688,7 @@ impl Ssd {
         let cache = self.cache();
         let p = &mut cache.pages[id as usize];
         debug_assert!(
-            p.waiters == NONE,
+            p.waiters == NONE && p.writer == NONE,
             "a page leaves while somebody waits for it"
         );
         // Whoever still names this place finds nothing to do there.

@@ -109,9 +109,16 @@ impl Ssd {
         if self.requests[id].op == Op::Write {
             return self.put_on_bus(id);
         }
-        self.link.handing_on = true;
-        self.dispatch(id);
-        self.link.handing_on = false;
+        self.without_bus(|ssd| ssd.dispatch(id));
+    }
+
+    /// Does something that may finish requests. They leave afterwards, one by one: no request is
+    /// dispatched in the middle of another's work.
+    #[inline]
+    pub(super) fn without_bus(&mut self, work: impl FnOnce(&mut Ssd)) {
+        let outer = std::mem::replace(&mut self.link.handing_on, true);
+        work(self);
+        self.link.handing_on = outer;
         self.hand_on_bus();
     }
 
@@ -153,11 +160,11 @@ impl Ssd {
             .take()
             .expect("the bus's event has a request");
         if self.requests[id].op == Op::Write {
-            self.dispatch(id);
+            self.without_bus(|ssd| ssd.dispatch(id));
         } else {
             self.complete(id);
+            self.hand_on_bus();
         }
-        self.hand_on_bus();
     }
 
     /// Gives the free bus to the next request; those that need no bus time pass at once.

@@ -70,7 +70,6 @@ pub struct Ssd {
     in_buffer: VecDeque<(Time, ReqId)>,
     buffer_latency: Time,
     read_only: bool,
-    done: Vec<Done>,
 }
 
 /// Splitting addresses.
@@ -139,7 +138,6 @@ impl Ssd {
             in_buffer: VecDeque::new(),
             buffer_latency: spec.buffer.as_ref().map_or(Time::ZERO, |b| b.latency),
             read_only: false,
-            done: Vec::new(),
             spec: spec.clone(),
             nand,
         }
@@ -262,17 +260,13 @@ impl Ssd {
     }
 
     fn flash_event(&mut self) {
-        let Some(pending) = self.events.pop() else {
+        let Some(resource) = self.events.pop() else {
             return;
         };
-        let mut done = std::mem::take(&mut self.done);
-        let chip = self
-            .nand
-            .on_event(pending, self.now, &mut self.events, &mut done);
-        for d in done.drain(..) {
-            self.flash_done(d);
+        let (chip, done) = self.nand.on_event(resource, self.now, &mut self.events);
+        if let Some(done) = done {
+            self.without_bus(|ssd| ssd.flash_done(done));
         }
-        self.done = done;
         self.nand.activate(chip, self.now, &mut self.events);
     }
 
@@ -282,11 +276,10 @@ impl Ssd {
     /// comes next.
     #[inline]
     pub fn prefetch(&self, request: &Request) {
+        let page = self.address.page_of(request.offset).min(u32::MAX as u64) as u32;
+        self.cache.prefetch(Lpn(page));
         if request.op == Op::Read || !self.cache.present {
-            let page = self.address.page_of(request.offset);
-            self.nand
-                .ftl()
-                .prefetch(Lpn(page.min(u32::MAX as u64) as u32));
+            self.nand.ftl().prefetch(Lpn(page));
         }
     }
 

@@ -1,0 +1,205 @@
+//! Runs that must equal one another, request by request.
+
+mod common;
+
+use common::{device, essence, load, run_all};
+use flashtwin::{Cause, DeviceSpec, Ssd};
+use flashtwin_sim::{
+    load_snapshot, precondition, save_snapshot, Control, Outcome, Pacing, Precondition, RunConfig,
+    RunInfo, Summary,
+};
+
+/// A load with everything in it.
+const MIXED: &str =
+    "zipf:theta=0.9,size=exp(12k),align=512,write=0.6,trim=0.03,flush=0.02,fua=0.1,\
+                     range=64M,rate=4000/s,requests=15000";
+
+fn small(overrides: &[(&str, &str)]) -> DeviceSpec {
+    let mut all = vec![
+        ("geometry.chips", "2"),
+        ("geometry.blocks_per_plane", "64"),
+        ("geometry.reserve_percent", "15"),
+        ("buffer.capacity", "256KiB"),
+        ("buffer.power_loss_protection", "false"),
+    ];
+    all.extend_from_slice(overrides);
+    device(&all)
+}
+
+const MODERN: [(&str, &str); 4] = [
+    ("nand.backend", "modern"),
+    ("geometry.channels", "1"),
+    ("nand.copy_back", "false"),
+    ("ftl.placement", "dynamic"),
+];
+
+/// Asserts that two runs are equal; shows only where they part.
+fn assert_same(what: &str, got: &[(u64, u64, u64, u32)], expected: &[(u64, u64, u64, u32)]) {
+    let parts_at = got.iter().zip(expected).position(|(a, b)| a != b);
+    if let Some(i) = parts_at {
+        panic!(
+            "{what}: completion {i} is {:?}, expected {:?} (tag, arrival, done, hits)",
+            got[i], expected[i]
+        );
+    }
+    assert_eq!(got.len(), expected.len(), "{what}");
+}
+
+/// What a run came to: its summary as JSON, and every completion.
+type Result = (String, Vec<(u64, u64, u64, u32)>);
+
+fn result(ssd: &Ssd, run: &(Outcome, Vec<flashtwin::Completion>)) -> Result {
+    let summary = Summary::new(
+        ssd,
+        &run.0,
+        &RunInfo {
+            seed: 5,
+            ..RunInfo::default()
+        },
+    );
+    let json = serde_json::to_string_pretty(&summary).expect("a summary is plain data");
+    assert!(!summary.to_string().is_empty());
+    (json, essence(&run.1))
+}
+
+fn run_spec(spec: &DeviceSpec, kind: Precondition, text: &str, config: &RunConfig) -> Result {
+    let mut ssd = Ssd::new(spec);
+    precondition(&mut ssd, kind, 5, &Control::default()).expect("a sound device");
+    let mut workload = load(text, &ssd, 5);
+    let run = run_all(&mut ssd, &mut *workload, config);
+    ssd.check().expect("a consistent map");
+    result(&ssd, &run)
+}
+
+fn with_series() -> RunConfig {
+    RunConfig {
+        series_interval: Some(flashtwin::Time::from_ms(100)),
+        ..RunConfig::default()
+    }
+}
+
+#[test]
+fn the_same_run_twice_gives_the_same_bytes_on_any_thread() {
+    for overrides in [&[("buffer.policy", "gcar-cflru")][..], &MODERN] {
+        let spec = small(overrides);
+        for kind in [Precondition::Steady, Precondition::Random { times: 1.5 }] {
+            let first = run_spec(&spec, kind, MIXED, &with_series());
+            std::thread::scope(|scope| {
+                let runs =
+                    [(); 2].map(|()| scope.spawn(|| run_spec(&spec, kind, MIXED, &with_series())));
+                for run in runs {
+                    let (json, completions) = run.join().expect("no panic");
+                    assert_same("a second run", &completions, &first.1);
+                    assert_eq!(json, first.0);
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn a_loaded_snapshot_continues_as_the_saved_device_does() {
+    for overrides in [&[][..], &[("nand.parallel_units", "2")], &MODERN] {
+        let spec = small(overrides);
+        for kind in [
+            Precondition::Sequential,
+            Precondition::Steady,
+            Precondition::Random { times: 1.3 },
+        ] {
+            let mut saved = Ssd::new(&spec);
+            precondition(&mut saved, kind, 5, &Control::default()).expect("a sound device");
+            let name = format!(
+                "flashtwin-{}-{}-{kind}",
+                std::process::id(),
+                overrides.len()
+            );
+            let path = std::env::temp_dir().join(name.replace(':', "-"));
+            save_snapshot(&path, &saved, "test").expect("room on the disk");
+            let mut loaded = Ssd::new(&spec);
+            let made_by = load_snapshot(&path, &mut loaded);
+            std::fs::remove_file(&path).expect("it was saved");
+            assert_eq!(made_by.expect("just saved"), "test");
+            let [of_saved, of_loaded] = [saved, loaded].map(|mut ssd| {
+                let mut workload = load(MIXED, &ssd, 5);
+                let run = run_all(&mut ssd, &mut *workload, &with_series());
+                result(&ssd, &run)
+            });
+            assert_same(&format!("{kind} {overrides:?}"), &of_loaded.1, &of_saved.1);
+            assert_eq!(of_loaded.0, of_saved.0, "{kind} {overrides:?}");
+        }
+    }
+}
+
+/// Completions alone: the names of policies stand in the summaries.
+fn completions(
+    policy: &[(&str, &str)],
+    kind: Precondition,
+    config: &RunConfig,
+) -> Vec<(u64, u64, u64, u32)> {
+    run_spec(&small(policy), kind, MIXED, config).1
+}
+
+#[test]
+fn gcar_without_gc_is_its_base_policy() {
+    // F1.3. A large device that was never written collects nothing in so short a run.
+    let large = ("geometry.blocks_per_plane", "576");
+    let probe = small(&[large]);
+    let mut ssd = Ssd::new(&probe);
+    let mut workload = load(MIXED, &ssd, 5);
+    let outcome = run_all(&mut ssd, &mut *workload, &RunConfig::default()).0;
+    assert_eq!(
+        outcome.flash.flash.count(Cause::Erase),
+        0,
+        "this load must not collect"
+    );
+    for base in ["lru", "cflru"] {
+        for evict in ["blocking", "background"] {
+            let run = |policy: &str| {
+                let overrides = [large, ("buffer.policy", policy), ("buffer.evict", evict)];
+                completions(&overrides, Precondition::None, &RunConfig::default())
+            };
+            assert_same(
+                &format!("{base} {evict}"),
+                &run(&format!("gcar-{base}")),
+                &run(base),
+            );
+        }
+    }
+}
+
+#[test]
+fn gcar_with_gc_differs_from_its_base_policy() {
+    // So that the identity above is no identity of names.
+    let run = |policy| {
+        completions(
+            &[("buffer.policy", policy)],
+            Precondition::Steady,
+            &RunConfig::default(),
+        )
+    };
+    assert!(run("lru") != run("gcar-lru"));
+}
+
+#[test]
+fn cflru_of_window_0_is_lru() {
+    for kind in [Precondition::None, Precondition::Steady] {
+        for pacing in [Pacing::Open { speed: 3.0 }, Pacing::Closed { depth: 12 }] {
+            let config = RunConfig {
+                pacing,
+                ..RunConfig::default()
+            };
+            let lru = completions(&[("buffer.policy", "lru")], kind, &config);
+            let cflru = [("buffer.policy", "cflru"), ("buffer.window", "0")];
+            assert_same(
+                &format!("{kind} {pacing:?}"),
+                &completions(&cflru, kind, &config),
+                &lru,
+            );
+            let wide = [("buffer.policy", "cflru"), ("buffer.window", "64")];
+            assert!(
+                completions(&wide, kind, &config) != lru,
+                "{kind} {pacing:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The model against closed forms: queueing, write amplification, hit ratios, Little's law.
+
+mod common;
+
+use common::{device, load, run_all};
+use flashtwin::{DeviceSpec, Op, Rng, Ssd};
+use flashtwin_sim::{Pacing, RunConfig, RunInfo, Summary};
+
+/// Asserts that two numbers differ by at most `share` of the second.
+fn assert_near(what: &str, got: f64, expected: f64, share: f64) {
+    let off = (got / expected - 1.0).abs();
+    assert!(
+        off <= share,
+        "{what}: got {got:.4}, expected {expected:.4}, off by {:.2} %",
+        off * 100.0
+    );
+}
+
+// ---- queueing ----
+
+#[test]
+fn waiting_on_one_die_is_that_of_m_d_1() {
+    const SERVICE_US: f64 = 100.0;
+    for backend in ["msr", "modern"] {
+        let mut overrides = vec![
+            ("geometry.chips", "1"),
+            ("nand.backend", backend),
+            ("timing.read_us", "100"),
+            ("timing.transfer_ns_per_byte", "0"),
+            ("nand.copy_back", "true"),
+            ("link.command_overhead_us", "0"),
+            ("link.bus_ns_per_sector", "0"),
+            ("buffer", "none"),
+        ];
+        match backend {
+            "msr" => overrides.push(("nand.parallel_units", "1")),
+            _ => overrides.push(("geometry.channels", "1")),
+        }
+        let spec = device(&overrides);
+        for (utilisation, requests) in [(0.3, 500_000), (0.6, 800_000), (0.8, 2_000_000)] {
+            let mut ssd = Ssd::new(&spec);
+            ssd.fill_sequential();
+            let rate = utilisation / SERVICE_US * 1e6;
+            let mut workload = load(
+                &format!("uniform:rate={rate},requests={requests}"),
+                &ssd,
+                11,
+            );
+            let outcome = flashtwin_sim::run(
+                &mut ssd,
+                &mut *workload,
+                &RunConfig::default(),
+                &flashtwin_sim::Control::default(),
+                &mut |_| Ok(()),
+            )
+            .expect("a sound run");
+            let summary = Summary::new(&ssd, &outcome, &RunInfo::default());
+            assert_eq!(summary.read.parts_us.array, SERVICE_US);
+            let wait = utilisation * SERVICE_US / (2.0 * (1.0 - utilisation));
+            let what = format!("{backend}, utilisation {utilisation}");
+            assert_near(
+                &format!("{what}: wait"),
+                summary.read.parts_us.queue_host,
+                wait,
+                0.01,
+            );
+            let inside = utilisation * (1.0 + utilisation / (2.0 * (1.0 - utilisation)));
+            assert_near(
+                &format!("{what}: inside"),
+                summary.inside.requests_mean,
+                inside,
+                0.01,
+            );
+            assert!(
+                summary.inside.little_error < 1e-9,
+                "{what}: {:?}",
+                summary.inside
+            );
+        }
+    }
+}
+
+// ---- write amplification ----
+
+/// Greedy under uniform random writes, blocks of 64 pages (theory: an independent simulation).
+const GREEDY: [(f64, f64); 4] = [(0.9, 4.825), (0.85, 3.356), (0.8, 2.601), (0.6667, 1.681)];
+
+/// One chip that is one pool of `blocks` blocks, loaded so that the exported pages are `rho` of the
+/// pages in use. Collection leaves `low` or one more blocks free: those are not in use.
+fn one_pool(backend: &str, blocks: u32, rho: f64) -> DeviceSpec {
+    let low = blocks / 64;
+    let exported = (rho * f64::from(blocks - low)).round();
+    let percent = |blocks_of: f64| ((blocks_of + 0.3) / f64::from(blocks) * 100.0).to_string();
+    let mut overrides = vec![
+        ("geometry.chips", "1".to_owned()),
+        ("geometry.planes_per_chip", "1".to_owned()),
+        ("geometry.blocks_per_plane", blocks.to_string()),
+        ("geometry.pages_per_block", "64".to_owned()),
+        (
+            "geometry.reserve_percent",
+            percent(f64::from(blocks) - exported),
+        ),
+        ("gc.low_percent", percent(f64::from(low))),
+        ("ftl.summary_page", "false".to_owned()),
+        ("nand.backend", backend.to_owned()),
+        ("nand.copy_back", "true".to_owned()),
+        ("buffer", "none".to_owned()),
+    ];
+    match backend {
+        "msr" => overrides.push(("nand.parallel_units", "1".to_owned())),
+        _ => overrides.push(("geometry.channels", "1".to_owned())),
+    }
+    let overrides: Vec<(&str, &str)> = overrides.iter().map(|(k, v)| (*k, v.as_str())).collect();
+    device(&overrides)
+}
+
+/// Write amplification of `times` uniformly random overwrites of the whole device.
+fn amplification(ssd: &mut Ssd, times: u64, rng: &mut Rng) -> f64 {
+    ssd.reset_metrics(None);
+    assert!(ssd.write_random(rng, times * u64::from(ssd.spec().exported_pages())));
+    ssd.flash_report().write_amplification()
+}
+
+#[test]
+fn write_amplification_of_greedy_is_that_of_the_table() {
+    for backend in ["msr", "modern"] {
+        for (rho, expected) in GREEDY {
+            let mut ssd = Ssd::new(&one_pool(backend, 4096, rho));
+            let mut rng = Rng::new(5);
+            ssd.fill_sequential();
+            amplification(&mut ssd, 6, &mut rng);
+            let got = amplification(&mut ssd, 6, &mut rng);
+            assert_near(&format!("{backend}, rho {rho}"), got, expected, 0.01);
+            ssd.check().expect("a consistent map");
+        }
+    }
+}
+
+#[test]
+fn steady_preconditioning_starts_with_the_write_amplification_of_the_table() {
+    for backend in ["msr", "modern"] {
+        for (rho, expected) in GREEDY {
+            let mut ssd = Ssd::new(&one_pool(backend, 4096, rho));
+            ssd.fill_steady(9);
+            let got = amplification(&mut ssd, 2, &mut Rng::new(6));
+            assert_near(&format!("{backend}, rho {rho}"), got, expected, 0.01);
+        }
+    }
+}
+
+#[test]
+fn write_amplification_in_timed_runs_is_that_of_the_table() {
+    for backend in ["msr", "modern"] {
+        let (rho, expected) = GREEDY[2];
+        let mut ssd = Ssd::new(&one_pool(backend, 1024, rho));
+        ssd.fill_steady(2);
+        let requests = 6 * u64::from(ssd.spec().exported_pages());
+        let config = RunConfig {
+            pacing: Pacing::Closed { depth: 4 },
+            ..RunConfig::default()
+        };
+        let mut workload = load(&format!("uniform:write=1,requests={requests}"), &ssd, 4);
+        let outcome = run_all(&mut ssd, &mut *workload, &config).0;
+        assert_near(backend, outcome.flash.write_amplification(), expected, 0.01);
+    }
+}
+
+#[test]
+fn the_steady_state_is_where_long_random_writing_leads() {
+    let spec = device(&[
+        ("geometry.chips", "2"),
+        ("geometry.blocks_per_plane", "256"),
+        ("geometry.reserve_percent", "15"),
+        ("nand.parallel_units", "1"),
+        ("buffer", "none"),
+    ]);
+    let mut rng = Rng::new(21);
+    let mut written = Ssd::new(&spec);
+    written.fill_sequential();
+    amplification(&mut written, 10, &mut rng);
+    let long_run = amplification(&mut written, 6, &mut rng);
+
+    let mut placed = Ssd::new(&spec);
+    placed.fill_steady(22);
+    // At once, and for long: neither starts off nor drifts.
+    for overwrites in [1, 5] {
+        let steady = amplification(&mut placed, overwrites, &mut rng);
+        assert_near(&format!("{overwrites} overwrites"), steady, long_run, 0.01);
+    }
+}
+
+// ---- hit ratios ----
+
+/// Che's approximation of the LRU hit ratio for references of these weights.
+fn che(weights: &[f64], capacity: f64) -> f64 {
+    let sum: f64 = weights.iter().sum();
+    let filled = |t: f64| {
+        weights
+            .iter()
+            .map(|w| 1.0 - (-w / sum * t).exp())
+            .sum::<f64>()
+    };
+    let (mut low, mut high) = (0.0, 1e12);
+    for _ in 0..200 {
+        let middle = (low + high) / 2.0;
+        if filled(middle) < capacity {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    weights
+        .iter()
+        .map(|w| w / sum * (1.0 - (-w / sum * low).exp()))
+        .sum()
+}
+
+/// Hit ratio of a 32 MiB LRU buffer, after warming up.
+fn hit_ratio(workload: &str) -> f64 {
+    let spec = device(&[
+        ("buffer.capacity", "32MiB"),
+        ("buffer.evict", "background"),
+        ("buffer.background_depth", "64"),
+    ]);
+    let mut ssd = Ssd::new(&spec);
+    ssd.fill_sequential();
+    let config = RunConfig {
+        pacing: Pacing::Closed { depth: 8 },
+        warmup_requests: 300_000,
+        ..RunConfig::default()
+    };
+    let mut workload = load(workload, &ssd, 3);
+    let outcome = run_all(&mut ssd, &mut *workload, &config).0;
+    Summary::new(&ssd, &outcome, &RunInfo::default()).hits.ratio
+}
+
+/// Pages of the buffer of [`hit_ratio`].
+const CAPACITY: f64 = 8192.0;
+
+fn assert_within_half_a_point(what: &str, got: f64, expected: f64) {
+    assert!(
+        (got - expected).abs() <= 0.005,
+        "{what}: hit ratio {got:.4}, expected {expected:.4}"
+    );
+}
+
+#[test]
+fn hit_ratio_of_uniform_references_is_capacity_over_pages() {
+    // F1.1: 76 800 pages of 4 KiB.
+    let got = hit_ratio("uniform:range=300M,write=0.5,requests=1.3e6");
+    assert_within_half_a_point("uniform", got, CAPACITY / 76_800.0);
+}
+
+#[test]
+fn hit_ratio_of_normal_references_is_che_s() {
+    // F1.2: sigma 10 000 pages.
+    let weights: Vec<f64> = (-60_000..60_000)
+        .map(|page: i32| (-0.5 * (f64::from(page) / 10_000.0).powi(2)).exp())
+        .collect();
+    let expected = che(&weights, CAPACITY);
+    assert_within_half_a_point("the formula", expected, 0.226);
+    let got = hit_ratio("normal:sigma=40000k,write=0.5,requests=1.3e6");
+    assert_within_half_a_point("normal", got, expected);
+}
+
+#[test]
+fn hit_ratio_of_zipf_references_is_che_s() {
+    for theta in [0.7_f64, 0.99, 1.2] {
+        let weights: Vec<f64> = (1..=76_800).map(|k| f64::from(k).powf(-theta)).collect();
+        let got = hit_ratio(&format!(
+            "zipf:theta={theta},range=300M,write=0.5,requests=1.3e6"
+        ));
+        assert_within_half_a_point(&format!("zipf {theta}"), got, che(&weights, CAPACITY));
+    }
+}
+
+// ---- Little's law ----
+
+#[test]
+fn little_s_law_holds_on_every_run() {
+    for backend in ["msr", "modern"] {
+        for policy in ["lru", "gcar-cflru"] {
+            for text in [
+                "uniform:write=0.7,trim=0.02,flush=0.02,fua=0.1,rate=3000/s,requests=20000",
+                "zipf:write=0.5,size=exp(16k),arrival=onoff,on_rate=20000/s,requests=20000",
+            ] {
+                let mut overrides = vec![("nand.backend", backend), ("buffer.policy", policy)];
+                if backend == "modern" {
+                    overrides.extend([("geometry.channels", "2"), ("nand.copy_back", "false")]);
+                }
+                let mut ssd = Ssd::new(&device(&overrides));
+                ssd.fill_sequential();
+                let mut workload = load(text, &ssd, 8);
+                let outcome = run_all(&mut ssd, &mut *workload, &RunConfig::default()).0;
+                let summary = Summary::new(&ssd, &outcome, &RunInfo::default());
+                assert!(summary.inside.requests_mean > 0.0);
+                assert!(summary.inside.little_error < 1e-9, "{:?}", summary.inside);
+                let parts: f64 = summary.all.parts_us.named().iter().map(|(_, us)| us).sum();
+                assert_near("parts of the mean", parts, summary.all.mean_us, 1e-9);
+                assert_eq!(outcome.metrics.op(Op::Read).refused, 0);
+            }
+        }
+    }
+}

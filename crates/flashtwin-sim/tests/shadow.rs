@@ -1,0 +1,378 @@
+//! Random requests on random small devices: whatever the configuration, every request completes
+//! once, its parts sum to its time, the device comes to rest, and the page map holds exactly the
+//! pages that a shadow of it says were written. The model's own assertions are on.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use flashtwin::{Cause, DeviceSpec, Op, Request, Rng, Ssd, Status, Time};
+
+/// One of several, by chance.
+fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
+    of[rng.below(of.len() as u64) as usize]
+}
+
+/// True once in `n` times.
+fn one_in(rng: &mut Rng, n: u64) -> bool {
+    rng.below(n) == 0
+}
+
+/// A small device with every parameter drawn.
+fn draw_device(rng: &mut Rng) -> DeviceSpec {
+    loop {
+        let msr = one_in(rng, 2);
+        let copy_back = one_in(rng, 2);
+        let planes = pick(rng, &[1, 2, 4]);
+        let chips = pick(rng, &[1, 2, 3, 4]);
+        let units = if msr && copy_back {
+            pick(rng, &[1, 2, 4]).min(planes)
+        } else {
+            1
+        };
+        let mut toml = format!(
+            "name = \"drawn\"\n[geometry]\nchips = {chips}\nplanes_per_chip = {planes}\n\
+             blocks_per_plane = {}\npages_per_block = {}\npage_bytes = {}\nreserve_percent = {}\n",
+            pick(rng, &[10, 16, 23]),
+            pick(rng, &[2, 4, 8, 65]),
+            pick(rng, &[512, 2048, 4096, 32768]),
+            pick(rng, &[30, 40, 60]),
+        );
+        if !msr {
+            let channels = if one_in(rng, 2) { chips } else { 1 };
+            writeln!(toml, "channels = {channels}").expect("a string takes all");
+        }
+        let zero = one_in(rng, 8);
+        let step = |us: u32| if zero { 0 } else { us };
+        write!(
+            toml,
+            "[timing]\nread_us = {}\nprogram_us = {}\nerase_us = {}\ntransfer_ns_per_byte = {}\n\
+             [link]\ncommand_overhead_us = {}\nbus_ns_per_sector = {}\n[nand]\n",
+            step(25),
+            step(200),
+            step(1500),
+            pick(rng, &[0, 25]),
+            pick(rng, &[0, 3]),
+            pick(rng, &[0.0, 238.4]),
+        )
+        .expect("a string takes all");
+        if msr {
+            write!(
+                toml,
+                "backend = \"msr\"\nparallel_units = {units}\ncopy_back = {copy_back}\n\
+                 plane_mapping = \"{}\"\nallocation_pool = \"{}\"\ncleaning_in_background = {}\n",
+                pick(rng, &["striped", "concatenated"]),
+                if copy_back { pick(rng, &["chip", "plane"]) } else { "chip" },
+                one_in(rng, 2),
+            )
+        } else {
+            write!(
+                toml,
+                "backend = \"modern\"\ncopy_back = {copy_back}\nread_priority = {}\nbackground_gc = {}\n",
+                one_in(rng, 2),
+                one_in(rng, 2),
+            )
+        }
+        .expect("a string takes all");
+        let placement = if msr {
+            "static"
+        } else {
+            pick(rng, &["static", "dynamic"])
+        };
+        write!(
+            toml,
+            "[ftl]\nplacement = \"{placement}\"\nsummary_page = {}\n[gc]\nlow_percent = {}\n\
+             [wear]\nerase_limit = {}\n",
+            one_in(rng, 2),
+            pick(rng, &[11, 15]),
+            if one_in(rng, 10) { 3 } else { 0 },
+        )
+        .expect("a string takes all");
+        if !one_in(rng, 6) {
+            let policy = pick(rng, &["lru", "cflru", "gcar-lru", "gcar-cflru"]);
+            let evict = pick(rng, &["blocking", "background"]);
+            write!(
+                toml,
+                "[buffer]\ncapacity = {}\npolicy = \"{policy}\"\nevict = \"{evict}\"\n\
+                 partial = \"{}\"\nlatency_us = {}\npower_loss_protection = {}\n",
+                pick(rng, &[1, 1, 2, 3, 4, 9, 33]) * page_bytes(&toml),
+                pick(rng, &["round", "sectors"]),
+                pick(rng, &[0, 2]),
+                one_in(rng, 4),
+            )
+            .expect("a string takes all");
+            if evict == "background" {
+                let depth = pick(rng, &[1, 2, 8]);
+                writeln!(toml, "background_depth = {depth}").expect("a string takes all");
+            }
+        }
+        // Some draws are no possible device (a reserve of too few blocks): draw again.
+        if let Ok(spec) = DeviceSpec::parse(&toml, "drawn") {
+            return spec;
+        }
+    }
+}
+
+fn page_bytes(toml: &str) -> u64 {
+    let value = toml.split_once("page_bytes = ").expect("it stands there").1;
+    value
+        .split_once('\n')
+        .expect("lines end")
+        .0
+        .parse()
+        .expect("a number")
+}
+
+/// What the device must hold, by logical page. A page that a trim and a write meet on while both
+/// are under way may come out either way.
+#[derive(Default)]
+struct Shadow {
+    mapped: BTreeSet<u64>,
+    either: BTreeSet<u64>,
+}
+
+fn draw_request(rng: &mut Rng, spec: &DeviceSpec, whole_pages: bool) -> Request {
+    let page = u64::from(spec.geometry.page_bytes);
+    // Much of it on few pages, so that requests meet.
+    let reach = if one_in(rng, 2) {
+        12.min(spec.exported_pages().into())
+    } else {
+        spec.exported_pages().into()
+    };
+    let pages_max = pick(rng, &[1, 2, 9]);
+    let pages = (1 + rng.below(pages_max)).min(reach);
+    let first = rng.below(reach - pages + 1);
+    let (mut offset, mut bytes) = (first * page, pages * page);
+    if !whole_pages {
+        let unit = if one_in(rng, 3) { 1 } else { 512 };
+        let cut = rng.below(page / unit) * unit;
+        if bytes > cut {
+            offset += cut;
+            bytes -= cut;
+        }
+        bytes = (bytes - rng.below(page / unit) * unit % bytes).max(1);
+    }
+    let op = match rng.below(20) {
+        0..=6 => Op::Read,
+        7 | 8 => Op::Trim,
+        9 => Op::Flush,
+        _ => Op::Write,
+    };
+    let (offset, bytes) = if op == Op::Flush {
+        (0, 0)
+    } else {
+        (offset, bytes)
+    };
+    Request {
+        arrival: Time::ZERO,
+        offset,
+        bytes,
+        op,
+        fua: op == Op::Write && one_in(rng, 6),
+    }
+}
+
+/// More than any drawn load needs between two requests.
+const STEPS_MAX: u32 = 1_000_000;
+
+/// Lets all happen that is still to happen.
+fn rest(ssd: &mut Ssd) {
+    let mut steps = 0;
+    while ssd.step() {
+        steps += 1;
+        assert!(steps < STEPS_MAX, "the device never comes to rest");
+    }
+}
+
+/// Runs one drawn device under one drawn load; panics with the seed's device on any fault.
+fn try_seed(seed: u64) {
+    let mut rng = Rng::new(seed);
+    let spec = draw_device(&mut rng);
+    let mut ssd = Ssd::new(&spec);
+    let page = u64::from(spec.geometry.page_bytes);
+    let exported = u64::from(spec.exported_pages());
+    let mut shadow = Shadow::default();
+    match rng.below(4) {
+        0 => {}
+        1 => ssd.fill_steady(seed),
+        _ => ssd.fill_sequential(),
+    }
+    if ssd.pages_mapped() > 0 {
+        shadow.mapped.extend(0..exported);
+    }
+    ssd.reset_metrics(None);
+    let free_before = common::free_pages(&ssd);
+    let whole_pages = one_in(&mut rng, 2);
+    let trims_alone = one_in(&mut rng, 2);
+    let gap_us = pick(&mut rng, &[0, 1, 30, 300, 2000]);
+    let depth = pick(&mut rng, &[1, 3, 40, usize::MAX]);
+    let requests = 600;
+
+    let mut completed = vec![0u32; requests + 1];
+    let mut last_done = Time::ZERO;
+    let mut collect = |ssd: &mut Ssd| {
+        for c in ssd.completions().drain(..) {
+            completed[c.tag as usize] += 1;
+            assert!(c.done >= last_done, "completions out of order");
+            last_done = c.done;
+            assert_eq!(
+                c.breakdown.total(),
+                c.done - c.arrival,
+                "parts of request {}",
+                c.tag
+            );
+            assert!(c.hits <= c.pages);
+            assert!(c.status == Status::Ok || c.op == Op::Write || c.op == Op::Trim);
+        }
+    };
+    let mut at = Time::ZERO;
+    let mut meeting: Vec<(u64, u64, Op)> = Vec::new();
+    for tag in 0..requests {
+        let request = draw_request(&mut rng, &spec, whole_pages);
+        let alone = trims_alone && request.op == Op::Trim;
+        while ssd.outstanding() > 0 && (alone || ssd.outstanding() >= depth) {
+            assert!(ssd.step(), "requests in the device and nothing pending");
+        }
+        at = (at + Time::from_us(rng.below(1 + 2 * gap_us))).max(ssd.now());
+        let mut steps = 0;
+        while ssd.next_event().is_some_and(|next| next <= at) {
+            steps += 1;
+            assert!(steps < STEPS_MAX, "the device never gets on");
+            ssd.step();
+        }
+        ssd.advance(at);
+        if ssd.outstanding() == 0 {
+            meeting.clear();
+        }
+        let (first, end) = match request.op {
+            Op::Flush => (0, 0),
+            Op::Trim => (
+                request.offset.div_ceil(page),
+                (request.offset + request.bytes) / page,
+            ),
+            _ => (
+                request.offset / page,
+                (request.offset + request.bytes).div_ceil(page),
+            ),
+        };
+        if matches!(request.op, Op::Write | Op::Trim) {
+            let write = request.op == Op::Write;
+            for lpn in first..end.max(first) {
+                let met = |&(a, b, op): &(u64, u64, Op)| a <= lpn && lpn < b && op != request.op;
+                if meeting.iter().any(met) {
+                    shadow.either.insert(lpn);
+                } else {
+                    shadow.either.remove(&lpn);
+                }
+                if write {
+                    shadow.mapped.insert(lpn);
+                } else {
+                    shadow.mapped.remove(&lpn);
+                }
+            }
+            meeting.push((first, end, request.op));
+        }
+        ssd.submit(at, &request, tag as u64)
+            .expect("the request is on the device");
+        if alone {
+            rest(&mut ssd);
+            meeting.clear();
+        }
+        collect(&mut ssd);
+    }
+    rest(&mut ssd);
+    collect(&mut ssd);
+    // Everything that is to be on flash is on flash after a flush, unless the buffer is protected.
+    let now = ssd.now();
+    let flush = Request {
+        arrival: now,
+        offset: 0,
+        bytes: 0,
+        op: Op::Flush,
+        fua: false,
+    };
+    ssd.submit(now, &flush, requests as u64)
+        .expect("a flush has no address");
+    rest(&mut ssd);
+    collect(&mut ssd);
+
+    assert!(
+        completed.iter().all(|&n| n == 1),
+        "a request completed {completed:?} times"
+    );
+    assert_eq!(ssd.outstanding(), 0);
+    assert_eq!(ssd.next_event(), None);
+    ssd.check().expect("a consistent map");
+    let report = ssd.flash_report();
+    let protected = spec
+        .buffer
+        .as_ref()
+        .is_some_and(|b| b.power_loss_protection);
+    let certain = shadow.mapped.difference(&shadow.either).count() as u64;
+    let possible = shadow.mapped.union(&shadow.either).count() as u64;
+    let mapped = ssd.pages_mapped();
+    if !ssd.is_read_only() {
+        let buffered = if protected {
+            spec.buffer.as_ref().map_or(0, |b| b.capacity_pages)
+        } else {
+            0
+        };
+        let least = certain.saturating_sub(buffered.into());
+        assert!(
+            (least..=possible).contains(&mapped),
+            "{mapped} pages mapped, {certain} to {possible} by the shadow ({buffered} may be buffered)"
+        );
+        assert_eq!(report.pages_lost, 0);
+    }
+    // F1.10: what was programmed and what was freed explain the free pages, exactly.
+    let count = |cause| report.flash.count(cause) as i64;
+    let programs =
+        report.flash.host_programs() as i64 + count(Cause::GcMove) + count(Cause::Summary);
+    let freed = i64::from(spec.geometry.pages_per_block) * count(Cause::Erase);
+    assert_eq!(
+        programs,
+        freed + free_before - common::free_pages(&ssd),
+        "conservation of pages"
+    );
+}
+
+/// Tries seeds and names the first that fails, with its device.
+fn try_seeds(seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        if let Err(panic) = std::panic::catch_unwind(|| try_seed(seed)) {
+            let spec = draw_device(&mut Rng::new(seed));
+            eprintln!("seed {seed}: {}", spec.to_toml());
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+// In four parts, so that they run side by side.
+
+#[test]
+fn random_requests_on_random_devices_a() {
+    try_seeds(0..150);
+}
+
+#[test]
+fn random_requests_on_random_devices_b() {
+    try_seeds(150..300);
+}
+
+#[test]
+fn random_requests_on_random_devices_c() {
+    try_seeds(300..450);
+}
+
+#[test]
+fn random_requests_on_random_devices_d() {
+    try_seeds(450..600);
+}
+
+/// More of them, for a day on which the buffer was changed: `cargo test -- --ignored`.
+#[test]
+#[ignore = "minutes"]
+fn random_requests_on_very_many_random_devices() {
+    try_seeds(600..60_000);
+}
