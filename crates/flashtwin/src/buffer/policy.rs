@@ -2,7 +2,7 @@
 
 use super::{Cflru, Gcar, Lru};
 use crate::spec;
-use crate::units::{ChipId, Lpn};
+use crate::units::{ChipId, Lpn, Time};
 
 /// A page in the buffer; small numbers, reused when a page leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +20,12 @@ pub trait DeviceView {
     fn in_gc(&self, chip: ChipId) -> bool;
     /// How many chips are collecting, and how many there are.
     fn chips_in_gc(&self) -> (u32, u32);
+    /// Time until the chip has done what it has to do: ECR's CQCT, Eqs 1-4.
+    fn drain_time(&self, chip: ChipId) -> Time;
+    /// The chip has no operation and none waits.
+    fn chip_idle(&self, chip: ChipId) -> bool;
+    /// Free blocks of the chip.
+    fn free_blocks(&self, chip: ChipId) -> u32;
 }
 
 /// A replacement policy: it ranks pages and names victims, and does nothing else.

@@ -10,7 +10,7 @@ use std::fmt;
 use super::policy::AnyPolicy;
 use super::{DeviceView, PageId, Policy};
 use crate::spec;
-use crate::units::{ChipId, Lpn};
+use crate::units::{ChipId, Lpn, Time};
 
 /// A page and whether it is dirty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +110,15 @@ impl DeviceView for Pages {
     }
     fn in_gc(&self, chip: ChipId) -> bool {
         self.in_gc[chip.0 as usize]
+    }
+    fn drain_time(&self, _chip: ChipId) -> Time {
+        Time::ZERO
+    }
+    fn chip_idle(&self, chip: ChipId) -> bool {
+        !self.in_gc(chip)
+    }
+    fn free_blocks(&self, _chip: ChipId) -> u32 {
+        u32::MAX
     }
     fn chips_in_gc(&self) -> (u32, u32) {
         (

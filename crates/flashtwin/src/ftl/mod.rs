@@ -3,7 +3,9 @@
 mod fill;
 mod page;
 mod state;
+#[cfg(test)]
+mod vectors;
 
 pub(crate) use fill::coprime;
-pub(crate) use page::PageMap;
+pub(crate) use page::{PageMap, Pool};
 pub use state::StateError;

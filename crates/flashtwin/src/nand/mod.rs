@@ -8,6 +8,7 @@
 //! the event queue, calls [`Nand::on_event`], deals with what finished, and then calls
 //! [`Nand::activate`] for the chip it named. A back end never calls upwards.
 
+mod drain;
 mod log;
 mod modern;
 mod msr;
@@ -16,6 +17,7 @@ pub use log::FlashEvent;
 pub(crate) use modern::Modern;
 pub(crate) use msr::Msr;
 
+use drain::Drain;
 use std::collections::VecDeque;
 
 use crate::events::EventQueue;
@@ -296,6 +298,26 @@ impl Nand {
             Nand::Msr(n) => &mut n.chips,
             Nand::Modern(n) => &mut n.chips,
         }
+    }
+
+    /// Time until `chip` has done what it has to do: ECR's CQCT.
+    pub fn drain_time(&self, chip: usize) -> Time {
+        let (reads, writes, latencies) = match self {
+            Nand::Msr(n) => n.running(chip),
+            Nand::Modern(n) => n.running(chip),
+        };
+        let of = &self.chips()[chip];
+        Drain::of(chip as u32, of, reads, writes, self.ftl()).time(&latencies)
+    }
+
+    /// The chip has no operation and none waits.
+    pub fn is_idle(&self, chip: usize) -> bool {
+        let c = &self.chips()[chip];
+        let free = match self {
+            Nand::Msr(n) => n.is_idle(chip),
+            Nand::Modern(n) => n.is_idle(chip),
+        };
+        free && c.queue.is_empty() && c.reads.is_empty()
     }
 
     /// How many chips are collecting now.

@@ -7,7 +7,7 @@
 //! priority; host writes of the die wait until the run is over. One write frontier a die serves
 //! host and GC.
 
-use super::{Cause, Chip, Done, FlashEvent, FlashStats, PageOp};
+use super::{drain::Latencies, Cause, Chip, Done, FlashEvent, FlashStats, PageOp};
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::gc::{self, Tie};
@@ -169,6 +169,31 @@ impl Modern {
                 finished
             }
         }
+    }
+
+    pub fn is_idle(&self, die: usize) -> bool {
+        self.dies[die].running.is_none()
+    }
+
+    /// Reads and writes in service, and what ECR's equations take for their latencies.
+    pub fn running(&self, die: usize) -> (u64, u64, Latencies) {
+        let op = self.dies[die].running.as_ref().and_then(|r| r.op);
+        let (reads, writes) = match op {
+            Some(done) if done.op.is_read() => (1, 0),
+            Some(_) => (0, 1),
+            None => (0, 0),
+        };
+        let latencies = Latencies {
+            read: self.read,
+            program: self.program,
+            erase: self.erase,
+            summary: if self.summary_transfer.is_some() {
+                self.program
+            } else {
+                Time::ZERO
+            },
+        };
+        (reads, writes, latencies)
     }
 
     pub fn activate(&mut self, die: usize, now: Time, events: &mut EventQueue) {

@@ -6,7 +6,7 @@
 //! pins. Where this file follows a quirk of the reference, its number (Q5, ...) is named; the list
 //! with what is kept and what is mended is in docs/devices.md.
 
-use super::{Cause, Chip, Done, FlashEvent, FlashStats, PageOp};
+use super::{drain::Latencies, Cause, Chip, Done, FlashEvent, FlashStats, PageOp};
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::gc::{self, Tie};
@@ -122,7 +122,7 @@ impl Msr {
     }
 
     #[inline]
-    fn is_idle(&self, chip: usize) -> bool {
+    pub fn is_idle(&self, chip: usize) -> bool {
         !self.chips[chip].in_gc && self.service[chip].running.is_empty()
     }
 
@@ -509,6 +509,23 @@ impl Msr {
         }
         self.stats.add(Cause::HostWrite, 1);
         true
+    }
+
+    /// Reads and writes in service, and what ECR's equations take for their latencies.
+    pub fn running(&self, chip: usize) -> (u64, u64, Latencies) {
+        let running = &self.service[chip].running;
+        let reads = running.iter().filter(|r| r.done.op.is_read()).count();
+        let latencies = Latencies {
+            read: self.read,
+            program: self.program,
+            erase: self.erase,
+            summary: if self.summary_transfer.is_some() {
+                self.program
+            } else {
+                Time::ZERO
+            },
+        };
+        (reads as u64, (running.len() - reads) as u64, latencies)
     }
 
     // ---- state ----

@@ -157,6 +157,16 @@ impl DeviceView for View<'_> {
     fn chips_in_gc(&self) -> (u32, u32) {
         (self.nand.chips_in_gc(), self.address.chips)
     }
+    fn drain_time(&self, chip: ChipId) -> Time {
+        self.nand.drain_time(chip.0 as usize)
+    }
+    fn chip_idle(&self, chip: ChipId) -> bool {
+        self.nand.is_idle(chip.0 as usize)
+    }
+    fn free_blocks(&self, chip: ChipId) -> u32 {
+        let pools = self.nand.ftl().pools_of_chip(chip.0 as u32);
+        pools.iter().map(|pool| pool.free).sum()
+    }
 }
 
 impl Cache {
