@@ -101,7 +101,7 @@ pub struct Outcome {
 const AHEAD: usize = 4;
 
 /// Completions handed to the caller at a time.
-const BATCH: usize = 256;
+const BATCH: usize = 64;
 
 /// Runs a workload on a device. `sink` gets every measured completion, in order of completion.
 pub fn run(

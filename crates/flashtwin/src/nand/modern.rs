@@ -12,9 +12,12 @@ use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::gc::{self, Tie};
 use crate::spec::{DeviceSpec, ModernNand};
-use crate::units::{Lpn, Time};
+use crate::units::{Lpn, Ppn, Time};
 
 use std::collections::VecDeque;
+
+/// Pages ahead of the one being moved whose map entries are fetched.
+const AHEAD: u32 = 12;
 
 /// The steps of an operation still to do, in order; each is array time or one transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -331,7 +334,8 @@ impl Modern {
             Some(page) => {
                 run.page = page + 1;
                 let ppn = self.ftl.first_ppn(run.block).0 + page;
-                let lpn = self.ftl.lpn_at(crate::units::Ppn(ppn));
+                self.ftl.prefetch_at(Ppn(ppn + AHEAD));
+                let lpn = self.ftl.lpn_at(Ppn(ppn));
                 self.ftl
                     .make_room(die as u32)
                     .expect("worth_collecting saw the room");

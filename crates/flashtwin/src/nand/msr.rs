@@ -260,6 +260,9 @@ impl Msr {
             self.stats.writes_failed += 1;
             return self.start(chip, op, now, now, Time::ZERO, Time::ZERO, false);
         }
+        if self.ftl.pool(pool).next_page == 0 && self.ftl.is_needy(chip as u32) {
+            self.expect_cleaning(pool);
+        }
         let sealed = self.ftl.append(pool, op.lpn);
         self.stats.add(op.cause, 1);
         let (mut transfer, mut array) = (self.transfer, self.program);
@@ -386,6 +389,19 @@ impl Msr {
     }
 
     // ---- cleaning ----
+
+    /// A block was opened and the chip will soon clean: starts loading what that will touch. The
+    /// pages of a small block come in before they are needed; more would push out what is.
+    #[cold]
+    fn expect_cleaning(&self, pool: u32) {
+        const PAGES_MAX: u32 = 128;
+        if let Some((bit, valid)) = gc::fewest_valid(self.ftl.tallies(pool), Tie::Highest) {
+            if valid <= PAGES_MAX {
+                self.ftl
+                    .prefetch_block(pool * self.ftl.shape.blocks_per_pool + bit);
+            }
+        }
+    }
 
     /// Collects what the watermarks ask for now; `None` if nothing.
     #[inline]

@@ -609,14 +609,14 @@ impl Ssd {
     }
 
     /// A flash operation of a cached page has finished.
-    pub(super) fn cached_flash_done(&mut self, done: Done) {
+    pub(super) fn cached_flash_done(&mut self, done: &Done) {
         let id = done.op.owner;
         if done.op.cause == Cause::Fill {
             let whole = self.cache().whole;
             let p = self.page(id);
             p.valid = whole;
             p.stage = Stage::Ready;
-            self.serve_waiters(id, Some(&done), false);
+            self.serve_waiters(id, Some(done), false);
             return self.pump(id);
         }
         let p = self.page(id);
@@ -633,7 +633,7 @@ impl Ssd {
             self.cache().policy.cleaned(PageId(id));
         }
         let freed_credit = self.page(id).slot_gone;
-        self.serve_waiters(id, Some(&done), true);
+        self.serve_waiters(id, Some(done), true);
         self.pump(id);
         if freed_credit {
             let cache = self.cache();

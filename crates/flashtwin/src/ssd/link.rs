@@ -56,16 +56,23 @@ impl Link {
             && self.arriving.is_empty()
     }
 
-    /// The earliest pending instant with its place in the order of setting, and which it is.
+    /// The earliest pending instant.
     #[inline]
-    pub fn next(&self) -> ((Time, u64), usize) {
-        let mut first = (self.pending[BUS], BUS);
+    pub fn next_time(&self) -> Time {
+        let [bus, overhead, buffer] = self.pending;
+        bus.0.min(overhead.0).min(buffer.0)
+    }
+
+    /// Which comes first, and its place in the order of setting.
+    #[inline]
+    pub fn next(&self) -> (usize, u64) {
+        let mut first = BUS;
         for which in [OVERHEAD, BUFFER] {
-            if self.pending[which] < first.0 {
-                first = (self.pending[which], which);
+            if self.pending[which] < self.pending[first] {
+                first = which;
             }
         }
-        first
+        (first, self.pending[first].1)
     }
 }
 

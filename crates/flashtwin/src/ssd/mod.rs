@@ -219,7 +219,7 @@ impl Ssd {
     /// When the next thing will happen by itself; `None` when the device is idle.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
-        let at = self.events.next_time().min(self.link.next().0 .0);
+        let at = self.events.next_time().min(self.link.next_time());
         (at != Time::NEVER).then_some(at)
     }
 
@@ -240,17 +240,19 @@ impl Ssd {
     #[inline]
     fn step_until(&mut self, until: Time) -> bool {
         let flash_at = self.events.next_time();
-        let ((link_at, link_order), which) = self.link.next();
+        let link_at = self.link.next_time();
         let at = flash_at.min(link_at);
         if at > until {
             return false;
         }
         debug_assert!(at >= self.now, "an event in the past");
         self.now = at;
-        if flash_at < link_at || flash_at == link_at && self.events.next_order() < link_order {
+        let flash_first = flash_at < link_at
+            || flash_at == link_at && self.events.next_order() < self.link.next().1;
+        if flash_first {
             self.flash_event();
         } else {
-            match which {
+            match self.link.next().0 {
                 link::BUS => self.bus_done(),
                 link::OVERHEAD => self.overhead_done(),
                 _ => self.buffer_done(),
@@ -264,7 +266,7 @@ impl Ssd {
             return;
         };
         let (chip, done) = self.nand.on_event(resource, self.now, &mut self.events);
-        if let Some(done) = done {
+        if let Some(done) = &done {
             self.without_bus(|ssd| ssd.flash_done(done));
         }
         self.nand.activate(chip, self.now, &mut self.events);
@@ -444,7 +446,7 @@ impl Ssd {
             .enqueue(chip as usize, op, self.now, &mut self.events);
     }
 
-    fn flash_done(&mut self, done: Done) {
+    fn flash_done(&mut self, done: &Done) {
         if !done.written {
             self.read_only = true;
         }
@@ -455,7 +457,7 @@ impl Ssd {
         if !done.written {
             self.requests[id].status = Status::ReadOnly;
         }
-        self.page_done(id, flash_parts(&done, self.now));
+        self.page_done(id, flash_parts(done, self.now));
     }
 
     /// Chip a write goes to.
