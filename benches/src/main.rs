@@ -16,8 +16,8 @@ use limit::{Kernel, Lookahead};
 const ROUNDS: usize = 5;
 /// Requests, and kernel page writes, of one round.
 const REQUESTS: u64 = 3_000_000;
-/// Requests in the device: enough to keep the 64 chips of the ECR device busy.
-const DEPTH: u32 = 256;
+/// Requests in the device: one for each of the 64 chips of the ECR device.
+const DEPTH: u32 = 64;
 /// The load of the speed target: 4 KiB, uniform over the whole device, 80 % writes.
 const LOAD: &str = "uniform:write=0.8,size=4k";
 

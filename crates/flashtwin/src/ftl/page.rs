@@ -29,9 +29,6 @@ pub(crate) struct Pool {
     pub free: u32,
     /// Sequence number of the open block.
     pub active_seq: u32,
-    /// Pages that can be written until the free blocks are gone, as the reference counts them:
-    /// (free + 1) x pages per block - next page.
-    pub room: i32,
     /// Where the circular search for a free block goes on, from the pool's first block.
     pub(super) cursor: u32,
 }
@@ -89,6 +86,9 @@ pub(crate) struct PageMap {
     pub(super) seq: Vec<u32>,
     pub(super) erases: Vec<u32>,
     pub(super) pools: Vec<Pool>,
+    /// Per pool, the pages that can be written until its free blocks are gone, as the reference
+    /// counts them: (free + 1) x pages per block - next page. Side by side, to be compared at once.
+    room: Vec<i32>,
     /// Free blocks as bits, `words_per_pool` words a pool.
     pub(super) free_bits: Vec<u64>,
     /// Last sequence number given out, per chip.
@@ -150,6 +150,7 @@ impl PageMap {
             seq: large_table(0, blocks),
             erases: vec![0; blocks],
             pools: Vec::with_capacity(pools),
+            room: vec![0; pools],
             free_bits: vec![0; pools * words_per_pool],
             last_seq: vec![0; shape.chips as usize],
             mapped: 0,
@@ -172,7 +173,6 @@ impl PageMap {
                 next_page: 0,
                 free: shape.blocks_per_pool,
                 active_seq: 0,
-                room: 0,
                 cursor: 0,
             });
             map.open(pool, 0);
@@ -248,15 +248,15 @@ impl PageMap {
         let (low, pages_per_block) = (self.low, self.shape.pages_per_block as i64);
         for (chip, pools) in self
             .pools
-            .chunks_mut(self.shape.pools_per_chip as usize)
+            .chunks(self.shape.pools_per_chip as usize)
             .enumerate()
         {
             self.needy[chip] = pools.iter().filter(|pool| pool.free <= low).count() as u16;
             self.oldest_open[chip] = pools.iter().map(|pool| pool.active_seq).min().unwrap_or(0);
-            for pool in pools {
-                let room = (pool.free as i64 + 1) * pages_per_block - pool.next_page as i64;
-                pool.room = room.min(i32::MAX as i64) as i32;
-            }
+        }
+        for (room, pool) in self.room.iter_mut().zip(&self.pools) {
+            let pages = (pool.free as i64 + 1) * pages_per_block - pool.next_page as i64;
+            *room = pages.min(i32::MAX as i64) as i32;
         }
     }
 
@@ -264,6 +264,13 @@ impl PageMap {
     pub fn pools_of_chip(&self, chip: u32) -> &[Pool] {
         let n = self.shape.pools_per_chip as usize;
         &self.pools[chip as usize * n..][..n]
+    }
+
+    /// Room in each pool of a chip, see the field.
+    #[inline]
+    pub fn rooms_of_chip(&self, chip: u32) -> &[i32] {
+        let n = self.shape.pools_per_chip as usize;
+        &self.room[chip as usize * n..][..n]
     }
 
     /// Sequence number of a block: a block opened later has a greater one.
@@ -374,7 +381,7 @@ impl PageMap {
         let page = p.next_page;
         let block = p.active as usize;
         p.next_page += 1;
-        p.room -= 1;
+        self.room[pool as usize] -= 1;
         let sealed = p.next_page == data_pages;
         let ppn = block as u32 * self.shape.pages_per_block + page;
         self.reverse[ppn as usize] = lpn.0;
@@ -441,7 +448,7 @@ impl PageMap {
             let n = rest.len().min((self.shape.data_pages - page) as usize);
             let (now, later) = rest.split_at(n);
             p.next_page += n as u32;
-            p.room -= n as i32;
+            self.room[pool as usize] -= n as i32;
             let sealed = p.next_page == self.shape.data_pages;
             let ppn = to * self.shape.pages_per_block + page;
             self.reverse[ppn as usize..][..n].copy_from_slice(now);
@@ -508,7 +515,7 @@ impl PageMap {
         self.set_free(pool, block - pool * self.shape.blocks_per_pool, true);
         let p = &mut self.pools[pool as usize];
         p.free += 1;
-        p.room += self.shape.pages_per_block as i32;
+        self.room[pool as usize] += self.shape.pages_per_block as i32;
         if p.free == self.low + 1 {
             self.needy[(pool / self.shape.pools_per_chip) as usize] -= 1;
         }
@@ -531,7 +538,7 @@ impl PageMap {
             self.needy[chip] += 1;
         }
         p.free -= 1;
-        p.room = ((p.free + 1) * self.shape.pages_per_block) as i32;
+        self.room[pool as usize] = ((p.free + 1) * self.shape.pages_per_block) as i32;
         p.cursor = if bit + 1 == self.shape.blocks_per_pool {
             0
         } else {

@@ -103,7 +103,6 @@ impl PageMap {
                 next_page,
                 free,
                 active_seq,
-                room: 0,
                 cursor,
             };
         }

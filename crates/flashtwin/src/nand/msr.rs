@@ -54,6 +54,18 @@ pub(crate) struct Msr {
     reads: Vec<Planned>,
 }
 
+/// Position of the largest number, of equals the first at or after `start` in circular order.
+#[inline]
+fn first_largest(numbers: &[i32], start: u32) -> u32 {
+    let largest = numbers.iter().fold(i32::MIN, |a, &b| a.max(b));
+    let (before, from) = numbers.split_at(start as usize);
+    let at = from.iter().position(|&n| n == largest);
+    match at {
+        Some(at) => start + at as u32,
+        None => before.iter().position(|&n| n == largest).unwrap_or(0) as u32,
+    }
+}
+
 /// What one chip is doing, and its cursors.
 #[derive(Clone, Debug, Default)]
 struct Service {
@@ -354,30 +366,13 @@ impl Msr {
             _ => {
                 let old_block = old.map_or(u32::MAX, |ppn| self.ftl.block_of(ppn));
                 let old_seq = old.map_or(0, |_| self.ftl.seq_of(old_block));
-                let pools = self.ftl.pools_of_chip(chip as u32);
-                let all_younger = self.ftl.oldest_open(chip as u32) > old_seq;
-                let mut best = (i32::MIN, 0);
-                let mut plane = self.service[chip].next_plane as usize;
-                for _ in 0..pools.len() {
-                    let pool = &pools[plane];
-                    if all_younger || pool.active_seq > old_seq || pool.active == old_block {
-                        let ahead = assigned.iter().filter(|w| w.plane == plane as u32).count();
-                        let room = pool.room - ahead as i32;
-                        if room > best.0 {
-                            best = (room, plane as u32);
-                        }
-                    }
-                    plane = if plane + 1 == pools.len() {
-                        0
-                    } else {
-                        plane + 1
-                    };
+                let start = self.service[chip].next_plane;
+                let rooms = self.ftl.rooms_of_chip(chip as u32);
+                if assigned.is_empty() && self.ftl.oldest_open(chip as u32) > old_seq {
+                    first_largest(rooms, start)
+                } else {
+                    self.roomiest_eligible(chip, start, old_block, old_seq, assigned)
                 }
-                debug_assert!(
-                    best.0 > i32::MIN,
-                    "the old copy's own plane is always eligible"
-                );
-                best.1
             }
         };
         self.service[chip].next_plane = if plane + 1 == self.planes {
@@ -386,6 +381,36 @@ impl Msr {
             plane + 1
         };
         plane
+    }
+
+    /// The plane with most room among those whose open block is younger than the old copy or holds
+    /// it before its write pointer.
+    fn roomiest_eligible(
+        &self,
+        chip: usize,
+        start: u32,
+        old_block: u32,
+        old_seq: u32,
+        assigned: &[Planned],
+    ) -> u32 {
+        let pools = self.ftl.pools_of_chip(chip as u32);
+        let rooms = self.ftl.rooms_of_chip(chip as u32);
+        let mut best = (i32::MIN, start);
+        for plane in (start..self.planes).chain(0..start) {
+            let pool = &pools[plane as usize];
+            if pool.active_seq > old_seq || pool.active == old_block {
+                let ahead = assigned.iter().filter(|w| w.plane == plane).count();
+                let room = rooms[plane as usize] - ahead as i32;
+                if room > best.0 {
+                    best = (room, plane);
+                }
+            }
+        }
+        debug_assert!(
+            best.0 > i32::MIN,
+            "the old copy's own plane is always eligible"
+        );
+        best.1
     }
 
     // ---- cleaning ----

@@ -710,9 +710,6 @@ impl Ssd {
         if older != NONE {
             // Trimmed before its turn: the copies around it now follow each other.
             cache.pages[older as usize].younger = younger;
-            if younger == NONE {
-                cache.directory.insert(lpn, PageId(older));
-            }
         }
         if younger != NONE {
             let y = &mut cache.pages[younger as usize];

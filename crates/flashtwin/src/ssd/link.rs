@@ -135,14 +135,15 @@ impl Ssd {
         if self.link.per_sector == Time::ZERO {
             return self.complete(id);
         }
-        if !self.link.is_free() {
+        // Finished requests go before new ones: if none of them waits, nothing stands before this.
+        if self.link.on_bus.is_some() || !self.link.leaving.is_empty() {
             return self.link.leaving.push_back(id);
         }
         if self.returns_data(id) {
-            return self.put_on_bus(id);
+            self.put_on_bus(id);
+        } else {
+            self.complete(id);
         }
-        self.complete(id);
-        self.hand_on_bus();
     }
 
     /// The request holds the bus on its way out.
