@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-use super::{Breakdown, Series};
+use super::Series;
 use crate::request::{Completion, Op, Status};
 use crate::units::Time;
 
@@ -28,7 +28,7 @@ pub struct OpMetrics {
     pub response_ns_squares: u128,
     /// Longest response time.
     pub response_max: Time,
-    /// Sums of the parts of the response times, in ps, in the order of [`Breakdown::NAMES`].
+    /// Sums of the parts of the response times, in ps, in the order of [`crate::metrics::Breakdown::NAMES`].
     pub parts_ps_sum: [u128; 7],
     /// Response times in ns.
     pub histogram_ns: Histogram<u64>,
@@ -107,7 +107,7 @@ impl OpMetrics {
         (squares - mean_ns * mean_ns).max(0.0).sqrt() * 1e-3
     }
 
-    /// Mean of each part in microseconds, in the order of [`Breakdown::NAMES`].
+    /// Mean of each part in microseconds, in the order of [`crate::metrics::Breakdown::NAMES`].
     pub fn parts_us_mean(&self) -> [f64; 7] {
         self.parts_ps_sum
             .map(|ps| ps as f64 / self.requests.max(1) as f64 * 1e-6)
@@ -206,10 +206,5 @@ impl Metrics {
     /// The time series, if one is kept.
     pub fn series(&self) -> Option<&Series> {
         self.series.as_ref()
-    }
-
-    /// Names of the parts of a response time.
-    pub fn part_names() -> [&'static str; 7] {
-        Breakdown::NAMES
     }
 }

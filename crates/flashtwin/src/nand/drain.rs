@@ -34,6 +34,19 @@ pub(crate) struct Latencies {
     pub summary: Time,
 }
 
+impl Latencies {
+    /// Those of a chip; a summary page costs a program (L_sp = L_w), or nothing where there is none.
+    pub fn new(read: Time, program: Time, erase: Time, summary_page: bool) -> Latencies {
+        let summary = if summary_page { program } else { Time::ZERO };
+        Latencies {
+            read,
+            program,
+            erase,
+            summary,
+        }
+    }
+}
+
 impl Drain {
     /// What the equations ask of `chip` as it stands. Of several open blocks the one with most room
     /// counts: the next write goes there.

@@ -186,16 +186,8 @@ impl Modern {
             Some(_) => (0, 1),
             None => (0, 0),
         };
-        let latencies = Latencies {
-            read: self.read,
-            program: self.program,
-            erase: self.erase,
-            summary: if self.summary_transfer.is_some() {
-                self.program
-            } else {
-                Time::ZERO
-            },
-        };
+        let summary_page = self.summary_transfer.is_some();
+        let latencies = Latencies::new(self.read, self.program, self.erase, summary_page);
         (reads, writes, latencies)
     }
 

@@ -556,16 +556,8 @@ impl Msr {
     pub fn running(&self, chip: usize) -> (u64, u64, Latencies) {
         let running = &self.service[chip].running;
         let reads = running.iter().filter(|r| r.done.op.is_read()).count();
-        let latencies = Latencies {
-            read: self.read,
-            program: self.program,
-            erase: self.erase,
-            summary: if self.summary_transfer.is_some() {
-                self.program
-            } else {
-                Time::ZERO
-            },
-        };
+        let summary_page = self.summary_transfer.is_some();
+        let latencies = Latencies::new(self.read, self.program, self.erase, summary_page);
         (reads as u64, (running.len() - reads) as u64, latencies)
     }
 

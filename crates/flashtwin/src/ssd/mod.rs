@@ -20,7 +20,7 @@ use crate::metrics::{Breakdown, FlashReport, Metrics};
 use crate::nand::{Cause, Done, FlashEvent, Nand, PageOp};
 use crate::request::{Completion, Op, Request, Status};
 use crate::spec::{DeviceSpec, Partial, Placement};
-use crate::units::{ChipId, Lpn, Time};
+use crate::units::{Lpn, Time};
 use cache::Cache;
 use link::Link;
 use requests::{ReqId, Requests};
@@ -484,11 +484,6 @@ impl Ssd {
         } else {
             self.nand.ftl().chip_of(ppn)
         })
-    }
-
-    /// The chip is collecting garbage now.
-    pub fn in_gc(&self, chip: ChipId) -> bool {
-        self.nand.chips()[chip.0 as usize].in_gc
     }
 }
 
