@@ -4,6 +4,7 @@
 mod limit;
 mod memory;
 mod msr_csv;
+mod policies;
 
 use std::time::Instant;
 
@@ -61,6 +62,7 @@ fn profile(name: &str, overrides: &[(&str, &str)]) -> Result<DeviceSpec, Failure
 }
 
 fn main() -> Result<(), Failure> {
+    policies::figures()?;
     let msr = profile("ecr", &[])?;
     // The same geometry and buffer on the other back end.
     let modern = profile(

@@ -12,27 +12,37 @@ The same arguments give the same bytes on every machine. Names end in their unit
 
 from ._core import __version__
 from .comparison import Comparison
-from .devices import Overrides, Spec, device, devices, policies
+from .devices import Overrides, Spec, device, devices
 from .errors import DeviceError, FlashtwinError, Interrupted, SnapshotError, WorkloadError
+from .hit_ratios import HitRow, HitTable, hits
 from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
+from .policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
 from .reference import CaseReport, validate
 from .result import Result
 from .runs import compare, run, save_snapshot
 from .traces import Converted, TraceInfo, TraceOptions, convert, example_trace, trace_formats, trace_info
+from .user_policy import Access, Policy, PolicyDevice
 from .watch import Progress
 
 __all__ = [
     "AS_FAST_AS_POSSIBLE",
+    "Access",
     "CaseReport",
     "ClosedLoop",
     "Comparison",
     "Converted",
     "DeviceError",
     "FlashtwinError",
+    "HitRow",
+    "HitTable",
     "Interrupted",
     "OpenLoop",
     "Overrides",
     "Pacing",
+    "Policy",
+    "PolicyDevice",
+    "PolicyInfo",
+    "PolicyTrace",
     "Progress",
     "Result",
     "SnapshotError",
@@ -46,10 +56,13 @@ __all__ = [
     "device",
     "devices",
     "example_trace",
+    "hits",
     "policies",
+    "policy_info",
     "run",
     "save_snapshot",
     "trace_formats",
     "trace_info",
+    "trace_policy",
     "validate",
 ]

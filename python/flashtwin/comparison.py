@@ -69,6 +69,21 @@ _ROWS = [
 ]
 
 
+#: What the ranking of many policies shows; the first is what it sorts by.
+_RANKED = ["mean response", "p99", "erases", "write amplification", "hit ratio"]
+#: With more policies than this the table is a ranking, one line a policy.
+_SIDE_BY_SIDE = 6
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """A table to be printed: cells are a text and whether it is the best of its measure."""
+
+    heads: list[str]
+    rows: list[tuple[str, list[tuple[str, bool]]]]
+    note: str
+
+
 class Comparison:
     """The results of several policies, in the order asked for; ratios are to the first.
 
@@ -120,8 +135,8 @@ class Comparison:
 
         draw_comparison(self, Path(path))
 
-    def _cells(self) -> Iterator[tuple[str, list[tuple[str, bool]]]]:
-        """Label of each row, and for each policy what to print and whether it is the best."""
+    def _measures(self) -> Iterator[tuple[_Row, list[tuple[str, bool]]]]:
+        """Each measure, and for each policy what to print and whether it is the best."""
         for row in _ROWS:
             if not row.applies(self.results):
                 continue
@@ -134,19 +149,35 @@ class Comparison:
             for i, value in enumerate(values):
                 ratio = f" {value / values[0]:5.2f}x" if values[0] else " " * 7
                 cells.append((said[i] + (ratio if i else ""), differ and said[i] == best))
-            yield row.label, cells
+            yield row, cells
+
+    def _grid(self) -> _Grid:
+        """Policies side by side; many of them one below the other, the quickest first."""
+        note = "x: ratio to the first policy"
+        if len(self.results) <= _SIDE_BY_SIDE:
+            rows = [(row.label, cells) for row, cells in self._measures()]
+            return _Grid(self.policies, rows, note)
+        columns = {row.label: cells for row, cells in self._measures()}
+        by_mean = sorted(range(len(self.results)), key=lambda i: _ROWS[0].value(self.results[i]))
+        rows = [
+            (f"{rank:>2} {self.policies[i]}", [columns[label][i] for label in _RANKED])
+            for rank, i in enumerate(by_mean, 1)
+        ]
+        ranked = f"by mean response; {note} named, {self.policies[0]}"
+        return _Grid(_RANKED, rows, ranked)
 
     def rich_table(self) -> Table:
-        """Build the table for a terminal; the best of each row is bold and starred."""
+        """Build the table for a terminal; the best of each measure is bold and starred."""
         from rich import box
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption="* best; x: ratio to the first policy")
+        grid = self._grid()
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=f"* best; {grid.note}")
         table.add_column("", no_wrap=True)
-        for policy in self.policies:
-            table.add_column(policy, justify="right", no_wrap=True)
-        for label, cells in self._cells():
+        for head in grid.heads:
+            table.add_column(head, justify="right", no_wrap=True)
+        for label, cells in grid.rows:
             row = [Text(text + (" *" if best else "  "), "bold" if best else "") for text, best in cells]
             table.add_row(label, *row)
         return table
@@ -159,12 +190,13 @@ class Comparison:
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(policy)}</th>" for policy in self.policies)
+        grid = self._grid()
+        head = "".join(f"<th>{escape(text)}</th>" for text in grid.heads)
         rows = []
-        for label, cells in self._cells():
+        for label, cells in grid.rows:
             row = "".join(f"<td>{f'<b>{text}</b>' if best else text}</td>" for text, best in cells)
-            rows.append(f"<tr><th style='text-align:left'>{label.strip()}</th>{row}</tr>")
+            rows.append(f"<tr><th style='text-align:left'>{escape(label.strip())}</th>{row}</tr>")
         return (
             f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-            "<p>bold: best; x: ratio to the first policy</p>"
+            f"<p>bold: best; {escape(grid.note)}</p>"
         )

@@ -22,11 +22,6 @@ def devices() -> list[str]:
     return _core.device_names()
 
 
-def policies() -> list[str]:
-    """Names of the buffer policies."""
-    return _core.policy_names()
-
-
 def device(name: str | Path, overrides: Overrides | None = None, policy: str | None = None) -> Spec:
     """Read and check a device.
 
@@ -39,7 +34,7 @@ def device(name: str | Path, overrides: Overrides | None = None, policy: str | N
         DeviceError: what is wrong, with file, line, key and what would be right.
     """
     text, origin = _read(name)
-    settings = [(key, _as_toml(value)) for key, value in (overrides or {}).items()]
+    settings = [(key, as_toml(value)) for key, value in (overrides or {}).items()]
     if policy is not None:
         settings.append(("buffer.policy", policy))
     return _core.Spec.parse(text, origin, settings)
@@ -58,7 +53,8 @@ def _read(name: str | Path) -> tuple[str, str]:
         raise DeviceError(f"{path}: not a TOML file: byte {e.start} is not UTF-8") from e
 
 
-def _as_toml(value: Value) -> str:
+def as_toml(value: Value) -> str:
+    """Say a value as an override does."""
     if value is None:
         return "none"
     if isinstance(value, bool):

@@ -8,14 +8,15 @@ from ._core import DeviceError, FlashtwinError, SnapshotError, WorkloadError
 
 if TYPE_CHECKING:
     from .comparison import Comparison
+    from .hit_ratios import HitTable
     from .result import Result
 
 __all__ = ["DeviceError", "FlashtwinError", "Interrupted", "SnapshotError", "WorkloadError"]
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C ended a run early. `partial` holds the results so far, or None if there are none."""
+    """Ctrl-C ended work early. `partial` holds the results so far, or None if there are none."""
 
-    def __init__(self, partial: Result | Comparison | None) -> None:
+    def __init__(self, partial: Result | Comparison | HitTable | None) -> None:
         super().__init__("interrupted")
         self.partial = partial

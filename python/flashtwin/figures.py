@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .errors import FlashtwinError
 from .files import whole_file
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from .comparison import Comparison
+    from .hit_ratios import HitTable
 
 _DASHES = ["-", "--", "-.", ":"]
 _HATCHES = ["", "//", "..", "xx", "\\\\", "++"]
@@ -20,34 +23,51 @@ _TAIL = 1e-5
 _VISIBLE = 0.01
 
 
-def draw_comparison(comparison: Comparison, path: Path) -> None:
-    """Draw how many requests took longer than a time, and where the mean went, policy by policy."""
+#: With more policies than this, names stand upright and the figure grows.
+_FEW = 6
+
+
+def _new(path: Path, width: float, height: float) -> tuple[Figure, str]:
+    """Make a figure, and find the kind of file that its name asks for."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise FlashtwinError("figures need matplotlib: pip install 'flashtwin[plot]'") from None
-    figure = Figure(figsize=(9.5, 3.8), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
     known = FigureCanvasAgg(figure).get_supported_filetypes()
     kind = path.suffix.lstrip(".").lower()
     if kind not in known:
         raise FlashtwinError(f"{path}: a figure's name must end in one of: .{', .'.join(sorted(known))}")
+    return figure, kind
+
+
+def _save(figure: Figure, path: Path, kind: str) -> None:
+    with whole_file(path, "the figure") as file:
+        # No date or version inside: the same results give the same file.
+        metadata = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
+        figure.savefig(file, format=kind, dpi=150, metadata=metadata.get(kind))
+
+
+def _line(i: int) -> dict[str, Any]:
+    """Dashes and colour of the i-th line: 24 pairs before the first comes again."""
+    both = len(_DASHES) * len(_COLOURS) // 2
+    return {"linestyle": _DASHES[(i + i // both) % len(_DASHES)], "color": _COLOURS[i % len(_COLOURS)]}
+
+
+def draw_comparison(comparison: Comparison, path: Path) -> None:
+    """Draw how many requests took longer than a time, and where the mean went, policy by policy."""
+    many = max(0, len(comparison) - _FEW)
+    figure, kind = _new(path, 9.5 + 0.25 * many, 3.8 + 0.08 * many)
     tail, bars = figure.subplots(1, 2, width_ratios=(1.35, 1))
     for i, result in enumerate(comparison):
         cdf = result.cdf()
         longer = [max(1 - share, 0.0) for share in cdf["share"].to_pylist()]
-        tail.step(
-            cdf["response_us"].to_pylist(),
-            longer,
-            where="post",
-            label=result.policy,
-            linestyle=_DASHES[i % len(_DASHES)],
-            color=_COLOURS[i % len(_COLOURS)],
-        )
+        tail.step(cdf["response_us"].to_pylist(), longer, where="post", label=result.policy, **_line(i))
     tail.set(xscale="log", yscale="log", ylim=(_TAIL, 1.2), xlabel="response time (us)")
     tail.set(ylabel="share of requests that took longer", title="Response times of reads and writes")
     tail.grid(which="major", color="0.88")
-    tail.legend(frameon=False)
+    tail.legend(frameon=False, fontsize="small" if many else None, ncols=1 + many // 12)
     bottom = [0.0] * len(comparison)
     for i, (part, heights) in enumerate(_visible_parts(comparison)):
         bars.bar(
@@ -62,14 +82,27 @@ def draw_comparison(comparison: Comparison, path: Path) -> None:
         )
         bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
     bars.set(ylabel="us", title="Where the mean went")
-    bars.tick_params(axis="x", labelrotation=20)
+    bars.tick_params(axis="x", labelrotation=90 if many else 20)
     bars.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     first = comparison.results[0].summary
     figure.suptitle(f"{first['device']}: {Path(first['workload'].split(': ')[0]).name}", fontsize="medium")
-    with whole_file(path, "the figure") as file:
-        # No date or version inside: the same results give the same file.
-        metadata = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
-        figure.savefig(file, format=kind, dpi=150, metadata=metadata.get(kind))
+    _save(figure, path, kind)
+
+
+def draw_hits(table: HitTable, path: Path) -> None:
+    """Draw hit ratio over capacity, a line a policy; MIN, the bound, in black dots."""
+    figure, kind = _new(path, 7.5, 4.2 + 0.08 * max(0, len(table.policies) - _FEW))
+    axes = figure.subplots()
+    for i, policy in enumerate(table.policies):
+        rows = sorted((row for row in table if row.policy == policy), key=lambda row: row.capacity_pages)
+        sizes = [row.capacity_pages * table.page_bytes / 2**20 for row in rows]
+        style = {"linestyle": ":", "color": "black"} if policy == "min" else _line(i)
+        axes.plot(sizes, [row.hit_ratio * 100 for row in rows], marker=".", label=policy, **style)
+    axes.set_xscale("log", base=2)
+    axes.set(xlabel="buffer (MiB)", ylabel="hit ratio (%)", title=Path(table.workload.split(": ")[0]).name)
+    axes.grid(which="major", color="0.88")
+    axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+    _save(figure, path, kind)
 
 
 def _visible_parts(comparison: Comparison) -> list[tuple[str, list[float]]]:

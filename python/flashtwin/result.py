@@ -26,7 +26,7 @@ class Result:
     Attributes:
         summary: everything counted and measured; docs/python.md lists the keys.
         requests: the per-request log as a `pyarrow.Table` (with `log=True`), one row per measured
-            request in order of completion. Times are picoseconds; `link_ps` to `buffer_ps` are the
+            request in order of completion. Times are picoseconds; `link_ps` to `cpu_ps` are the
             parts of `response_ps` and sum to it exactly. None if no log was asked for.
     """
 
@@ -59,7 +59,7 @@ class Result:
 
         link: command overhead and host bus. slot: waiting for a buffer slot. queue_host: behind
         other host work. queue_gc: behind garbage collection. transfer: between controller and chip.
-        array: the flash array. buffer: the buffer memory.
+        array: the flash array. buffer: the buffer memory. cpu: the controller's processor.
         """
         return dict(self.summary["all"]["parts_us"])
 

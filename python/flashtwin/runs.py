@@ -12,9 +12,11 @@ from typing import cast
 
 from . import _core, tables
 from .comparison import Comparison
-from .devices import Overrides, Spec, device
+from .devices import Overrides, Spec
+from .devices import device as read_device
 from .errors import FlashtwinError, Interrupted
 from .pacing import OpenLoop, Pacing, default_for
+from .policies import Choice, PolicyLike, overrides_for, read_choices
 from .result import Result
 from .traces import TraceOptions
 from .watch import OnProgress, Task, run_all
@@ -25,7 +27,7 @@ def run(
     workload: str | os.PathLike[str],
     device: str | Path = "ecr",
     *,
-    policy: str | None = None,
+    policy: PolicyLike | None = None,
     precondition: str = "steady",
     set: Overrides | None = None,
     pacing: Pacing | None = None,
@@ -48,7 +50,9 @@ def run(
         workload: path of a trace (format and compression are found by content), or a generated
             load such as "zipf:theta=0.9,write=0.8,requests=1e6" (docs/traces.md).
         device: one of `flashtwin.devices()`, or the path of a TOML file (docs/devices.md).
-        policy: the buffer's policy, one of `flashtwin.policies()`; the device's own if None.
+        policy: the buffer's policy: one of `flashtwin.policies()`, perhaps with parameters as in
+            "cflru:window=0.5", or your subclass of `flashtwin.Policy` (docs/policies.md); the
+            device's own if None.
         precondition: state of the flash before the first request: "none" (never written),
             "sequential", "random", "random:TIMES" (so many times the capacity), or "steady" (the
             state that random writing converges to).
@@ -73,7 +77,7 @@ def run(
     job = Job.prepare(
         workload,
         device,
-        [policy],
+        [Choice.read(policy)],
         set,
         pacing=pacing,
         precondition=precondition,
@@ -86,7 +90,10 @@ def run(
         trace_options=trace_options,
     )
     base = job.base_device(progress)
-    task = job.task(job.specs[0], lambda: base, log)
+    candidate = job.candidates[0]
+    # A policy of the user's is put in by a fork; else the device runs as it is.
+    make = partial(base.fork, candidate.spec, candidate.user) if candidate.user else lambda: base
+    task = job.task(candidate, make, log)
     results, interrupted = run_all([task], 1, progress)
     if interrupted:
         raise Interrupted(cast(Result, results[0]) if results else None)
@@ -95,7 +102,7 @@ def run(
 
 def compare(
     workload: str | os.PathLike[str],
-    policies: Sequence[str],
+    policies: Sequence[PolicyLike],
     device: str | Path = "ecr",
     *,
     threads: int = 1,
@@ -114,11 +121,11 @@ def compare(
     """Run a workload on the same device under several policies.
 
     The device is preconditioned once; every policy starts from a copy of that state. Results do not
-    depend on `threads`.
+    depend on `threads`. A parameter in `set` applies to the policies that have it.
 
     Args:
         workload: as for `run`.
-        policies: two or more of `flashtwin.policies()`; ratios are to the first.
+        policies: two or more, each as for `run`; ratios are to the first.
         device: as for `run`.
         threads: policies run at a time; each takes the memory of a device.
         precondition: as for `run`, and so on for the others.
@@ -127,17 +134,13 @@ def compare(
         FlashtwinError: with what was wrong, where, and what would be right.
         Interrupted: on Ctrl-C; its `partial` holds the results so far.
     """
-    names = list(policies)
-    if not names:
-        raise FlashtwinError(f"policies: none given; known: {', '.join(_core.policy_names())}")
-    if len(names) != len({*names}):
-        raise FlashtwinError(f"policies: {', '.join(names)}: the same one is named twice")
+    choices = read_choices(policies)
     if threads < 1:
         raise FlashtwinError(f"threads: {threads}: give 1 or more")
     job = Job.prepare(
         workload,
         device,
-        names,
+        choices,
         set,
         pacing=pacing,
         precondition=precondition,
@@ -150,7 +153,7 @@ def compare(
         trace_options=trace_options,
     )
     base = job.base_device(progress)
-    tasks = [job.task(spec, partial(base.fork, spec)) for spec in job.specs]
+    tasks = [job.task(each, partial(base.fork, each.spec, each.user)) for each in job.candidates]
     results, interrupted = run_all(tasks, threads, progress)
     comparison = Comparison([cast(Result, result) for result in results])
     if interrupted:
@@ -171,13 +174,18 @@ def save_snapshot(
 
     The state is that of the flash: it fits every device with the same flash, whatever its buffer.
     """
-    spec = _device(device, set, None)
+    spec = read_device(device, set)
     base = _precondition(spec, precondition, seed, progress)
     base.save_snapshot(path, f"{precondition}, seed {seed}")
 
 
-# `run` and `compare` have arguments called `device` and `set`, as users would call them.
-_device = device
+@dataclass(frozen=True)
+class Candidate:
+    """A policy of a job: what results call it, the device with it, and the user's object if any."""
+
+    label: str | None
+    spec: Spec
+    user: _core.UserPolicy | None
 
 
 @dataclass
@@ -185,7 +193,7 @@ class Job:
     """A checked request for runs: everything but the policy is shared by all of them."""
 
     source: Source
-    specs: list[Spec]
+    candidates: list[Candidate]
     pacing: Pacing
     precondition: str
     seed: int
@@ -200,7 +208,7 @@ class Job:
     def prepare(
         workload: str | os.PathLike[str],
         device: str | Path,
-        policies: Sequence[str | None],
+        choices: Sequence[Choice],
         overrides: Overrides | None,
         *,
         pacing: Pacing | None,
@@ -221,9 +229,9 @@ class Job:
         ):
             if number is not None and not least <= number < 1 << 64:
                 raise FlashtwinError(f"{name}: {number}: give a whole number from {least}")
-        specs = [_device(device, overrides, policy) for policy in policies]
+        candidates = [_candidate(choice, choices, device, overrides or {}) for choice in choices]
         opened = source(workload, trace_options)
-        first = opened.open(specs[0].exported_bytes, seed)
+        first = opened.open(candidates[0].spec.exported_bytes, seed)
         total = first.requests_total
         if opened.path is None and total is None and requests_max is None:
             raise FlashtwinError(
@@ -233,7 +241,7 @@ class Job:
         total = total or opened.estimate_requests()
         return Job(
             opened,
-            specs,
+            candidates,
             pacing or default_for(first.timed),
             precondition,
             seed,
@@ -248,16 +256,17 @@ class Job:
     def base_device(self, on_progress: OnProgress | None) -> _core.Device:
         """Make the device in the state that all runs start from."""
         if self.snapshot is None:
-            return _precondition(self.specs[0], self.precondition, self.seed, on_progress)
-        base = _core.Device(self.specs[0])
+            return _precondition(self.candidates[0].spec, self.precondition, self.seed, on_progress)
+        base = _core.Device(self.candidates[0].spec)
         made_by = base.load_snapshot(self.snapshot)
         self.precondition = f"snapshot ({made_by})"
         return base
 
     def task(
-        self, spec: Spec, make: Callable[[], _core.Device], log: bool | str | os.PathLike[str] = False
+        self, each: Candidate, make: Callable[[], _core.Device], log: bool | str | os.PathLike[str] = False
     ) -> Task:
         """Make the run of one policy; `make` gives it its device when its turn has come."""
+        spec = each.spec
 
         def work(control: _core.Control) -> Result:
             ready = make()
@@ -275,11 +284,18 @@ class Job:
                     series_interval_s=self.series_s,
                     precondition=self.precondition,
                     seed=self.seed,
+                    label=each.label,
                     sink=sink,
                 )
             return Result(as_json, text, histograms, table.table() if table else None)
 
-        return Task(spec.policy or "no buffer", work, self.requests_total)
+        return Task(each.label or spec.policy or "no buffer", work, self.requests_total)
+
+
+def _candidate(choice: Choice, among: Sequence[Choice], name: str | Path, overrides: Overrides) -> Candidate:
+    spec = choice.spec(name, overrides_for(choice, among, overrides))
+    # Made before any long work: what it raises is seen at once.
+    return Candidate(choice.label, spec, choice.instance(spec.buffer_pages))
 
 
 def _precondition(spec: Spec, kind: str, seed: int, on_progress: OnProgress | None) -> _core.Device:

@@ -19,7 +19,7 @@ _STATUS = ["ok", "read-only"]
 
 #: Parts of a response time, in the order in which a request meets most of them. They sum to
 #: `response_ps`, exactly, for every request.
-PARTS = ["link", "slot", "queue_host", "queue_gc", "transfer", "array", "buffer"]
+PARTS = ["link", "slot", "queue_host", "queue_gc", "transfer", "array", "buffer", "cpu"]
 
 _NUMBERS = {
     "request": "uint64",

@@ -31,6 +31,19 @@ def percent(share: float) -> str:
     return f"{share * 100:.2f} %"
 
 
+_POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
+_BYTES = {f"{prefix}B": 1000**power for prefix, power in _POWERS.items()} | {
+    f"{prefix}iB": 1024**power for prefix, power in _POWERS.items() if prefix not in ("", "k")
+}
+
+
+def read_size(text: str) -> int | None:
+    """Read a number of bytes as device files have it, as in "32 MiB"; None if it is none."""
+    digits = len(text) - len(text.lstrip("0123456789"))
+    factor = _BYTES.get(text[digits:].strip() or "B")
+    return None if factor is None or not digits else int(text[:digits]) * factor
+
+
 def size(n: int) -> str:
     """Say a number of bytes in the binary unit one would say."""
     value = float(n)

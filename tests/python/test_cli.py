@@ -49,7 +49,8 @@ def test_compare_is_the_same_with_one_and_two_threads(cli, small_device, tmp_pat
     one = cli(*arguments, "--threads", 1)
     two = cli(*arguments, "--threads", 2, "--figure", figure)
     assert one.stdout == two.stdout
-    assert [r["policy"] for r in json.loads(one.stdout)["results"]] == flashtwin.policies()
+    names = ["lru", "cflru", "gcar-lru", "gcar-cflru"]
+    assert [r["policy"] for r in json.loads(one.stdout)["results"]] == names
     assert figure.read_bytes()[:4] == b"\x89PNG"
     table = cli("compare", "--workload", LOAD, "--device", small_device, "--policies", "lru,gcar-lru")
     assert "mean response" in table.stdout
@@ -75,7 +76,9 @@ def test_files_of_a_run(cli, trace, small_device, tmp_path):
         (("run", "--workload", LOAD, "--set", "buffer.capcity=1"), ['did you mean "capacity"']),
         (("run", "--workload", LOAD, "--set", "buffer"), ["KEY=VALUE"]),
         (("run", "--workload", LOAD, "--set", "gc.low_percent=99"), ["gc.low_percent"]),
-        (("run", "--workload", LOAD, "--policy", "arc"), ["buffer.policy"]),
+        (("run", "--workload", LOAD, "--policy", "arcc"), ["buffer.policy", 'did you mean "arc"']),
+        (("run", "--workload", LOAD, "--policy", "cflru:window"), ["NAME:KEY=VALUE"]),
+        (("run", "--workload", LOAD, "--policy", "cflru:windw=1"), ["did you mean window"]),
         (("run", "--workload", LOAD, "--queue-depth", "0"), ["--queue-depth 0"]),
         (("run", "--workload", LOAD, "--speed", "-1"), ["speed -1"]),
         (("run", "--workload", LOAD, "--speed", "1", "--queue-depth", "1"), ["not allowed with"]),
@@ -209,7 +212,7 @@ def test_a_reader_that_goes_away_is_no_error(small_device):
 
 
 def test_help_shows_examples(cli):
-    for command in ([], ["run"], ["compare"], ["trace", "convert"], ["device", "show"], ["snapshot", "save"]):
+    for command in ([], ["run"], ["compare"], ["trace", "convert"], ["device", "show"], ["policy", "trace"]):
         result = cli(*command, "--help")
         assert result.returncode == 0
         assert "example" in result.stdout

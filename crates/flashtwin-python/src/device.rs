@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use flashtwin::spec::{builtin, builtin_names};
 use flashtwin::{Completion, DeviceSpec, Op, Ssd, Time};
@@ -12,6 +13,7 @@ use pyo3::prelude::*;
 use crate::columns;
 use crate::control::Control;
 use crate::errors::{of_json, of_sim, of_spec, DeviceError, FlashtwinError};
+use crate::user::{Failure, UserPolicy};
 use crate::workload::Workload;
 
 /// Names of the devices that come with flashtwin.
@@ -82,9 +84,13 @@ impl Spec {
     }
 
     #[getter]
+    fn buffer_pages(&self) -> u32 {
+        self.0.buffer.as_ref().map_or(0, |b| b.capacity_pages)
+    }
+
+    #[getter]
     fn buffer_bytes(&self) -> u64 {
-        let pages = self.0.buffer.as_ref().map_or(0, |b| b.capacity_pages);
-        u64::from(pages) * u64::from(self.0.geometry.page_bytes)
+        u64::from(self.buffer_pages()) * u64::from(self.0.geometry.page_bytes)
     }
 
     /// The buffer's policy; `None` without a buffer.
@@ -104,7 +110,11 @@ impl Spec {
 
 /// A device with its state.
 #[pyclass(module = "flashtwin._core")]
-pub struct Device(Ssd);
+pub struct Device {
+    ssd: Ssd,
+    /// Of the policy, if it is written in Python.
+    failure: Option<Arc<Failure>>,
+}
 
 /// What a run gives back: summary as JSON, summary as text, and the response-time histograms of
 /// reads, writes and both.
@@ -116,7 +126,10 @@ impl Device {
     #[new]
     fn new(py: Python<'_>, spec: &Spec) -> Device {
         let spec = &spec.0;
-        Device(py.detach(|| Ssd::new(spec)))
+        Device {
+            ssd: py.detach(|| Ssd::new(spec)),
+            failure: None,
+        }
     }
 
     /// Brings the device into the state that `kind` names; false if `control` stopped it.
@@ -128,46 +141,54 @@ impl Device {
         control: &Control,
     ) -> PyResult<bool> {
         let kind = Precondition::from_str(kind).map_err(of_sim)?;
-        let (ssd, control) = (&mut self.0, &control.0);
+        let (ssd, control) = (&mut self.ssd, &control.0);
         py.detach(|| flashtwin_sim::precondition(ssd, kind, seed, control))
             .map_err(of_sim)
     }
 
     /// Writes the state to a file, with a line that says how it came about.
     fn save_snapshot(&self, py: Python<'_>, path: PathBuf, made_by: &str) -> PyResult<()> {
-        let ssd = &self.0;
+        let ssd = &self.ssd;
         py.detach(|| flashtwin_sim::save_snapshot(&path, ssd, made_by))
             .map_err(of_sim)
     }
 
     /// Takes the state from a file written for the same flash; returns how it came about.
     fn load_snapshot(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
-        let ssd = &mut self.0;
+        let ssd = &mut self.ssd;
         py.detach(|| flashtwin_sim::load_snapshot(&path, ssd))
             .map_err(of_sim)
     }
 
     /// A device of `spec` whose flash is in the state of this one's. The two may differ in their
-    /// buffer, not in their flash.
-    fn fork(&self, py: Python<'_>, spec: &Spec) -> PyResult<Device> {
-        let (from, spec) = (&self.0, &spec.0);
+    /// buffer, not in their flash. `user` takes the place of the policy that `spec` names.
+    fn fork(&self, py: Python<'_>, spec: &Spec, user: Option<&UserPolicy>) -> PyResult<Device> {
+        let (from, spec) = (&self.ssd, &spec.0);
+        let policy = user.map(UserPolicy::boxed);
         let forked = py.detach(|| {
             let mut state = Vec::new();
             from.save_state(&mut state).map_err(|e| e.to_string())?;
-            let mut ssd = Ssd::new(spec);
+            let mut ssd = match policy {
+                Some(policy) => Ssd::with_policy(spec, policy),
+                None => Ssd::new(spec),
+            };
             ssd.load_state(&mut state.as_slice())
                 .map_err(|e| e.to_string())?;
             Ok(ssd)
         });
-        forked
-            .map(Device)
-            .map_err(|e: String| FlashtwinError::new_err(format!("cannot fork a device: {e}")))
+        let ssd = forked
+            .map_err(|e: String| FlashtwinError::new_err(format!("cannot fork a device: {e}")))?;
+        Ok(Device {
+            ssd,
+            failure: user.map(|user| user.failure.clone()),
+        })
     }
 
     /// Runs a workload. `speed` (open loop) and `queue_depth` (closed loop) exclude each other;
-    /// `sink` gets every batch of measured completions as a dict of columns.
+    /// `sink` gets every batch of measured completions as a dict of columns. The results carry
+    /// `label` for the policy, if it is given.
     #[pyo3(signature = (workload, control, *, speed, queue_depth, beyond, warmup_requests, requests_max,
-                        series_interval_s, precondition, seed, sink))]
+                        series_interval_s, precondition, seed, label, sink))]
     #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
     fn run(
         &mut self,
@@ -182,6 +203,7 @@ impl Device {
         series_interval_s: Option<f64>,
         precondition: String,
         seed: u64,
+        label: Option<String>,
         sink: Option<Py<PyAny>>,
     ) -> PyResult<RunResult> {
         let config = RunConfig {
@@ -191,7 +213,10 @@ impl Device {
             requests_max,
             series_interval: series_interval_s.map(interval).transpose()?,
         };
-        let (ssd, control) = (&mut self.0, &control.0);
+        if let Some(failure) = &self.failure {
+            failure.stops(&control.0);
+        }
+        let (ssd, control) = (&mut self.ssd, &control.0);
         let mut requests = workload.lock()?;
         let requests: &mut dyn flashtwin_workload::Workload = &mut **requests;
         let mut raised = None;
@@ -210,7 +235,8 @@ impl Device {
             };
             flashtwin_sim::run(ssd, requests, &config, control, &mut take)
         });
-        if let Some(e) = raised {
+        let failed = self.failure.as_ref().and_then(|failure| failure.take());
+        if let Some(e) = failed.or(raised) {
             return Err(e);
         }
         let outcome = outcome.map_err(of_sim)?;
@@ -221,7 +247,10 @@ impl Device {
             pacing: describe(&config),
             seed,
         };
-        let summary = Summary::new(ssd, &outcome, &info);
+        let mut summary = Summary::new(ssd, &outcome, &info);
+        if let Some(label) = label {
+            summary.policy = label;
+        }
         let m = &outcome.metrics;
         let histograms =
             [m.op(Op::Read), m.op(Op::Write), &m.reads_and_writes()].map(columns::of_histogram);

@@ -8,16 +8,13 @@ mod columns;
 mod control;
 mod device;
 mod errors;
+mod hits;
+mod policy;
+mod user;
 mod validate;
 mod workload;
 
 use pyo3::prelude::*;
-
-/// Names of the replacement policies.
-#[pyfunction]
-fn policy_names() -> Vec<String> {
-    flashtwin::spec::Policy::names()
-}
 
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -27,7 +24,16 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<device::Spec>()?;
     m.add_class::<device::Device>()?;
     m.add_class::<workload::Workload>()?;
-    m.add_function(wrap_pyfunction!(policy_names, m)?)?;
+    m.add_class::<hits::Accesses>()?;
+    m.add_class::<user::Access>()?;
+    m.add_class::<user::PolicyDevice>()?;
+    m.add_class::<user::UserPolicy>()?;
+    m.add_function(wrap_pyfunction!(policy::policy_names, m)?)?;
+    m.add_function(wrap_pyfunction!(policy::catalog_names, m)?)?;
+    m.add_function(wrap_pyfunction!(policy::is_policy, m)?)?;
+    m.add_function(wrap_pyfunction!(policy::policy_parameters, m)?)?;
+    m.add_function(wrap_pyfunction!(policy::policy_info, m)?)?;
+    m.add_function(wrap_pyfunction!(policy::trace_policy, m)?)?;
     m.add_function(wrap_pyfunction!(device::device_names, m)?)?;
     m.add_function(wrap_pyfunction!(workload::presets, m)?)?;
     m.add_function(wrap_pyfunction!(workload::trace_formats, m)?)?;

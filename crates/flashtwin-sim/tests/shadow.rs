@@ -2,11 +2,10 @@
 //! once, its parts sum to its time, the device comes to rest, and the page map holds exactly the
 //! pages that a shadow of it says were written. The model's own assertions are on.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use flashtwin::spec::Policy;
 use flashtwin::{Cause, DeviceSpec, Op, Request, Rng, Ssd, Status, Time};
 
 /// One of several, by chance.
@@ -90,22 +89,57 @@ fn draw_device(rng: &mut Rng) -> DeviceSpec {
         )
         .expect("a string takes all");
         if !one_in(rng, 6) {
-            let policy = pick(rng, &["lru", "cflru", "gcar-lru", "gcar-cflru"]);
+            let base = pick(rng, Policy::BASE_NAMES);
+            let gcar = if one_in(rng, 3) { "gcar-" } else { "" };
             let evict = pick(rng, &["blocking", "background"]);
+            let page = page_bytes(&toml);
             write!(
                 toml,
-                "[buffer]\ncapacity = {}\npolicy = \"{policy}\"\nevict = \"{evict}\"\n\
+                "[buffer]\ncapacity = {}\npolicy = \"{gcar}{base}\"\nevict = \"{evict}\"\n\
                  partial = \"{}\"\nlatency_us = {}\npower_loss_protection = {}\n",
-                pick(rng, &[1, 1, 2, 3, 4, 9, 33]) * page_bytes(&toml),
+                pick(rng, &[1, 1, 2, 3, 4, 9, 33]) * page,
                 pick(rng, &["round", "sectors"]),
                 pick(rng, &[0, 2]),
                 one_in(rng, 4),
             )
             .expect("a string takes all");
+            for (key, values) in [
+                ("read_cache", ["0", "1", "5"]),
+                ("write_latency_us", ["0", "1", "3"]),
+                ("read_cache_latency_us", ["0", "1", "3"]),
+            ] {
+                if one_in(rng, 3) {
+                    writeln!(toml, "{key} = {}", pick(rng, &values)).expect("a string takes all");
+                }
+            }
+            for (of, line) in [
+                ("bplru", "padding = true"),
+                ("bplru", "blocks = \"host\""),
+                ("fab", "cache_reads = false"),
+                ("cbm", "threshold_floor = 2"),
+                ("cbm", "theta = 0.6"),
+                ("cbm", "blocks = \"host\""),
+                ("ecr", "cqct = \"exact\""),
+                ("co-active", "idle_unit = \"chip\""),
+                ("co-active", "write_backs = 1"),
+            ] {
+                if base == of && one_in(rng, 2) {
+                    writeln!(toml, "{line}").expect("a string takes all");
+                }
+            }
             if evict == "background" {
                 let depth = pick(rng, &[1, 2, 8]);
                 writeln!(toml, "background_depth = {depth}").expect("a string takes all");
             }
+        }
+        if one_in(rng, 5) {
+            write!(
+                toml,
+                "[controller]\nrequest_us = {}\nscan_entry_ns = {}\n",
+                pick(rng, &[0, 2]),
+                pick(rng, &[0, 100, 30_000]),
+            )
+            .expect("a string takes all");
         }
         // Some draws are no possible device (a reserve of too few blocks): draw again.
         if let Ok(spec) = DeviceSpec::parse(&toml, "drawn") {
@@ -202,7 +236,7 @@ fn try_seed(seed: u64) {
         shadow.mapped.extend(0..exported);
     }
     ssd.reset_metrics(None);
-    let free_before = common::free_pages(&ssd);
+    let free_before = ssd.free_flash_pages() as i64;
     let whole_pages = one_in(&mut rng, 2);
     let trims_alone = one_in(&mut rng, 2);
     let gap_us = pick(&mut rng, &[0, 1, 30, 300, 2000]);
@@ -308,9 +342,13 @@ fn try_seed(seed: u64) {
     let protected = spec
         .buffer
         .as_ref()
-        .is_some_and(|b| b.power_loss_protection);
+        .is_some_and(|b| b.power_loss_protection || b.policy.base == "cbm");
     let certain = shadow.mapped.difference(&shadow.either).count() as u64;
-    let possible = shadow.mapped.union(&shadow.either).count() as u64;
+    // Padding writes pages that the host never did.
+    let possible = match report.flash.count(Cause::Padding) {
+        0 => shadow.mapped.union(&shadow.either).count() as u64,
+        _ => exported,
+    };
     let mapped = ssd.pages_mapped();
     if !ssd.is_read_only() {
         let buffered = if protected {
@@ -327,12 +365,12 @@ fn try_seed(seed: u64) {
     }
     // F1.10: what was programmed and what was freed explain the free pages, exactly.
     let count = |cause| report.flash.count(cause) as i64;
-    let programs =
-        report.flash.host_programs() as i64 + count(Cause::GcMove) + count(Cause::Summary);
+    let more = [Cause::GcMove, Cause::Summary, Cause::Padding, Cause::Merge];
+    let programs = report.flash.host_programs() as i64 + more.into_iter().map(count).sum::<i64>();
     let freed = i64::from(spec.geometry.pages_per_block) * count(Cause::Erase);
     assert_eq!(
         programs,
-        freed + free_before - common::free_pages(&ssd),
+        freed + free_before - ssd.free_flash_pages() as i64,
         "conservation of pages"
     );
 }

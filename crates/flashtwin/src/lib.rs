@@ -39,5 +39,5 @@ pub use nand::{Cause, FlashEvent, FlashStats};
 pub use request::{Completion, Op, Request, Status};
 pub use rng::Rng;
 pub use spec::DeviceSpec;
-pub use ssd::{OutOfRange, Ssd};
+pub use ssd::{OutOfRange, PowerCut, Ssd};
 pub use units::{ChipId, Lpn, Ppn, Time};

@@ -69,6 +69,10 @@ def run_arguments(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+#: Finished bars stay on the terminal up to so many.
+_BARS = 6
+
+
 class ProgressBar:
     """Bars with rate and time left on a terminal; nothing where standard error is a file."""
 
@@ -115,6 +119,8 @@ class ProgressBar:
         total = max(progress.total, progress.done) if progress.total else None
         if progress.finished:
             total = progress.done or 1
+            # Of much work only what is under way is shown.
+            self._bars.update(bar, visible=len(self._ids) <= _BARS)
         speed = self._bars.tasks[bar].speed
         rate = f"{speed / 1e6:.2f} M/s" if speed else ""
         self._bars.update(

@@ -7,21 +7,22 @@ import sys
 import time
 from pathlib import Path
 
-from .. import Comparison, Interrupted
+from .. import Comparison, Interrupted, policies
 from .. import compare as compare_policies
 from ..files import write_text
+from ..policies import split_names
 from .common import ProgressBar, note, run_arguments
 
 
 def command(args: argparse.Namespace) -> int:
     """Run one workload under several policies."""
     arguments = run_arguments(args)
-    policies = [name.strip() for name in args.policies.split(",") if name.strip()]
+    names = split_names(args.policies, policies())
     began = time.monotonic()
     code = 0
     try:
         with ProgressBar() as bar:
-            comparison = compare_policies(**arguments, policies=policies, threads=args.threads, progress=bar)
+            comparison = compare_policies(**arguments, policies=names, threads=args.threads, progress=bar)
     except Interrupted as e:
         if not isinstance(e.partial, Comparison):
             raise
@@ -37,7 +38,7 @@ def command(args: argparse.Namespace) -> int:
         comparison.figure(args.figure)
         note(f"figure: {args.figure}")
     if code:
-        missing = [name for name in policies if name not in comparison.policies]
+        missing = [name for name in names if name not in comparison.policies]
         left_out = f"; not begun: {', '.join(missing)}" if missing else ""
         note(f"flashtwin: interrupted: these are partial results, of the requests so far{left_out}")
     return code

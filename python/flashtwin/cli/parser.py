@@ -6,7 +6,7 @@ import argparse
 from typing import Any, NoReturn, TypeAlias
 
 from .. import __version__, trace_formats
-from . import compare, device, run, snapshot, trace, validate
+from . import compare, device, policy, run, snapshot, trace, validate
 
 _EXAMPLES = """\
 examples:
@@ -15,6 +15,7 @@ examples:
   flashtwin compare trace.csv.gz --policies lru,cflru,gcar-lru --figure out.png
   flashtwin trace info trace.csv.gz
   flashtwin device list
+  flashtwin policy list
 
 Exit codes: 0 done, 1 validate found mismatches, 2 wrong input, 130 Ctrl-C.
 """
@@ -36,6 +37,7 @@ def build() -> _Parser:
     _compare(commands)
     _trace(commands)
     _device(commands)
+    _policy(commands)
     _snapshot(commands)
     _validate(commands)
     return parser
@@ -160,7 +162,11 @@ examples:
 """,
     )
     _add_start(p)
-    p.add_argument("--policy", metavar="NAME", help="policy of the buffer: lru, cflru, gcar-lru, gcar-cflru")
+    p.add_argument(
+        "--policy",
+        metavar="NAME",
+        help="policy of the buffer, as in cflru or cflru:window=0.5 (see flashtwin policy list)",
+    )
     g = p.add_argument_group("output")
     _add_json(g, "the summary")
     g.add_argument("-o", "--output", metavar="FILE", help="write the summary as JSON to a file")
@@ -181,8 +187,12 @@ def _compare(commands: _Commands) -> None:
 examples:
   flashtwin compare trace.csv.gz --device demo --policies lru,cflru,gcar-lru,gcar-cflru
   flashtwin compare trace.csv.gz --policies lru,gcar-lru --threads 2 --figure out.png
+  flashtwin compare trace.csv.gz --policies lru,cflru:window=0.1,cflru:window=0.5
+  flashtwin compare trace.csv.gz --policies all --threads 2
 
 The device is preconditioned once; each policy starts from a copy. Ratios are to the first policy.
+More than 6 policies are ranked by mean response. A parameter given with --set applies to the policies
+that have it.
 """,
     )
     _add_start(p)
@@ -190,7 +200,7 @@ The device is preconditioned once; each policy starts from a copy. Ratios are to
         "--policies",
         default="lru,cflru,gcar-lru,gcar-cflru",
         metavar="A,B,...",
-        help="default lru,cflru,gcar-lru,gcar-cflru",
+        help="names, perhaps with parameters, or all (default lru,cflru,gcar-lru,gcar-cflru)",
     )
     p.add_argument(
         "--threads", type=int, default=1, metavar="N", help="policies at a time; changes no result"
@@ -248,6 +258,89 @@ examples:
     check = _new(inner, "check", "Check device files.", "example:\n  flashtwin device check my.toml\n")
     check.add_argument("devices", metavar="NAME|FILE", nargs="+")
     check.set_defaults(command=device.check)
+
+
+def _policy(commands: _Commands) -> None:
+    p = _new(commands, "policy", "List, explain, step and measure buffer policies.", "")
+    inner = p.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    listing = _new(inner, "list", "List all policies.", "")
+    _add_json(listing, "them")
+    listing.set_defaults(command=policy.list_all)
+    show = _new(
+        inner,
+        "show",
+        "Say what a policy does: rule, source, parameters, an example.",
+        "examples:\n  flashtwin policy show cflru\n  flashtwin policy show gcar-lru\n",
+    )
+    show.add_argument("policy", metavar="NAME")
+    _add_json(show, "it")
+    show.set_defaults(command=policy.show)
+    _policy_trace(inner)
+    _policy_hits(inner)
+
+
+def _policy_trace(inner: _Commands) -> None:
+    p = _new(
+        inner,
+        "trace",
+        "Step a policy through a string of accesses, as the examples of papers do.",
+        """\
+examples:
+  flashtwin policy trace cflru --capacity 4 --set window=2 "W1 R2 W3 W4 R5 W6 R7"
+  flashtwin policy trace gcar-lru --capacity 4 --chips 2 "W1 W2 R3 W4 gc+1 W6 R8"
+
+W1 writes page 1, R2 reads page 2, W4x3 writes pages 4 to 6 in one request, trim1 trims page 1; chip 0
+begins (gc+0) and ends (gc-0) collecting, will be done in 500 us (drain0=500), is idle (idle0); t+100
+lets 100 ms pass. Pages are striped over the chips. 7d is page 7, dirty; 7c clean; most recent first.
+""",
+    )
+    p.add_argument("policy", metavar="NAME")
+    p.add_argument("accesses", metavar="ACCESSES", nargs="+", help="as in W1 R2 W3")
+    p.add_argument("--capacity", type=int, required=True, metavar="N", help="pages of the buffer")
+    p.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a parameter, as in window=2"
+    )
+    p.add_argument("--chips", type=int, default=1, metavar="N", help="chips (default 1)")
+    p.add_argument(
+        "--stride", type=int, default=1, metavar="N", help="consecutive pages on a chip (default 1)"
+    )
+    p.add_argument(
+        "--pages-per-block", type=int, default=4, metavar="N", help="pages of an erase block (default 4)"
+    )
+    _add_json(p, "the steps")
+    p.set_defaults(command=policy.trace)
+
+
+def _policy_hits(inner: _Commands) -> None:
+    p = _new(
+        inner,
+        "hits",
+        "Count hits of policies in buffers of several sizes, without a device.",
+        """\
+examples:
+  flashtwin policy hits trace.csv.gz --policies lru,arc,s3-fifo,min --capacity 1MiB,32MiB
+  flashtwin policy hits trace.csv.gz --policies all --capacity 4MiB --figure out.png
+
+min is Belady's optimum, which knows the future: the most hits that any policy can have.
+""",
+    )
+    _add_workload(p)
+    p.add_argument(
+        "--policies", default="lru,arc,s3-fifo,min", metavar="A,B,...", help="default lru,arc,s3-fifo,min"
+    )
+    p.add_argument(
+        "--capacity", required=True, metavar="SIZE,...", help="sizes of the buffer, as in 1MiB,32MiB"
+    )
+    p.add_argument("--page-bytes", type=int, default=4096, metavar="N", help="default 4096")
+    p.add_argument("--requests-max", type=int, metavar="N", help="requests at most")
+    p.add_argument("--seed", type=int, default=1, metavar="N", help="of the generator (default 1)")
+    p.add_argument(
+        "--threads", type=int, default=1, metavar="N", help="policies at a time; changes no result"
+    )
+    g = p.add_argument_group("output")
+    _add_json(g, "the rows")
+    g.add_argument("--figure", metavar="FILE", help="draw hit ratios into a .png, .pdf or .svg")
+    p.set_defaults(command=policy.hits)
 
 
 def _snapshot(commands: _Commands) -> None:

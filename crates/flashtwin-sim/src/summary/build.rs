@@ -44,6 +44,10 @@ impl Summary {
                 .as_ref()
                 .map_or("none".into(), |b| b.policy.name()),
             buffer_pages: spec.buffer.as_ref().map_or(0, |b| b.capacity_pages.into()),
+            read_cache_pages: spec
+                .buffer
+                .as_ref()
+                .map_or(0, |b| b.read_cache_pages.into()),
             page_bytes: spec.geometry.page_bytes.into(),
             exported_bytes: spec.exported_bytes(),
             workload: info.workload.clone(),
@@ -114,7 +118,7 @@ impl Latency {
 
 impl Parts {
     /// From the order of [`Breakdown::NAMES`].
-    fn new(us: [f64; 7]) -> Parts {
+    fn new(us: [f64; 8]) -> Parts {
         debug_assert_eq!(
             Breakdown::NAMES,
             [
@@ -124,10 +128,11 @@ impl Parts {
                 "queue_gc",
                 "transfer",
                 "array",
-                "buffer"
+                "buffer",
+                "cpu"
             ]
         );
-        let [link, slot, queue_host, queue_gc, transfer, array, buffer] = us;
+        let [link, slot, queue_host, queue_gc, transfer, array, buffer, cpu] = us;
         Parts {
             link,
             slot,
@@ -136,11 +141,12 @@ impl Parts {
             transfer,
             array,
             buffer,
+            cpu,
         }
     }
 
     /// Name and value, in the order of [`Breakdown::NAMES`].
-    pub fn named(&self) -> [(&'static str, f64); 7] {
+    pub fn named(&self) -> [(&'static str, f64); 8] {
         let us = [
             self.link,
             self.slot,
@@ -149,6 +155,7 @@ impl Parts {
             self.transfer,
             self.array,
             self.buffer,
+            self.cpu,
         ];
         std::array::from_fn(|i| (Breakdown::NAMES[i], us[i]))
     }
@@ -189,6 +196,10 @@ impl BufferReport {
         BufferReport {
             evicted_clean_pages: report.evicted_clean,
             evicted_dirty_pages: report.evicted_dirty,
+            evicted_dirty_in_gc_pages: report.evicted_dirty_in_gc,
+            evictions: report.evictions,
+            entries_inspected: report.entries_inspected,
+            destages: report.destages,
             slot_waits: report.slot_waits,
             slot_wait_mean_us: ratio(report.slot_wait_total.as_us(), report.slot_waits as f64),
             policy_counters: counters

@@ -36,6 +36,8 @@ pub struct Summary {
     pub policy: String,
     /// Size of the buffer in pages; 0 without a buffer.
     pub buffer_pages: u64,
+    /// Pages of the separate read cache beside it.
+    pub read_cache_pages: u64,
     /// Bytes in a page.
     pub page_bytes: u64,
     /// Bytes the host can address.
@@ -162,6 +164,8 @@ pub struct Parts {
     pub array: f64,
     /// The buffer memory.
     pub buffer: f64,
+    /// The controller's processor.
+    pub cpu: f64,
 }
 
 /// Rates over the measured span; MB are 10^6 bytes.
@@ -209,6 +213,14 @@ pub struct BufferReport {
     pub evicted_clean_pages: u64,
     /// Dirty pages evicted.
     pub evicted_dirty_pages: u64,
+    /// Those of them whose flash copy was on a chip in garbage collection.
+    pub evicted_dirty_in_gc_pages: u64,
+    /// Times that pages left for the sake of an access.
+    pub evictions: u64,
+    /// List entries that the published algorithms look at to find the victims.
+    pub entries_inspected: u64,
+    /// Evictions that wrote back 1, 2, 3 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64 and more pages.
+    pub destages: [u64; 8],
     /// Page accesses that waited for a slot.
     pub slot_waits: u64,
     /// Mean of those waits.

@@ -53,6 +53,11 @@ fn bytes(n: u64) -> String {
     format!("{text} {}", units[unit])
 }
 
+/// A mean with one digit after the point.
+fn ratio_text(sum: u64, count: u64) -> String {
+    format!("{:.1}", sum as f64 / count.max(1) as f64)
+}
+
 fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
@@ -62,7 +67,14 @@ impl fmt::Display for Summary {
         let mut line = |label: &str, text: String| writeln!(f, "{label:<15}{text}");
         let buffer = match self.buffer_pages {
             0 => "no buffer".into(),
-            pages => format!("{} buffer, {}", bytes(pages * self.page_bytes), self.policy),
+            pages => {
+                let read_cache = match self.read_cache_pages {
+                    0 => String::new(),
+                    pages => format!(" and {} read cache", bytes(pages * self.page_bytes)),
+                };
+                let size = bytes(pages * self.page_bytes);
+                format!("{size} buffer{read_cache}, {}", self.policy)
+            }
         };
         let exports = bytes(self.exported_bytes);
         line(
@@ -150,6 +162,18 @@ impl fmt::Display for Summary {
                 text.push_str(&format!(", {} each", time(b.slot_wait_mean_us)));
             }
             line("buffer", text)?;
+            if b.evictions > 0 {
+                let written: u64 = b.destages.iter().sum();
+                let pages = ratio_text(b.evicted_dirty_pages, written);
+                let looked = ratio_text(b.entries_inspected, b.evictions);
+                line(
+                    "evictions",
+                    format!(
+                        "{}; {pages} pages written, {looked} entries looked at each",
+                        grouped(b.evictions)
+                    ),
+                )?;
+            }
             if !b.policy_counters.is_empty() {
                 let counters = b.policy_counters.iter();
                 let texts: Vec<String> = counters

@@ -76,29 +76,3 @@ impl Workload for Listed {
         "listed".into()
     }
 }
-
-/// Free pages of the flash, read off the end of the saved state: of each pool its open block, next
-/// page in it, free blocks, and two numbers more.
-pub fn free_pages(ssd: &Ssd) -> i64 {
-    let spec = ssd.spec();
-    let mut state = Vec::new();
-    ssd.save_state(&mut state).expect("memory takes all");
-    let planes_are_pools = matches!(&spec.nand, flashtwin::spec::Nand::Msr(msr) if msr.copy_back);
-    let pools_per_chip = if planes_are_pools {
-        spec.geometry.planes_per_chip
-    } else {
-        1
-    };
-    let pools = (spec.geometry.chips * pools_per_chip) as usize;
-    let numbers: Vec<i64> = state[state.len() - pools * 20..]
-        .chunks_exact(4)
-        .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]).into())
-        .collect();
-    let per_block = i64::from(spec.geometry.pages_per_block);
-    let of_pool = |pool: &[i64]| {
-        let (next_page, free_blocks) = (pool[1], pool[2]);
-        let open = next_page < i64::from(spec.data_pages_per_block());
-        free_blocks * per_block + if open { per_block - next_page } else { 0 }
-    };
-    numbers.chunks_exact(5).map(of_pool).sum()
-}

@@ -5,89 +5,123 @@
 //! Hit and insert are the base's. Nothing is stored per page: the state of the chips is looked at
 //! when a victim is needed (GCaR section 3.3).
 
-use super::{DeviceView, PageId, Policy};
+use super::policy::{Access, DeviceView, Eviction, Policy, Spare, Stream};
+use super::PageId;
+use crate::units::{ChipId, Lpn};
 
 /// GC-aware replacement over `P`.
 #[derive(Clone, Debug)]
 pub struct Gcar<P> {
     base: P,
+    spare: Spare,
     protected: u64,
     fallbacks: u64,
 }
 
 impl<P> Gcar<P> {
-    /// Filters the victims of `base`.
-    pub fn new(base: P) -> Gcar<P> {
+    /// Filters the victims of `base`; with `lookahead` also pages of chips close to GC are spared
+    /// (D-4).
+    pub fn new(base: P, lookahead: bool) -> Gcar<P> {
         Gcar {
             base,
+            spare: if lookahead { Spare::GcSoon } else { Spare::Gc },
             protected: 0,
             fallbacks: 0,
+        }
+    }
+
+    /// No filter: `base` as it is.
+    pub fn off(base: P) -> Gcar<P> {
+        Gcar {
+            spare: Spare::Nobody,
+            ..Gcar::new(base, false)
         }
     }
 }
 
 impl<P: Policy> Policy for Gcar<P> {
-    #[inline]
-    fn insert(&mut self, page: PageId, dirty: bool) {
-        self.base.insert(page, dirty);
-    }
-
-    #[inline]
-    fn touch(&mut self, page: PageId, dirty: bool) {
-        self.base.touch(page, dirty);
-    }
-
-    #[inline]
-    fn remove(&mut self, page: PageId) {
-        self.base.remove(page);
-    }
-
-    fn cleaned(&mut self, page: PageId) {
-        self.base.cleaned(page);
-    }
-
-    fn victim<V: DeviceView>(
+    fn evict(
         &mut self,
-        device: &V,
-        mut accept: impl FnMut(PageId) -> bool,
-    ) -> Option<PageId> {
-        let (in_gc, chips) = device.chips_in_gc();
-        let mut skipped = 0;
-        if in_gc < chips {
-            let found = self.base.victim(device, |page| {
-                let on_gc_chip =
-                    in_gc > 0 && device.chip(page).is_some_and(|chip| device.in_gc(chip));
-                skipped += on_gc_chip as u64;
-                !on_gc_chip && accept(page)
-            });
-            self.protected += (skipped > 0) as u64;
-            if found.is_some() {
-                return found;
-            }
+        device: &dyn DeviceView,
+        incoming: &Access,
+        _spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        if self.spare == Spare::Nobody {
+            return self.base.evict(device, incoming, Spare::Nobody, out);
         }
-        let fallback = self.base.victim(device, accept);
-        self.fallbacks += fallback.is_some() as u64;
-        fallback
-    }
-
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        self.base.next_victims()
-    }
-
-    fn order(&self) -> Vec<PageId> {
-        self.base.order()
+        if self.spare == Spare::Gc && device.chips_in_gc().0 == 0 {
+            return self.base.evict(device, incoming, Spare::Nobody, out);
+        }
+        let found = self.base.evict(device, incoming, self.spare, out);
+        self.protected += out.spared as u64;
+        if found {
+            return true;
+        }
+        self.fallbacks += 1;
+        self.base.evict(device, incoming, Spare::Nobody, out)
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let mut counters = self.base.counters();
-        counters.push(("gcar_protected", self.protected));
-        counters.push(("gcar_fallbacks", self.fallbacks));
+        if self.spare != Spare::Nobody {
+            counters.push(("gcar_protected", self.protected));
+            counters.push(("gcar_fallbacks", self.fallbacks));
+        }
         counters
     }
 
     fn reset_counters(&mut self) {
         self.base.reset_counters();
         (self.protected, self.fallbacks) = (0, 0);
+    }
+
+    // All else is the base's.
+    #[inline]
+    fn admits(&self, access: &Access) -> bool {
+        self.base.admits(access)
+    }
+    #[inline]
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        self.base.insert(device, page, access);
+    }
+    #[inline]
+    fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        self.base.hit(device, page, access);
+    }
+    fn forget(&mut self, page: PageId) {
+        self.base.forget(page);
+    }
+    fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.base.cleaned(device, page);
+    }
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.base.moved(device, page);
+    }
+    fn wants_idle(&self) -> bool {
+        self.base.wants_idle()
+    }
+    fn idle(
+        &mut self,
+        device: &dyn DeviceView,
+        chip: ChipId,
+        in_flight: u32,
+        busy: &dyn Fn(PageId) -> bool,
+    ) -> Option<PageId> {
+        self.base.idle(device, chip, in_flight, busy)
+    }
+    #[inline]
+    fn stream(&self, page: PageId) -> Stream {
+        self.base.stream(page)
+    }
+    fn read_cache_changed(&mut self, lpn: Lpn, present: bool) {
+        self.base.read_cache_changed(lpn, present);
+    }
+    #[inline]
+    fn next_victims(&self) -> [Option<PageId>; 3] {
+        self.base.next_victims()
+    }
+    fn state(&self, device: &dyn DeviceView) -> String {
+        self.base.state(device)
     }
 }

@@ -2,50 +2,65 @@
 //!
 //! hit -> most recent end; miss -> insert there; victim = the least recent page, whatever its state.
 
-use super::{DeviceView, List, PageId, Policy};
+use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Spare};
+use super::{Aged, PageId, Setup};
 
 /// Least recently used.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Lru {
-    list: List,
+    list: Aged,
+}
+
+impl Lru {
+    /// An empty list.
+    pub fn new(setup: &Setup) -> Lru {
+        Lru {
+            list: Aged::new(setup),
+        }
+    }
 }
 
 impl Policy for Lru {
     #[inline]
-    fn insert(&mut self, page: PageId, _dirty: bool) {
-        self.list.push_newest(page);
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId, _access: &Access) {
+        self.list.push_newest(device, page);
     }
 
     #[inline]
-    fn touch(&mut self, page: PageId, _dirty: bool) {
-        self.list.remove(page);
-        self.list.push_newest(page);
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
+        self.list.renew(page);
     }
 
-    #[inline]
-    fn remove(&mut self, page: PageId) {
+    fn forget(&mut self, page: PageId) {
         self.list.remove(page);
     }
 
-    fn cleaned(&mut self, _page: PageId) {}
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.list.moved(device, page);
+    }
 
     #[inline]
-    fn victim<V: DeviceView>(
+    fn evict(
         &mut self,
-        _device: &V,
-        mut accept: impl FnMut(PageId) -> bool,
-    ) -> Option<PageId> {
-        self.list.iter_oldest_first().find(|&page| accept(page))
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        let Some(page) = self.list.oldest_not(device, spare, out) else {
+            return false;
+        };
+        self.list.remove(page);
+        out.victims.push(page);
+        true
     }
 
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
-        self.list.oldest_three()
+        self.list.list().oldest_three()
     }
 
-    fn order(&self) -> Vec<PageId> {
-        let mut pages: Vec<PageId> = self.list.iter_oldest_first().collect();
-        pages.reverse();
-        pages
+    fn state(&self, device: &dyn DeviceView) -> String {
+        pages_text(device, self.list.list().iter_oldest_first())
     }
 }

@@ -1,15 +1,30 @@
-//! What a replacement policy is, what it may ask of the device, and the policies there are.
+//! What a replacement policy is, and what it may ask of the device.
 
-use super::{Cflru, Gcar, Lru};
-use crate::spec;
 use crate::units::{ChipId, Lpn, Time};
 
 /// A page in the buffer; small numbers, reused when a page leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PageId(pub u32);
+
+/// One access to one page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The logical page.
+    pub lpn: Lpn,
+    /// A write; else a read.
+    pub write: bool,
+    /// The page differs from flash after the access.
+    pub dirty: bool,
+    /// Number of the host request, the same for all its pages.
+    pub request: u64,
+    /// Pages of that request.
+    pub request_pages: u32,
+}
 
 /// All that a policy may ask of the device (policies.md 0.7): what makes policies comparable.
 pub trait DeviceView {
+    /// Now.
+    fn now(&self) -> Time;
     /// Whether a cached page differs from flash.
     fn dirty(&self, page: PageId) -> bool;
     /// The logical page cached.
@@ -20,43 +35,169 @@ pub trait DeviceView {
     fn in_gc(&self, chip: ChipId) -> bool;
     /// How many chips are collecting, and how many there are.
     fn chips_in_gc(&self) -> (u32, u32);
-    /// Time until the chip has done what it has to do: ECR's CQCT, Eqs 1-4.
-    fn drain_time(&self, chip: ChipId) -> Time;
+    /// Time until the chip has done what it has to do: ECR's CQCT, Eqs 1-4; with `exact` also
+    /// transfers, the rest of the running operation and of a GC under way (D-14).
+    fn drain_time(&self, chip: ChipId, exact: bool) -> Time;
+    /// Flash time of the reads and writes queued at the chip, GC apart (LCR's load).
+    fn load(&self, chip: ChipId) -> Time;
     /// The chip has no operation and none waits.
     fn chip_idle(&self, chip: ChipId) -> bool;
-    /// Free blocks of the chip.
+    /// Free blocks of the chip, not counting open ones.
     fn free_blocks(&self, chip: ChipId) -> u32;
+    /// The chip collects when its free blocks are at or below this.
+    fn gc_trigger_blocks(&self, chip: ChipId) -> u32;
+    /// Free pages left in the chip's open blocks.
+    fn open_pages(&self, chip: ChipId) -> u32;
+}
+
+/// Pages that a victim search passes over: how GCaR filters any policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spare {
+    /// None.
+    Nobody,
+    /// Those whose chip is in GC.
+    Gc,
+    /// Those whose chip is in GC or one block from it (`gc_lookahead`, D-4).
+    GcSoon,
+}
+
+impl Spare {
+    /// Whether pages of `chip` are passed over.
+    #[inline]
+    pub fn chip(self, device: &dyn DeviceView, chip: ChipId) -> bool {
+        match self {
+            Spare::Nobody => false,
+            Spare::Gc => device.in_gc(chip),
+            Spare::GcSoon => {
+                device.in_gc(chip)
+                    || device.free_blocks(chip) <= device.gc_trigger_blocks(chip).saturating_add(1)
+            }
+        }
+    }
+
+    /// Whether `page` is passed over; a page without a chip never is.
+    #[inline]
+    pub fn page(self, device: &dyn DeviceView, page: PageId) -> bool {
+        self != Spare::Nobody
+            && device
+                .chip(page)
+                .is_some_and(|chip| self.chip(device, chip))
+    }
+}
+
+/// Which open block of a chip a page is programmed into.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// The one of rarely written pages; also of pages moved by GC, and of all where there is one.
+    #[default]
+    Cold,
+    /// The one of often written pages.
+    Hot,
+}
+
+/// What leaves the buffer at once: filled in by [`Policy::evict`].
+#[derive(Clone, Debug, Default)]
+pub struct Eviction {
+    /// Pages that leave, in the order in which the dirty ones are written. Usually one.
+    pub victims: Vec<PageId>,
+    /// The logical block they form, for policies that evict blocks.
+    pub block: Option<u32>,
+    /// Clean victims are written too (where a block is padded to its full length).
+    pub write_clean: bool,
+    /// Pages not in the buffer that are read from flash and written with the victims.
+    pub padding: Vec<Lpn>,
+    /// Pages of the separate read cache that are written with the victims, and stay.
+    pub merged: Vec<Lpn>,
+    /// List entries the published algorithm looks at to find the victim (D-10).
+    pub inspected: u64,
+    /// At least one page was passed over for the sake of [`Spare`].
+    pub spared: bool,
+}
+
+impl Eviction {
+    /// Forgets everything, keeping the memory.
+    pub fn clear(&mut self) {
+        self.victims.clear();
+        self.padding.clear();
+        self.merged.clear();
+        self.block = None;
+        self.write_clean = false;
+        self.inspected = 0;
+        self.spared = false;
+    }
+
+    /// A single page leaves, the `inspected`th that was looked at.
+    #[inline]
+    pub fn one(&mut self, page: PageId, inspected: u64) {
+        self.victims.push(page);
+        self.inspected += inspected;
+    }
 }
 
 /// A replacement policy: it ranks pages and names victims, and does nothing else.
 ///
-/// Contract: the device calls `insert` once for each page that comes in, `touch` on every hit,
-/// `cleaned` when a page that stays was written back, and `remove` when a page leaves, which is
-/// always so after `victim` named it. A policy keeps what it likes per [`PageId`], in arrays.
+/// Contract. The device asks `admits` on a miss. If it is full it calls `evict`, and what that names
+/// has left the policy when it returns. Then it calls `insert`. On a hit it calls `hit`. `cleaned`
+/// comes when a page that stays was written back and is clean now, `moved` when its flash copy may
+/// have come to another chip, `forget` when a page leaves otherwise (trimmed). A policy keeps what
+/// it likes per [`PageId`], in arrays: the numbers are small.
 pub trait Policy {
+    /// Whether a page that is not cached comes into the buffer; if not, a read passes it by.
+    /// Writes always come in.
+    #[inline]
+    fn admits(&self, _access: &Access) -> bool {
+        true
+    }
     /// A page came in.
-    fn insert(&mut self, page: PageId, dirty: bool);
-    /// A cached page was accessed; `dirty` is its state after the access.
-    fn touch(&mut self, page: PageId, dirty: bool);
-    /// A page leaves.
-    fn remove(&mut self, page: PageId);
-    /// A dirty page was written back and stays.
-    fn cleaned(&mut self, page: PageId);
-    /// The first page in the policy's order of eviction that `accept` takes; without changing the
-    /// order. `None` only if `accept` takes none.
-    fn victim<V: DeviceView>(
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access);
+    /// A cached page was accessed.
+    fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access);
+    /// A page leaves without having been named by `evict`.
+    fn forget(&mut self, page: PageId);
+    /// A dirty page was written back and stays, clean.
+    fn cleaned(&mut self, _device: &dyn DeviceView, _page: PageId) {}
+    /// The chip of the page's flash copy may have changed.
+    fn moved(&mut self, _device: &dyn DeviceView, _page: PageId) {}
+    /// Names what leaves so that `incoming` can come in, and lets it go. False, with nothing changed
+    /// that matters, only if `spare` passes over every candidate.
+    fn evict(
         &mut self,
-        device: &V,
-        accept: impl FnMut(PageId) -> bool,
-    ) -> Option<PageId>;
+        device: &dyn DeviceView,
+        incoming: &Access,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> bool;
+    /// Whether the device shall call `idle`.
+    fn wants_idle(&self) -> bool {
+        false
+    }
+    /// The chip is idle: a dirty page to write back now, which stays cached. `in_flight` such
+    /// write-backs are under way; pages of `busy` must not be named again.
+    fn idle(
+        &mut self,
+        _device: &dyn DeviceView,
+        _chip: ChipId,
+        _in_flight: u32,
+        _busy: &dyn Fn(PageId) -> bool,
+    ) -> Option<PageId> {
+        None
+    }
+    /// Which open block the page is written into.
+    #[inline]
+    fn stream(&self, _page: PageId) -> Stream {
+        Stream::Cold
+    }
+    /// A page came into the separate read cache, or left it.
+    #[inline]
+    fn read_cache_changed(&mut self, _lpn: Lpn, _present: bool) {}
     /// Pages likely to be named next, soonest first: a hint that lets the device load what their
     /// write-back will touch.
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
         [None; 3]
     }
-    /// The pages in canonical order, most recent first: for tests and traces.
-    fn order(&self) -> Vec<PageId>;
+    /// The state in the notation of the specification, as in `4d 3c`.
+    fn state(&self, device: &dyn DeviceView) -> String;
     /// What the policy counted: name and value.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
@@ -65,77 +206,15 @@ pub trait Policy {
     fn reset_counters(&mut self) {}
 }
 
-/// Every policy of the model; dispatch by match, no call through a pointer.
-#[derive(Clone, Debug)]
-pub(crate) enum AnyPolicy {
-    Lru(Lru),
-    Cflru(Cflru),
-    GcarLru(Gcar<Lru>),
-    GcarCflru(Gcar<Cflru>),
+/// `7d`, `7c`: a page in the notation of the specification.
+pub fn page_text(device: &dyn DeviceView, page: PageId) -> String {
+    let letter = if device.dirty(page) { 'd' } else { 'c' };
+    format!("{}{letter}", device.lpn(page).0)
 }
 
-macro_rules! each {
-    ($self:expr, $p:ident => $call:expr) => {
-        match $self {
-            AnyPolicy::Lru($p) => $call,
-            AnyPolicy::Cflru($p) => $call,
-            AnyPolicy::GcarLru($p) => $call,
-            AnyPolicy::GcarCflru($p) => $call,
-        }
-    };
-}
-
-impl AnyPolicy {
-    pub fn new(spec: &spec::Policy) -> AnyPolicy {
-        match spec {
-            spec::Policy::Lru => AnyPolicy::Lru(Lru::default()),
-            spec::Policy::Cflru { window_pages } => {
-                AnyPolicy::Cflru(Cflru::new(*window_pages as usize))
-            }
-            spec::Policy::Gcar { base } => match AnyPolicy::new(base) {
-                AnyPolicy::Lru(base) => AnyPolicy::GcarLru(Gcar::new(base)),
-                AnyPolicy::Cflru(base) => AnyPolicy::GcarCflru(Gcar::new(base)),
-                filtered => filtered,
-            },
-        }
-    }
-}
-
-impl Policy for AnyPolicy {
-    #[inline]
-    fn insert(&mut self, page: PageId, dirty: bool) {
-        each!(self, p => p.insert(page, dirty))
-    }
-    #[inline]
-    fn touch(&mut self, page: PageId, dirty: bool) {
-        each!(self, p => p.touch(page, dirty))
-    }
-    #[inline]
-    fn remove(&mut self, page: PageId) {
-        each!(self, p => p.remove(page))
-    }
-    fn cleaned(&mut self, page: PageId) {
-        each!(self, p => p.cleaned(page))
-    }
-    #[inline]
-    fn victim<V: DeviceView>(
-        &mut self,
-        device: &V,
-        accept: impl FnMut(PageId) -> bool,
-    ) -> Option<PageId> {
-        each!(self, p => p.victim(device, accept))
-    }
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        each!(self, p => p.next_victims())
-    }
-    fn order(&self) -> Vec<PageId> {
-        each!(self, p => p.order())
-    }
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        each!(self, p => p.counters())
-    }
-    fn reset_counters(&mut self) {
-        each!(self, p => p.reset_counters())
-    }
+/// Pages separated by spaces, most recent first, from a walk that begins at the least recent.
+pub fn pages_text(device: &dyn DeviceView, oldest_first: impl Iterator<Item = PageId>) -> String {
+    let mut texts: Vec<String> = oldest_first.map(|page| page_text(device, page)).collect();
+    texts.reverse();
+    texts.join(" ")
 }

@@ -1,16 +1,16 @@
 //! Stepping a policy through an access string, in the notation of the specification.
 //!
-//! `W1 R2 W4x3 gc+1 gc-1`: write page 1, read page 2, one write request of pages 4 to 6, chip 1
-//! enters and leaves GC. Chips are striped: chip = page mod chips. Write-backs take no time. Lists
-//! print most recent first, `7d` dirty, `7c` clean; `ev 7d` is a victim. (policies.md 0.1)
+//! `W1 R2 W4x3 gc+1 gc-1 drain1=500 idle1 t+100`: write page 1, read page 2, one write request of
+//! pages 4 to 6, chip 1 enters and leaves GC, its queue completes in 500 us, it is idle, 100 ms pass.
+//! Chips are striped. Write-backs take no time. Lists print most recent first, `7d` dirty, `7c`
+//! clean; `ev 7d` is a victim, `ev B1{4,5}` a block of victims. (policies.md 0.1)
 
-use std::collections::HashMap;
 use std::fmt;
 
-use super::policy::AnyPolicy;
-use super::{DeviceView, PageId, Policy};
-use crate::spec;
-use crate::units::{ChipId, Lpn, Time};
+use super::alone::Alone;
+use super::{Eviction, Setup};
+use crate::spec::{DeviceSpec, SpecError};
+use crate::units::{Lpn, Time};
 
 /// A page and whether it is dirty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,75 @@ impl fmt::Display for Traced {
     }
 }
 
+/// What left the buffer at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Evicted {
+    /// The logical block the pages form, for policies that evict blocks.
+    pub block: Option<u32>,
+    /// The pages, in the order of their eviction.
+    pub pages: Vec<Traced>,
+    /// Pages read from flash to be written with them.
+    pub padding: Vec<u32>,
+    /// Pages of the read cache written with them.
+    pub merged: Vec<u32>,
+    /// Clean pages are written too.
+    pub write_clean: bool,
+    /// List entries the published algorithm looked at.
+    pub inspected: u64,
+}
+
+impl Evicted {
+    fn new(eviction: &Eviction, victims: &[(Lpn, bool)]) -> Evicted {
+        let pages = victims
+            .iter()
+            .map(|&(lpn, dirty)| Traced { lpn: lpn.0, dirty });
+        Evicted {
+            block: eviction.block,
+            pages: pages.collect(),
+            padding: eviction.padding.iter().map(|lpn| lpn.0).collect(),
+            merged: eviction.merged.iter().map(|lpn| lpn.0).collect(),
+            write_clean: eviction.write_clean,
+            inspected: eviction.inspected,
+        }
+    }
+
+    /// Pages written to flash, in ascending order.
+    pub fn written(&self) -> Vec<u32> {
+        let victims = self.pages.iter().filter(|p| p.dirty || self.write_clean);
+        let mut pages: Vec<u32> = victims.map(|p| p.lpn).collect();
+        pages.extend(&self.padding);
+        pages.extend(&self.merged);
+        pages.sort_unstable();
+        pages
+    }
+}
+
+impl fmt::Display for Evicted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(block) = self.block else {
+            let pages: Vec<String> = self.pages.iter().map(Traced::to_string).collect();
+            return write!(f, "ev {}", pages.join(" "));
+        };
+        let mut pages: Vec<u32> = self.pages.iter().map(|p| p.lpn).collect();
+        pages.sort_unstable();
+        write!(f, "ev B{block}{}", set_text(&pages))?;
+        if !self.padding.is_empty() || self.write_clean {
+            let (reads, writes) = (self.padding.len(), self.written().len());
+            write!(f, ": {reads} padding reads, {writes} writes")?;
+        }
+        if !self.merged.is_empty() {
+            write!(f, ": write {}", set_text(&self.written()))?;
+        }
+        Ok(())
+    }
+}
+
+/// `{4,5}`
+fn set_text(pages: &[u32]) -> String {
+    let texts: Vec<String> = pages.iter().map(u32::to_string).collect();
+    format!("{{{}}}", texts.join(","))
+}
+
 /// What one token of the access string did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
@@ -34,30 +103,35 @@ pub struct Step {
     pub op: String,
     /// Every page of it was cached; `None` for a change of chip state.
     pub hit: Option<bool>,
-    /// Victims in the order of their eviction.
-    pub evicted: Vec<Traced>,
-    /// The cached pages afterwards, in the policy's canonical order.
-    pub state: Vec<Traced>,
+    /// What left, in order.
+    pub evictions: Vec<Evicted>,
+    /// Pages written back that stay (Co-Active).
+    pub written_back: Vec<u32>,
+    /// The state afterwards, in the policy's canonical form.
+    pub state: String,
 }
 
 impl Step {
     /// `miss, ev 2c`
     pub fn result(&self) -> String {
-        let mut text = match self.hit {
-            None => String::new(),
-            Some(true) => "hit".to_owned(),
-            Some(false) => "miss".to_owned(),
+        let mut parts: Vec<String> = match self.hit {
+            None => Vec::new(),
+            Some(true) => vec!["hit".into()],
+            Some(false) => vec!["miss".into()],
         };
-        for victim in &self.evicted {
-            text += &format!(", ev {victim}");
+        parts.extend(self.evictions.iter().map(Evicted::to_string));
+        if !self.written_back.is_empty() {
+            parts.push(format!("write back {}", set_text(&self.written_back)));
         }
-        text
+        parts.join(", ")
     }
 
-    /// `5c 4d 3d 1d`
-    pub fn state(&self) -> String {
-        let pages: Vec<String> = self.state.iter().map(Traced::to_string).collect();
-        pages.join(" ")
+    /// All victims, in order.
+    pub fn evicted(&self) -> Vec<Traced> {
+        self.evictions
+            .iter()
+            .flat_map(|e| e.pages.clone())
+            .collect()
     }
 }
 
@@ -76,7 +150,8 @@ impl fmt::Display for BadToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "token {} \"{}\": {}; known are R7, W7, W4x3 (pages 4 to 6), gc+1, gc-1",
+            "token {} \"{}\": {}; known are R7, W7, W4x3 (pages 4 to 6), trim7, gc+1, gc-1, \
+             drain1=500 (us), idle1, t+100 (ms)",
             self.position, self.token, self.problem
         )
     }
@@ -84,86 +159,14 @@ impl fmt::Display for BadToken {
 
 impl std::error::Error for BadToken {}
 
-/// A buffer in which nothing takes time.
-struct Stepper {
-    policy: AnyPolicy,
-    capacity: usize,
-    ids: HashMap<u32, PageId>,
-    free: Vec<PageId>,
-    pages: Pages,
-}
-
-struct Pages {
-    pages: Vec<Traced>,
-    in_gc: Vec<bool>,
-}
-
-impl DeviceView for Pages {
-    fn dirty(&self, page: PageId) -> bool {
-        self.pages[page.0 as usize].dirty
-    }
-    fn lpn(&self, page: PageId) -> Lpn {
-        Lpn(self.pages[page.0 as usize].lpn)
-    }
-    fn chip(&self, page: PageId) -> Option<ChipId> {
-        Some(ChipId((self.lpn(page).0 % self.in_gc.len() as u32) as u16))
-    }
-    fn in_gc(&self, chip: ChipId) -> bool {
-        self.in_gc[chip.0 as usize]
-    }
-    fn drain_time(&self, _chip: ChipId) -> Time {
-        Time::ZERO
-    }
-    fn chip_idle(&self, chip: ChipId) -> bool {
-        !self.in_gc(chip)
-    }
-    fn free_blocks(&self, _chip: ChipId) -> u32 {
-        u32::MAX
-    }
-    fn chips_in_gc(&self) -> (u32, u32) {
-        (
-            self.in_gc.iter().filter(|&&gc| gc).count() as u32,
-            self.in_gc.len() as u32,
-        )
-    }
-}
-
-impl Stepper {
-    /// One page access: whether it hit, and its victim.
-    fn access(&mut self, lpn: u32, write: bool) -> (bool, Option<Traced>) {
-        if let Some(&id) = self.ids.get(&lpn) {
-            let page = &mut self.pages.pages[id.0 as usize];
-            page.dirty |= write;
-            let dirty = page.dirty;
-            self.policy.touch(id, dirty);
-            return (true, None);
-        }
-        let mut victim = None;
-        if self.ids.len() == self.capacity {
-            if let Some(id) = self.policy.victim(&self.pages, |_| true) {
-                self.policy.remove(id);
-                let page = self.pages.pages[id.0 as usize];
-                self.ids.remove(&page.lpn);
-                self.free.push(id);
-                victim = Some(page);
-            }
-        }
-        let page = Traced { lpn, dirty: write };
-        let id = self.free.pop().unwrap_or_else(|| {
-            self.pages.pages.push(page);
-            PageId(self.pages.pages.len() as u32 - 1)
-        });
-        self.pages.pages[id.0 as usize] = page;
-        self.ids.insert(lpn, id);
-        self.policy.insert(id, write);
-        (false, victim)
-    }
-}
-
 /// What a token asks for.
 enum Token {
     Access { write: bool, first: u32, pages: u32 },
-    Gc { chip: usize, enters: bool },
+    Gc { chip: u32, enters: bool },
+    Drain { chip: u32, us: u32 },
+    Idle { chip: u32 },
+    Trim { lpn: u32 },
+    Wait { ms: u32 },
 }
 
 fn parse(token: &str, chips: u32) -> Result<Token, String> {
@@ -171,17 +174,29 @@ fn parse(token: &str, chips: u32) -> Result<Token, String> {
         text.parse::<u32>()
             .map_err(|_| format!("\"{text}\" is no number"))
     };
+    let chip = |text: &str| match number(text)? {
+        chip if chip < chips => Ok(chip),
+        chip => Err(format!("chip {chip} of {chips}, counted from 0")),
+    };
     for (prefix, enters) in [("gc+", true), ("gc-", false)] {
-        if let Some(chip) = token.strip_prefix(prefix) {
-            let chip = number(chip)?;
-            if chip >= chips {
-                return Err(format!("chip {chip} of {chips}, counted from 0"));
-            }
-            return Ok(Token::Gc {
-                chip: chip as usize,
-                enters,
-            });
+        if let Some(text) = token.strip_prefix(prefix) {
+            let chip = chip(text)?;
+            return Ok(Token::Gc { chip, enters });
         }
+    }
+    if let Some(text) = token.strip_prefix("drain") {
+        let (text, us) = text.split_once('=').ok_or("no \"=\"")?;
+        let (chip, us) = (chip(text)?, number(us)?);
+        return Ok(Token::Drain { chip, us });
+    }
+    if let Some(text) = token.strip_prefix("idle") {
+        return Ok(Token::Idle { chip: chip(text)? });
+    }
+    if let Some(text) = token.strip_prefix("trim") {
+        return Ok(Token::Trim { lpn: number(text)? });
+    }
+    if let Some(text) = token.strip_prefix("t+") {
+        return Ok(Token::Wait { ms: number(text)? });
     }
     let (write, rest) = match (token.strip_prefix('W'), token.strip_prefix('R')) {
         (Some(rest), _) => (true, rest),
@@ -192,7 +207,7 @@ fn parse(token: &str, chips: u32) -> Result<Token, String> {
         Some((first, pages)) => (number(first)?, number(pages)?),
         None => (number(rest)?, 1),
     };
-    if pages == 0 || first.checked_add(pages).is_none() {
+    if pages == 0 || pages > 65_536 || first.checked_add(pages).is_none() {
         return Err(format!("{pages} pages from page {first}"));
     }
     Ok(Token::Access {
@@ -202,33 +217,89 @@ fn parse(token: &str, chips: u32) -> Result<Token, String> {
     })
 }
 
-/// Steps `policy`, with room for `capacity` pages over `chips` striped chips, through `accesses`.
-pub fn trace_policy(
-    policy: &spec::Policy,
-    capacity: usize,
-    chips: u32,
-    accesses: &str,
-) -> Result<Vec<Step>, BadToken> {
-    let mut stepper = Stepper {
-        policy: AnyPolicy::new(policy),
-        capacity,
-        ids: HashMap::new(),
-        free: Vec::new(),
-        pages: Pages {
-            pages: Vec::new(),
-            in_gc: vec![false; chips.max(1) as usize],
-        },
+/// What to step: a policy by name, and the little device around it.
+#[derive(Clone, Debug)]
+pub struct Traceable<'a> {
+    /// Name of the policy.
+    pub policy: &'a str,
+    /// Pages it may hold.
+    pub capacity: u32,
+    /// Its parameters: keys of the section `buffer` with their values.
+    pub set: &'a [(&'a str, &'a str)],
+    /// Chips, striped.
+    pub chips: u32,
+    /// Consecutive pages on a chip.
+    pub stride_pages: u32,
+    /// N.
+    pub pages_per_block: u32,
+}
+
+impl Traceable<'_> {
+    /// The device that the policy is made for.
+    pub fn device(&self) -> Result<DeviceSpec, SpecError> {
+        // Some flash that holds the buffer; nothing is written to it.
+        let blocks = 2 * self.stride_pages * (64 + self.capacity / self.pages_per_block.max(1));
+        let builtin = crate::spec::builtin("ecr").unwrap_or_default();
+        let mut overrides: Vec<(String, String)> = vec![
+            ("name".into(), "trace".into()),
+            ("geometry.chips".into(), self.chips.to_string()),
+            ("geometry.planes_per_chip".into(), "1".into()),
+            ("geometry.blocks_per_plane".into(), blocks.to_string()),
+            ("geometry.reserve_percent".into(), "50".into()),
+            (
+                "geometry.pages_per_block".into(),
+                self.pages_per_block.to_string(),
+            ),
+            ("ftl.summary_page".into(), "false".into()),
+            ("ftl.stride_pages".into(), self.stride_pages.to_string()),
+            (
+                "buffer.capacity".into(),
+                (u64::from(self.capacity) * 4096).to_string(),
+            ),
+            ("buffer.policy".into(), self.policy.into()),
+        ];
+        for (key, value) in self.set {
+            let key = key.strip_prefix("buffer.").unwrap_or(key);
+            overrides.push((format!("buffer.{key}"), (*value).to_owned()));
+        }
+        let overrides: Vec<(&str, &str)> = overrides
+            .iter()
+            .map(|(k, v)| (k.as_str(), v.as_str()))
+            .collect();
+        DeviceSpec::with_overrides(builtin, "ecr", &overrides)
+    }
+}
+
+/// Steps the buffer of `device` through `accesses`.
+pub fn trace_policy(device: &DeviceSpec, accesses: &str) -> Result<Vec<Step>, BadToken> {
+    let setup = Setup::of(device);
+    let chips = setup.chips;
+    let Some(buffer) = &device.buffer else {
+        return Ok(Vec::new());
     };
+    let mut alone = Alone::new(&buffer.policy, &setup, buffer.read_cache_pages);
     let mut steps = Vec::new();
     for (i, token) in accesses.split_whitespace().enumerate() {
-        let parsed = parse(token, chips.max(1)).map_err(|problem| BadToken {
+        let parsed = parse(token, chips).map_err(|problem| BadToken {
             token: token.to_owned(),
             position: i + 1,
             problem,
         })?;
-        let (mut hit, mut evicted) = (None, Vec::new());
+        let (mut hit, mut evictions, mut written_back) = (None, Vec::new(), Vec::new());
         match parsed {
-            Token::Gc { chip, enters } => stepper.pages.in_gc[chip] = enters,
+            Token::Gc { chip, enters } => {
+                alone.set_chip(chip, |state| state.in_gc = enters);
+            }
+            Token::Drain { chip, us } => {
+                alone.set_chip(chip, |state| state.drain = Time::from_us(us.into()));
+            }
+            Token::Idle { chip } => {
+                written_back = alone.idle(chip).iter().map(|lpn| lpn.0).collect();
+            }
+            Token::Wait { ms } => alone.wait(Time::from_ms(ms.into())),
+            Token::Trim { lpn } => {
+                alone.trim(Lpn(lpn));
+            }
             Token::Access {
                 write,
                 first,
@@ -236,23 +307,21 @@ pub fn trace_policy(
             } => {
                 let mut all = true;
                 for lpn in first..first + pages {
-                    let (cached, victim) = stepper.access(lpn, write);
-                    all &= cached;
-                    evicted.extend(victim);
+                    let outcome = alone.access(Lpn(lpn), write, i as u64, pages);
+                    all &= outcome.hit;
+                    if !outcome.victims.is_empty() {
+                        evictions.push(Evicted::new(&outcome.eviction, &outcome.victims));
+                    }
                 }
                 hit = Some(all);
             }
         }
-        let order = stepper.policy.order();
-        let state = order
-            .iter()
-            .map(|id| stepper.pages.pages[id.0 as usize])
-            .collect();
         steps.push(Step {
             op: token.to_owned(),
             hit,
-            evicted,
-            state,
+            evictions,
+            written_back,
+            state: alone.state(),
         });
     }
     Ok(steps)

@@ -1,11 +1,16 @@
 //! Flash translation: the page map, its initial states, and its form on disk.
 
+mod check;
 mod fill;
 mod page;
+mod pools;
 mod state;
 #[cfg(test)]
+mod tests;
+#[cfg(test)]
 mod vectors;
+mod write;
 
 pub(crate) use fill::coprime;
-pub(crate) use page::{PageMap, Pool};
+pub(crate) use page::PageMap;
 pub use state::StateError;

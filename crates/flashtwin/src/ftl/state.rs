@@ -2,10 +2,15 @@
 //!
 //! Little-endian arrays one after the other, lengths fixed by the device's spec; no length or
 //! pointer is taken from the file. A map read back is checked whole before it is used.
+//!
+//! Devices with two write streams append their hot frontiers. A state may go from one kind to the
+//! other: without hot frontiers none is open yet, and those of a state that has them are closed
+//! where there is one stream: their blocks count as sealed, with what they hold.
 
 use std::io::{self, Read, Write};
 
-use super::page::{PageMap, Pool};
+use super::page::PageMap;
+use super::pools::{Frontier, Pool};
 
 /// A saved state that cannot be used.
 #[derive(Debug)]
@@ -81,10 +86,13 @@ impl PageMap {
                 &[p.active, p.next_page, p.free, p.active_seq, p.cursor],
             )?;
         }
+        for hot in &self.hot {
+            write_u32(out, &[hot.active, hot.next_page])?;
+        }
         Ok(())
     }
 
-    /// Reads a state over this map, which was made for the same spec.
+    /// Reads a state over this map, which was made for the same spec but for the streams.
     pub fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         read_u32(input, &mut self.map)?;
         read_u32(input, &mut self.reverse)?;
@@ -106,8 +114,49 @@ impl PageMap {
                 cursor,
             };
         }
+        let streams = self.shape.streams;
+        self.hot = match read_hot(input, self.pools.len())? {
+            None if streams == 1 => Vec::new(),
+            None => self.hot_unopened(),
+            Some(hot) => hot,
+        };
         self.mapped = self.live.iter().map(|w| w.count_ones() as u64).sum();
         self.recount();
-        self.check().map_err(StateError::Inconsistent)
+        self.check().map_err(StateError::Inconsistent)?;
+        if streams == 1 {
+            self.close_hot();
+        }
+        Ok(())
     }
+
+    /// Seals the open hot blocks and goes on with one stream.
+    fn close_hot(&mut self) {
+        for hot in std::mem::take(&mut self.hot) {
+            if hot.next_page < self.shape.data_pages {
+                self.seal(hot.active);
+            }
+        }
+        self.recount();
+    }
+}
+
+/// Reads what is left as the hot frontiers of `pools` pools; `None` if nothing is.
+fn read_hot(input: &mut dyn Read, pools: usize) -> Result<Option<Vec<Frontier>>, StateError> {
+    let mut bytes = Vec::new();
+    let length = pools * 2 * size_of::<u32>();
+    input.take(length as u64).read_to_end(&mut bytes)?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    if bytes.len() != length {
+        return Err(StateError::Inconsistent(
+            "it ends amid the hot write frontiers".into(),
+        ));
+    }
+    let number = |b: &[u8]| u32::from_le_bytes(b.try_into().expect("chunks have the exact size"));
+    let frontier = |b: &[u8]| Frontier {
+        active: number(&b[..4]),
+        next_page: number(&b[4..]),
+    };
+    Ok(Some(bytes.chunks_exact(8).map(frontier).collect()))
 }

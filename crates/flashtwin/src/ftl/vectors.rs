@@ -1,6 +1,7 @@
 //! The hand-checked vector of the page map (policies.md B1), in the notation of the specification.
 
 use super::PageMap;
+use crate::buffer::Stream;
 use crate::gc::{self, Tie};
 use crate::spec::{builtin, DeviceSpec};
 use crate::units::{Lpn, Ppn};
@@ -41,8 +42,8 @@ fn show(map: &PageMap, block: u32, written: &[u32]) -> String {
 fn vector_pm_1() {
     let mut map = one_pool(4, 4);
     for lpn in [0, 1, 4, 0] {
-        map.make_room(0).unwrap();
-        map.append(0, Lpn(lpn));
+        map.make_room(0, Stream::Cold).unwrap();
+        map.append(0, Stream::Cold, Lpn(lpn));
     }
     assert_eq!(show(&map, 2, &[0, 1, 4, 0]), "b2 = [0* 1 4 0]");
     assert_eq!(show(&map, 0, &[0, 1, 2, 3]), "b0 = [0* 1* 2 3]");
@@ -50,7 +51,7 @@ fn vector_pm_1() {
     let valid: Vec<u32> = (0..3).map(|block| map.valid_of(block)).collect();
     assert_eq!(valid, [2, 3, 3]);
 
-    let victim = gc::fewest_valid(map.tallies(0), Tie::Lowest);
+    let victim = gc::victim(&map, 0, Tie::Lowest);
     assert_eq!(victim, Some((0, 2)), "greedy victim b0");
     let mut copies = Vec::new();
     map.relocate(0, 0, |_, to, pages, _| copies.push((to, pages)));

@@ -2,7 +2,7 @@
 //!
 //! The tallies of a pool stand together as 16-bit numbers, so looking at all of them is a few
 //! vector instructions per 64 blocks, once per collected block: cheaper than keeping them sorted
-//! on every invalidation.
+//! on every invalidation. The page map keeps the lowest along; here its block is found.
 
 use crate::ftl::PageMap;
 
@@ -18,29 +18,33 @@ pub(crate) enum Tie {
 /// Tallies looked at in one step of the search for the position.
 const STRIP: usize = 32;
 
-/// Position and live pages of the candidate with the fewest, among the tallies of a pool.
-pub(crate) fn fewest_valid(tallies: &[i16], tie: Tie) -> Option<(u32, u32)> {
-    let least = tallies.iter().fold(i16::MAX, |least, &t| least.min(t));
+/// Position in its pool, and live pages, of the block to collect next; `None` if none may be.
+#[inline]
+pub(crate) fn victim(ftl: &PageMap, pool: u32, tie: Tie) -> Option<(u32, u32)> {
+    let least = ftl.least_tally(pool);
     if least >= PageMap::CANDIDATE_END {
         return None;
     }
+    position(ftl.tallies(pool), least, tie).map(|at| (at as u32, least as u32))
+}
+
+/// Position of `least` among the tallies of a pool.
+fn position(tallies: &[i16], least: i16, tie: Tie) -> Option<usize> {
     let has = |strip: &[i16]| strip.iter().fold(false, |found, &t| found | (t == least));
-    let (strip, at) = match tie {
+    match tie {
         Tie::Lowest => {
             let strip = tallies.chunks(STRIP).position(has)?;
             let at = tallies[strip * STRIP..].iter().position(|&t| t == least)?;
-            (strip, at)
+            Some(strip * STRIP + at)
         }
         Tie::Highest => {
             let strip = tallies.chunks(STRIP).rposition(has)?;
             let end = tallies.len().min((strip + 1) * STRIP);
-            let at = tallies[strip * STRIP..end]
-                .iter()
-                .rposition(|&t| t == least)?;
-            (strip, at)
+            let of_strip = &tallies[strip * STRIP..end];
+            let at = of_strip.iter().rposition(|&t| t == least)?;
+            Some(strip * STRIP + at)
         }
-    };
-    Some(((strip * STRIP + at) as u32, least as u32))
+    }
 }
 
 #[cfg(test)]
@@ -52,8 +56,10 @@ mod tests {
     #[test]
     fn takes_the_fewest_and_breaks_ties_as_asked() {
         let tallies = [CLOSED, 40, 12, CLOSED | 3, 12, 63];
-        assert_eq!(fewest_valid(&tallies, Tie::Lowest), Some((2, 12)));
-        assert_eq!(fewest_valid(&tallies, Tie::Highest), Some((4, 12)));
+        assert_eq!(position(&tallies, 12, Tie::Lowest), Some(2));
+        assert_eq!(position(&tallies, 12, Tie::Highest), Some(4));
+        assert_eq!(position(&tallies, 13, Tie::Lowest), None);
+        assert_eq!(position(&[], 13, Tie::Highest), None);
     }
 
     #[test]
@@ -61,37 +67,24 @@ mod tests {
         // Pool of 20 blocks; sealed blocks {7: 40, 9: 12, 13: 12}: victim 9.
         let mut tallies = [CLOSED; 20];
         (tallies[7], tallies[9], tallies[13]) = (40, 12, 12);
-        assert_eq!(fewest_valid(&tallies, Tie::Lowest), Some((9, 12)));
+        let least = *tallies.iter().min().expect("there are some");
+        assert_eq!(
+            (position(&tallies, least, Tie::Lowest), least),
+            (Some(9), 12)
+        );
     }
 
     #[test]
     fn agrees_with_a_plain_scan_at_every_length() {
         let mut rng = crate::rng::Rng::new(5);
         for len in 1..200 {
-            let tallies: Vec<i16> = (0..len)
-                .map(|_| rng.below(9) as i16 | if rng.below(2) == 0 { CLOSED } else { 0 })
-                .collect();
-            let least = tallies.iter().filter(|&&t| t < CLOSED).min();
-            let first = least.map(|l| {
-                (
-                    tallies.iter().position(|t| t == l).unwrap() as u32,
-                    *l as u32,
-                )
-            });
-            let last = least.map(|l| {
-                (
-                    tallies.iter().rposition(|t| t == l).unwrap() as u32,
-                    *l as u32,
-                )
-            });
-            assert_eq!(fewest_valid(&tallies, Tie::Lowest), first);
-            assert_eq!(fewest_valid(&tallies, Tie::Highest), last);
+            let tallies: Vec<i16> = (0..len).map(|_| rng.below(9) as i16).collect();
+            for least in 0..9 {
+                let first = tallies.iter().position(|&t| t == least);
+                let last = tallies.iter().rposition(|&t| t == least);
+                assert_eq!(position(&tallies, least, Tie::Lowest), first);
+                assert_eq!(position(&tallies, least, Tie::Highest), last);
+            }
         }
-    }
-
-    #[test]
-    fn no_candidate_is_said_so() {
-        assert_eq!(fewest_valid(&[CLOSED, CLOSED | 1], Tie::Lowest), None);
-        assert_eq!(fewest_valid(&[], Tie::Lowest), None);
     }
 }

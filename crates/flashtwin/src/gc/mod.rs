@@ -2,7 +2,7 @@
 
 mod greedy;
 
-pub(crate) use greedy::{fewest_valid, Tie};
+pub(crate) use greedy::{victim, Tie};
 
 use crate::ftl::PageMap;
 
@@ -13,5 +13,5 @@ pub(crate) fn worth_collecting(ftl: &PageMap, pool: u32, valid: u32) -> bool {
     let data_pages = ftl.shape.data_pages;
     let p = ftl.pool(pool);
     let free = p.free - ftl.shape.free_count_bias.min(p.free);
-    valid < data_pages && valid <= data_pages - p.next_page + free * data_pages
+    valid < data_pages && valid <= ftl.open_pages(pool) + free * data_pages
 }

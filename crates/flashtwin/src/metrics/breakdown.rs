@@ -22,11 +22,13 @@ pub struct Breakdown {
     pub array: Time,
     /// The buffer memory itself.
     pub buffer: Time,
+    /// The controller's processor: waiting for it, the request's own work, the search for a victim.
+    pub cpu: Time,
 }
 
 impl Breakdown {
     /// Names of the parts, in the order of [`Breakdown::parts`].
-    pub const NAMES: [&'static str; 7] = [
+    pub const NAMES: [&'static str; 8] = [
         "link",
         "slot",
         "queue_host",
@@ -34,10 +36,11 @@ impl Breakdown {
         "transfer",
         "array",
         "buffer",
+        "cpu",
     ];
 
     /// The parts in the order of [`Breakdown::NAMES`].
-    pub fn parts(&self) -> [Time; 7] {
+    pub fn parts(&self) -> [Time; 8] {
         [
             self.link,
             self.slot,
@@ -46,6 +49,7 @@ impl Breakdown {
             self.transfer,
             self.array,
             self.buffer,
+            self.cpu,
         ]
     }
 

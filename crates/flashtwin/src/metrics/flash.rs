@@ -48,6 +48,15 @@ pub struct FlashReport {
     pub evicted_clean: u64,
     /// Dirty pages evicted from the buffer.
     pub evicted_dirty: u64,
+    /// Those of them whose flash copy was on a chip in GC.
+    pub evicted_dirty_in_gc: u64,
+    /// Times that pages left for the sake of an access: one page or, with policies that rank
+    /// blocks, several.
+    pub evictions: u64,
+    /// List entries that the published algorithms look at to find the victims (D-10).
+    pub entries_inspected: u64,
+    /// Evictions that wrote back 1, 2, 3 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64 and more pages.
+    pub destages: [u64; 8],
     /// Page accesses that waited for a slot, and how long in all.
     pub slot_waits: u64,
     /// Sum of those waits.
@@ -70,13 +79,15 @@ impl FlashReport {
         }
     }
 
-    /// Data pages programmed for each one programmed for the host: (host + moves) / host. 1 if the
-    /// host's pages never reached flash.
+    /// Data pages programmed for each one programmed for the host: (host + moves + padding + merged)
+    /// / host. 1 if the host's pages never reached flash.
     pub fn write_amplification(&self) -> f64 {
         let host = self.flash.host_programs();
         if host == 0 {
             return 1.0;
         }
-        (host + self.flash.count(Cause::GcMove)) as f64 / host as f64
+        let more = [Cause::GcMove, Cause::Padding, Cause::Merge];
+        let more: u64 = more.iter().map(|&cause| self.flash.count(cause)).sum();
+        (host + more) as f64 / host as f64
     }
 }

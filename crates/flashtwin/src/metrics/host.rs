@@ -29,7 +29,7 @@ pub struct OpMetrics {
     /// Longest response time.
     pub response_max: Time,
     /// Sums of the parts of the response times, in ps, in the order of [`crate::metrics::Breakdown::NAMES`].
-    pub parts_ps_sum: [u128; 7],
+    pub parts_ps_sum: [u128; 8],
     /// Response times in ns.
     pub histogram_ns: Histogram<u64>,
 }
@@ -46,7 +46,7 @@ impl Default for OpMetrics {
             response_ps_sum: 0,
             response_ns_squares: 0,
             response_max: Time::ZERO,
-            parts_ps_sum: [0; 7],
+            parts_ps_sum: [0; 8],
             histogram_ns: histogram_ns.expect("the bounds are constants that the histogram takes"),
         }
     }
@@ -108,7 +108,7 @@ impl OpMetrics {
     }
 
     /// Mean of each part in microseconds, in the order of [`crate::metrics::Breakdown::NAMES`].
-    pub fn parts_us_mean(&self) -> [f64; 7] {
+    pub fn parts_us_mean(&self) -> [f64; 8] {
         self.parts_ps_sum
             .map(|ps| ps as f64 / self.requests.max(1) as f64 * 1e-6)
     }

@@ -1,106 +1,188 @@
 //! When a chip will have done its work: ECR's chip queue complete time (policies.md A13, Eqs 1-4).
+//!
+//! It is asked of every chip at every eviction of a dirty page, so it looks at counters only: the
+//! chip's own, and those that the page map keeps of its pools.
 
-use super::Chip;
 use crate::ftl::PageMap;
-use crate::gc::{self, Tie};
+use crate::spec::DeviceSpec;
 use crate::units::Time;
 
 /// What the equations ask of a chip, in the paper's letters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drain {
-    /// N_r, N_w: reads and writes of the chip, the running operation among them.
-    pub reads: u64,
-    pub writes: u64,
-    /// N_fp: free pages of the chip.
-    pub free_pages: u64,
+    /// N_r, N_w: reads and writes of the chip.
+    pub reads: u32,
+    pub writes: u32,
+    /// S: a GC is under way, or will be with these writes.
+    pub collects: bool,
+    /// N_vp: live pages of the block GC would choose now; 0 where S is 0.
+    pub victim_pages: u32,
     /// N_fpb: free pages of its open block, the summary page among them.
-    pub free_in_block: u64,
-    /// N_mfp: GC starts at or below this many free pages.
-    pub low_pages: u64,
-    /// N_vp: live pages of the block GC would choose now.
-    pub victim_pages: u64,
+    pub free_in_block: u32,
     /// N_p: pages of a block.
-    pub pages_per_block: u64,
-    /// A GC is under way: then S stays 1.
-    pub in_gc: bool,
+    pub pages_per_block: u32,
 }
 
-/// L_r, L_w, L_gc, L_sp.
-#[derive(Clone, Copy, Debug)]
+/// What the operations of a chip take.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Latencies {
+    /// L_r, L_w, L_gc of the array.
     pub read: Time,
     pub program: Time,
     pub erase: Time,
+    /// L_sp: a summary page costs a program, or nothing where there is none.
     pub summary: Time,
+    /// Over the bus: a page, a page that GC moves (out and in), a summary page.
+    pub transfer: Time,
+    pub move_transfer: Time,
+    pub summary_transfer: Time,
 }
 
 impl Latencies {
-    /// Those of a chip; a summary page costs a program (L_sp = L_w), or nothing where there is none.
-    pub fn new(read: Time, program: Time, erase: Time, summary_page: bool) -> Latencies {
-        let summary = if summary_page { program } else { Time::ZERO };
+    pub fn of(spec: &DeviceSpec, copy_back: bool) -> Latencies {
+        let summary_page = |time| {
+            if spec.ftl.summary_page {
+                time
+            } else {
+                Time::ZERO
+            }
+        };
+        let transfer = spec.page_transfer();
         Latencies {
-            read,
-            program,
-            erase,
-            summary,
+            read: spec.timing.read,
+            program: spec.timing.program,
+            erase: spec.timing.erase,
+            summary: summary_page(spec.timing.program),
+            transfer,
+            move_transfer: if copy_back { Time::ZERO } else { transfer * 2 },
+            summary_transfer: summary_page(spec.summary_transfer()),
         }
+    }
+
+    /// One page moved by GC, transfers included.
+    pub fn move_one(&self) -> Time {
+        self.read + self.program + self.move_transfer
     }
 }
 
+/// What a chip has begun and not ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct InHand {
+    /// Reads and writes in service, and the time until the last of them ends.
+    pub reads: u32,
+    pub writes: u32,
+    pub rest: Time,
+    /// If a GC is under way, the time until its end if it waits for nothing, and the pages it has
+    /// still to program.
+    pub gc_rest: Option<Time>,
+    pub gc_moves: u32,
+}
+
 impl Drain {
-    /// What the equations ask of `chip` as it stands. Of several open blocks the one with most room
-    /// counts: the next write goes there.
+    /// What the equations ask of a chip that has `reads` and `writes` to do, and is in GC with
+    /// `gc_moves` pages still to be moved.
+    #[inline]
     pub fn of(
-        index: u32,
-        chip: &Chip,
-        running_reads: u64,
-        running_writes: u64,
         ftl: &PageMap,
+        chip: u32,
+        [reads, writes]: [u32; 2],
+        in_gc: bool,
+        gc_moves: u32,
     ) -> Drain {
-        let shape = &ftl.shape;
-        let summary = (shape.pages_per_block - shape.data_pages) as u64;
-        let pools = ftl.pools_of_chip(index);
-        let open = |pool: &crate::ftl::Pool| (shape.data_pages - pool.next_page) as u64;
-        let free =
-            |pool: &crate::ftl::Pool| pool.free as u64 * shape.data_pages as u64 + open(pool);
-        let most = pools.iter().map(open).max().unwrap_or(0);
-        let first = index * shape.pools_per_chip;
-        let victim = (first..first + shape.pools_per_chip)
-            .filter_map(|pool| gc::fewest_valid(ftl.tallies(pool), Tie::Lowest))
-            .map(|(_, valid)| valid)
-            .min();
-        let waiting_reads = chip.reads.len() + chip.queue.iter().filter(|op| op.is_read()).count();
-        let waiting = chip.reads.len() + chip.queue.len();
+        let collects = in_gc || is_short(ftl, chip, writes);
+        let victim_pages = if collects {
+            ftl.fewest_live_of_chip(chip)
+        } else {
+            0
+        };
+        let programs = writes + victim_pages.max(gc_moves);
         Drain {
-            reads: running_reads + waiting_reads as u64,
-            writes: running_writes + (waiting - waiting_reads) as u64,
-            free_pages: pools.iter().map(free).sum(),
-            free_in_block: if most == 0 { 0 } else { most + summary },
-            low_pages: ftl.low() as u64 * shape.pools_per_chip as u64 * shape.data_pages as u64,
-            victim_pages: victim.unwrap_or(0) as u64,
-            pages_per_block: shape.pages_per_block as u64,
-            in_gc: chip.in_gc,
+            reads,
+            writes,
+            collects,
+            victim_pages,
+            free_in_block: free_in_block(ftl, chip, programs + 1),
+            pages_per_block: ftl.shape.pages_per_block,
         }
     }
 
-    /// The chip queue complete time as printed: Eqs 1 to 4.
-    pub fn time(&self, l: &Latencies) -> Time {
-        let collects = self.in_gc || self.free_pages.saturating_sub(self.writes) <= self.low_pages;
-        let moved = if collects { self.victim_pages } else { 0 };
+    /// N_sp: summary pages that the writes and `moved` pages come to (Eq. 4).
+    #[inline]
+    fn summaries(&self, moved: u32) -> u64 {
         let programs = self.writes + moved;
         let room = self.free_in_block.saturating_sub(1);
-        let summaries = if programs < room {
+        if programs < room {
             0
         } else {
-            1 + (programs - room) / (self.pages_per_block - 1).max(1)
-        };
-        let collecting = if collects {
-            l.erase + (l.read + l.program) * moved
-        } else {
-            Time::ZERO
-        };
-        l.read * self.reads + l.program * self.writes + collecting + l.summary * summaries
+            (1 + (programs - room) / (self.pages_per_block - 1).max(1)).into()
+        }
     }
+
+    /// The chip queue complete time as printed: Eqs 1 to 4. The operations in service count as
+    /// waiting, a GC under way as one to come.
+    pub fn time(&self, l: &Latencies) -> Time {
+        let (collecting, moved) = if self.collects {
+            let moved = self.victim_pages;
+            (l.erase + (l.read + l.program) * moved.into(), moved)
+        } else {
+            (Time::ZERO, 0)
+        };
+        l.read * self.reads.into()
+            + l.program * self.writes.into()
+            + collecting
+            + l.summary * self.summaries(moved)
+    }
+
+    /// The same for the work that only waits, transfers included, after what is in hand (D-14). A
+    /// GC under way counts with its rest, in place of one to come.
+    pub fn time_exact(&self, l: &Latencies, in_hand: &InHand) -> Time {
+        let (collecting, moved) = match in_hand.gc_rest {
+            Some(rest) => (rest, in_hand.gc_moves),
+            None if self.collects => {
+                let moved = self.victim_pages;
+                (l.erase + l.move_one() * moved.into(), moved)
+            }
+            None => (Time::ZERO, 0),
+        };
+        in_hand.rest
+            + (l.read + l.transfer) * self.reads.into()
+            + (l.program + l.transfer) * self.writes.into()
+            + collecting
+            + (l.summary + l.summary_transfer) * self.summaries(moved)
+    }
+}
+
+/// S for a chip that is not in GC (Eq. 2), with N_fp, N_w and N_mfp.
+#[inline]
+fn starts_gc(free_pages: u32, writes: u32, low_pages: u32) -> bool {
+    free_pages.saturating_sub(writes) <= low_pages
+}
+
+/// The same of a chip as it stands, in pages that hold data. Most often its free blocks are enough
+/// to tell.
+#[inline]
+fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {
+    let low = ftl.low_pages_of_chip();
+    starts_gc(ftl.pages_of_free_blocks(chip), writes, low)
+        && starts_gc(ftl.free_pages_of_chip(chip), writes, low)
+}
+
+/// Free pages, the summary page among them, of the open block of the chip that has most: the next
+/// write goes there. Looks no further than for more than `enough`.
+#[inline]
+fn free_in_block(ftl: &PageMap, chip: u32, enough: u32) -> u32 {
+    let shape = &ftl.shape;
+    let mut most = 0;
+    for pool in ftl.pools_of_chip(chip) {
+        // A full block has its summary page, and the next write opens another.
+        let full = pool.next_page == shape.data_pages;
+        let used = if full { 0 } else { pool.next_page };
+        most = most.max(shape.pages_per_block - used);
+        if most > enough {
+            break;
+        }
+    }
+    most
 }
 
 #[cfg(test)]
@@ -112,18 +194,19 @@ mod tests {
         program: Time::from_us(200),
         erase: Time::from_us(1_500),
         summary: Time::from_us(200),
+        transfer: Time::from_us(100),
+        move_transfer: Time::from_us(10),
+        summary_transfer: Time::from_us(1),
     };
 
-    fn chip(reads: u64, writes: u64, free_pages: u64, free_in_block: u64) -> Drain {
+    fn chip(reads: u32, writes: u32, free_pages: u32, free_in_block: u32) -> Drain {
         Drain {
             reads,
             writes,
-            free_pages,
-            free_in_block,
-            low_pages: 96,
+            collects: starts_gc(free_pages, writes, 96),
             victim_pages: 20,
+            free_in_block,
             pages_per_block: 64,
-            in_gc: false,
         }
     }
 
@@ -142,17 +225,50 @@ mod tests {
     /// F1.8: an idle chip above its watermark with two free pages or more owes nothing.
     #[test]
     fn an_idle_chip_owes_nothing() {
+        let in_hand = InHand::default();
         for free_in_block in 2..64 {
-            assert_eq!(chip(0, 0, 97, free_in_block).time(&L), Time::ZERO);
+            let idle = chip(0, 0, 97, free_in_block);
+            assert_eq!(idle.time(&L), Time::ZERO);
+            assert_eq!(idle.time_exact(&L, &in_hand), Time::ZERO);
         }
     }
 
     #[test]
     fn a_running_collection_counts() {
         let collecting = Drain {
-            in_gc: true,
+            collects: true,
             ..chip(0, 0, 500, 40)
         };
         assert_eq!(collecting.time(&L), Time::from_us(1_500 + 20 * 225));
+    }
+
+    /// D-14: a chip of two reads and three writes, a read of them in service with 7 us to go.
+    #[test]
+    fn exactly_adds_transfers_and_counts_rests() {
+        let in_hand = InHand {
+            reads: 1,
+            rest: Time::from_us(7),
+            ..InHand::default()
+        };
+        let waiting = |free_pages| chip(1, 3, free_pages, 10);
+        let queued = 7 + 125 + 3 * 300;
+        let exactly = |drain: Drain, in_hand| drain.time_exact(&L, in_hand);
+        assert_eq!(exactly(waiting(100), &in_hand), Time::from_us(queued));
+        // S = 1: T_gc with the transfers of its moves, and a summary page.
+        let collection = 1_500 + 20 * 235 + 201;
+        assert_eq!(
+            exactly(waiting(99), &in_hand),
+            Time::from_us(queued + collection)
+        );
+        // A GC under way: its rest instead; the 6 pages it has still to program fill the block.
+        let in_hand = InHand {
+            gc_rest: Some(Time::from_us(1_000)),
+            gc_moves: 6,
+            ..in_hand
+        };
+        assert_eq!(
+            exactly(waiting(99), &in_hand),
+            Time::from_us(queued + 1_000 + 201)
+        );
     }
 }

@@ -12,14 +12,17 @@ mod drain;
 mod log;
 mod modern;
 mod msr;
+#[cfg(test)]
+mod tests;
 
 pub use log::FlashEvent;
 pub(crate) use modern::Modern;
 pub(crate) use msr::Msr;
 
-use drain::Drain;
+use drain::{Drain, InHand, Latencies};
 use std::collections::VecDeque;
 
+use crate::buffer::Stream;
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::spec::{self, DeviceSpec};
@@ -39,6 +42,14 @@ pub enum Cause {
     Destage,
     /// Write-back because the host asked for a flush or forced unit access.
     Flush,
+    /// Write-back of a page that stays, while its chip was idle.
+    WriteBack,
+    /// Read of a page that fills up a block which is written back whole.
+    PaddingRead,
+    /// Its program.
+    Padding,
+    /// Program of a clean page of the read cache, written with a block.
+    Merge,
     /// Read and program of a page that GC moves.
     GcMove,
     /// A block's summary page.
@@ -49,12 +60,16 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, in the order of their counters.
-    pub const ALL: [Cause; 8] = [
+    pub const ALL: [Cause; 12] = [
         Cause::HostRead,
         Cause::Fill,
         Cause::HostWrite,
         Cause::Destage,
         Cause::Flush,
+        Cause::WriteBack,
+        Cause::PaddingRead,
+        Cause::Padding,
+        Cause::Merge,
         Cause::GcMove,
         Cause::Summary,
         Cause::Erase,
@@ -68,6 +83,10 @@ impl Cause {
             Cause::HostWrite => "host_write",
             Cause::Destage => "destage",
             Cause::Flush => "flush",
+            Cause::WriteBack => "write_back",
+            Cause::PaddingRead => "padding_read",
+            Cause::Padding => "padding",
+            Cause::Merge => "merge",
             Cause::GcMove => "gc_move",
             Cause::Summary => "summary",
             Cause::Erase => "erase",
@@ -82,6 +101,8 @@ pub(crate) struct PageOp {
     /// Whom to tell: the device's own number.
     pub owner: u32,
     pub cause: Cause,
+    /// For a write, which open block it goes to.
+    pub stream: Stream,
     pub enqueued: Time,
     /// Time its chip had spent in GC when it was queued.
     pub gc_before: Time,
@@ -90,7 +111,16 @@ pub(crate) struct PageOp {
 impl PageOp {
     #[inline]
     pub fn is_read(&self) -> bool {
-        matches!(self.cause, Cause::HostRead | Cause::Fill)
+        matches!(
+            self.cause,
+            Cause::HostRead | Cause::Fill | Cause::PaddingRead
+        )
+    }
+
+    /// 0 for a read, 1 for a write: the place of its kind among counters.
+    #[inline]
+    fn kind(&self) -> usize {
+        usize::from(!self.is_read())
     }
 }
 
@@ -109,7 +139,7 @@ pub(crate) struct Done {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlashStats {
     /// Operations by [`Cause`], in the order of [`Cause::ALL`].
-    pub ops: [u64; 8],
+    pub ops: [u64; 12],
     /// GC actions: times a chip went into GC.
     pub gc_actions: u64,
     /// Writes that found no free page.
@@ -127,9 +157,12 @@ impl FlashStats {
         self.ops[cause as usize] += n;
     }
 
-    /// Data pages programmed for the host: written directly, destaged or flushed.
+    /// Data pages programmed for the host: written directly, destaged, flushed or written back.
     pub fn host_programs(&self) -> u64 {
-        self.count(Cause::HostWrite) + self.count(Cause::Destage) + self.count(Cause::Flush)
+        self.count(Cause::HostWrite)
+            + self.count(Cause::Destage)
+            + self.count(Cause::Flush)
+            + self.count(Cause::WriteBack)
     }
 }
 
@@ -139,6 +172,8 @@ pub(crate) struct Chip {
     pub queue: VecDeque<PageOp>,
     /// Host reads that overtake the queue; used only where reads have priority.
     pub reads: VecDeque<PageOp>,
+    /// Reads and writes that wait or are in service.
+    inside: [u32; 2],
     /// A GC action is under way (policies.md 0.5).
     pub in_gc: bool,
     /// Since when, if so.
@@ -158,6 +193,12 @@ impl Chip {
         } else {
             self.gc_total
         }
+    }
+
+    /// An operation has ended.
+    #[inline]
+    fn ended(&mut self, op: &PageOp) {
+        self.inside[op.kind()] -= 1;
     }
 
     fn enter_gc(&mut self, now: Time) {
@@ -203,6 +244,7 @@ impl Nand {
         let c = &mut self.chips_mut()[chip];
         op.enqueued = now;
         op.gc_before = c.gc_time(now);
+        c.inside[op.kind()] += 1;
         if overtakes {
             c.reads.push_back(op);
         } else {
@@ -300,24 +342,65 @@ impl Nand {
         }
     }
 
-    /// Time until `chip` has done what it has to do: ECR's CQCT.
-    pub fn drain_time(&self, chip: usize) -> Time {
-        let (reads, writes, latencies) = match self {
-            Nand::Msr(n) => n.running(chip),
-            Nand::Modern(n) => n.running(chip),
-        };
+    /// Time until `chip` has done what it has to do: ECR's CQCT, as printed or exactly (D-14).
+    #[inline]
+    pub fn drain_time(&self, chip: usize, exact: bool, now: Time) -> Time {
         let of = &self.chips()[chip];
-        Drain::of(chip as u32, of, reads, writes, self.ftl()).time(&latencies)
+        debug_assert_eq!(of.inside, self.count_inside(chip, now));
+        if exact {
+            return self.drain_time_exact(chip, now);
+        }
+        Drain::of(self.ftl(), chip as u32, of.inside, of.in_gc, 0).time(self.times())
+    }
+
+    fn drain_time_exact(&self, chip: usize, now: Time) -> Time {
+        let of = &self.chips()[chip];
+        let in_hand = self.in_hand(chip, now);
+        let waiting = [of.inside[0] - in_hand.reads, of.inside[1] - in_hand.writes];
+        let moves = in_hand.gc_moves;
+        Drain::of(self.ftl(), chip as u32, waiting, of.in_gc, moves)
+            .time_exact(self.times(), &in_hand)
+    }
+
+    /// Flash time of the reads and writes of `chip`, those in service whole and GC apart.
+    #[inline]
+    pub fn load(&self, chip: usize) -> Time {
+        let [reads, writes] = self.chips()[chip].inside;
+        let l = self.times();
+        l.read * reads.into() + l.program * writes.into()
+    }
+
+    /// Reads and writes of a chip, counted one by one.
+    fn count_inside(&self, chip: usize, now: Time) -> [u32; 2] {
+        let of = &self.chips()[chip];
+        let in_hand = self.in_hand(chip, now);
+        let mut inside = [in_hand.reads, in_hand.writes];
+        for op in of.reads.iter().chain(&of.queue) {
+            inside[op.kind()] += 1;
+        }
+        inside
+    }
+
+    fn in_hand(&self, chip: usize, now: Time) -> InHand {
+        match self {
+            Nand::Msr(n) => n.in_hand(chip, now),
+            Nand::Modern(n) => n.in_hand(chip, now),
+        }
+    }
+
+    #[inline]
+    fn times(&self) -> &Latencies {
+        match self {
+            Nand::Msr(n) => &n.times,
+            Nand::Modern(n) => &n.times,
+        }
     }
 
     /// The chip has no operation and none waits.
+    #[inline]
     pub fn is_idle(&self, chip: usize) -> bool {
         let c = &self.chips()[chip];
-        let free = match self {
-            Nand::Msr(n) => n.is_idle(chip),
-            Nand::Modern(n) => n.is_idle(chip),
-        };
-        free && c.queue.is_empty() && c.reads.is_empty()
+        c.inside == [0, 0] && !c.in_gc
     }
 
     /// How many chips are collecting now.

@@ -5,9 +5,10 @@
 //! programmed inside the die (copy-back) or crosses the channel twice. Collecting a block is a run
 //! of separate operations, one move or erase each, between which host reads may pass if they have
 //! priority; host writes of the die wait until the run is over. One write frontier a die serves
-//! host and GC.
+//! host and GC, but for hot pages on a device with two streams.
 
-use super::{drain::Latencies, Cause, Chip, Done, FlashEvent, FlashStats, PageOp};
+use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp};
+use crate::buffer::Stream;
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::gc::{self, Tie};
@@ -34,6 +35,22 @@ struct Running {
     /// At most: read array, out, in, program array.
     steps: [Option<Step>; 4],
     next: usize,
+    /// When the step before `next` ends; `NEVER` while it waits for the channel.
+    step_ends: Time,
+}
+
+impl Running {
+    /// Time until it ends if it waits for nothing.
+    fn rest(&self, now: Time) -> Time {
+        let (begun, to_begin) = match self.step_ends {
+            Time::NEVER => (Time::ZERO, self.next - 1),
+            ends => (ends - now, self.next),
+        };
+        let steps = self.steps.iter().skip(to_begin).flatten();
+        steps.fold(begun, |sum, step| match step {
+            Step::Array(time) | Step::Transfer(time) => sum + *time,
+        })
+    }
 }
 
 /// A block being collected.
@@ -65,13 +82,10 @@ pub(crate) struct Modern {
     pub stats: FlashStats,
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: u32,
+    pub times: Latencies,
     dies: Vec<Die>,
     channels: Vec<Channel>,
     params: ModernNand,
-    read: Time,
-    program: Time,
-    erase: Time,
-    transfer: Time,
     summary_transfer: Option<Time>,
 }
 
@@ -84,13 +98,10 @@ impl Modern {
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: 0,
+            times: Latencies::of(spec, params.copy_back),
             dies: vec![Die::default(); g.chips as usize],
             channels: vec![Channel::default(); g.channels as usize],
             params: params.clone(),
-            read: spec.timing.read,
-            program: spec.timing.program,
-            erase: spec.timing.erase,
-            transfer: spec.page_transfer(),
             summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
         }
     }
@@ -103,11 +114,6 @@ impl Modern {
     /// Host reads wait in a queue of their own.
     pub fn reads_overtake(&self) -> bool {
         self.params.read_priority
-    }
-
-    /// Channel of a die: neighbours stand on different channels.
-    fn channel_of(&self, die: usize) -> usize {
-        die % self.channels.len()
     }
 
     // ---- time passes ----
@@ -129,6 +135,9 @@ impl Modern {
             if let Some((next, time)) = channel.waiting.pop_front() {
                 channel.busy_with = Some(next);
                 events.set(resource, now + time);
+                if let Some(running) = &mut self.dies[next as usize].running {
+                    running.step_ends = now + time;
+                }
             }
             die as usize
         };
@@ -145,18 +154,21 @@ impl Modern {
         match running.steps.get(running.next).copied().flatten() {
             Some(Step::Array(time)) => {
                 running.next += 1;
+                running.step_ends = now + time;
                 events.set(die, now + time);
                 None
             }
             Some(Step::Transfer(time)) => {
                 running.next += 1;
-                let channel = self.channel_of(die);
-                let resource = self.dies.len() + channel;
+                // Neighbours stand on different channels.
+                let channel = die % self.channels.len();
                 let c = &mut self.channels[channel];
                 if c.busy_with.is_none() {
                     c.busy_with = Some(die as u32);
-                    events.set(resource, now + time);
+                    running.step_ends = now + time;
+                    events.set(self.dies.len() + channel, now + time);
                 } else {
+                    running.step_ends = Time::NEVER;
                     c.waiting.push_back((die as u32, time));
                 }
                 None
@@ -165,6 +177,9 @@ impl Modern {
                 let finished = running.op;
                 self.dies[die].running = None;
                 self.chips[die].busy_total += now - self.dies[die].since;
+                if let Some(done) = &finished {
+                    self.chips[die].ended(&done.op);
+                }
                 if finished.is_none() && self.dies[die].collecting.is_none() {
                     self.chips[die].leave_gc(now);
                     self.chips_in_gc -= 1;
@@ -174,21 +189,27 @@ impl Modern {
         }
     }
 
-    pub fn is_idle(&self, die: usize) -> bool {
-        self.dies[die].running.is_none()
-    }
-
-    /// Reads and writes in service, and what ECR's equations take for their latencies.
-    pub fn running(&self, die: usize) -> (u64, u64, Latencies) {
-        let op = self.dies[die].running.as_ref().and_then(|r| r.op);
-        let (reads, writes) = match op {
-            Some(done) if done.op.is_read() => (1, 0),
-            Some(_) => (0, 1),
-            None => (0, 0),
-        };
-        let summary_page = self.summary_transfer.is_some();
-        let latencies = Latencies::new(self.read, self.program, self.erase, summary_page);
-        (reads, writes, latencies)
+    /// What the die has begun. A transfer that waits for the channel counts with its own time.
+    pub fn in_hand(&self, die: usize, now: Time) -> InHand {
+        let of = &self.dies[die];
+        let mut in_hand = InHand::default();
+        let rest = of.running.as_ref().map_or(Time::ZERO, |r| r.rest(now));
+        if let Some(done) = of.running.as_ref().and_then(|r| r.op) {
+            in_hand.reads = u32::from(done.op.is_read());
+            in_hand.writes = 1 - in_hand.reads;
+            in_hand.rest = rest;
+        }
+        if self.chips[die].in_gc {
+            let step = rest - in_hand.rest;
+            in_hand.gc_rest = Some(match of.collecting {
+                Some(run) => {
+                    in_hand.gc_moves = self.ftl.valid_of(run.block);
+                    step + self.times.move_one() * in_hand.gc_moves.into() + self.times.erase
+                }
+                None => step,
+            });
+        }
+        in_hand
     }
 
     pub fn activate(&mut self, die: usize, now: Time, events: &mut EventQueue) {
@@ -224,7 +245,12 @@ impl Modern {
         now: Time,
         events: &mut EventQueue,
     ) {
-        self.dies[die].running = Some(Running { op, steps, next: 0 });
+        self.dies[die].running = Some(Running {
+            op,
+            steps,
+            next: 0,
+            step_ends: now,
+        });
         self.dies[die].since = now;
         if steps[0].is_none() {
             // Nothing to do (a write that failed): it ends at once, as an event of its own.
@@ -243,28 +269,28 @@ impl Modern {
         let mut done = Done {
             op,
             queue_gc,
-            transfer: self.transfer,
-            array: self.read,
+            transfer: self.times.transfer,
+            array: self.times.read,
             written: true,
         };
         let mut steps = [
-            Some(Step::Array(self.read)),
-            Some(Step::Transfer(self.transfer)),
+            Some(Step::Array(self.times.read)),
+            Some(Step::Transfer(self.times.transfer)),
             None,
             None,
         ];
         if !op.is_read() {
-            if self.ftl.make_room(die as u32).is_err() {
+            let Ok(stream) = self.ftl.make_room(die as u32, op.stream) else {
                 self.stats.writes_failed += 1;
                 (done.transfer, done.array, done.written) = (Time::ZERO, Time::ZERO, false);
                 return self.start(die, Some(done), [None; 4], now, events);
-            }
-            let sealed = self.ftl.append(die as u32, op.lpn);
-            done.array = self.program;
+            };
+            let sealed = self.ftl.append(die as u32, stream, op.lpn);
+            done.array = self.times.program;
             if let (true, Some(summary)) = (sealed, self.summary_transfer) {
                 self.stats.add(Cause::Summary, 1);
                 done.transfer += summary;
-                done.array += self.program;
+                done.array += self.times.program;
             }
             steps = [
                 Some(Step::Transfer(done.transfer)),
@@ -295,7 +321,7 @@ impl Modern {
         if !self.ftl.is_needy(pool) {
             return false;
         }
-        let Some((bit, valid)) = gc::fewest_valid(self.ftl.tallies(pool), Tie::Lowest) else {
+        let Some((bit, valid)) = gc::victim(&self.ftl, pool, Tie::Lowest) else {
             return false;
         };
         if !gc::worth_collecting(&self.ftl, pool, valid) {
@@ -328,10 +354,11 @@ impl Modern {
                 let ppn = self.ftl.first_ppn(run.block).0 + page;
                 self.ftl.prefetch_at(Ppn(ppn + AHEAD));
                 let lpn = self.ftl.lpn_at(Ppn(ppn));
-                self.ftl
-                    .make_room(die as u32)
+                let stream = self
+                    .ftl
+                    .make_room(die as u32, Stream::Cold)
                     .expect("worth_collecting saw the room");
-                let sealed = self.ftl.append(die as u32, lpn);
+                let sealed = self.ftl.append(die as u32, stream, lpn);
                 self.stats.add(Cause::GcMove, 1);
                 if sealed && self.summary_transfer.is_some() {
                     self.stats.add(Cause::Summary, 1);
@@ -349,25 +376,25 @@ impl Modern {
 
     fn start_gc_step(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let steps = match self.collect_step(die) {
-            None => [Some(Step::Array(self.erase)), None, None, None],
+            None => [Some(Step::Array(self.times.erase)), None, None, None],
             Some(sealed) => {
-                let (mut out, mut program) = (Time::ZERO, self.program);
+                let (mut out, mut program) = (Time::ZERO, self.times.program);
                 if let (true, Some(summary)) = (sealed, self.summary_transfer) {
                     out += summary;
-                    program += self.program;
+                    program += self.times.program;
                 }
                 if self.params.copy_back {
                     [
-                        Some(Step::Array(self.read + program + out)),
+                        Some(Step::Array(self.times.read + program + out)),
                         None,
                         None,
                         None,
                     ]
                 } else {
                     [
-                        Some(Step::Array(self.read)),
-                        Some(Step::Transfer(self.transfer)),
-                        Some(Step::Transfer(self.transfer + out)),
+                        Some(Step::Array(self.times.read)),
+                        Some(Step::Transfer(self.times.transfer)),
+                        Some(Step::Transfer(self.times.transfer + out)),
                         Some(Step::Array(program)),
                     ]
                 }
@@ -380,10 +407,10 @@ impl Modern {
         while self.pick_victim(die, Time::ZERO) {
             while self.collect_step(die).is_some() {}
         }
-        if self.ftl.make_room(die as u32).is_err() {
+        let Ok(stream) = self.ftl.make_room(die as u32, Stream::Cold) else {
             return false;
-        }
-        if self.ftl.append(die as u32, lpn) && self.summary_transfer.is_some() {
+        };
+        if self.ftl.append(die as u32, stream, lpn) && self.summary_transfer.is_some() {
             self.stats.add(Cause::Summary, 1);
         }
         self.stats.add(Cause::HostWrite, 1);

@@ -6,7 +6,8 @@
 //! pins. Where this file follows a quirk of the reference, its number (Q5, ...) is named; the list
 //! with what is kept and what is mended is in docs/devices.md.
 
-use super::{drain::Latencies, Cause, Chip, Done, FlashEvent, FlashStats, PageOp};
+use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp};
+use crate::buffer::Stream;
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::gc::{self, Tie};
@@ -38,12 +39,9 @@ pub(crate) struct Msr {
     pub stats: FlashStats,
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: u32,
+    pub times: Latencies,
     service: Vec<Service>,
     params: MsrNand,
-    read: Time,
-    program: Time,
-    erase: Time,
-    transfer: Time,
     /// Transfer of a summary page: one sector.
     summary_transfer: Option<Time>,
     /// Without copy-back, cleaning stops above this many.
@@ -72,6 +70,8 @@ struct Service {
     /// The batch in service, the last to finish first.
     running: Vec<Running>,
     batch_since: Time,
+    /// When the GC action under way ends.
+    clean_until: Time,
     /// Where the search for a plane to write to starts.
     next_plane: u32,
     /// Per parallel unit, where the search for a plane to clean starts.
@@ -94,11 +94,8 @@ impl Msr {
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: 0,
+            times: Latencies::of(spec, params.copy_back),
             service: vec![Service::default(); g.chips as usize],
-            read: spec.timing.read,
-            program: spec.timing.program,
-            erase: spec.timing.erase,
-            transfer: spec.page_transfer(),
             summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
             high: (chip_blocks as f64 * spec.gc.low_percent / 100.0 + 1.0) as u32,
             planes: g.planes_per_chip,
@@ -126,6 +123,7 @@ impl Msr {
             return (chip, None);
         };
         debug_assert_eq!(first.done_at, now);
+        c.ended(&first.done.op);
         match s.running.last() {
             Some(next) => events.set(chip, next.done_at),
             None => c.busy_total += now - s.batch_since,
@@ -152,6 +150,7 @@ impl Msr {
             self.chips[chip].enter_gc(now);
             self.chips_in_gc += 1;
             self.service[chip].batch_since = now;
+            self.service[chip].clean_until = now + duration;
             self.stats.gc_actions += 1;
             events.set(chip, now + duration);
             if let Some(log) = &mut self.log {
@@ -177,14 +176,14 @@ impl Msr {
                 .pop_front()
                 .expect("activate saw a waiting operation");
             if op.is_read() {
-                self.serve_read(chip, op, now, now + self.transfer + self.read);
+                self.serve_read(chip, op, now, now + self.times.transfer + self.times.read);
             } else {
                 let plane = if self.params.copy_back {
                     self.pick_plane(chip, op.lpn, &[])
                 } else {
                     0
                 };
-                self.serve_write(chip, Planned { op, plane }, now, now + self.transfer);
+                self.serve_write(chip, Planned { op, plane }, now, now + self.times.transfer);
             }
         } else {
             self.serve_batch(chip, now);
@@ -215,10 +214,15 @@ impl Msr {
         }
         let mut base = now;
         self.in_rounds(&mut reads, units, &mut base, |msr, planned, base, rank| {
-            msr.serve_read(chip, planned.op, now, base + msr.transfer * rank + msr.read)
+            msr.serve_read(
+                chip,
+                planned.op,
+                now,
+                base + msr.times.transfer * rank + msr.times.read,
+            )
         });
         self.in_rounds(&mut writes, units, &mut base, |msr, planned, base, rank| {
-            msr.serve_write(chip, planned, now, base + msr.transfer * rank)
+            msr.serve_write(chip, planned, now, base + msr.times.transfer * rank)
         });
         self.reads = reads;
         self.writes = writes;
@@ -260,7 +264,15 @@ impl Msr {
             let plane = self.params.copy_back.then(|| self.plane_in_chip(op.lpn));
             self.log_page(chip, plane, op, now, done_at);
         }
-        self.start(chip, op, now, done_at, self.transfer, self.read, true)
+        self.start(
+            chip,
+            op,
+            now,
+            done_at,
+            self.times.transfer,
+            self.times.read,
+            true,
+        )
     }
 
     /// Starts a write whose data are in the chip's register at `loaded_at`; returns its end.
@@ -268,24 +280,24 @@ impl Msr {
     fn serve_write(&mut self, chip: usize, planned: Planned, now: Time, loaded_at: Time) -> Time {
         let Planned { op, plane } = planned;
         let pool = self.pool(chip, plane);
-        if self.ftl.make_room(pool).is_err() {
+        let Ok(stream) = self.ftl.make_room(pool, op.stream) else {
             self.stats.writes_failed += 1;
             return self.start(chip, op, now, now, Time::ZERO, Time::ZERO, false);
-        }
-        if self.ftl.pool(pool).next_page == 0 && self.ftl.is_needy(chip as u32) {
+        };
+        if self.ftl.next_page(pool, stream) == 0 && self.ftl.is_needy(chip as u32) {
             self.expect_cleaning(pool);
         }
-        let sealed = self.ftl.append(pool, op.lpn);
+        let sealed = self.ftl.append(pool, stream, op.lpn);
         self.stats.add(op.cause, 1);
-        let (mut transfer, mut array) = (self.transfer, self.program);
+        let (mut transfer, mut array) = (self.times.transfer, self.times.program);
         if sealed {
             if let Some(summary) = self.summary_transfer {
                 self.stats.add(Cause::Summary, 1);
                 transfer += summary;
-                array += self.program;
+                array += self.times.program;
             }
         }
-        let done_at = loaded_at + (transfer - self.transfer) + array;
+        let done_at = loaded_at + (transfer - self.times.transfer) + array;
         if self.log.is_some() {
             self.log_page(
                 chip,
@@ -395,10 +407,11 @@ impl Msr {
     ) -> u32 {
         let pools = self.ftl.pools_of_chip(chip as u32);
         let rooms = self.ftl.rooms_of_chip(chip as u32);
+        let all_younger = self.ftl.oldest_open(chip as u32) > old_seq;
         let mut best = (i32::MIN, start);
         for plane in (start..self.planes).chain(0..start) {
             let pool = &pools[plane as usize];
-            if pool.active_seq > old_seq || pool.active == old_block {
+            if all_younger || pool.active_seq > old_seq || pool.active == old_block {
                 let ahead = assigned.iter().filter(|w| w.plane == plane).count();
                 let room = rooms[plane as usize] - ahead as i32;
                 if room > best.0 {
@@ -420,7 +433,7 @@ impl Msr {
     #[cold]
     fn expect_cleaning(&self, pool: u32) {
         const PAGES_MAX: u32 = 128;
-        if let Some((bit, valid)) = gc::fewest_valid(self.ftl.tallies(pool), Tie::Highest) {
+        if let Some((bit, valid)) = gc::victim(&self.ftl, pool, Tie::Highest) {
             if valid <= PAGES_MAX {
                 self.ftl
                     .prefetch_block(pool * self.ftl.shape.blocks_per_pool + bit);
@@ -456,8 +469,7 @@ impl Msr {
                 if self.ftl.pool(pool).free > self.ftl.low() {
                     continue;
                 }
-                let Some((bit, valid)) = gc::fewest_valid(self.ftl.tallies(pool), Tie::Highest)
-                else {
+                let Some((bit, valid)) = gc::victim(&self.ftl, pool, Tie::Highest) else {
                     continue;
                 };
                 if !gc::worth_collecting(&self.ftl, pool, valid) {
@@ -525,11 +537,12 @@ impl Msr {
         self.stats.add(Cause::GcMove, moves);
         self.stats.add(Cause::Erase, 1);
         // A page that changes its plane goes out and in through the pins (never with copy-back).
-        let mut cost =
-            self.erase + (self.read + self.program) * moves + self.transfer * (2 * crossings);
+        let mut cost = self.times.erase
+            + (self.times.read + self.times.program) * moves
+            + self.times.transfer * (2 * crossings);
         if let Some(summary) = self.summary_transfer {
             self.stats.add(Cause::Summary, summaries);
-            cost += (summary + self.program) * summaries;
+            cost += (summary + self.times.program) * summaries;
         }
         cost
     }
@@ -542,23 +555,32 @@ impl Msr {
             0
         };
         let pool = self.pool(chip, plane);
-        if self.ftl.make_room(pool).is_err() {
+        let Ok(stream) = self.ftl.make_room(pool, Stream::Cold) else {
             return false;
-        }
-        if self.ftl.append(pool, lpn) && self.summary_transfer.is_some() {
+        };
+        if self.ftl.append(pool, stream, lpn) && self.summary_transfer.is_some() {
             self.stats.add(Cause::Summary, 1);
         }
         self.stats.add(Cause::HostWrite, 1);
         true
     }
 
-    /// Reads and writes in service, and what ECR's equations take for their latencies.
-    pub fn running(&self, chip: usize) -> (u64, u64, Latencies) {
-        let running = &self.service[chip].running;
-        let reads = running.iter().filter(|r| r.done.op.is_read()).count();
-        let summary_page = self.summary_transfer.is_some();
-        let latencies = Latencies::new(self.read, self.program, self.erase, summary_page);
-        (reads as u64, (running.len() - reads) as u64, latencies)
+    /// What the chip has begun. A collection has changed the map at its start: no move is left.
+    pub fn in_hand(&self, chip: usize, now: Time) -> InHand {
+        let s = &self.service[chip];
+        if self.chips[chip].in_gc {
+            return InHand {
+                gc_rest: Some(s.clean_until - now),
+                ..InHand::default()
+            };
+        }
+        let reads = s.running.iter().filter(|r| r.done.op.is_read()).count();
+        InHand {
+            reads: reads as u32,
+            writes: (s.running.len() - reads) as u32,
+            rest: s.running.first().map_or(Time::ZERO, |r| r.done_at - now),
+            ..InHand::default()
+        }
     }
 
     // ---- state ----

@@ -5,9 +5,11 @@ use super::decimal::{scale, Rounding};
 use super::policy::PolicyParams;
 use super::read::Values;
 use super::{
-    AllocationPool, Buffer, DeviceSpec, EvictMode, Ftl, Gc, Geometry, Link, ModernNand, MsrNand,
-    Nand, Partial, Placement, PlaneMapping, Policy, Timing, Wear,
+    AllocationPool, BlockInGc, Blocks, Buffer, Controller, DeviceSpec, EvictMode, Ftl, Gc,
+    Geometry, Link, ModernNand, MsrNand, Nand, Partial, Placement, PlaneMapping, Policy, Tie,
+    Timing, Wear,
 };
+use crate::units::Time;
 
 /// The buffer section before it became pages.
 pub(super) struct BufferBytes {
@@ -93,6 +95,10 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
                 limit => Some(limit),
             },
         },
+        controller: Controller {
+            request: v.time("controller.request_us"),
+            scan_entry: v.time("controller.scan_entry_ns"),
+        },
         buffer,
     };
     (spec, bytes)
@@ -102,20 +108,19 @@ fn build_buffer(v: &Values, page_bytes: u32) -> (Buffer, BufferBytes) {
     let capacity = v.number("buffer.capacity");
     let pages = capacity / u64::from(page_bytes.max(1));
     let capacity_pages = pages.min(u32::MAX.into()) as u32;
-    let mut params = PolicyParams::defaults(capacity_pages);
-    match v.get("buffer.window") {
-        Some(Value::Number(pages)) => params.window_pages = *pages as u32,
-        Some(Value::Float(share)) => {
-            // A share rounds down, but only a share of zero is no page at all.
-            let pages = scale(*share, capacity_pages.into(), 1, Rounding::Down).unwrap_or(0);
-            params.window_pages = pages.max(u64::from(*share > 0.0)) as u32;
-        }
-        _ => {}
-    }
+    let name = v.text("buffer.policy");
+    let params = build_params(v, capacity_pages);
+    let latency = v.time("buffer.latency_us");
+    let latency_or = |key| if v.has(key) { v.time(key) } else { latency };
+    let read_cache_pages = match share(v, "buffer.read_cache", capacity_pages) {
+        Some(pages) => pages,
+        // 24 MB of read cache to 32 MB of write buffer (CBM section V).
+        None if name == "cbm" || name == "gcar-cbm" => capacity_pages / 4 * 3,
+        None => 0,
+    };
     let buffer = Buffer {
         capacity_pages,
-        policy: Policy::from_name(v.text("buffer.policy"), &params)
-            .expect("the name was checked against the list"),
+        policy: Policy::from_name(name, &params).expect("the name was checked against the list"),
         evict: match v.text("buffer.evict") {
             "background" => EvictMode::Background(v.count("buffer.background_depth")),
             _ => EvictMode::Blocking,
@@ -124,8 +129,96 @@ fn build_buffer(v: &Values, page_bytes: u32) -> (Buffer, BufferBytes) {
             "sectors" => Partial::Sectors,
             _ => Partial::Round,
         },
-        latency: v.time("buffer.latency_us"),
+        read_cache_pages,
+        latency,
+        write_latency: latency_or("buffer.write_latency_us"),
+        read_cache_latency: latency_or("buffer.read_cache_latency_us"),
         power_loss_protection: v.flag("buffer.power_loss_protection"),
     };
     (buffer, BufferBytes { capacity })
+}
+
+/// Pages: a whole number of them, or a share of the capacity. A share rounds down, but only a share
+/// of zero is no page at all.
+fn share(v: &Values, key: &str, capacity_pages: u32) -> Option<u32> {
+    match v.get(key)? {
+        Value::Number(pages) => Some(*pages as u32),
+        Value::Float(share) => {
+            let pages = scale(*share, capacity_pages.into(), 1, Rounding::Down).unwrap_or(0);
+            Some(pages.max(u64::from(*share > 0.0)) as u32)
+        }
+        _ => None,
+    }
+}
+
+/// The parameters that the policy has; the others keep their defaults.
+fn build_params(v: &Values, capacity_pages: u32) -> PolicyParams {
+    let mut p = PolicyParams::defaults(capacity_pages);
+    for (key, pages) in [
+        ("buffer.window", &mut p.window_pages),
+        ("buffer.min_lc", &mut p.min_lc_pages),
+        ("buffer.k_in", &mut p.k_in_pages),
+        ("buffer.k_out", &mut p.k_out_pages),
+        ("buffer.hir", &mut p.hir_pages),
+        ("buffer.small", &mut p.small_pages),
+        ("buffer.ghosts", &mut p.ghost_pages),
+        ("buffer.l_p", &mut p.l_p_pages),
+        ("buffer.age", &mut p.age_writes),
+    ] {
+        *pages = share(v, key, capacity_pages).unwrap_or(*pages);
+    }
+    for (key, flag) in [
+        ("buffer.cache_reads", &mut p.cache_reads),
+        ("buffer.padding", &mut p.padding),
+        ("buffer.compensation", &mut p.compensation),
+        ("buffer.adapt", &mut p.adapt),
+        ("buffer.merge", &mut p.merge),
+        ("buffer.gc_lookahead", &mut p.gc_lookahead),
+    ] {
+        if v.has(key) {
+            *flag = v.flag(key);
+        }
+    }
+    for (key, count) in [
+        ("buffer.threshold", &mut p.threshold),
+        ("buffer.threshold_floor", &mut p.threshold_floor),
+        ("buffer.small_request", &mut p.small_request_pages),
+        ("buffer.write_backs", &mut p.write_backs),
+        ("buffer.test_num", &mut p.test_num),
+        ("buffer.cycle_num", &mut p.cycle_num),
+    ] {
+        if v.has(key) {
+            *count = v.count(key);
+        }
+    }
+    for (key, number) in [
+        ("buffer.theta", &mut p.theta),
+        ("buffer.filter_percent", &mut p.filter_percent),
+        ("buffer.hp_margin_percent", &mut p.hp_margin_percent),
+    ] {
+        if v.has(key) {
+            *number = v.float(key);
+        }
+    }
+    let word = |key| if v.has(key) { v.text(key) } else { "" };
+    if word("buffer.blocks") == "host" {
+        p.blocks = Blocks::Host;
+    }
+    match word("buffer.block_in_gc") {
+        "all" => p.block_in_gc = BlockInGc::All,
+        "majority" => p.block_in_gc = BlockInGc::Majority,
+        _ => {}
+    }
+    match word("buffer.tie") {
+        "lowest" => p.tie = Tie::Lowest,
+        "round-robin" => p.tie = Tie::RoundRobin,
+        _ => {}
+    }
+    p.exact_cqct = word("buffer.cqct") == "exact";
+    p.exact_filter = word("buffer.filter") == "exact";
+    p.idle_channel = word("buffer.idle_unit") != "chip";
+    if v.has("buffer.filter_reset_ms") {
+        p.filter_reset = Time::from_ms(v.number("buffer.filter_reset_ms"));
+    }
+    p
 }

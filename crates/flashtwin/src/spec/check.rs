@@ -92,13 +92,14 @@ fn reserve(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
         return;
     }
     let reserved = spec.reserved_blocks_per_plane();
-    let (pool, blocks, low, spare, active) = match spec.copy_back() {
+    let pools_are_planes = spec.copy_back() && matches!(spec.nand, Nand::Msr(_));
+    let (pool, blocks, low, spare, active) = match pools_are_planes {
         true => (
             "plane",
             g.blocks_per_plane,
             spec.low_blocks_plane(),
             reserved,
-            1,
+            spec.write_streams(),
         ),
         false => {
             let spare = reserved * g.planes_per_chip;
@@ -107,7 +108,7 @@ fn reserve(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
                 spec.blocks_per_chip(),
                 spec.low_blocks_chip(),
                 spare,
-                1,
+                spec.write_streams(),
             )
         }
     };
@@ -239,14 +240,35 @@ fn check_buffer(spec: &DeviceSpec, bytes: BufferBytes, report: &mut dyn FnMut(&s
             ),
         );
     }
-    if let Some(window) = buffer.policy.window_pages() {
-        if window > buffer.capacity_pages {
+    let p = &buffer.policy.params;
+    for (key, pages) in [
+        ("buffer.window", p.window_pages),
+        ("buffer.min_lc", p.min_lc_pages),
+        ("buffer.k_in", p.k_in_pages),
+        ("buffer.hir", p.hir_pages),
+        ("buffer.small", p.small_pages),
+        ("buffer.l_p", p.l_p_pages),
+    ] {
+        if pages > buffer.capacity_pages {
             report(
-                "buffer.window",
+                key,
                 format!(
-                    "comes to {window} pages; must be at most the {} pages of the buffer",
+                    "comes to {pages} pages; must be at most the {} pages of the buffer",
                     buffer.capacity_pages
                 ),
+            );
+        }
+    }
+    let most = 1 << 28;
+    for (key, pages) in [
+        ("buffer.read_cache", buffer.read_cache_pages),
+        ("buffer.k_out", p.k_out_pages),
+        ("buffer.ghosts", p.ghost_pages),
+    ] {
+        if pages > most {
+            report(
+                key,
+                format!("comes to {pages} pages; must be at most {most}"),
             );
         }
     }

@@ -54,9 +54,7 @@ pub(super) fn convert(kind: Kind, node: &Node) -> Option<Value> {
         (Kind::Choice(words), Node::Str(s)) => {
             words.contains(&s.as_str()).then(|| Value::Text(s.clone()))
         }
-        (Kind::PolicyName, Node::Str(s)) => {
-            Policy::names().contains(s).then(|| Value::Text(s.clone()))
-        }
+        (Kind::PolicyName, Node::Str(s)) => Policy::is_name(s).then(|| Value::Text(s.clone())),
         (Kind::Bool, Node::Bool(b)) => Some(Value::Bool(*b)),
         (Kind::Count(min, max), Node::Int(i)) => {
             number(u64::try_from(*i).ok(), min.into(), max.into())
@@ -71,6 +69,8 @@ pub(super) fn convert(kind: Kind, node: &Node) -> Option<Value> {
             (0.0..100.0).contains(x).then_some(Value::Float(*x + 0.0))
         }
         (Kind::Window, Node::Int(i)) => number(u64::try_from(*i).ok(), 0, u32::MAX.into()),
+        (Kind::Share, Node::Int(i)) => (0..=1).contains(i).then_some(Value::Float(*i as f64)),
+        (Kind::Share, Node::Float(x)) => (0.0..=1.0).contains(x).then_some(Value::Float(*x + 0.0)),
         (Kind::Window, Node::Float(x)) => (0.0..=1.0).contains(x).then_some(Value::Float(*x + 0.0)),
         _ => None,
     }

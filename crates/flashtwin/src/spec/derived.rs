@@ -83,6 +83,16 @@ impl DeviceSpec {
         }
     }
 
+    /// Blocks that a pool keeps open at a time: two where the policy tells hot pages from cold ones
+    /// (CDA-GC's dispatcher), else one.
+    pub fn write_streams(&self) -> u32 {
+        let policy = self.buffer.as_ref().map_or("", |b| b.policy.base);
+        match policy {
+            "cda-gc" | "cda-gc-dispatcher" => 2,
+            _ => 1,
+        }
+    }
+
     /// Time of one page between controller and chip, spare bytes included.
     pub fn page_transfer(&self) -> Time {
         self.summary_transfer() * u64::from(self.sectors_per_page())

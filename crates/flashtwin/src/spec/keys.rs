@@ -48,6 +48,8 @@ pub enum Kind {
     Percent,
     /// A whole number of pages, or a fraction of the buffer's capacity.
     Window,
+    /// A share from 0 to 1.
+    Share,
 }
 
 impl fmt::Display for Kind {
@@ -56,7 +58,7 @@ impl fmt::Display for Kind {
             Kind::Name => f.write_str("a name of 1 to 64 characters out of a-z 0-9 - _ ."),
             Kind::Text => f.write_str("text of one line, at most 200 characters"),
             Kind::Choice(words) => write_choice(f, words.iter().copied()),
-            Kind::PolicyName => write_choice(f, super::Policy::names().iter().map(String::as_str)),
+            Kind::PolicyName => f.write_str("a policy that `flashtwin policy list` knows"),
             Kind::Bool => f.write_str("true or false"),
             Kind::Count(min, max) => write!(f, "a whole number from {min} to {max}"),
             Kind::Size(max) => {
@@ -72,6 +74,7 @@ impl fmt::Display for Kind {
             Kind::Window => f.write_str(
                 "a whole number of pages, or a fraction of the capacity such as 0.25, up to 1.0",
             ),
+            Kind::Share => f.write_str("a share from 0 to 1"),
         }
     }
 }
@@ -100,8 +103,30 @@ const SIZE: u64 = 1 << 52;
 const MSR: &[(&str, &[&str])] = &[("nand.backend", &["msr"])];
 const MODERN: &[(&str, &[&str])] = &[("nand.backend", &["modern"])];
 const STATIC: &[(&str, &[&str])] = &[("ftl.placement", &["static"])];
-const WINDOWED: &[(&str, &[&str])] = &[("buffer.policy", &["cflru", "gcar-cflru"])];
+const BLOCKS: &[(&str, &[&str])] = &[(
+    "buffer.policy",
+    &["bplru", "fab", "lb-clock", "pud-lru", "bpac", "cbm"],
+)];
+const BLOCKS_GCAR: &[(&str, &[&str])] = &[
+    (
+        "buffer.policy",
+        &["bplru", "fab", "lb-clock", "pud-lru", "bpac", "cbm"],
+    ),
+    ("buffer.policy", &["gcar-*"]),
+];
+const BLOCKS_READ: &[(&str, &[&str])] = &[(
+    "buffer.policy",
+    &["bplru", "fab", "lb-clock", "pud-lru", "bpac"],
+)];
+const FILTERED: &[(&str, &[&str])] = &[(
+    "buffer.policy",
+    &["co-active", "cda-gc", "cda-gc-dispatcher"],
+)];
+const STAGED: &[(&str, &[&str])] = &[("buffer.policy", &["cda-gc", "cda-gc-stager"])];
 const BACKGROUND: &[(&str, &[&str])] = &[("buffer.evict", &["background"])];
+
+/// The default of a key that may be left out and then follows another.
+pub(super) const OPTIONAL: Option<&str> = Some("none");
 
 /// All keys, section by section in the order of [`DeviceSpec`](super::DeviceSpec).
 pub fn keys() -> &'static [KeyDoc] {
@@ -189,12 +214,15 @@ const KEYS: &[KeyDoc] = rows![
     "wear.erase_limit" Kind::Count(0, U32), Some("0"), &[],
         "Erases a block survives; 0: no limit. A device whose blocks are spent is read-only (Q4).", "the reference: 50, a constant";
 
+    "controller.request_us" Kind::Micros(STEP_US), Some("0"), &[],
+        "Time of the controller's one processor for every request.", "D-10: 2 for CDA-GC's platform, else 0";
+    "controller.scan_entry_ns" Kind::Nanos(TRANSFER_NS), Some("0"), &[],
+        "Time of the controller's processor for every list entry that the published policy inspects to find a victim.", "D-10: 100 for CDA-GC's platform, else 0";
+
     "buffer.capacity" Kind::Size(SIZE), None, &[],
         "Size of the buffer: whole pages, at least one.", "GCaR 1 to 32 MB, ECR 32 MB";
     "buffer.policy" Kind::PolicyName, Some("\"lru\""), &[],
         "Replacement policy; `gcar-NAME` is the policy NAME filtered by GCaR.", "the papers' baseline";
-    "buffer.window" Kind::Window, Some("0.25"), WINDOWED,
-        "Clean-first region of CFLRU: pages (whole number) or a share of the capacity (fraction, rounded down, at least a page; 0: as `lru`).", "D-5";
     "buffer.evict" Kind::Choice(&["blocking", "background"]), Some("\"blocking\""), &[],
         "When the access that needs a slot goes on: once its victim is programmed, or at once.", "D-2";
     "buffer.background_depth" Kind::Count(1, 65_535), Some("8"), BACKGROUND,
@@ -202,10 +230,111 @@ const KEYS: &[KeyDoc] = rows![
     "buffer.partial" Kind::Choice(&["round", "sectors"]), Some("\"round\""), &[],
         "Requests that cover part of a page: round outwards, or keep a bitmap of valid sectors.", "D-1";
     "buffer.latency_us" Kind::Micros(STEP_US), Some("0"), &[],
-        "Access time of the buffer memory, per page.", "not printed anywhere";
+        "Access time of the buffer memory for a read, and for a write unless `write_latency_us` says otherwise.", "not printed anywhere but in CBM";
+    "buffer.write_latency_us" Kind::Micros(STEP_US), OPTIONAL, &[],
+        "Access time of the buffer memory for a write; left out: `latency_us`.", "CBM Table I: 40 ns a 64-byte line of NVM, 2.56 (D-21)";
+    "buffer.read_cache" Kind::Window, OPTIONAL, &[],
+        "Separate LRU cache for pages that were read, beside `capacity`: pages or a share of the capacity; left out: 0, with `cbm` 0.75 (24 MB to 32 MB, CBM section V).", "CBM section III; D-6";
+    "buffer.read_cache_latency_us" Kind::Micros(STEP_US), OPTIONAL, &[],
+        "Access time of the separate read cache; left out: `latency_us`.", "CBM Table I: 15 ns a 64-byte line of DRAM, 0.96 (D-21)";
     "buffer.power_loss_protection" Kind::Bool, Some("false"), &[],
-        "A flush or FUA write is done once its data is in the buffer.", "ours";
+        "A flush or FUA write is done once its data is in the buffer, and a power cut loses nothing; always so with `cbm` (its write buffer is non-volatile).", "ours";
+
+    "buffer.window" Kind::Window, Some("0.25"), &[("buffer.policy", &["cflru"])],
+        "Clean-first region: pages (whole number) or a share of the capacity (fraction, rounded down, at least a page; 0: as `lru`).", "D-5: our decision";
+    "buffer.min_lc" Kind::Window, Some("0.1"), &[("buffer.policy", &["ad-lru"])],
+        "Least size of the cold list.", "original: 0.1 of the capacity";
+    "buffer.k_in" Kind::Window, Some("0.25"), &[("buffer.policy", &["2q"])],
+        "Size of A1in, the queue of new pages.", "original: 0.25 of the capacity";
+    "buffer.k_out" Kind::Window, Some("0.5"), &[("buffer.policy", &["2q"])],
+        "Pages remembered in A1out after they left A1in.", "original: 0.5 of the capacity";
+    "buffer.hir" Kind::Window, Some("0.01"), &[("buffer.policy", &["lirs"])],
+        "Room for pages of high inter-reference recency.", "original: 0.01 of the capacity";
+    "buffer.small" Kind::Window, Some("0.1"), &[("buffer.policy", &["s3-fifo"])],
+        "Size of the small queue.", "original: 0.1 of the capacity";
+    "buffer.ghosts" Kind::Window, Some("0.9"), &[("buffer.policy", &["s3-fifo"])],
+        "Pages remembered after they left the small queue.", "original: as many as the main queue holds";
+    "buffer.blocks" Kind::Choice(&["element", "host"]), Some("\"element\""), BLOCKS,
+        "What a block is: N consecutive pages of one chip, or N consecutive pages of the host (the same where placement is dynamic).", "D-7: our decision; GCaR element, CBM host";
+    "buffer.block_in_gc" Kind::Choice(&["any", "all", "majority"]), Some("\"any\""), BLOCKS_GCAR,
+        "When GCaR takes a block to be in GC: when any, all or most of its pages are.", "D-13: our decision";
+    "buffer.cache_reads" Kind::Bool, Some("true"), BLOCKS_READ,
+        "Pages that were read join their block; `false`: a read that misses passes the buffer by, as in a pure write buffer.", "D-6: our decision";
+    "buffer.padding" Kind::Bool, Some("false"), &[("buffer.policy", &["bplru"])],
+        "Fill a victim block up with pages read from flash and write it whole.", "original: true; CBM: false; D-8";
+    "buffer.compensation" Kind::Bool, Some("true"), &[("buffer.policy", &["bplru"])],
+        "A block written wholly and in order becomes the next victim.", "original: true";
+    "buffer.adapt" Kind::Bool, Some("true"), &[("buffer.policy", &["bpac"])],
+        "The two sizes below follow the distances between references.", "reconstruction";
+    "buffer.l_p" Kind::Window, Some("0.5"), &[("buffer.policy", &["bpac"])],
+        "Length of the page list at the start.", "reconstruction";
+    "buffer.age" Kind::Window, Some("0.25"), &[("buffer.policy", &["bpac"])],
+        "Page writes after which a cluster counts as grown, at the start.", "reconstruction";
+    "buffer.theta" Kind::Share, Some("0.1"), &[("buffer.policy", &["cbm"])],
+        "The threshold doubles when the block region takes more than this share of the write buffer.", "printed: CBM section III";
+    "buffer.threshold" Kind::Count(0, 65_535), Some("0"), &[("buffer.policy", &["cbm"])],
+        "Pages of a block in the page region that move it to the block region; 0: dynamic, starting at 2.", "printed: CBM section III";
+    "buffer.threshold_floor" Kind::Count(1, 65_535), Some("1"), &[("buffer.policy", &["cbm"])],
+        "Least dynamic threshold.", "printed: 1; D-20";
+    "buffer.merge" Kind::Bool, Some("true"), &[("buffer.policy", &["cbm"])],
+        "Write clean pages of the read cache with a victim block of more dirty pages.", "printed: CBM section III";
+    "buffer.small_request" Kind::Count(1, 65_535), Some("5"), &[("buffer.policy", &["req-block"])],
+        "Blocks of at most so many pages when they are hit are small.", "reconstruction";
+    "buffer.cqct" Kind::Choice(&["paper", "exact"]), Some("\"paper\""), &[("buffer.policy", &["ecr", "ecr-eps"])],
+        "Chip queue complete time: Eqs 1 to 4 as printed, or with transfers and true residuals.", "printed; D-14";
+    "buffer.tie" Kind::Choice(&["oldest", "lowest", "round-robin"]), Some("\"oldest\""), &[("buffer.policy", &["ecr", "ecr-eps", "lcr"])],
+        "Which of several chips with the least time: the one with the oldest victim, the lowest, or the next in turn.", "D-15: our decision";
+    "buffer.write_backs" Kind::Count(1, 65_535), Some("8"), &[("buffer.policy", &["co-active"])],
+        "Active write-backs in flight (MWT).", "D-9: our decision";
+    "buffer.idle_unit" Kind::Choice(&["channel", "chip"]), Some("\"channel\""), &[("buffer.policy", &["co-active"])],
+        "What must be idle for an active write-back.", "printed: CDA-GC section 5 says channel";
+    "buffer.filter" Kind::Choice(&["bloom", "exact"]), Some("\"bloom\""), FILTERED,
+        "How pages written before are known: a Bloom filter of 8 hashes, or exactly.", "printed: CDA-GC section 3.2.2";
+    "buffer.filter_percent" Kind::Percent, Some("5"), FILTERED,
+        "Bitmap of the filter, in percent of the buffer.", "printed: CDA-GC section 3.2.2";
+    "buffer.filter_reset_ms" Kind::Count(1, 1_000_000), Some("1000"), FILTERED,
+        "The filter forgets after this time.", "D-9, D-18: our decision";
+    "buffer.test_num" Kind::Count(1, U32), Some("64"), STAGED,
+        "Entries inspected in a lookup.", "D-17: our decision, not printed";
+    "buffer.cycle_num" Kind::Count(1, U32), Some("16"), STAGED,
+        "Lookups until the search begins again at the tail.", "our decision, not printed";
+    "buffer.hp_margin_percent" Kind::Percent, Some("12.5"), STAGED,
+        "A chip at the trigger is close to GC when at most this share of its open block is left.", "D-16: our decision";
+    "buffer.gc_lookahead" Kind::Bool, Some("false"), &[("buffer.policy", &["gcar-*"])],
+        "Spare also the pages of chips that are a block away from GC.", "D-4: our decision";
 ];
+
+/// Stands for every policy filtered by GCaR in the conditions of a key.
+const ANY_GCAR: &str = "gcar-*";
+
+impl KeyDoc {
+    /// The key is a parameter of some policies.
+    pub fn is_policy_parameter(&self) -> bool {
+        self.only
+            .iter()
+            .any(|(selector, _)| *selector == "buffer.policy")
+    }
+
+    /// The key has a meaning for this policy, as far as policies go. A filtered policy has the
+    /// parameters of its base.
+    pub fn is_for_policy(&self, name: &str) -> bool {
+        let mut conditions = self.only.iter().filter(|(s, _)| *s == "buffer.policy");
+        conditions.all(|(selector, wanted)| is_met(selector, wanted, name))
+    }
+}
+
+/// Whether the value of a selector is one of those wanted.
+pub(super) fn is_met(selector: &str, wanted: &[&str], value: &str) -> bool {
+    if wanted.contains(&value) {
+        return true;
+    }
+    match value.strip_prefix("gcar-") {
+        Some(base) if selector == "buffer.policy" => {
+            wanted.contains(&base) || wanted.contains(&ANY_GCAR)
+        }
+        _ => false,
+    }
+}
 
 /// The row of a key.
 pub(super) fn find(key: &str) -> Option<&'static KeyDoc> {
@@ -245,7 +374,17 @@ pub(super) fn unknown_key(key: &str) -> String {
                     home.map_or(near, |doc| doc.key)
                 )
             }
-            None => format!("unknown key; known here: {}", here.join(", ")),
+            None => {
+                let of_policies = |name: &&str| {
+                    find(&format!("{section}.{name}")).is_some_and(KeyDoc::is_policy_parameter)
+                };
+                here.retain(|name| !of_policies(name));
+                let more = match section {
+                    "buffer" => ", and the parameters of the policy",
+                    _ => "",
+                };
+                format!("unknown key; known here: {}{more}", here.join(", "))
+            }
         },
     }
 }
@@ -331,6 +470,12 @@ mod tests {
             );
             assert!(doc.doc.ends_with('.'), "{}", doc.key);
             for (selector, values) in doc.only {
+                for name in values.iter().filter(|_| *selector == "buffer.policy") {
+                    assert!(
+                        *name == ANY_GCAR || super::super::Policy::is_name(name),
+                        "{name}"
+                    );
+                }
                 // The reader decides selectors before what depends on them.
                 assert!(KEYS[..].iter().any(|d| d.key == *selector), "{selector}");
                 assert!(!values.is_empty());

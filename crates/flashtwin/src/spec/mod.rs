@@ -21,7 +21,7 @@ mod write;
 pub use derived::SECTOR_BYTES;
 pub use error::{Place, Problem, SpecError};
 pub use keys::{keys, KeyDoc, Kind};
-pub use policy::PolicyParams;
+pub use policy::{BlockInGc, Blocks, Policy, PolicyParams, Tie};
 pub use profiles::{builtin, builtin_names};
 
 use crate::units::Time;
@@ -47,6 +47,8 @@ pub struct DeviceSpec {
     pub gc: Gc,
     /// Block endurance.
     pub wear: Wear,
+    /// The controller's processor.
+    pub controller: Controller,
     /// The buffer in front of the flash, if there is one.
     pub buffer: Option<Buffer>,
 }
@@ -181,6 +183,15 @@ pub struct Wear {
     pub erase_limit: Option<u32>,
 }
 
+/// What the controller's processor takes for its own work (D-10).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Controller {
+    /// For every request.
+    pub request: Time,
+    /// For every list entry a policy as published looks at to find a victim.
+    pub scan_entry: Time,
+}
+
 /// The cached pages in front of the flash.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Buffer {
@@ -192,27 +203,16 @@ pub struct Buffer {
     pub evict: EvictMode,
     /// Requests that cover part of a page (D-1).
     pub partial: Partial,
-    /// Access time of the buffer memory, per page.
+    /// Pages of the separate read cache, beside `capacity_pages`; 0: reads share the buffer.
+    pub read_cache_pages: u32,
+    /// Access time of the buffer memory for a read, per page.
     pub latency: Time,
+    /// The same for a write.
+    pub write_latency: Time,
+    /// Access time of the separate read cache, per page.
+    pub read_cache_latency: Time,
     /// Power-loss protection: a flush or FUA write is done once in the buffer.
     pub power_loss_protection: bool,
-}
-
-/// Replacement policies.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Policy {
-    /// Least recently used, clean and dirty alike.
-    Lru,
-    /// Clean first within the `window_pages` least recent pages.
-    Cflru {
-        /// Size of the clean-first region, in pages.
-        window_pages: u32,
-    },
-    /// GCaR: the base policy's victim search, skipping pages whose chip is in GC.
-    Gcar {
-        /// What is filtered; never itself a `Gcar`.
-        base: Box<Policy>,
-    },
 }
 
 /// When does the access that needs a slot go on? (D-2)

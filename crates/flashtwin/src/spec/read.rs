@@ -6,7 +6,7 @@ use super::build::build;
 use super::check;
 use super::convert::{convert, wrong_value, Value};
 use super::error::{Place, Problem, SpecError};
-use super::keys::{find, keys, unknown_key, unknown_section, KeyDoc, Kind};
+use super::keys::{find, is_met, keys, unknown_key, unknown_section, KeyDoc, Kind, OPTIONAL};
 use super::tree::{split, Entry, Node, Tree};
 use super::{DeviceSpec, Policy};
 use crate::units::Time;
@@ -116,7 +116,7 @@ fn unmet(doc: &KeyDoc, tree: &Tree) -> Option<(&'static str, &'static [&'static 
             },
         };
         // A selector that is itself wrong is reported for itself.
-        is_word(selector, value) && !wanted.contains(&value)
+        is_word(selector, value) && !is_met(selector, wanted, value)
     })
 }
 
@@ -143,7 +143,7 @@ fn words_or(words: &[&str]) -> String {
 fn is_word(selector: &str, value: &str) -> bool {
     match find(selector).map(|doc| doc.kind) {
         Some(Kind::Choice(words)) => words.contains(&value),
-        Some(Kind::PolicyName) => Policy::names().iter().any(|name| name == value),
+        Some(Kind::PolicyName) => Policy::is_name(value),
         _ => false,
     }
 }
@@ -193,6 +193,7 @@ impl Values {
                 )),
                 (None, Some(_)) => {}
                 (None, None) => match doc.default {
+                    OPTIONAL => {}
                     Some(text) => {
                         let value = convert(doc.kind, &Node::from_override(text));
                         values.insert(doc.key, value.expect("a default is of its key's kind"));

@@ -1,10 +1,11 @@
 //! From a [`DeviceSpec`] to the TOML text that reads back to it.
 
 use super::decimal::show;
-use super::keys::keys;
+use super::keys::{find, keys};
 use super::tree::split;
 use super::{
-    AllocationPool, DeviceSpec, EvictMode, Nand, Partial, Placement, PlaneMapping, Policy,
+    AllocationPool, BlockInGc, Blocks, DeviceSpec, EvictMode, Nand, Partial, Placement,
+    PlaneMapping, Policy, Tie,
 };
 use crate::units::Time;
 
@@ -55,6 +56,8 @@ impl DeviceSpec {
             "geometry.page_bytes" => quoted_size(g.page_bytes.into()),
             "geometry.spare_bytes_per_sector" => g.spare_bytes_per_sector.to_string(),
             "geometry.reserve_percent" => float(g.reserve_percent),
+            "controller.request_us" => us(self.controller.request),
+            "controller.scan_entry_ns" => ns(self.controller.scan_entry),
             "timing.read_us" => us(self.timing.read),
             "timing.program_us" => us(self.timing.program),
             "timing.erase_us" => us(self.timing.erase),
@@ -106,7 +109,6 @@ impl DeviceSpec {
                 quoted_size(u64::from(buffer.capacity_pages) * u64::from(self.geometry.page_bytes))
             }
             "policy" => quote(&Policy::name(&buffer.policy)),
-            "window" => buffer.policy.window_pages()?.to_string(),
             "evict" => quote(match buffer.evict {
                 EvictMode::Blocking => "blocking",
                 EvictMode::Background(_) => "background",
@@ -120,7 +122,72 @@ impl DeviceSpec {
                 Partial::Sectors => "sectors",
             }),
             "latency_us" => us(buffer.latency),
+            "write_latency_us" if buffer.write_latency != buffer.latency => {
+                us(buffer.write_latency)
+            }
+            "read_cache" if buffer.read_cache_pages > 0 || buffer.policy.base == "cbm" => {
+                buffer.read_cache_pages.to_string()
+            }
+            "read_cache_latency_us" if buffer.read_cache_latency != buffer.latency => {
+                us(buffer.read_cache_latency)
+            }
             "power_loss_protection" => buffer.power_loss_protection.to_string(),
+            _ => return buffer.policy.parameter_toml(name),
+        })
+    }
+}
+
+impl Policy {
+    /// The value of a key of section `buffer`, if it is a parameter of this policy.
+    fn parameter_toml(&self, name: &str) -> Option<String> {
+        let doc = find(&format!("buffer.{name}"))?;
+        if !doc.is_policy_parameter() || !doc.is_for_policy(&self.name()) {
+            return None;
+        }
+        let p = &self.params;
+        Some(match name {
+            "window" => p.window_pages.to_string(),
+            "min_lc" => p.min_lc_pages.to_string(),
+            "k_in" => p.k_in_pages.to_string(),
+            "k_out" => p.k_out_pages.to_string(),
+            "hir" => p.hir_pages.to_string(),
+            "small" => p.small_pages.to_string(),
+            "ghosts" => p.ghost_pages.to_string(),
+            "l_p" => p.l_p_pages.to_string(),
+            "age" => p.age_writes.to_string(),
+            "cache_reads" => p.cache_reads.to_string(),
+            "padding" => p.padding.to_string(),
+            "compensation" => p.compensation.to_string(),
+            "adapt" => p.adapt.to_string(),
+            "merge" => p.merge.to_string(),
+            "gc_lookahead" => p.gc_lookahead.to_string(),
+            "threshold" => p.threshold.to_string(),
+            "threshold_floor" => p.threshold_floor.to_string(),
+            "small_request" => p.small_request_pages.to_string(),
+            "write_backs" => p.write_backs.to_string(),
+            "test_num" => p.test_num.to_string(),
+            "cycle_num" => p.cycle_num.to_string(),
+            "theta" => float(p.theta),
+            "filter_percent" => float(p.filter_percent),
+            "hp_margin_percent" => float(p.hp_margin_percent),
+            "filter_reset_ms" => show(p.filter_reset.0, 1_000_000_000),
+            "blocks" => quote(match p.blocks {
+                Blocks::Host => "host",
+                Blocks::Element => "element",
+            }),
+            "block_in_gc" => quote(match p.block_in_gc {
+                BlockInGc::Any => "any",
+                BlockInGc::All => "all",
+                BlockInGc::Majority => "majority",
+            }),
+            "tie" => quote(match p.tie {
+                Tie::Oldest => "oldest",
+                Tie::Lowest => "lowest",
+                Tie::RoundRobin => "round-robin",
+            }),
+            "cqct" => quote(if p.exact_cqct { "exact" } else { "paper" }),
+            "filter" => quote(if p.exact_filter { "exact" } else { "bloom" }),
+            "idle_unit" => quote(if p.idle_channel { "channel" } else { "chip" }),
             _ => return None,
         })
     }

@@ -16,14 +16,15 @@ use crate::units::Time;
 pub(super) const BUS: usize = 0;
 pub(super) const OVERHEAD: usize = 1;
 pub(super) const BUFFER: usize = 2;
+pub(super) const CPU: usize = 3;
 
 #[derive(Clone, Debug)]
 pub(super) struct Link {
     overhead: Time,
     per_sector: Time,
-    /// Pending instants of [`BUS`], [`OVERHEAD`] and [`BUFFER`], with their places in the order of
-    /// setting.
-    pub pending: [(Time, u64); 3],
+    /// Pending instants of [`BUS`], [`OVERHEAD`], [`BUFFER`] and [`CPU`], with their places in the
+    /// order of setting.
+    pub pending: [(Time, u64); 4],
     /// Requests in their command overhead, with its end.
     commands: VecDeque<(Time, ReqId)>,
     arriving: VecDeque<ReqId>,
@@ -38,7 +39,7 @@ impl Link {
         Link {
             overhead: spec.link.command_overhead,
             per_sector: spec.link.bus_per_sector,
-            pending: [(Time::NEVER, 0); 3],
+            pending: [(Time::NEVER, 0); 4],
             commands: VecDeque::new(),
             arriving: VecDeque::new(),
             leaving: VecDeque::new(),
@@ -59,15 +60,15 @@ impl Link {
     /// The earliest pending instant.
     #[inline]
     pub fn next_time(&self) -> Time {
-        let [bus, overhead, buffer] = self.pending;
-        bus.0.min(overhead.0).min(buffer.0)
+        let [bus, overhead, buffer, cpu] = self.pending;
+        bus.0.min(overhead.0).min(buffer.0.min(cpu.0))
     }
 
     /// Which comes first, and its place in the order of setting.
     #[inline]
     pub fn next(&self) -> (usize, u64) {
         let mut first = BUS;
-        for which in [OVERHEAD, BUFFER] {
+        for which in [OVERHEAD, BUFFER, CPU] {
             if self.pending[which] < self.pending[first] {
                 first = which;
             }
@@ -108,7 +109,7 @@ impl Ssd {
     #[inline]
     fn enter(&mut self, id: ReqId) {
         if self.link.per_sector == Time::ZERO {
-            return self.dispatch(id);
+            return self.reach_controller(id);
         }
         if !self.link.is_free() {
             return self.link.arriving.push_back(id);
@@ -116,7 +117,7 @@ impl Ssd {
         if self.requests[id].op == Op::Write {
             return self.put_on_bus(id);
         }
-        self.without_bus(|ssd| ssd.dispatch(id));
+        self.without_bus(|ssd| ssd.reach_controller(id));
     }
 
     /// Does something that may finish requests. They leave afterwards, one by one: no request is
@@ -168,7 +169,7 @@ impl Ssd {
             .take()
             .expect("the bus's event has a request");
         if self.requests[id].op == Op::Write {
-            self.without_bus(|ssd| ssd.dispatch(id));
+            self.without_bus(|ssd| ssd.reach_controller(id));
         } else {
             self.complete(id);
             self.hand_on_bus();
@@ -192,7 +193,7 @@ impl Ssd {
                 if self.requests[id].op == Op::Write {
                     self.put_on_bus(id);
                 } else {
-                    self.dispatch(id);
+                    self.reach_controller(id);
                 }
             } else {
                 break;

@@ -8,12 +8,14 @@
 //! to which the device has not been advanced.
 
 mod cache;
+mod controller;
 mod link;
 mod precondition;
 mod requests;
 
 use std::collections::VecDeque;
 
+use crate::buffer::{Stream, UserPolicy};
 use crate::divide::Divider;
 use crate::events::EventQueue;
 use crate::metrics::{Breakdown, FlashReport, Metrics};
@@ -22,6 +24,8 @@ use crate::request::{Completion, Op, Request, Status};
 use crate::spec::{DeviceSpec, Partial, Placement};
 use crate::units::{Lpn, Time};
 use cache::Cache;
+pub use cache::PowerCut;
+use controller::Controller;
 use link::Link;
 use requests::{ReqId, Requests};
 
@@ -59,6 +63,7 @@ pub struct Ssd {
     events: EventQueue,
     nand: Nand,
     link: Link,
+    controller: Controller,
     cache: Cache,
     requests: Requests,
     completions: Vec<Completion>,
@@ -66,10 +71,18 @@ pub struct Ssd {
     address: Address,
     /// Next chip of the round robin (dynamic placement).
     next_chip: u32,
-    /// Requests done but for the buffer's access time.
+    /// Requests done but for the time of buffer and processor, the next to leave first.
     in_buffer: VecDeque<(Time, ReqId)>,
-    buffer_latency: Time,
+    latencies: BufferLatencies,
     read_only: bool,
+}
+
+/// Access times of the buffer memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct BufferLatencies {
+    read: Time,
+    write: Time,
+    read_cache: Time,
 }
 
 /// Splitting addresses.
@@ -124,19 +137,38 @@ impl Address {
 impl Ssd {
     /// A device that was never written.
     pub fn new(spec: &DeviceSpec) -> Ssd {
+        Ssd::build(spec, None)
+    }
+
+    /// A device whose buffer is managed by `policy` instead of the one that `spec` names.
+    pub fn with_policy(spec: &DeviceSpec, policy: Box<dyn UserPolicy>) -> Ssd {
+        Ssd::build(spec, Some(policy))
+    }
+
+    fn build(spec: &DeviceSpec, policy: Option<Box<dyn UserPolicy>>) -> Ssd {
+        let buffer = spec.buffer.as_ref();
         let nand = Nand::new(spec);
         Ssd {
             now: Time::ZERO,
             events: EventQueue::new(nand.resources()),
             link: Link::new(spec),
-            cache: Cache::new(spec),
+            controller: Controller::new(spec),
+            cache: Cache::new(spec, policy),
             requests: Requests::default(),
             completions: Vec::new(),
             metrics: Metrics::default(),
             address: Address::new(spec),
             next_chip: 0,
             in_buffer: VecDeque::new(),
-            buffer_latency: spec.buffer.as_ref().map_or(Time::ZERO, |b| b.latency),
+            latencies: buffer.map_or(BufferLatencies::default(), |b| BufferLatencies {
+                read: b.latency,
+                write: b.write_latency,
+                read_cache: if b.read_cache_pages > 0 {
+                    b.read_cache_latency
+                } else {
+                    b.latency
+                },
+            }),
             read_only: false,
             spec: spec.clone(),
             nand,
@@ -214,6 +246,27 @@ impl Ssd {
         self.nand.ftl().pages_mapped()
     }
 
+    /// Pages of flash that can be programmed without an erase, summary pages among them.
+    pub fn free_flash_pages(&self) -> u64 {
+        let ftl = self.nand.ftl();
+        let per_block = ftl.shape.pages_per_block;
+        let streams = match self.spec.write_streams() {
+            1 => &[Stream::Cold][..],
+            _ => &[Stream::Cold, Stream::Hot],
+        };
+        let mut pages = 0;
+        for pool in 0..ftl.shape.chips * ftl.shape.pools_per_chip {
+            pages += u64::from(ftl.pool(pool).free * per_block);
+            for &stream in streams {
+                let next = ftl.next_page(pool, stream);
+                if next < ftl.shape.data_pages {
+                    pages += u64::from(per_block - next);
+                }
+            }
+        }
+        pages
+    }
+
     // ---- time ----
 
     /// When the next thing will happen by itself; `None` when the device is idle.
@@ -255,6 +308,7 @@ impl Ssd {
             match self.link.next().0 {
                 link::BUS => self.bus_done(),
                 link::OVERHEAD => self.overhead_done(),
+                link::CPU => self.controller_done(),
                 _ => self.buffer_done(),
             }
         }
@@ -270,6 +324,7 @@ impl Ssd {
             self.without_bus(|ssd| ssd.flash_done(done));
         }
         self.nand.activate(chip, self.now, &mut self.events);
+        self.idle_chip(chip);
     }
 
     // ---- requests ----
@@ -380,15 +435,26 @@ impl Ssd {
     /// All pages are done: the buffer's own time, then the way out.
     #[inline]
     fn pages_done(&mut self, id: ReqId) {
-        self.requests[id].pages_done = self.now;
-        if self.buffer_latency == Time::ZERO || self.requests[id].op == Op::Flush {
+        let search = self.search_left(id);
+        let r = &mut self.requests[id];
+        r.pages_done = self.now;
+        let buffer = match r.op {
+            Op::Flush => Time::ZERO,
+            Op::Write => self.latencies.write,
+            Op::Read if r.read_cache_only => self.latencies.read_cache,
+            Op::Read | Op::Trim => self.latencies.read,
+        };
+        if buffer + search == Time::ZERO {
             return self.leave(id);
         }
-        let at = self.now + self.buffer_latency;
-        if self.in_buffer.is_empty() {
+        r.parts.cpu += search;
+        r.parts.buffer += buffer;
+        let at = self.now + search + buffer;
+        let place = self.in_buffer.partition_point(|&(other, _)| other <= at);
+        self.in_buffer.insert(place, (at, id));
+        if place == 0 {
             self.link.pending[link::BUFFER] = (at, self.events.take_order());
         }
-        self.in_buffer.push_back((at, id));
     }
 
     fn buffer_done(&mut self) {
@@ -398,10 +464,7 @@ impl Ssd {
             .expect("the buffer's event has a request");
         let next = self.in_buffer.front().map_or(Time::NEVER, |&(at, _)| at);
         self.link.pending[link::BUFFER] = (next, self.events.take_order());
-        let latency = self.buffer_latency;
-        let r = &mut self.requests[id];
-        r.parts.buffer += latency;
-        r.pages_done = self.now;
+        self.requests[id].pages_done = self.now;
         self.leave(id);
     }
 
@@ -409,7 +472,8 @@ impl Ssd {
     fn complete(&mut self, id: ReqId) {
         let r = self.requests.remove(id);
         let mut breakdown = r.parts;
-        breakdown.link = (r.dispatched - r.arrival) + (self.now - r.pages_done);
+        breakdown.link = (r.dispatched - r.arrival - r.cpu) + (self.now - r.pages_done);
+        breakdown.cpu += r.cpu;
         let completion = Completion {
             tag: r.tag,
             op: r.op,
@@ -435,10 +499,16 @@ impl Ssd {
 
     #[inline]
     fn queue_flash(&mut self, chip: u32, lpn: Lpn, cause: Cause, owner: u32) {
+        self.queue_program(chip, lpn, cause, owner, Stream::Cold);
+    }
+
+    #[inline]
+    fn queue_program(&mut self, chip: u32, lpn: Lpn, cause: Cause, owner: u32, stream: Stream) {
         let op = PageOp {
             lpn,
             owner,
             cause,
+            stream,
             enqueued: self.now,
             gc_before: Time::ZERO,
         };

@@ -15,6 +15,8 @@ pub(super) struct ReqId(pub u32);
 #[derive(Clone, Debug)]
 pub(super) struct InDevice {
     pub tag: u64,
+    /// Its number in the order of arrival.
+    pub number: u64,
     pub arrival: Time,
     /// When it passed the host link.
     pub dispatched: Time,
@@ -27,6 +29,12 @@ pub(super) struct InDevice {
     /// Pages still to be done.
     pub left: u32,
     pub hits: u32,
+    /// All pages read so far came from the separate read cache.
+    pub read_cache_only: bool,
+    /// Time at the controller's processor before its pages were accessed.
+    pub cpu: Time,
+    /// The processor works for it until then.
+    pub cpu_until: Time,
     pub op: Op,
     pub fua: bool,
     pub status: Status,
@@ -94,6 +102,7 @@ impl InDevice {
 pub(super) struct Requests {
     places: Vec<InDevice>,
     free: Vec<ReqId>,
+    next_number: u64,
 }
 
 impl Requests {
@@ -123,6 +132,7 @@ impl Requests {
         };
         let r = InDevice {
             tag,
+            number: self.next_number,
             arrival: now,
             dispatched: now,
             pages_done: now,
@@ -132,12 +142,16 @@ impl Requests {
             pages: (end - first) as u32,
             left: (end - first) as u32,
             hits: 0,
+            read_cache_only: true,
+            cpu: Time::ZERO,
+            cpu_until: Time::ZERO,
             op: request.op,
             fua: request.fua,
             status: Status::Ok,
             parts: Breakdown::default(),
             link_sectors,
         };
+        self.next_number += 1;
         match self.free.pop() {
             Some(id) => {
                 self.places[id.0 as usize] = r;

@@ -2,7 +2,7 @@
 
 use super::{small_with, SMALL};
 use crate::spec::convert::parse_size;
-use crate::spec::{EvictMode, Nand, Partial, PlaneMapping, Policy};
+use crate::spec::{EvictMode, Nand, Partial, PlaneMapping};
 use crate::{DeviceSpec, Time};
 
 fn parse(text: &str) -> DeviceSpec {
@@ -52,7 +52,7 @@ fn what_is_left_out_takes_the_default_of_the_table() {
     assert_eq!((spec.geometry.channels, spec.ftl.summary_page), (2, true));
     assert_eq!(spec.wear.erase_limit, None);
     let buffer = spec.buffer.expect("the file has a buffer");
-    assert_eq!((buffer.capacity_pages, buffer.policy), (8, Policy::Lru));
+    assert_eq!((buffer.capacity_pages, buffer.policy.base), (8, "lru"));
     assert_eq!(
         (buffer.evict, buffer.partial),
         (EvictMode::Blocking, Partial::Round)
@@ -92,15 +92,16 @@ fn a_window_is_pages_or_a_share() {
             .buffer
             .unwrap()
             .policy
-            .window_pages()
+            .params
+            .window_pages
     };
-    assert_eq!(window(""), Some(25));
-    assert_eq!(window("window = 29"), Some(29));
-    assert_eq!(window("window = 0.29"), Some(29));
-    assert_eq!(window("window = 1"), Some(1));
-    assert_eq!(window("window = 1.0"), Some(100));
-    assert_eq!(window("window = 0.001"), Some(1));
-    assert_eq!(window("window = 0"), Some(0));
+    assert_eq!(window(""), 25);
+    assert_eq!(window("window = 29"), 29);
+    assert_eq!(window("window = 0.29"), 29);
+    assert_eq!(window("window = 1"), 1);
+    assert_eq!(window("window = 1.0"), 100);
+    assert_eq!(window("window = 0.001"), 1);
+    assert_eq!(window("window = 0"), 0);
 }
 
 /// xorshift64*: a fixed stream of 64-bit numbers.

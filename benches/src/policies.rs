@@ -1,0 +1,167 @@
+//! Policies by themselves: accesses a second on a real trace, and whether the cost of an access stays
+//! flat as the buffer grows.
+//!
+//! `flat_*` is the time of a request on the ECR device with a buffer of 1 GiB over that with one of
+//! 1 MiB, under the load of the speed target: nearly every access misses and evicts.
+//! `flat_alone_*` is the same for the buffer by itself, each with twice its pages in use at random:
+//! what grows there is not the work but the memory behind it, and its cache misses.
+
+use std::time::Instant;
+
+use flashtwin::buffer::alone::Alone;
+use flashtwin::buffer::Setup;
+use flashtwin::spec::Policy;
+use flashtwin::{Lpn, Op, Rng, Ssd};
+use flashtwin_sim::{Control, Pacing, RunConfig};
+use flashtwin_workload::{open_trace, GeneratorSpec, TraceOptions};
+
+use crate::{figure, median, profile, Failure};
+
+/// Accesses looked ahead: what a driver that knows the trace does.
+const AHEAD: usize = 12;
+/// Rounds of all policies in turn; medians are reported.
+const ROUNDS: usize = 3;
+
+/// A page access.
+type Access = (Lpn, bool);
+
+/// The page accesses of the recorded pgbench run, in order.
+fn recorded() -> Result<Vec<Access>, Failure> {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../python/flashtwin/data/postgres_pgbench.csv.zst"
+    );
+    let mut trace = open_trace(path.as_ref(), &TraceOptions::default())?;
+    let (mut batch, mut accesses) = (Vec::new(), Vec::new());
+    while trace.next_batch(&mut batch)? > 0 {
+        for r in batch.drain(..) {
+            if matches!(r.op, Op::Read | Op::Write) && r.bytes > 0 {
+                let pages = r.offset / 4096..(r.offset + r.bytes).div_ceil(4096);
+                accesses.extend(pages.map(|page| (Lpn(page as u32), r.op == Op::Write)));
+            }
+        }
+    }
+    Ok(accesses)
+}
+
+fn random(pages: u32, count: usize) -> Vec<Access> {
+    let mut rng = Rng::new(3);
+    let mut access = || {
+        let lpn = Lpn(rng.below(u64::from(pages)) as u32);
+        (lpn, rng.below(10) < 7)
+    };
+    (0..count).map(|_| access()).collect()
+}
+
+fn buffer(policy: &str, capacity: &str) -> Result<Alone, Failure> {
+    let spec = profile(
+        "ecr",
+        &[("buffer.policy", policy), ("buffer.capacity", capacity)],
+    )?;
+    let buffer = spec.buffer.as_ref().ok_or("the device has a buffer")?;
+    Ok(Alone::new(
+        &buffer.policy,
+        &Setup::of(&spec),
+        buffer.read_cache_pages,
+    ))
+}
+
+/// Runs the accesses, with an eighth of the chips in GC, others every so often; returns how many hit.
+fn run(alone: &mut Alone, accesses: &[Access]) -> u64 {
+    let mut hits = 0;
+    for (i, &(lpn, write)) in accesses.iter().enumerate() {
+        if i % 1024 == 0 {
+            let turn = (i / 1024) as u32;
+            for chip in 0..64 {
+                alone.set_chip(chip, |c| c.in_gc = chip % 8 == turn % 8);
+            }
+        }
+        if let Some(next) = accesses.get(i + AHEAD) {
+            alone.prefetch(next.0);
+        }
+        hits += u64::from(alone.access(lpn, write, i as u64, 1).hit);
+    }
+    hits
+}
+
+fn nanoseconds(alone: &mut Alone, accesses: &[Access]) -> f64 {
+    let began = Instant::now();
+    std::hint::black_box(run(alone, accesses));
+    began.elapsed().as_secs_f64() * 1e9 / accesses.len() as f64
+}
+
+/// Prints all figures.
+pub fn figures() -> Result<(), Failure> {
+    let trace = recorded()?;
+    let mut all_hit = buffer("lru", "4GiB")?;
+    run(&mut all_hit, &trace);
+    let hit_path: Vec<f64> = (0..ROUNDS + 2)
+        .map(|_| 1e3 / nanoseconds(&mut all_hit, &trace))
+        .collect();
+    figure("lru_hit_path_million_per_second", median(hit_path));
+
+    let (small, large) = (random(512, 1 << 20), random(524_288, 3 << 20));
+    let names = Policy::names();
+    let mut slowest = f64::INFINITY;
+    for name in &names {
+        let mut rates = Vec::new();
+        for _ in 0..ROUNDS {
+            rates.push(1e3 / nanoseconds(&mut buffer(name, "32MiB")?, &trace));
+        }
+        let rate = median(rates);
+        slowest = slowest.min(rate);
+        figure(&format!("{name}_million_per_second"), rate);
+    }
+    figure("slowest_policy_million_per_second", slowest);
+    let steady = {
+        let mut ssd = Ssd::new(&profile("ecr", &[])?);
+        ssd.fill_steady(1);
+        let mut state = Vec::new();
+        ssd.save_state(&mut state)?;
+        state
+    };
+    for name in &names {
+        let (mut little, mut big) = (buffer(name, "1MiB")?, buffer(name, "1GiB")?);
+        run(&mut little, &small);
+        run(&mut big, &large);
+        let mut alone = Vec::new();
+        for _ in 0..ROUNDS {
+            alone.push(nanoseconds(&mut big, &large) / nanoseconds(&mut little, &small));
+        }
+        figure(&format!("flat_alone_{name}"), median(alone));
+        let mut devices = Vec::new();
+        for capacity in ["1MiB", "1GiB"] {
+            let changes = [
+                ("buffer.policy", name.as_str()),
+                ("buffer.capacity", capacity),
+            ];
+            let mut ssd = Ssd::new(&profile("ecr", &changes)?);
+            ssd.load_state(&mut &steady[..])?;
+            requests_ns(&mut ssd, 600_000)?;
+            devices.push(ssd);
+        }
+        let mut ratios = Vec::new();
+        for _ in 0..ROUNDS {
+            let little = requests_ns(&mut devices[0], 200_000)?;
+            ratios.push(requests_ns(&mut devices[1], 200_000)? / little);
+        }
+        figure(&format!("flat_{name}"), median(ratios));
+    }
+    Ok(())
+}
+
+/// Nanoseconds of a request of the speed target's load.
+fn requests_ns(ssd: &mut Ssd, requests: u64) -> Result<f64, Failure> {
+    let mut load = GeneratorSpec::parse(crate::LOAD)?.build(ssd.exported_bytes(), 7)?;
+    let config = RunConfig {
+        pacing: Pacing::Closed {
+            depth: crate::DEPTH,
+        },
+        requests_max: Some(requests),
+        ..RunConfig::default()
+    };
+    let began = Instant::now();
+    let control = Control::default();
+    let outcome = flashtwin_sim::run(ssd, &mut *load, &config, &control, &mut |_| Ok(()))?;
+    Ok(began.elapsed().as_secs_f64() * 1e9 / outcome.submitted as f64)
+}

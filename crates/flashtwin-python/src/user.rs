@@ -1,0 +1,421 @@
+//! Policies written in Python.
+//!
+//! A run holds no GIL; every call of the policy attaches to the interpreter. What the policy raises,
+//! or names wrongly, stops the run and is raised there. Until the device has come to rest the
+//! oldest page is its victim, so that no request hangs.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use flashtwin::buffer::{self, pages_text, DeviceView, Eviction, List, PageId, Spare};
+use flashtwin::ChipId;
+use pyo3::prelude::*;
+
+use crate::errors::FlashtwinError;
+
+/// What went wrong in a policy, and how to stop the run it is in.
+#[derive(Default)]
+pub struct Failure {
+    failed: AtomicBool,
+    error: Mutex<Option<PyErr>>,
+    control: Mutex<Option<Arc<flashtwin_sim::Control>>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Failure {
+    /// The run that a failure shall stop.
+    pub fn stops(&self, control: &Arc<flashtwin_sim::Control>) {
+        *locked(&self.control) = Some(control.clone());
+    }
+
+    /// Takes what went wrong, if anything did.
+    pub fn take(&self) -> Option<PyErr> {
+        locked(&self.error).take()
+    }
+
+    pub fn failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    fn fail(&self, error: PyErr) {
+        if !self.failed.swap(true, Ordering::Relaxed) {
+            *locked(&self.error) = Some(error);
+        }
+        if let Some(control) = &*locked(&self.control) {
+            control.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// One access to one page, as a policy sees it.
+#[pyclass(frozen, get_all, module = "flashtwin._core")]
+pub struct Access {
+    lpn: u32,
+    write: bool,
+    dirty: bool,
+    request: u64,
+    request_pages: u32,
+}
+
+#[pymethods]
+impl Access {
+    fn __repr__(&self) -> String {
+        let (kind, state) = (
+            if self.write { 'W' } else { 'R' },
+            if self.dirty { "dirty" } else { "clean" },
+        );
+        let request = format!("request {} of {} pages", self.request, self.request_pages);
+        format!("Access({kind}{}, {state}, {request})", self.lpn)
+    }
+}
+
+impl From<&buffer::Access> for Access {
+    fn from(access: &buffer::Access) -> Access {
+        Access {
+            lpn: access.lpn.0,
+            write: access.write,
+            dirty: access.dirty,
+            request: access.request,
+            request_pages: access.request_pages,
+        }
+    }
+}
+
+/// Pages that the policy holds, in the order in which they came.
+#[derive(Clone, Debug, Default)]
+struct Held {
+    pages: Vec<bool>,
+    order: List,
+    count: usize,
+}
+
+impl Held {
+    fn has(&self, page: PageId) -> bool {
+        self.pages.get(page.0 as usize).is_some_and(|&held| held)
+    }
+
+    fn add(&mut self, page: PageId) {
+        if page.0 as usize >= self.pages.len() {
+            self.pages.resize(page.0 as usize + 1, false);
+        }
+        self.pages[page.0 as usize] = true;
+        self.order.push_newest(page);
+        self.count += 1;
+    }
+
+    fn remove(&mut self, page: PageId) {
+        self.pages[page.0 as usize] = false;
+        self.order.remove(page);
+        self.count -= 1;
+    }
+}
+
+/// What may be asked of the device while a call of the policy lasts.
+#[derive(Clone, Copy)]
+struct Asked {
+    device: &'static dyn DeviceView,
+    held: &'static Held,
+}
+
+thread_local! {
+    static ASKED: Cell<Option<Asked>> = const { Cell::new(None) };
+}
+
+/// Lets the policy ask `device` until this is dropped.
+struct Asking {
+    before: Option<Asked>,
+}
+
+impl Asking {
+    /// The caller keeps the value no longer than `device` and `held` live, and does not forget it.
+    unsafe fn new(device: &dyn DeviceView, held: &Held) -> Asking {
+        // SAFETY: only the lifetimes change. The references leave `ASKED` when this is dropped,
+        // which by the caller's promise is before they end; nobody else takes them out of `ASKED`
+        // for longer than a call of `asked`, which the same thread makes meanwhile.
+        let asked = unsafe {
+            Asked {
+                device: std::mem::transmute::<&dyn DeviceView, &'static dyn DeviceView>(device),
+                held: std::mem::transmute::<&Held, &'static Held>(held),
+            }
+        };
+        Asking {
+            before: ASKED.replace(Some(asked)),
+        }
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        ASKED.set(self.before);
+    }
+}
+
+fn asked<T>(answer: impl FnOnce(&dyn DeviceView, &Held) -> PyResult<T>) -> PyResult<T> {
+    match ASKED.get() {
+        Some(Asked { device, held }) => answer(device, held),
+        None => Err(FlashtwinError::new_err(
+            "the device can be asked only while insert, hit, evict or cleaned is being called",
+        )),
+    }
+}
+
+/// The device as a policy may see it (policies.md 0.7).
+#[pyclass(frozen, module = "flashtwin._core")]
+pub struct PolicyDevice;
+
+impl PolicyDevice {
+    fn page<T>(page: u32, answer: impl FnOnce(&dyn DeviceView, PageId) -> T) -> PyResult<T> {
+        asked(|device, held| match held.has(PageId(page)) {
+            true => Ok(answer(device, PageId(page))),
+            false => Err(FlashtwinError::new_err(format!(
+                "page {page} is not in the buffer"
+            ))),
+        })
+    }
+
+    fn of_chip<T>(chip: u32, answer: impl FnOnce(&dyn DeviceView, ChipId) -> T) -> PyResult<T> {
+        asked(|device, _| match device.chips_in_gc().1 {
+            chips if chip < chips => Ok(answer(device, ChipId(chip as u16))),
+            chips => Err(FlashtwinError::new_err(format!(
+                "chip {chip} of {chips}, counted from 0"
+            ))),
+        })
+    }
+}
+
+#[pymethods]
+impl PolicyDevice {
+    #[new]
+    fn new() -> PolicyDevice {
+        PolicyDevice
+    }
+
+    /// The logical page cached as `page`.
+    fn lpn(&self, page: u32) -> PyResult<u32> {
+        Self::page(page, |device, page| device.lpn(page).0)
+    }
+
+    /// Whether a cached page differs from flash.
+    fn dirty(&self, page: u32) -> PyResult<bool> {
+        Self::page(page, |device, page| device.dirty(page))
+    }
+
+    /// The chip that holds the page's flash copy; None if none does.
+    fn chip(&self, page: u32) -> PyResult<Option<u16>> {
+        Self::page(page, |device, page| device.chip(page).map(|chip| chip.0))
+    }
+
+    /// How many chips there are.
+    #[getter]
+    fn chips(&self) -> PyResult<u32> {
+        asked(|device, _| Ok(device.chips_in_gc().1))
+    }
+
+    /// Whether the chip is collecting garbage now.
+    fn in_gc(&self, chip: u32) -> PyResult<bool> {
+        Self::of_chip(chip, |device, chip| device.in_gc(chip))
+    }
+
+    /// Microseconds until the chip has done what it has to do (ECR's CQCT).
+    fn drain_time_us(&self, chip: u32) -> PyResult<f64> {
+        Self::of_chip(chip, |device, chip| device.drain_time(chip, false).as_us())
+    }
+
+    /// Whether the chip has nothing to do.
+    fn chip_idle(&self, chip: u32) -> PyResult<bool> {
+        Self::of_chip(chip, |device, chip| device.chip_idle(chip))
+    }
+
+    /// Free blocks of the chip, not counting open ones.
+    fn free_blocks(&self, chip: u32) -> PyResult<u32> {
+        Self::of_chip(chip, |device, chip| device.free_blocks(chip))
+    }
+
+    /// The virtual time.
+    #[getter]
+    fn now_us(&self) -> PyResult<f64> {
+        asked(|device, _| Ok(device.now().as_us()))
+    }
+}
+
+/// Bound methods of the Python object.
+struct Calls {
+    name: String,
+    insert: Py<PyAny>,
+    hit: Py<PyAny>,
+    evict: Py<PyAny>,
+    forget: Py<PyAny>,
+    /// None where the class leaves it as it is.
+    cleaned: Option<Py<PyAny>>,
+}
+
+/// A policy written in Python, ready to be given to a device.
+#[pyclass(frozen, module = "flashtwin._core")]
+pub struct UserPolicy {
+    calls: Arc<Calls>,
+    pub failure: Arc<Failure>,
+}
+
+#[pymethods]
+impl UserPolicy {
+    /// `object` has the methods of `flashtwin.Policy`; `name` is for messages.
+    #[new]
+    fn new(object: &Bound<'_, PyAny>, name: String, cleaned: bool) -> PyResult<UserPolicy> {
+        let method = |name: &str| object.getattr(name).map(Bound::unbind);
+        Ok(UserPolicy {
+            calls: Arc::new(Calls {
+                name,
+                insert: method("insert")?,
+                hit: method("hit")?,
+                evict: method("evict")?,
+                forget: method("forget")?,
+                cleaned: cleaned.then(|| method("cleaned")).transpose()?,
+            }),
+            failure: Arc::default(),
+        })
+    }
+}
+
+impl UserPolicy {
+    /// As the model takes it.
+    pub fn boxed(&self) -> Box<dyn buffer::UserPolicy> {
+        Box::new(PyPolicy {
+            calls: self.calls.clone(),
+            failure: self.failure.clone(),
+            held: Held::default(),
+        })
+    }
+}
+
+/// The policy in the model. A copy calls the same Python object: the package never goes on with a
+/// device and its copy.
+#[derive(Clone)]
+struct PyPolicy {
+    calls: Arc<Calls>,
+    failure: Arc<Failure>,
+    held: Held,
+}
+
+impl PyPolicy {
+    /// Calls `call` with the interpreter, and with the device to be asked; None once it has failed.
+    fn call<T>(
+        &self,
+        device: Option<&dyn DeviceView>,
+        call: impl FnOnce(Python<'_>, &Calls) -> PyResult<T>,
+    ) -> Option<T> {
+        if self.failure.failed() {
+            return None;
+        }
+        let done = Python::attach(|py| {
+            // SAFETY: dropped at the end of this block, which `device` and `self.held` outlive.
+            let _asking = device.map(|device| unsafe { Asking::new(device, &self.held) });
+            call(py, &self.calls)
+        });
+        done.map_err(|e| self.failure.fail(e)).ok()
+    }
+
+    /// What `evict` returned as pages of the buffer, each once.
+    fn read_victims(
+        &self,
+        returned: &Bound<'_, PyAny>,
+        victims: &mut Vec<PageId>,
+    ) -> Result<(), String> {
+        let pages: Vec<u32> = match returned.extract::<u32>() {
+            Ok(page) => vec![page],
+            Err(_) => returned
+                .extract()
+                .map_err(|_| format!("evict returned {}", shown(returned)))?,
+        };
+        if pages.is_empty() {
+            return Err("evict returned no page".into());
+        }
+        for page in pages {
+            if !self.held.has(PageId(page)) {
+                return Err(format!(
+                    "evict returned page {page}, which is not among the {} in the buffer",
+                    self.held.count
+                ));
+            }
+            if victims.contains(&PageId(page)) {
+                return Err(format!("evict returned page {page} twice"));
+            }
+            victims.push(PageId(page));
+        }
+        Ok(())
+    }
+}
+
+/// A value as a message shows it.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    let text = value.repr().map(|text| text.to_string());
+    let text = text.unwrap_or_else(|_| "what cannot be shown".into());
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+impl buffer::Policy for PyPolicy {
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &buffer::Access) {
+        self.held.add(page);
+        self.call(Some(device), |py, calls| {
+            calls.insert.call1(py, (page.0, Access::from(access)))
+        });
+    }
+
+    fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &buffer::Access) {
+        self.call(Some(device), |py, calls| {
+            calls.hit.call1(py, (page.0, Access::from(access)))
+        });
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.held.remove(page);
+        self.call(None, |py, calls| calls.forget.call1(py, (page.0,)));
+    }
+
+    fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
+        // The device also tells of pages that have left the policy meanwhile.
+        if self.calls.cleaned.is_some() && self.held.has(page) {
+            self.call(Some(device), |py, calls| match &calls.cleaned {
+                Some(cleaned) => cleaned.call1(py, (page.0,)).map(drop),
+                None => Ok(()),
+            });
+        }
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        incoming: &buffer::Access,
+        _spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        let named = self.call(Some(device), |py, calls| {
+            let returned = calls.evict.call1(py, (Access::from(incoming),))?;
+            let mut victims = Vec::new();
+            self.read_victims(returned.bind(py), &mut victims)
+                .map_err(|wrong| {
+                    FlashtwinError::new_err(format!(
+                        "policy {}: {wrong}; it must return a page of the buffer, or a list of them",
+                        calls.name
+                    ))
+                })?;
+            Ok(victims)
+        });
+        let victims = named.unwrap_or_else(|| self.held.order.oldest().into_iter().collect());
+        for page in victims {
+            self.held.remove(page);
+            out.one(page, 1);
+        }
+        !out.victims.is_empty()
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        pages_text(device, self.held.order.iter_oldest_first())
+    }
+}

@@ -1,0 +1,227 @@
+//! What a power cut takes, under every policy: exactly what flash lacks of a volatile buffer, nothing
+//! of a non-volatile one; and that flush and forced unit access keep their promises.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use flashtwin::spec::Policy;
+use flashtwin::{Cause, FlashEvent, Lpn, Op, Request, Rng, Ssd, Time};
+
+const PAGE: u64 = 4096;
+
+fn request(op: Op, first: u64, pages: u64, fua: bool) -> Request {
+    Request {
+        arrival: Time::ZERO,
+        offset: first * PAGE,
+        bytes: pages * PAGE,
+        op,
+        fua,
+    }
+}
+
+/// A random request on few pages.
+fn draw(rng: &mut Rng, reach: u64) -> Request {
+    let pages = 1 + rng.below(6);
+    let first = rng.below(reach - pages);
+    match rng.below(20) {
+        0..=4 => request(Op::Read, first, pages, false),
+        5 => request(Op::Trim, first, pages, false),
+        6 => request(Op::Flush, 0, 0, false),
+        7 | 8 => request(Op::Write, first, pages, true),
+        _ => request(Op::Write, first, pages, false),
+    }
+}
+
+fn pages_of(r: &Request) -> std::ops::Range<u32> {
+    (r.offset / PAGE) as u32..((r.offset + r.bytes) / PAGE) as u32
+}
+
+/// The demo device with a small buffer of a policy, and a load that makes it collect.
+fn device(policy: &str, rng: &mut Rng) -> Ssd {
+    let evict = if rng.below(2) == 0 {
+        "blocking"
+    } else {
+        "background"
+    };
+    let capacity = ((4 + rng.below(40)) * PAGE).to_string();
+    let read_cache = rng.below(9).to_string();
+    let mut set = vec![
+        ("buffer.policy", policy),
+        ("buffer.capacity", capacity.as_str()),
+        ("buffer.evict", evict),
+        ("buffer.read_cache", read_cache.as_str()),
+        ("buffer.power_loss_protection", "false"),
+        ("geometry.blocks_per_plane", "64"),
+    ];
+    if policy == "bplru" && rng.below(2) == 0 {
+        set.push(("buffer.padding", "true"));
+    }
+    let mut ssd = Ssd::new(&common::device(&set));
+    ssd.fill_steady(rng.below(9));
+    ssd
+}
+
+fn every_policy(test: impl Fn(&str, &mut Rng)) {
+    for (i, name) in Policy::names().iter().enumerate() {
+        for seed in 0..6 {
+            test(name, &mut Rng::new(seed * 1000 + i as u64));
+        }
+    }
+}
+
+/// One request at a time: then a page is lost exactly if no program of it began after its last write.
+#[test]
+fn exactly_the_unflushed_dirty_pages_are_lost() {
+    every_policy(|policy, rng| {
+        let mut ssd = device(policy, rng);
+        ssd.set_flash_log(true);
+        let mut written: BTreeMap<u32, Time> = BTreeMap::new();
+        let mut lost_ever = 0;
+        for tag in 0..300 {
+            let mut r = draw(rng, 120);
+            if r.op == Op::Write {
+                // Of several pages one may be programmed, with its old contents, to make room for
+                // another, before its own turn comes.
+                r.bytes = PAGE;
+            }
+            let at = ssd.now() + Time::from_us(rng.below(500));
+            ssd.advance(at);
+            ssd.submit(at, &r, tag).unwrap();
+            while ssd.step() {}
+            ssd.completions().clear();
+            for lpn in pages_of(&r) {
+                match r.op {
+                    Op::Write => {
+                        written.insert(lpn, at);
+                    }
+                    Op::Trim => {
+                        written.remove(&lpn);
+                    }
+                    _ => {}
+                }
+            }
+            for event in ssd.take_flash_log() {
+                if let FlashEvent::Page { at, lpn, cause, .. } = event {
+                    let program = !matches!(
+                        cause,
+                        Cause::Fill | Cause::HostRead | Cause::PaddingRead | Cause::GcMove
+                    );
+                    if program && written.get(&lpn.0).is_some_and(|&since| at >= since) {
+                        written.remove(&lpn.0);
+                    }
+                }
+            }
+            let cut = ssd.power_cut();
+            assert_eq!(cut.unfinished, 0);
+            let wanted: Vec<Lpn> = match policy {
+                "cbm" | "gcar-cbm" => Vec::new(),
+                _ => written.keys().map(|&lpn| Lpn(lpn)).collect(),
+            };
+            assert_eq!(cut.lost, wanted, "{policy}, request {tag}");
+            lost_ever += cut.lost.len();
+        }
+        assert!(
+            policy == "cbm" || lost_ever > 0,
+            "{policy}: nothing was ever at stake"
+        );
+    });
+}
+
+/// With power-loss protection nothing is lost, whatever the policy.
+#[test]
+fn protected_memory_loses_nothing() {
+    every_policy(|policy, rng| {
+        let spec = common::device(&[
+            ("buffer.policy", policy),
+            ("buffer.capacity", "64KiB"),
+            ("buffer.power_loss_protection", "true"),
+        ]);
+        let mut ssd = Ssd::new(&spec);
+        for tag in 0..200 {
+            let at = ssd.now() + Time::from_us(rng.below(50));
+            ssd.advance(at);
+            ssd.submit(at, &draw(rng, 120), tag).unwrap();
+            assert_eq!(ssd.power_cut().lost, []);
+        }
+    });
+}
+
+/// Many requests at once: what a finished flush or forced write covers is never lost, unless it was
+/// written again; what was never written is never lost.
+#[test]
+fn flush_and_forced_writes_keep_their_promises() {
+    every_policy(|policy, rng| {
+        let mut ssd = device(policy, rng);
+        let mut requests: Vec<Request> = Vec::new();
+        // Pages with a write submitted since they were last known to be on flash; what was ever
+        // written.
+        let mut at_stake: BTreeSet<u32> = BTreeSet::new();
+        let mut ever: BTreeSet<u32> = BTreeSet::new();
+        // By page, the last write submitted; by request, the requests submitted before it.
+        let mut last_write: BTreeMap<u32, usize> = BTreeMap::new();
+        // Writes that had been answered when a flush was submitted.
+        let mut answered: BTreeSet<usize> = BTreeSet::new();
+        let mut covered: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for tag in 0..600 {
+            let r = draw(rng, 120);
+            let at = ssd.now() + Time::from_us(rng.below(120));
+            while ssd.outstanding() > 24 || ssd.next_event().is_some_and(|next| next <= at) {
+                assert!(
+                    ssd.step(),
+                    "{policy}: requests in the device and nothing pending"
+                );
+            }
+            let at = at.max(ssd.now());
+            ssd.advance(at);
+            let done: Vec<usize> = ssd
+                .completions()
+                .drain(..)
+                .map(|c| c.tag as usize)
+                .collect();
+            for done in done {
+                let finished: &Request = &requests[done];
+                answered.insert(done);
+                let safe: Vec<u32> = match finished.op {
+                    Op::Flush => {
+                        let covered = covered.remove(&done).unwrap();
+                        let of = |lpn: &&u32| covered.contains(&last_write[lpn]);
+                        at_stake.iter().filter(of).copied().collect()
+                    }
+                    Op::Write if finished.fua => {
+                        let own = |lpn: &u32| last_write[lpn] == done;
+                        pages_of(finished).filter(own).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                for lpn in safe {
+                    at_stake.remove(&lpn);
+                }
+            }
+            for lost in ssd.power_cut().lost {
+                assert!(
+                    at_stake.contains(&lost.0),
+                    "{policy}: page {} is lost",
+                    lost.0
+                );
+                assert!(
+                    ever.contains(&lost.0),
+                    "{policy}: page {} was never written",
+                    lost.0
+                );
+            }
+            if r.op == Op::Write {
+                for lpn in pages_of(&r) {
+                    at_stake.insert(lpn);
+                    ever.insert(lpn);
+                    last_write.insert(lpn, tag);
+                }
+            }
+            if r.op == Op::Flush {
+                covered.insert(tag, answered.clone());
+            }
+            requests.push(r);
+            ssd.submit(at, &r, tag as u64).unwrap();
+        }
+    });
+}

@@ -1,0 +1,364 @@
+//! Cached pages grouped by logical block: what the policies that rank blocks keep.
+//!
+//! ```text
+//! block number -> hash -> node {number, pages, state of the policy}
+//!                           |
+//!                           +-> page <-> page <-> page      (offset of each in its block)
+//! ```
+//!
+//! A node exists while the policy wants it, usually as long as a page of its block is cached. Nodes
+//! are small numbers, reused, of the type of pages so that [`super::List`] can order them too.
+
+mod by_size;
+mod heaps;
+
+pub use by_size::BySize;
+pub use heaps::Heaps;
+
+use std::ops::{Index, IndexMut};
+
+use super::policy::{DeviceView, Eviction, Spare};
+use super::{PageId, Setup};
+use crate::spec::{BlockInGc, Blocks};
+use crate::units::{ChipId, Lpn};
+
+const NONE: u32 = u32::MAX;
+
+/// A node of the table.
+pub type NodeId = PageId;
+
+#[derive(Clone, Debug)]
+struct Node<T> {
+    number: u32,
+    /// Next node of the hash chain, or of the free nodes.
+    next: u32,
+    first_page: u32,
+    pages: u32,
+    state: T,
+}
+
+/// A cached page in its node.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    node: u32,
+    /// Orders the pages of a node: the offset in the block.
+    offset: u32,
+    next: u32,
+    previous: u32,
+}
+
+/// The table; `T` is what the policy keeps for a block.
+#[derive(Clone, Debug)]
+pub struct BlockTable<T> {
+    setup: Setup,
+    heads: Vec<u32>,
+    nodes: Vec<Node<T>>,
+    free: u32,
+    len: u32,
+    /// By page.
+    members: Vec<Member>,
+}
+
+impl<T: Default> BlockTable<T> {
+    /// An empty table.
+    pub fn new(setup: &Setup) -> BlockTable<T> {
+        BlockTable {
+            setup: setup.clone(),
+            heads: vec![NONE; 64],
+            nodes: Vec::new(),
+            free: NONE,
+            len: 0,
+            members: Vec::new(),
+        }
+    }
+
+    /// Nodes in the table.
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// What the buffer is like.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    #[inline]
+    fn chain(&self, number: u32) -> usize {
+        let hash = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (hash >> (64 - self.heads.len().trailing_zeros())) as usize
+    }
+
+    /// The node of a block.
+    #[inline]
+    pub fn find(&self, number: u32) -> Option<NodeId> {
+        let mut at = self.heads[self.chain(number)];
+        while at != NONE {
+            let node = &self.nodes[at as usize];
+            if node.number == number {
+                return Some(PageId(at));
+            }
+            at = node.next;
+        }
+        None
+    }
+
+    /// The node of a block, which must have none yet.
+    pub fn add(&mut self, number: u32) -> NodeId {
+        if self.len as usize == self.heads.len() {
+            self.grow();
+        }
+        let chain = self.chain(number);
+        let node = Node {
+            number,
+            next: self.heads[chain],
+            first_page: NONE,
+            pages: 0,
+            state: T::default(),
+        };
+        let id = match self.free {
+            NONE => {
+                self.nodes.push(node);
+                self.nodes.len() as u32 - 1
+            }
+            id => {
+                self.free = self.nodes[id as usize].next;
+                self.nodes[id as usize] = node;
+                id
+            }
+        };
+        self.heads[chain] = id;
+        self.len += 1;
+        PageId(id)
+    }
+
+    /// Twice as many chains, when there are as many nodes as chains.
+    #[cold]
+    fn grow(&mut self) {
+        let mut at_hand: Vec<u32> = Vec::with_capacity(self.len as usize);
+        for &head in &self.heads {
+            let next = |&id: &u32| Some(self.nodes[id as usize].next).filter(|&n| n != NONE);
+            at_hand.extend(std::iter::successors(
+                Some(head).filter(|&h| h != NONE),
+                next,
+            ));
+        }
+        self.heads = vec![NONE; self.heads.len() * 2];
+        for id in at_hand {
+            let chain = self.chain(self.nodes[id as usize].number);
+            self.nodes[id as usize].next = self.heads[chain];
+            self.heads[chain] = id;
+        }
+    }
+
+    /// Takes a node without pages out.
+    pub fn remove(&mut self, node: NodeId) {
+        let chain = self.chain(self.number(node));
+        let after = self.nodes[node.0 as usize].next;
+        let mut at = self.heads[chain];
+        if at == node.0 {
+            self.heads[chain] = after;
+        } else {
+            while self.nodes[at as usize].next != node.0 {
+                at = self.nodes[at as usize].next;
+            }
+            self.nodes[at as usize].next = after;
+        }
+        self.nodes[node.0 as usize].next = self.free;
+        self.free = node.0;
+        self.len -= 1;
+    }
+
+    /// The block of a node.
+    #[inline]
+    pub fn number(&self, node: NodeId) -> u32 {
+        self.nodes[node.0 as usize].number
+    }
+
+    /// Cached pages of a node.
+    #[inline]
+    pub fn pages(&self, node: NodeId) -> u32 {
+        self.nodes[node.0 as usize].pages
+    }
+
+    /// Puts a page that is in no node into one.
+    #[inline]
+    pub fn add_page(&mut self, node: NodeId, page: PageId, offset: u32) {
+        let nowhere = Member {
+            node: NONE,
+            offset: 0,
+            next: NONE,
+            previous: NONE,
+        };
+        if page.0 as usize >= self.members.len() {
+            self.members.resize(page.0 as usize + 1, nowhere);
+        }
+        let of = &mut self.nodes[node.0 as usize];
+        self.members[page.0 as usize] = Member {
+            node: node.0,
+            offset,
+            next: of.first_page,
+            previous: NONE,
+        };
+        if of.first_page != NONE {
+            self.members[of.first_page as usize].previous = page.0;
+        }
+        of.first_page = page.0;
+        of.pages += 1;
+    }
+
+    /// Takes a page out of its node, which stays. Says which node.
+    pub fn remove_page(&mut self, page: PageId) -> NodeId {
+        let member = self.members[page.0 as usize];
+        match member.previous {
+            NONE => self.nodes[member.node as usize].first_page = member.next,
+            previous => self.members[previous as usize].next = member.next,
+        }
+        if member.next != NONE {
+            self.members[member.next as usize].previous = member.previous;
+        }
+        self.nodes[member.node as usize].pages -= 1;
+        self.members[page.0 as usize].node = NONE;
+        PageId(member.node)
+    }
+
+    /// The node that a page is in.
+    #[inline]
+    pub fn node_of(&self, page: PageId) -> Option<NodeId> {
+        let member = self.members.get(page.0 as usize)?;
+        (member.node != NONE).then_some(PageId(member.node))
+    }
+
+    /// The offset with which a page was put into its node.
+    #[inline]
+    pub fn offset(&self, page: PageId) -> u32 {
+        self.members[page.0 as usize].offset
+    }
+
+    /// Pages of a node, the last that came first.
+    pub fn pages_of(&self, node: NodeId) -> impl Iterator<Item = PageId> + '_ {
+        let id = |page: u32| (page != NONE).then_some(PageId(page));
+        std::iter::successors(id(self.nodes[node.0 as usize].first_page), move |page| {
+            id(self.members[page.0 as usize].next)
+        })
+    }
+
+    /// Takes all pages out of a node, which stays, and adds them to the victims, all in ascending
+    /// order.
+    pub fn evict_pages(&mut self, node: NodeId, out: &mut Eviction) {
+        let mut at = self.nodes[node.0 as usize].first_page;
+        while at != NONE {
+            out.victims.push(PageId(at));
+            self.members[at as usize].node = NONE;
+            at = self.members[at as usize].next;
+        }
+        let of = &mut self.nodes[node.0 as usize];
+        (of.first_page, of.pages) = (NONE, 0);
+        let members = &self.members;
+        out.victims
+            .sort_unstable_by_key(|page| members[page.0 as usize].offset);
+    }
+
+    /// A block leaves with all its pages.
+    pub fn evict(&mut self, node: NodeId, out: &mut Eviction) {
+        out.block = Some(self.number(node));
+        self.evict_pages(node, out);
+        self.remove(node);
+    }
+
+    /// The node of the page's block, added if need be, and the page's offset.
+    #[inline]
+    pub fn node_for(&mut self, lpn: Lpn) -> (NodeId, u32) {
+        let (number, offset) = self.setup.block_of(lpn);
+        let found = self.find(number);
+        (found.unwrap_or_else(|| self.add(number)), offset)
+    }
+
+    /// The node of the page's block, if there is one.
+    #[inline]
+    pub fn find_for(&self, lpn: Lpn) -> Option<NodeId> {
+        self.find(self.setup.block_of(lpn).0)
+    }
+
+    /// All pages of a block are on one chip.
+    pub fn have_a_chip(&self) -> bool {
+        self.setup.params.blocks == Blocks::Element && self.setup.stride_pages.is_some()
+    }
+
+    /// The chip of a block, where blocks have one.
+    #[inline]
+    pub fn chip(&self, node: NodeId) -> Option<ChipId> {
+        let chips = self.setup.chips;
+        self.have_a_chip()
+            .then(|| ChipId((self.number(node) % chips) as u16))
+    }
+
+    /// Whether GCaR passes over a block (D-13).
+    #[inline]
+    pub fn spared(&self, device: &dyn DeviceView, spare: Spare, node: NodeId) -> bool {
+        if spare == Spare::Nobody {
+            return false;
+        }
+        match self.chip(node) {
+            Some(chip) => spare.chip(device, chip),
+            None => self.spared_by_pages(device, spare, node),
+        }
+    }
+
+    /// The same, whatever its pages have in common.
+    pub fn spared_by_pages(&self, device: &dyn DeviceView, spare: Spare, node: NodeId) -> bool {
+        let mut pages = self.pages_of(node);
+        match self.setup.params.block_in_gc {
+            BlockInGc::Any => pages.any(|page| spare.page(device, page)),
+            BlockInGc::All => pages.all(|page| spare.page(device, page)),
+            BlockInGc::Majority => {
+                let spared = pages.filter(|&page| spare.page(device, page)).count();
+                spared as u32 > self.pages(node) / 2
+            }
+        }
+    }
+
+    /// `{8,9}`: the pages of a node in the notation of the specification.
+    pub fn pages_text(&self, device: &dyn DeviceView, node: NodeId) -> String {
+        let mut pages: Vec<u32> = self.pages_of(node).map(|page| device.lpn(page).0).collect();
+        pages.sort_unstable();
+        let texts: Vec<String> = pages.iter().map(u32::to_string).collect();
+        format!("{{{}}}", texts.join(","))
+    }
+
+    /// `B2{8,9}`
+    pub fn text(&self, device: &dyn DeviceView, node: NodeId) -> String {
+        format!("B{}{}", self.number(node), self.pages_text(device, node))
+    }
+
+    /// Blocks separated by spaces, the most recent first, from a walk that begins at the least recent.
+    pub fn texts(
+        &self,
+        device: &dyn DeviceView,
+        oldest_first: impl Iterator<Item = NodeId>,
+    ) -> String {
+        let mut texts: Vec<String> = oldest_first.map(|node| self.text(device, node)).collect();
+        texts.reverse();
+        texts.join(" ")
+    }
+
+    /// Nodes that hold pages.
+    pub fn iter(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let nodes = (0..).map(PageId).take(self.nodes.len());
+        nodes.filter(|&node| self.pages(node) > 0)
+    }
+}
+
+impl<T> Index<NodeId> for BlockTable<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, node: NodeId) -> &T {
+        &self.nodes[node.0 as usize].state
+    }
+}
+
+impl<T> IndexMut<NodeId> for BlockTable<T> {
+    #[inline]
+    fn index_mut(&mut self, node: NodeId) -> &mut T {
+        &mut self.nodes[node.0 as usize].state
+    }
+}

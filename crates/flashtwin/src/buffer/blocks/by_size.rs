@@ -1,0 +1,167 @@
+//! Nodes by how many pages they hold: a list for each size, the least recent at its end.
+//!
+//! ```text
+//! size 4:  B9 - B2            most recent ... least recent
+//! size 2:  B1 - B7 - B3
+//! size 1:  B0 - B5            largest: B2
+//! ```
+//!
+//! A node that shrinks without being renewed would have to go into the midst of a list. Those few
+//! stand in a heap until they are renewed.
+
+use super::{Heaps, NodeId, NONE};
+use crate::buffer::PageId;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    newer: u32,
+    older: u32,
+    size: u32,
+    /// It stands in the heap.
+    shrunk: bool,
+    /// Larger is more recent.
+    since: u64,
+}
+
+/// The lists.
+#[derive(Clone, Debug)]
+pub struct BySize {
+    /// (most recent, least recent) of each size.
+    ends: Vec<(u32, u32)>,
+    /// Sizes with a list that is not empty, as bits.
+    filled: Vec<u64>,
+    /// Per node.
+    entries: Vec<Entry>,
+    /// Shrunk nodes, the largest and then least recent first.
+    shrunk: Heaps<(u32, u64)>,
+    clock: u64,
+}
+
+impl BySize {
+    /// No node.
+    pub fn new() -> BySize {
+        BySize {
+            ends: Vec::new(),
+            filled: Vec::new(),
+            entries: Vec::new(),
+            shrunk: Heaps::new(1),
+            clock: 0,
+        }
+    }
+
+    /// Adds a node of `size` pages as the most recent one.
+    #[inline]
+    pub fn push(&mut self, node: NodeId, size: u32) {
+        let i = node.0 as usize;
+        if i >= self.entries.len() {
+            self.entries.resize(i + 1, Entry::default());
+        }
+        if size as usize >= self.ends.len() {
+            self.ends.resize(size as usize + 1, (NONE, NONE));
+            self.filled.resize(size as usize / 64 + 1, 0);
+        }
+        let (newest, oldest) = &mut self.ends[size as usize];
+        self.clock += 1;
+        self.entries[i] = Entry {
+            newer: NONE,
+            older: *newest,
+            size,
+            shrunk: false,
+            since: self.clock,
+        };
+        match *newest {
+            NONE => {
+                *oldest = node.0;
+                self.filled[size as usize / 64] |= 1 << (size % 64);
+            }
+            newest => self.entries[newest as usize].newer = node.0,
+        }
+        *newest = node.0;
+    }
+
+    /// Takes a node out.
+    #[inline]
+    pub fn remove(&mut self, node: NodeId) {
+        let entry = self.entries[node.0 as usize];
+        if entry.shrunk {
+            return self.shrunk.remove(node);
+        }
+        let (newest, oldest) = &mut self.ends[entry.size as usize];
+        match entry.newer {
+            NONE => *newest = entry.older,
+            newer => self.entries[newer as usize].older = entry.older,
+        }
+        match entry.older {
+            NONE => *oldest = entry.newer,
+            older => self.entries[older as usize].newer = entry.newer,
+        }
+        if *newest == NONE {
+            self.filled[entry.size as usize / 64] &= !(1 << (entry.size % 64));
+        }
+    }
+
+    /// Makes a node the most recent one.
+    #[inline]
+    pub fn renew(&mut self, node: NodeId) {
+        let entry = self.entries[node.0 as usize];
+        if entry.newer == NONE && !entry.shrunk {
+            self.clock += 1;
+            self.entries[node.0 as usize].since = self.clock;
+            return;
+        }
+        self.remove(node);
+        self.push(node, entry.size);
+    }
+
+    /// A node lost a page and keeps its recency.
+    pub fn shrink(&mut self, node: NodeId) {
+        if !self.entries[node.0 as usize].shrunk {
+            self.remove(node);
+        }
+        let entry = &mut self.entries[node.0 as usize];
+        entry.size -= 1;
+        entry.shrunk = true;
+        self.shrunk.set(0, node, (!entry.size, entry.since));
+    }
+
+    /// How recent a node is: larger is more recent.
+    #[inline]
+    pub fn since(&self, node: NodeId) -> u64 {
+        self.entries[node.0 as usize].since
+    }
+
+    /// Sizes with a list that is not empty, from the largest.
+    fn sizes(&self) -> impl Iterator<Item = usize> + '_ {
+        self.filled.iter().enumerate().rev().flat_map(|(i, &word)| {
+            let rest = |bits: &u64| Some(bits & !(1 << bits.ilog2())).filter(|&rest| rest != 0);
+            std::iter::successors(Some(word).filter(|&word| word != 0), rest)
+                .map(move |bits| i * 64 + bits.ilog2() as usize)
+        })
+    }
+
+    /// The largest node, the least recent of several.
+    #[inline]
+    pub fn largest(&self) -> Option<NodeId> {
+        self.largest_but(&mut |_| false)
+    }
+
+    /// The same among the nodes that are not passed over.
+    pub fn largest_but(&self, passed_over: &mut dyn FnMut(NodeId) -> bool) -> Option<NodeId> {
+        let older = |&at: &u32| Some(self.entries[at as usize].newer).filter(|&n| n != NONE);
+        let listed = self
+            .sizes()
+            .flat_map(|size| std::iter::successors(Some(self.ends[size].1), older))
+            .map(PageId)
+            .find(|&node| !passed_over(node));
+        let shrunk = self.shrunk.first_but(0, passed_over);
+        let key = |node: NodeId| {
+            let entry = &self.entries[node.0 as usize];
+            (!entry.size, entry.since)
+        };
+        match (listed, shrunk) {
+            (Some(node), Some((key_of_shrunk, _))) if key(node) < key_of_shrunk => Some(node),
+            (node, None) => node,
+            (_, Some((_, node))) => Some(node),
+        }
+    }
+}

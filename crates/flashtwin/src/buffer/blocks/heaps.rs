@@ -1,0 +1,177 @@
+//! Nodes by key, the least first: heaps that know where each node stands.
+
+use super::{NodeId, NONE};
+
+/// Children of an entry.
+const ARITY: usize = 4;
+
+/// Heaps by number; a node is in one of them at most.
+#[derive(Clone, Debug)]
+pub struct Heaps<K> {
+    heaps: Vec<Vec<(K, NodeId)>>,
+    /// Per node, its heap and its place there.
+    places: Vec<(u32, u32)>,
+}
+
+impl<K: Ord + Copy> Heaps<K> {
+    /// Empty heaps from 0 on.
+    pub fn new(heaps: usize) -> Heaps<K> {
+        Heaps {
+            heaps: vec![Vec::new(); heaps],
+            places: Vec::new(),
+        }
+    }
+
+    /// The nodes of a heap with their keys, in no particular order.
+    #[inline]
+    pub fn entries(&self, heap: usize) -> &[(K, NodeId)] {
+        &self.heaps[heap]
+    }
+
+    /// The least key of a heap, with its node.
+    #[inline]
+    pub fn first(&self, heap: usize) -> Option<(K, NodeId)> {
+        self.heaps[heap].first().copied()
+    }
+
+    /// The heap that a node is in.
+    #[inline]
+    pub fn heap_of(&self, node: NodeId) -> Option<usize> {
+        let place = self.places.get(node.0 as usize)?;
+        (place.0 != NONE).then_some(place.0 as usize)
+    }
+
+    /// Gives a node its key in a heap, be it there already or in none.
+    pub fn set(&mut self, heap: usize, node: NodeId, key: K) {
+        if node.0 as usize >= self.places.len() {
+            self.places.resize(node.0 as usize + 1, (NONE, NONE));
+        }
+        let mut place = self.places[node.0 as usize];
+        if place.0 == NONE {
+            place = (heap as u32, self.heaps[heap].len() as u32);
+            self.heaps[heap].push((key, node));
+        }
+        self.settle(place, (key, node));
+    }
+
+    /// Takes a node out of the heap it is in.
+    pub fn remove(&mut self, node: NodeId) {
+        let (heap, place) = self.places[node.0 as usize];
+        self.places[node.0 as usize] = (NONE, NONE);
+        let entries = &mut self.heaps[heap as usize];
+        let last = entries.pop();
+        if let Some(last) = last.filter(|_| (place as usize) < entries.len()) {
+            self.settle((heap, place), last);
+        }
+    }
+
+    /// Puts an entry where it belongs, from a place that is free for it.
+    fn settle(&mut self, (heap, place): (u32, u32), entry: (K, NodeId)) {
+        let entries = &mut self.heaps[heap as usize];
+        let mut at = place as usize;
+        let mut put = |entries: &mut [(K, NodeId)], at: usize, entry: (K, NodeId)| {
+            entries[at] = entry;
+            self.places[entry.1 .0 as usize] = (heap, at as u32);
+        };
+        while at > 0 && entry.0 < entries[(at - 1) / ARITY].0 {
+            let parent = (at - 1) / ARITY;
+            let above = entries[parent];
+            put(entries, at, above);
+            at = parent;
+        }
+        loop {
+            let children = at * ARITY + 1..(at * ARITY + 1 + ARITY).min(entries.len());
+            let Some(least) = children.min_by_key(|&child| entries[child].0) else {
+                break;
+            };
+            if entry.0 <= entries[least].0 {
+                break;
+            }
+            let under = entries[least];
+            put(entries, at, under);
+            at = least;
+        }
+        put(entries, at, entry);
+    }
+
+    /// Shows entries from the least on; those below an entry, none of which is less, only if `below`
+    /// says so.
+    pub fn walk(&self, heap: usize, below: &mut dyn FnMut(K, NodeId) -> bool) {
+        self.walk_from(heap, 0, below);
+    }
+
+    fn walk_from(&self, heap: usize, at: usize, below: &mut dyn FnMut(K, NodeId) -> bool) {
+        let entry = self.heaps[heap].get(at);
+        if entry.is_some_and(|&(key, node)| below(key, node)) {
+            for child in at * ARITY + 1..=at * ARITY + ARITY {
+                self.walk_from(heap, child, below);
+            }
+        }
+    }
+
+    /// The least key whose node is not passed over, with the node.
+    pub fn first_but(
+        &self,
+        heap: usize,
+        passed_over: &mut dyn FnMut(NodeId) -> bool,
+    ) -> Option<(K, NodeId)> {
+        let mut best: Option<(K, NodeId)> = None;
+        self.walk(heap, &mut |key, node| {
+            let better = best.is_none_or(|best| key < best.0);
+            if better && !passed_over(node) {
+                best = Some((key, node));
+                return false;
+            }
+            better
+        });
+        best
+    }
+
+    /// Nodes of a heap with a key less than `key`.
+    pub fn before(&self, heap: usize, key: K) -> u64 {
+        let mut nodes = 0;
+        self.walk(heap, &mut |other, _| {
+            nodes += u64::from(other < key);
+            other < key
+        });
+        nodes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::PageId;
+    use crate::rng::Rng;
+
+    #[test]
+    fn agree_with_sorted_lists() {
+        let mut rng = Rng::new(3);
+        let mut heaps: Heaps<(u64, u32)> = Heaps::new(2);
+        let mut sorted: [Vec<((u64, u32), NodeId)>; 2] = Default::default();
+        for _ in 0..20_000 {
+            let node = PageId(rng.below(60) as u32);
+            let known = (0..2).find(|&i| sorted[i].iter().any(|entry| entry.1 == node));
+            assert_eq!(heaps.heap_of(node), known);
+            let heap = known.unwrap_or(rng.below(2) as usize);
+            sorted[heap].retain(|entry| entry.1 != node);
+            if rng.below(3) == 0 && known.is_some() {
+                heaps.remove(node);
+            } else {
+                let key = (rng.below(9), node.0);
+                heaps.set(heap, node, key);
+                sorted[heap].push((key, node));
+                sorted[heap].sort();
+            }
+            let sorted = &sorted[heap];
+            assert_eq!(heaps.first(heap), sorted.first().copied());
+            assert_eq!(heaps.entries(heap).len(), sorted.len());
+            let odd = heaps.first_but(heap, &mut |node| node.0 % 2 == 0);
+            let wanted = sorted.iter().position(|entry| entry.1 .0 % 2 == 1);
+            assert_eq!(odd, wanted.map(|i| sorted[i]));
+            if let (Some((key, _)), Some(i)) = (odd, wanted) {
+                assert_eq!(heaps.before(heap, key), i as u64);
+            }
+        }
+    }
+}

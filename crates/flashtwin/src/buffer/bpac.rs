@@ -1,0 +1,314 @@
+//! BPAC-R: hot pages by page, the others by block (policies.md A5; after Wu, Eckart, He, MSST 2010).
+//!
+//! A reconstruction: that there are two lists, and what splits them, is published (CBM section
+//! II.D); the formulas are ours. Pages come into a page list P, most recent first, and return there
+//! when they are written again. While P is longer than L_P its least recent page goes down into the
+//! cluster of its block, which becomes the most recent of K. Victim: of the clusters that got no page
+//! for more than A page writes the one with most pages, the least recent of several; else the least
+//! recent cluster; else the least recent page.
+//!
+//! ```text
+//! P   12 - 1            most recent first, at most L_P pages
+//! K   B2 - B1 - | - B0  the clusters older than A are grown: there the size counts
+//! ```
+//!
+//! Every C page writes: L_P = distance that covers 90 % of the rewrites of a page, between 0.1 C and
+//! 0.9 C; A = the distance that does so for the pages of a cluster. Then old distances count half.
+//! A distance longer than the buffer counts as C.
+//!
+//! `cache_reads`: a read is handled, and counted, as a write. Without it reads change nothing.
+
+use super::blocks::{BlockTable, BySize, NodeId};
+use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::{List, PageId, Setup};
+
+/// Distances seen, each counted at its length.
+#[derive(Clone, Debug)]
+struct Distances {
+    counts: Vec<u32>,
+}
+
+impl Distances {
+    fn new(longest: u32) -> Distances {
+        Distances {
+            counts: vec![0; longest as usize + 1],
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, distance: u64) {
+        let longest = self.counts.len() - 1;
+        self.counts[distance.min(longest as u64) as usize] += 1;
+    }
+
+    /// The least distance that covers 90 % of those seen; `None` if none was. Then halves all counts.
+    fn cover(&mut self) -> Option<u32> {
+        let all: u64 = self.counts.iter().map(|&n| u64::from(n)).sum();
+        let mut seen = 0;
+        let found = self.counts.iter().position(|&n| {
+            seen += u64::from(n);
+            seen * 10 >= all * 9
+        });
+        for count in &mut self.counts {
+            *count /= 2;
+        }
+        found.filter(|_| all > 0).map(|distance| distance as u32)
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Cluster {
+    /// When it got its last page.
+    at: u64,
+    /// It counts as grown.
+    grown: bool,
+}
+
+/// Block-page adaptive cache.
+#[derive(Clone, Debug)]
+pub struct Bpac {
+    /// Clusters; pages of P are in none.
+    clusters: BlockTable<Cluster>,
+    p: List,
+    k: List,
+    grown: BySize,
+    grown_clusters: u64,
+    /// The most recent grown cluster.
+    boundary: Option<NodeId>,
+    /// Per page, when it was written last.
+    written: Vec<u64>,
+    /// Page writes so far.
+    now: u64,
+    l_p: u32,
+    age: u64,
+    rewrites: Distances,
+    growth: Distances,
+}
+
+impl Bpac {
+    /// With the parameters of `setup`.
+    pub fn new(setup: &Setup) -> Bpac {
+        Bpac {
+            clusters: BlockTable::new(setup),
+            p: List::default(),
+            k: List::default(),
+            grown: BySize::new(),
+            grown_clusters: 0,
+            boundary: None,
+            written: Vec::new(),
+            now: 0,
+            l_p: setup.params.l_p_pages,
+            age: setup.params.age_writes.into(),
+            rewrites: Distances::new(setup.capacity),
+            growth: Distances::new(setup.capacity),
+        }
+    }
+
+    /// Whether an access counts as a reference.
+    #[inline]
+    fn counts(&self, access: &Access) -> bool {
+        access.write || self.clusters.setup().params.cache_reads
+    }
+
+    fn set_grown(&mut self, node: NodeId, grown: bool) {
+        self.clusters[node].grown = grown;
+        if grown {
+            self.grown.push(node, self.clusters.pages(node));
+            self.grown_clusters += 1;
+        } else {
+            self.grown.remove(node);
+            self.grown_clusters -= 1;
+        }
+    }
+
+    /// Takes a cluster out of K.
+    fn unlink(&mut self, node: NodeId) {
+        if self.clusters[node].grown {
+            self.set_grown(node, false);
+            if self.boundary == Some(node) {
+                self.boundary = self.k.older(node);
+            }
+        }
+        self.k.remove(node);
+    }
+
+    /// Takes a page out of P, or out of its cluster and the cluster out of K if it was its last.
+    fn unplace(&mut self, page: PageId) {
+        if self.clusters.node_of(page).is_none() {
+            return self.p.remove(page);
+        }
+        let node = self.clusters.remove_page(page);
+        if self.clusters.pages(node) == 0 {
+            self.unlink(node);
+            self.clusters.remove(node);
+        } else if self.clusters[node].grown {
+            self.grown.shrink(node);
+        }
+    }
+
+    /// The page becomes the most recent of P; what is too much there goes down.
+    fn push(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.p.push_newest(page);
+        self.written[page.0 as usize] = self.now;
+        while self.p.len() > self.l_p as usize {
+            let Some(page) = self.p.oldest() else { break };
+            self.p.remove(page);
+            let (node, offset) = self.clusters.node_for(device.lpn(page));
+            if self.clusters.pages(node) > 0 {
+                if self.clusters.setup().params.adapt {
+                    self.growth.add(self.now - self.clusters[node].at);
+                }
+                self.unlink(node);
+            }
+            self.clusters.add_page(node, page, offset);
+            self.clusters[node].at = self.now;
+            self.k.push_newest(node);
+        }
+        let setup = self.clusters.setup();
+        if setup.params.adapt && self.now.is_multiple_of(u64::from(setup.capacity)) {
+            self.adapt();
+        }
+    }
+
+    #[cold]
+    fn adapt(&mut self) {
+        let capacity = u64::from(self.clusters.setup().capacity);
+        if let Some(distance) = self.rewrites.cover() {
+            let share = |tenths: u64| ((capacity * tenths / 10) as u32).max(1);
+            self.l_p = distance.clamp(share(1), share(9));
+        }
+        if let Some(distance) = self.growth.cover() {
+            self.age = distance.max(1).into();
+        }
+    }
+
+    /// Moves the boundary to where clusters become older than the age.
+    fn find_grown(&mut self, now: u64) {
+        while let Some(node) = self.boundary {
+            if now - self.clusters[node].at > self.age {
+                break;
+            }
+            self.set_grown(node, false);
+            self.boundary = self.k.older(node);
+        }
+        while let Some(node) = self.first_growing() {
+            if now - self.clusters[node].at <= self.age {
+                break;
+            }
+            self.set_grown(node, true);
+            self.boundary = Some(node);
+        }
+    }
+
+    /// The least recent cluster that is not grown.
+    fn first_growing(&self) -> Option<NodeId> {
+        match self.boundary {
+            Some(node) => self.k.newer(node),
+            None => self.k.oldest(),
+        }
+    }
+
+    fn choose(&self, device: &dyn DeviceView, spare: Spare, out: &mut Eviction) -> Option<Victim> {
+        let mut passed_over = |node: NodeId| {
+            let spared = self.clusters.spared(device, spare, node);
+            out.spared |= spared;
+            spared
+        };
+        out.inspected += self.grown_clusters;
+        if let Some(node) = self.grown.largest_but(&mut passed_over) {
+            return Some(Victim::Cluster(node));
+        }
+        let newer = |&node: &NodeId| self.k.newer(node);
+        for node in std::iter::successors(self.first_growing(), newer) {
+            out.inspected += 1;
+            if !passed_over(node) {
+                return Some(Victim::Cluster(node));
+            }
+        }
+        for page in self.p.iter_oldest_first() {
+            out.inspected += 1;
+            if !spare.page(device, page) {
+                return Some(Victim::Page(page));
+            }
+            out.spared = true;
+        }
+        None
+    }
+}
+
+enum Victim {
+    Cluster(NodeId),
+    Page(PageId),
+}
+
+impl Policy for Bpac {
+    fn admits(&self, access: &Access) -> bool {
+        self.counts(access)
+    }
+
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId, _access: &Access) {
+        if page.0 as usize >= self.written.len() {
+            self.written.resize(page.0 as usize + 1, 0);
+        }
+        self.now += 1;
+        self.push(device, page);
+    }
+
+    fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        if !self.counts(access) {
+            return;
+        }
+        self.now += 1;
+        if self.clusters.setup().params.adapt {
+            self.rewrites.add(self.now - self.written[page.0 as usize]);
+        }
+        self.unplace(page);
+        self.push(device, page);
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.unplace(page);
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        // The access that needs the room counts already.
+        self.find_grown(self.now + 1);
+        match self.choose(device, spare, out) {
+            Some(Victim::Cluster(node)) => {
+                self.unlink(node);
+                self.clusters.evict(node, out);
+            }
+            Some(Victim::Page(page)) => {
+                self.p.remove(page);
+                out.victims.push(page);
+            }
+            None => return false,
+        }
+        true
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let mut pages: Vec<String> = self
+            .p
+            .iter_oldest_first()
+            .map(|page| device.lpn(page).0.to_string())
+            .collect();
+        pages.reverse();
+        let mut clusters: Vec<String> = self
+            .k
+            .iter_oldest_first()
+            .map(|node| {
+                let age = self.now - self.clusters[node].at;
+                format!("{}age{age}", self.clusters.text(device, node))
+            })
+            .collect();
+        clusters.reverse();
+        format!("P[{}] K[{}]", pages.join(" "), clusters.join(" "))
+    }
+}

@@ -1,0 +1,214 @@
+//! BPLRU: recency of blocks, whole blocks as victims (policies.md A3; Kim, Ahn, FAST 2008).
+//!
+//! hit, insert -> the block moves to the most recent end. Compensation: a block written wholly and in
+//! order moves to the least recent end. Victim: the least recent block but the one accessed now,
+//! unless it is the only one; all its pages leave. Padding: the missing pages are read from flash and
+//! the block is written whole; a block without a dirty page is dropped (D-6).
+//!
+//! ```text
+//! most recent  B3 - B0 - B7 - | - B2 - B5  least recent
+//!                 list            done, the last one first
+//! ```
+//!
+//! `cache_reads`: reads move their block as writes do. Without it they neither move nor enter (A3).
+
+use super::blocks::{BlockTable, NodeId};
+use super::order::{Ages, ChipLists};
+use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::{List, PageId, Setup};
+
+#[derive(Clone, Debug, Default)]
+struct Block {
+    /// Length of the unbroken run of writes from offset 0.
+    run: u32,
+    /// It stands among the blocks written whole.
+    done: bool,
+}
+
+/// Block-padding LRU.
+#[derive(Clone, Debug)]
+pub struct Bplru {
+    blocks: BlockTable<Block>,
+    list: List,
+    /// Blocks written whole, the last one at the least recent end.
+    done: List,
+    /// The list by chip: only where GCaR filters blocks of one chip each.
+    by_chip: Option<(Ages, ChipLists)>,
+}
+
+impl Bplru {
+    /// With the parameters of `setup`.
+    pub fn new(setup: &Setup) -> Bplru {
+        let blocks = BlockTable::new(setup);
+        let by_chip = setup.filtered && blocks.have_a_chip();
+        Bplru {
+            blocks,
+            list: List::default(),
+            done: List::default(),
+            by_chip: by_chip.then(|| (Ages::new(setup.capacity), ChipLists::new(setup.chips))),
+        }
+    }
+
+    fn push(&mut self, node: NodeId) {
+        self.list.push_newest(node);
+        if let Some((ages, chips)) = &mut self.by_chip {
+            ages.push(&self.list, node);
+            chips.push_newest(node, self.blocks.chip(node), ages);
+        }
+    }
+
+    fn unlink(&mut self, node: NodeId) {
+        if self.blocks[node].done {
+            return self.done.remove(node);
+        }
+        self.list.remove(node);
+        if let Some((ages, chips)) = &mut self.by_chip {
+            chips.remove(node, ages);
+            ages.remove(node);
+        }
+    }
+
+    /// Puts a block that stands in no list where an access at `offset` moves it.
+    #[inline]
+    fn place(&mut self, node: NodeId, offset: u32, write: bool) {
+        let setup = self.blocks.setup();
+        let whole = setup.params.compensation.then_some(setup.pages_per_block);
+        let block = &mut self.blocks[node];
+        if write {
+            let extends = offset == 0 || offset == block.run;
+            block.run = if extends { offset + 1 } else { 0 };
+        }
+        block.done = write && Some(block.run) == whole;
+        if block.done {
+            self.done.insert_newer_than(None, node);
+        } else {
+            self.push(node);
+        }
+    }
+
+    /// The least recent block that is neither `current` nor passed over.
+    fn choose(
+        &self,
+        device: &dyn DeviceView,
+        spare: Spare,
+        current: Option<NodeId>,
+        out: &mut Eviction,
+    ) -> Option<NodeId> {
+        let done = self.done.iter_oldest_first();
+        for (i, node) in done.chain(self.list.iter_oldest_first()).enumerate() {
+            if Some(node) == current {
+                continue;
+            }
+            if !self.blocks.spared(device, spare, node) {
+                out.inspected += i as u64 + 1;
+                return Some(node);
+            }
+            out.spared = true;
+            match &self.by_chip {
+                Some(by_chip) if !self.blocks[node].done => {
+                    return self.search(device, spare, current, by_chip, out);
+                }
+                _ => {}
+            }
+        }
+        out.inspected += u64::from(self.blocks.len());
+        None
+    }
+
+    /// The same by a look at each chip.
+    #[cold]
+    fn search(
+        &self,
+        device: &dyn DeviceView,
+        spare: Spare,
+        current: Option<NodeId>,
+        (ages, lists): &(Ages, ChipLists),
+        out: &mut Eviction,
+    ) -> Option<NodeId> {
+        let found = lists.oldest_not(device, spare, ages, current);
+        let looked = found.map_or(self.list.len() as u64, |node| ages.position(node));
+        out.inspected += self.done.len() as u64 + looked;
+        found
+    }
+
+    /// The pages of `block` that are not among the victims come from flash.
+    fn pad(&self, block: u32, out: &mut Eviction) {
+        let setup = self.blocks.setup();
+        let mut cached = out
+            .victims
+            .iter()
+            .map(|&page| self.blocks.offset(page))
+            .peekable();
+        for offset in 0..setup.pages_per_block {
+            if cached.next_if_eq(&offset).is_none() {
+                out.padding.extend(setup.page_of_block(block, offset));
+            }
+        }
+        out.write_clean = true;
+    }
+}
+
+impl Policy for Bplru {
+    fn admits(&self, access: &Access) -> bool {
+        access.write || self.blocks.setup().params.cache_reads
+    }
+
+    #[inline]
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        let (node, offset) = self.blocks.node_for(access.lpn);
+        if self.blocks.pages(node) > 0 {
+            self.unlink(node);
+        }
+        self.blocks.add_page(node, page, offset);
+        self.place(node, offset, access.write);
+    }
+
+    #[inline]
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        if !self.admits(access) {
+            return;
+        }
+        let Some(node) = self.blocks.node_of(page) else {
+            return;
+        };
+        self.unlink(node);
+        self.place(node, self.blocks.offset(page), access.write);
+    }
+
+    fn forget(&mut self, page: PageId) {
+        let node = self.blocks.remove_page(page);
+        if self.blocks.pages(node) == 0 {
+            self.unlink(node);
+            self.blocks.remove(node);
+        }
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        incoming: &Access,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        let current = self.blocks.find_for(incoming.lpn);
+        let free = |&node: &NodeId| !self.blocks.spared(device, spare, node);
+        let found = self.choose(device, spare, current, out);
+        let Some(node) = found.or_else(|| current.filter(free)) else {
+            return false;
+        };
+        let block = self.blocks.number(node);
+        self.unlink(node);
+        self.blocks.evict(node, out);
+        let padding = self.blocks.setup().params.padding;
+        if padding && out.victims.iter().any(|&page| device.dirty(page)) {
+            self.pad(block, out);
+        }
+        true
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let done = self.done.iter_oldest_first();
+        self.blocks
+            .texts(device, done.chain(self.list.iter_oldest_first()))
+    }
+}

@@ -1,0 +1,260 @@
+//! Every buffer policy in words: what the command line, Python and `docs/policies.md` say of it.
+//!
+//! Parameters are not repeated here: they are the rows of [`keys`] that are meant for the policy.
+
+mod blocks;
+mod chips;
+mod general;
+mod recency;
+
+use super::trace::Step;
+use crate::spec::{keys, KeyDoc, Policy};
+
+/// What a policy looks at, in the order of the documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// When a page was accessed, and whether it is clean.
+    Recency,
+    /// Which erase block or request a page belongs to.
+    Blocks,
+    /// What the chips are doing.
+    Chips,
+    /// Policies of caches in general, as controls.
+    General,
+}
+
+impl Family {
+    /// All of them.
+    pub const ALL: [Family; 4] = [
+        Family::Recency,
+        Family::Blocks,
+        Family::Chips,
+        Family::General,
+    ];
+
+    /// Heading of its policies.
+    pub fn title(self) -> &'static str {
+        match self {
+            Family::Recency => "Recency and clean pages",
+            Family::Blocks => "Blocks of pages",
+            Family::Chips => "State of the chips",
+            Family::General => "Caches in general",
+        }
+    }
+}
+
+/// Where the rule comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provenance {
+    /// Printed in GCaR, Harmonia, ECR, CDA-GC or CBM.
+    Printed,
+    /// The original article's rule, as commonly known and as published implementations have it.
+    Original,
+    /// Partly ours: the articles leave it open, or only a summary of the original was at hand.
+    Reconstruction,
+    /// Ours.
+    Ours,
+}
+
+impl Provenance {
+    /// One word for tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Provenance::Printed => "printed",
+            Provenance::Original => "original",
+            Provenance::Reconstruction => "reconstruction",
+            Provenance::Ours => "ours",
+        }
+    }
+}
+
+/// The article a policy was published in.
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    /// Its authors.
+    pub authors: &'static str,
+    /// Its title.
+    pub title: &'static str,
+    /// Journal or conference.
+    pub venue: &'static str,
+    /// Year.
+    pub year: u16,
+}
+
+/// What an access costs, in list steps; n pages, B blocks of N pages, K chips.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    /// A hit.
+    pub hit: &'static str,
+    /// A miss with its eviction, as published.
+    pub published: &'static str,
+    /// The same here.
+    pub here: &'static str,
+}
+
+/// A string of accesses that shows the rule at work.
+#[derive(Clone, Copy, Debug)]
+pub struct Example {
+    /// Pages of the buffer.
+    pub capacity: u32,
+    /// Parameters.
+    pub set: &'static [(&'static str, &'static str)],
+    /// Chips, striped.
+    pub chips: u32,
+    /// N.
+    pub pages_per_block: u32,
+    /// In the notation of [`super::trace`].
+    pub accesses: &'static str,
+}
+
+/// A policy in words.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Name in device files; `gcar-NAME` stands for the filter over any of them.
+    pub name: &'static str,
+    /// Name in print.
+    pub title: &'static str,
+    /// One line.
+    pub line: &'static str,
+    /// What it looks at.
+    pub family: Family,
+    /// Where it was published.
+    pub source: Source,
+    /// How sure the rule is.
+    pub provenance: Provenance,
+    /// The rule, sentence by sentence.
+    pub rule: &'static [&'static str],
+    /// A drawing of its structure; may be empty.
+    pub drawing: &'static str,
+    /// How its state is printed.
+    pub state: &'static str,
+    /// What an access costs.
+    pub cost: Cost,
+    /// It knows the future: only hit ratios can be computed with it.
+    pub offline: bool,
+    /// The rule at work; none for what cannot be stepped.
+    pub example: Option<Example>,
+}
+
+impl Entry {
+    /// Keys of its parameters; for the filter those that it adds to its base's.
+    pub fn parameters(&self) -> Vec<&'static KeyDoc> {
+        match self.name {
+            FILTER => filter_parameters(),
+            name => parameters(name),
+        }
+    }
+
+    /// The name that its example is stepped under.
+    pub fn example_name(&self) -> &'static str {
+        match self.name {
+            FILTER => "gcar-lru",
+            name => name,
+        }
+    }
+}
+
+/// The name under which the filter stands in the catalog.
+pub const FILTER: &str = "gcar-NAME";
+
+/// Keys that are parameters of the policy called `name`.
+pub fn parameters(name: &str) -> Vec<&'static KeyDoc> {
+    let all = keys().iter().filter(|doc| doc.is_policy_parameter());
+    all.filter(|doc| doc.is_for_policy(name)).collect()
+}
+
+fn filter_parameters() -> Vec<&'static KeyDoc> {
+    let all = keys().iter().filter(|doc| doc.is_policy_parameter());
+    let added = |doc: &&KeyDoc| {
+        let mut names = Policy::BASE_NAMES.iter();
+        names.any(|name| doc.is_for_policy(&format!("gcar-{name}")) && !doc.is_for_policy(name))
+    };
+    all.filter(added).collect()
+}
+
+/// All policies, in the order of the documentation.
+pub fn entries() -> impl Iterator<Item = &'static Entry> {
+    let families = [
+        recency::ENTRIES,
+        blocks::ENTRIES,
+        chips::ENTRIES,
+        general::ENTRIES,
+    ];
+    families.into_iter().flatten()
+}
+
+/// The policy called `name`, and for `gcar-X` the filter with X.
+pub fn find(name: &str) -> Option<(&'static Entry, Option<&'static Entry>)> {
+    let called = |name: &str| entries().find(|entry| entry.name == name);
+    match name.strip_prefix("gcar-") {
+        None => Some((called(name)?, None)),
+        Some(base) if Policy::is_name(name) => Some((called(FILTER)?, called(base))),
+        Some(_) => None,
+    }
+}
+
+/// Steps as a table: what was done, what it did, the state afterwards.
+pub fn steps_text(steps: &[Step]) -> String {
+    let mut rows = vec![["op".to_owned(), "result".to_owned(), "state".to_owned()]];
+    let row = |step: &Step| [step.op.clone(), step.result(), step.state.clone()];
+    rows.extend(steps.iter().map(row));
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let (op, result) = (width(0).unwrap_or(0), width(1).unwrap_or(0));
+    let mut text = String::new();
+    for [what, did, state] in &rows {
+        let line = format!("{what:<op$}  {did:<result$}  {state}");
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// The example of a policy without parameters, on one chip.
+const fn example(capacity: u32, accesses: &'static str) -> Option<Example> {
+    example_with(capacity, &[], 1, accesses)
+}
+
+const fn example_with(
+    capacity: u32,
+    set: &'static [(&'static str, &'static str)],
+    chips: u32,
+    accesses: &'static str,
+) -> Option<Example> {
+    Some(Example {
+        capacity,
+        set,
+        chips,
+        pages_per_block: 4,
+        accesses,
+    })
+}
+
+const fn cost(hit: &'static str, published: &'static str, here: &'static str) -> Cost {
+    Cost {
+        hit,
+        published,
+        here,
+    }
+}
+
+const fn source(
+    authors: &'static str,
+    title: &'static str,
+    venue: &'static str,
+    year: u16,
+) -> Source {
+    Source {
+        authors,
+        title,
+        venue,
+        year,
+    }
+}
+
+const ECR: Source = source(
+    "H. Chen, Y. Pan, C. Li, Y. Xu",
+    "ECR: Eviction-Cost-Aware Cache Management Policy for Page-Level Flash-Based SSDs",
+    "Concurrency and Computation: Practice and Experience",
+    2019,
+);
+const PAGES: &str = "`7d` is page 7, dirty; `7c` clean; most recent first.";

@@ -1,0 +1,308 @@
+//! CBM: random writes by page, sequential ones by block, with the read cache in view (policies.md A15;
+//! Wei, Chen, Yang, MSST 2014, section III).
+//!
+//! The write buffer has a page region PR, a list of pages by recency, and a block region BR, a list
+//! of blocks by popularity (write requests that touched the block). A written page comes into PR, or
+//! into BR if its block is there. Once PR holds THR pages of a block they all move to BR. Victim: the
+//! least popular block of BR, of several the one with most pages, then the one written least
+//! recently; if BR is empty, the least recent page of PR with all pages of its block. The block
+//! written now is spared unless it is the only one. Merge-on-flush: if more dirty pages leave than
+//! clean pages of the block are in the read cache, and those are some, they are written together.
+//!
+//! ```text
+//! PR  20 - 16 - 8 - 0            most recent ... least recent
+//! BR  B3 pop2 - B1 pop2          most popular ... victim
+//! RC  6                          read cache, LRU, managed by the buffer
+//! ```
+//!
+//! THR starts at 2 and doubles, to at most N, each time BR has grown and takes more than theta of the
+//! write buffer; it halves, to at least the floor, when an eviction finds BR empty (D-20).
+//! Reads move nothing; those that miss pass the write buffer by.
+
+use super::blocks::{BlockTable, Heaps, NodeId};
+use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::{List, PageId, Setup};
+use crate::units::Lpn;
+
+#[derive(Clone, Debug, Default)]
+struct Block {
+    popularity: u32,
+    /// The write request that was counted last.
+    request: u64,
+    /// When it was written last.
+    written: u64,
+    /// Clean pages in the read cache.
+    clean: u32,
+}
+
+/// Place in the block region, the victim's first: popularity, fewer pages, last write.
+type Rank = (u32, u32, u64);
+
+/// Cooperative buffer management.
+#[derive(Clone, Debug)]
+pub struct Cbm {
+    /// Every block with a page in the write buffer or in the read cache.
+    blocks: BlockTable<Block>,
+    pr: List,
+    br: Heaps<Rank>,
+    br_pages: u32,
+    /// Per node, offsets of its pages in the read cache as bits.
+    clean: Vec<u64>,
+    threshold: u32,
+    writes: u64,
+}
+
+fn least_threshold(setup: &Setup) -> u32 {
+    setup.params.threshold_floor.min(setup.pages_per_block)
+}
+
+impl Cbm {
+    /// With the parameters of `setup`.
+    pub fn new(setup: &Setup) -> Cbm {
+        let blocks = BlockTable::new(setup);
+        let params = &setup.params;
+        Cbm {
+            blocks,
+            pr: List::default(),
+            br: Heaps::new(1),
+            br_pages: 0,
+            clean: Vec::new(),
+            threshold: match params.threshold {
+                0 => least_threshold(setup).max(2),
+                fixed => fixed,
+            },
+            writes: 0,
+        }
+    }
+
+    /// A write touches a block: counted once a request.
+    fn count(&mut self, node: NodeId, access: &Access) {
+        self.writes += 1;
+        let block = &mut self.blocks[node];
+        block.written = self.writes;
+        if block.popularity == 0 || block.request != access.request {
+            block.popularity += 1;
+            block.request = access.request;
+        }
+    }
+
+    fn rank_of(&self, node: NodeId) -> Rank {
+        let block = &self.blocks[node];
+        (block.popularity, !self.blocks.pages(node), block.written)
+    }
+
+    /// Puts a block where it belongs in BR.
+    fn rank(&mut self, node: NodeId) {
+        self.br.set(0, node, self.rank_of(node));
+    }
+
+    #[inline]
+    fn in_br(&self, node: NodeId) -> bool {
+        self.br.heap_of(node).is_some()
+    }
+
+    /// BR has got `pages` more.
+    fn grown(&mut self, pages: u32) {
+        self.br_pages += pages;
+        let setup = self.blocks.setup();
+        let share = f64::from(self.br_pages) / f64::from(setup.capacity);
+        if setup.params.threshold == 0 && share > setup.params.theta {
+            self.threshold = (self.threshold * 2).min(setup.pages_per_block);
+        }
+    }
+
+    /// Where the bits of a node begin.
+    fn bits(&mut self, node: NodeId) -> &mut [u64] {
+        let words = self.blocks.setup().pages_per_block.div_ceil(64) as usize;
+        let start = node.0 as usize * words;
+        if self.clean.len() < start + words {
+            self.clean.resize(start + words, 0);
+        }
+        &mut self.clean[start..start + words]
+    }
+
+    /// A node goes when nothing of its block is left.
+    fn drop_if_empty(&mut self, node: NodeId) {
+        if self.blocks.pages(node) == 0 && self.blocks[node].clean == 0 {
+            self.blocks.remove(node);
+        }
+    }
+
+    /// The node whose pages leave: not `current` and not passed over.
+    fn choose(
+        &self,
+        device: &dyn DeviceView,
+        spare: Spare,
+        current: Option<NodeId>,
+        out: &mut Eviction,
+    ) -> Option<NodeId> {
+        let (inspected, any_spared) = (&mut out.inspected, &mut out.spared);
+        let mut passed_over = |node: NodeId| {
+            let spared = self.blocks.spared(device, spare, node);
+            *any_spared |= spared;
+            spared || Some(node) == current
+        };
+        if let Some((rank, node)) = self.br.first_but(0, &mut passed_over) {
+            *inspected += 1 + self.br.before(0, rank);
+            return Some(node);
+        }
+        *inspected += self.br.entries(0).len() as u64;
+        let nodes = self
+            .pr
+            .iter_oldest_first()
+            .filter_map(|page| self.blocks.node_of(page));
+        for node in nodes {
+            *inspected += 1;
+            if !passed_over(node) {
+                return Some(node);
+            }
+        }
+        None
+    }
+
+    /// The pages of a block leave the write buffer.
+    fn take(&mut self, node: NodeId, out: &mut Eviction) {
+        if self.in_br(node) {
+            self.br.remove(node);
+            self.br_pages -= self.blocks.pages(node);
+        } else {
+            for page in self.blocks.pages_of(node) {
+                self.pr.remove(page);
+            }
+        }
+        out.block = Some(self.blocks.number(node));
+        self.blocks.evict_pages(node, out);
+    }
+
+    /// Adds to the victims, which are of `node`, what the read cache has of their block.
+    fn merge(&mut self, node: NodeId, out: &mut Eviction) {
+        let block = self.blocks.number(node);
+        let n = self.blocks.setup().pages_per_block;
+        for offset in 0..n {
+            if self.bits(node)[offset as usize / 64] >> (offset % 64) & 1 == 1 {
+                out.merged
+                    .extend(self.blocks.setup().page_of_block(block, offset));
+            }
+        }
+    }
+}
+
+impl Policy for Cbm {
+    fn admits(&self, access: &Access) -> bool {
+        access.write
+    }
+
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        let (node, offset) = self.blocks.node_for(access.lpn);
+        self.blocks.add_page(node, page, offset);
+        self.count(node, access);
+        if self.in_br(node) {
+            self.rank(node);
+            return self.grown(1);
+        }
+        self.pr.push_newest(page);
+        let pages = self.blocks.pages(node);
+        if pages >= self.threshold {
+            for page in self.blocks.pages_of(node) {
+                self.pr.remove(page);
+            }
+            self.rank(node);
+            self.grown(pages);
+        }
+    }
+
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        let Some(node) = self.blocks.node_of(page).filter(|_| access.write) else {
+            return;
+        };
+        self.count(node, access);
+        if self.in_br(node) {
+            self.rank(node);
+        } else {
+            self.pr.remove(page);
+            self.pr.push_newest(page);
+        }
+    }
+
+    fn forget(&mut self, page: PageId) {
+        let node = self.blocks.remove_page(page);
+        if !self.in_br(node) {
+            self.pr.remove(page);
+        } else {
+            self.br_pages -= 1;
+            match self.blocks.pages(node) {
+                0 => self.br.remove(node),
+                _ => self.rank(node),
+            }
+        }
+        self.drop_if_empty(node);
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        incoming: &Access,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        let current = self.blocks.find_for(incoming.lpn);
+        let last_resort = current.filter(|&node| {
+            self.blocks.pages(node) > 0 && !self.blocks.spared(device, spare, node)
+        });
+        let found = self.choose(device, spare, current, out);
+        let Some(node) = found.or(last_resort) else {
+            return false;
+        };
+        let setup = self.blocks.setup();
+        let merge = setup.params.merge;
+        if self.br.entries(0).is_empty() && setup.params.threshold == 0 {
+            self.threshold = (self.threshold / 2).max(least_threshold(setup));
+        }
+        self.take(node, out);
+        let dirty = out
+            .victims
+            .iter()
+            .filter(|&&page| device.dirty(page))
+            .count();
+        let clean = self.blocks[node].clean as usize;
+        if merge && clean > 0 && dirty > clean {
+            self.merge(node, out);
+        }
+        self.drop_if_empty(node);
+        true
+    }
+
+    fn read_cache_changed(&mut self, lpn: Lpn, present: bool) {
+        let (node, offset) = self.blocks.node_for(lpn);
+        let bit = 1 << (offset % 64);
+        let word = &mut self.bits(node)[offset as usize / 64];
+        let was_present = *word & bit != 0;
+        *word = *word & !bit | u64::from(present) << (offset % 64);
+        let clean = &mut self.blocks[node].clean;
+        *clean = *clean + u32::from(present) - u32::from(was_present);
+        self.drop_if_empty(node);
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let mut pages: Vec<String> = self
+            .pr
+            .iter_oldest_first()
+            .map(|page| device.lpn(page).0.to_string())
+            .collect();
+        pages.reverse();
+        let mut ranked = self.br.entries(0).to_vec();
+        ranked.sort_unstable_by(|a, b| b.cmp(a));
+        let blocks: Vec<String> = ranked
+            .iter()
+            .map(|&(_, node)| {
+                let (number, pages) = (
+                    self.blocks.number(node),
+                    self.blocks.pages_text(device, node),
+                );
+                format!("B{number} pop{} {pages}", self.blocks[node].popularity)
+            })
+            .collect();
+        let (pages, blocks) = (pages.join(" "), blocks.join(", "));
+        format!("PR[{pages}] BR[{blocks}] THR={}", self.threshold)
+    }
+}

@@ -1,0 +1,278 @@
+//! CDA-GC: pages of chips in GC stay longer, hot and cold pages go to different blocks
+//! (policies.md A14; CDA-GC section 3, Algorithms 1 and 2, Figs 5 to 8).
+//!
+//! Stager: one LRU list. Victim: the first of at most `test_num` entries, from `test_entry` towards
+//! the most recent end, that is not related to GC; `test_entry` is then the entry after it. If there
+//! is none, the least recent page, and `test_entry` is where the search stopped (D-17). After
+//! `cycle_num` searches it is the least recent end again. An entry is related to GC if the chip of its
+//! flash copy collects, or will soon: its free blocks are at the trigger and its open blocks nearly
+//! full (D-16).
+//!
+//! Dispatcher: a write makes its page hot if the page was written since the filter's last reset; hot
+//! pages are written into another open block. A reset of the filter makes every page cold (D-18).
+//!
+//! Filtered by GCaR, pages on chips in GC are never victims while there is another.
+
+use super::bloom::Filter;
+use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Spare, Stream};
+use super::{Aged, PageId, Setup};
+use crate::units::ChipId;
+
+/// The stager's parameters and its place in the list.
+#[derive(Clone, Debug)]
+struct Stager {
+    test_num: u32,
+    cycle_num: u32,
+    /// Free pages of a chip's open blocks at which it is close to GC.
+    margin_pages: u32,
+    /// Where the next search begins; none: the least recent end.
+    test_entry: Option<PageId>,
+    lookups: u32,
+    passed: u64,
+    failed: u64,
+}
+
+impl Stager {
+    fn new(setup: &Setup) -> Stager {
+        let p = &setup.params;
+        Stager {
+            test_num: p.test_num,
+            cycle_num: p.cycle_num,
+            margin_pages: (f64::from(setup.pages_per_block) * p.hp_margin_percent / 100.0) as u32,
+            test_entry: None,
+            lookups: 0,
+            passed: 0,
+            failed: 0,
+        }
+    }
+
+    fn related(&self, device: &dyn DeviceView, chip: ChipId) -> bool {
+        device.in_gc(chip)
+            || device.free_blocks(chip) <= device.gc_trigger_blocks(chip)
+                && device.open_pages(chip) <= self.margin_pages
+    }
+
+    /// A search without its effects.
+    fn search(&self, device: &dyn DeviceView, list: &Aged, spare: Spare) -> Search {
+        let mut search = Search::default();
+        let mut at = self.test_entry.or(list.list().oldest());
+        while let Some(page) = at {
+            if search.inspected == self.test_num {
+                break;
+            }
+            search.inspected += 1;
+            at = list.list().newer(page);
+            let chip = device.chip(page);
+            let spared = chip.is_some_and(|chip| spare.chip(device, chip));
+            search.spared |= spared;
+            if !spared && !chip.is_some_and(|chip| self.related(device, chip)) {
+                search.victim = Some(page);
+                break;
+            }
+        }
+        search.stopped_at = at;
+        search
+    }
+
+    fn searched(&mut self, search: &Search) {
+        self.passed += u64::from(search.inspected - u32::from(search.victim.is_some()));
+        self.failed += u64::from(search.victim.is_none());
+        self.test_entry = search.stopped_at;
+        self.lookups += 1;
+        if self.lookups == self.cycle_num {
+            self.lookups = 0;
+            self.test_entry = None;
+        }
+    }
+}
+
+#[derive(Default)]
+struct Search {
+    victim: Option<PageId>,
+    stopped_at: Option<PageId>,
+    inspected: u32,
+    spared: bool,
+}
+
+/// Which pages are hot.
+#[derive(Clone, Debug)]
+struct Dispatcher {
+    filter: Filter,
+    /// Per page: the filter's epoch in which it was found hot.
+    hot_in: Vec<u32>,
+    hot_writes: u64,
+}
+
+impl Dispatcher {
+    fn new(setup: &Setup) -> Dispatcher {
+        Dispatcher {
+            filter: Filter::new(setup),
+            hot_in: Vec::new(),
+            hot_writes: 0,
+        }
+    }
+
+    fn set(&mut self, page: PageId, hot: bool) {
+        if page.0 as usize >= self.hot_in.len() {
+            self.hot_in.resize(page.0 as usize + 1, 0);
+        }
+        self.hot_in[page.0 as usize] = if hot { self.filter.epoch() } else { 0 };
+        self.hot_writes += u64::from(hot);
+    }
+
+    fn is_hot(&self, page: PageId) -> bool {
+        self.hot_in.get(page.0 as usize) == Some(&self.filter.epoch())
+    }
+}
+
+/// LRU with a stager, a dispatcher, or both.
+#[derive(Clone, Debug)]
+pub struct CdaGc {
+    list: Aged,
+    stager: Option<Stager>,
+    dispatcher: Option<Dispatcher>,
+}
+
+impl CdaGc {
+    /// Both parts.
+    pub fn new(setup: &Setup) -> CdaGc {
+        CdaGc::with(setup, true, true)
+    }
+
+    /// The stager alone: all pages are cold.
+    pub fn stager(setup: &Setup) -> CdaGc {
+        CdaGc::with(setup, true, false)
+    }
+
+    /// The dispatcher alone: victims are those of LRU.
+    pub fn dispatcher(setup: &Setup) -> CdaGc {
+        CdaGc::with(setup, false, true)
+    }
+
+    fn with(setup: &Setup, stager: bool, dispatcher: bool) -> CdaGc {
+        CdaGc {
+            list: Aged::new(setup),
+            stager: stager.then(|| Stager::new(setup)),
+            dispatcher: dispatcher.then(|| Dispatcher::new(setup)),
+        }
+    }
+
+    fn classify(&mut self, device: &dyn DeviceView, page: PageId, access: &Access, new: bool) {
+        if let Some(dispatcher) = &mut self.dispatcher {
+            if access.write {
+                let hot = dispatcher.filter.write(device.now(), access.lpn);
+                dispatcher.set(page, hot);
+            } else if new {
+                dispatcher.set(page, false);
+            }
+        }
+    }
+
+    /// The page is about to leave its place in the list.
+    #[inline]
+    fn leave(&mut self, page: PageId) {
+        if let Some(stager) = &mut self.stager {
+            if stager.test_entry == Some(page) {
+                stager.test_entry = self.list.list().newer(page);
+            }
+        }
+    }
+}
+
+impl Policy for CdaGc {
+    #[inline]
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        self.classify(device, page, access, true);
+        self.list.push_newest(device, page);
+    }
+
+    #[inline]
+    fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        self.classify(device, page, access, false);
+        self.leave(page);
+        self.list.renew(page);
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.leave(page);
+        self.list.remove(page);
+    }
+
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.list.moved(device, page);
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        let stager = self.stager.as_ref();
+        let search = stager.map(|stager| stager.search(device, &self.list, spare));
+        let mut victim = None;
+        if let Some(search) = &search {
+            out.inspected += u64::from(search.inspected);
+            out.spared |= search.spared;
+            victim = search.victim;
+            if victim.is_none() && spare == Spare::Nobody {
+                // The least recent page, taken without a look.
+                victim = self.list.list().oldest();
+            }
+        }
+        let Some(page) = victim.or_else(|| self.list.oldest_not(device, spare, out)) else {
+            return false;
+        };
+        if let (Some(stager), Some(search)) = (&mut self.stager, &search) {
+            stager.searched(search);
+        }
+        self.forget(page);
+        out.victims.push(page);
+        true
+    }
+
+    #[inline]
+    fn stream(&self, page: PageId) -> Stream {
+        match &self.dispatcher {
+            Some(dispatcher) if dispatcher.is_hot(page) => Stream::Hot,
+            _ => Stream::Cold,
+        }
+    }
+
+    #[inline]
+    fn next_victims(&self) -> [Option<PageId>; 3] {
+        self.list.list().oldest_three()
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let text = |page| {
+            let hot = device.dirty(page) && self.stream(page) == Stream::Hot;
+            page_text(device, page) + if hot { "h" } else { "" }
+        };
+        let mut texts: Vec<String> = self.list.list().iter_oldest_first().map(text).collect();
+        texts.reverse();
+        texts.join(" ")
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let mut counters = Vec::new();
+        if let Some(stager) = &self.stager {
+            counters.push(("stager_passed_over", stager.passed));
+            counters.push(("stager_failed_lookups", stager.failed));
+        }
+        if let Some(dispatcher) = &self.dispatcher {
+            counters.push(("dispatcher_hot_writes", dispatcher.hot_writes));
+        }
+        counters
+    }
+
+    fn reset_counters(&mut self) {
+        if let Some(stager) = &mut self.stager {
+            (stager.passed, stager.failed) = (0, 0);
+        }
+        if let Some(dispatcher) = &mut self.dispatcher {
+            dispatcher.hot_writes = 0;
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! CLOCK, or second chance: FIFO that passes once over a page referenced since it came in (Corbato,
+//! "A Paging Experiment with the Multics System", 1968).
+//!
+//! hit -> reference bit 1; miss -> newest end, bit 0. Victim search from the oldest page: bit 1 ->
+//! bit 0 and newest end; bit 0 -> victim. A ring with a hand is the same list cut at the hand.
+//!
+//! Corbato's bit is 1 when a page comes in, for the fault that brings it in is a reference; here it
+//! is 0, as in libCacheSim and most block caches, so that a page accessed once leaves first.
+
+use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Spare};
+use super::{Aged, PageId, Setup};
+
+/// Second chance.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    /// From the page just behind the hand to the page under it.
+    ring: Aged,
+    /// Per page.
+    referenced: Vec<bool>,
+}
+
+impl Clock {
+    /// An empty ring.
+    pub fn new(setup: &Setup) -> Clock {
+        Clock {
+            ring: Aged::new(setup),
+            referenced: Vec::new(),
+        }
+    }
+}
+
+impl Policy for Clock {
+    #[inline]
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId, _access: &Access) {
+        set(&mut self.referenced, page, false);
+        self.ring.push_newest(device, page);
+    }
+
+    #[inline]
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
+        self.referenced[page.0 as usize] = true;
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.ring.remove(page);
+    }
+
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.ring.moved(device, page);
+    }
+
+    #[inline]
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        let referenced = &mut self.referenced;
+        let found = second_chance(&mut self.ring, device, spare, out, |ring, page| {
+            let again = std::mem::take(&mut referenced[page.0 as usize]);
+            if again {
+                ring.renew(page);
+            }
+            again
+        });
+        let Some(page) = found else { return false };
+        self.ring.remove(page);
+        out.victims.push(page);
+        true
+    }
+
+    #[inline]
+    fn next_victims(&self) -> [Option<PageId>; 3] {
+        self.ring.list().oldest_three()
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        flagged_text(device, self.ring.list().iter_oldest_first(), |page| {
+            self.referenced[page.0 as usize].into()
+        })
+    }
+}
+
+/// The least recent page that `moves` leaves where it is. `moves` takes any other page from that
+/// end, to the most recent end or to another list, and says so.
+///
+/// Pages that `spare` passes over keep their place and are looked at once, like those that move; a
+/// page that moved and is met again counts twice.
+pub(super) fn second_chance(
+    list: &mut Aged,
+    device: &dyn DeviceView,
+    spare: Spare,
+    out: &mut Eviction,
+    mut moves: impl FnMut(&mut Aged, PageId) -> bool,
+) -> Option<PageId> {
+    let mut looked = out.inspected;
+    loop {
+        // Counts the pages passed over, which are those older than the page found.
+        out.inspected = looked;
+        let page = list.oldest_not(device, spare, out)?;
+        if !moves(list, page) {
+            return Some(page);
+        }
+        looked += 1;
+    }
+}
+
+/// Sets what an array says of a page, which may be new to it.
+#[inline]
+pub(super) fn set<T: Copy + Default>(per_page: &mut Vec<T>, page: PageId, value: T) {
+    if page.0 as usize >= per_page.len() {
+        per_page.resize(page.0 as usize + 1, T::default());
+    }
+    per_page[page.0 as usize] = value;
+}
+
+/// `4d1 3c0`: pages with a number each, most recent first, from a walk that begins at the least
+/// recent.
+pub(super) fn flagged_text(
+    device: &dyn DeviceView,
+    oldest_first: impl Iterator<Item = PageId>,
+    number: impl Fn(PageId) -> u8,
+) -> String {
+    let mut texts: Vec<String> = oldest_first
+        .map(|page| format!("{}{}", page_text(device, page), number(page)))
+        .collect();
+    texts.reverse();
+    texts.join(" ")
+}

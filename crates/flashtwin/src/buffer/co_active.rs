@@ -1,0 +1,172 @@
+//! Co-Active: clean pages first, and cold dirty pages written back where a channel is idle
+//! (policies.md A11, a reconstruction; CDA-GC sections 4.3 and 5, MQSim's advanced cache).
+//!
+//! Clean list CL and dirty list DL. A write makes its page hot if the page was written since the
+//! filter's last reset, else cold. Victim: the least recent clean page; else the least recent cold
+//! one; else the least recent one. When a channel falls idle, its least recent cold page is written
+//! back and stays, among the clean pages where its last access belongs. (D-9)
+//!
+//! A page's channel is that of its flash copy; a page without one is never written back actively.
+
+use super::bloom::Filter;
+use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::timeline::Timeline;
+use super::{PageId, Setup};
+use crate::units::ChipId;
+
+const CLEAN: usize = 0;
+const COLD: usize = 1;
+/// Dirty like the cold ones: DL is both.
+const HOT: usize = 2;
+
+/// Proactive write-backs to idle channels.
+#[derive(Clone, Debug)]
+pub struct CoActive {
+    chips: u32,
+    /// Chip c is on channel c mod channels. Each chip by itself is as many channels as chips.
+    channels: u32,
+    write_backs: u32,
+    filter: Filter,
+    order: Timeline<3>,
+    hot_writes: u64,
+    written_back: u64,
+}
+
+impl CoActive {
+    /// Two empty lists.
+    pub fn new(setup: &Setup) -> CoActive {
+        let channels = match setup.params.idle_channel {
+            true => setup.channels.max(1),
+            false => setup.chips.max(1),
+        };
+        let listed = [setup.filtered, true, setup.filtered];
+        CoActive {
+            chips: setup.chips,
+            channels,
+            write_backs: setup.params.write_backs,
+            filter: Filter::new(setup),
+            order: Timeline::new(setup.capacity, setup.chips, listed),
+            hot_writes: 0,
+            written_back: 0,
+        }
+    }
+
+    /// The class after an access; `was` is that of a page that is cached.
+    fn class(&mut self, device: &dyn DeviceView, access: &Access, was: usize) -> usize {
+        if access.write {
+            let hot = self.filter.write(device.now(), access.lpn);
+            self.hot_writes += u64::from(hot);
+            return if hot { HOT } else { COLD };
+        }
+        match (access.dirty, was) {
+            (false, _) => CLEAN,
+            (true, HOT) => HOT,
+            (true, _) => COLD,
+        }
+    }
+}
+
+impl Policy for CoActive {
+    #[inline]
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        let class = self.class(device, access, CLEAN);
+        self.order.insert(page, class, device.chip(page));
+    }
+
+    #[inline]
+    fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        let class = self.class(device, access, self.order.class(page));
+        self.order.renew(page, class);
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.order.remove(page);
+    }
+
+    fn cleaned(&mut self, _device: &dyn DeviceView, page: PageId) {
+        self.order.change(page, CLEAN);
+    }
+
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.order.moved(page, device.chip(page));
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        for class in [CLEAN, COLD, HOT] {
+            let (found, looked) = self.order.oldest_not(class, device, spare);
+            out.inspected += looked;
+            out.spared |= looked > u64::from(found.is_some());
+            if let Some(page) = found {
+                self.order.remove(page);
+                out.victims.push(page);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn wants_idle(&self) -> bool {
+        true
+    }
+
+    fn idle(
+        &mut self,
+        device: &dyn DeviceView,
+        chip: ChipId,
+        in_flight: u32,
+        busy: &dyn Fn(PageId) -> bool,
+    ) -> Option<PageId> {
+        if in_flight >= self.write_backs {
+            return None;
+        }
+        let channel = u32::from(chip.0) % self.channels;
+        let mut oldest: Option<(u32, PageId)> = None;
+        for chip in (channel..self.chips).step_by(self.channels as usize) {
+            let mut pages = self.order.iter_chip(COLD, chip as usize);
+            let page = pages.find(|&page| !busy(page));
+            if !device.chip_idle(ChipId(chip as u16)) {
+                return None;
+            }
+            let candidate = page.map(|page| (self.order.age(page), page));
+            oldest = [oldest, candidate].into_iter().flatten().min();
+        }
+        let (_, page) = oldest?;
+        self.written_back += 1;
+        Some(page)
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let list = |classes: &[(usize, &str)]| {
+            let mut pages: Vec<(u32, String)> = Vec::new();
+            for &(class, letter) in classes {
+                for page in self.order.iter_oldest_first(class) {
+                    let text = format!("{}{letter}", device.lpn(page).0);
+                    pages.push((self.order.age(page), text));
+                }
+            }
+            pages.sort_unstable_by(|a, b| b.cmp(a));
+            let texts: Vec<String> = pages.into_iter().map(|(_, text)| text).collect();
+            texts.join(" ")
+        };
+        let clean = list(&[(CLEAN, "")]);
+        let dirty = list(&[(COLD, "c"), (HOT, "h")]);
+        format!("CL[{clean}] DL[{dirty}]")
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("co_active_hot_writes", self.hot_writes),
+            ("co_active_write_backs", self.written_back),
+        ]
+    }
+
+    fn reset_counters(&mut self) {
+        (self.hot_writes, self.written_back) = (0, 0);
+    }
+}

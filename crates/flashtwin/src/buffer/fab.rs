@@ -1,0 +1,97 @@
+//! FAB: the block with most pages is the victim (policies.md A4; Jo, Kang, Park, Kim, Lee, IEEE TCE
+//! 2006).
+//!
+//! hit, insert -> the block becomes the most recent one. Victim: the block with the largest number of
+//! cached pages, the least recent of several, be it the one accessed now; all its pages leave.
+//!
+//! ```text
+//! 4 pages:  B9 - B2           most recent ... least recent
+//! 1 page:   B0 - B5 - B3      victim: B2
+//! ```
+//!
+//! `cache_reads`: reads renew their block as writes do (GCaR section 5). Without it they neither
+//! renew nor enter.
+
+use super::blocks::{BlockTable, BySize};
+use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::{PageId, Setup};
+
+/// Flash-aware buffer.
+#[derive(Clone, Debug)]
+pub struct Fab {
+    blocks: BlockTable<()>,
+    sizes: BySize,
+}
+
+impl Fab {
+    /// With the parameters of `setup`.
+    pub fn new(setup: &Setup) -> Fab {
+        Fab {
+            blocks: BlockTable::new(setup),
+            sizes: BySize::new(),
+        }
+    }
+}
+
+impl Policy for Fab {
+    fn admits(&self, access: &Access) -> bool {
+        access.write || self.blocks.setup().params.cache_reads
+    }
+
+    #[inline]
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        let (node, offset) = self.blocks.node_for(access.lpn);
+        if self.blocks.pages(node) > 0 {
+            self.sizes.remove(node);
+        }
+        self.blocks.add_page(node, page, offset);
+        self.sizes.push(node, self.blocks.pages(node));
+    }
+
+    #[inline]
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        if self.admits(access) {
+            if let Some(node) = self.blocks.node_of(page) {
+                self.sizes.renew(node);
+            }
+        }
+    }
+
+    fn forget(&mut self, page: PageId) {
+        let node = self.blocks.remove_page(page);
+        if self.blocks.pages(node) > 0 {
+            return self.sizes.shrink(node);
+        }
+        self.sizes.remove(node);
+        self.blocks.remove(node);
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        // As published, every block is looked at.
+        out.inspected += u64::from(self.blocks.len());
+        let largest = self.sizes.largest();
+        let found = match largest {
+            Some(node) if !self.blocks.spared(device, spare, node) => largest,
+            _ => self
+                .sizes
+                .largest_but(&mut |node| self.blocks.spared(device, spare, node)),
+        };
+        out.spared |= found != largest;
+        let Some(node) = found else { return false };
+        self.sizes.remove(node);
+        self.blocks.evict(node, out);
+        true
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let mut nodes: Vec<PageId> = self.blocks.iter().collect();
+        nodes.sort_unstable_by_key(|&node| self.sizes.since(node));
+        self.blocks.texts(device, nodes.into_iter())
+    }
+}

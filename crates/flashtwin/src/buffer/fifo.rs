@@ -1,0 +1,64 @@
+//! FIFO: pages leave in the order in which they came in.
+//!
+//! hit -> nothing; miss -> newest end; victim = the page that came in first, whatever its state.
+
+use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Spare};
+use super::{Aged, PageId, Setup};
+
+/// First in, first out.
+#[derive(Clone, Debug)]
+pub struct Fifo {
+    queue: Aged,
+}
+
+impl Fifo {
+    /// An empty queue.
+    pub fn new(setup: &Setup) -> Fifo {
+        Fifo {
+            queue: Aged::new(setup),
+        }
+    }
+}
+
+impl Policy for Fifo {
+    #[inline]
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId, _access: &Access) {
+        self.queue.push_newest(device, page);
+    }
+
+    #[inline]
+    fn hit(&mut self, _device: &dyn DeviceView, _page: PageId, _access: &Access) {}
+
+    fn forget(&mut self, page: PageId) {
+        self.queue.remove(page);
+    }
+
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.queue.moved(device, page);
+    }
+
+    #[inline]
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        let Some(page) = self.queue.oldest_not(device, spare, out) else {
+            return false;
+        };
+        self.queue.remove(page);
+        out.victims.push(page);
+        true
+    }
+
+    #[inline]
+    fn next_victims(&self) -> [Option<PageId>; 3] {
+        self.queue.list().oldest_three()
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        pages_text(device, self.queue.list().iter_oldest_first())
+    }
+}

@@ -1,0 +1,309 @@
+//! Page numbers remembered after their pages have left: a hash table of chains, and lists in the
+//! order in which the pages left.
+//!
+//! 2Q's A1out, ARC's B1 and B2, S3-FIFO's ghost queue, the non-resident blocks of LIRS. Each policy
+//! bounds its lists; the table grows to the largest bound and then allocates nothing.
+
+use crate::memory::{large_table, prefetch};
+use crate::units::Lpn;
+
+const NONE: u32 = u32::MAX;
+
+/// A place for one remembered page: a quarter of a cache line.
+#[derive(Clone, Copy, Debug)]
+struct Ghost {
+    lpn: Lpn,
+    /// The next of its chain, or the next free place.
+    next: u32,
+    newer: u32,
+    older: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    newest: u32,
+    oldest: u32,
+    len: usize,
+}
+
+/// `LISTS` lists of remembered pages; a page is in one of them at most.
+#[derive(Clone, Debug)]
+pub(crate) struct Ghosts<const LISTS: usize = 1> {
+    /// First of each chain; twice as many chains as places.
+    heads: Vec<u32>,
+    shift: u32,
+    ghosts: Vec<Ghost>,
+    /// The list of each place.
+    list: Vec<u8>,
+    free: u32,
+    lists: [Ends; LISTS],
+}
+
+impl<const LISTS: usize> Ghosts<LISTS> {
+    /// Nothing is remembered.
+    pub fn new() -> Self {
+        let none = Ends {
+            newest: NONE,
+            oldest: NONE,
+            len: 0,
+        };
+        Ghosts {
+            heads: vec![NONE; 2],
+            shift: 63,
+            ghosts: Vec::new(),
+            list: Vec::new(),
+            free: NONE,
+            lists: [none; LISTS],
+        }
+    }
+
+    #[inline]
+    fn chain(&self, lpn: Lpn) -> usize {
+        (u64::from(lpn.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+    }
+
+    /// Pages in a list.
+    #[inline]
+    pub fn len(&self, list: usize) -> usize {
+        self.lists[list].len
+    }
+
+    /// Starts loading what a lookup of `lpn` will touch.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.heads, self.chain(lpn));
+    }
+
+    /// Where a page is remembered: a small number, reused when it is forgotten.
+    #[inline]
+    pub fn find(&self, lpn: Lpn) -> Option<u32> {
+        let mut at = self.heads[self.chain(lpn)];
+        while at != NONE {
+            let ghost = &self.ghosts[at as usize];
+            if ghost.lpn == lpn {
+                return Some(at);
+            }
+            at = ghost.next;
+        }
+        None
+    }
+
+    /// Where the page that left first is remembered.
+    #[inline]
+    pub fn oldest(&self, list: usize) -> Option<u32> {
+        let oldest = self.lists[list].oldest;
+        (oldest != NONE).then_some(oldest)
+    }
+
+    /// Remembers a page that is in no list, as the last that left; says where.
+    pub fn push_newest(&mut self, list: usize, lpn: Lpn) -> u32 {
+        debug_assert!(self.find(lpn).is_none(), "{lpn:?} is remembered twice");
+        if self.free == NONE {
+            self.grow();
+        }
+        let chain = self.chain(lpn);
+        let ends = &mut self.lists[list];
+        let at = self.free;
+        let place = &mut self.ghosts[at as usize];
+        self.free = place.next;
+        *place = Ghost {
+            lpn,
+            next: self.heads[chain],
+            newer: NONE,
+            older: ends.newest,
+        };
+        self.list[at as usize] = list as u8;
+        self.heads[chain] = at;
+        match ends.newest {
+            NONE => ends.oldest = at,
+            newest => self.ghosts[newest as usize].newer = at,
+        }
+        ends.newest = at;
+        ends.len += 1;
+        at
+    }
+
+    /// Twice the places and chains. Every place is in use when this is called.
+    #[cold]
+    fn grow(&mut self) {
+        let used = self.ghosts.len();
+        let places = (used * 2).max(32);
+        let unused = Ghost {
+            lpn: Lpn(0),
+            next: NONE,
+            newer: NONE,
+            older: NONE,
+        };
+        let before = std::mem::replace(&mut self.ghosts, large_table(unused, places));
+        self.ghosts[..used].copy_from_slice(&before);
+        self.list.resize(places, 0);
+        for at in (used..places).rev() {
+            self.ghosts[at].next = self.free;
+            self.free = at as u32;
+        }
+        self.heads = large_table(NONE, places * 2);
+        self.shift = 64 - self.heads.len().trailing_zeros();
+        for at in 0..used {
+            let chain = self.chain(self.ghosts[at].lpn);
+            self.ghosts[at].next = self.heads[chain];
+            self.heads[chain] = at as u32;
+        }
+    }
+
+    /// Forgets the page remembered at a place; says in which list it was.
+    pub fn remove(&mut self, at: u32) -> usize {
+        let ghost = self.ghosts[at as usize];
+        let chain = self.chain(ghost.lpn);
+        if self.heads[chain] == at {
+            self.heads[chain] = ghost.next;
+        } else {
+            let mut before = self.heads[chain];
+            while self.ghosts[before as usize].next != at {
+                before = self.ghosts[before as usize].next;
+            }
+            self.ghosts[before as usize].next = ghost.next;
+        }
+        let list = self.list[at as usize].into();
+        let ends: &mut Ends = &mut self.lists[list];
+        match ghost.newer {
+            NONE => ends.newest = ghost.older,
+            newer => self.ghosts[newer as usize].older = ghost.older,
+        }
+        match ghost.older {
+            NONE => ends.oldest = ghost.newer,
+            older => self.ghosts[older as usize].newer = ghost.newer,
+        }
+        ends.len -= 1;
+        self.ghosts[at as usize].next = self.free;
+        self.free = at;
+        list
+    }
+
+    /// Forgets a page, if it is remembered; says in which list it was.
+    #[inline]
+    pub fn recall(&mut self, lpn: Lpn) -> Option<usize> {
+        self.find(lpn).map(|at| self.remove(at))
+    }
+
+    /// Forgets the page of a list that left first. Starts loading what the next such call touches.
+    pub fn forget_oldest(&mut self, list: usize) {
+        if let Some(at) = self.oldest(list) {
+            self.remove(at);
+        }
+        if let Some(next) = self.oldest(list) {
+            self.prefetch(self.lpn(next));
+        }
+    }
+
+    /// Remembers a page in a list that holds at most `bound`: the one that left first makes room.
+    pub fn push_bounded(&mut self, list: usize, lpn: Lpn, bound: u32) {
+        if bound == 0 {
+            return;
+        }
+        if self.len(list) >= bound as usize {
+            self.forget_oldest(list);
+        }
+        self.push_newest(list, lpn);
+    }
+
+    /// The page remembered at a place.
+    #[inline]
+    pub fn lpn(&self, at: u32) -> Lpn {
+        self.ghosts[at as usize].lpn
+    }
+
+    /// The pages of a list, the one that left last first, separated by spaces.
+    pub fn text(&self, list: usize) -> String {
+        let mut texts = Vec::new();
+        let mut at = self.lists[list].newest;
+        while at != NONE {
+            let ghost = &self.ghosts[at as usize];
+            texts.push(ghost.lpn.0.to_string());
+            at = ghost.older;
+        }
+        texts.join(" ")
+    }
+}
+
+/// What is known of the page that comes in: looked up once, whether `evict` or `insert` asks first.
+#[derive(Clone, Debug)]
+pub(crate) struct Incoming<T> {
+    of: Option<(Lpn, T)>,
+}
+
+impl<T: Copy> Incoming<T> {
+    /// Nothing comes in.
+    pub fn none() -> Self {
+        Incoming { of: None }
+    }
+
+    /// What was found out about `lpn`, if that has been done.
+    #[inline]
+    pub fn known(&self, lpn: Lpn) -> Option<T> {
+        self.of.and_then(|(of, known)| (of == lpn).then_some(known))
+    }
+
+    /// Keeps what was found out about `lpn` until it is in.
+    #[inline]
+    pub fn keep(&mut self, lpn: Lpn, known: T) -> T {
+        self.of = Some((lpn, known));
+        known
+    }
+
+    /// The page is in.
+    #[inline]
+    pub fn done(&mut self) {
+        self.of = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agrees_with_plain_lists_on_random_operations() {
+        let mut rng = crate::rng::Rng::new(3);
+        let mut ghosts = Ghosts::<2>::new();
+        // The page that left first comes first.
+        let mut plain: [Vec<Lpn>; 2] = [Vec::new(), Vec::new()];
+        for _ in 0..100_000 {
+            // Some share a chain.
+            let lpn = Lpn(rng.below(400) as u32 * 65_536);
+            let list = rng.below(2) as usize;
+            let held = plain.iter().position(|pages| pages.contains(&lpn));
+            assert_eq!(ghosts.find(lpn).map(|at| ghosts.lpn(at)), held.map(|_| lpn));
+            match rng.below(5) {
+                0 => {
+                    ghosts.forget_oldest(list);
+                    if !plain[list].is_empty() {
+                        plain[list].remove(0);
+                    }
+                }
+                1 => {
+                    assert_eq!(ghosts.recall(lpn), held);
+                    plain
+                        .iter_mut()
+                        .for_each(|pages| pages.retain(|p| *p != lpn));
+                }
+                _ if held.is_none() => {
+                    ghosts.push_bounded(list, lpn, 150);
+                    if plain[list].len() == 150 {
+                        plain[list].remove(0);
+                    }
+                    plain[list].push(lpn);
+                }
+                _ => {}
+            }
+            for (list, pages) in plain.iter().enumerate() {
+                assert_eq!(ghosts.len(list), pages.len());
+                let oldest = ghosts.oldest(list).map(|at| ghosts.lpn(at));
+                assert_eq!(oldest, pages.first().copied());
+            }
+        }
+        for (list, pages) in plain.iter().enumerate() {
+            let texts: Vec<String> = pages.iter().rev().map(|lpn| lpn.0.to_string()).collect();
+            assert_eq!(ghosts.text(list), texts.join(" "));
+        }
+    }
+}

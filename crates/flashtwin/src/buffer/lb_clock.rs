@@ -1,0 +1,163 @@
+//! LB-CLOCK: a clock over blocks, the largest of the cold ones is the victim (policies.md A6; Debnath,
+//! Subramanya, Du, Lilja, MASCOTS 2009).
+//!
+//! access to a known block -> reference bit 1; a new block comes in behind the hand with bit 0.
+//! Victim: (1) while the block under the hand has bit 1, clear it and advance; (2) of all blocks with
+//! bit 0 the one with most cached pages, the first met from the hand of several.
+//!
+//! The block that the hand passes is the last that it will meet again, so the ring is a queue:
+//!
+//! ```text
+//! hand -> B0r0 - B1r1 - B2r1 <- behind the hand
+//! ```
+//!
+//! The blocks with bit 0 also stand in lists by size. GCaR's filter: the hand passes over spared
+//! blocks, which keep bit and place. `cache_reads`: reads set the bit and enter as writes do;
+//! without it they do neither.
+
+use super::blocks::{BlockTable, BySize, NodeId};
+use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::{List, PageId, Setup};
+
+#[derive(Clone, Debug, Default)]
+struct Block {
+    referenced: bool,
+}
+
+/// Large-block CLOCK.
+#[derive(Clone, Debug)]
+pub struct LbClock {
+    blocks: BlockTable<Block>,
+    /// The block under the hand is the oldest.
+    ring: List,
+    /// Those with bit 0, ordered as in the ring.
+    cold: BySize,
+}
+
+impl LbClock {
+    /// With the parameters of `setup`.
+    pub fn new(setup: &Setup) -> LbClock {
+        LbClock {
+            blocks: BlockTable::new(setup),
+            ring: List::default(),
+            cold: BySize::new(),
+        }
+    }
+
+    #[inline]
+    fn reference(&mut self, node: NodeId) {
+        if !self.blocks[node].referenced {
+            self.blocks[node].referenced = true;
+            self.cold.remove(node);
+        }
+    }
+
+    fn unlink(&mut self, node: NodeId) {
+        self.ring.remove(node);
+        if !self.blocks[node].referenced {
+            self.cold.remove(node);
+        }
+    }
+
+    /// Clears bits from the hand up to the first block with bit 0; false if all blocks are spared.
+    fn sweep(&mut self, device: &dyn DeviceView, spare: Spare, out: &mut Eviction) -> bool {
+        let Some(mut at) = self.ring.oldest() else {
+            return false;
+        };
+        loop {
+            let next = self.ring.newer(at);
+            if self.blocks.spared(device, spare, at) {
+                out.spared = true;
+                match next {
+                    Some(next) => at = next,
+                    None => return false,
+                }
+                continue;
+            }
+            if !self.blocks[at].referenced {
+                return true;
+            }
+            self.blocks[at].referenced = false;
+            self.cold.push(at, self.blocks.pages(at));
+            self.ring.remove(at);
+            self.ring.push_newest(at);
+            out.inspected += 1;
+            // A block alone is met again at once.
+            at = next.unwrap_or(at);
+        }
+    }
+}
+
+impl Policy for LbClock {
+    fn admits(&self, access: &Access) -> bool {
+        access.write || self.blocks.setup().params.cache_reads
+    }
+
+    #[inline]
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        let (node, offset) = self.blocks.node_for(access.lpn);
+        self.blocks.add_page(node, page, offset);
+        if self.blocks.pages(node) > 1 {
+            return self.reference(node);
+        }
+        self.ring.push_newest(node);
+        self.cold.push(node, 1);
+    }
+
+    #[inline]
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        if self.admits(access) {
+            if let Some(node) = self.blocks.node_of(page) {
+                self.reference(node);
+            }
+        }
+    }
+
+    fn forget(&mut self, page: PageId) {
+        let node = self.blocks.remove_page(page);
+        if self.blocks.pages(node) == 0 {
+            self.unlink(node);
+            self.blocks.remove(node);
+        } else if !self.blocks[node].referenced {
+            self.cold.shrink(node);
+        }
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        if !self.sweep(device, spare, out) {
+            return false;
+        }
+        // One round over the ring finds the largest.
+        out.inspected += u64::from(self.blocks.len());
+        let largest = self.cold.largest();
+        let found = match largest {
+            Some(node) if !self.blocks.spared(device, spare, node) => largest,
+            _ => self
+                .cold
+                .largest_but(&mut |node| self.blocks.spared(device, spare, node)),
+        };
+        out.spared |= found != largest;
+        let Some(node) = found else { return false };
+        self.unlink(node);
+        self.blocks.evict(node, out);
+        true
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let ring = self.ring.iter_oldest_first();
+        let texts: Vec<String> = ring
+            .map(|node| {
+                let bit = u8::from(self.blocks[node].referenced);
+                let pages = self.blocks.pages_text(device, node);
+                format!("B{}r{bit}{pages}", self.blocks.number(node))
+            })
+            .collect();
+        texts.join(" ")
+    }
+}

@@ -1,0 +1,94 @@
+//! LRU-WSR: LRU that gives a dirty page a second chance (policies.md A8; Jung et al. 2008).
+//!
+//! hit, insert: as LRU, cold flag 0. Victim search from the least recent page: clean -> victim, its
+//! flag does not matter; dirty and cold -> victim; dirty and not cold -> cold, most recent end.
+
+use super::clock::{flagged_text, second_chance, set};
+use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::{Aged, PageId, Setup};
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Page {
+    cold: bool,
+    dirty: bool,
+}
+
+/// LRU with write sequence reordering.
+#[derive(Clone, Debug)]
+pub struct LruWsr {
+    list: Aged,
+    pages: Vec<Page>,
+}
+
+impl LruWsr {
+    /// An empty list.
+    pub fn new(setup: &Setup) -> LruWsr {
+        LruWsr {
+            list: Aged::new(setup),
+            pages: Vec::new(),
+        }
+    }
+}
+
+impl Policy for LruWsr {
+    #[inline]
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        let (cold, dirty) = (false, access.dirty);
+        set(&mut self.pages, page, Page { cold, dirty });
+        self.list.push_newest(device, page);
+    }
+
+    #[inline]
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        let (cold, dirty) = (false, access.dirty);
+        self.pages[page.0 as usize] = Page { cold, dirty };
+        self.list.renew(page);
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.list.remove(page);
+    }
+
+    fn cleaned(&mut self, _device: &dyn DeviceView, page: PageId) {
+        self.pages[page.0 as usize].dirty = false;
+    }
+
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.list.moved(device, page);
+    }
+
+    #[inline]
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        let pages = &mut self.pages;
+        let found = second_chance(&mut self.list, device, spare, out, |list, page| {
+            let state = &mut pages[page.0 as usize];
+            let again = state.dirty && !state.cold;
+            if again {
+                state.cold = true;
+                list.renew(page);
+            }
+            again
+        });
+        let Some(page) = found else { return false };
+        self.list.remove(page);
+        out.victims.push(page);
+        true
+    }
+
+    #[inline]
+    fn next_victims(&self) -> [Option<PageId>; 3] {
+        self.list.list().oldest_three()
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        flagged_text(device, self.list.list().iter_oldest_first(), |page| {
+            self.pages[page.0 as usize].cold.into()
+        })
+    }
+}

@@ -1,0 +1,287 @@
+//! Ages of pages across lists, and lists by chip: what makes GCaR's victim search flat.
+//!
+//! GCaR as published scans from the least recent page until it meets one whose chip is not in GC.
+//! The same page is the oldest among the oldest of the lists of the chips that are not in GC. How
+//! many entries the scan would have looked at is a count of older pages: a bitmap of ages with sums
+//! (D-10 charges the controller for them).
+
+use super::{DeviceView, List, PageId, Spare};
+use crate::units::ChipId;
+
+const NONE: u32 = u32::MAX;
+const WORDS: usize = 16;
+
+/// An age for each page of a list: larger is more recent.
+#[derive(Clone, Debug)]
+pub struct Ages {
+    /// Per page.
+    at: Vec<u32>,
+    /// Ages in use, as bits.
+    bits: Vec<u64>,
+    /// Bits set in each run of [`WORDS`] words.
+    sums: Vec<u32>,
+    next: u32,
+    /// Times the ages were given anew.
+    numbering: u32,
+}
+
+impl Ages {
+    /// Ages for at most `pages` pages at a time.
+    pub fn new(pages: u32) -> Ages {
+        let ages = (pages as usize * 2).max(1024).next_multiple_of(64 * WORDS);
+        Ages {
+            at: Vec::new(),
+            bits: vec![0; ages / 64],
+            sums: vec![0; ages / 64 / WORDS],
+            next: 0,
+            numbering: 0,
+        }
+    }
+
+    /// Gives `page`, which has just become the most recent of `list`, its age.
+    #[inline]
+    pub fn push(&mut self, list: &List, page: PageId) {
+        if page.0 as usize >= self.at.len() {
+            self.at.resize(page.0 as usize + 1, NONE);
+        }
+        if self.next as usize == self.bits.len() * 64 {
+            return self.renumber(list);
+        }
+        self.set(page, self.next);
+        self.next += 1;
+    }
+
+    #[inline]
+    fn set(&mut self, page: PageId, age: u32) {
+        self.at[page.0 as usize] = age;
+        self.bits[age as usize / 64] |= 1 << (age % 64);
+        self.sums[age as usize / 64 / WORDS] += 1;
+    }
+
+    /// Ages without gaps, in the order of the list: once in as many accesses as there are pages.
+    #[cold]
+    fn renumber(&mut self, list: &List) {
+        self.bits.fill(0);
+        self.sums.fill(0);
+        self.next = 0;
+        self.numbering = self.numbering.wrapping_add(1);
+        for page in list.iter_oldest_first() {
+            self.set(page, self.next);
+            self.next += 1;
+        }
+    }
+
+    /// The page leaves the list.
+    #[inline]
+    pub fn remove(&mut self, page: PageId) {
+        let age = self.at[page.0 as usize];
+        self.bits[age as usize / 64] &= !(1 << (age % 64));
+        self.sums[age as usize / 64 / WORDS] -= 1;
+    }
+
+    /// The age of a page of the list.
+    #[inline]
+    pub fn of(&self, page: PageId) -> u32 {
+        self.at[page.0 as usize]
+    }
+
+    /// Its position from the least recent end, from 1: entries a scan from there looks at.
+    pub fn position(&self, page: PageId) -> u64 {
+        let age = self.of(page) as usize;
+        let run = age / 64 / WORDS;
+        let whole: u32 = self.sums[..run].iter().sum();
+        let words: u32 = self.bits[run * WORDS..age / 64]
+            .iter()
+            .map(|word| word.count_ones())
+            .sum();
+        let below = self.bits[age / 64] & ((1 << (age % 64)) - 1);
+        u64::from(whole + words + below.count_ones()) + 1
+    }
+}
+
+/// A list of pages for each chip, and one for pages without a chip.
+#[derive(Clone, Debug)]
+pub struct ChipLists {
+    /// (most recent, least recent) of each chip; the last is for pages without one.
+    ends: Vec<(u32, u32)>,
+    /// Age of each chip's least recent page, [`NONE`] where there is none: what a search looks at.
+    heads: Vec<u32>,
+    /// The numbering of ages that `heads` is of.
+    numbering: u32,
+    /// Links and chip of each page.
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    newer: u32,
+    older: u32,
+    chip: u16,
+}
+
+impl ChipLists {
+    /// Lists for `chips` chips.
+    pub fn new(chips: u32) -> ChipLists {
+        ChipLists {
+            ends: vec![(NONE, NONE); chips as usize + 1],
+            heads: vec![NONE; chips as usize + 1],
+            numbering: 0,
+            nodes: Vec::new(),
+        }
+    }
+
+    fn slot(&self, chip: Option<ChipId>) -> usize {
+        chip.map_or(self.ends.len() - 1, |chip| chip.0 as usize)
+    }
+
+    /// The chip under which the page stands.
+    #[inline]
+    pub fn chip_of(&self, page: PageId) -> Option<ChipId> {
+        let slot = self.nodes[page.0 as usize].chip;
+        ((slot as usize) < self.ends.len() - 1).then_some(ChipId(slot))
+    }
+
+    /// Looks up the heads again if the ages were given anew: to be called after [`Ages::push`], and
+    /// by [`ChipLists::push_newest`].
+    #[inline]
+    pub fn follow(&mut self, ages: &Ages) {
+        if self.numbering == ages.numbering {
+            return;
+        }
+        self.numbering = ages.numbering;
+        for (head, &(_, oldest)) in self.heads.iter_mut().zip(&self.ends) {
+            if oldest != NONE {
+                *head = ages.of(PageId(oldest));
+            }
+        }
+    }
+
+    /// Puts a page, which has its age, at the most recent end of its chip's list.
+    #[inline]
+    pub fn push_newest(&mut self, page: PageId, chip: Option<ChipId>, ages: &Ages) {
+        self.follow(ages);
+        let slot = self.slot(chip);
+        let newest = self.ends[slot].0;
+        self.place(page, slot, NONE, newest, ages);
+    }
+
+    /// Puts a page where its age belongs in its chip's list.
+    pub fn insert_by_age(&mut self, page: PageId, chip: Option<ChipId>, ages: &Ages) {
+        let slot = self.slot(chip);
+        let age = ages.of(page);
+        let mut newer = NONE;
+        let mut at = self.ends[slot].0;
+        while at != NONE && ages.of(PageId(at)) > age {
+            newer = at;
+            at = self.nodes[at as usize].older;
+        }
+        self.place(page, slot, newer, at, ages);
+    }
+
+    /// Links a page between two neighbours of a list.
+    #[inline]
+    fn place(&mut self, page: PageId, slot: usize, newer: u32, older: u32, ages: &Ages) {
+        let node = Node {
+            newer,
+            older,
+            chip: slot as u16,
+        };
+        if page.0 as usize >= self.nodes.len() {
+            self.nodes.resize(page.0 as usize + 1, node);
+        }
+        self.nodes[page.0 as usize] = node;
+        match newer {
+            NONE => self.ends[slot].0 = page.0,
+            n => self.nodes[n as usize].older = page.0,
+        }
+        match older {
+            NONE => {
+                self.ends[slot].1 = page.0;
+                self.heads[slot] = ages.of(page);
+            }
+            o => self.nodes[o as usize].newer = page.0,
+        }
+    }
+
+    /// Takes a page out of its chip's list.
+    #[inline]
+    pub fn remove(&mut self, page: PageId, ages: &Ages) {
+        let Node { newer, older, chip } = self.nodes[page.0 as usize];
+        let slot = chip as usize;
+        match newer {
+            NONE => self.ends[slot].0 = older,
+            n => self.nodes[n as usize].older = older,
+        }
+        match older {
+            NONE => {
+                self.ends[slot].1 = newer;
+                self.heads[slot] = match newer {
+                    NONE => NONE,
+                    n => ages.of(PageId(n)),
+                };
+            }
+            o => self.nodes[o as usize].newer = newer,
+        }
+    }
+
+    /// The oldest page but `except` that `spare` does not pass over, by a look at each chip.
+    pub fn oldest_not(
+        &self,
+        device: &dyn DeviceView,
+        spare: Spare,
+        ages: &Ages,
+        except: Option<PageId>,
+    ) -> Option<PageId> {
+        debug_assert!(self.numbering == ages.numbering, "heads of other ages");
+        let chips = self.heads.len() - 1;
+        let (mut least, mut found) = (NONE, None);
+        for (slot, &head) in self.heads.iter().enumerate() {
+            // Most chips are too young to be asked.
+            if head >= least {
+                continue;
+            }
+            let (mut age, mut page) = (head, PageId(self.ends[slot].1));
+            if Some(page) == except {
+                page = PageId(self.nodes[page.0 as usize].newer);
+                if page.0 == NONE || ages.of(page) >= least {
+                    continue;
+                }
+                age = ages.of(page);
+            }
+            if slot == chips || !spare.chip(device, ChipId(slot as u16)) {
+                (least, found) = (age, Some(page));
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    #[test]
+    fn positions_agree_with_a_walk() {
+        let mut rng = Rng::new(5);
+        let mut list = List::default();
+        let mut ages = Ages::new(40);
+        let mut cached = Vec::new();
+        for _ in 0..20_000 {
+            let page = PageId(rng.below(40) as u32);
+            if cached.contains(&page) {
+                list.remove(page);
+                ages.remove(page);
+                cached.retain(|&p| p != page);
+            }
+            if rng.below(4) > 0 {
+                list.push_newest(page);
+                ages.push(&list, page);
+                cached.push(page);
+            }
+            for (i, page) in list.iter_oldest_first().enumerate() {
+                assert_eq!(ages.position(page), i as u64 + 1);
+            }
+        }
+    }
+}

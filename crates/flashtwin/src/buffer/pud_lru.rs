@@ -1,0 +1,354 @@
+//! PUD-LRU: blocks by predicted average update distance (policies.md A7, a reconstruction; after Hu,
+//! Jiang, Tian, Xu, MASCOTS 2010).
+//!
+//! PUD = (now - t) / f, with t when the block came in, f the page writes to it since, its coming in
+//! among them, and page writes as the unit of time. Victim: of the blocks whose PUD is above the mean
+//! of all, or of all if none is, the one with most pages, then with the larger PUD, then the least
+//! recent; all its pages leave. The key is published; formula and threshold are ours. 1 / f is kept
+//! in units of 2^-32, rounded down.
+//!
+//! The mean is kept. For the search, the blocks of each number of pages stand in heaps by f, the
+//! earliest t first:
+//!
+//! ```text
+//! 3 pages   f 3: B8 B1     f 4, 5 .. 7: -     f 8..9: B2      from 8 on four heaps an octave
+//! 2 pages   f 2: B7        f 3: B9 B4                         victim: B8 if its PUD is above the mean
+//! ```
+//!
+//! A write leaves the block in its heap: f only grows, so the heap says too large a PUD, never too
+//! small. A block is put right when it comes up. For each number of pages a ceiling of the PUDs is
+//! known as well, which says where there is nothing to look for.
+//!
+//! `cache_reads`: reads enter and renew their block (the last tie-break) but count as no update.
+//! Without it they change nothing.
+
+use std::cmp::Reverse;
+
+use super::blocks::{BlockTable, Heaps, NodeId};
+use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::{PageId, Setup};
+
+/// Heaps for each number of pages: those for the f below 2^32.
+const HEAPS: usize = 128;
+
+/// The heap of f, and the least f there.
+fn heap_of(f: u32) -> usize {
+    match f.ilog2() {
+        0 | 1 => f as usize,
+        octave => (octave as usize - 2) * 4 + (f >> (octave - 2)) as usize,
+    }
+}
+
+fn least_of(heap: usize) -> u32 {
+    match heap {
+        0..8 => heap as u32,
+        _ => (heap as u32 % 4 + 4) << (heap / 4 - 1),
+    }
+}
+
+/// 1 / f
+fn share(f: u32) -> u64 {
+    (1 << 32) / u64::from(f)
+}
+
+/// PUD after `age` page writes.
+fn pud(age: u64, share: u64) -> u128 {
+    u128::from(age) * u128::from(share)
+}
+
+#[derive(Clone, Debug, Default)]
+struct Block {
+    /// t
+    at: u64,
+    /// f, and 1 / f
+    writes: u32,
+    share: u64,
+    /// Larger is more recent.
+    used: u64,
+}
+
+/// No PUD is above this; it rises with `slope` from `at` on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ceiling {
+    pud: u128,
+    slope: u64,
+    at: u64,
+}
+
+impl Ceiling {
+    fn height(&self, now: u64) -> u128 {
+        self.pud + pud(now - self.at, self.slope)
+    }
+}
+
+/// PUD-aware LRU.
+#[derive(Clone, Debug)]
+pub struct PudLru {
+    blocks: BlockTable<Block>,
+    /// (t, used) of the blocks.
+    heaps: Heaps<(u64, u64)>,
+    /// Per number of pages, the heaps that are not empty as bits.
+    filled: Vec<u128>,
+    /// Per number of pages.
+    ceilings: Vec<Ceiling>,
+    /// Page writes so far.
+    now: u64,
+    clock: u64,
+    /// Sums of 1 / f and of t / f over all blocks.
+    shares: u128,
+    shares_at: u128,
+}
+
+impl PudLru {
+    /// With the parameters of `setup`.
+    pub fn new(setup: &Setup) -> PudLru {
+        let sizes = setup.pages_per_block.min(setup.capacity) as usize + 1;
+        PudLru {
+            blocks: BlockTable::new(setup),
+            heaps: Heaps::new(sizes * HEAPS),
+            filled: vec![0; sizes],
+            ceilings: vec![Ceiling::default(); sizes],
+            now: 0,
+            clock: 0,
+            shares: 0,
+            shares_at: 0,
+        }
+    }
+
+    /// Gives a block its f.
+    fn set_writes(&mut self, node: NodeId, writes: u32) {
+        self.leave_sums(node);
+        let block = &mut self.blocks[node];
+        (block.writes, block.share) = (writes, share(writes));
+        self.shares += u128::from(block.share);
+        self.shares_at += pud(block.at, block.share);
+    }
+
+    /// Takes out of the sums what a block has in them.
+    fn leave_sums(&mut self, node: NodeId) {
+        let block = &self.blocks[node];
+        self.shares -= u128::from(block.share);
+        self.shares_at -= pud(block.at, block.share);
+    }
+
+    /// Puts a block that is in no heap into the one where it belongs.
+    fn file(&mut self, node: NodeId) {
+        let pages = self.blocks.pages(node) as usize;
+        let block = &self.blocks[node];
+        let heap = heap_of(block.writes);
+        let ceiling = &mut self.ceilings[pages];
+        if self.filled[pages] == 0 {
+            *ceiling = Ceiling::default();
+        }
+        *ceiling = Ceiling {
+            pud: ceiling
+                .height(self.now)
+                .max(pud(self.now - block.at, block.share)),
+            slope: ceiling.slope.max(block.share),
+            at: self.now,
+        };
+        self.filled[pages] |= 1 << heap;
+        self.heaps
+            .set(pages * HEAPS + heap, node, (block.at, block.used));
+    }
+
+    /// Takes a block out of its heap, if it is in one.
+    fn unfile(&mut self, node: NodeId) {
+        let Some(heap) = self.heaps.heap_of(node) else {
+            return;
+        };
+        self.heaps.remove(node);
+        if self.heaps.entries(heap).is_empty() {
+            self.filled[heap / HEAPS] &= !(1 << (heap % HEAPS));
+        }
+    }
+
+    /// A page of the block was accessed.
+    fn touch(&mut self, node: NodeId, write: bool) {
+        self.clock += 1;
+        let block = &mut self.blocks[node];
+        block.used = self.clock;
+        if write {
+            let writes = block.writes.saturating_add(1);
+            self.set_writes(node, writes);
+        }
+    }
+
+    /// Of the blocks with a PUD above `mean`, or of all: most pages, then larger PUD, then least
+    /// recent.
+    fn search(
+        &mut self,
+        device: &dyn DeviceView,
+        spare: Spare,
+        now: u64,
+        mean: Option<u128>,
+        out: &mut Eviction,
+    ) -> Option<NodeId> {
+        for pages in (1..self.filled.len()).rev() {
+            let nothing = mean.is_some_and(|mean| self.ceilings[pages].height(now) <= mean);
+            if self.filled[pages] == 0 || nothing {
+                continue;
+            }
+            let mut search = Search {
+                now,
+                mean,
+                best: None,
+                ceiling: 0,
+            };
+            let slope = least_of(self.filled[pages].trailing_zeros() as usize);
+            let mut heap = 0;
+            // A block put right goes into a later heap of the same number of pages.
+            while self.filled[pages] >> heap != 0 {
+                heap += self.filled[pages].wrapping_shr(heap).trailing_zeros();
+                let at = pages * HEAPS + heap as usize;
+                self.put_right(at, &search);
+                self.search_heap(at, device, spare, &mut search, out);
+                heap += 1;
+            }
+            if let Some((_, node)) = search.best {
+                return Some(node);
+            }
+            self.ceilings[pages] = Ceiling {
+                pud: search.ceiling,
+                slope: share(slope),
+                at: self.now,
+            };
+        }
+        None
+    }
+
+    /// Puts right what comes up in a heap, as far as that matters.
+    fn put_right(&mut self, heap: usize, search: &Search) {
+        while let Some(((at, used), node)) = self.heaps.first(heap) {
+            let block = &self.blocks[node];
+            if !search.wants(search.rank(at, share(least_of(heap % HEAPS)), used))
+                || (heap_of(block.writes), block.used) == (heap % HEAPS, used)
+            {
+                break;
+            }
+            self.unfile(node);
+            self.file(node);
+        }
+    }
+
+    fn search_heap(
+        &self,
+        heap: usize,
+        device: &dyn DeviceView,
+        spare: Spare,
+        search: &mut Search,
+        out: &mut Eviction,
+    ) {
+        let least = share(least_of(heap % HEAPS));
+        self.heaps.walk(heap, &mut |(at, used), node| {
+            let at_most = search.rank(at, least, used);
+            if !search.wants(at_most) {
+                search.ceiling = search.ceiling.max(at_most.0);
+                return false;
+            }
+            let block = &self.blocks[node];
+            let rank = search.rank(at, block.share, block.used);
+            search.ceiling = search.ceiling.max(rank.0);
+            if search.wants(rank) {
+                if self.blocks.spared(device, spare, node) {
+                    out.spared = true;
+                } else {
+                    search.best = Some((rank, node));
+                }
+            }
+            true
+        });
+    }
+}
+
+/// PUD, and when the block was used last.
+type Rank = (u128, Reverse<u64>);
+
+/// A search among blocks of the same number of pages.
+struct Search {
+    now: u64,
+    /// PUDs above this are wanted.
+    mean: Option<u128>,
+    best: Option<(Rank, NodeId)>,
+    /// The largest PUD that may be here.
+    ceiling: u128,
+}
+
+impl Search {
+    fn rank(&self, at: u64, share: u64, used: u64) -> Rank {
+        (pud(self.now - at, share), Reverse(used))
+    }
+
+    fn wants(&self, rank: Rank) -> bool {
+        self.mean.is_none_or(|mean| rank.0 > mean) && self.best.is_none_or(|best| rank > best.0)
+    }
+}
+
+impl Policy for PudLru {
+    fn admits(&self, access: &Access) -> bool {
+        access.write || self.blocks.setup().params.cache_reads
+    }
+
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        self.now += u64::from(access.write);
+        let (node, offset) = self.blocks.node_for(access.lpn);
+        if self.blocks.pages(node) == 0 {
+            self.blocks[node].at = self.now;
+            self.set_writes(node, 1);
+            self.touch(node, false);
+        } else {
+            self.unfile(node);
+            self.touch(node, access.write);
+        }
+        self.blocks.add_page(node, page, offset);
+        self.file(node);
+    }
+
+    #[inline]
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        if self.admits(access) {
+            self.now += u64::from(access.write);
+            if let Some(node) = self.blocks.node_of(page) {
+                self.touch(node, access.write);
+            }
+        }
+    }
+
+    fn forget(&mut self, page: PageId) {
+        let node = self.blocks.remove_page(page);
+        self.unfile(node);
+        if self.blocks.pages(node) > 0 {
+            return self.file(node);
+        }
+        self.leave_sums(node);
+        self.blocks.remove(node);
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        incoming: &Access,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        // The access that needs the room counts already.
+        let now = self.now + u64::from(incoming.write);
+        out.inspected += u64::from(self.blocks.len());
+        let sum = u128::from(now) * self.shares - self.shares_at;
+        let mean = sum / u128::from(self.blocks.len().max(1));
+        let found = self
+            .search(device, spare, now, Some(mean), out)
+            .or_else(|| self.search(device, spare, now, None, out));
+        let Some(node) = found else { return false };
+        self.unfile(node);
+        self.leave_sums(node);
+        self.blocks.evict(node, out);
+        true
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let mut nodes: Vec<NodeId> = self.blocks.iter().collect();
+        nodes.sort_unstable_by_key(|&node| self.blocks[node].used);
+        self.blocks.texts(device, nodes.into_iter())
+    }
+}

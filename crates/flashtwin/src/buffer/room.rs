@@ -1,0 +1,169 @@
+//! Who is in the buffer: the policy with its pages, the separate read cache, and their room.
+//!
+//! This is what a buffer does in no time. [`crate::ssd`] adds slots, programs and waiting;
+//! [`super::alone`] runs it by itself.
+
+use super::policy::{Access, DeviceView, Eviction, PageId, Policy, Spare};
+use super::{AnyPolicy, List, Setup};
+use crate::units::Lpn;
+
+/// Where a page that comes in goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Among the pages that the policy ranks.
+    Policy,
+    /// Into the separate read cache.
+    ReadCache,
+    /// Nowhere: the read passes by.
+    Past,
+}
+
+/// The policy, the read cache and how full they are.
+#[derive(Clone, Debug)]
+pub(crate) struct Room {
+    pub policy: AnyPolicy,
+    capacity: u32,
+    pages: u32,
+    read_capacity: u32,
+    read_pages: u32,
+    read_list: List,
+    /// Per page: it is in the read cache.
+    in_read_cache: Vec<bool>,
+}
+
+impl Room {
+    /// Room for as many pages as `setup` says, and a read cache of `read_capacity` pages.
+    pub fn new(policy: AnyPolicy, setup: &Setup, read_capacity: u32) -> Room {
+        Room {
+            policy,
+            capacity: setup.capacity,
+            pages: 0,
+            read_capacity,
+            read_pages: 0,
+            read_list: List::default(),
+            in_read_cache: Vec::new(),
+        }
+    }
+
+    /// Whether the page is in the separate read cache.
+    #[inline]
+    pub fn in_read_cache(&self, page: PageId) -> bool {
+        self.read_capacity > 0
+            && self
+                .in_read_cache
+                .get(page.0 as usize)
+                .is_some_and(|&is| is)
+    }
+
+    /// Where a page that misses goes.
+    #[inline]
+    pub fn way(&self, access: &Access) -> Way {
+        if access.write {
+            Way::Policy
+        } else if self.read_capacity > 0 {
+            Way::ReadCache
+        } else if self.policy.admits(access) {
+            Way::Policy
+        } else {
+            Way::Past
+        }
+    }
+
+    /// Something must leave before a page can come in this way.
+    #[inline]
+    pub fn is_full(&self, way: Way) -> bool {
+        match way {
+            Way::Past => false,
+            Way::Policy => self.pages == self.capacity,
+            Way::ReadCache => self.read_pages == self.read_capacity,
+        }
+    }
+
+    /// Fills `out` with what leaves a place that is full.
+    #[inline]
+    pub fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        way: Way,
+        incoming: &Access,
+        out: &mut Eviction,
+    ) {
+        if way == Way::ReadCache {
+            if let Some(page) = self.read_list.oldest() {
+                self.leave_read_cache(page, device.lpn(page));
+                out.one(page, 1);
+            }
+            return;
+        }
+        let found = self.policy.evict(device, incoming, Spare::Nobody, out);
+        debug_assert!(
+            found && !out.victims.is_empty(),
+            "a full buffer has a victim"
+        );
+        self.pages -= out.victims.len() as u32;
+    }
+
+    /// The page comes in.
+    #[inline]
+    pub fn insert(&mut self, device: &dyn DeviceView, way: Way, page: PageId, access: &Access) {
+        match way {
+            Way::Past => {}
+            Way::Policy => {
+                self.pages += 1;
+                self.policy.insert(device, page, access);
+            }
+            Way::ReadCache => {
+                if page.0 as usize >= self.in_read_cache.len() {
+                    self.in_read_cache.resize(page.0 as usize + 1, false);
+                }
+                self.in_read_cache[page.0 as usize] = true;
+                self.read_pages += 1;
+                self.read_list.push_newest(page);
+                self.policy.read_cache_changed(access.lpn, true);
+            }
+        }
+    }
+
+    /// A cached page was accessed.
+    #[inline]
+    pub fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        if self.in_read_cache(page) {
+            self.read_list.remove(page);
+            self.read_list.push_newest(page);
+        } else {
+            self.policy.hit(device, page, access);
+        }
+    }
+
+    /// A page leaves without having been chosen.
+    pub fn forget(&mut self, page: PageId, lpn: Lpn) {
+        if self.in_read_cache(page) {
+            self.leave_read_cache(page, lpn);
+        } else {
+            self.pages -= 1;
+            self.policy.forget(page);
+        }
+    }
+
+    fn leave_read_cache(&mut self, page: PageId, lpn: Lpn) {
+        self.in_read_cache[page.0 as usize] = false;
+        self.read_pages -= 1;
+        self.read_list.remove(page);
+        self.policy.read_cache_changed(lpn, false);
+    }
+
+    /// The state in the notation of the specification; the read cache, where there is one, last.
+    pub fn state(&self, device: &dyn DeviceView) -> String {
+        let state = self.policy.state(device);
+        if self.read_capacity == 0 {
+            return state;
+        }
+        let mut pages: Vec<String> = self
+            .read_list
+            .iter_oldest_first()
+            .map(|page| device.lpn(page).0.to_string())
+            .collect();
+        pages.reverse();
+        format!("{state} RC[{}]", pages.join(" "))
+    }
+}

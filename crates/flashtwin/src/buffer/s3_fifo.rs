@@ -1,0 +1,188 @@
+//! S3-FIFO: a small queue sorts out pages that do not come back (Yang et al., SOSP 2023, Algorithm 1).
+//!
+//! S, small FIFO, takes new pages; M, main FIFO, those that came back; G remembers what left S.
+//! Hit -> the page's count grows to at most 3. Miss: remembered in G -> M, else -> S; count 0.
+//! Victim: if M holds more than its share of the buffer, from M; else from S.
+//!   From S, oldest first: count 2 or more -> to M, count 0; else victim, which G remembers.
+//!   From M, oldest first: count 1 or more -> newest end, count one less; else victim.
+//!
+//! Until the first eviction, pages for which S has no room go to M, as in libCacheSim; in the paper
+//! S takes them all.
+
+use super::clock::{flagged_text, second_chance, set};
+use super::ghosts::{Ghosts, Incoming};
+use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::{Aged, PageId, Setup};
+use crate::units::Lpn;
+
+/// Two bits.
+const MOST: u8 = 3;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Page {
+    in_main: bool,
+    count: u8,
+}
+
+/// Simple, scalable FIFO with three static queues.
+#[derive(Clone, Debug)]
+pub struct S3Fifo {
+    small_pages: usize,
+    main_pages: usize,
+    ghost_pages: u32,
+    small: Aged,
+    main: Aged,
+    pages: Vec<Page>,
+    ghosts: Ghosts,
+    incoming: Incoming<bool>,
+    has_evicted: bool,
+}
+
+impl S3Fifo {
+    /// Queues of the sizes in `setup.params`.
+    pub fn new(setup: &Setup) -> S3Fifo {
+        let small_pages = setup.params.small_pages;
+        S3Fifo {
+            small_pages: small_pages as usize,
+            main_pages: setup.capacity.saturating_sub(small_pages) as usize,
+            ghost_pages: setup.params.ghost_pages,
+            small: Aged::new(setup),
+            main: Aged::new(setup),
+            pages: Vec::new(),
+            ghosts: Ghosts::new(),
+            incoming: Incoming::none(),
+            has_evicted: false,
+        }
+    }
+
+    /// Whether the page that comes in was remembered; it no longer is.
+    fn arrives(&mut self, lpn: Lpn) -> bool {
+        let known = self.incoming.known(lpn);
+        known.unwrap_or_else(|| {
+            let known = self.ghosts.recall(lpn).is_some();
+            self.incoming.keep(lpn, known)
+        })
+    }
+
+    fn queue(&mut self, page: PageId) -> &mut Aged {
+        match self.pages[page.0 as usize].in_main {
+            true => &mut self.main,
+            false => &mut self.small,
+        }
+    }
+
+    fn main_first(&self) -> bool {
+        self.main.list().len() > self.main_pages || self.small.list().is_empty()
+    }
+
+    /// The victim in S; pages that came back go to M.
+    fn search_small(
+        &mut self,
+        device: &dyn DeviceView,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> Option<PageId> {
+        let (main, pages) = (&mut self.main, &mut self.pages);
+        second_chance(&mut self.small, device, spare, out, |small, page| {
+            let state = &mut pages[page.0 as usize];
+            let back = state.count > 1;
+            if back {
+                (state.in_main, state.count) = (true, 0);
+                small.remove(page);
+                main.push_newest(device, page);
+            }
+            back
+        })
+    }
+
+    /// The victim in M.
+    fn search_main(
+        &mut self,
+        device: &dyn DeviceView,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> Option<PageId> {
+        let pages = &mut self.pages;
+        second_chance(&mut self.main, device, spare, out, |main, page| {
+            let count = &mut pages[page.0 as usize].count;
+            let again = *count > 0;
+            if again {
+                *count -= 1;
+                main.renew(page);
+            }
+            again
+        })
+    }
+}
+
+impl Policy for S3Fifo {
+    #[inline]
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        let known = self.arrives(access.lpn);
+        self.incoming.done();
+        let small_is_full = self.small.list().len() >= self.small_pages;
+        let in_main = known || (!self.has_evicted && small_is_full);
+        set(&mut self.pages, page, Page { in_main, count: 0 });
+        self.queue(page).push_newest(device, page);
+    }
+
+    #[inline]
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
+        let count = &mut self.pages[page.0 as usize].count;
+        *count = MOST.min(*count + 1);
+    }
+
+    fn forget(&mut self, page: PageId) {
+        self.queue(page).remove(page);
+    }
+
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.queue(page).moved(device, page);
+    }
+
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        incoming: &Access,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        self.has_evicted = true;
+        let found = match self.main_first() {
+            true => self.search_main(device, spare, out),
+            false => None,
+        };
+        // S may send all its pages to M; all of M may be spared.
+        let found = found
+            .or_else(|| self.search_small(device, spare, out))
+            .or_else(|| self.search_main(device, spare, out));
+        let Some(page) = found else { return false };
+        // G makes room for the victim by forgetting the page that comes in, if it can.
+        self.arrives(incoming.lpn);
+        if !self.pages[page.0 as usize].in_main {
+            let lpn = device.lpn(page);
+            self.ghosts.push_bounded(0, lpn, self.ghost_pages);
+        }
+        self.forget(page);
+        out.victims.push(page);
+        true
+    }
+
+    #[inline]
+    fn next_victims(&self) -> [Option<PageId>; 3] {
+        match self.main_first() {
+            true => self.main.list().oldest_three(),
+            false => self.small.list().oldest_three(),
+        }
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let text = |queue: &Aged| {
+            flagged_text(device, queue.list().iter_oldest_first(), |page| {
+                self.pages[page.0 as usize].count
+            })
+        };
+        let (small, main) = (text(&self.small), text(&self.main));
+        format!("S[{small}] M[{main}] G[{}]", self.ghosts.text(0))
+    }
+}

@@ -1,0 +1,258 @@
+//! What the access strings of the specification cannot say of page policies: pages that are cleaned
+//! in the buffer, and pages whose chip changes or is not known.
+
+use super::super::ad_lru::AdLru;
+use super::super::ccf_lru::CcfLru;
+use super::super::clock::Clock;
+use super::super::lru_wsr::LruWsr;
+use super::super::policy::{Access, DeviceView, Eviction, PageId, Policy, Spare};
+use super::super::Setup;
+use crate::rng::Rng;
+use crate::spec::PolicyParams;
+use crate::units::{ChipId, Lpn, Time};
+
+const PAGES: u32 = 24;
+const CHIPS: u32 = 4;
+
+/// Page i is logical page i.
+struct Fake {
+    in_gc: [bool; CHIPS as usize],
+    dirty: [bool; PAGES as usize],
+    chip: [Option<u16>; PAGES as usize],
+}
+
+impl DeviceView for Fake {
+    fn now(&self) -> Time {
+        Time::ZERO
+    }
+    fn dirty(&self, page: PageId) -> bool {
+        self.dirty[page.0 as usize]
+    }
+    fn lpn(&self, page: PageId) -> Lpn {
+        Lpn(page.0)
+    }
+    fn chip(&self, page: PageId) -> Option<ChipId> {
+        self.chip[page.0 as usize].map(ChipId)
+    }
+    fn in_gc(&self, chip: ChipId) -> bool {
+        self.in_gc[chip.0 as usize]
+    }
+    fn chips_in_gc(&self) -> (u32, u32) {
+        let in_gc = self.in_gc.iter().filter(|&&gc| gc).count();
+        (in_gc as u32, CHIPS)
+    }
+    fn drain_time(&self, _chip: ChipId, _exact: bool) -> Time {
+        Time::ZERO
+    }
+    fn load(&self, _chip: ChipId) -> Time {
+        Time::ZERO
+    }
+    fn chip_idle(&self, _chip: ChipId) -> bool {
+        false
+    }
+    fn free_blocks(&self, _chip: ChipId) -> u32 {
+        9
+    }
+    fn gc_trigger_blocks(&self, _chip: ChipId) -> u32 {
+        1
+    }
+    fn open_pages(&self, _chip: ChipId) -> u32 {
+        9
+    }
+}
+
+impl Fake {
+    fn new() -> Fake {
+        Fake {
+            in_gc: [false; CHIPS as usize],
+            dirty: [false; PAGES as usize],
+            chip: [None; PAGES as usize],
+        }
+    }
+
+    fn access(&mut self, policy: &mut impl Policy, page: u32, write: bool, hit: bool) {
+        let dirty = &mut self.dirty[page as usize];
+        *dirty = write || hit && *dirty;
+        let access = access(page, write, *dirty);
+        match hit {
+            true => policy.hit(self, PageId(page), &access),
+            false => policy.insert(self, PageId(page), &access),
+        }
+    }
+
+    fn cleaned(&mut self, policy: &mut impl Policy, page: u32) {
+        self.dirty[page as usize] = false;
+        policy.cleaned(self, PageId(page));
+    }
+
+    /// The victim, and the entries looked at.
+    fn victim(&self, policy: &mut impl Policy, spare: Spare) -> (Option<u32>, u64) {
+        let mut out = Eviction::default();
+        let found = policy.evict(self, &access(99, true, true), spare, &mut out);
+        assert_eq!(found, out.victims.len() == 1);
+        (out.victims.first().map(|page| page.0), out.inspected)
+    }
+}
+
+fn access(page: u32, write: bool, dirty: bool) -> Access {
+    Access {
+        lpn: Lpn(page),
+        write,
+        dirty,
+        request: 0,
+        request_pages: 1,
+    }
+}
+
+fn setup(filtered: bool) -> Setup {
+    let mut params = PolicyParams::defaults(PAGES);
+    params.min_lc_pages = 3;
+    Setup {
+        capacity: PAGES,
+        chips: CHIPS,
+        channels: 1,
+        stride_pages: None,
+        pages_per_block: 4,
+        page_bytes: 4096,
+        filtered,
+        params,
+    }
+}
+
+#[test]
+fn a_cleaned_page_is_clean_to_the_search() {
+    let mut device = Fake::new();
+    let mut wsr = LruWsr::new(&setup(false));
+    let mut ccf = CcfLru::new(&setup(false));
+    for page in [1, 2, 3] {
+        device.access(&mut wsr, page, true, false);
+        device.access(&mut ccf, page, true, false);
+        device.access(&mut ccf, page, true, true);
+    }
+    device.cleaned(&mut wsr, 2);
+    device.cleaned(&mut ccf, 2);
+    assert_eq!(device.victim(&mut wsr, Spare::Nobody), (Some(2), 2));
+    assert_eq!(wsr.state(&device), "1d1 3d0");
+    assert_eq!(device.victim(&mut ccf, Spare::Nobody), (Some(1), 4));
+    assert_eq!(ccf.state(&device), "ML[3d1] CCL[2c1]");
+}
+
+#[test]
+fn a_page_is_spared_by_the_chip_it_is_on_now() {
+    let mut device = Fake::new();
+    let mut clock = Clock::new(&setup(true));
+    for page in [1, 2, 3] {
+        device.chip[page as usize] = Some(0);
+        device.access(&mut clock, page, true, false);
+    }
+    device.in_gc[0] = true;
+    assert_eq!(device.victim(&mut clock, Spare::Gc), (None, 3));
+    device.chip[2] = Some(1);
+    clock.moved(&device, PageId(2));
+    assert_eq!(device.victim(&mut clock, Spare::Gc), (Some(2), 2));
+    device.access(&mut clock, 4, true, false);
+    assert_eq!(
+        device.victim(&mut clock, Spare::Gc),
+        (Some(4), 3),
+        "on no chip"
+    );
+}
+
+/// Lists of AD-LRU, the oldest page first; each page with its cold flag.
+#[derive(Default)]
+struct Plain {
+    lists: [Vec<(u32, bool)>; 2],
+}
+
+impl Plain {
+    fn remove(&mut self, page: u32) {
+        self.lists
+            .iter_mut()
+            .for_each(|list| list.retain(|p| p.0 != page));
+    }
+
+    fn victim(&mut self, device: &Fake, spare: Spare) -> (Option<u32>, u64) {
+        let mut looked = 0;
+        let from_lc = self.lists[0].len() > 3 || self.lists[1].is_empty();
+        for list in if from_lc { [0, 1] } else { [1, 0] } {
+            let list = &mut self.lists[list];
+            let clean = |p: u32| !device.dirty[p as usize];
+            let spared = |p: u32| spare.page(device, PageId(p));
+            let fc = list.iter().position(|p| clean(p.0));
+            for at in fc.unwrap_or(list.len())..list.len() {
+                looked += 1;
+                if clean(list[at].0) && !spared(list[at].0) {
+                    return (Some(list.remove(at).0), looked);
+                }
+            }
+            let mut at = 0;
+            while at < list.len() {
+                looked += 1;
+                if spared(list[at].0) {
+                    at += 1;
+                } else if list[at].1 {
+                    return (Some(list.remove(at).0), looked);
+                } else {
+                    let (page, _) = list.remove(at);
+                    list.push((page, true));
+                }
+            }
+        }
+        (None, looked)
+    }
+}
+
+#[test]
+fn ad_lru_with_cleaned_and_moved_pages_equals_plain_lists() {
+    let mut rng = Rng::new(31);
+    for round in 0..400 {
+        let filtered = round % 2 == 0;
+        let mut device = Fake::new();
+        let mut fast = AdLru::new(&setup(filtered));
+        let mut plain = Plain::default();
+        for _ in 0..300 {
+            let page = rng.below(PAGES.into()) as u32;
+            let place = (0..2).find(|&i| plain.lists[i].iter().any(|p| p.0 == page));
+            match (rng.below(12), place) {
+                (0..5, None) => {
+                    device.access(&mut fast, page, rng.below(2) == 0, false);
+                    plain.lists[0].push((page, false));
+                }
+                (0..3, Some(_)) => {
+                    device.access(&mut fast, page, rng.below(3) == 0, true);
+                    plain.remove(page);
+                    plain.lists[1].push((page, false));
+                }
+                (3..5, Some(_)) => device.cleaned(&mut fast, page),
+                (5, Some(_)) => {
+                    device.chip[page as usize] =
+                        (rng.below(4) > 0).then(|| rng.below(CHIPS.into()) as u16);
+                    fast.moved(&device, PageId(page));
+                }
+                (6, Some(_)) => {
+                    fast.forget(PageId(page));
+                    plain.remove(page);
+                }
+                (7, _) => {
+                    let chip = rng.below(CHIPS.into()) as usize;
+                    device.in_gc[chip] ^= true;
+                }
+                (8.., _) if plain.lists.iter().any(|list| !list.is_empty()) => {
+                    let spare = if filtered { Spare::Gc } else { Spare::Nobody };
+                    let wanted = plain.victim(&device, spare);
+                    assert_eq!(device.victim(&mut fast, spare), wanted);
+                }
+                _ => {}
+            }
+            let texts = plain.lists.each_ref().map(|list| {
+                let text = |p: &(u32, bool)| {
+                    let letter = if device.dirty[p.0 as usize] { 'd' } else { 'c' };
+                    format!("{}{letter}{}", p.0, u8::from(p.1))
+                };
+                list.iter().rev().map(text).collect::<Vec<_>>().join(" ")
+            });
+            let wanted = format!("Lc[{}] Lh[{}]", texts[0], texts[1]);
+            assert_eq!(fast.state(&device), wanted);
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! What the access strings of the specification cannot say: placement that changes, idle channels,
+//! chips close to GC.
+
+use super::super::cda_gc::CdaGc;
+use super::super::co_active::CoActive;
+use super::super::ecr::Ecr;
+use super::super::policy::{Access, DeviceView, Eviction, PageId, Policy, Spare, Stream};
+use super::super::Setup;
+use crate::spec::{PolicyParams, Tie};
+use crate::units::{ChipId, Lpn, Time};
+
+#[derive(Clone, Default)]
+struct Chip {
+    in_gc: bool,
+    drain: u64,
+    exact_drain: u64,
+    load: u64,
+    idle: bool,
+    free_blocks: u32,
+    open_pages: u32,
+}
+
+/// Page i is logical page i; collects at 2 free blocks.
+struct Fake {
+    chips: Vec<Chip>,
+    /// Per page.
+    dirty: Vec<bool>,
+    chip_of: Vec<Option<u16>>,
+}
+
+impl Fake {
+    fn new(chips: usize) -> Fake {
+        let chip = Chip {
+            free_blocks: 10,
+            ..Chip::default()
+        };
+        Fake {
+            chips: vec![chip; chips],
+            dirty: vec![false; 100],
+            chip_of: vec![None; 100],
+        }
+    }
+
+    fn at(&self, chip: ChipId) -> &Chip {
+        &self.chips[chip.0 as usize]
+    }
+
+    fn access(&mut self, policy: &mut impl Policy, page: u32, write: bool, hit: bool) {
+        let dirty = &mut self.dirty[page as usize];
+        *dirty = write || hit && *dirty;
+        let access = access(page, write, *dirty);
+        match hit {
+            true => policy.hit(self, PageId(page), &access),
+            false => policy.insert(self, PageId(page), &access),
+        }
+    }
+
+    fn insert(&mut self, policy: &mut impl Policy, pages: &[u32], write: bool) {
+        for &page in pages {
+            self.access(policy, page, write, false);
+        }
+    }
+
+    fn cleaned(&mut self, policy: &mut impl Policy, page: u32) {
+        self.dirty[page as usize] = false;
+        policy.cleaned(self, PageId(page));
+    }
+
+    fn victim(&self, policy: &mut impl Policy, spare: Spare) -> Option<u32> {
+        let mut out = Eviction::default();
+        let found = policy.evict(self, &access(99, true, true), spare, &mut out);
+        assert_eq!(found, out.victims.len() == 1);
+        out.victims.first().map(|page| page.0)
+    }
+
+    /// All of them, in order.
+    fn victims<const N: usize>(&self, policy: &mut impl Policy) -> [u32; N] {
+        std::array::from_fn(|_| self.victim(policy, Spare::Nobody).unwrap())
+    }
+}
+
+fn access(page: u32, write: bool, dirty: bool) -> Access {
+    Access {
+        lpn: Lpn(page),
+        write,
+        dirty,
+        request: 0,
+        request_pages: 1,
+    }
+}
+
+impl DeviceView for Fake {
+    fn now(&self) -> Time {
+        Time::ZERO
+    }
+    fn dirty(&self, page: PageId) -> bool {
+        self.dirty[page.0 as usize]
+    }
+    fn lpn(&self, page: PageId) -> Lpn {
+        Lpn(page.0)
+    }
+    fn chip(&self, page: PageId) -> Option<ChipId> {
+        self.chip_of[page.0 as usize].map(ChipId)
+    }
+    fn in_gc(&self, chip: ChipId) -> bool {
+        self.at(chip).in_gc
+    }
+    fn chips_in_gc(&self) -> (u32, u32) {
+        let in_gc = self.chips.iter().filter(|chip| chip.in_gc).count();
+        (in_gc as u32, self.chips.len() as u32)
+    }
+    fn drain_time(&self, chip: ChipId, exact: bool) -> Time {
+        match exact {
+            true => Time(self.at(chip).exact_drain),
+            false => Time(self.at(chip).drain),
+        }
+    }
+    fn load(&self, chip: ChipId) -> Time {
+        Time(self.at(chip).load)
+    }
+    fn chip_idle(&self, chip: ChipId) -> bool {
+        self.at(chip).idle
+    }
+    fn free_blocks(&self, chip: ChipId) -> u32 {
+        self.at(chip).free_blocks
+    }
+    fn gc_trigger_blocks(&self, _chip: ChipId) -> u32 {
+        2
+    }
+    fn open_pages(&self, chip: ChipId) -> u32 {
+        self.at(chip).open_pages
+    }
+}
+
+fn setup(chips: u32, change: impl FnOnce(&mut PolicyParams)) -> Setup {
+    let mut params = PolicyParams::defaults(16);
+    params.exact_filter = true;
+    change(&mut params);
+    Setup {
+        capacity: 16,
+        chips,
+        channels: 2,
+        stride_pages: None,
+        pages_per_block: 16,
+        page_bytes: 4096,
+        filtered: false,
+        params,
+    }
+}
+
+#[test]
+fn ecr_takes_pages_without_a_chip_for_a_last_chip_that_waits_for_nothing() {
+    let mut device = Fake::new(2);
+    device.chip_of[1] = Some(1);
+    device.chip_of[2] = Some(0);
+    for (tie, drains, order) in [
+        (Tie::Oldest, [5, 5], [3, 4, 1, 2]),
+        (Tie::Oldest, [0, 0], [1, 2, 3, 4]),
+        (Tie::Lowest, [0, 0], [2, 1, 3, 4]),
+        (Tie::RoundRobin, [0, 0], [2, 1, 3, 4]),
+        (Tie::RoundRobin, [5, 0], [1, 3, 4, 2]),
+    ] {
+        for (chip, drain) in device.chips.iter_mut().zip(drains) {
+            chip.drain = drain;
+        }
+        let mut ecr = Ecr::new(&setup(2, |p| p.tie = tie));
+        device.insert(&mut ecr, &[1, 2, 3, 4], true);
+        assert_eq!(ecr.state(&device), "Clean[] D0[2] D1[1] D-[4 3]");
+        assert_eq!(device.victims(&mut ecr), order, "{tie:?} {drains:?}");
+    }
+    device.chips.iter_mut().for_each(|chip| chip.in_gc = true);
+    let mut ecr = Ecr::new(&setup(2, |_| ()));
+    device.insert(&mut ecr, &[1, 2, 3, 4], true);
+    let victims = [(); 3].map(|()| device.victim(&mut ecr, Spare::Gc));
+    assert_eq!(victims, [Some(3), Some(4), None], "they are never spared");
+}
+
+#[test]
+fn ecr_asks_for_the_time_of_its_kind() {
+    let mut device = Fake::new(3);
+    device.chip_of[..3].copy_from_slice(&[Some(0), Some(1), Some(2)]);
+    let times = [(1, 3, 2), (2, 2, 0), (3, 0, 1)];
+    for (chip, times) in device.chips.iter_mut().zip(times) {
+        (chip.drain, chip.exact_drain, chip.load) = times;
+    }
+    let paper = setup(3, |_| ());
+    let exact = setup(3, |p| p.exact_cqct = true);
+    for (mut policy, order) in [
+        (Ecr::new(&paper), [0, 1, 2]),
+        (Ecr::new(&exact), [2, 1, 0]),
+        (Ecr::epsilon(&exact), [2, 1, 0]),
+        (Ecr::lcr(&paper), [1, 2, 0]),
+    ] {
+        device.insert(&mut policy, &[0, 1, 2], true);
+        assert_eq!(device.victims(&mut policy), order);
+    }
+}
+
+#[test]
+fn ecr_keeps_the_order_of_pages_that_are_cleaned_or_come_to_another_chip() {
+    let mut device = Fake::new(2);
+    let mut ecr = Ecr::new(&setup(2, |_| ()));
+    device.chip_of[..7].fill(Some(0));
+    device.chip_of[3] = Some(1);
+    device.insert(&mut ecr, &[1, 2, 3, 4], true);
+    device.insert(&mut ecr, &[5], false);
+    device.insert(&mut ecr, &[6], true);
+    assert_eq!(ecr.state(&device), "Clean[5] D0[6 4 2 1] D1[3]");
+    device.chip_of[3] = Some(0);
+    ecr.moved(&device, PageId(3));
+    assert_eq!(ecr.state(&device), "Clean[5] D0[6 4 3 2 1]");
+    for page in [3, 6, 1] {
+        device.cleaned(&mut ecr, page);
+    }
+    assert_eq!(ecr.state(&device), "Clean[6 5 3 1] D0[4 2]");
+    device.chip_of[1] = Some(1);
+    ecr.moved(&device, PageId(1));
+    device.access(&mut ecr, 1, true, true);
+    assert_eq!(ecr.state(&device), "Clean[6 5 3] D0[4 2] D1[1]");
+    assert_eq!(device.victims(&mut ecr), [3, 5, 6, 2, 4, 1]);
+
+    let mut epsilon = Ecr::epsilon(&setup(2, |_| ()));
+    device.chip_of[1..5].copy_from_slice(&[None, Some(0), Some(1), Some(0)]);
+    device.insert(&mut epsilon, &[1, 2, 3, 4], true);
+    device.cleaned(&mut epsilon, 1);
+    device.chip_of[1] = Some(0);
+    epsilon.moved(&device, PageId(1));
+    assert_eq!(epsilon.state(&device), "L0[4d 2d 1c] L1[3d]");
+}
+
+#[test]
+fn co_active_waits_for_the_whole_channel() {
+    let idle = |policy: &mut CoActive, device: &Fake, chip, in_flight, busy: &[u32]| {
+        let busy = |page: PageId| busy.contains(&page.0);
+        let page = policy.idle(device, ChipId(chip), in_flight, &busy);
+        page.map(|page| page.0)
+    };
+    // Chips 0 and 2 are on channel 0, chips 1 and 3 on channel 1. Page 4 has no flash copy.
+    let mut device = Fake::new(4);
+    device.chip_of[..4].copy_from_slice(&[Some(0), Some(1), Some(2), Some(3)]);
+    let mut channel = CoActive::new(&setup(4, |p| p.write_backs = 2));
+    let mut chip = CoActive::new(&setup(4, |p| p.idle_channel = false));
+    for policy in [&mut channel, &mut chip] {
+        device.insert(policy, &[4, 2, 0, 1, 3], true);
+        device.access(policy, 3, true, true);
+        assert_eq!(policy.state(&device), "CL[] DL[3h 1c 0c 2c 4c]");
+    }
+    device.chips[0].idle = true;
+    assert_eq!(idle(&mut channel, &device, 0, 0, &[]), None, "chip 2 works");
+    assert_eq!(idle(&mut chip, &device, 0, 0, &[]), Some(0));
+    device.chips[2].idle = true;
+    assert_eq!(idle(&mut channel, &device, 0, 0, &[]), Some(2));
+    assert_eq!(idle(&mut channel, &device, 2, 1, &[2]), Some(0));
+    assert_eq!(idle(&mut channel, &device, 2, 1, &[0, 2]), None);
+    assert_eq!(idle(&mut channel, &device, 2, 2, &[2]), None, "two now");
+    device.cleaned(&mut channel, 2);
+    assert_eq!(channel.state(&device), "CL[2] DL[3h 1c 0c 4c]");
+    device.chips.iter_mut().for_each(|chip| chip.idle = true);
+    assert_eq!(idle(&mut chip, &device, 3, 0, &[]), None, "page 3 is hot");
+    assert_eq!(idle(&mut chip, &device, 1, 7, &[]), Some(1));
+    assert_eq!(idle(&mut chip, &device, 1, 8, &[]), None, "eight now");
+    // Page 1 comes to channel 0, where it is more recent than page 0; page 4 gets a copy there.
+    for (page, chip) in [(1, 0), (4, 2)] {
+        device.chip_of[page as usize] = Some(chip);
+        channel.moved(&device, PageId(page));
+    }
+    assert_eq!(idle(&mut channel, &device, 0, 0, &[]), Some(4));
+    assert_eq!(idle(&mut channel, &device, 0, 0, &[4]), Some(0));
+    assert_eq!(idle(&mut channel, &device, 0, 0, &[0, 4]), Some(1));
+    assert_eq!(device.victims(&mut channel), [2, 4, 0, 1, 3]);
+    assert_eq!(channel.counters()[1], ("co_active_write_backs", 5));
+}
+
+#[test]
+fn the_stager_keeps_pages_of_chips_at_the_trigger_with_little_left() {
+    // 12.5 % of 16 pages: 2.
+    for (in_gc, free_blocks, open_pages, related) in [
+        (false, 2, 2, true),
+        (false, 0, 0, true),
+        (false, 2, 3, false),
+        (false, 3, 2, false),
+        (true, 3, 3, true),
+    ] {
+        let mut device = Fake::new(2);
+        device.chip_of[..3].copy_from_slice(&[Some(1), None, Some(0)]);
+        let chip = &mut device.chips[1];
+        (chip.in_gc, chip.free_blocks, chip.open_pages) = (in_gc, free_blocks, open_pages);
+        let mut stager = CdaGc::stager(&setup(2, |_| ()));
+        device.insert(&mut stager, &[0, 1, 2], true);
+        let first = if related { 1 } else { 0 };
+        assert_eq!(device.victim(&mut stager, Spare::Nobody), Some(first));
+        let passed = stager.counters()[0];
+        assert_eq!(passed, ("stager_passed_over", u64::from(related)));
+    }
+}
+
+#[test]
+fn the_dispatcher_names_the_stream_of_a_page_that_has_left() {
+    let mut device = Fake::new(1);
+    let mut cda = CdaGc::new(&setup(1, |_| ()));
+    device.insert(&mut cda, &[1, 2], true);
+    device.access(&mut cda, 1, true, true);
+    assert_eq!(device.victims(&mut cda), [2, 1]);
+    assert_eq!(cda.stream(PageId(1)), Stream::Hot);
+    assert_eq!(cda.stream(PageId(2)), Stream::Cold);
+    assert_eq!(cda.stream(PageId(3)), Stream::Cold, "never seen");
+    device.insert(&mut cda, &[1], false);
+    assert_eq!(cda.stream(PageId(1)), Stream::Cold, "came back by a read");
+}

@@ -1,0 +1,184 @@
+//! The arrays of the page map proved against each other.
+
+use super::page::{PageMap, NOT_SEALED, UNMAPPED};
+
+/// A pair of logical and flash page as one well-mixed number. The map and its inverse are compared
+/// by the sums of their pairs: following each page from one to the other would cost a cache miss a
+/// page, most of the time of loading a state.
+#[inline]
+fn pair_sum(lpn: u32, ppn: u32) -> u64 {
+    let z = (u64::from(lpn) << 32 | u64::from(ppn)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl PageMap {
+    /// Checks every array against every other; for tests and for states read from a file.
+    pub fn check(&self) -> Result<(), String> {
+        self.check_pages()?;
+        self.check_pools()?;
+        self.check_counts()
+    }
+
+    /// Map, inverse, live bits and tallies.
+    fn check_pages(&self) -> Result<(), String> {
+        let (mut live, mut pairs_live) = (0u64, 0u64);
+        for block in 0..self.tally.len() as u32 {
+            let (count, pairs) = self.live_pairs(block)?;
+            if count != self.valid_of(block) {
+                let tally = self.valid_of(block);
+                return Err(format!("block {block}: {count} live pages, tally {tally}"));
+            }
+            live += u64::from(count);
+            pairs_live = pairs_live.wrapping_add(pairs);
+        }
+        let (mut mapped, mut pairs_mapped) = (0u64, 0u64);
+        for (lpn, &ppn) in self.map.iter().enumerate() {
+            let used = ppn != UNMAPPED;
+            mapped += u64::from(used);
+            let pair = if used { pair_sum(lpn as u32, ppn) } else { 0 };
+            pairs_mapped = pairs_mapped.wrapping_add(pair);
+        }
+        if mapped != live || mapped != self.mapped {
+            let counted = self.mapped;
+            return Err(format!(
+                "{live} live flash pages, {mapped} mapped pages, {counted} counted"
+            ));
+        }
+        if pairs_live != pairs_mapped {
+            return Err("a live flash page is not where the map has its logical page".into());
+        }
+        Ok(())
+    }
+
+    /// Number of live pages of a block, and the sum of their pairs of logical and flash page.
+    fn live_pairs(&self, block: u32) -> Result<(u32, u64), String> {
+        let s = &self.shape;
+        let words = &self.live[block as usize * self.words_per_block..][..self.words_per_block];
+        let first = block * s.pages_per_block;
+        let reverse = &self.reverse[first as usize..][..s.data_pages as usize];
+        let (mut count, mut pairs) = (0, 0u64);
+        for (i, &word) in words.iter().enumerate() {
+            let mut bits = word;
+            while bits != 0 {
+                let page = i as u32 * 64 + bits.trailing_zeros();
+                bits &= bits - 1;
+                let lpn = reverse.get(page as usize).copied().unwrap_or(UNMAPPED);
+                if lpn >= s.exported_pages {
+                    return Err(format!("block {block}: page {page} cannot hold data"));
+                }
+                pairs = pairs.wrapping_add(pair_sum(lpn, first + page));
+                count += 1;
+            }
+        }
+        Ok((count, pairs))
+    }
+
+    /// Free blocks and write frontiers.
+    fn check_pools(&self) -> Result<(), String> {
+        let s = &self.shape;
+        for (i, p) in self.pools.iter().enumerate() {
+            let pool = i as u32;
+            let free = (0..s.blocks_per_pool)
+                .filter(|&bit| self.is_free(pool, bit))
+                .count() as u32;
+            if free.checked_add(s.free_count_bias) != Some(p.free) {
+                return Err(format!(
+                    "pool {pool}: {free} blocks free, {} counted",
+                    p.free
+                ));
+            }
+            if p.cursor >= s.blocks_per_pool {
+                return Err(format!("pool {pool}: impossible write frontier"));
+            }
+            self.check_frontier(pool, p.active, p.next_page)?;
+            if let Some(hot) = self.hot.get(i) {
+                self.check_frontier(pool, hot.active, hot.next_page)?;
+                let both_open = hot.next_page.max(p.next_page) < s.data_pages;
+                if both_open && hot.active == p.active {
+                    return Err(format!("pool {pool}: one block is open twice"));
+                }
+            }
+        }
+        for (block, &tally) in self.tally.iter().enumerate() {
+            let pool = self.pool_of(block as u32);
+            if self.is_free(pool, block as u32 - pool * s.blocks_per_pool) && tally != NOT_SEALED {
+                return Err(format!("block {block} is free and holds data"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A full open block may have been collected; any other must be in use, with no page written at
+    /// or after its frontier.
+    fn check_frontier(&self, pool: u32, active: u32, next_page: u32) -> Result<(), String> {
+        let s = &self.shape;
+        if next_page > s.data_pages || active / s.blocks_per_pool != pool {
+            return Err(format!("pool {pool}: impossible write frontier"));
+        }
+        let bit = active - pool * s.blocks_per_pool;
+        let sealed = || self.tally[active as usize] < NOT_SEALED;
+        let ahead = || self.next_live(active, next_page).is_some();
+        if next_page < s.data_pages && (self.is_free(pool, bit) || sealed() || ahead()) {
+            return Err(format!("pool {pool}: its open block is not open"));
+        }
+        Ok(())
+    }
+
+    /// What is counted along, against the same counted afresh.
+    fn check_counts(&self) -> Result<(), String> {
+        let mut afresh = Counts::of(self);
+        let counted = Counts {
+            room: self.room.clone(),
+            least: self.least.clone(),
+            needy: self.needy.clone(),
+            chip_free: self.chip_free.clone(),
+            oldest_open: self.oldest_open.clone(),
+        };
+        // Beyond what fits, the room of a pool is not known exactly.
+        for (room, counted) in afresh.room.iter_mut().zip(&counted.room) {
+            if *room == i32::MAX {
+                *room = *counted;
+            }
+        }
+        if counted != afresh {
+            return Err(format!("counted {counted:?}, there are {afresh:?}"));
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, PartialEq)]
+struct Counts {
+    room: Vec<i32>,
+    least: Vec<i16>,
+    needy: Vec<u16>,
+    chip_free: Vec<u32>,
+    oldest_open: Vec<u32>,
+}
+
+impl Counts {
+    fn of(map: &PageMap) -> Counts {
+        let pools = map.pools.len();
+        let chips = 0..map.shape.chips;
+        let needy = |chip| {
+            map.pools_of_chip(chip)
+                .iter()
+                .filter(|p| p.free <= map.low())
+        };
+        Counts {
+            room: (0..pools).map(|pool| map.count_room(pool)).collect(),
+            least: (0..pools as u32).map(|pool| map.find_least(pool)).collect(),
+            needy: chips
+                .clone()
+                .map(|chip| needy(chip).count() as u16)
+                .collect(),
+            chip_free: chips
+                .clone()
+                .map(|chip| map.pools_of_chip(chip).iter().map(|p| p.free).sum())
+                .collect(),
+            oldest_open: chips.map(|chip| map.find_oldest_open(chip)).collect(),
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! Pools of blocks: the blocks open for writing, the free ones, and what is counted of them.
+//!
+//! A pool is a plane, or a whole chip. It has one open block, into which the host's pages and those
+//! that GC moves are written; on a device with two write streams (policies.md A14.2) that is the
+//! cold one, and a second takes the host's hot pages. Both come from the same free blocks. Blocks
+//! are opened lazily, at the first write that finds the last one full.
+
+use super::page::{PageMap, Shape, NOT_SEALED};
+use crate::buffer::Stream;
+
+/// A pool of blocks and its write frontier, the cold one of two.
+#[derive(Clone, Debug)]
+pub(crate) struct Pool {
+    /// The open block.
+    pub active: u32,
+    /// Next page to write in it; at `data_pages` the block is sealed and a new one is taken lazily.
+    pub next_page: u32,
+    /// Blocks free to be opened.
+    pub free: u32,
+    /// Sequence number of the open block.
+    pub active_seq: u32,
+    /// Where the circular search for a free block goes on, from the pool's first block.
+    pub(super) cursor: u32,
+}
+
+impl Pool {
+    /// All blocks free.
+    pub(super) fn unopened(shape: &Shape) -> Pool {
+        Pool {
+            active: 0,
+            next_page: 0,
+            free: shape.blocks_per_pool,
+            active_seq: 0,
+            cursor: 0,
+        }
+    }
+}
+
+/// The second write frontier of a pool; its fields are as those of [`Pool`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Frontier {
+    pub active: u32,
+    pub next_page: u32,
+}
+
+/// A pool has no page left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PoolFull;
+
+impl PageMap {
+    // ---- what stands open ----
+
+    #[inline]
+    pub fn pool(&self, pool: u32) -> &Pool {
+        &self.pools[pool as usize]
+    }
+
+    #[inline]
+    pub fn pools_of_chip(&self, chip: u32) -> &[Pool] {
+        let n = self.shape.pools_per_chip as usize;
+        &self.pools[chip as usize * n..][..n]
+    }
+
+    /// Hot pages have an open block of their own. Else streams are not told apart.
+    #[inline]
+    fn has_own_block(&self, stream: Stream) -> bool {
+        stream == Stream::Hot && !self.hot.is_empty()
+    }
+
+    /// The next page that a write to `pool` takes, in its open block; `data_pages` if that is full.
+    #[inline]
+    pub fn next_page(&self, pool: u32, stream: Stream) -> u32 {
+        if self.has_own_block(stream) {
+            self.hot[pool as usize].next_page
+        } else {
+            self.pools[pool as usize].next_page
+        }
+    }
+
+    /// Data pages left in the pool's open blocks, hot and cold.
+    #[inline]
+    pub fn open_pages(&self, pool: u32) -> u32 {
+        let left = self.shape.data_pages - self.pools[pool as usize].next_page;
+        left + self.hot_pages(pool as usize)
+    }
+
+    /// Data pages left in the pool's hot block; 0 if it is not open.
+    #[inline]
+    fn hot_pages(&self, pool: usize) -> u32 {
+        let hot = self.hot.get(pool);
+        hot.map_or(0, |hot| self.shape.data_pages.saturating_sub(hot.next_page))
+    }
+
+    /// Takes the next `n` pages of an open block that has them: the block, and the first page.
+    #[inline]
+    pub(super) fn advance(&mut self, pool: u32, stream: Stream, n: u32) -> (u32, u32) {
+        let (block, next_page) = if self.has_own_block(stream) {
+            let hot = &mut self.hot[pool as usize];
+            (hot.active, &mut hot.next_page)
+        } else {
+            let pool = &mut self.pools[pool as usize];
+            (pool.active, &mut pool.next_page)
+        };
+        let page = *next_page;
+        *next_page += n;
+        debug_assert!(
+            *next_page <= self.shape.data_pages,
+            "write past the end of block {block}"
+        );
+        self.room[pool as usize] -= n as i32;
+        (block, page)
+    }
+
+    /// Sees to it that an open block of the pool has a page for the stream, and says whose block
+    /// that is: its own, but for the last pages of a pool with no block left to open.
+    #[inline]
+    pub fn make_room(&mut self, pool: u32, stream: Stream) -> Result<Stream, PoolFull> {
+        if self.next_page(pool, stream) < self.shape.data_pages {
+            return Ok(stream);
+        }
+        self.take_block(pool, stream)
+    }
+
+    #[cold]
+    fn take_block(&mut self, pool: u32, stream: Stream) -> Result<Stream, PoolFull> {
+        let cursor = self.pools[pool as usize].cursor;
+        if let Some(bit) = self.find_free(pool, cursor) {
+            self.open(pool, stream, bit);
+            return Ok(stream);
+        }
+        let other = match stream {
+            Stream::Cold => Stream::Hot,
+            Stream::Hot => Stream::Cold,
+        };
+        if self.next_page(pool, other) < self.shape.data_pages {
+            return Ok(other);
+        }
+        Err(PoolFull)
+    }
+
+    fn open(&mut self, pool: u32, stream: Stream, bit: u32) {
+        self.set_free(pool, bit, false);
+        let active = pool * self.shape.blocks_per_pool + bit;
+        let chip = (pool / self.shape.pools_per_chip) as usize;
+        let seq = self.last_seq[chip].wrapping_add(1);
+        self.last_seq[chip] = seq;
+        self.seq[active as usize] = seq;
+        let hot = self.has_own_block(stream);
+        let p = &mut self.pools[pool as usize];
+        if hot {
+            self.hot[pool as usize] = Frontier {
+                active,
+                next_page: 0,
+            };
+        } else {
+            p.active = active;
+            p.active_seq = seq;
+            p.next_page = 0;
+        }
+        if p.free == self.low + 1 {
+            self.needy[chip] += 1;
+        }
+        p.free -= 1;
+        self.chip_free[chip] -= 1;
+        p.cursor = if bit + 1 == self.shape.blocks_per_pool {
+            0
+        } else {
+            bit + 1
+        };
+        self.room[pool as usize] = self.count_room(pool as usize);
+        self.oldest_open[chip] = self.find_oldest_open(chip as u32);
+    }
+
+    /// Opens the first block of each pool of a map where all are free.
+    pub(super) fn open_first_blocks(&mut self) {
+        self.recount();
+        for pool in 0..self.pools.len() as u32 {
+            for bit in 0..self.shape.blocks_per_pool {
+                self.set_free(pool, bit, true);
+            }
+            self.open(pool, Stream::Cold, 0);
+            self.pools[pool as usize].free += self.shape.free_count_bias;
+        }
+        self.recount();
+    }
+
+    /// Hot frontiers with no block open.
+    pub(super) fn hot_unopened(&self) -> Vec<Frontier> {
+        let full = |pool| Frontier {
+            active: pool * self.shape.blocks_per_pool,
+            next_page: self.shape.data_pages,
+        };
+        (0..self.pools.len() as u32).map(full).collect()
+    }
+
+    // ---- free blocks ----
+
+    /// Frees a block that holds no live page.
+    pub fn erase(&mut self, block: u32) {
+        debug_assert_eq!(self.valid_of(block), 0, "block {block} still holds data");
+        let pool = self.pool_of(block);
+        let chip = (pool / self.shape.pools_per_chip) as usize;
+        self.tally[block as usize] = NOT_SEALED;
+        self.erases[block as usize] += 1;
+        self.set_free(pool, block - pool * self.shape.blocks_per_pool, true);
+        let p = &mut self.pools[pool as usize];
+        p.free += 1;
+        self.chip_free[chip] += 1;
+        self.room[pool as usize] += self.shape.pages_per_block as i32;
+        if p.free == self.low + 1 {
+            self.needy[chip] -= 1;
+        }
+        // The only step that raises the least tally.
+        self.least[pool as usize] = self.find_least(pool);
+    }
+
+    pub(super) fn set_free(&mut self, pool: u32, bit: u32, free: bool) {
+        let word = &mut self.free_bits[pool as usize * self.words_per_pool + bit as usize / 64];
+        let mask = 1u64 << (bit % 64);
+        if free {
+            *word |= mask;
+        } else {
+            *word &= !mask;
+        }
+    }
+
+    pub(super) fn is_free(&self, pool: u32, bit: u32) -> bool {
+        self.free_bits[pool as usize * self.words_per_pool + bit as usize / 64] >> (bit % 64) & 1
+            == 1
+    }
+
+    /// The first free block at or after `from` in circular order.
+    fn find_free(&self, pool: u32, from: u32) -> Option<u32> {
+        let words = &self.free_bits[pool as usize * self.words_per_pool..][..self.words_per_pool];
+        let start = from as usize / 64;
+        let below = (1u64 << (from % 64)) - 1;
+        for step in 0..=words.len() {
+            let i = (start + step) % words.len();
+            let mask = match step {
+                0 => !below,
+                n if n == words.len() => below,
+                _ => u64::MAX,
+            };
+            let bits = words[i] & mask;
+            if bits != 0 {
+                return Some(i as u32 * 64 + bits.trailing_zeros());
+            }
+        }
+        None
+    }
+
+    // ---- what is counted ----
+
+    /// Some pool of the chip is at or below the low watermark.
+    #[inline]
+    pub fn is_needy(&self, chip: u32) -> bool {
+        self.needy[chip as usize] > 0
+    }
+
+    /// Free blocks at or below which a pool collects.
+    pub fn low(&self) -> u32 {
+        self.low
+    }
+
+    /// All open blocks of the chip are younger than this sequence number, or as old. With two
+    /// streams a page's copies are not told apart by the age of their blocks: then this is greater
+    /// than any sequence number.
+    #[inline]
+    pub fn oldest_open(&self, chip: u32) -> u32 {
+        self.oldest_open[chip as usize]
+    }
+
+    /// Room in each pool of a chip, see the field.
+    #[inline]
+    pub fn rooms_of_chip(&self, chip: u32) -> &[i32] {
+        let n = self.shape.pools_per_chip as usize;
+        &self.room[chip as usize * n..][..n]
+    }
+
+    /// The pool of the chip that will be the next to collect: with fewest free blocks, of equals
+    /// that with fewest pages left in its open blocks.
+    #[inline]
+    fn scarcest(&self, chip: u32) -> u32 {
+        let n = self.shape.pools_per_chip;
+        let first = chip * n;
+        let scarcity = |&pool: &u32| (self.pool(pool).free, self.open_pages(pool));
+        (first..first + n).min_by_key(scarcity).unwrap_or(first)
+    }
+
+    /// Free blocks of the chip where they are fewest: in the pool that will be the next to collect.
+    pub fn free_blocks_of_chip(&self, chip: u32) -> u32 {
+        self.pool(self.scarcest(chip)).free
+    }
+
+    /// The chip collects when [`PageMap::free_blocks_of_chip`] is at or below this.
+    pub fn gc_trigger_blocks_of_chip(&self, _chip: u32) -> u32 {
+        self.low
+    }
+
+    /// Data pages left in the open blocks, hot and cold, of the pool that will be the next to
+    /// collect.
+    pub fn open_pages_of_chip(&self, chip: u32) -> u32 {
+        self.open_pages(self.scarcest(chip))
+    }
+
+    /// Data pages of as many free blocks as the pools of a chip have when all collect.
+    #[inline]
+    pub fn low_pages_of_chip(&self) -> u32 {
+        self.low * self.shape.pools_per_chip * self.shape.data_pages
+    }
+
+    /// Data pages of the chip's free blocks.
+    #[inline]
+    pub fn pages_of_free_blocks(&self, chip: u32) -> u32 {
+        self.chip_free[chip as usize].saturating_mul(self.shape.data_pages)
+    }
+
+    /// Data pages that can be written to the chip without erasing: in free blocks and open ones.
+    #[inline]
+    pub fn free_pages_of_chip(&self, chip: u32) -> u32 {
+        let rooms = self.rooms_of_chip(chip).iter();
+        let pages = rooms.fold(0u32, |pages, &room| pages.wrapping_add(room as u32));
+        let blocks = self.chip_free[chip as usize] + self.shape.pools_per_chip;
+        let summary_pages = blocks * (self.shape.pages_per_block - self.shape.data_pages);
+        pages.saturating_sub(summary_pages)
+    }
+
+    /// Live pages of the block of the chip that holds fewest among those that may be collected;
+    /// 0 if none may.
+    #[inline]
+    pub fn fewest_live_of_chip(&self, chip: u32) -> u32 {
+        let n = self.shape.pools_per_chip as usize;
+        let of_pools = &self.least[chip as usize * n..][..n];
+        let least = of_pools.iter().fold(NOT_SEALED, |a, &b| a.min(b));
+        if least < NOT_SEALED {
+            least as u32
+        } else {
+            0
+        }
+    }
+
+    /// Works out afresh what is derived from pools and tallies, after they were set wholesale. They
+    /// may have come from a file and be nonsense: then `check` says so.
+    pub(super) fn recount(&mut self) {
+        let low = self.low;
+        for chip in 0..self.shape.chips {
+            let pools = self.pools_of_chip(chip);
+            let needy = pools.iter().filter(|pool| pool.free <= low).count() as u16;
+            let free = pools
+                .iter()
+                .fold(0u32, |free, pool| free.wrapping_add(pool.free));
+            self.needy[chip as usize] = needy;
+            self.chip_free[chip as usize] = free;
+            self.oldest_open[chip as usize] = self.find_oldest_open(chip);
+        }
+        for pool in 0..self.pools.len() {
+            self.room[pool] = self.count_room(pool);
+            self.least[pool] = self.find_least(pool as u32);
+        }
+    }
+
+    pub(super) fn count_room(&self, pool: usize) -> i32 {
+        let p = &self.pools[pool];
+        let pages = (i64::from(p.free) + 1) * i64::from(self.shape.pages_per_block)
+            - i64::from(p.next_page)
+            + i64::from(self.hot_pages(pool));
+        pages.min(i32::MAX.into()) as i32
+    }
+
+    pub(super) fn find_oldest_open(&self, chip: u32) -> u32 {
+        if !self.hot.is_empty() {
+            return u32::MAX;
+        }
+        let pools = self.pools_of_chip(chip).iter();
+        pools.map(|pool| pool.active_seq).min().unwrap_or(0)
+    }
+
+    pub(super) fn find_least(&self, pool: u32) -> i16 {
+        let tallies = self.tallies(pool).iter();
+        tallies.fold(NOT_SEALED, |least, &t| least.min(t))
+    }
+
+    // ---- initial states ----
+
+    /// Overwrites the state of a pool: used by the initial fills, which place blocks wholesale.
+    pub(super) fn set_frontier(&mut self, pool: u32, active_bit: u32, next_page: u32, free: u32) {
+        let p = &mut self.pools[pool as usize];
+        p.active = pool * self.shape.blocks_per_pool + active_bit;
+        p.active_seq = self.seq[p.active as usize];
+        p.next_page = next_page;
+        p.free = free;
+    }
+
+    pub(super) fn set_cursor(&mut self, pool: u32, bit: u32) {
+        self.pools[pool as usize].cursor = bit % self.shape.blocks_per_pool;
+    }
+}

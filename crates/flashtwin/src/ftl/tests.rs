@@ -1,0 +1,393 @@
+//! Random writes and trims in random streams, collected as a chip would: the map keeps all that it
+//! claims, hot pages and cold ones keep apart, and states go from one device to another.
+
+use super::PageMap;
+use crate::buffer::Stream;
+use crate::gc::{self, Tie};
+use crate::rng::Rng;
+use crate::spec::{builtin, DeviceSpec, Policy, PolicyParams};
+use crate::units::{Lpn, Ppn};
+
+/// What a device of the tests is made of.
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    chips: u32,
+    planes: u32,
+    blocks: u32,
+    pages: u32,
+    /// Blocks of a plane that the host does not see.
+    reserve: u32,
+    summary_page: bool,
+    pools_are_planes: bool,
+    streams: u32,
+}
+
+impl Made {
+    fn spec(&self) -> DeviceSpec {
+        let mut spec = DeviceSpec::parse(builtin("ecr").unwrap(), "ecr").unwrap();
+        spec.geometry.chips = self.chips;
+        spec.geometry.planes_per_chip = self.planes;
+        spec.geometry.blocks_per_plane = self.blocks;
+        spec.geometry.pages_per_block = self.pages;
+        spec.geometry.reserve_percent =
+            100.0 * (f64::from(self.reserve) + 0.5) / f64::from(self.blocks);
+        spec.ftl.summary_page = self.summary_page;
+        let policy = ["lru", "cda-gc"][self.streams as usize - 1];
+        let buffer = spec.buffer.as_mut().unwrap();
+        buffer.policy = Policy::from_name(policy, &PolicyParams::defaults(1)).unwrap();
+        assert_eq!(spec.write_streams(), self.streams);
+        assert_eq!(spec.reserved_blocks_per_plane(), self.reserve);
+        spec
+    }
+
+    fn map(&self) -> PageMap {
+        PageMap::new(&self.spec(), self.pools_are_planes, 1)
+    }
+}
+
+/// A map under random load, and what must be true of it.
+struct Load {
+    map: PageMap,
+    rng: Rng,
+    /// Per block, whether a cold and a hot page were written since it was opened.
+    written: Vec<[bool; 2]>,
+    /// The logical pages that have a copy.
+    mapped: Vec<bool>,
+}
+
+impl Load {
+    fn new(map: PageMap, seed: u64) -> Load {
+        let blocks = map.erase_counts().len();
+        let pages = map.shape.exported_pages;
+        Load {
+            rng: Rng::new(seed),
+            written: vec![[false; 2]; blocks],
+            mapped: (0..pages)
+                .map(|lpn| map.lookup(Lpn(lpn)).is_some())
+                .collect(),
+            map,
+        }
+    }
+
+    fn note(&mut self, lpn: Lpn, stream: Stream) {
+        let block = self.map.block_of(self.map.lookup(lpn).unwrap());
+        self.written[block as usize][(stream == Stream::Hot) as usize] = true;
+    }
+
+    /// Collects in `pool` until it has more free blocks than the watermark, or nothing to gain.
+    fn collect(&mut self, pool: u32) {
+        while self.map.pool(pool).free <= self.map.low() {
+            let Some((bit, valid)) = gc::victim(&self.map, pool, Tie::Lowest) else {
+                return;
+            };
+            if !gc::worth_collecting(&self.map, pool, valid) {
+                return;
+            }
+            let victim = pool * self.map.shape.blocks_per_pool + bit;
+            let mut to = Vec::new();
+            if self.rng.below(2) == 0 {
+                self.map
+                    .relocate(victim, pool, |_, block, _, _| to.push(block));
+            } else {
+                // Page by page, as where reads may pass between.
+                while let Some(page) = self.map.next_live(victim, 0) {
+                    let lpn = self.map.lpn_at(Ppn(self.map.first_ppn(victim).0 + page));
+                    assert_eq!(self.map.make_room(pool, Stream::Cold), Ok(Stream::Cold));
+                    self.map.append(pool, Stream::Cold, lpn);
+                    to.push(self.map.block_of(self.map.lookup(lpn).unwrap()));
+                }
+            }
+            for block in to {
+                self.written[block as usize][0] = true;
+            }
+            self.map.erase(victim);
+            self.written[victim as usize] = [false; 2];
+        }
+    }
+
+    fn write(&mut self, lpn: Lpn, stream: Stream) {
+        let shape = self.map.shape;
+        let chip = lpn.0 / shape.stride_pages % shape.chips;
+        let first = chip * shape.pools_per_chip;
+        for pool in first..first + shape.pools_per_chip {
+            self.collect(pool);
+        }
+        let rooms = self.map.rooms_of_chip(chip).iter();
+        let most = rooms.enumerate().max_by_key(|(_, room)| **room);
+        let pool = first + most.map_or(0, |(pool, _)| pool as u32);
+        let of = self.map.make_room(pool, stream);
+        assert_eq!(of, Ok(stream), "collected before");
+        self.map.append(pool, stream, lpn);
+        self.mapped[lpn.0 as usize] = true;
+        self.note(lpn, stream);
+    }
+
+    fn check(&self) {
+        self.map.check().unwrap();
+        for (lpn, &mapped) in self.mapped.iter().enumerate() {
+            assert_eq!(self.map.lookup(Lpn(lpn as u32)).is_some(), mapped);
+        }
+        let apart = self.map.shape.streams == 2;
+        for block in &self.written {
+            assert!(!apart || *block != [true, true], "hot and cold in one");
+        }
+    }
+
+    /// `writes` writes, of which `hot` in a hundred are hot, and `trims` in a hundred as many trims.
+    fn run(&mut self, writes: u32, hot: u64, trims: u64) {
+        let pages = u64::from(self.map.shape.exported_pages);
+        for i in 0..writes {
+            let stream = if self.rng.below(100) < hot {
+                Stream::Hot
+            } else {
+                Stream::Cold
+            };
+            let lpn = Lpn(self.rng.below(pages) as u32);
+            self.write(lpn, stream);
+            if self.rng.below(100) < trims {
+                let lpn = Lpn(self.rng.below(pages) as u32);
+                let had = std::mem::take(&mut self.mapped[lpn.0 as usize]);
+                assert_eq!(self.map.unmap(lpn), had);
+            }
+            if i % 199 == 0 {
+                self.check();
+            }
+        }
+        self.check();
+    }
+}
+
+#[test]
+fn random_writes_and_trims_keep_the_map() {
+    for seed in 0..60 {
+        let mut rng = Rng::new(seed);
+        let mut pick = |of: &[u32]| of[rng.below(of.len() as u64) as usize];
+        let made = Made {
+            chips: pick(&[1, 2, 3]),
+            planes: pick(&[1, 2, 4]),
+            blocks: pick(&[10, 17, 33]),
+            pages: pick(&[2, 4, 9, 65, 130]),
+            reserve: pick(&[4, 5]),
+            summary_page: pick(&[0, 1]) == 1,
+            pools_are_planes: pick(&[0, 1]) == 1,
+            streams: pick(&[1, 2]),
+        };
+        let hot = pick(&[0, 3, 50, 97, 100]).into();
+        let trims = pick(&[0, 10, 60]).into();
+        let mut map = made.map();
+        if pick(&[0, 1]) == 1 {
+            let blocks = made.blocks;
+            let usable = map.shape.usable_per_plane;
+            map.fill_sequential(false, |chip, n| {
+                (chip * made.planes + n / usable) * blocks + n % usable
+            });
+        }
+        println!("seed {seed}: {made:?}, {hot} % hot, {trims} % trims");
+        Load::new(map, seed).run(4_000, hot, trims);
+    }
+}
+
+/// A pool of 400 blocks that exports 396 of them, all written: one block may collect, two are open.
+#[test]
+fn a_device_99_percent_full_goes_on() {
+    for streams in [1, 2] {
+        for summary_page in [false, true] {
+            let made = Made {
+                chips: 1,
+                planes: 1,
+                blocks: 400,
+                pages: 8,
+                reserve: 4,
+                summary_page,
+                pools_are_planes: true,
+                streams,
+            };
+            let mut map = made.map();
+            map.fill_sequential(false, |_, n| n);
+            let mut load = Load::new(map, 3);
+            load.run(3_000, 0, 0);
+            load.run(3_000, 50, 1);
+            load.run(3_000, 100, 0);
+            assert_eq!(load.map.shape.streams, streams);
+        }
+    }
+}
+
+#[test]
+fn one_stream_takes_hot_pages_for_cold_ones() {
+    let made = Made {
+        chips: 1,
+        planes: 1,
+        blocks: 20,
+        pages: 4,
+        reserve: 5,
+        summary_page: false,
+        pools_are_planes: true,
+        streams: 1,
+    };
+    let run = |hot| {
+        let mut load = Load::new(made.map(), 8);
+        for i in 0..500 {
+            load.write(Lpn(i * 7 % 60), hot);
+        }
+        let mut state = Vec::new();
+        load.map.save(&mut state).unwrap();
+        state
+    };
+    assert!(run(Stream::Hot) == run(Stream::Cold));
+}
+
+/// A chip of two pools: what the buffer is told is of the pool that will collect first.
+#[test]
+fn the_scarcest_pool_speaks_for_its_chip() {
+    let made = Made {
+        chips: 1,
+        planes: 2,
+        blocks: 10,
+        pages: 4,
+        reserve: 4,
+        summary_page: false,
+        pools_are_planes: true,
+        streams: 2,
+    };
+    let mut map = made.map();
+    let of_chip = |map: &PageMap| (map.free_blocks_of_chip(0), map.open_pages_of_chip(0));
+    assert_eq!(map.gc_trigger_blocks_of_chip(0), 1);
+    assert_eq!(of_chip(&map), (9, 4));
+    assert_eq!(map.free_pages_of_chip(0), 80);
+    let write = |map: &mut PageMap, pool, stream, lpn| {
+        map.make_room(pool, stream).unwrap();
+        map.append(pool, stream, Lpn(lpn));
+    };
+    write(&mut map, 1, Stream::Cold, 0);
+    assert_eq!(of_chip(&map), (9, 3));
+    write(&mut map, 0, Stream::Hot, 1);
+    assert_eq!(of_chip(&map), (8, 7), "a block each, hot and cold");
+    for lpn in 2..5 {
+        write(&mut map, 0, Stream::Hot, lpn);
+    }
+    assert_eq!(of_chip(&map), (8, 4), "the hot one is full");
+    assert_eq!(map.free_pages_of_chip(0), 75);
+    map.check().unwrap();
+}
+
+/// Without a free block, what is left of either open block serves both streams.
+#[test]
+fn a_pool_is_written_to_its_last_page() {
+    for streams in [1, 2] {
+        for last in [Stream::Cold, Stream::Hot] {
+            let made = Made {
+                chips: 1,
+                planes: 1,
+                blocks: 10,
+                pages: 4,
+                reserve: 0,
+                summary_page: false,
+                pools_are_planes: true,
+                streams,
+            };
+            let mut map = made.map();
+            let mut lpn = 0;
+            for stream in [Stream::Hot, Stream::Cold] {
+                map.make_room(0, stream).unwrap();
+                map.append(0, stream, Lpn(lpn));
+                lpn += 1;
+            }
+            while let Ok(stream) = map.make_room(0, last) {
+                map.append(0, stream, Lpn(lpn));
+                lpn += 1;
+                map.check().unwrap();
+            }
+            assert_eq!(lpn, 40);
+            assert_eq!((map.open_pages(0), map.free_pages_of_chip(0)), (0, 0));
+        }
+    }
+}
+
+/// Two devices that differ in their streams only, and a worn state of the first.
+fn saved(streams: u32) -> (Made, Load, Vec<u8>) {
+    let made = Made {
+        chips: 2,
+        planes: 1,
+        blocks: 30,
+        pages: 9,
+        reserve: 6,
+        summary_page: true,
+        pools_are_planes: false,
+        streams,
+    };
+    let mut map = made.map();
+    map.fill_sequential(true, |chip, n| chip * 30 + n);
+    let mut load = Load::new(map, 5);
+    load.run(2_003, 40, 5);
+    let mut state = Vec::new();
+    load.map.save(&mut state).unwrap();
+    let other = Made {
+        streams: 3 - streams,
+        ..made
+    };
+    (other, load, state)
+}
+
+fn go_on(mut map: PageMap, of: &Load, state: &[u8]) {
+    map.load(&mut &state[..]).unwrap();
+    map.check().unwrap();
+    let mut load = Load::new(map, 6);
+    assert_eq!(load.mapped, of.mapped);
+    load.run(2_000, 40, 5);
+}
+
+#[test]
+fn a_state_of_one_stream_loads_into_two() {
+    let (two, load, state) = saved(1);
+    let mut map = two.map();
+    map.load(&mut &state[..]).unwrap();
+    assert!(map.hot.iter().all(|hot| hot.next_page == 8), "none is open");
+    go_on(two.map(), &load, &state);
+}
+
+#[test]
+fn a_state_of_two_streams_loads_into_one_and_into_two() {
+    let (one, load, state) = saved(2);
+    let half_full = load.map.hot.iter().find(|hot| hot.next_page < 8);
+    let half_full = half_full.expect("a hot block is open").active as usize;
+    let mut map = one.map();
+    map.load(&mut &state[..]).unwrap();
+    assert!(map.hot.is_empty());
+    assert!(
+        map.tally[half_full] < PageMap::CANDIDATE_END,
+        "it was sealed"
+    );
+    go_on(one.map(), &load, &state);
+    go_on(load.map.clone(), &load, &state);
+    let mut again = Vec::new();
+    let mut map = load.map.clone();
+    map.load(&mut &state[..]).unwrap();
+    map.save(&mut again).unwrap();
+    assert!(again == state);
+}
+
+#[test]
+fn impossible_hot_frontiers_are_refused() {
+    let (one, load, state) = saved(2);
+    let end = state.len();
+    let refuse = |why: &str, change: &dyn Fn(&mut Vec<u8>)| {
+        let mut changed = state.clone();
+        change(&mut changed);
+        for mut map in [one.map(), load.map.clone()] {
+            let error = map.load(&mut &changed[..]).expect_err(why).to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    };
+    refuse("amid the hot write frontiers", &|s| s.truncate(end - 3));
+    refuse("pool 1: impossible write frontier", &|s| s[end - 4] = 9);
+    refuse("pool 1: impossible write frontier", &|s| s[end - 8] = 2);
+    refuse("pool 0: its open block is not open", &|s| {
+        s[end - 12..end - 8].fill(0)
+    });
+    let active = load.map.pools[0].active.to_le_bytes();
+    refuse("pool 0: one block is open twice", &|s| {
+        s[end - 16..end - 12].copy_from_slice(&active);
+        s[end - 12..end - 8].copy_from_slice(&7u32.to_le_bytes());
+    });
+}

@@ -1,0 +1,153 @@
+//! Changing where pages are: writing, forgetting, and moving what a block still holds.
+
+use super::page::{PageMap, NOT_SEALED, UNMAPPED};
+use crate::buffer::Stream;
+use crate::memory::prefetch;
+use crate::units::{Lpn, Ppn};
+
+impl PageMap {
+    /// Writes `lpn` at a frontier of `pool`, that which [`PageMap::make_room`] named, and forgets its
+    /// old copy. True if that was the last data page of its block, which is now sealed.
+    #[inline]
+    pub fn append(&mut self, pool: u32, stream: Stream, lpn: Lpn) -> bool {
+        let old = self.map[lpn.0 as usize];
+        if old == UNMAPPED {
+            self.mapped += 1;
+        } else {
+            self.invalidate(Ppn(old));
+        }
+        let (active, page) = self.advance(pool, stream, 1);
+        let block = active as usize;
+        let sealed = page + 1 == self.shape.data_pages;
+        let ppn = active * self.shape.pages_per_block + page;
+        self.reverse[ppn as usize] = lpn.0;
+        self.map[lpn.0 as usize] = ppn;
+        self.live[block * self.words_per_block + page as usize / 64] |= 1 << (page % 64);
+        self.tally[block] += 1;
+        if sealed {
+            self.seal(active);
+        }
+        sealed
+    }
+
+    #[inline]
+    fn invalidate(&mut self, ppn: Ppn) {
+        let (block, page) = self.by_pages_per_block.div_rem(ppn.0);
+        let word = &mut self.live[block as usize * self.words_per_block + page as usize / 64];
+        debug_assert!(*word >> (page % 64) & 1 == 1, "page {ppn:?} is not live");
+        *word &= !(1 << (page % 64));
+        let tally = &mut self.tally[block as usize];
+        *tally -= 1;
+        let least = &mut self.least[self.by_blocks_per_pool.div(block) as usize];
+        if *tally < *least {
+            *least = *tally;
+        }
+    }
+
+    /// Forgets the flash copy of `lpn`; true if there was one.
+    pub fn unmap(&mut self, lpn: Lpn) -> bool {
+        let old = std::mem::replace(&mut self.map[lpn.0 as usize], UNMAPPED);
+        if old != UNMAPPED {
+            self.invalidate(Ppn(old));
+            self.mapped -= 1;
+        }
+        old != UNMAPPED
+    }
+
+    /// The block holds no room any more: it may be collected, unless it is worn out.
+    #[inline]
+    pub(super) fn seal(&mut self, block: u32) {
+        if self.erases[block as usize] < self.shape.erase_limit {
+            let tally = &mut self.tally[block as usize];
+            *tally &= !NOT_SEALED;
+            let least = &mut self.least[self.by_blocks_per_pool.div(block) as usize];
+            *least = (*least).min(*tally);
+        }
+    }
+
+    /// Moves all live pages of `block` to the cold frontier of `pool`, which has room for them, in
+    /// page order. `moved` is told of each destination block: the pages that went there, and
+    /// whether that sealed it. Starts loading all map entries before it changes the first.
+    pub fn relocate(
+        &mut self,
+        block: u32,
+        pool: u32,
+        mut moved: impl FnMut(&PageMap, u32, u32, bool),
+    ) {
+        let mut lpns = std::mem::take(&mut self.moving);
+        lpns.clear();
+        let first_page = block as usize * self.shape.pages_per_block as usize;
+        let words =
+            block as usize * self.words_per_block..(block as usize + 1) * self.words_per_block;
+        for (i, word) in self.live[words.clone()].iter().enumerate() {
+            let mut bits = *word;
+            while bits != 0 {
+                let lpn = self.reverse[first_page + i * 64 + bits.trailing_zeros() as usize];
+                prefetch(&self.map, lpn as usize);
+                lpns.push(lpn);
+                bits &= bits - 1;
+            }
+        }
+        self.live[words].fill(0);
+        let tally = &mut self.tally[block as usize];
+        *tally &= NOT_SEALED;
+        let least = &mut self.least[self.by_blocks_per_pool.div(block) as usize];
+        *least = (*least).min(*tally);
+        let mut rest = &lpns[..];
+        while !rest.is_empty() {
+            let stream = self
+                .make_room(pool, Stream::Cold)
+                .expect("the caller saw the room");
+            let left = self.shape.data_pages - self.next_page(pool, stream);
+            let (now, later) = rest.split_at(rest.len().min(left as usize));
+            let n = now.len() as u32;
+            let (to, page) = self.advance(pool, stream, n);
+            let sealed = n == left;
+            let ppn = to * self.shape.pages_per_block + page;
+            self.reverse[ppn as usize..][..now.len()].copy_from_slice(now);
+            for (i, &lpn) in now.iter().enumerate() {
+                self.map[lpn as usize] = ppn + i as u32;
+            }
+            self.set_live(to, page, n);
+            self.tally[to as usize] += n as i16;
+            if sealed {
+                self.seal(to);
+            }
+            moved(self, to, n, sealed);
+            rest = later;
+        }
+        self.moving = lpns;
+    }
+
+    /// Marks `n` pages of `block` from `page` on as live.
+    #[inline]
+    fn set_live(&mut self, block: u32, page: u32, n: u32) {
+        let words = &mut self.live[block as usize * self.words_per_block..][..self.words_per_block];
+        let (mut at, end) = (page, page + n);
+        while at < end {
+            let in_word = (64 - at % 64).min(end - at);
+            words[at as usize / 64] |= (u64::MAX >> (64 - in_word)) << (at % 64);
+            at += in_word;
+        }
+    }
+
+    // ---- initial states ----
+
+    /// Puts `lpn` at a page nobody has written, without moving any frontier.
+    #[inline]
+    pub(super) fn put(&mut self, ppn: u32, lpn: u32) {
+        let (block, page) = self.by_pages_per_block.div_rem(ppn);
+        self.reverse[ppn as usize] = lpn;
+        self.map[lpn as usize] = ppn;
+        self.live[block as usize * self.words_per_block + page as usize / 64] |= 1 << (page % 64);
+        self.tally[block as usize] += 1;
+    }
+
+    pub(super) fn set_sealed(&mut self, block: u32, sealed: bool) {
+        if sealed {
+            self.tally[block as usize] &= !NOT_SEALED;
+        } else {
+            self.tally[block as usize] |= NOT_SEALED;
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Flush, forced unit access, trim, and what a power cut takes.
+
+use super::life::wait_parts;
+use super::*;
+use crate::metrics::Breakdown;
+use crate::ssd::Ssd;
+
+/// What a power cut took from the buffer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PowerCut {
+    /// Logical pages whose newest contents flash lacks, ascending. Of a page not listed, flash has
+    /// what the host was told is written.
+    pub lost: Vec<Lpn>,
+    /// Host requests that were not finished.
+    pub unfinished: usize,
+}
+
+impl Ssd {
+    /// Completes the request once all that was acknowledged before is on flash.
+    pub(in crate::ssd) fn flush(&mut self, request: ReqId) {
+        let protected = !self.cache.present || self.cache.protected;
+        self.requests[request].left = 1;
+        if !protected {
+            let pages = self.cache().unstable_pages();
+            self.requests[request].left += pages.len() as u32;
+            for &id in &pages {
+                self.want_flush(request, id);
+            }
+            for &id in &pages {
+                self.pump(id);
+            }
+        }
+        let parts = Breakdown::default();
+        let r = &mut self.requests[request];
+        r.left -= 1;
+        if r.left == 0 {
+            r.parts = parts;
+            self.pages_done(request);
+        }
+    }
+
+    pub(super) fn want_flush(&mut self, request: ReqId, id: u32) {
+        let now = self.now;
+        self.want_flush_since(request, id, now);
+    }
+
+    /// Lets `request` wait until what the page holds now is on flash.
+    pub(super) fn want_flush_since(&mut self, request: ReqId, id: u32, since: Time) {
+        let p = self.page(id);
+        let programs = p.programming as u32 + p.dirty as u32;
+        if programs == 0 {
+            // Trimmed while it waited for its slot: there is nothing to program.
+            let parts = wait_parts(since, p.slot_at, None, self.now);
+            return self.page_done(request, parts);
+        }
+        p.wants_flush |= p.dirty;
+        self.cache()
+            .wait(id, request, since, Wants::Programs(programs));
+    }
+
+    /// Forgets a page, in the buffer and on flash.
+    pub(in crate::ssd) fn trim(&mut self, lpn: Lpn) {
+        let cache = &mut self.cache;
+        let Some(PageId(id)) = cache.directory.get(lpn) else {
+            self.nand.ftl_mut().unmap(lpn);
+            return;
+        };
+        let p = &mut cache.pages[id as usize];
+        if !p.evicted {
+            p.evicted = true;
+            cache.room.forget(PageId(id), lpn);
+        }
+        self.nand.ftl_mut().unmap(lpn);
+        // This copy and all older ones that are not on flash yet: none of them is wanted any more.
+        let mut at = id;
+        while at != NONE {
+            let cache = self.cache();
+            let whole = cache.whole;
+            let p = &mut cache.pages[at as usize];
+            p.dirty = false;
+            p.rewrite = false;
+            p.valid = whole;
+            p.trimmed = p.programming;
+            let older = p.older;
+            cache.note_stability(at);
+            // Flushes have nothing left to wait for; accesses still wait for slot and data.
+            self.serve_waiters(at, None, false);
+            at = older;
+        }
+        self.pump(id);
+    }
+
+    /// What a power cut at this instant would take: the contents of volatile buffer memory that flash
+    /// does not have, nothing where the memory is non-volatile or protected. A program under way
+    /// counts as not done; a trimmed page is not missed.
+    pub fn power_cut(&self) -> PowerCut {
+        let unfinished = self.requests.len();
+        if !self.cache.present || self.cache.protected {
+            return PowerCut {
+                lost: Vec::new(),
+                unfinished,
+            };
+        }
+        let pages = self.cache.unstable_pages();
+        let pages = pages.iter().map(|&id| &self.cache.pages[id as usize]);
+        let mut lost: Vec<Lpn> = pages
+            .filter(|p| p.dirty || !p.trimmed)
+            .map(|p| p.lpn)
+            .collect();
+        lost.sort_unstable();
+        lost.dedup();
+        PowerCut { lost, unfinished }
+    }
+}

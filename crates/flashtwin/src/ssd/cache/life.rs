@@ -1,0 +1,325 @@
+//! A page's life: slot, data from flash, program, and leaving.
+//!
+//! [`Ssd::pump`] looks at one page and does the next thing its state allows; everything that changes
+//! a page ends by calling it.
+
+use super::view::{with_view, View};
+use super::*;
+use crate::metrics::Breakdown;
+use crate::nand::Done;
+use crate::ssd::{flash_parts, Ssd};
+
+impl Ssd {
+    /// The page gets its slot.
+    pub(super) fn give_slot(&mut self, id: u32) {
+        let now = self.now;
+        let p = self.page(id);
+        debug_assert!(p.stage == Stage::NoSlot, "a slot for a page that has one");
+        p.stage = Stage::Ready;
+        p.slot_at = now;
+        let writer = std::mem::replace(&mut p.writer, NONE);
+        if writer != NONE {
+            let slot = now - self.requests[ReqId(writer)].dispatched;
+            self.cache().count_slot_wait(slot);
+            self.page_done(
+                ReqId(writer),
+                Breakdown {
+                    slot,
+                    ..Breakdown::default()
+                },
+            );
+        }
+        if self.page(id).waiters != NONE {
+            self.serve_waiters(id, None, false);
+            let p = self.page(id);
+            if p.waiters != NONE && p.stage == Stage::Ready {
+                self.fill_if_wanted(id);
+            }
+        }
+        let p = self.page(id);
+        if p.evicted || p.wants_flush {
+            self.pump(id);
+        }
+    }
+
+    /// Reads the page from flash if somebody waits for sectors it lacks.
+    fn fill_if_wanted(&mut self, id: u32) {
+        let cache = self.cache();
+        let mut at = cache.pages[id as usize].waiters;
+        while at != NONE {
+            let w = cache.waiters[at as usize];
+            if let Wants::Data(sectors) = w.wants {
+                if sectors & !cache.pages[id as usize].valid != 0 {
+                    return self.fill(id);
+                }
+            }
+            at = w.next;
+        }
+    }
+
+    /// Reads what the page lacks from flash; at once if flash has nothing of it.
+    pub(super) fn fill(&mut self, id: u32) {
+        let p = self.page(id);
+        let (lpn, for_padding) = (p.lpn, p.rewrite && p.why == Cause::Padding);
+        let Some(chip) = self.chip_of_copy(lpn) else {
+            let whole = self.cache.whole;
+            self.page(id).valid = whole;
+            self.serve_waiters(id, None, false);
+            return self.pump(id);
+        };
+        self.page(id).stage = Stage::Filling;
+        let cause = if for_padding {
+            Cause::PaddingRead
+        } else {
+            Cause::Fill
+        };
+        self.queue_flash(chip, lpn, cause, id);
+    }
+
+    /// Does the next thing that the page's state allows.
+    pub(super) fn pump(&mut self, id: u32) {
+        let background = self.cache.background;
+        let whole = self.cache.whole;
+        let p = self.page(id);
+        if p.stage != Stage::Ready || p.programming {
+            return;
+        }
+        if p.group != NONE {
+            if (p.dirty || p.rewrite) && p.valid != whole {
+                return self.fill(id);
+            }
+            return self.whole_in_group(id);
+        }
+        if !p.dirty && !p.rewrite {
+            p.wants_flush = false;
+            if p.evicted {
+                self.release(id);
+            }
+            return;
+        }
+        if !p.evicted && !p.wants_flush {
+            return;
+        }
+        if p.older != NONE {
+            p.behind_older = true;
+            return;
+        }
+        if p.valid != whole {
+            return self.fill(id);
+        }
+        let lpn = p.lpn;
+        let evicted = p.evicted;
+        if let (true, Some(depth)) = (evicted && !p.slot_gone, background) {
+            let cache = self.cache();
+            if cache.writing_back == depth {
+                return cache.write_back_queue.push_back(id);
+            }
+            cache.writing_back += 1;
+            let p = self.page(id);
+            p.slot_gone = true;
+            p.credit = true;
+        }
+        let p = self.page(id);
+        let cause = match (p.rewrite, evicted) {
+            (true, _) => p.why,
+            (false, true) => Cause::Destage,
+            (false, false) => p.why,
+        };
+        p.fresh = p.dirty;
+        p.dirty = false;
+        p.rewrite = false;
+        p.programming = true;
+        p.wants_flush = false;
+        if cause != Cause::WriteBack {
+            p.why = Cause::Flush;
+        }
+        let hand_on = p.credit;
+        let chip = self.chip_for_write(lpn);
+        let stream = self.cache.room.policy.stream(PageId(id));
+        self.queue_program(chip, lpn, cause, id, stream);
+        if hand_on {
+            self.hand_on_slot(id);
+        }
+    }
+
+    /// A flash operation of a cached page has finished.
+    pub(in crate::ssd) fn cached_flash_done(&mut self, done: &Done) {
+        let id = done.op.owner;
+        if done.op.is_read() {
+            let whole = self.cache.whole;
+            let p = self.page(id);
+            p.valid = whole;
+            p.stage = Stage::Ready;
+            self.serve_waiters(id, Some(done), false);
+            return self.pump(id);
+        }
+        let p = self.page(id);
+        p.programming = false;
+        let (trimmed, dirty, evicted, lpn) = (p.trimmed, p.dirty, p.evicted, p.lpn);
+        let (fresh, credit) = (p.fresh, std::mem::take(&mut p.credit));
+        p.fresh = false;
+        if !done.written && fresh {
+            self.cache().counters.lost_pages += 1;
+        }
+        if trimmed && !dirty {
+            self.nand.ftl_mut().unmap(lpn);
+        }
+        self.cache().note_stability(id);
+        if done.op.cause == Cause::WriteBack {
+            self.page(id).why = Cause::Flush;
+            self.cache().active_write_backs -= 1;
+        }
+        self.tell_policy(id, lpn, !evicted && !dirty && fresh);
+        self.serve_waiters(id, Some(done), true);
+        self.pump(id);
+        if credit {
+            let cache = self.cache();
+            cache.writing_back -= 1;
+            let depth = cache.background.unwrap_or(0);
+            while self.cache.writing_back < depth {
+                let Some(next) = self.cache().write_back_queue.pop_front() else {
+                    break;
+                };
+                self.pump(next);
+            }
+        }
+    }
+
+    /// A program has ended: a page that stays is clean now, and the flash copy of the cached page
+    /// may have come to another chip.
+    fn tell_policy(&mut self, id: u32, lpn: Lpn, cleaned: bool) {
+        if cleaned {
+            with_view!(self, |cache, view| cache
+                .room
+                .policy
+                .cleaned(&view, PageId(id)));
+        }
+        if !self.cache.chips_move {
+            return;
+        }
+        if let Some(PageId(cached)) = self.cache.directory.get(lpn) {
+            let p = self.page(cached);
+            if !p.evicted && p.pool == Pool::Policy {
+                with_view!(self, |cache, view| cache
+                    .room
+                    .policy
+                    .moved(&view, PageId(cached)));
+            }
+        }
+    }
+
+    /// Answers the accesses that the page can answer now. `done` is the flash operation that just
+    /// ended, if one did; `program` that it was a program.
+    pub(super) fn serve_waiters(&mut self, id: u32, done: Option<&Done>, program: bool) {
+        let now = self.now;
+        let cache = self.cache();
+        let p = &mut cache.pages[id as usize];
+        let mut at = p.waiters;
+        if at == NONE {
+            return;
+        }
+        p.waiters = NONE;
+        while at != NONE {
+            let cache = self.cache();
+            let w = cache.waiters[at as usize];
+            let p = &cache.pages[id as usize];
+            let (slot_at, valid) = (p.slot_at, p.valid);
+            let stable = !p.dirty && !p.programming;
+            cache.free_waiters.push(at);
+            at = w.next;
+            let has_slot = p.stage != Stage::NoSlot;
+            let again = match w.wants {
+                Wants::Slot | Wants::SlotThenProgram | Wants::Data(_) if !has_slot => Some(w.wants),
+                Wants::Slot => None,
+                Wants::SlotThenProgram => {
+                    self.want_flush_since(w.request, id, w.since);
+                    continue;
+                }
+                Wants::Data(sectors) if sectors & !valid == 0 => None,
+                Wants::Data(_) => Some(w.wants),
+                Wants::Programs(_) if stable => None,
+                Wants::Programs(1) if program => None,
+                Wants::Programs(n) if program => Some(Wants::Programs(n - 1)),
+                Wants::Programs(_) => Some(w.wants),
+            };
+            match again {
+                Some(wants) => self.cache().wait(id, w.request, w.since, wants),
+                None => {
+                    let parts = wait_parts(w.since, slot_at, done, now);
+                    self.cache().count_slot_wait(parts.slot);
+                    self.page_done(w.request, parts);
+                }
+            }
+        }
+    }
+
+    /// An evicted page is done with: its slot goes to its heir.
+    fn release(&mut self, id: u32) {
+        let cache = self.cache();
+        let p = &mut cache.pages[id as usize];
+        debug_assert!(
+            p.waiters == NONE && p.writer == NONE,
+            "a page leaves while somebody waits for it"
+        );
+        // Whoever still names this place finds nothing to do there.
+        p.stage = Stage::NoSlot;
+        let (lpn, slot_gone, older, younger) = (p.lpn, p.slot_gone, p.older, p.younger);
+        cache.directory.remove(lpn, PageId(id));
+        // All links are mended before the slot is handed on, which may release further pages.
+        let mut wake = false;
+        if older != NONE {
+            // Trimmed before its turn: the copies around it now follow each other.
+            cache.pages[older as usize].younger = younger;
+        }
+        if younger != NONE {
+            let y = &mut cache.pages[younger as usize];
+            y.older = older;
+            wake = older == NONE && std::mem::take(&mut y.behind_older);
+        }
+        cache.note_stability(id);
+        if !slot_gone {
+            self.hand_on_slot(id);
+        }
+        self.cache().free_pages.push(id);
+        if wake {
+            self.pump(younger);
+        }
+    }
+
+    fn hand_on_slot(&mut self, id: u32) {
+        let heir = std::mem::replace(&mut self.page(id).heir, NONE);
+        if heir != NONE {
+            return self.give_slot(heir);
+        }
+        let cache = self.cache();
+        let pool = cache.pages[id as usize].pool as usize;
+        match cache.waiting[pool].pop_front() {
+            Some(waiting) => self.give_slot(waiting),
+            None => cache.free_slots[pool] += 1,
+        }
+    }
+}
+
+/// Where the time of an access went that waited since `since` for a page which got its slot at
+/// `slot_at`; the last wait was for `done`, if for any flash operation.
+pub(super) fn wait_parts(since: Time, slot_at: Time, done: Option<&Done>, now: Time) -> Breakdown {
+    let mut parts = done.map_or(Breakdown::default(), |d| flash_parts(d, now));
+    let waited = now - since;
+    // An access that came later than the operation waited only for its end.
+    let mut over = parts.total().saturating_sub(waited);
+    for part in [
+        &mut parts.queue_gc,
+        &mut parts.queue_host,
+        &mut parts.array,
+        &mut parts.transfer,
+    ] {
+        let cut = over.min(*part);
+        *part -= cut;
+        over -= cut;
+    }
+    // What was before the operation: first the slot, then other work on the page.
+    let before = waited - parts.total();
+    parts.slot = before.min(slot_at.saturating_sub(since));
+    parts.queue_host += before - parts.slot;
+    parts
+}

@@ -1,0 +1,354 @@
+//! The buffer at work: cached pages between host requests and flash.
+//!
+//! A page leaves its slot to its *heir*: the access that needed the slot. In blocking mode the heir
+//! gets it when the page's program has completed, in background mode when its write-back is taken
+//! up (D-2). Where several pages leave at once, the slots go to the accesses that wait, first come
+//! first served (D-41). A page may be evicted before its own slot or data have come; it is then
+//! written back once it is whole, and its heir waits that long (D-36). An evicted page stays in the
+//! directory until it is gone: reads are served from it, a write makes a new page that is written
+//! back after it (policies.md 0.2, rule 6).
+//!
+//! `access` takes page accesses in, `evict` lets pages go, `life` moves a page from state to state,
+//! `flush` is flush, trim and power cut.
+
+mod access;
+mod evict;
+mod flush;
+mod life;
+mod view;
+
+use std::collections::VecDeque;
+
+use super::requests::{low_bits, ReqId};
+use crate::buffer::{AnyPolicy, Directory, Eviction, PageId, Policy, Room, Setup, UserPolicy, Way};
+use crate::metrics::FlashReport;
+use crate::nand::Cause;
+use crate::spec::{self, DeviceSpec, EvictMode};
+use crate::units::{Lpn, Time};
+use evict::Group;
+pub use flush::PowerCut;
+
+const NONE: u32 = u32::MAX;
+
+/// How far a page has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Its slot still belongs to another page.
+    NoSlot,
+    /// Being read from flash.
+    Filling,
+    /// In its slot.
+    Ready,
+}
+
+/// Whose slots: the policy's, or those of the separate read cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pool {
+    Policy,
+    ReadCache,
+}
+
+/// A cached page.
+#[derive(Clone, Debug)]
+struct Page {
+    lpn: Lpn,
+    stage: Stage,
+    pool: Pool,
+    /// Differs from flash (a program under way does not count).
+    dirty: bool,
+    /// A program of it is under way.
+    programming: bool,
+    /// That program carries what flash does not have yet.
+    fresh: bool,
+    /// To be programmed although it is clean: it fills up a block.
+    rewrite: bool,
+    /// What the next program is for, if not a write-back.
+    why: Cause,
+    /// No longer known to the policy.
+    evicted: bool,
+    /// Wanted on flash although it stays.
+    wants_flush: bool,
+    /// Trimmed while its program was under way.
+    trimmed: bool,
+    /// It has no slot to leave: it was handed on before the program ended, or it never had one.
+    slot_gone: bool,
+    /// It holds one of the write-backs at a time (background mode).
+    credit: bool,
+    /// Waits for the program of an older copy of the same logical page.
+    behind_older: bool,
+    /// Pages it is written together with, while they are not all there yet.
+    group: u32,
+    /// Counted among the pages its group waits for.
+    group_waits: bool,
+    /// Valid sectors.
+    valid: u64,
+    /// When it got its slot.
+    slot_at: Time,
+    heir: u32,
+    /// Evicted copy of the same logical page that must be on flash first, and the reverse.
+    older: u32,
+    younger: u32,
+    /// The write that made the page, while it waits for the slot.
+    writer: u32,
+    /// First of the other waiting accesses.
+    waiters: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wants {
+    /// A slot, to write into.
+    Slot,
+    /// A slot to write into, then the program.
+    SlotThenProgram,
+    /// These sectors.
+    Data(u64),
+    /// The end of this many programs.
+    Programs(u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    request: ReqId,
+    since: Time,
+    wants: Wants,
+    next: u32,
+}
+
+/// What the buffer counted.
+#[derive(Clone, Debug, Default)]
+struct Counters {
+    evicted_clean: u64,
+    evicted_dirty: u64,
+    evicted_dirty_in_gc: u64,
+    /// Times pages left for the sake of an access, and list entries looked at for that.
+    evictions: u64,
+    inspected: u64,
+    /// Evictions by their number of pages written: 1, 2, 3-4, 5-8, 9-16, 17-32, 33-64, more.
+    destages: [u64; 8],
+    lost_pages: u64,
+    slot_waits: u64,
+    slot_wait_total: Time,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Cache {
+    /// The device has a buffer at all; if not, nothing of this is used.
+    pub present: bool,
+    room: Room,
+    eviction: Eviction,
+    directory: Directory,
+    pages: Vec<Page>,
+    free_pages: Vec<u32>,
+    /// Slots that belong to nobody, by [`Pool`].
+    free_slots: [u32; 2],
+    /// Pages that wait for a slot of no particular other page, by [`Pool`].
+    waiting: [VecDeque<u32>; 2],
+    waiters: Vec<Waiter>,
+    free_waiters: Vec<u32>,
+    groups: Vec<Group>,
+    free_groups: Vec<u32>,
+    /// Pages whose contents flash does not have, as bits.
+    unstable: Vec<u64>,
+    /// Write-backs at a time in background mode; `None`: blocking.
+    background: Option<u32>,
+    writing_back: u32,
+    write_back_queue: VecDeque<u32>,
+    /// Active write-backs under way, for policies that write back while a chip is idle.
+    active_write_backs: u32,
+    /// The policy writes back while chips are idle.
+    uses_idle: bool,
+    /// The chip of a page's flash copy may change while it is cached.
+    chips_move: bool,
+    /// All sectors of a page.
+    whole: u64,
+    /// The memory survives a power cut.
+    pub protected: bool,
+    counters: Counters,
+}
+
+impl Cache {
+    pub fn new(spec: &DeviceSpec, user: Option<Box<dyn UserPolicy>>) -> Cache {
+        let absent = spec::Buffer {
+            capacity_pages: 0,
+            policy: spec::Policy::lru(),
+            read_cache_pages: 0,
+            evict: EvictMode::Blocking,
+            partial: spec::Partial::Round,
+            latency: Time::ZERO,
+            write_latency: Time::ZERO,
+            read_cache_latency: Time::ZERO,
+            power_loss_protection: false,
+        };
+        let b = spec.buffer.as_ref().unwrap_or(&absent);
+        let setup = Setup::of(spec);
+        let round = b.partial == spec::Partial::Round;
+        let slots = b.capacity_pages as usize + b.read_cache_pages as usize;
+        let policy = match user {
+            Some(policy) => AnyPolicy::user(policy),
+            None => AnyPolicy::of(&b.policy, &setup),
+        };
+        Cache {
+            present: spec.buffer.is_some(),
+            uses_idle: policy.wants_idle(),
+            room: Room::new(policy, &setup, b.read_cache_pages),
+            eviction: Eviction::default(),
+            directory: Directory::new(slots),
+            pages: Vec::with_capacity(slots),
+            free_pages: Vec::new(),
+            free_slots: [b.capacity_pages, b.read_cache_pages],
+            waiting: Default::default(),
+            waiters: Vec::new(),
+            free_waiters: Vec::new(),
+            groups: Vec::new(),
+            free_groups: Vec::new(),
+            unstable: Vec::new(),
+            background: match b.evict {
+                EvictMode::Blocking => None,
+                EvictMode::Background(depth) => Some(depth),
+            },
+            writing_back: 0,
+            write_back_queue: VecDeque::new(),
+            active_write_backs: 0,
+            chips_move: setup.stride_pages.is_none(),
+            whole: if round {
+                u64::MAX
+            } else {
+                low_bits(spec.geometry.page_bytes as u64 / 512)
+            },
+            protected: b.power_loss_protection || b.policy.base == "cbm",
+            counters: Counters::default(),
+        }
+    }
+
+    /// Starts loading what an access to `lpn` will touch.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        self.directory.prefetch(lpn);
+    }
+
+    pub fn report(&self, report: &mut FlashReport) {
+        let c = &self.counters;
+        report.evicted_clean = c.evicted_clean;
+        report.evicted_dirty = c.evicted_dirty;
+        report.evicted_dirty_in_gc = c.evicted_dirty_in_gc;
+        report.evictions = c.evictions;
+        report.entries_inspected = c.inspected;
+        report.destages = c.destages;
+        report.pages_lost = c.lost_pages;
+        report.slot_waits = c.slot_waits;
+        report.slot_wait_total = c.slot_wait_total;
+        report.policy_counters = self
+            .room
+            .policy
+            .counters()
+            .into_iter()
+            .map(|(name, n)| (name.to_owned(), n))
+            .collect();
+    }
+
+    pub fn reset_counters(&mut self) {
+        self.counters = Counters::default();
+        self.room.policy.reset_counters();
+    }
+
+    // ---- tables ----
+
+    fn add_page(&mut self, lpn: Lpn, pool: Pool) -> u32 {
+        let page = Page {
+            lpn,
+            stage: Stage::NoSlot,
+            pool,
+            dirty: false,
+            programming: false,
+            fresh: false,
+            rewrite: false,
+            why: Cause::Flush,
+            evicted: false,
+            wants_flush: false,
+            trimmed: false,
+            slot_gone: false,
+            credit: false,
+            behind_older: false,
+            group: NONE,
+            group_waits: false,
+            valid: 0,
+            slot_at: Time::ZERO,
+            heir: NONE,
+            older: NONE,
+            younger: NONE,
+            writer: NONE,
+            waiters: NONE,
+        };
+        match self.free_pages.pop() {
+            Some(id) => {
+                self.pages[id as usize] = page;
+                id
+            }
+            None => {
+                self.pages.push(page);
+                self.unstable.resize(self.pages.len().div_ceil(64), 0);
+                self.pages.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Adds a waiter at the end of the page's list: first come, first served.
+    fn wait(&mut self, page: u32, request: ReqId, since: Time, wants: Wants) {
+        let waiter = Waiter {
+            request,
+            since,
+            wants,
+            next: NONE,
+        };
+        let id = match self.free_waiters.pop() {
+            Some(id) => {
+                self.waiters[id as usize] = waiter;
+                id
+            }
+            None => {
+                self.waiters.push(waiter);
+                self.waiters.len() as u32 - 1
+            }
+        };
+        let mut at = self.pages[page as usize].waiters;
+        if at == NONE {
+            self.pages[page as usize].waiters = id;
+            return;
+        }
+        while self.waiters[at as usize].next != NONE {
+            at = self.waiters[at as usize].next;
+        }
+        self.waiters[at as usize].next = id;
+    }
+
+    #[inline]
+    fn count_slot_wait(&mut self, slot: Time) {
+        if slot > Time::ZERO {
+            self.counters.slot_waits += 1;
+            self.counters.slot_wait_total += slot;
+        }
+    }
+
+    /// Keeps the page among the unstable ones exactly while flash lacks what it holds.
+    #[inline]
+    fn note_stability(&mut self, id: u32) {
+        let p = &self.pages[id as usize];
+        let unstable = u64::from(p.dirty | (p.programming & p.fresh));
+        let word = &mut self.unstable[id as usize / 64];
+        *word = *word & !(1 << (id % 64)) | unstable << (id % 64);
+    }
+
+    /// The unstable pages that hold something.
+    fn unstable_pages(&self) -> Vec<u32> {
+        let mut ids = Vec::new();
+        for (i, &word) in self.unstable.iter().enumerate() {
+            let mut bits = word;
+            while bits != 0 {
+                ids.push(i as u32 * 64 + bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
+        ids.retain(|&id| self.pages[id as usize].stage != Stage::NoSlot);
+        ids
+    }
+}

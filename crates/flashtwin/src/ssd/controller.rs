@@ -1,0 +1,110 @@
+//! The controller's processor: one, serving requests in their order (D-10).
+//!
+//! Each request takes it for a fixed time before its pages are accessed, and for the entries that
+//! the policy as published looks at to find victims. The search holds up the request that caused it
+//! and all later ones; flash operations that the request starts are not delayed by it.
+
+use std::collections::VecDeque;
+
+use super::requests::ReqId;
+use super::{link, Ssd};
+use crate::spec::DeviceSpec;
+use crate::units::Time;
+
+#[derive(Clone, Debug)]
+pub(super) struct Controller {
+    request: Time,
+    scan_entry: Time,
+    waiting: VecDeque<ReqId>,
+    /// The request whose pages are being accessed.
+    in_hand: Option<ReqId>,
+    /// Entries looked at for the last request.
+    inspected: u64,
+    /// The request in hand has had its own time.
+    searching: bool,
+}
+
+impl Controller {
+    pub fn new(spec: &DeviceSpec) -> Controller {
+        Controller {
+            request: spec.controller.request,
+            scan_entry: spec.controller.scan_entry,
+            waiting: VecDeque::new(),
+            in_hand: None,
+            inspected: 0,
+            searching: false,
+        }
+    }
+
+    /// The processor takes no time at all.
+    #[inline]
+    fn is_free_of_cost(&self) -> bool {
+        self.request == Time::ZERO && self.scan_entry == Time::ZERO
+    }
+}
+
+impl Ssd {
+    /// A request has come over the host link.
+    #[inline]
+    pub(super) fn reach_controller(&mut self, id: ReqId) {
+        if self.controller.is_free_of_cost() {
+            return self.dispatch(id);
+        }
+        // Until it is dispatched, this is when it came here.
+        self.requests[id].dispatched = self.now;
+        self.controller.waiting.push_back(id);
+        if self.controller.waiting.len() == 1 && !self.controller.searching {
+            self.next_request();
+        }
+    }
+
+    fn next_request(&mut self) {
+        let at = self.now + self.controller.request;
+        self.link.pending[link::CPU] = (at, self.events.take_order());
+    }
+
+    /// The processor has done what it was at.
+    pub(super) fn controller_done(&mut self) {
+        self.link.pending[link::CPU].0 = Time::NEVER;
+        if std::mem::take(&mut self.controller.searching) {
+            if !self.controller.waiting.is_empty() {
+                self.next_request();
+            }
+            return;
+        }
+        let id = self
+            .controller
+            .waiting
+            .pop_front()
+            .expect("the processor's event has a request");
+        let came = self.requests[id].dispatched;
+        self.requests[id].cpu = self.now - came;
+        self.controller.inspected = 0;
+        self.controller.in_hand = Some(id);
+        self.without_bus(|ssd| ssd.dispatch(id));
+        self.controller.in_hand = None;
+        let search = self.controller.scan_entry * self.controller.inspected;
+        if search > Time::ZERO {
+            self.requests[id].cpu_until = self.now + search;
+            self.controller.searching = true;
+            self.link.pending[link::CPU] = (self.now + search, self.events.take_order());
+        } else if !self.controller.waiting.is_empty() {
+            self.next_request();
+        }
+    }
+
+    /// The search for a victim looked at so many entries.
+    #[inline]
+    pub(super) fn charge_scan(&mut self, entries: u64) {
+        self.controller.inspected += entries;
+    }
+
+    /// How long the processor will still search for a request whose pages are all done.
+    #[inline]
+    pub(super) fn search_left(&self, id: ReqId) -> Time {
+        if self.controller.in_hand == Some(id) {
+            return self.controller.scan_entry * self.controller.inspected;
+        }
+        self.requests[id].cpu_until.saturating_sub(self.now)
+    }
+}

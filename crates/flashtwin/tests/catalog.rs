@@ -1,0 +1,232 @@
+//! The policies in words: each has its entry, and `docs/policies.md` says what the entries say.
+//!
+//! `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test catalog` writes the page anew.
+
+use std::fmt::Write;
+
+use flashtwin::buffer::catalog::{entries, find, steps_text, Entry, Family, FILTER};
+use flashtwin::buffer::trace::{trace_policy, Step, Traceable};
+use flashtwin::spec::{keys, Policy};
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/policies.md");
+const BEGIN: &str = "<!-- from here on written by `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test catalog` -->\n";
+const END: &str = "<!-- up to here -->\n";
+
+#[test]
+fn every_policy_has_its_entry_and_every_entry_its_policy() {
+    for name in Policy::BASE_NAMES {
+        assert_eq!(entries().filter(|e| e.name == *name).count(), 1, "{name}");
+    }
+    let others = entries().filter(|e| !Policy::BASE_NAMES.contains(&e.name));
+    let others: Vec<&str> = others.map(|e| e.name).collect();
+    assert_eq!(others, [FILTER, "min"]);
+    for entry in entries() {
+        assert_eq!(entry.offline, entry.name == "min", "{}", entry.name);
+    }
+}
+
+#[test]
+fn names_find_their_entries() {
+    for name in Policy::names() {
+        let (entry, base) = find(&name).expect("a listed policy is described");
+        assert_eq!(base.is_some(), entry.name == FILTER, "{name}");
+    }
+    let (filter, base) = find("gcar-sieve").unwrap();
+    assert_eq!((filter.name, base.unwrap().name), (FILTER, "sieve"));
+    for unknown in ["", "LRU", "gcar-", "gcar-min", "gcar-gcar-lru"] {
+        assert!(find(unknown).is_none(), "{unknown}");
+    }
+    assert!(find("min").is_some());
+}
+
+#[test]
+fn texts_are_whole_sentences_in_plain_characters() {
+    for e in entries() {
+        let mut texts = vec![e.line];
+        texts.extend(e.rule);
+        texts.extend((!e.state.is_empty()).then_some(e.state));
+        for text in &texts {
+            assert!(text.ends_with('.'), "{}: {text}", e.name);
+            assert!(!text.contains("  "), "{}: {text}", e.name);
+        }
+        assert!((1..=8).contains(&e.rule.len()), "{}", e.name);
+        assert!(e.line.len() <= 100 && !e.line.contains('|'), "{}", e.name);
+        assert!(e.drawing.lines().count() <= 9, "{}", e.name);
+        for line in e.drawing.lines() {
+            assert_eq!(line, line.trim_end(), "{}", e.name);
+            assert!(line.len() <= 84, "{}: {line}", e.name);
+        }
+        let s = e.source;
+        let others = [s.authors, s.title, s.venue, e.title];
+        assert!(others.iter().all(|text| !text.is_empty()), "{}", e.name);
+        texts.extend(others.iter().chain([&e.drawing]));
+        assert!(texts.iter().all(|text| text.is_ascii()), "{}", e.name);
+        assert!((1966..2030).contains(&s.year), "{}", e.name);
+    }
+}
+
+#[test]
+fn a_rule_names_only_its_own_parameters_and_every_parameter_has_a_policy() {
+    for entry in entries() {
+        let mine = entry.parameters();
+        for word in entry.rule.iter().flat_map(|sentence| quoted(sentence)) {
+            let is_mine = mine.iter().any(|doc| doc.key == format!("buffer.{word}"));
+            let is_policy = find(word).is_some();
+            let is_other = word == "buffer.read_cache" || word.starts_with("flashtwin ");
+            assert!(is_mine || is_policy || is_other, "{}: {word}", entry.name);
+        }
+    }
+    for doc in keys().iter().filter(|doc| doc.is_policy_parameter()) {
+        let has = |e: &Entry| e.parameters().iter().any(|p| p.key == doc.key);
+        assert!(entries().any(has), "{}", doc.key);
+    }
+}
+
+/// Words between back quotes.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// Steps the example of a policy; none for what cannot be stepped.
+fn steps(entry: &Entry) -> Option<Vec<Step>> {
+    let example = entry.example?;
+    let device = Traceable {
+        policy: entry.example_name(),
+        capacity: example.capacity,
+        set: example.set,
+        chips: example.chips,
+        stride_pages: 1,
+        pages_per_block: example.pages_per_block,
+    };
+    let device = device
+        .device()
+        .unwrap_or_else(|e| panic!("{}: {e}", entry.name));
+    Some(trace_policy(&device, example.accesses).expect("an example can be read"))
+}
+
+#[test]
+fn every_example_shows_a_victim() {
+    for entry in entries() {
+        let Some(steps) = steps(entry) else {
+            assert!(entry.offline, "{}", entry.name);
+            continue;
+        };
+        let evicts = steps.iter().any(|step| !step.evictions.is_empty());
+        assert!(evicts, "{}", entry.name);
+    }
+}
+
+#[test]
+fn the_page_says_what_the_entries_say() {
+    let page = std::fs::read_to_string(PAGE).expect("docs/policies.md is there");
+    let (before, rest) = page.split_once(BEGIN).expect("the page has its first mark");
+    let (_, after) = rest.split_once(END).expect("the page has its last mark");
+    let wanted = format!("{before}{BEGIN}{}{END}{after}", markdown());
+    if std::env::var_os("FLASHTWIN_WRITE_DOCS").is_some() {
+        std::fs::write(PAGE, wanted).expect("docs/policies.md can be written");
+        return;
+    }
+    let mut lines = page.lines().zip(wanted.lines()).enumerate();
+    let differ = lines.find(|(_, (found, wanted))| found != wanted);
+    assert!(
+        page == wanted,
+        "docs/policies.md is not what the policies say, first at {differ:?}; write it anew:\n  \
+         FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test catalog"
+    );
+}
+
+#[test]
+fn every_decision_named_is_explained() {
+    let page = std::fs::read_to_string(PAGE).expect("docs/policies.md is there");
+    let parameters = keys().iter().filter(|doc| doc.is_policy_parameter());
+    let mut texts: Vec<&str> = parameters
+        .flat_map(|doc| [doc.doc, doc.provenance])
+        .collect();
+    texts.extend(entries().flat_map(|entry| entry.rule));
+    for text in texts {
+        for rest in text.split("D-").skip(1) {
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let row = format!("| D-{} |", &rest[..digits]);
+            assert!(
+                page.contains(&row),
+                "docs/policies.md lacks {row} of: {text}"
+            );
+        }
+    }
+}
+
+/// The table of all policies, then a section for each.
+fn markdown() -> String {
+    let mut text = String::from(
+        "\n| policy | what it does | hit | miss, as published | miss, here | rule |\n\
+         |---|---|---|---|---|---|\n",
+    );
+    for e in entries() {
+        let anchor = e.name.to_lowercase();
+        let (name, line, cost) = (e.name, e.line, e.cost);
+        let rule = e.provenance.word();
+        let row = format!(
+            "| [`{name}`](#{anchor}) | {line} | {} | {} | {} | {rule} |",
+            cost.hit, cost.published, cost.here
+        );
+        text.push_str(&row);
+        text.push('\n');
+    }
+    for family in Family::ALL {
+        write!(text, "\n## {}\n", family.title()).unwrap();
+        for entry in entries().filter(|entry| entry.family == family) {
+            section(&mut text, entry);
+        }
+    }
+    text.push('\n');
+    text
+}
+
+fn section(text: &mut String, e: &Entry) {
+    let s = e.source;
+    let rule = e.provenance.word();
+    write!(text, "\n### {}\n\n**{}.** {}\n\n", e.name, e.title, e.line).unwrap();
+    let title = s.title;
+    writeln!(
+        text,
+        "{}: *{title}*, {}, {}. Rule: {rule}.\n",
+        s.authors, s.venue, s.year
+    )
+    .unwrap();
+    for sentence in e.rule {
+        writeln!(text, "- {sentence}").unwrap();
+    }
+    if !e.drawing.is_empty() {
+        write!(
+            text,
+            "\n```text\n{}\n```\n",
+            e.drawing.trim_start_matches('\n')
+        )
+        .unwrap();
+    }
+    let parameters = e.parameters();
+    if !parameters.is_empty() {
+        text.push_str(
+            "\n| parameter | takes | default | what it does | where it comes from |\n\
+             |---|---|---|---|---|\n",
+        );
+    }
+    for doc in parameters {
+        let (key, kind, what, from) = (doc.key, doc.kind, doc.doc, doc.provenance);
+        let default = doc.default.unwrap_or("required");
+        writeln!(text, "| `{key}` | {kind} | `{default}` | {what} | {from} |").unwrap();
+    }
+    if let (Some(example), Some(steps)) = (e.example, steps(e)) {
+        write!(text, "\nState: {}\n\n```sh\n", e.state).unwrap();
+        write!(text, "flashtwin policy trace {}", e.example_name()).unwrap();
+        write!(text, " --capacity {}", example.capacity).unwrap();
+        for (key, value) in example.set {
+            write!(text, " --set {key}={value}").unwrap();
+        }
+        if example.chips > 1 {
+            write!(text, " --chips {}", example.chips).unwrap();
+        }
+        writeln!(text, " \"{}\"\n```\n", example.accesses).unwrap();
+        write!(text, "```text\n{}```\n", steps_text(&steps)).unwrap();
+    }
+}

@@ -1,0 +1,11 @@
+//! Buffer policies: the vectors of the specification, identities, and each policy against a second,
+//! naive implementation of its published rule.
+
+mod block;
+mod block_naive;
+mod harness;
+mod page;
+mod page_naive;
+mod recency;
+mod system;
+mod system_naive;

@@ -1,0 +1,445 @@
+//! ECR, Co-Active and CDA-GC as published: plain lists, stamps and scans.
+
+use super::harness::{compare, on, random_accesses, Case, Did, Naive, On, Op, World};
+use flashtwin::Rng;
+use std::collections::HashSet;
+
+/// A cached page.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    lpn: u32,
+    dirty: bool,
+    hot: bool,
+}
+
+/// The rule of a policy over its pages, which are sorted by last access, the least recent first.
+trait Rule {
+    /// A page was read or written and is the last of `pages`.
+    fn accessed(&mut self, _world: &World, _pages: &mut [Page], _write: bool) {}
+    /// The page at `i` is about to be accessed again, or to leave.
+    fn leaves(&mut self, _pages: &[Page], _i: usize) {}
+    /// Index of the victim and the entries looked at; with `gcar` pages of chips in GC are passed
+    /// over, and there may be none.
+    fn victim(&mut self, world: &World, pages: &[Page], gcar: bool) -> (Option<usize>, u64);
+    /// Indices of pages written back while a chip is idle.
+    fn idle(&mut self, _world: &World, _pages: &[Page], _chip: usize) -> Vec<usize> {
+        Vec::new()
+    }
+}
+
+struct Buffer<R> {
+    capacity: usize,
+    gcar: bool,
+    pages: Vec<Page>,
+    rule: R,
+}
+
+impl<R: Rule> Naive for Buffer<R> {
+    fn access(&mut self, world: &World, op: Op) -> Did {
+        let mut did = Did {
+            inspected: Some(0),
+            ..Did::default()
+        };
+        let mut page = Page {
+            lpn: op.lpn,
+            dirty: false,
+            hot: false,
+        };
+        if let Some(i) = self.pages.iter().position(|p| p.lpn == op.lpn) {
+            did.hit = true;
+            self.rule.leaves(&self.pages, i);
+            page = self.pages.remove(i);
+        } else if self.pages.len() == self.capacity {
+            let gcar = self.gcar && world.in_gc.contains(&true);
+            let (mut found, mut looked) = (None, 0);
+            if gcar {
+                (found, looked) = self.rule.victim(world, &self.pages, true);
+            }
+            if found.is_none() {
+                let (i, more) = self.rule.victim(world, &self.pages, false);
+                (found, looked) = (i, looked + more);
+            }
+            let i = found.unwrap();
+            self.rule.leaves(&self.pages, i);
+            let victim = self.pages.remove(i);
+            did.victims.push((victim.lpn, victim.dirty));
+            did.inspected = Some(looked);
+        }
+        page.dirty |= op.write;
+        self.pages.push(page);
+        self.rule.accessed(world, &mut self.pages, op.write);
+        did
+    }
+
+    fn trim(&mut self, _world: &World, lpn: u32) {
+        if let Some(i) = self.pages.iter().position(|p| p.lpn == lpn) {
+            self.rule.leaves(&self.pages, i);
+            self.pages.remove(i);
+        }
+    }
+
+    fn idle(&mut self, world: &World, chip: usize) -> Vec<u32> {
+        let mut written = Vec::new();
+        for i in self.rule.idle(world, &self.pages, chip) {
+            self.pages[i].dirty = false;
+            written.push(self.pages[i].lpn);
+        }
+        written
+    }
+}
+
+/// First page of those that qualify, and how many of them were looked at.
+fn first(
+    world: &World,
+    pages: &[Page],
+    gcar: bool,
+    qualifies: impl Fn(&Page) -> bool,
+) -> (Option<usize>, u64) {
+    let mut looked = 0;
+    for (i, page) in pages.iter().enumerate().filter(|(_, page)| qualifies(page)) {
+        looked += 1;
+        if !(gcar && world.spared(page.lpn)) {
+            return (Some(i), looked);
+        }
+    }
+    (None, looked)
+}
+
+struct Ecr {
+    epsilon: bool,
+    tie: String,
+    /// Of the last dirty victim.
+    last_chip: Option<usize>,
+}
+
+impl Rule for Ecr {
+    fn victim(&mut self, world: &World, pages: &[Page], gcar: bool) -> (Option<usize>, u64) {
+        let mut looked = 0;
+        if !self.epsilon {
+            let (clean, entries) = first(world, pages, gcar, |page| !page.dirty);
+            if clean.is_some() {
+                return (clean, entries);
+            }
+            looked = entries;
+        }
+        let chips = world.in_gc.len();
+        // Each chip's time, its place among equals, and its least recent page.
+        let mut candidates = Vec::new();
+        for chip in (0..chips).filter(|&chip| !(gcar && world.in_gc[chip])) {
+            let listed = |p: &Page| world.chip(p.lpn) == chip && (self.epsilon || p.dirty);
+            if let Some(i) = pages.iter().position(listed) {
+                let place = match (self.tie.as_str(), self.last_chip) {
+                    ("oldest", _) => i,
+                    ("round-robin", Some(last)) => (chip + chips - last - 1) % chips,
+                    _ => chip,
+                };
+                candidates.push((world.drain_us[chip], place, i, chip));
+            }
+        }
+        let Some(&(_, _, i, chip)) = candidates.iter().min() else {
+            return (None, looked);
+        };
+        self.last_chip = Some(chip);
+        (Some(i), looked + 1)
+    }
+}
+
+fn ecr(policy: &str, epsilon: bool) {
+    compare(
+        policy,
+        |rng, _| {
+            let tie = ["oldest", "lowest", "round-robin"][rng.below(3) as usize];
+            vec![("tie".into(), format!("\"{tie}\""))]
+        },
+        |case| Buffer {
+            capacity: case.capacity as usize,
+            gcar: policy.starts_with("gcar"),
+            pages: Vec::new(),
+            rule: Ecr {
+                epsilon,
+                tie: case.set[0].1.trim_matches('"').to_owned(),
+                last_chip: None,
+            },
+        },
+    );
+}
+
+#[test]
+fn ecr_equals_its_published_rule() {
+    ecr("ecr", false);
+    ecr("gcar-ecr", false);
+}
+
+#[test]
+fn lcr_equals_its_published_rule() {
+    ecr("lcr", false);
+    ecr("gcar-lcr", false);
+}
+
+#[test]
+fn ecr_epsilon_equals_its_published_rule() {
+    ecr("ecr-eps", true);
+    ecr("gcar-ecr-eps", true);
+}
+
+/// Pages written since the last reset.
+struct Written {
+    set: HashSet<u32>,
+    reset_ms: u64,
+    last_ms: u64,
+}
+
+impl Written {
+    fn new(case: &Case) -> Written {
+        Written {
+            set: HashSet::new(),
+            reset_ms: value(case, "filter_reset_ms"),
+            last_ms: 0,
+        }
+    }
+
+    /// Whether it was time to forget.
+    fn reset(&mut self, now_ms: u64) -> bool {
+        let due = now_ms - self.last_ms >= self.reset_ms;
+        if due {
+            self.set.clear();
+            self.last_ms = now_ms;
+        }
+        due
+    }
+}
+
+fn value(case: &Case, key: &str) -> u64 {
+    let pair = case.set.iter().find(|(k, _)| k == key);
+    pair.unwrap().1.parse().unwrap()
+}
+
+fn filter_set(rng: &mut Rng) -> Vec<(String, String)> {
+    let reset_ms = [50, 600, 2000, 1_000_000][rng.below(4) as usize];
+    vec![
+        ("filter".into(), "\"exact\"".into()),
+        ("filter_reset_ms".into(), reset_ms.to_string()),
+    ]
+}
+
+struct CoActive {
+    written: Written,
+}
+
+impl Rule for CoActive {
+    fn accessed(&mut self, world: &World, pages: &mut [Page], write: bool) {
+        if write {
+            self.written.reset(world.now_ms);
+            let page = pages.last_mut().unwrap();
+            page.hot = !self.written.set.insert(page.lpn);
+        }
+    }
+
+    fn victim(&mut self, world: &World, pages: &[Page], gcar: bool) -> (Option<usize>, u64) {
+        let mut looked = 0;
+        let classes: [fn(&Page) -> bool; 3] =
+            [|p| !p.dirty, |p| p.dirty && !p.hot, |p| p.dirty && p.hot];
+        for qualifies in classes {
+            let (found, entries) = first(world, pages, gcar, qualifies);
+            looked += entries;
+            if found.is_some() {
+                return (found, looked);
+            }
+        }
+        (None, looked)
+    }
+
+    fn idle(&mut self, world: &World, pages: &[Page], chip: usize) -> Vec<usize> {
+        // Write-backs take no time here: none is ever in flight.
+        let cold = |i: &usize| pages[*i].dirty && !pages[*i].hot;
+        let of_chip = |i: &usize| world.chip(pages[*i].lpn) == chip;
+        (0..pages.len()).filter(cold).filter(of_chip).collect()
+    }
+}
+
+fn co_active(policy: &str) {
+    compare(
+        policy,
+        |rng, _| {
+            let mut set = filter_set(rng);
+            let unit = ["channel", "chip"][rng.below(2) as usize];
+            set.push(("idle_unit".into(), format!("\"{unit}\"")));
+            set.push(("write_backs".into(), (1 + rng.below(3)).to_string()));
+            set
+        },
+        |case| Buffer {
+            capacity: case.capacity as usize,
+            gcar: policy.starts_with("gcar"),
+            pages: Vec::new(),
+            rule: CoActive {
+                written: Written::new(case),
+            },
+        },
+    );
+}
+
+#[test]
+fn co_active_equals_its_lists() {
+    co_active("co-active");
+    co_active("gcar-co-active");
+}
+
+struct Stager {
+    test_num: u64,
+    cycle_num: u64,
+    /// The page under the pointer.
+    test_entry: Option<u32>,
+    lookups: u64,
+}
+
+impl Rule for Stager {
+    fn leaves(&mut self, pages: &[Page], i: usize) {
+        if self.test_entry == Some(pages[i].lpn) {
+            self.test_entry = pages.get(i + 1).map(|p| p.lpn);
+        }
+    }
+
+    fn victim(&mut self, world: &World, pages: &[Page], gcar: bool) -> (Option<usize>, u64) {
+        let pointed = |lpn| pages.iter().position(|p| p.lpn == lpn).unwrap();
+        let mut q = self.test_entry.map_or(0, pointed);
+        let mut n = 0;
+        let mut victim = None;
+        while n < self.test_num && q < pages.len() {
+            n += 1;
+            // Chips far from GC are never close to it here.
+            if !world.spared(pages[q].lpn) {
+                victim = Some(q);
+                break;
+            }
+            q += 1;
+        }
+        let pointer = pages.get(q + usize::from(victim.is_some()));
+        let mut looked = n;
+        if victim.is_none() {
+            let (tail, entries) = match gcar {
+                true => first(world, pages, true, |_| true),
+                false => (Some(0), 0),
+            };
+            looked += entries;
+            if tail.is_none() {
+                return (None, looked);
+            }
+            victim = tail;
+        }
+        self.test_entry = pointer.map(|p| p.lpn);
+        self.lookups += 1;
+        if self.lookups == self.cycle_num {
+            self.lookups = 0;
+            self.test_entry = None;
+        }
+        (victim, looked)
+    }
+}
+
+/// Plain LRU: the dispatcher alone chooses no victim.
+struct Lru;
+
+impl Rule for Lru {
+    fn victim(&mut self, world: &World, pages: &[Page], gcar: bool) -> (Option<usize>, u64) {
+        first(world, pages, gcar, |_| true)
+    }
+}
+
+fn stager_set(rng: &mut Rng) -> Vec<(String, String)> {
+    vec![
+        ("test_num".into(), (1 + rng.below(6)).to_string()),
+        ("cycle_num".into(), (1 + rng.below(8)).to_string()),
+    ]
+}
+
+fn stager(policy: &str) {
+    compare(
+        policy,
+        |rng, _| stager_set(rng),
+        |case| Buffer {
+            capacity: case.capacity as usize,
+            gcar: policy.starts_with("gcar"),
+            pages: Vec::new(),
+            rule: Stager {
+                test_num: value(case, "test_num"),
+                cycle_num: value(case, "cycle_num"),
+                test_entry: None,
+                lookups: 0,
+            },
+        },
+    );
+}
+
+#[test]
+fn the_stager_equals_its_published_lookup() {
+    stager("cda-gc-stager");
+    stager("gcar-cda-gc-stager");
+}
+
+#[test]
+fn cda_gc_equals_its_published_lookup() {
+    stager("cda-gc");
+    stager("gcar-cda-gc");
+}
+
+#[test]
+fn the_dispatcher_evicts_as_lru() {
+    for policy in ["cda-gc-dispatcher", "gcar-cda-gc-dispatcher"] {
+        compare(
+            policy,
+            |rng, _| filter_set(rng),
+            |case| Buffer {
+                capacity: case.capacity as usize,
+                gcar: policy.starts_with("gcar"),
+                pages: Vec::new(),
+                rule: Lru,
+            },
+        );
+    }
+}
+
+/// Hot pages carry an `h` in the state: those of the last write's epoch that were written before.
+#[test]
+fn the_dispatcher_knows_hot_pages() {
+    let mut rng = Rng::new(41);
+    for _ in 0..500 {
+        let mut tokens: Vec<String> = Vec::new();
+        for token in random_accesses(&mut rng, 200, 30).split(' ') {
+            tokens.push(token.to_owned());
+            if rng.below(10) == 0 {
+                tokens.push(format!("t+{}", rng.below(300)));
+            }
+        }
+        let policy = ["cda-gc", "cda-gc-dispatcher"][rng.below(2) as usize];
+        let steps = On {
+            set: &[("filter", "\"exact\""), ("filter_reset_ms", "500")],
+            ..on(policy, 20)
+        };
+        let mut written = Written {
+            set: HashSet::new(),
+            reset_ms: 500,
+            last_ms: 0,
+        };
+        let mut hot = HashSet::new();
+        let mut now_ms = 0;
+        for step in steps.steps(&tokens.join(" ")) {
+            let page = |text: &str| text.parse::<u32>().unwrap();
+            if let Some(ms) = step.op.strip_prefix("t+") {
+                now_ms += u64::from(page(ms));
+            } else if let Some(lpn) = step.op.strip_prefix('W') {
+                if written.reset(now_ms) {
+                    hot.clear();
+                }
+                if !written.set.insert(page(lpn)) {
+                    hot.insert(page(lpn));
+                }
+            }
+            for victim in step.evicted() {
+                hot.remove(&victim.lpn);
+            }
+            let marked = |text: &str| text.strip_suffix("dh").map(page);
+            let marked: HashSet<u32> = step.state.split(' ').filter_map(marked).collect();
+            assert_eq!(marked, hot, "{policy}: {}", tokens.join(" "));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Random replacement, with clean pages first: a policy of one's own for flashtwin's device.
+//!
+//! insert, hit: nothing is ranked. Victim: a page drawn at random; where the first of a few draws
+//! that is clean, that one, for a clean page need not be written back.
+
+use flashtwin::buffer::{pages_text, Access, DeviceView, Eviction, PageId, Policy, Spare};
+use flashtwin::Rng;
+
+/// Draws for a clean page before a dirty one is taken.
+const DRAWS: usize = 8;
+
+/// Random replacement.
+#[derive(Clone, Debug)]
+pub struct Random {
+    rng: Rng,
+    held: Vec<PageId>,
+    /// Place in `held` of each page. Page numbers are small and used again: an array does.
+    places: Vec<usize>,
+}
+
+impl Random {
+    /// An empty buffer; the seed makes runs repeatable.
+    pub fn new(seed: u64) -> Random {
+        Random {
+            rng: Rng::new(seed),
+            held: Vec::new(),
+            places: Vec::new(),
+        }
+    }
+
+    fn remove(&mut self, page: PageId) {
+        let place = self.places[page.0 as usize];
+        self.held.swap_remove(place);
+        if let Some(moved) = self.held.get(place) {
+            self.places[moved.0 as usize] = place;
+        }
+    }
+}
+
+impl Policy for Random {
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
+        let number = page.0 as usize;
+        if number >= self.places.len() {
+            self.places.resize(number + 1, 0);
+        }
+        self.places[number] = self.held.len();
+        self.held.push(page);
+    }
+
+    fn hit(&mut self, _device: &dyn DeviceView, _page: PageId, _access: &Access) {}
+
+    fn forget(&mut self, page: PageId) {
+        self.remove(page);
+    }
+
+    /// Pages that `spare` passes over are no candidates: with that the policy works under GCaR too.
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        let first = self.rng.below(self.held.len() as u64) as usize;
+        let mut victim = None;
+        let mut draws = 0;
+        for i in 0..self.held.len() {
+            let page = self.held[(first + i) % self.held.len()];
+            if spare.page(device, page) {
+                out.spared = true;
+                continue;
+            }
+            draws += 1;
+            if !device.dirty(page) {
+                victim = Some(page);
+                break;
+            }
+            victim = victim.or(Some(page));
+            if draws == DRAWS {
+                break;
+            }
+        }
+        let Some(page) = victim else {
+            return false;
+        };
+        self.remove(page);
+        out.one(page, draws as u64);
+        true
+    }
+
+    fn state(&self, device: &dyn DeviceView) -> String {
+        pages_text(device, self.held.iter().copied())
+    }
+}

@@ -1,0 +1,258 @@
+"""Hit ratios of policies by themselves: only the order of accesses counts, no device's time."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterator, Sequence
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from . import _core, words
+from .errors import FlashtwinError, Interrupted
+from .policies import Choice, PolicyLike, read_choices
+from .traces import TraceOptions
+from .watch import OnProgress, Task, run_all
+from .workloads import Source, source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.table import Table
+
+#: Generated loads are drawn for a device of this size unless they say `range`.
+_RANGE_BYTES = 1 << 32
+
+
+class HitRow(NamedTuple):
+    """What one policy came to in a buffer of one size; None where MIN does not say.
+
+    Attributes:
+        policy: as it was named.
+        capacity_pages: pages of the buffer.
+        accesses: pages read and written.
+        hits: those found in the buffer.
+        reads: pages read.
+        read_hits: those found.
+        writes: pages written.
+        write_hits: those found.
+        evicted_clean: pages evicted that need not be written.
+        evicted_dirty: pages evicted that must be written to flash.
+    """
+
+    policy: str
+    capacity_pages: int
+    accesses: int
+    hits: int
+    reads: int | None
+    read_hits: int | None
+    writes: int | None
+    write_hits: int | None
+    evicted_clean: int | None
+    evicted_dirty: int | None
+
+    @property
+    def hit_ratio(self) -> float:
+        """Share of the accesses that hit, from 0 to 1."""
+        return self.hits / self.accesses if self.accesses else 0.0
+
+
+class HitTable:
+    """Hit ratios of policies in buffers of several sizes: print it, or iterate over its rows."""
+
+    def __init__(self, rows: list[HitRow], page_bytes: int, workload: str, interrupted: bool = False) -> None:
+        self.rows = rows
+        self.page_bytes = page_bytes
+        self.workload = workload
+        self.interrupted = interrupted
+
+    def __iter__(self) -> Iterator[HitRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, which: tuple[str, int]) -> HitRow:
+        """Return the row of a policy and a capacity in pages."""
+        for row in self.rows:
+            if (row.policy, row.capacity_pages) == which:
+                return row
+        raise KeyError(which)
+
+    @property
+    def policies(self) -> list[str]:
+        """The policies, in the order asked for."""
+        return list(dict.fromkeys(row.policy for row in self.rows))
+
+    @property
+    def capacities_pages(self) -> list[int]:
+        """The sizes of the buffer, in the order asked for."""
+        return list(dict.fromkeys(row.capacity_pages for row in self.rows))
+
+    @property
+    def table(self) -> pa.Table:
+        """One row a policy and capacity."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist([{**row._asdict(), "hit_ratio": row.hit_ratio} for row in self.rows])
+
+    def to_json(self) -> str:
+        """All rows as JSON, the same bytes for the same workload."""
+        rows = [{**row._asdict(), "hit_ratio": row.hit_ratio} for row in self.rows]
+        return json.dumps({"workload": self.workload, "page_bytes": self.page_bytes, "rows": rows}, indent=2)
+
+    def figure(self, path: str | Path) -> None:
+        """Draw hit ratio over capacity, a line a policy, into a file (PNG, PDF, SVG ...)."""
+        from .figures import draw_hits
+
+        draw_hits(self, Path(path))
+
+    def _cells(self) -> Iterator[tuple[str, list[tuple[str, bool]]]]:
+        """Each policy, and for each capacity what to print and whether it is the best online one."""
+        by_place = {(row.policy, row.capacity_pages): row for row in self.rows}
+        best = {
+            capacity: max(
+                (r.hits for r in self.rows if r.capacity_pages == capacity and r.policy != "min"), default=-1
+            )
+            for capacity in self.capacities_pages
+        }
+        for policy in self.policies:
+            cells = []
+            for capacity in self.capacities_pages:
+                row = by_place.get((policy, capacity))
+                said = words.percent(row.hit_ratio) if row else ""
+                cells.append((said, row is not None and policy != "min" and row.hits == best[capacity]))
+            yield policy, cells
+
+    def rich_table(self) -> Table:
+        """Build the table for a terminal: policies by capacities."""
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption="* best but for min")
+        table.add_column("hit ratio", no_wrap=True)
+        for capacity in self.capacities_pages:
+            table.add_column(words.size(capacity * self.page_bytes), justify="right", no_wrap=True)
+        for policy, cells in self._cells():
+            row = [Text(text + (" *" if best else "  "), "bold" if best else "") for text, best in cells]
+            table.add_row(policy, *row)
+        return table
+
+    def __repr__(self) -> str:
+        from rich.console import Console
+
+        out = io.StringIO()
+        Console(file=out, width=200, color_system=None).print(self.rich_table())
+        return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")
+
+    def _repr_html_(self) -> str:
+        sizes = [words.size(capacity * self.page_bytes) for capacity in self.capacities_pages]
+        head = "".join(f"<th>{size}</th>" for size in sizes)
+        rows = []
+        for policy, cells in self._cells():
+            row = "".join(f"<td>{f'<b>{text}</b>' if best else text}</td>" for text, best in cells)
+            rows.append(f"<tr><th style='text-align:left'>{escape(policy)}</th>{row}</tr>")
+        return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def hits(
+    workload: str | os.PathLike[str],
+    policies: Sequence[PolicyLike],
+    capacities_pages: Sequence[int],
+    *,
+    page_bytes: int = 4096,
+    seed: int = 1,
+    requests_max: int | None = None,
+    trace_options: TraceOptions | None = None,
+    threads: int = 1,
+    progress: OnProgress | None = None,
+) -> HitTable:
+    """Count the hits of policies in buffers of several sizes, without a device.
+
+    Requests are cut into pages and accessed in their order; trims drop their pages, flushes are left
+    out. The buffer begins empty; write-backs take no time and no chip is ever busy, so policies that
+    look at the chips fall back on the order they keep.
+
+    Args:
+        workload: as for `run`.
+        policies: names as for `run`, or classes of your own; "min" is Belady's optimum, the most hits
+            that any policy can have.
+        capacities_pages: sizes of the buffer.
+        page_bytes: bytes of a page.
+        seed: of a generated load.
+        requests_max: requests at most.
+        trace_options: how to read the trace, where it is not to be guessed.
+        threads: policies at a time; changes no result.
+        progress: called about ten times a second with a `Progress`.
+
+    Raises:
+        FlashtwinError: what is wrong, and what would be right.
+        Interrupted: on Ctrl-C; its `partial` holds what was counted so far, or None.
+    """
+    choices = read_choices(policies)
+    capacities = [_capacity(pages) for pages in capacities_pages]
+    if not capacities:
+        raise FlashtwinError("capacities_pages: none given; give one or more, as in [256, 8192]")
+    if len({*capacities}) < len(capacities):
+        raise FlashtwinError("capacities_pages: the same one is given twice")
+    if threads < 1:
+        raise FlashtwinError(f"threads: {threads}: give 1 or more")
+    opened = source(workload, trace_options)
+    accesses, described = _load(opened, page_bytes, seed, requests_max, progress)
+    tasks = [
+        Task(f"{choice.label} {pages} pages", partial(_count, accesses, choice, pages))
+        for choice in choices
+        for pages in capacities
+    ]
+    results, interrupted = run_all(tasks, threads, progress)
+    rows = [cast(HitRow, row) for row in results if row is not None]
+    table = HitTable(rows, page_bytes, described, interrupted)
+    if interrupted:
+        raise Interrupted(table if rows else None)
+    return table
+
+
+def _capacity(pages: int) -> int:
+    if not 1 <= pages < 1 << 32:
+        raise FlashtwinError(f"capacities_pages: {pages}: give whole numbers from 1")
+    return pages
+
+
+def _load(
+    opened: Source, page_bytes: int, seed: int, requests_max: int | None, progress: OnProgress | None
+) -> tuple[_core.Accesses, str]:
+    """Read the whole workload into memory."""
+    requests = opened.open(_RANGE_BYTES, seed)
+    if opened.path is None and requests.requests_total is None and requests_max is None:
+        raise FlashtwinError(
+            f"{opened.text}: this load has no end; say requests=N in it, or give requests_max "
+            "(--requests-max N)"
+        )
+
+    def work(control: _core.Control) -> _core.Accesses | None:
+        return _core.Accesses.load(requests, control, page_bytes=page_bytes, requests_max=requests_max)
+
+    total = requests.requests_total or opened.estimate_requests()
+    results, interrupted = run_all([Task("reading", work, total)], 1, progress)
+    if interrupted:
+        raise Interrupted(None)
+    return cast(_core.Accesses, results[0]), requests.describe()
+
+
+def _count(
+    accesses: _core.Accesses, choice: Choice, capacity_pages: int, control: _core.Control
+) -> HitRow | None:
+    user = choice.instance(capacity_pages)
+    counted = accesses.hits(
+        choice.name or "lru",
+        list(choice.settings.items()),
+        user,
+        control,
+        capacity_pages=capacity_pages,
+    )
+    if counted is None:
+        return None
+    return HitRow(policy=str(choice.label), capacity_pages=capacity_pages, **cast(dict[str, Any], counted))

@@ -1,0 +1,150 @@
+"""Hits of policies without a device."""
+
+import json
+
+import pytest
+
+import flashtwin
+from conftest import LOAD
+from test_cli import interrupt, wrong
+
+ONLINE = ["lru", "fifo", "arc", "s3-fifo", "sieve", "cflru:window=0.5"]
+
+
+def lines(tmp_path, rows):
+    path = tmp_path / "trace.csv"
+    path.write_text(
+        "time_us,op,offset_bytes,size_bytes\n" + "".join(f"{i},{row}\n" for i, row in enumerate(rows))
+    )
+    return path
+
+
+def test_no_policy_hits_more_often_than_min():
+    table = flashtwin.hits(LOAD, [*ONLINE, "min"], [64, 512])
+    assert table.policies == [*ONLINE, "min"]
+    assert table.capacities_pages == [64, 512]
+    assert len(table) == 14
+    for row in table:
+        assert 0 < row.hits <= table["min", row.capacity_pages].hits
+        assert row.hit_ratio == row.hits / row.accesses
+        assert row.accesses == 3000
+        if row.policy != "min":
+            assert (row.reads + row.writes, row.read_hits + row.write_hits) == (row.accesses, row.hits)
+            # What came in and did not leave is in the buffer.
+            assert row.accesses - row.hits - row.evicted_clean - row.evicted_dirty == row.capacity_pages
+    assert table["min", 512].hits > table["lru", 512].hits > table["lru", 64].hits
+
+
+def test_requests_are_cut_into_pages_in_order(tmp_path):
+    path = lines(
+        tmp_path, ["W,4096,12288", "R,5000,4096", "T,4096,4096", "F,0,0", "R,4096,4096", "W,12288,100"]
+    )
+    row = next(iter(flashtwin.hits(path, ["lru"], [8])))
+    # W1x3; R1x2 hits; trim 1; R1 misses; W3 hits.
+    assert (row.accesses, row.reads, row.read_hits, row.writes, row.write_hits) == (7, 3, 2, 4, 1)
+    large = next(iter(flashtwin.hits(path, ["lru"], [8], page_bytes=16384)))
+    assert (large.accesses, large.hits) == (4, 2)
+    assert next(iter(flashtwin.hits(path, ["lru"], [8], requests_max=2))).accesses == 5
+
+
+def test_it_counts_as_the_trace_does():
+    text = "W1 R2 W3 R1 W4 R2"
+    steps = flashtwin.trace_policy("lru", text, capacity=3)
+    assert [step["hit"] for step in steps] == [False, False, False, True, False, False]
+
+
+def test_threads_change_nothing_and_the_forms_agree(tmp_path):
+    one = flashtwin.hits(LOAD, ONLINE, [64, 512])
+    two = flashtwin.hits(LOAD, ONLINE, [64, 512], threads=2)
+    assert one.to_json() == two.to_json()
+    assert json.loads(one.to_json())["rows"][0]["policy"] == "lru"
+    assert one.table.num_rows == 12
+    assert "256 KiB" in repr(one)
+    assert "2 MiB" in one._repr_html_()
+    one.figure(tmp_path / "hits.png")
+    assert (tmp_path / "hits.png").read_bytes()[:4] == b"\x89PNG"
+    with pytest.raises(KeyError):
+        one["lru", 65]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"policies": []}, "none given"),
+        ({"policies": ["lru", "lru"]}, "lru is named twice"),
+        ({"policies": ["lruu"]}, 'found "lruu".*did you mean "lru"'),
+        ({"policies": ["min:window=1"]}, "min.*no parameter"),
+        ({"policies": ["lru:window=1"]}, "lru has no parameter window"),
+        ({"capacities_pages": []}, "none given"),
+        ({"capacities_pages": [0]}, "capacities_pages: 0"),
+        ({"capacities_pages": [1 << 31]}, "2147483648 pages: give 1 to"),
+        ({"capacities_pages": [8, 8]}, "twice"),
+        ({"page_bytes": 1000}, "page_bytes: 1000: give a multiple of 512"),
+        ({"threads": 0}, "threads: 0"),
+        ({"workload": "zipf:write=0.8"}, "no end"),
+        ({"workload": "/no/such.csv"}, "no such trace file"),
+    ],
+)
+def test_errors(changed, message):
+    arguments = {"workload": LOAD, "policies": ["lru"], "capacities_pages": [64]} | changed
+    with pytest.raises(flashtwin.FlashtwinError, match=message):
+        flashtwin.hits(**arguments)
+
+
+def test_an_address_beyond_the_last_page_is_an_error(tmp_path):
+    path = lines(tmp_path, ["W,0,4096", "W,99999999995904,4096"])
+    with pytest.raises(flashtwin.FlashtwinError, match=r"request 1: .*give larger pages"):
+        flashtwin.hits(path, ["lru"], [64])
+    assert len(flashtwin.hits(path, ["lru"], [64], page_bytes=1 << 20)) == 1
+
+
+def test_ctrl_c_keeps_what_was_counted():
+    def progress(p):
+        if p.label.startswith("sieve"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(flashtwin.Interrupted) as stopped:
+        flashtwin.hits("uniform:requests=3000000", ["lru", "sieve", "arc"], [64], progress=progress)
+    assert [row.policy for row in stopped.value.partial] == ["lru"]
+    assert stopped.value.partial.interrupted
+
+
+def test_the_command(cli, trace, tmp_path):
+    figure = tmp_path / "hits.svg"
+    arguments = ("policy", "hits", trace, "--policies", "lru,min", "--capacity", "256KiB,1MiB")
+    table = cli(*arguments, "--figure", figure)
+    assert table.returncode == 0, table.stderr
+    assert "csv trace (guessed" in table.stderr
+    assert "256 KiB" in table.stdout
+    assert "min" in table.stdout
+    assert figure.read_text().lstrip().startswith("<?xml")
+    rows = json.loads(cli(*arguments, "--json").stdout)["rows"]
+    assert [(row["policy"], row["capacity_pages"]) for row in rows] == [
+        ("lru", 64), ("lru", 256), ("min", 64), ("min", 256),
+    ]  # fmt: skip
+    every = cli("policy", "hits", "--workload", LOAD, "--policies", "all", "--capacity", "64KiB", "--json")
+    names = [row["policy"] for row in json.loads(every.stdout)["rows"]]
+    assert names == [name for name in flashtwin.policies() if not name.startswith("gcar-")] + ["min"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (("--capacity", "1MiB"), ["either a trace file or --workload"]),
+        (("--workload", LOAD), ["--capacity"]),
+        (("--workload", LOAD, "--capacity", "1MiX"), ["--capacity 1MiX"]),
+        (("--workload", LOAD, "--capacity", "1000"), ["--capacity 1000", "4096"]),
+        (("--workload", LOAD, "--capacity", "1MiB", "--policies", "lru,lru"), ["twice"]),
+        (("--workload", LOAD, "--capacity", "1MiB", "--page-bytes", "0"), ["--capacity"]),
+    ],
+)
+def test_wrong_arguments(cli, arguments, parts):
+    wrong(cli("policy", "hits", *arguments), *parts)
+
+
+def test_ctrl_c_ends_the_command():
+    load = "uniform:write=0.5,requests=2e6"
+    arguments = ("policy", "hits", "--workload", load, "--policies", "all", "--capacity", "4MiB,64MiB")
+    code, _, err = interrupt(arguments, 4)
+    assert code == 130
+    assert "interrupted" in err

@@ -1,0 +1,288 @@
+"""Policies written in Python: the same results as in Rust, and every mistake told."""
+
+import traceback
+from functools import partial
+
+import pytest
+
+import flashtwin
+from conftest import LOAD, SMALL
+
+
+class Lru(flashtwin.Policy):
+    """As `lru`."""
+
+    def __init__(self):
+        self.order = {}
+
+    def insert(self, page, access):
+        self.order[page] = None
+
+    def hit(self, page, access):
+        del self.order[page]
+        self.order[page] = None
+
+    def candidates(self):
+        """Pages that go before the others."""
+        return []
+
+    def evict(self, incoming):
+        page = next(iter([*self.candidates(), *self.order]))
+        del self.order[page]
+        return page
+
+    def forget(self, page):
+        del self.order[page]
+
+
+class CleanFirst(Lru):
+    """As `cflru-eps`."""
+
+    def __init__(self):
+        super().__init__()
+        self.dirty = {}
+
+    def insert(self, page, access):
+        super().insert(page, access)
+        self.dirty[page] = access.dirty
+
+    def hit(self, page, access):
+        super().hit(page, access)
+        self.dirty[page] = access.dirty
+
+    def cleaned(self, page):
+        self.dirty[page] = False
+
+    def candidates(self):
+        return [page for page in self.order if not self.dirty[page]][:1]
+
+
+class Gcar(Lru):
+    """As `gcar-lru`."""
+
+    def candidates(self):
+        return [page for page in self.order if not self.device.in_gc(self.device.chip(page))][:1]
+
+
+def numbers(result):
+    """A summary without what only the policy in Rust tells: names, counters, entries inspected."""
+    own = ("policy_counters", "entries_inspected")
+    summary = {key: value for key, value in result.summary.items() if key not in ("policy", "buffer")}
+    return summary | {"buffer": {k: v for k, v in result.summary["buffer"].items() if k not in own}}
+
+
+def tiny(workload, policy, **options):
+    """Run on a device of few pages, whose flushes go to the flash."""
+    changes = SMALL | {"buffer.capacity": "128 KiB", "buffer.power_loss_protection": False}
+    return flashtwin.run(workload, "demo", set=changes, policy=policy, **options)
+
+
+@pytest.mark.parametrize(("mine", "theirs"), [(Lru, "lru"), (CleanFirst, "cflru-eps"), (Gcar, "gcar-lru")])
+def test_a_policy_in_python_gives_what_the_same_policy_in_rust_gives(trace, mine, theirs):
+    for workload in (LOAD, trace):
+        in_python, in_rust = tiny(workload, mine), tiny(workload, theirs)
+        assert in_python.policy == mine.__name__
+        assert numbers(in_python) == numbers(in_rust)
+    assert mine is not Gcar or numbers(tiny(LOAD, "lru")) != numbers(tiny(LOAD, "gcar-lru"))
+
+
+def test_it_stands_beside_others_in_comparisons_and_hit_ratios(trace):
+    one = flashtwin.compare(LOAD, ["lru", Lru, CleanFirst], "demo", set=SMALL, threads=2)
+    assert one.policies == ["lru", "Lru", "CleanFirst"]
+    assert numbers(one["lru"]) == numbers(one["Lru"])
+    assert numbers(flashtwin.run(LOAD, "demo", set=SMALL, policy=Lru)) == numbers(one["Lru"])
+    table = flashtwin.hits(trace, ["lru", Lru, "cflru-eps", CleanFirst], [8, 100])
+    for pages in (8, 100):
+        assert table["lru", pages][2:] == table["Lru", pages][2:]
+        assert table["cflru-eps", pages][2:] == table["CleanFirst", pages][2:]
+
+
+def test_what_a_policy_is_told():
+    told = []
+
+    class Watcher(Lru):
+        def insert(self, page, access):
+            super().insert(page, access)
+            told.append(("insert", page, access))
+            assert self.device.lpn(page) == access.lpn
+            assert access.dirty == access.write
+
+        def hit(self, page, access):
+            super().hit(page, access)
+            told.append(("hit", page, access))
+            chips = self.device.chips
+            assert self.device.chip(page) == access.lpn % chips == self.device.lpn(page) % chips
+            assert access.dirty == self.device.dirty(page)
+
+        def evict(self, incoming):
+            told.append(("evict", None, incoming))
+            for chip in range(self.device.chips):
+                assert self.device.drain_time_us(chip) >= 0
+                assert not self.device.chip_idle(chip) or self.device.drain_time_us(chip) == 0
+                assert self.device.free_blocks(chip) > 0
+                assert self.device.in_gc(chip) in (True, False)
+            assert self.device.now_us >= 0
+            return super().evict(incoming)
+
+    result = tiny("zipf:theta=0.9,write=0.5,requests=2000,size=8K", Watcher)
+    kinds = [kind for kind, _, _ in told]
+    accesses = [access for _, _, access in told]
+    # Reads of a page that is being evicted are hits of which the policy is not told.
+    assert 0 < kinds.count("hit") <= result.summary["hits"]["pages"]
+    evicted = result.summary["buffer"]
+    assert kinds.count("evict") == evicted["evicted_clean_pages"] + evicted["evicted_dirty_pages"]
+    assert all(told[i + 1][0] == "insert" for i, kind in enumerate(kinds) if kind == "evict")
+    assert {access.request_pages for access in accesses} == {2}
+    assert {access.write for access in accesses} == {True, False}
+    assert max(access.request for access in accesses) < 2000
+    assert "of 2 pages" in repr(accesses[0])
+
+
+def test_trims_are_forgotten_and_flushed_pages_cleaned(trace):
+    forgotten, cleaned = [], []
+
+    class Watcher(Lru):
+        def forget(self, page):
+            super().forget(page)
+            forgotten.append(page)
+
+        def cleaned(self, page):
+            assert not self.device.dirty(page)
+            cleaned.append(page)
+
+    tiny(trace, Watcher)
+    assert forgotten
+    assert cleaned
+
+
+def test_it_is_made_anew_for_every_run_and_told_the_capacity():
+    made = []
+
+    class WithCapacity(Lru):
+        def __init__(self, capacity):
+            super().__init__()
+            made.append((capacity, self))
+
+    class WithDefault(Lru):
+        def __init__(self, window=3):
+            super().__init__()
+            made.append((window, self))
+
+    flashtwin.hits(LOAD, [WithCapacity, WithDefault], [64, 128])
+    assert [number for number, _ in made] == [64, 128, 3, 3]
+    assert [policy.capacity for _, policy in made] == [64, 128, 64, 128]
+    named = flashtwin.hits(LOAD, [partial(WithDefault, window=5), lambda: WithDefault(window=6)], [64])
+    assert named.policies == ["WithDefault", "<lambda>"]
+
+    class Named(Lru):
+        name = "my-lru"
+
+    assert tiny(LOAD, Named).policy == "my-lru"
+
+
+def test_several_victims_at_once():
+    class InPairs(Lru):
+        def evict(self, incoming):
+            pages = list(self.order)[:2]
+            for page in pages:
+                del self.order[page]
+            return pages
+
+    row = flashtwin.hits(LOAD, [InPairs], [64])["InPairs", 64]
+    assert row.accesses - row.hits - row.evicted_clean - row.evicted_dirty in (63, 64)
+    assert tiny(LOAD, InPairs).summary["requests_submitted"] == 3000
+
+
+RUNS = [
+    partial(
+        flashtwin.run, "uniform:write=0.8,requests=1e9", "demo", set=SMALL | {"buffer.capacity": "64 KiB"}
+    ),
+    lambda policy: flashtwin.hits("uniform:write=0.8,requests=1000000", ["lru", policy], [16]),
+    lambda policy: flashtwin.compare(LOAD, ["lru", policy], "demo", set=SMALL),
+]
+
+
+@pytest.mark.parametrize("start", RUNS, ids=["run", "hits", "compare"])
+@pytest.mark.parametrize(
+    ("evict", "message"),
+    [
+        (lambda self: None, "policy Wrong: evict returned None; it must return a page"),
+        (lambda self: [], "policy Wrong: evict returned no page"),
+        (lambda self: 1 << 20, "policy Wrong: evict returned page 1048576, which is not among the"),
+        (lambda self: -1, "policy Wrong: evict returned -1"),
+        (lambda self: "page", "policy Wrong: evict returned 'page'"),
+        (lambda self: [next(iter(self.order))] * 2, "policy Wrong: evict returned page 0 twice"),
+        (lambda self: self.device.lpn(1 << 20), "page 1048576 is not in the buffer"),
+        (lambda self: self.device.in_gc(100), "chip 100 of"),
+    ],
+)
+def test_a_wrong_victim_stops_the_run(start, evict, message):
+    wrong = type("Wrong", (Lru,), {"evict": lambda self, incoming: evict(self)})
+    with pytest.raises(flashtwin.FlashtwinError, match=message):
+        start(policy=wrong) if isinstance(start, partial) else start(wrong)
+
+
+class OwnError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("method", ["insert", "hit", "evict", "forget", "cleaned"])
+def test_an_exception_stops_the_run_and_comes_out_of_it(trace, method):
+    def fails(self, *arguments):
+        raise OwnError(method)
+
+    wrong = type("Wrong", (Lru,), {method: fails})
+    with pytest.raises(OwnError, match=method) as raised:
+        tiny(trace, wrong)
+    assert "in fails" in "".join(traceback.format_exception(raised.value))
+
+
+@pytest.mark.parametrize(
+    ("policy", "error", "message"),
+    [
+        (Lru(), flashtwin.FlashtwinError, "give the class Lru, not an object of it"),
+        (3, flashtwin.FlashtwinError, "found 3; must be a name"),
+        (dict, flashtwin.FlashtwinError, "policy dict: made {}, which is no flashtwin.Policy"),
+        (type("Half", (flashtwin.Policy,), {}), TypeError, "abstract"),
+    ],
+)
+def test_what_is_no_policy(policy, error, message):
+    with pytest.raises(error, match=message):
+        tiny(LOAD, policy)
+
+
+def test_the_device_answers_only_while_it_calls():
+    kept = []
+
+    class Keeper(Lru):
+        def insert(self, page, access):
+            super().insert(page, access)
+            kept.append(self.device)
+
+        def forget(self, page):
+            self.device.dirty(page)
+
+    flashtwin.hits(LOAD, [Keeper], [64])
+    with pytest.raises(flashtwin.FlashtwinError, match="can be asked only while"):
+        kept[0].dirty(0)
+    with pytest.raises(flashtwin.FlashtwinError, match="can be asked only while"):
+        kept[0].chips  # noqa: B018
+
+
+def test_parameters_and_devices_without_a_buffer():
+    with pytest.raises(flashtwin.DeviceError, match=r"buffer.window: has no effect here"):
+        flashtwin.run(LOAD, "demo", policy=Lru, set=SMALL | {"buffer.window": 0.5})
+    both = flashtwin.compare(LOAD, [Lru, "cflru"], "demo", set=SMALL | {"buffer.window": 0.5})
+    assert len(both) == 2
+    with pytest.raises(flashtwin.DeviceError, match=r"buffer.capacity"):
+        flashtwin.run(LOAD, "harmonia", policy=Lru)
+
+
+def test_ctrl_c_stops_a_run_with_it():
+    def progress(p):
+        if p.label == "Lru" and p.done > 1000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(flashtwin.Interrupted) as stopped:
+        flashtwin.run("uniform:write=1,requests=1e9", "demo", set=SMALL, policy=Lru, progress=progress)
+    assert stopped.value.partial.summary["requests_submitted"] > 1000
