@@ -90,8 +90,9 @@ struct Page {
     younger: u32,
     /// The write that made the page, while it waits for the slot.
     writer: u32,
-    /// First of the other waiting accesses.
+    /// First and last of the other waiting accesses; `last_waiter` means nothing without a first.
     waiters: u32,
+    last_waiter: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,6 +279,7 @@ impl Cache {
             younger: NONE,
             writer: NONE,
             waiters: NONE,
+            last_waiter: NONE,
         };
         match self.free_pages.pop() {
             Some(id) => {
@@ -310,15 +312,12 @@ impl Cache {
                 self.waiters.len() as u32 - 1
             }
         };
-        let mut at = self.pages[page as usize].waiters;
-        if at == NONE {
-            self.pages[page as usize].waiters = id;
-            return;
+        let p = &mut self.pages[page as usize];
+        let last = std::mem::replace(&mut p.last_waiter, id);
+        match p.waiters {
+            NONE => p.waiters = id,
+            _ => self.waiters[last as usize].next = id,
         }
-        while self.waiters[at as usize].next != NONE {
-            at = self.waiters[at as usize].next;
-        }
-        self.waiters[at as usize].next = id;
     }
 
     #[inline]
