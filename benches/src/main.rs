@@ -1,5 +1,7 @@
 //! `make bench`: every figure of speed and size as a line `name: value`, each rate beside its
 //! baseline measured in the same run. No test asserts a time; this records them.
+//!
+//! `flashtwin-bench [device|policies|growth] [POLICY...]` prints one part, of some policies.
 
 mod limit;
 mod memory;
@@ -62,7 +64,27 @@ fn profile(name: &str, overrides: &[(&str, &str)]) -> Result<DeviceSpec, Failure
 }
 
 fn main() -> Result<(), Failure> {
-    policies::figures()?;
+    let mut arguments = std::env::args().skip(1);
+    let part = arguments.next();
+    let mut names: Vec<String> = arguments.collect();
+    if names.is_empty() {
+        names = spec::Policy::names();
+    }
+    let wanted = |name| part.as_deref().is_none_or(|part| part == name);
+    if wanted("policies") {
+        policies::rates(&names)?;
+    }
+    if wanted("growth") {
+        policies::growth(&names)?;
+    }
+    if wanted("device") {
+        device()?;
+    }
+    Ok(())
+}
+
+/// The whole model beside a bare kernel of its data structures.
+fn device() -> Result<(), Failure> {
     let msr = profile("ecr", &[])?;
     // The same geometry and buffer on the other back end.
     let modern = profile(

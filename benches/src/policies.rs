@@ -1,24 +1,21 @@
 //! Policies by themselves: accesses a second on a real trace, and whether the cost of an access stays
 //! flat as the buffer grows.
 //!
-//! `flat_*` is the time of a request on the ECR device with a buffer of 1 GiB over that with one of
-//! 1 MiB, under the load of the speed target: nearly every access misses and evicts.
-//! `flat_alone_*` is the same for the buffer by itself, each with twice its pages in use at random:
-//! what grows there is not the work but the memory behind it, and its cache misses.
+//! `flat_*` is the time of an access with a buffer of 1 GiB over that with one of 1 MiB, each with
+//! twice its pages in use at random, half of the accesses missing: what grows is not the work but the
+//! memory behind it, a thousand times as much, and its cache misses.
 
 use std::time::Instant;
 
 use flashtwin::buffer::alone::Alone;
 use flashtwin::buffer::Setup;
-use flashtwin::spec::Policy;
-use flashtwin::{Lpn, Op, Rng, Ssd};
-use flashtwin_sim::{Control, Pacing, RunConfig};
-use flashtwin_workload::{open_trace, GeneratorSpec, TraceOptions};
+use flashtwin::{Lpn, Op, Rng};
+use flashtwin_workload::{open_trace, TraceOptions};
 
 use crate::{figure, median, profile, Failure};
 
-/// Accesses looked ahead: what a driver that knows the trace does.
-const AHEAD: usize = 12;
+/// Accesses looked ahead by each step of prefetching: what a driver that knows the trace does.
+const AHEAD: [usize; 3] = [24, 16, 8];
 /// Rounds of all policies in turn; medians are reported.
 const ROUNDS: usize = 3;
 
@@ -76,8 +73,10 @@ fn run(alone: &mut Alone, accesses: &[Access]) -> u64 {
                 alone.set_chip(chip, |c| c.in_gc = chip % 8 == turn % 8);
             }
         }
-        if let Some(next) = accesses.get(i + AHEAD) {
-            alone.prefetch(next.0);
+        for step in 0..3 {
+            if let Some(next) = accesses.get(i + AHEAD[step as usize]) {
+                alone.prefetch(next.0, step);
+            }
         }
         hits += u64::from(alone.access(lpn, write, i as u64, 1).hit);
     }
@@ -90,8 +89,8 @@ fn nanoseconds(alone: &mut Alone, accesses: &[Access]) -> f64 {
     began.elapsed().as_secs_f64() * 1e9 / accesses.len() as f64
 }
 
-/// Prints all figures.
-pub fn figures() -> Result<(), Failure> {
+/// Prints the rate of each policy.
+pub fn rates(names: &[String]) -> Result<(), Failure> {
     let trace = recorded()?;
     let mut all_hit = buffer("lru", "4GiB")?;
     run(&mut all_hit, &trace);
@@ -100,10 +99,8 @@ pub fn figures() -> Result<(), Failure> {
         .collect();
     figure("lru_hit_path_million_per_second", median(hit_path));
 
-    let (small, large) = (random(512, 1 << 20), random(524_288, 3 << 20));
-    let names = Policy::names();
     let mut slowest = f64::INFINITY;
-    for name in &names {
+    for name in names {
         let mut rates = Vec::new();
         for _ in 0..ROUNDS {
             rates.push(1e3 / nanoseconds(&mut buffer(name, "32MiB")?, &trace));
@@ -113,55 +110,26 @@ pub fn figures() -> Result<(), Failure> {
         figure(&format!("{name}_million_per_second"), rate);
     }
     figure("slowest_policy_million_per_second", slowest);
-    let steady = {
-        let mut ssd = Ssd::new(&profile("ecr", &[])?);
-        ssd.fill_steady(1);
-        let mut state = Vec::new();
-        ssd.save_state(&mut state)?;
-        state
-    };
-    for name in &names {
+    Ok(())
+}
+
+/// Prints how the time of an access grows with the buffer, for each policy.
+pub fn growth(names: &[String]) -> Result<(), Failure> {
+    let (small, large) = (random(512, 1 << 20), random(524_288, 3 << 20));
+    for name in names {
         let (mut little, mut big) = (buffer(name, "1MiB")?, buffer(name, "1GiB")?);
         run(&mut little, &small);
         run(&mut big, &large);
-        let mut alone = Vec::new();
-        for _ in 0..ROUNDS {
-            alone.push(nanoseconds(&mut big, &large) / nanoseconds(&mut little, &small));
-        }
-        figure(&format!("flat_alone_{name}"), median(alone));
-        let mut devices = Vec::new();
-        for capacity in ["1MiB", "1GiB"] {
-            let changes = [
-                ("buffer.policy", name.as_str()),
-                ("buffer.capacity", capacity),
-            ];
-            let mut ssd = Ssd::new(&profile("ecr", &changes)?);
-            ssd.load_state(&mut &steady[..])?;
-            requests_ns(&mut ssd, 600_000)?;
-            devices.push(ssd);
-        }
         let mut ratios = Vec::new();
         for _ in 0..ROUNDS {
-            let little = requests_ns(&mut devices[0], 200_000)?;
-            ratios.push(requests_ns(&mut devices[1], 200_000)? / little);
+            let (l, s) = (
+                nanoseconds(&mut big, &large),
+                nanoseconds(&mut little, &small),
+            );
+            eprintln!("{l} {s}");
+            ratios.push(l / s);
         }
         figure(&format!("flat_{name}"), median(ratios));
     }
     Ok(())
-}
-
-/// Nanoseconds of a request of the speed target's load.
-fn requests_ns(ssd: &mut Ssd, requests: u64) -> Result<f64, Failure> {
-    let mut load = GeneratorSpec::parse(crate::LOAD)?.build(ssd.exported_bytes(), 7)?;
-    let config = RunConfig {
-        pacing: Pacing::Closed {
-            depth: crate::DEPTH,
-        },
-        requests_max: Some(requests),
-        ..RunConfig::default()
-    };
-    let began = Instant::now();
-    let control = Control::default();
-    let outcome = flashtwin_sim::run(ssd, &mut *load, &config, &control, &mut |_| Ok(()))?;
-    Ok(began.elapsed().as_secs_f64() * 1e9 / outcome.submitted as f64)
 }

@@ -178,7 +178,7 @@ impl PolicyDevice {
     }
 
     fn of_chip<T>(chip: u32, answer: impl FnOnce(&dyn DeviceView, ChipId) -> T) -> PyResult<T> {
-        asked(|device, _| match device.chips_in_gc().1 {
+        asked(|device, _| match device.chips_in_gc().of() {
             chips if chip < chips => Ok(answer(device, ChipId(chip as u16))),
             chips => Err(FlashtwinError::new_err(format!(
                 "chip {chip} of {chips}, counted from 0"
@@ -212,7 +212,7 @@ impl PolicyDevice {
     /// How many chips there are.
     #[getter]
     fn chips(&self) -> PyResult<u32> {
-        asked(|device, _| Ok(device.chips_in_gc().1))
+        asked(|device, _| Ok(device.chips_in_gc().of()))
     }
 
     /// Whether the chip is collecting garbage now.

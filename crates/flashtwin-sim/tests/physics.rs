@@ -165,6 +165,38 @@ fn write_amplification_in_timed_runs_is_that_of_the_table() {
     }
 }
 
+/// Pages that are all written equally often gain nothing from two streams and lose little: hot blocks
+/// and cold ones are written and collected in the same planes.
+#[test]
+fn two_write_streams_amplify_uniform_writes_no_more_than_one() {
+    let amplification = |of_policy: &[(&str, &str)]| {
+        let of_device = [
+            ("geometry.chips", "2"),
+            ("geometry.blocks_per_plane", "256"),
+            ("geometry.planes_per_chip", "8"),
+            ("geometry.reserve_percent", "15"),
+            ("nand.parallel_units", "1"),
+            ("buffer.capacity", "1MiB"),
+        ];
+        let mut ssd = Ssd::new(&device(&[&of_device, of_policy].concat()));
+        ssd.fill_steady(5);
+        let requests = 4 * u64::from(ssd.spec().exported_pages());
+        let config = RunConfig {
+            pacing: Pacing::Closed { depth: 8 },
+            ..RunConfig::default()
+        };
+        let mut workload = load(&format!("uniform:write=1,requests={requests}"), &ssd, 4);
+        let outcome = run_all(&mut ssd, &mut *workload, &config).0;
+        outcome.flash.write_amplification()
+    };
+    let one = amplification(&[("buffer.policy", "lru")]);
+    let two = amplification(&[
+        ("buffer.policy", "cda-gc-dispatcher"),
+        ("buffer.filter_reset_ms", "100000"),
+    ]);
+    assert_near("two streams", two, one, 0.02);
+}
+
 #[test]
 fn the_steady_state_is_where_long_random_writing_leads() {
     let spec = device(&[

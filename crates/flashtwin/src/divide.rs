@@ -20,6 +20,12 @@ impl Divider {
         }
     }
 
+    /// The number it divides by.
+    #[inline]
+    pub fn by(self) -> u32 {
+        self.by
+    }
+
     #[inline]
     pub fn div(self, n: u32) -> u32 {
         if self.by == 1 {

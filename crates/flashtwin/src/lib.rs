@@ -21,6 +21,7 @@
 //! ```
 
 pub mod buffer;
+mod chips;
 mod divide;
 mod events;
 mod ftl;
@@ -34,6 +35,7 @@ pub mod spec;
 mod ssd;
 pub mod units;
 
+pub use chips::ChipSet;
 pub use ftl::StateError;
 pub use nand::{Cause, FlashEvent, FlashStats};
 pub use request::{Completion, Op, Request, Status};

@@ -18,10 +18,33 @@ pub(crate) fn prefetch<T>(table: &[T], i: usize) {
 
 /// `n` times `value`, on large pages where the system has them to give.
 pub(crate) fn large_table<T: Clone>(value: T, n: usize) -> Vec<T> {
-    let mut table = Vec::with_capacity(n);
-    advise_large_pages(&table);
+    let mut table = room_for(n);
     table.resize(n, value);
     table
+}
+
+/// An empty table with room for `n` entries, on large pages where the system has them to give.
+pub(crate) fn room_for<T>(n: usize) -> Vec<T> {
+    let table = Vec::with_capacity(n);
+    advise_large_pages(&table);
+    table
+}
+
+/// Makes `table` long enough for an entry `i`, with `value` in the new ones. It grows by doubling.
+#[inline]
+pub(crate) fn reach<T: Clone>(table: &mut Vec<T>, i: usize, value: T) {
+    if i >= table.len() {
+        lengthen(table, i + 1, value);
+    }
+}
+
+#[cold]
+fn lengthen<T: Clone>(table: &mut Vec<T>, n: usize, value: T) {
+    if n > table.capacity() {
+        table.reserve(n - table.len());
+        advise_large_pages(table);
+    }
+    table.resize(n, value);
 }
 
 #[cfg(target_os = "linux")]

@@ -9,127 +9,110 @@
 //! Filtered by GCaR, the search for a clean page goes from FC towards the most recent end.
 
 use super::clock::{flagged_text, set};
-use super::order::{Ages, ChipLists};
+use super::order::Ages;
+use super::passed::Passed;
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
+use crate::memory::prefetch;
 
 /// Lc or Lh. The clean pages stand in a second list in the same order.
 #[derive(Clone, Debug)]
 struct Half {
     all: List,
     clean: List,
-    /// Ages, and all pages and the clean ones by chip: only where GCaR filters.
-    by_chip: Option<(Ages, ChipLists, ChipLists)>,
+    /// Of all pages.
+    ages: Ages,
+    /// What GCaR's searches have passed over in the two lists.
+    passed: Passed,
+    passed_clean: Passed,
 }
 
 impl Half {
     fn new(setup: &Setup) -> Half {
-        let lists = || ChipLists::new(setup.chips);
         Half {
             all: List::default(),
             clean: List::default(),
-            by_chip: (setup.filtered).then(|| (Ages::new(setup.capacity), lists(), lists())),
+            ages: Ages::new(setup.capacity),
+            passed: Passed::new(setup.chips),
+            passed_clean: Passed::new(setup.chips),
         }
     }
 
-    fn push_newest(&mut self, device: &dyn DeviceView, page: PageId, dirty: bool) {
+    fn push_newest(&mut self, page: PageId, dirty: bool) {
         self.all.push_newest(page);
+        self.ages.push(page, self.all.iter_oldest_first());
+        self.passed.follow(&self.ages);
+        self.passed_clean.follow(&self.ages);
         if !dirty {
             self.clean.push_newest(page);
-        }
-        if let Some((ages, all, clean)) = &mut self.by_chip {
-            ages.push(&self.all, page);
-            all.push_newest(page, device.chip(page), ages);
-            clean.follow(ages);
-            if !dirty {
-                clean.push_newest(page, all.chip_of(page), ages);
-            }
         }
     }
 
     fn remove(&mut self, page: PageId, dirty: bool) {
-        self.all.remove(page);
         if !dirty {
+            self.passed_clean.leave(page, &self.clean, &self.ages);
             self.clean.remove(page);
         }
-        if let Some((ages, all, clean)) = &mut self.by_chip {
-            all.remove(page, ages);
-            if !dirty {
-                clean.remove(page, ages);
-            }
-            ages.remove(page);
-        }
+        self.passed.leave(page, &self.all, &self.ages);
+        self.all.remove(page);
+        self.ages.remove(page);
     }
 
-    fn cleaned(&mut self, page: PageId, is_clean: impl Fn(PageId) -> bool) {
+    fn cleaned(
+        &mut self,
+        device: &dyn DeviceView,
+        page: PageId,
+        is_clean: impl Fn(PageId) -> bool,
+    ) {
         // Its place on the clean list: just newer than the next older clean page.
         let older = std::iter::successors(self.all.older(page), |&p| self.all.older(p))
             .find(|&p| is_clean(p));
         self.clean.insert_newer_than(older, page);
-        if let Some((ages, all, clean)) = &mut self.by_chip {
-            clean.insert_by_age(page, all.chip_of(page), ages);
-        }
+        self.passed_clean.enter(page, device, &self.ages);
     }
 
-    fn moved(&mut self, device: &dyn DeviceView, page: PageId, dirty: bool) {
-        let Some((ages, all, clean)) = &mut self.by_chip else {
-            return;
-        };
-        let chip = device.chip(page);
-        if chip == all.chip_of(page) {
-            return;
-        }
-        all.remove(page, ages);
-        all.insert_by_age(page, chip, ages);
-        if !dirty {
-            clean.remove(page, ages);
-            clean.insert_by_age(page, chip, ages);
-        }
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.passed.moved(page, device, &self.ages);
+        self.passed_clean.moved(page, device, &self.ages);
     }
 
     /// FC, or the next clean page after it that is not spared. Counts the entries on the way.
     fn clean_victim(
-        &self,
+        &mut self,
         device: &dyn DeviceView,
         spare: Spare,
         out: &mut Eviction,
     ) -> Option<PageId> {
         let fc = self.clean.oldest()?;
-        match &self.by_chip {
-            Some((ages, _, clean)) if spare.page(device, fc) => {
-                let found = clean.oldest_not(device, spare, ages, None);
-                let last = found.map_or(self.all.len() as u64, |page| ages.position(page));
-                out.inspected += last + 1 - ages.position(fc);
-                out.spared = true;
-                found
-            }
-            _ => {
-                out.inspected += 1;
-                Some(fc)
-            }
+        if !spare.page(device, fc) {
+            out.inspected += 1;
+            return Some(fc);
         }
+        let (clean, ages) = (&self.clean, &mut self.ages);
+        let found = (self.passed_clean).oldest_not(device, spare, clean, ages, |_, _, _| ());
+        let last = found.map_or(self.all.len() as u64, |page| ages.position(page));
+        out.inspected += last + 1 - ages.position(fc);
+        out.spared = true;
+        found
     }
 
     /// The least recent page that is not spared. Counts the entries from that end to it.
     fn oldest_not(
-        &self,
+        &mut self,
         device: &dyn DeviceView,
         spare: Spare,
         out: &mut Eviction,
     ) -> Option<PageId> {
         let oldest = self.all.oldest()?;
-        match &self.by_chip {
-            Some((ages, all, _)) if spare.page(device, oldest) => {
-                let found = all.oldest_not(device, spare, ages, None);
-                out.inspected += found.map_or(self.all.len() as u64, |page| ages.position(page));
-                out.spared = true;
-                found
-            }
-            _ => {
-                out.inspected += 1;
-                Some(oldest)
-            }
+        if !spare.page(device, oldest) {
+            out.inspected += 1;
+            return Some(oldest);
         }
+        let (all, ages) = (&self.all, &mut self.ages);
+        let found = (self.passed).oldest_not(device, spare, all, ages, |_, _, _| ());
+        out.inspected += found.map_or(all.len() as u64, |page| ages.position(page));
+        out.spared = true;
+        found
     }
 }
 
@@ -183,7 +166,7 @@ impl AdLru {
                 return Some(page);
             }
             half.remove(page, true);
-            half.push_newest(device, page, true);
+            half.push_newest(page, true);
             looked += 1;
         }
     }
@@ -191,18 +174,18 @@ impl AdLru {
 
 impl Policy for AdLru {
     #[inline]
-    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
         let dirty = access.dirty;
         let state = Page {
             dirty,
             ..Page::default()
         };
         set(&mut self.pages, page, state);
-        self.halves[0].push_newest(device, page, dirty);
+        self.halves[0].push_newest(page, dirty);
     }
 
     #[inline]
-    fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
         self.forget(page);
         let dirty = access.dirty;
         self.pages[page.0 as usize] = Page {
@@ -210,7 +193,7 @@ impl Policy for AdLru {
             cold: false,
             dirty,
         };
-        self.halves[1].push_newest(device, page, dirty);
+        self.halves[1].push_newest(page, dirty);
     }
 
     fn forget(&mut self, page: PageId) {
@@ -218,17 +201,17 @@ impl Policy for AdLru {
         self.halves[usize::from(state.hot)].remove(page, state.dirty);
     }
 
-    fn cleaned(&mut self, _device: &dyn DeviceView, page: PageId) {
+    fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
         let state = &mut self.pages[page.0 as usize];
         let half = usize::from(state.hot);
         if std::mem::take(&mut state.dirty) {
-            self.halves[half].cleaned(page, |p| !self.pages[p.0 as usize].dirty);
+            self.halves[half].cleaned(device, page, |p| !self.pages[p.0 as usize].dirty);
         }
     }
 
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         let state = self.pages[page.0 as usize];
-        self.halves[usize::from(state.hot)].moved(device, page, state.dirty);
+        self.halves[usize::from(state.hot)].moved(device, page);
     }
 
     fn evict(
@@ -259,6 +242,18 @@ impl Policy for AdLru {
         match half.clean.is_empty() {
             true => half.all.oldest_three(),
             false => half.clean.oldest_three(),
+        }
+    }
+
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        if !near {
+            prefetch(&self.pages, page.0 as usize);
+        }
+        for half in &self.halves {
+            half.all.expect(page, near);
+            half.clean.expect(page, near);
+            half.ages.expect(page, near);
         }
     }
 

@@ -1,6 +1,7 @@
-//! A recency list that GCaR can search by chip: [`List`], with ages and chip lists where asked for.
+//! A recency list that GCaR can search by chip: [`List`], with what searches have passed over.
 
-use super::order::{Ages, ChipLists};
+use super::order::Ages;
+use super::passed::Passed;
 use super::policy::{DeviceView, Eviction, Spare};
 use super::{List, PageId, Setup};
 
@@ -8,17 +9,18 @@ use super::{List, PageId, Setup};
 #[derive(Clone, Debug)]
 pub struct Aged {
     list: List,
-    by_chip: Option<(Ages, ChipLists)>,
+    passed: Passed,
+    /// Of the pages passed over.
+    ages: Ages,
 }
 
 impl Aged {
-    /// An empty list; with an index by chip if the policy is filtered.
+    /// An empty list.
     pub fn new(setup: &Setup) -> Aged {
         Aged {
             list: List::default(),
-            by_chip: setup
-                .filtered
-                .then(|| (Ages::new(setup.capacity), ChipLists::new(setup.chips))),
+            passed: Passed::new(setup.chips),
+            ages: Ages::new(setup.capacity),
         }
     }
 
@@ -28,56 +30,45 @@ impl Aged {
         &self.list
     }
 
+    /// The page is likely to move soon: see [`List::expect`].
+    #[inline]
+    pub fn expect(&self, page: PageId, near: bool) {
+        self.list.expect(page, near);
+        self.passed.expect(page, near);
+    }
+
     /// Puts a page that is not in the list at the most recent end.
     #[inline]
-    pub fn push_newest(&mut self, device: &dyn DeviceView, page: PageId) {
+    pub fn push_newest(&mut self, page: PageId) {
         self.list.push_newest(page);
-        if let Some((ages, chips)) = &mut self.by_chip {
-            ages.push(&self.list, page);
-            chips.push_newest(page, device.chip(page), ages);
-        }
     }
 
     /// Makes a page of the list the most recent one.
     #[inline]
     pub fn renew(&mut self, page: PageId) {
-        self.list.remove(page);
+        self.remove(page);
         self.list.push_newest(page);
-        if let Some((ages, chips)) = &mut self.by_chip {
-            let chip = chips.chip_of(page);
-            chips.remove(page, ages);
-            ages.remove(page);
-            ages.push(&self.list, page);
-            chips.push_newest(page, chip, ages);
-        }
     }
 
     /// Takes a page out.
     #[inline]
     pub fn remove(&mut self, page: PageId) {
-        self.list.remove(page);
-        if let Some((ages, chips)) = &mut self.by_chip {
-            chips.remove(page, ages);
-            ages.remove(page);
+        if self.passed.leave(page, &self.list, &self.ages) {
+            self.ages.remove(page);
         }
+        self.list.remove(page);
     }
 
     /// The chip of the page's flash copy may have changed.
     pub fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
-        if let Some((ages, chips)) = &mut self.by_chip {
-            let chip = device.chip(page);
-            if chip != chips.chip_of(page) {
-                chips.remove(page, ages);
-                chips.insert_by_age(page, chip, ages);
-            }
-        }
+        self.passed.moved(page, device, &self.ages);
     }
 
     /// The least recent page that `spare` does not pass over. Counts in `out` the entries that a
     /// scan from the least recent end looks at.
     #[inline]
     pub fn oldest_not(
-        &self,
+        &mut self,
         device: &dyn DeviceView,
         spare: Spare,
         out: &mut Eviction,
@@ -91,17 +82,22 @@ impl Aged {
         self.search(device, spare, out)
     }
 
-    #[cold]
-    fn search(&self, device: &dyn DeviceView, spare: Spare, out: &mut Eviction) -> Option<PageId> {
-        let Some((ages, chips)) = &self.by_chip else {
-            let mut pages = self.list.iter_oldest_first();
-            return pages.find(|&page| {
-                out.inspected += 1;
-                !spare.page(device, page)
-            });
+    fn search(
+        &mut self,
+        device: &dyn DeviceView,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> Option<PageId> {
+        let list = &self.list;
+        let number = |ages: &mut Ages, page, noted| {
+            ages.push(page, list.iter_oldest_first().take(noted));
         };
-        let found = chips.oldest_not(device, spare, ages, None);
-        out.inspected += found.map_or(self.list.len() as u64, |page| ages.position(page));
+        let found = (self.passed).oldest_not(device, spare, list, &mut self.ages, number);
+        out.inspected += match found {
+            Some(page) if self.passed.holds(page) => self.ages.position(page),
+            Some(_) => self.passed.len() as u64 + 1,
+            None => list.len() as u64,
+        };
         found
     }
 }

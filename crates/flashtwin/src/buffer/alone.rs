@@ -6,6 +6,8 @@
 use super::policy::{Access, DeviceView, Eviction, PageId, Policy};
 use super::room::{Room, Way};
 use super::{AnyPolicy, Directory, Setup, UserPolicy};
+use crate::chips::ChipSet;
+use crate::memory::{prefetch, room_for};
 use crate::spec;
 use crate::units::{ChipId, Lpn, Time};
 
@@ -20,12 +22,20 @@ pub struct ChipState {
     pub idle: bool,
 }
 
+/// A cached page.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    lpn: Lpn,
+    chip: u16,
+    dirty: bool,
+}
+
 /// Cached pages and chips as a policy sees them.
 #[derive(Clone, Debug)]
 pub(crate) struct Pages {
-    pages: Vec<(Lpn, bool)>,
+    pages: Vec<Page>,
     pub chips: Vec<ChipState>,
-    chips_in_gc: u32,
+    in_gc: ChipSet,
     stride: u32,
     now: Time,
 }
@@ -36,20 +46,15 @@ impl DeviceView for Pages {
     }
     #[inline]
     fn dirty(&self, page: PageId) -> bool {
-        self.pages[page.0 as usize].1
+        self.pages[page.0 as usize].dirty
     }
     #[inline]
     fn lpn(&self, page: PageId) -> Lpn {
-        self.pages[page.0 as usize].0
+        self.pages[page.0 as usize].lpn
     }
     #[inline]
     fn chip(&self, page: PageId) -> Option<ChipId> {
-        let chips = self.chips.len() as u32;
-        Some(ChipId((self.lpn(page).0 / self.stride % chips) as u16))
-    }
-    #[inline]
-    fn in_gc(&self, chip: ChipId) -> bool {
-        self.chips[chip.0 as usize].in_gc
+        Some(ChipId(self.pages[page.0 as usize].chip))
     }
     fn drain_time(&self, chip: ChipId, _exact: bool) -> Time {
         self.chips[chip.0 as usize].drain
@@ -74,8 +79,9 @@ impl DeviceView for Pages {
     fn open_pages(&self, chip: ChipId) -> u32 {
         self.free_blocks(chip)
     }
-    fn chips_in_gc(&self) -> (u32, u32) {
-        (self.chips_in_gc, self.chips.len() as u32)
+    #[inline]
+    fn chips_in_gc(&self) -> &ChipSet {
+        &self.in_gc
     }
 }
 
@@ -123,9 +129,9 @@ impl Alone {
             directory: Directory::new(pages),
             free: Vec::new(),
             pages: Pages {
-                pages: Vec::with_capacity(pages),
+                pages: room_for(pages),
                 chips: vec![chip; setup.chips.max(1) as usize],
-                chips_in_gc: 0,
+                in_gc: ChipSet::none(setup.chips.max(1)),
                 stride: setup.stride_pages.unwrap_or(1).max(1),
                 now: Time::ZERO,
             },
@@ -139,7 +145,7 @@ impl Alone {
             return false;
         };
         change(state);
-        self.pages.chips_in_gc = self.pages.chips.iter().filter(|c| c.in_gc).count() as u32;
+        self.pages.in_gc.set(ChipId(chip as u16), state.in_gc);
         true
     }
 
@@ -158,10 +164,27 @@ impl Alone {
         self.room.policy.counters()
     }
 
-    /// Starts loading what an access to `lpn` will touch.
+    /// Starts loading what an access to `lpn` will touch, in three steps, the nearest last: each
+    /// looks at what the one before has loaded.
     #[inline]
-    pub fn prefetch(&self, lpn: Lpn) {
-        self.directory.prefetch(lpn);
+    pub fn prefetch(&self, lpn: Lpn, step: u32) {
+        if step == 0 {
+            return self.directory.prefetch(lpn);
+        }
+        if step == 1 {
+            self.room.policy.expect_lpn(lpn, false);
+        }
+        let Some(page) = self.directory.first(lpn) else {
+            return;
+        };
+        if step == 1 {
+            prefetch(&self.pages.pages, page.0 as usize);
+        }
+        self.room.policy.expect(page, step > 1);
+    }
+
+    fn find(&self, lpn: Lpn) -> Option<PageId> {
+        self.directory.get(lpn, |page| self.pages.lpn(page))
     }
 
     /// One access to one page of request number `request`, which has `request_pages`.
@@ -174,13 +197,13 @@ impl Alone {
             request,
             request_pages,
         };
-        let out = &mut self.outcome;
-        if let Some(page) = self.directory.get(lpn) {
+        if let Some(page) = self.find(lpn) {
+            let out = &mut self.outcome;
             if !(write && self.room.in_read_cache(page)) {
                 out.victims.clear();
                 out.eviction.clear();
                 out.hit = true;
-                let dirty = &mut self.pages.pages[page.0 as usize].1;
+                let dirty = &mut self.pages.pages[page.0 as usize].dirty;
                 *dirty |= write;
                 access.dirty = *dirty;
                 self.room.hit(&self.pages, page, &access);
@@ -206,13 +229,19 @@ impl Alone {
         if self.room.is_full(way) {
             self.room.evict(&self.pages, way, access, &mut out.eviction);
             for &page in &out.eviction.victims {
-                let (lpn, dirty) = self.pages.pages[page.0 as usize];
+                let Page { lpn, dirty, .. } = self.pages.pages[page.0 as usize];
                 out.victims.push((lpn, dirty));
                 self.directory.remove(lpn, page);
                 self.free.push(page);
             }
+            self.look_ahead();
         }
-        let new = (access.lpn, access.write);
+        let chips = self.pages.chips.len() as u32;
+        let new = Page {
+            lpn: access.lpn,
+            chip: (access.lpn.0 / self.pages.stride % chips) as u16,
+            dirty: access.write,
+        };
         let page = match self.free.pop() {
             Some(page) => {
                 self.pages.pages[page.0 as usize] = new;
@@ -228,6 +257,23 @@ impl Alone {
         &self.outcome
     }
 
+    /// Starts loading what the next evictions touch.
+    #[inline]
+    fn look_ahead(&self) {
+        let [_, second, third] = self.room.policy.next_victims();
+        let policy = &self.room.policy;
+        if let Some(page) = third {
+            prefetch(&self.pages.pages, page.0 as usize);
+            policy.expect(page, false);
+        }
+        if let Some(page) = second {
+            let lpn = self.pages.lpn(page);
+            self.directory.prefetch(lpn);
+            policy.expect_lpn(lpn, true);
+            policy.expect(page, true);
+        }
+    }
+
     /// The chip is idle now: the pages that the policy writes back, which stay and become clean.
     pub fn idle(&mut self, chip: u32) -> Vec<Lpn> {
         let chip = ChipId(chip as u16);
@@ -235,9 +281,9 @@ impl Alone {
         let mut written = Vec::new();
         if self.room.policy.wants_idle() {
             while let Some(page) = self.room.policy.idle(&self.pages, chip, 0, &|_| false) {
-                self.pages.pages[page.0 as usize].1 = false;
+                self.pages.pages[page.0 as usize].dirty = false;
                 self.room.policy.cleaned(&self.pages, page);
-                written.push(self.pages.pages[page.0 as usize].0);
+                written.push(self.pages.lpn(page));
             }
         }
         self.set_chip(chip.0.into(), |state| state.idle = false);
@@ -246,7 +292,7 @@ impl Alone {
 
     /// Drops a page, as a trim does; false if it is not cached.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
-        let Some(page) = self.directory.get(lpn) else {
+        let Some(page) = self.find(lpn) else {
             return false;
         };
         self.room.forget(page, lpn);

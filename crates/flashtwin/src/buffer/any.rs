@@ -199,6 +199,14 @@ impl Policy for Base {
         each!(self, p => p.read_cache_changed(lpn, present))
     }
     #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        each!(self, p => p.expect(page, near))
+    }
+    #[inline]
+    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
+        each!(self, p => p.expect_lpn(lpn, leaves))
+    }
+    #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
         each!(self, p => p.next_victims())
     }

@@ -14,6 +14,7 @@ use super::clock::set;
 use super::ghosts::{Ghosts, Incoming};
 use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Spare};
 use super::{Aged, PageId, Setup};
+use crate::memory::prefetch;
 use crate::units::Lpn;
 
 /// The lists of ghosts.
@@ -81,20 +82,20 @@ impl Arc {
 
 impl Policy for Arc {
     #[inline]
-    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
         let known = self.arrives(access.lpn).is_some();
         self.incoming.done();
         set(&mut self.in_t2, page, known);
-        self.list(page).push_newest(device, page);
+        self.list(page).push_newest(page);
     }
 
     #[inline]
-    fn hit(&mut self, device: &dyn DeviceView, page: PageId, _access: &Access) {
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
         if std::mem::replace(&mut self.in_t2[page.0 as usize], true) {
             self.t2.renew(page);
         } else {
             self.t1.remove(page);
-            self.t2.push_newest(device, page);
+            self.t2.push_newest(page);
         }
     }
 
@@ -117,12 +118,12 @@ impl Policy for Arc {
         let t1 = self.t1.list().len();
         let size = t1 as f64;
         let t1_first = size > self.p || (size == self.p && from == Some(B2));
-        let mut lists = [&self.t2, &self.t1];
+        let mut lists = [&mut self.t2, &mut self.t1];
         if t1_first {
             lists.reverse();
         }
         let found = lists
-            .iter()
+            .iter_mut()
             .find_map(|list| list.oldest_not(device, spare, out));
         let Some(page) = found else { return false };
         let ghosts = if self.in_t2[page.0 as usize] { B2 } else { B1 };
@@ -140,6 +141,20 @@ impl Policy for Arc {
             true => self.t1.list().oldest_three(),
             false => self.t2.list().oldest_three(),
         }
+    }
+
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        if !near {
+            prefetch(&self.in_t2, page.0 as usize);
+        }
+        self.t1.expect(page, near);
+        self.t2.expect(page, near);
+    }
+
+    #[inline]
+    fn expect_lpn(&self, lpn: Lpn, _leaves: bool) {
+        self.ghosts.prefetch(lpn);
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

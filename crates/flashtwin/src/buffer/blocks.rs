@@ -18,7 +18,8 @@ pub use heaps::Heaps;
 use std::ops::{Index, IndexMut};
 
 use super::policy::{DeviceView, Eviction, Spare};
-use super::{PageId, Setup};
+use super::{Blocking, PageId, Setup};
+use crate::memory::{prefetch, reach};
 use crate::spec::{BlockInGc, Blocks};
 use crate::units::{ChipId, Lpn};
 
@@ -51,6 +52,7 @@ struct Member {
 #[derive(Clone, Debug)]
 pub struct BlockTable<T> {
     setup: Setup,
+    blocking: Blocking,
     heads: Vec<u32>,
     nodes: Vec<Node<T>>,
     free: u32,
@@ -64,6 +66,7 @@ impl<T: Default> BlockTable<T> {
     pub fn new(setup: &Setup) -> BlockTable<T> {
         BlockTable {
             setup: setup.clone(),
+            blocking: Blocking::of(setup),
             heads: vec![NONE; 64],
             nodes: Vec::new(),
             free: NONE,
@@ -189,9 +192,7 @@ impl<T: Default> BlockTable<T> {
             next: NONE,
             previous: NONE,
         };
-        if page.0 as usize >= self.members.len() {
-            self.members.resize(page.0 as usize + 1, nowhere);
-        }
+        reach(&mut self.members, page.0 as usize, nowhere);
         let of = &mut self.nodes[node.0 as usize];
         self.members[page.0 as usize] = Member {
             node: node.0,
@@ -219,6 +220,25 @@ impl<T: Default> BlockTable<T> {
         self.nodes[member.node as usize].pages -= 1;
         self.members[page.0 as usize].node = NONE;
         PageId(member.node)
+    }
+
+    /// The page is likely to be accessed soon: starts loading its place, or, `near`, its node.
+    #[inline]
+    pub fn expect(&self, page: PageId, near: bool) {
+        let at = page.0 as usize;
+        if !near {
+            return prefetch(&self.members, at);
+        }
+        if let Some(member) = self.members.get(at) {
+            prefetch(&self.nodes, member.node as usize);
+        }
+    }
+
+    /// A page of the logical block is likely to come in soon: starts loading its chain.
+    #[inline]
+    pub fn expect_lpn(&self, lpn: Lpn) {
+        let number = self.blocking.block_of(lpn).0;
+        prefetch(&self.heads, self.chain(number));
     }
 
     /// The node that a page is in.
@@ -268,7 +288,7 @@ impl<T: Default> BlockTable<T> {
     /// The node of the page's block, added if need be, and the page's offset.
     #[inline]
     pub fn node_for(&mut self, lpn: Lpn) -> (NodeId, u32) {
-        let (number, offset) = self.setup.block_of(lpn);
+        let (number, offset) = self.blocking.block_of(lpn);
         let found = self.find(number);
         (found.unwrap_or_else(|| self.add(number)), offset)
     }
@@ -276,7 +296,7 @@ impl<T: Default> BlockTable<T> {
     /// The node of the page's block, if there is one.
     #[inline]
     pub fn find_for(&self, lpn: Lpn) -> Option<NodeId> {
-        self.find(self.setup.block_of(lpn).0)
+        self.find(self.blocking.block_of(lpn).0)
     }
 
     /// All pages of a block are on one chip.

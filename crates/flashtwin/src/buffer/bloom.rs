@@ -1,13 +1,13 @@
 //! Pages written before: a Bloom filter, or the exact set (policies.md A14.2; CDA-GC section 3.2.2).
 //!
 //! Every write queries, then inserts: a page is hot if it was written since the last reset. k = 8 bits
-//! (h1 + i h2) mod m, i = 0..7, both hashes from one 64-bit mix, h2 odd. The whole filter is cleared
+//! (h1 + i h2) mod m, i = 0..7, both hashes from the halves of one 64-bit mix. The whole filter is cleared
 //! when the reset time has passed, which is looked at when something is written.
 
 use std::collections::HashSet;
 
 use super::Setup;
-use crate::memory::large_table;
+use crate::memory::{large_table, prefetch};
 use crate::rng::Rng;
 use crate::units::{Lpn, Time};
 
@@ -35,8 +35,10 @@ impl Bloom {
     #[inline]
     fn positions(&self, lpn: Lpn) -> [u64; HASHES] {
         let mix = Rng::new(u64::from(lpn.0)).next_u64();
-        let mut at = mix % self.bits;
-        let step = (mix.rotate_left(32) | 1) % self.bits;
+        // To a number below m by multiplication: divisions would be felt.
+        let scaled = |hash: u64| ((u128::from(hash) * u128::from(self.bits)) >> 64) as u64;
+        let mut at = scaled(mix);
+        let step = scaled(mix.rotate_left(32));
         std::array::from_fn(|_| {
             let position = at;
             at += step;
@@ -124,6 +126,16 @@ impl Filter {
         match &mut self.kind {
             Kind::Bloom(bloom) => bloom.insert(lpn),
             Kind::Exact(set) => !set.insert(lpn),
+        }
+    }
+
+    /// Starts loading what a write of the page will touch.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        if let Kind::Bloom(bloom) = &self.kind {
+            for position in bloom.positions(lpn) {
+                prefetch(&bloom.words, (position / 64) as usize);
+            }
         }
     }
 

@@ -21,6 +21,8 @@
 use super::blocks::{BlockTable, BySize, NodeId};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
+use crate::memory::{prefetch, reach};
+use crate::units::Lpn;
 
 /// Distances seen, each counted at its length.
 #[derive(Clone, Debug)]
@@ -247,9 +249,7 @@ impl Policy for Bpac {
     }
 
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, _access: &Access) {
-        if page.0 as usize >= self.written.len() {
-            self.written.resize(page.0 as usize + 1, 0);
-        }
+        reach(&mut self.written, page.0 as usize, 0);
         self.now += 1;
         self.push(device, page);
     }
@@ -291,6 +291,22 @@ impl Policy for Bpac {
             None => return false,
         }
         true
+    }
+
+    #[inline]
+    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
+        if !leaves {
+            self.clusters.expect_lpn(lpn);
+        }
+    }
+
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        if !near {
+            prefetch(&self.written, page.0 as usize);
+        }
+        self.clusters.expect(page, near);
+        self.p.expect(page, near);
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

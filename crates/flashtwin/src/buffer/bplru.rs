@@ -16,6 +16,7 @@ use super::blocks::{BlockTable, NodeId};
 use super::order::{Ages, ChipLists};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
+use crate::units::Lpn;
 
 #[derive(Clone, Debug, Default)]
 struct Block {
@@ -52,7 +53,7 @@ impl Bplru {
     fn push(&mut self, node: NodeId) {
         self.list.push_newest(node);
         if let Some((ages, chips)) = &mut self.by_chip {
-            ages.push(&self.list, node);
+            ages.push(node, self.list.iter_oldest_first());
             chips.push_newest(node, self.blocks.chip(node), ages);
         }
     }
@@ -204,6 +205,18 @@ impl Policy for Bplru {
             self.pad(block, out);
         }
         true
+    }
+
+    #[inline]
+    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
+        if !leaves {
+            self.blocks.expect_lpn(lpn);
+        }
+    }
+
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        self.blocks.expect(page, near);
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

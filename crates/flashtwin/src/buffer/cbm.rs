@@ -91,9 +91,29 @@ impl Cbm {
         (block.popularity, !self.blocks.pages(node), block.written)
     }
 
-    /// Puts a block where it belongs in BR.
+    /// Puts a block where it belongs in BR, before the next search at the latest: as long as it has
+    /// only risen, it may wait for that where it is.
     fn rank(&mut self, node: NodeId) {
-        self.br.set(0, node, self.rank_of(node));
+        let rank = self.rank_of(node);
+        if self.br.key_of(node).is_none_or(|key| rank < key) {
+            self.br.set(0, node, rank);
+        }
+    }
+
+    /// The first block of BR that is not passed over, and how many come before it.
+    fn first_of_br(
+        &mut self,
+        passed_over: &mut dyn FnMut(&Self, NodeId) -> bool,
+    ) -> Option<(u64, NodeId)> {
+        loop {
+            let (key, node) = self.br.first_but(0, &mut |node| passed_over(self, node))?;
+            let rank = self.rank_of(node);
+            if key == rank {
+                let before = &mut |node| self.rank_of(node) < rank;
+                return Some((self.br.before(0, rank, before), node));
+            }
+            self.br.set(0, node, rank);
+        }
     }
 
     #[inline]
@@ -130,20 +150,20 @@ impl Cbm {
 
     /// The node whose pages leave: not `current` and not passed over.
     fn choose(
-        &self,
+        &mut self,
         device: &dyn DeviceView,
         spare: Spare,
         current: Option<NodeId>,
         out: &mut Eviction,
     ) -> Option<NodeId> {
         let (inspected, any_spared) = (&mut out.inspected, &mut out.spared);
-        let mut passed_over = |node: NodeId| {
-            let spared = self.blocks.spared(device, spare, node);
+        let mut passed_over = |cbm: &Cbm, node: NodeId| {
+            let spared = cbm.blocks.spared(device, spare, node);
             *any_spared |= spared;
             spared || Some(node) == current
         };
-        if let Some((rank, node)) = self.br.first_but(0, &mut passed_over) {
-            *inspected += 1 + self.br.before(0, rank);
+        if let Some((before, node)) = self.first_of_br(&mut passed_over) {
+            *inspected += 1 + before;
             return Some(node);
         }
         *inspected += self.br.entries(0).len() as u64;
@@ -153,7 +173,7 @@ impl Cbm {
             .filter_map(|page| self.blocks.node_of(page));
         for node in nodes {
             *inspected += 1;
-            if !passed_over(node) {
+            if !passed_over(self, node) {
                 return Some(node);
             }
         }
@@ -283,6 +303,19 @@ impl Policy for Cbm {
         self.drop_if_empty(node);
     }
 
+    #[inline]
+    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
+        if !leaves {
+            self.blocks.expect_lpn(lpn);
+        }
+    }
+
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        self.blocks.expect(page, near);
+        self.pr.expect(page, near);
+    }
+
     fn state(&self, device: &dyn DeviceView) -> String {
         let mut pages: Vec<String> = self
             .pr
@@ -290,7 +323,10 @@ impl Policy for Cbm {
             .map(|page| device.lpn(page).0.to_string())
             .collect();
         pages.reverse();
-        let mut ranked = self.br.entries(0).to_vec();
+        let entries = self.br.entries(0).iter();
+        let mut ranked: Vec<(Rank, NodeId)> = entries
+            .map(|&(_, node)| (self.rank_of(node), node))
+            .collect();
         ranked.sort_unstable_by(|a, b| b.cmp(a));
         let blocks: Vec<String> = ranked
             .iter()

@@ -9,6 +9,7 @@
 use super::clock::{flagged_text, second_chance, set};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{Aged, PageId, Setup};
+use crate::memory::prefetch;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Page {
@@ -61,7 +62,7 @@ impl CcfLru {
             } else {
                 state.in_ccl = true;
                 ml.remove(page);
-                ccl.push_newest(device, page);
+                ccl.push_newest(page);
             }
             true
         })
@@ -70,25 +71,25 @@ impl CcfLru {
 
 impl Policy for CcfLru {
     #[inline]
-    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
         let state = Page {
             in_ccl: !access.dirty,
             cold: true,
             dirty: access.dirty,
         };
         set(&mut self.pages, page, state);
-        self.list(page).push_newest(device, page);
+        self.list(page).push_newest(page);
     }
 
     #[inline]
-    fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
         let state = &mut self.pages[page.0 as usize];
         let in_ccl = std::mem::take(&mut state.in_ccl);
         state.cold = false;
         state.dirty = access.dirty;
         if in_ccl {
             self.ccl.remove(page);
-            self.ml.push_newest(device, page);
+            self.ml.push_newest(page);
         } else {
             self.ml.renew(page);
         }
@@ -129,6 +130,15 @@ impl Policy for CcfLru {
             true => self.ml.list().oldest_three(),
             false => self.ccl.list().oldest_three(),
         }
+    }
+
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        if !near {
+            prefetch(&self.pages, page.0 as usize);
+        }
+        self.ml.expect(page, near);
+        self.ccl.expect(page, near);
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

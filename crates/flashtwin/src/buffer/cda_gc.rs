@@ -16,7 +16,8 @@
 use super::bloom::Filter;
 use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Spare, Stream};
 use super::{Aged, PageId, Setup};
-use crate::units::ChipId;
+use crate::memory::reach;
+use crate::units::{ChipId, Lpn};
 
 /// The stager's parameters and its place in the list.
 #[derive(Clone, Debug)]
@@ -113,9 +114,7 @@ impl Dispatcher {
     }
 
     fn set(&mut self, page: PageId, hot: bool) {
-        if page.0 as usize >= self.hot_in.len() {
-            self.hot_in.resize(page.0 as usize + 1, 0);
-        }
+        reach(&mut self.hot_in, page.0 as usize, 0);
         self.hot_in[page.0 as usize] = if hot { self.filter.epoch() } else { 0 };
         self.hot_writes += u64::from(hot);
     }
@@ -183,7 +182,7 @@ impl Policy for CdaGc {
     #[inline]
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
         self.classify(device, page, access, true);
-        self.list.push_newest(device, page);
+        self.list.push_newest(page);
     }
 
     #[inline]
@@ -243,6 +242,18 @@ impl Policy for CdaGc {
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
         self.list.list().oldest_three()
+    }
+
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        self.list.expect(page, near);
+    }
+
+    #[inline]
+    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
+        if let Some(dispatcher) = self.dispatcher.as_ref().filter(|_| !leaves) {
+            dispatcher.filter.prefetch(lpn);
+        }
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

@@ -8,10 +8,11 @@
 //! without a scan: a page enters the window when another leaves it, at the window's recent end, and
 //! leaves it only by a hit or an eviction.
 
-use super::order::{Ages, ChipLists};
+use super::order::Ages;
+use super::passed::Passed;
 use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
-use crate::units::ChipId;
+use crate::memory::{prefetch, reach};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
@@ -33,8 +34,9 @@ pub struct Cflru {
     /// The most recent page of the window.
     boundary: Option<PageId>,
     clean_in_window: List,
-    /// All pages, and the clean ones of the window, by chip: only where GCaR filters.
-    by_chip: Option<(ChipLists, ChipLists)>,
+    /// What GCaR's searches have passed over in the list and among the clean pages of the window.
+    passed: Passed,
+    passed_clean: Passed,
 }
 
 impl Cflru {
@@ -49,7 +51,6 @@ impl Cflru {
     }
 
     fn with_window(setup: &Setup, window_pages: u32) -> Cflru {
-        let lists = || ChipLists::new(setup.chips);
         Cflru {
             window: window_pages as usize,
             list: List::default(),
@@ -58,7 +59,8 @@ impl Cflru {
             in_window: 0,
             boundary: None,
             clean_in_window: List::default(),
-            by_chip: setup.filtered.then(|| (lists(), lists())),
+            passed: Passed::new(setup.chips),
+            passed_clean: Passed::new(setup.chips),
         }
     }
 
@@ -76,57 +78,43 @@ impl Cflru {
         self.pages[page.0 as usize].0 = Place::Window { clean: !dirty };
         if !dirty {
             self.clean_in_window.push_newest(page);
-            if let Some((all, clean)) = &mut self.by_chip {
-                clean.push_newest(page, all.chip_of(page), &self.ages);
-            }
         }
         self.in_window += 1;
         self.boundary = Some(page);
+        // The page that comes next.
+        if let Some(next) = self.list.newer(page) {
+            prefetch(&self.pages, next.0 as usize);
+            self.list.expect(next, false);
+        }
     }
 
-    fn push(&mut self, page: PageId, dirty: bool, chip: Option<ChipId>) {
+    fn push(&mut self, page: PageId, dirty: bool) {
         self.pages[page.0 as usize] = (Place::Working, dirty);
         self.list.push_newest(page);
-        self.ages.push(&self.list, page);
-        if let Some((all, clean)) = &mut self.by_chip {
-            all.push_newest(page, chip, &self.ages);
-            clean.follow(&self.ages);
-        }
+        self.ages.push(page, self.list.iter_oldest_first());
+        self.passed.follow(&self.ages);
+        self.passed_clean.follow(&self.ages);
         self.refill();
     }
 
     /// The victim, and the entries a scan looks at on the way to it.
-    fn choose(&self, device: &dyn DeviceView, spare: Spare) -> (Option<PageId>, u64) {
-        if let Some(clean) = self.clean_in_window.oldest() {
-            if !spare.page(device, clean) {
-                return (Some(clean), self.ages.position(clean));
-            }
-        }
-        if spare == Spare::Nobody {
-            return (self.list.oldest(), self.in_window.max(1) as u64);
-        }
-        let Some((all, clean)) = &self.by_chip else {
-            return self.scan(device, spare);
-        };
-        if let Some(page) = clean.oldest_not(device, spare, &self.ages, None) {
-            return (Some(page), self.ages.position(page));
-        }
-        let scanned = self.in_window as u64;
-        match all.oldest_not(device, spare, &self.ages, None) {
-            Some(page) => (Some(page), scanned + self.ages.position(page)),
-            None => (None, scanned + self.list.len() as u64),
+    fn choose(&self) -> (Option<PageId>, u64) {
+        match self.clean_in_window.oldest() {
+            Some(clean) => (Some(clean), self.ages.position(clean)),
+            None => (self.list.oldest(), self.in_window.max(1) as u64),
         }
     }
 
-    fn scan(&self, device: &dyn DeviceView, spare: Spare) -> (Option<PageId>, u64) {
-        let mut window = self.clean_in_window.iter_oldest_first();
-        if let Some(page) = window.find(|&page| !spare.page(device, page)) {
-            return (Some(page), self.ages.position(page));
+    /// The same, of the pages that `spare` does not pass over.
+    fn choose_not(&mut self, device: &dyn DeviceView, spare: Spare) -> (Option<PageId>, u64) {
+        let known = |_: &mut Ages, _, _| ();
+        let (clean, ages) = (&self.clean_in_window, &mut self.ages);
+        if let Some(page) = (self.passed_clean).oldest_not(device, spare, clean, ages, known) {
+            return (Some(page), ages.position(page));
         }
         let scanned = self.in_window as u64;
-        let mut pages = self.list.iter_oldest_first();
-        match pages.find(|&page| !spare.page(device, page)) {
-            Some(page) => (Some(page), scanned + self.ages.position(page)),
+        match (self.passed).oldest_not(device, spare, &self.list, ages, known) {
+            Some(page) => (Some(page), scanned + ages.position(page)),
             None => (None, scanned + self.list.len() as u64),
         }
     }
@@ -135,20 +123,18 @@ impl Cflru {
         self.pages[page.0 as usize].0 == Place::Window { clean: true }
     }
 
-    /// Takes the page out of everything but the chip lists of all pages.
     fn unlink(&mut self, page: PageId) {
         if let Place::Window { clean } = self.pages[page.0 as usize].0 {
             self.in_window -= 1;
             if clean {
+                (self.passed_clean).leave(page, &self.clean_in_window, &self.ages);
                 self.clean_in_window.remove(page);
-                if let Some((_, clean)) = &mut self.by_chip {
-                    clean.remove(page, &self.ages);
-                }
             }
             if self.boundary == Some(page) {
                 self.boundary = self.list.older(page);
             }
         }
+        self.passed.leave(page, &self.list, &self.ages);
         self.list.remove(page);
         self.ages.remove(page);
         self.refill();
@@ -156,30 +142,21 @@ impl Cflru {
 }
 
 impl Policy for Cflru {
-    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
-        if page.0 as usize >= self.pages.len() {
-            self.pages
-                .resize(page.0 as usize + 1, (Place::Working, false));
-        }
-        let chip = self.by_chip.as_ref().and_then(|_| device.chip(page));
-        self.push(page, access.dirty, chip);
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        reach(&mut self.pages, page.0 as usize, (Place::Working, false));
+        self.push(page, access.dirty);
     }
 
     fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
-        let all = self.by_chip.as_ref().map(|(all, _)| all);
-        let chip = all.and_then(|all| all.chip_of(page));
-        self.forget(page);
-        self.push(page, access.dirty, chip);
+        self.unlink(page);
+        self.push(page, access.dirty);
     }
 
     fn forget(&mut self, page: PageId) {
         self.unlink(page);
-        if let Some((all, _)) = &mut self.by_chip {
-            all.remove(page, &self.ages);
-        }
     }
 
-    fn cleaned(&mut self, _device: &dyn DeviceView, page: PageId) {
+    fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
         let state = &mut self.pages[page.0 as usize];
         state.1 = false;
         if state.0 != (Place::Window { clean: false }) {
@@ -190,26 +167,12 @@ impl Policy for Cflru {
         let older = std::iter::successors(self.list.older(page), |&p| self.list.older(p))
             .find(|&p| self.is_clean(p));
         self.clean_in_window.insert_newer_than(older, page);
-        if let Some((all, clean)) = &mut self.by_chip {
-            clean.insert_by_age(page, all.chip_of(page), &self.ages);
-        }
+        self.passed_clean.enter(page, device, &self.ages);
     }
 
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
-        let is_clean = self.is_clean(page);
-        let Some((all, clean)) = &mut self.by_chip else {
-            return;
-        };
-        let chip = device.chip(page);
-        if chip == all.chip_of(page) {
-            return;
-        }
-        all.remove(page, &self.ages);
-        all.insert_by_age(page, chip, &self.ages);
-        if is_clean {
-            clean.remove(page, &self.ages);
-            clean.insert_by_age(page, chip, &self.ages);
-        }
+        self.passed.moved(page, device, &self.ages);
+        self.passed_clean.moved(page, device, &self.ages);
     }
 
     fn evict(
@@ -219,9 +182,15 @@ impl Policy for Cflru {
         spare: Spare,
         out: &mut Eviction,
     ) -> bool {
-        let (found, inspected) = self.choose(device, spare);
+        let first = self.choose();
+        // Filtered, the second search begins anew at the least recent page.
+        let again = spare != Spare::Nobody && self.clean_in_window.is_empty();
+        let (found, inspected) = match first.0 {
+            Some(page) if again || spare.page(device, page) => self.choose_not(device, spare),
+            _ => first,
+        };
         out.inspected += inspected;
-        out.spared |= spare != Spare::Nobody && self.choose(device, Spare::Nobody).0 != found;
+        out.spared |= found != first.0;
         let Some(page) = found else { return false };
         self.forget(page);
         out.victims.push(page);
@@ -230,7 +199,19 @@ impl Policy for Cflru {
 
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
-        self.list.oldest_three()
+        match self.clean_in_window.is_empty() {
+            true => self.list.oldest_three(),
+            false => self.clean_in_window.oldest_three(),
+        }
+    }
+
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        if !near {
+            prefetch(&self.pages, page.0 as usize);
+        }
+        self.list.expect(page, near);
+        self.ages.expect(page, near);
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

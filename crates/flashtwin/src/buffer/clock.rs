@@ -9,6 +9,7 @@
 
 use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Spare};
 use super::{Aged, PageId, Setup};
+use crate::memory::{prefetch, reach};
 
 /// Second chance.
 #[derive(Clone, Debug)]
@@ -31,9 +32,9 @@ impl Clock {
 
 impl Policy for Clock {
     #[inline]
-    fn insert(&mut self, device: &dyn DeviceView, page: PageId, _access: &Access) {
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
         set(&mut self.referenced, page, false);
-        self.ring.push_newest(device, page);
+        self.ring.push_newest(page);
     }
 
     #[inline]
@@ -76,6 +77,13 @@ impl Policy for Clock {
         self.ring.list().oldest_three()
     }
 
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        if !near {
+            prefetch(&self.referenced, page.0 as usize);
+        }
+    }
+
     fn state(&self, device: &dyn DeviceView) -> String {
         flagged_text(device, self.ring.list().iter_oldest_first(), |page| {
             self.referenced[page.0 as usize].into()
@@ -110,9 +118,7 @@ pub(super) fn second_chance(
 /// Sets what an array says of a page, which may be new to it.
 #[inline]
 pub(super) fn set<T: Copy + Default>(per_page: &mut Vec<T>, page: PageId, value: T) {
-    if page.0 as usize >= per_page.len() {
-        per_page.resize(page.0 as usize + 1, T::default());
-    }
+    reach(per_page, page.0 as usize, T::default());
     per_page[page.0 as usize] = value;
 }
 

@@ -12,7 +12,7 @@ use super::bloom::Filter;
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::timeline::Timeline;
 use super::{PageId, Setup};
-use crate::units::ChipId;
+use crate::units::{ChipId, Lpn};
 
 const CLEAN: usize = 0;
 const COLD: usize = 1;
@@ -139,6 +139,27 @@ impl Policy for CoActive {
         let (_, page) = oldest?;
         self.written_back += 1;
         Some(page)
+    }
+
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        self.order.expect(page, near);
+    }
+
+    #[inline]
+    fn next_victims(&self) -> [Option<PageId>; 3] {
+        let clean = self.order.oldest_three(CLEAN);
+        match clean[0] {
+            Some(_) => clean,
+            None => self.order.oldest_three(COLD),
+        }
+    }
+
+    #[inline]
+    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
+        if !leaves {
+            self.filter.prefetch(lpn);
+        }
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

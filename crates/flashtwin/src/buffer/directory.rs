@@ -1,10 +1,11 @@
-//! Logical page to cached page: a hash table of chains, links in one array by page.
+//! Logical page to cached page: a hash table of chains, links in one array by page. What is cached
+//! as a page is known to the caller, who looks there anyway.
 //!
 //! A page that was evicted stays until it is gone, so a logical page may be here several times; the
 //! one that came last is found. When it leaves, the one before it is found again.
 
 use super::PageId;
-use crate::memory::prefetch;
+use crate::memory::{large_table, prefetch, reach, room_for};
 use crate::units::Lpn;
 
 const NONE: u32 = u32::MAX;
@@ -14,8 +15,8 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Directory {
     /// First page of each chain.
     heads: Vec<u32>,
-    /// Per page, its logical page and the next page of its chain.
-    links: Vec<(Lpn, u32)>,
+    /// Per page, the next page of its chain.
+    next: Vec<u32>,
     shift: u32,
 }
 
@@ -24,8 +25,8 @@ impl Directory {
     pub fn new(pages: usize) -> Directory {
         let size = (pages.max(2) * 2).next_power_of_two();
         Directory {
-            heads: vec![NONE; size],
-            links: Vec::with_capacity(pages),
+            heads: large_table(NONE, size),
+            next: room_for(pages),
             shift: 64 - size.trailing_zeros(),
         }
     }
@@ -41,16 +42,22 @@ impl Directory {
         prefetch(&self.heads, self.chain(lpn));
     }
 
-    /// The cached page of `lpn` that came last.
+    /// A cached page that a lookup of `lpn` will look at, most likely its own.
     #[inline]
-    pub fn get(&self, lpn: Lpn) -> Option<PageId> {
+    pub fn first(&self, lpn: Lpn) -> Option<PageId> {
+        let head = self.heads[self.chain(lpn)];
+        (head != NONE).then_some(PageId(head))
+    }
+
+    /// The cached page of `lpn` that came last. `lpn_of` says what is cached as a page.
+    #[inline]
+    pub fn get(&self, lpn: Lpn, lpn_of: impl Fn(PageId) -> Lpn) -> Option<PageId> {
         let mut at = self.heads[self.chain(lpn)];
         while at != NONE {
-            let (of, next) = self.links[at as usize];
-            if of == lpn {
+            if lpn_of(PageId(at)) == lpn {
                 return Some(PageId(at));
             }
-            at = next;
+            at = self.next[at as usize];
         }
         None
     }
@@ -58,28 +65,26 @@ impl Directory {
     /// Adds `page`, which is not in the table, as the cached page of `lpn`.
     #[inline]
     pub fn insert(&mut self, lpn: Lpn, page: PageId) {
-        if page.0 as usize >= self.links.len() {
-            self.links.resize(page.0 as usize + 1, (lpn, NONE));
-        }
+        reach(&mut self.next, page.0 as usize, NONE);
         let chain = self.chain(lpn);
-        self.links[page.0 as usize] = (lpn, self.heads[chain]);
+        self.next[page.0 as usize] = self.heads[chain];
         self.heads[chain] = page.0;
     }
 
     /// Removes `page`, which is in the table as a cached page of `lpn`.
     #[inline]
     pub fn remove(&mut self, lpn: Lpn, page: PageId) {
-        let after = self.links[page.0 as usize].1;
+        let after = self.next[page.0 as usize];
         let chain = self.chain(lpn);
         let mut at = self.heads[chain];
         if at == page.0 {
             self.heads[chain] = after;
             return;
         }
-        while self.links[at as usize].1 != page.0 {
-            at = self.links[at as usize].1;
+        while self.next[at as usize] != page.0 {
+            at = self.next[at as usize];
         }
-        self.links[at as usize].1 = after;
+        self.next[at as usize] = after;
     }
 }
 
@@ -107,7 +112,8 @@ mod tests {
                     table.remove(lpn, page);
                 }
                 let last = plain.iter().rev().find(|p| p.0 == lpn).map(|p| p.1);
-                assert_eq!(table.get(lpn), last);
+                let lpn_of = |page| plain.iter().find(|p| p.1 == page).unwrap().0;
+                assert_eq!(table.get(lpn, lpn_of), last);
             }
         }
     }

@@ -171,6 +171,20 @@ impl Policy for Ecr {
         true
     }
 
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        self.order.expect(page, near);
+    }
+
+    #[inline]
+    fn next_victims(&self) -> [Option<PageId>; 3] {
+        let clean = self.order.oldest_three(CLEAN);
+        match clean[0] {
+            Some(_) => clean,
+            None => self.order.oldest_three(LISTED),
+        }
+    }
+
     fn state(&self, device: &dyn DeviceView) -> String {
         let text = |name: String, oldest_first: Vec<PageId>| {
             let pages = oldest_first.iter().rev();

@@ -15,6 +15,7 @@
 use super::blocks::{BlockTable, BySize};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{PageId, Setup};
+use crate::units::Lpn;
 
 /// Flash-aware buffer.
 #[derive(Clone, Debug)]
@@ -87,6 +88,18 @@ impl Policy for Fab {
         self.sizes.remove(node);
         self.blocks.evict(node, out);
         true
+    }
+
+    #[inline]
+    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
+        if !leaves {
+            self.blocks.expect_lpn(lpn);
+        }
+    }
+
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        self.blocks.expect(page, near);
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

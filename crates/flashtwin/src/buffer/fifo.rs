@@ -22,8 +22,8 @@ impl Fifo {
 
 impl Policy for Fifo {
     #[inline]
-    fn insert(&mut self, device: &dyn DeviceView, page: PageId, _access: &Access) {
-        self.queue.push_newest(device, page);
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
+        self.queue.push_newest(page);
     }
 
     #[inline]

@@ -50,7 +50,7 @@ impl<P: Policy> Policy for Gcar<P> {
         if self.spare == Spare::Nobody {
             return self.base.evict(device, incoming, Spare::Nobody, out);
         }
-        if self.spare == Spare::Gc && device.chips_in_gc().0 == 0 {
+        if self.spare == Spare::Gc && device.chips_in_gc().is_empty() {
             return self.base.evict(device, incoming, Spare::Nobody, out);
         }
         let found = self.base.evict(device, incoming, self.spare, out);
@@ -116,6 +116,14 @@ impl<P: Policy> Policy for Gcar<P> {
     }
     fn read_cache_changed(&mut self, lpn: Lpn, present: bool) {
         self.base.read_cache_changed(lpn, present);
+    }
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        self.base.expect(page, near)
+    }
+    #[inline]
+    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
+        self.base.expect_lpn(lpn, leaves)
     }
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {

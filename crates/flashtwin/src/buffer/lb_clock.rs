@@ -18,6 +18,7 @@
 use super::blocks::{BlockTable, BySize, NodeId};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
+use crate::units::Lpn;
 
 #[derive(Clone, Debug, Default)]
 struct Block {
@@ -147,6 +148,18 @@ impl Policy for LbClock {
         self.unlink(node);
         self.blocks.evict(node, out);
         true
+    }
+
+    #[inline]
+    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
+        if !leaves {
+            self.blocks.expect_lpn(lpn);
+        }
+    }
+
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        self.blocks.expect(page, near);
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

@@ -15,6 +15,7 @@ use super::clock::set;
 use super::ghosts::{Ghosts, Incoming};
 use super::policy::{page_text, pages_text, Access, DeviceView, Eviction, Policy, Spare};
 use super::{Aged, List, PageId, Setup};
+use crate::memory::prefetch;
 use crate::units::Lpn;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,7 +94,7 @@ impl Lirs {
     }
 
     /// Makes a page of no list LIR; the least recent LIR page makes room.
-    fn push_lir(&mut self, device: &dyn DeviceView, page: PageId) {
+    fn push_lir(&mut self, page: PageId) {
         self.status[page.0 as usize] = Status::Lir;
         self.stack.push_newest(Entry::Page(page).number());
         self.lir += 1;
@@ -104,7 +105,7 @@ impl Lirs {
         if let Some(Entry::Page(demoted)) = bottom {
             self.remove(demoted);
             self.status[demoted.0 as usize] = Status::Hir { in_stack: false };
-            self.queue.push_newest(device, demoted);
+            self.queue.push_newest(demoted);
         }
     }
 
@@ -175,20 +176,20 @@ impl Lirs {
 }
 
 impl Policy for Lirs {
-    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
         let in_stack = self.arrives(access.lpn);
         self.incoming.done();
         set(&mut self.status, page, Status::Lir);
         if in_stack || self.lir < self.lir_pages {
-            self.push_lir(device, page);
+            self.push_lir(page);
         } else {
-            self.queue.push_newest(device, page);
+            self.queue.push_newest(page);
             self.push_hir(page);
         }
     }
 
     #[inline]
-    fn hit(&mut self, device: &dyn DeviceView, page: PageId, _access: &Access) {
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
         let number = Entry::Page(page).number();
         match self.status[page.0 as usize] {
             Status::Lir => {
@@ -198,7 +199,7 @@ impl Policy for Lirs {
             }
             Status::Hir { in_stack: true } => {
                 self.remove(page);
-                self.push_lir(device, page);
+                self.push_lir(page);
             }
             Status::Hir { in_stack: false } => {
                 self.queue.renew(page);
@@ -241,6 +242,20 @@ impl Policy for Lirs {
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
         self.queue.list().oldest_three()
+    }
+
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        if !near {
+            prefetch(&self.status, page.0 as usize);
+        }
+        self.stack.expect(Entry::Page(page).number(), near);
+        self.queue.expect(page, near);
+    }
+
+    #[inline]
+    fn expect_lpn(&self, lpn: Lpn, _leaves: bool) {
+        self.ghosts.prefetch(lpn);
     }
 
     /// In S, `L` and `H` follow the cached pages; those no longer cached have no state.

@@ -1,7 +1,7 @@
 //! A doubly linked list over page numbers, links in one array: the order policies keep.
 
 use super::PageId;
-use crate::memory::prefetch;
+use crate::memory::{prefetch, reach};
 
 const NONE: u32 = u32::MAX;
 
@@ -59,6 +59,19 @@ impl List {
         [first, second, third]
     }
 
+    /// The page is likely to move soon: starts loading its place, or, `near`, its neighbours.
+    #[inline]
+    pub fn expect(&self, page: PageId, near: bool) {
+        let at = page.0 as usize;
+        if !near {
+            return prefetch(&self.links, at);
+        }
+        if let Some(&(newer, older)) = self.links.get(at) {
+            prefetch(&self.links, newer as usize);
+            prefetch(&self.links, older as usize);
+        }
+    }
+
     /// The neighbour towards the most recent end.
     #[inline]
     pub fn newer(&self, page: PageId) -> Option<PageId> {
@@ -74,9 +87,7 @@ impl List {
     /// Puts a page that is not in the list at the most recent end.
     #[inline]
     pub fn push_newest(&mut self, page: PageId) {
-        if page.0 as usize >= self.links.len() {
-            self.links.resize(page.0 as usize + 1, (NONE, NONE));
-        }
+        reach(&mut self.links, page.0 as usize, (NONE, NONE));
         self.links[page.0 as usize] = (NONE, self.newest);
         match self.newest {
             NONE => self.oldest = page.0,
@@ -96,9 +107,7 @@ impl List {
         if newer == NONE {
             return self.push_newest(page);
         }
-        if page.0 as usize >= self.links.len() {
-            self.links.resize(page.0 as usize + 1, (NONE, NONE));
-        }
+        reach(&mut self.links, page.0 as usize, (NONE, NONE));
         self.links[page.0 as usize] = (newer, older.map_or(NONE, |o| o.0));
         self.links[newer as usize].1 = page.0;
         match older {

@@ -22,8 +22,8 @@ impl Lru {
 
 impl Policy for Lru {
     #[inline]
-    fn insert(&mut self, device: &dyn DeviceView, page: PageId, _access: &Access) {
-        self.list.push_newest(device, page);
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
+        self.list.push_newest(page);
     }
 
     #[inline]
@@ -58,6 +58,11 @@ impl Policy for Lru {
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
         self.list.list().oldest_three()
+    }
+
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        self.list.expect(page, near);
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

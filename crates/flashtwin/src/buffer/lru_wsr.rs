@@ -6,6 +6,7 @@
 use super::clock::{flagged_text, second_chance, set};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{Aged, PageId, Setup};
+use crate::memory::prefetch;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Page {
@@ -32,10 +33,10 @@ impl LruWsr {
 
 impl Policy for LruWsr {
     #[inline]
-    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
         let (cold, dirty) = (false, access.dirty);
         set(&mut self.pages, page, Page { cold, dirty });
-        self.list.push_newest(device, page);
+        self.list.push_newest(page);
     }
 
     #[inline]
@@ -84,6 +85,14 @@ impl Policy for LruWsr {
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
         self.list.list().oldest_three()
+    }
+
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        if !near {
+            prefetch(&self.pages, page.0 as usize);
+        }
+        self.list.expect(page, near);
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

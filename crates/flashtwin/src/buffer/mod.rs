@@ -32,6 +32,7 @@ mod lru;
 mod lru_wsr;
 pub mod min;
 mod order;
+mod passed;
 mod policy;
 mod pud_lru;
 mod req_block;
@@ -52,6 +53,7 @@ pub use policy::{
 };
 pub(crate) use room::{Room, Way};
 
+use crate::divide::Divider;
 use crate::spec::{Blocks, DeviceSpec, Placement, PolicyParams};
 use crate::units::Lpn;
 
@@ -99,18 +101,8 @@ impl Setup {
     }
 
     /// The logical block of a page, and the page's offset in it (D-7).
-    #[inline]
     pub fn block_of(&self, lpn: Lpn) -> (u32, u32) {
-        let n = self.pages_per_block;
-        match self.element_stride() {
-            None => (lpn.0 / n, lpn.0 % n),
-            Some(stride) => {
-                let row = stride * self.chips;
-                let chip = lpn.0 / stride % self.chips;
-                let local = lpn.0 / row * stride + lpn.0 % stride;
-                (local / n * self.chips + chip, local % n)
-            }
-        }
+        Blocking::of(self).block_of(lpn)
     }
 
     /// The logical page at an offset of a logical block; `None` beyond the last page number.
@@ -134,6 +126,40 @@ impl Setup {
             Blocks::Element if self.chips == 1 => None,
             Blocks::Element => self.stride_pages,
         }
+    }
+}
+
+/// How pages make up logical blocks, with its divisions prepared.
+#[derive(Clone, Copy, Debug)]
+struct Blocking {
+    pages: Divider,
+    chips: Divider,
+    /// The stride, and the stride times chips; `None`: pages of a block are consecutive.
+    striped: Option<(Divider, Divider)>,
+}
+
+impl Blocking {
+    fn of(setup: &Setup) -> Blocking {
+        let stride = setup.element_stride();
+        Blocking {
+            pages: Divider::new(setup.pages_per_block),
+            chips: Divider::new(setup.chips),
+            striped: stride
+                .map(|stride| (Divider::new(stride), Divider::new(stride * setup.chips))),
+        }
+    }
+
+    /// The logical block of a page, and the page's offset in it.
+    #[inline]
+    fn block_of(&self, lpn: Lpn) -> (u32, u32) {
+        let Some((stride, row)) = self.striped else {
+            return self.pages.div_rem(lpn.0);
+        };
+        let (unit, within) = stride.div_rem(lpn.0);
+        let chip = self.chips.div_rem(unit).1;
+        let local = row.div(lpn.0) * stride.by() + within;
+        let (block, offset) = self.pages.div_rem(local);
+        (block * self.chips.by() + chip, offset)
     }
 }
 

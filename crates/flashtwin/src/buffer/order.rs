@@ -1,14 +1,16 @@
 //! Ages of pages across lists, and lists by chip: what makes GCaR's victim search flat.
 //!
-//! GCaR as published scans from the least recent page until it meets one whose chip is not in GC.
-//! The same page is the oldest among the oldest of the lists of the chips that are not in GC. How
-//! many entries the scan would have looked at is a count of older pages: a bitmap of ages with sums
-//! (D-10 charges the controller for them).
+//! The first page of a list whose chip is not in GC is the oldest among the oldest of the lists of
+//! the chips that are not in GC. How many entries a scan would have looked at on the way to it is a
+//! count of older pages: a bitmap of ages with sums (D-10 charges the controller for them).
 
-use super::{DeviceView, List, PageId, Spare};
+use super::{DeviceView, PageId, Spare};
+use crate::memory::{large_table, prefetch, reach};
 use crate::units::ChipId;
 
 const NONE: u32 = u32::MAX;
+/// The chip of a page that stands on no list.
+const NOWHERE: u16 = u16::MAX;
 const WORDS: usize = 16;
 
 /// An age for each page of a list: larger is more recent.
@@ -31,21 +33,20 @@ impl Ages {
         let ages = (pages as usize * 2).max(1024).next_multiple_of(64 * WORDS);
         Ages {
             at: Vec::new(),
-            bits: vec![0; ages / 64],
+            bits: large_table(0, ages / 64),
             sums: vec![0; ages / 64 / WORDS],
             next: 0,
             numbering: 0,
         }
     }
 
-    /// Gives `page`, which has just become the most recent of `list`, its age.
+    /// Gives `page` an age, more than all before it. `oldest_first` walks over all pages that have
+    /// one, `page` being the last.
     #[inline]
-    pub fn push(&mut self, list: &List, page: PageId) {
-        if page.0 as usize >= self.at.len() {
-            self.at.resize(page.0 as usize + 1, NONE);
-        }
+    pub fn push(&mut self, page: PageId, oldest_first: impl Iterator<Item = PageId>) {
+        reach(&mut self.at, page.0 as usize, NONE);
         if self.next as usize == self.bits.len() * 64 {
-            return self.renumber(list);
+            return self.renumber(oldest_first);
         }
         self.set(page, self.next);
         self.next += 1;
@@ -58,14 +59,14 @@ impl Ages {
         self.sums[age as usize / 64 / WORDS] += 1;
     }
 
-    /// Ages without gaps, in the order of the list: once in as many accesses as there are pages.
+    /// Ages without gaps, in the same order: once in as many accesses as there are pages.
     #[cold]
-    fn renumber(&mut self, list: &List) {
+    fn renumber(&mut self, oldest_first: impl Iterator<Item = PageId>) {
         self.bits.fill(0);
         self.sums.fill(0);
         self.next = 0;
         self.numbering = self.numbering.wrapping_add(1);
-        for page in list.iter_oldest_first() {
+        for page in oldest_first {
             self.set(page, self.next);
             self.next += 1;
         }
@@ -77,6 +78,19 @@ impl Ages {
         let age = self.at[page.0 as usize];
         self.bits[age as usize / 64] &= !(1 << (age % 64));
         self.sums[age as usize / 64 / WORDS] -= 1;
+    }
+
+    /// The page is likely to be accessed soon: starts loading its place, or, `near`, what that leads
+    /// to.
+    #[inline]
+    pub fn expect(&self, page: PageId, near: bool) {
+        let at = page.0 as usize;
+        if !near {
+            return prefetch(&self.at, at);
+        }
+        if let Some(&age) = self.at.get(at) {
+            prefetch(&self.bits, age as usize / 64);
+        }
     }
 
     /// The age of a page of the list.
@@ -106,6 +120,8 @@ pub struct ChipLists {
     ends: Vec<(u32, u32)>,
     /// Age of each chip's least recent page, [`NONE`] where there is none: what a search looks at.
     heads: Vec<u32>,
+    /// Chips that have pages, as bits.
+    filled: Vec<u64>,
     /// The numbering of ages that `heads` is of.
     numbering: u32,
     /// Links and chip of each page.
@@ -125,6 +141,7 @@ impl ChipLists {
         ChipLists {
             ends: vec![(NONE, NONE); chips as usize + 1],
             heads: vec![NONE; chips as usize + 1],
+            filled: vec![0; (chips as usize + 1).div_ceil(64)],
             numbering: 0,
             nodes: Vec::new(),
         }
@@ -134,7 +151,27 @@ impl ChipLists {
         chip.map_or(self.ends.len() - 1, |chip| chip.0 as usize)
     }
 
-    /// The chip under which the page stands.
+    /// The page is likely to leave soon: starts loading its place, or, `near`, its neighbours.
+    #[inline]
+    pub fn expect(&self, page: PageId, near: bool) {
+        let at = page.0 as usize;
+        if !near {
+            return prefetch(&self.nodes, at);
+        }
+        if let Some(node) = self.nodes.get(at).filter(|node| node.chip != NOWHERE) {
+            prefetch(&self.nodes, node.newer as usize);
+            prefetch(&self.nodes, node.older as usize);
+        }
+    }
+
+    /// The page stands on the list of a chip, or on that of the pages without one.
+    #[inline]
+    pub fn holds(&self, page: PageId) -> bool {
+        let node = self.nodes.get(page.0 as usize);
+        node.is_some_and(|node| node.chip != NOWHERE)
+    }
+
+    /// The chip under which a page stands.
     #[inline]
     pub fn chip_of(&self, page: PageId) -> Option<ChipId> {
         let slot = self.nodes[page.0 as usize].chip;
@@ -186,10 +223,13 @@ impl ChipLists {
             older,
             chip: slot as u16,
         };
-        if page.0 as usize >= self.nodes.len() {
-            self.nodes.resize(page.0 as usize + 1, node);
-        }
+        let nowhere = Node {
+            chip: NOWHERE,
+            ..node
+        };
+        reach(&mut self.nodes, page.0 as usize, nowhere);
         self.nodes[page.0 as usize] = node;
+        self.filled[slot / 64] |= 1 << (slot % 64);
         match newer {
             NONE => self.ends[slot].0 = page.0,
             n => self.nodes[n as usize].older = page.0,
@@ -207,6 +247,7 @@ impl ChipLists {
     #[inline]
     pub fn remove(&mut self, page: PageId, ages: &Ages) {
         let Node { newer, older, chip } = self.nodes[page.0 as usize];
+        self.nodes[page.0 as usize].chip = NOWHERE;
         let slot = chip as usize;
         match newer {
             NONE => self.ends[slot].0 = older,
@@ -216,7 +257,10 @@ impl ChipLists {
             NONE => {
                 self.ends[slot].1 = newer;
                 self.heads[slot] = match newer {
-                    NONE => NONE,
+                    NONE => {
+                        self.filled[slot / 64] &= !(1 << (slot % 64));
+                        NONE
+                    }
                     n => ages.of(PageId(n)),
                 };
             }
@@ -235,21 +279,31 @@ impl ChipLists {
         debug_assert!(self.numbering == ages.numbering, "heads of other ages");
         let chips = self.heads.len() - 1;
         let (mut least, mut found) = (NONE, None);
-        for (slot, &head) in self.heads.iter().enumerate() {
-            // Most chips are too young to be asked.
-            if head >= least {
-                continue;
-            }
-            let (mut age, mut page) = (head, PageId(self.ends[slot].1));
-            if Some(page) == except {
-                page = PageId(self.nodes[page.0 as usize].newer);
-                if page.0 == NONE || ages.of(page) >= least {
+        let in_gc = device.chips_in_gc();
+        for (i, &filled) in self.filled.iter().enumerate() {
+            let mut open = match spare {
+                Spare::Nobody => filled,
+                Spare::Gc | Spare::GcSoon => filled & !in_gc.word(i),
+            };
+            while open != 0 {
+                let slot = i * 64 + open.trailing_zeros() as usize;
+                open &= open - 1;
+                let (mut age, mut page) = (self.heads[slot], PageId(self.ends[slot].1));
+                // Most chips are too young to be asked.
+                if age >= least {
                     continue;
                 }
-                age = ages.of(page);
-            }
-            if slot == chips || !spare.chip(device, ChipId(slot as u16)) {
-                (least, found) = (age, Some(page));
+                if Some(page) == except {
+                    page = PageId(self.nodes[page.0 as usize].newer);
+                    if page.0 == NONE || ages.of(page) >= least {
+                        continue;
+                    }
+                    age = ages.of(page);
+                }
+                let soon = spare == Spare::GcSoon && slot < chips;
+                if !soon || !spare.chip(device, ChipId(slot as u16)) {
+                    (least, found) = (age, Some(page));
+                }
             }
         }
         found
@@ -259,6 +313,7 @@ impl ChipLists {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffer::List;
     use crate::rng::Rng;
 
     #[test]
@@ -276,7 +331,7 @@ mod tests {
             }
             if rng.below(4) > 0 {
                 list.push_newest(page);
-                ages.push(&list, page);
+                ages.push(page, list.iter_oldest_first());
                 cached.push(page);
             }
             for (i, page) in list.iter_oldest_first().enumerate() {

@@ -1,5 +1,6 @@
 //! What a replacement policy is, and what it may ask of the device.
 
+use crate::chips::ChipSet;
 use crate::units::{ChipId, Lpn, Time};
 
 /// A page in the buffer; small numbers, reused when a page leaves.
@@ -32,9 +33,12 @@ pub trait DeviceView {
     /// The chip that holds the page's flash copy (with static placement also before it has one).
     fn chip(&self, page: PageId) -> Option<ChipId>;
     /// The chip is collecting garbage now.
-    fn in_gc(&self, chip: ChipId) -> bool;
-    /// How many chips are collecting, and how many there are.
-    fn chips_in_gc(&self) -> (u32, u32);
+    #[inline]
+    fn in_gc(&self, chip: ChipId) -> bool {
+        self.chips_in_gc().contains(chip)
+    }
+    /// The chips that are collecting garbage now.
+    fn chips_in_gc(&self) -> &ChipSet;
     /// Time until the chip has done what it has to do: ECR's CQCT, Eqs 1-4; with `exact` also
     /// transfers, the rest of the running operation and of a GC under way (D-14).
     fn drain_time(&self, chip: ChipId, exact: bool) -> Time;
@@ -190,6 +194,16 @@ pub trait Policy {
     /// A page came into the separate read cache, or left it.
     #[inline]
     fn read_cache_changed(&mut self, _lpn: Lpn, _present: bool) {}
+    /// A cached page is likely to be accessed soon: a hint that lets the policy load its place among
+    /// its tables, and, asked again with `near`, what that leads to.
+    #[inline]
+    fn expect(&self, _page: PageId, _near: bool) {}
+
+    /// The logical page is likely to be accessed soon, or, if it `leaves`, to be evicted: a hint that lets the policy load
+    /// what it remembers of pages whether they are cached or not.
+    #[inline]
+    fn expect_lpn(&self, _lpn: Lpn, _leaves: bool) {}
+
     /// Pages likely to be named next, soonest first: a hint that lets the device load what their
     /// write-back will touch.
     #[inline]

@@ -27,6 +27,7 @@ use std::cmp::Reverse;
 use super::blocks::{BlockTable, Heaps, NodeId};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{PageId, Setup};
+use crate::units::Lpn;
 
 /// Heaps for each number of pages: those for the f below 2^32.
 const HEAPS: usize = 128;
@@ -65,6 +66,8 @@ struct Block {
     share: u64,
     /// Larger is more recent.
     used: u64,
+    /// It has changed since the last search.
+    changed: bool,
 }
 
 /// No PUD is above this; it rises with `slope` from `at` on.
@@ -97,6 +100,8 @@ pub struct PudLru {
     /// Sums of 1 / f and of t / f over all blocks.
     shares: u128,
     shares_at: u128,
+    /// Blocks that have changed since the last search: only then heaps and sums follow.
+    changed: Vec<NodeId>,
 }
 
 impl PudLru {
@@ -112,16 +117,30 @@ impl PudLru {
             clock: 0,
             shares: 0,
             shares_at: 0,
+            changed: Vec::new(),
         }
     }
 
-    /// Gives a block its f.
-    fn set_writes(&mut self, node: NodeId, writes: u32) {
-        self.leave_sums(node);
-        let block = &mut self.blocks[node];
-        (block.writes, block.share) = (writes, share(writes));
-        self.shares += u128::from(block.share);
-        self.shares_at += pud(block.at, block.share);
+    /// Brings heaps and sums up to date.
+    fn follow(&mut self) {
+        while let Some(node) = self.changed.pop() {
+            self.leave_sums(node);
+            let block = &mut self.blocks[node];
+            block.changed = false;
+            block.share = share(block.writes);
+            self.shares += u128::from(block.share);
+            self.shares_at += pud(block.at, block.share);
+            let pages = self.blocks.pages(node) as usize;
+            // One more write leaves a block where it is.
+            if self
+                .heaps
+                .heap_of(node)
+                .is_none_or(|heap| heap / HEAPS != pages)
+            {
+                self.unfile(node);
+                self.file(node);
+            }
+        }
     }
 
     /// Takes out of the sums what a block has in them.
@@ -168,9 +187,10 @@ impl PudLru {
         self.clock += 1;
         let block = &mut self.blocks[node];
         block.used = self.clock;
-        if write {
-            let writes = block.writes.saturating_add(1);
-            self.set_writes(node, writes);
+        block.writes = block.writes.saturating_add(u32::from(write));
+        if !block.changed {
+            block.changed = true;
+            self.changed.push(node);
         }
     }
 
@@ -292,16 +312,13 @@ impl Policy for PudLru {
     fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
         self.now += u64::from(access.write);
         let (node, offset) = self.blocks.node_for(access.lpn);
-        if self.blocks.pages(node) == 0 {
-            self.blocks[node].at = self.now;
-            self.set_writes(node, 1);
-            self.touch(node, false);
-        } else {
-            self.unfile(node);
-            self.touch(node, access.write);
+        let first = self.blocks.pages(node) == 0;
+        if first {
+            let block = &mut self.blocks[node];
+            (block.at, block.writes) = (self.now, 1);
         }
+        self.touch(node, access.write && !first);
         self.blocks.add_page(node, page, offset);
-        self.file(node);
     }
 
     #[inline]
@@ -315,6 +332,7 @@ impl Policy for PudLru {
     }
 
     fn forget(&mut self, page: PageId) {
+        self.follow();
         let node = self.blocks.remove_page(page);
         self.unfile(node);
         if self.blocks.pages(node) > 0 {
@@ -331,6 +349,7 @@ impl Policy for PudLru {
         spare: Spare,
         out: &mut Eviction,
     ) -> bool {
+        self.follow();
         // The access that needs the room counts already.
         let now = self.now + u64::from(incoming.write);
         out.inspected += u64::from(self.blocks.len());
@@ -344,6 +363,18 @@ impl Policy for PudLru {
         self.leave_sums(node);
         self.blocks.evict(node, out);
         true
+    }
+
+    #[inline]
+    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
+        if !leaves {
+            self.blocks.expect_lpn(lpn);
+        }
+    }
+
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        self.blocks.expect(page, near);
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

@@ -223,6 +223,11 @@ impl Policy for ReqBlock {
         true
     }
 
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        self.blocks.expect(page, near);
+    }
+
     fn state(&self, device: &dyn DeviceView) -> String {
         let text = |list: u8| {
             let nodes = self.lists[usize::from(list)].iter_oldest_first();

@@ -5,6 +5,7 @@
 
 use super::policy::{Access, DeviceView, Eviction, PageId, Policy, Spare};
 use super::{AnyPolicy, List, Setup};
+use crate::memory::reach;
 use crate::units::Lpn;
 
 /// Where a page that comes in goes.
@@ -113,9 +114,7 @@ impl Room {
                 self.policy.insert(device, page, access);
             }
             Way::ReadCache => {
-                if page.0 as usize >= self.in_read_cache.len() {
-                    self.in_read_cache.resize(page.0 as usize + 1, false);
-                }
+                reach(&mut self.in_read_cache, page.0 as usize, false);
                 self.in_read_cache[page.0 as usize] = true;
                 self.read_pages += 1;
                 self.read_list.push_newest(page);

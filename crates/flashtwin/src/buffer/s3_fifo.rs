@@ -13,6 +13,7 @@ use super::clock::{flagged_text, second_chance, set};
 use super::ghosts::{Ghosts, Incoming};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{Aged, PageId, Setup};
+use crate::memory::prefetch;
 use crate::units::Lpn;
 
 /// Two bits.
@@ -89,7 +90,7 @@ impl S3Fifo {
             if back {
                 (state.in_main, state.count) = (true, 0);
                 small.remove(page);
-                main.push_newest(device, page);
+                main.push_newest(page);
             }
             back
         })
@@ -117,13 +118,13 @@ impl S3Fifo {
 
 impl Policy for S3Fifo {
     #[inline]
-    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
         let known = self.arrives(access.lpn);
         self.incoming.done();
         let small_is_full = self.small.list().len() >= self.small_pages;
         let in_main = known || (!self.has_evicted && small_is_full);
         set(&mut self.pages, page, Page { in_main, count: 0 });
-        self.queue(page).push_newest(device, page);
+        self.queue(page).push_newest(page);
     }
 
     #[inline]
@@ -174,6 +175,18 @@ impl Policy for S3Fifo {
             true => self.main.list().oldest_three(),
             false => self.small.list().oldest_three(),
         }
+    }
+
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        if !near {
+            prefetch(&self.pages, page.0 as usize);
+        }
+    }
+
+    #[inline]
+    fn expect_lpn(&self, lpn: Lpn, _leaves: bool) {
+        self.ghosts.prefetch(lpn);
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

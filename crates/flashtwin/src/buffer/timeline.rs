@@ -12,6 +12,7 @@
 
 use super::policy::{DeviceView, Spare};
 use super::PageId;
+use crate::memory::{large_table, prefetch, reach};
 use crate::units::ChipId;
 
 const NONE: u32 = u32::MAX;
@@ -25,6 +26,8 @@ struct Bits {
     levels: Vec<Vec<u64>>,
     /// Bits set in each run.
     counts: Vec<u32>,
+    /// No bit before this is set.
+    low: usize,
 }
 
 impl Bits {
@@ -38,11 +41,13 @@ impl Bits {
         Bits {
             levels,
             counts: vec![0; ages.div_ceil(RUN)],
+            low: 0,
         }
     }
 
     #[inline]
     fn set(&mut self, mut i: usize) {
+        self.low = self.low.min(i);
         self.counts[i / RUN] += 1;
         for level in &mut self.levels {
             let word = &mut level[i / 64];
@@ -57,6 +62,7 @@ impl Bits {
 
     #[inline]
     fn clear(&mut self, mut i: usize) {
+        self.low += usize::from(self.low == i);
         self.counts[i / RUN] -= 1;
         for level in &mut self.levels {
             let word = &mut level[i / 64];
@@ -66,6 +72,12 @@ impl Bits {
             }
             i /= 64;
         }
+    }
+
+    /// The first bit that is set.
+    #[inline]
+    fn first(&self) -> Option<usize> {
+        self.first_from(self.low)
     }
 
     fn count(&self) -> u64 {
@@ -143,7 +155,7 @@ impl<const N: usize> Timeline<N> {
         let chips = chips as u16;
         Timeline {
             nodes: Vec::new(),
-            log: vec![NONE; ages],
+            log: large_table(NONE, ages),
             classes: std::array::from_fn(|_| Bits::new(ages)),
             next: 0,
             lists: listed.map(|kept| Lists {
@@ -155,12 +167,30 @@ impl<const N: usize> Timeline<N> {
         }
     }
 
+    /// The page is likely to be accessed soon: starts loading its place, or, `near`, what that leads
+    /// to.
+    #[inline]
+    pub fn expect(&self, page: PageId, near: bool) {
+        let at = page.0 as usize;
+        if !near {
+            return prefetch(&self.nodes, at);
+        }
+        if let Some(node) = self.nodes.get(at) {
+            prefetch(
+                &self.classes[node.class as usize].levels[0],
+                node.age as usize / 64,
+            );
+            if self.lists[node.class as usize].kept {
+                prefetch(&self.nodes, node.newer as usize);
+                prefetch(&self.nodes, node.older as usize);
+            }
+        }
+    }
+
     /// A page comes in: the most recent one of a class.
     #[inline]
     pub fn insert(&mut self, page: PageId, class: usize, chip: Option<ChipId>) {
-        if page.0 as usize >= self.nodes.len() {
-            self.nodes.resize(page.0 as usize + 1, Node::default());
-        }
+        reach(&mut self.nodes, page.0 as usize, Node::default());
         self.nodes[page.0 as usize].chip = chip.map_or(self.chips, |chip| chip.0);
         self.push(page, class);
     }
@@ -312,7 +342,7 @@ impl<const N: usize> Timeline<N> {
     /// The pages of a class from the least recent to the most recent.
     pub fn iter_oldest_first(&self, class: usize) -> impl Iterator<Item = PageId> + '_ {
         let bits = &self.classes[class];
-        std::iter::successors(bits.first_from(0), |&age| bits.first_from(age + 1))
+        std::iter::successors(bits.first(), |&age| bits.first_from(age + 1))
             .map(|age| PageId(self.log[age]))
     }
 
@@ -333,7 +363,7 @@ impl<const N: usize> Timeline<N> {
         spare: Spare,
     ) -> (Option<PageId>, u64) {
         let bits = &self.classes[class];
-        let Some(age) = bits.first_from(0) else {
+        let Some(age) = bits.first() else {
             return (None, 0);
         };
         let page = PageId(self.log[age]);
@@ -359,11 +389,22 @@ impl<const N: usize> Timeline<N> {
         }
     }
 
+    /// The three least recent pages of a class, the least recent first.
+    #[inline]
+    pub fn oldest_three(&self, class: usize) -> [Option<PageId>; 3] {
+        let bits = &self.classes[class];
+        let first = bits.first();
+        let second = first.and_then(|age| bits.first_from(age + 1));
+        let third = second.and_then(|age| bits.first_from(age + 1));
+        [first, second, third].map(|age| age.map(|age| PageId(self.log[age])))
+    }
+
     /// Ages without gaps, in the same order; more of them if many are in use.
     #[cold]
     fn renumber(&mut self) {
         for class in &mut self.classes {
             class.counts.fill(0);
+            class.low = 0;
             class.levels[1..].iter_mut().for_each(|level| level.fill(0));
         }
         self.next = 0;

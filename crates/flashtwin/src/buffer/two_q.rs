@@ -10,6 +10,7 @@ use super::clock::set;
 use super::ghosts::{Ghosts, Incoming};
 use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Spare};
 use super::{Aged, PageId, Setup};
+use crate::memory::prefetch;
 use crate::units::Lpn;
 
 /// Two queues.
@@ -58,11 +59,11 @@ impl TwoQ {
 
 impl Policy for TwoQ {
     #[inline]
-    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
         let known = self.arrives(access.lpn);
         self.incoming.done();
         set(&mut self.in_am, page, known);
-        self.list(page).push_newest(device, page);
+        self.list(page).push_newest(page);
     }
 
     #[inline]
@@ -87,12 +88,13 @@ impl Policy for TwoQ {
         spare: Spare,
         out: &mut Eviction,
     ) -> bool {
-        let mut queues = [&self.am, &self.a1in];
-        if self.a1in.list().len() > self.k_in {
+        let a1in_first = self.a1in.list().len() > self.k_in;
+        let mut queues = [&mut self.am, &mut self.a1in];
+        if a1in_first {
             queues.reverse();
         }
         let found = queues
-            .iter()
+            .iter_mut()
             .find_map(|queue| queue.oldest_not(device, spare, out));
         let Some(page) = found else { return false };
         // A1out makes room for the victim by forgetting the page that comes in, if it can.
@@ -111,6 +113,20 @@ impl Policy for TwoQ {
             true => self.a1in.list().oldest_three(),
             false => self.am.list().oldest_three(),
         }
+    }
+
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        if !near {
+            prefetch(&self.in_am, page.0 as usize);
+        }
+        self.am.expect(page, near);
+        self.a1in.expect(page, near);
+    }
+
+    #[inline]
+    fn expect_lpn(&self, lpn: Lpn, _leaves: bool) {
+        self.a1out.prefetch(lpn);
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

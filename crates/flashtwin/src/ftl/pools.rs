@@ -277,6 +277,24 @@ impl PageMap {
         &self.room[chip as usize * n..][..n]
     }
 
+    /// Write streams.
+    #[inline]
+    pub fn streams(&self) -> u32 {
+        1 + u32::from(!self.hot.is_empty())
+    }
+
+    /// Room of a pool for one of the streams: without what is left of the other's open block. Were
+    /// that counted, writes of one stream would go where the other has just opened a block, and the
+    /// live pages of the pools would drift apart: half as much write amplification again, and more.
+    #[inline]
+    pub fn room_for(&self, pool: u32, stream: Stream) -> i32 {
+        let others = match self.has_own_block(stream) {
+            true => self.shape.data_pages - self.pool(pool).next_page,
+            false => self.hot_pages(pool as usize),
+        };
+        self.room[pool as usize] - others as i32
+    }
+
     /// The pool of the chip that will be the next to collect: with fewest free blocks, of equals
     /// that with fewest pages left in its open blocks.
     #[inline]

@@ -23,6 +23,7 @@ use drain::{Drain, InHand, Latencies};
 use std::collections::VecDeque;
 
 use crate::buffer::Stream;
+use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::spec::{self, DeviceSpec};
@@ -403,12 +404,12 @@ impl Nand {
         c.inside == [0, 0] && !c.in_gc
     }
 
-    /// How many chips are collecting now.
+    /// The chips that are collecting now.
     #[inline]
-    pub fn chips_in_gc(&self) -> u32 {
+    pub fn chips_in_gc(&self) -> &ChipSet {
         match self {
-            Nand::Msr(n) => n.chips_in_gc,
-            Nand::Modern(n) => n.chips_in_gc,
+            Nand::Msr(n) => &n.chips_in_gc,
+            Nand::Modern(n) => &n.chips_in_gc,
         }
     }
 

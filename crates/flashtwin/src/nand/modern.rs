@@ -9,11 +9,12 @@
 
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp};
 use crate::buffer::Stream;
+use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::gc::{self, Tie};
 use crate::spec::{DeviceSpec, ModernNand};
-use crate::units::{Lpn, Ppn, Time};
+use crate::units::{ChipId, Lpn, Ppn, Time};
 
 use std::collections::VecDeque;
 
@@ -81,7 +82,7 @@ pub(crate) struct Modern {
     pub chips: Vec<Chip>,
     pub stats: FlashStats,
     pub log: Option<Vec<FlashEvent>>,
-    pub chips_in_gc: u32,
+    pub chips_in_gc: ChipSet,
     pub times: Latencies,
     dies: Vec<Die>,
     channels: Vec<Channel>,
@@ -97,7 +98,7 @@ impl Modern {
             chips: vec![Chip::default(); g.chips as usize],
             stats: FlashStats::default(),
             log: None,
-            chips_in_gc: 0,
+            chips_in_gc: ChipSet::none(spec.geometry.chips),
             times: Latencies::of(spec, params.copy_back),
             dies: vec![Die::default(); g.chips as usize],
             channels: vec![Channel::default(); g.channels as usize],
@@ -182,7 +183,7 @@ impl Modern {
                 }
                 if finished.is_none() && self.dies[die].collecting.is_none() {
                     self.chips[die].leave_gc(now);
-                    self.chips_in_gc -= 1;
+                    self.chips_in_gc.set(ChipId(die as u16), false);
                 }
                 finished
             }
@@ -223,7 +224,7 @@ impl Modern {
             let waits = !self.chips[die].queue.is_empty();
             if (waits || self.params.background_gc) && self.pick_victim(die, now) {
                 self.chips[die].enter_gc(now);
-                self.chips_in_gc += 1;
+                self.chips_in_gc.set(ChipId(die as u16), true);
                 self.stats.gc_actions += 1;
             }
         }

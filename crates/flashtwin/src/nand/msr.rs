@@ -8,11 +8,12 @@
 
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp};
 use crate::buffer::Stream;
+use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::gc::{self, Tie};
 use crate::spec::{AllocationPool, DeviceSpec, MsrNand, PlaneMapping};
-use crate::units::{Lpn, Time};
+use crate::units::{ChipId, Lpn, Time};
 
 /// Reads or writes in a batch at most.
 const BATCH_MAX: usize = 100;
@@ -38,7 +39,7 @@ pub(crate) struct Msr {
     pub chips: Vec<Chip>,
     pub stats: FlashStats,
     pub log: Option<Vec<FlashEvent>>,
-    pub chips_in_gc: u32,
+    pub chips_in_gc: ChipSet,
     pub times: Latencies,
     service: Vec<Service>,
     params: MsrNand,
@@ -93,7 +94,7 @@ impl Msr {
             chips: vec![Chip::default(); g.chips as usize],
             stats: FlashStats::default(),
             log: None,
-            chips_in_gc: 0,
+            chips_in_gc: ChipSet::none(spec.geometry.chips),
             times: Latencies::of(spec, params.copy_back),
             service: vec![Service::default(); g.chips as usize],
             summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
@@ -119,7 +120,7 @@ impl Msr {
         let Some(first) = s.running.pop() else {
             c.busy_total += now - s.batch_since;
             c.leave_gc(now);
-            self.chips_in_gc -= 1;
+            self.chips_in_gc.set(ChipId(chip as u16), false);
             return (chip, None);
         };
         debug_assert_eq!(first.done_at, now);
@@ -148,7 +149,7 @@ impl Msr {
         // too, makes it clean first (Q8). In the background it only asks more often (Q11).
         if let Some(duration) = self.clean(chip, now) {
             self.chips[chip].enter_gc(now);
-            self.chips_in_gc += 1;
+            self.chips_in_gc.set(ChipId(chip as u16), true);
             self.service[chip].batch_since = now;
             self.service[chip].clean_until = now + duration;
             self.stats.gc_actions += 1;
@@ -179,7 +180,7 @@ impl Msr {
                 self.serve_read(chip, op, now, now + self.times.transfer + self.times.read);
             } else {
                 let plane = if self.params.copy_back {
-                    self.pick_plane(chip, op.lpn, &[])
+                    self.pick_plane(chip, op.lpn, op.stream, &[])
                 } else {
                     0
                 };
@@ -208,7 +209,7 @@ impl Msr {
                     plane: self.plane_in_chip(op.lpn),
                 });
             } else {
-                let plane = self.pick_plane(chip, op.lpn, &writes);
+                let plane = self.pick_plane(chip, op.lpn, op.stream, &writes);
                 writes.push(Planned { op, plane });
             }
         }
@@ -367,11 +368,11 @@ impl Msr {
         }
     }
 
-    /// The plane for a write: the one with most room among those whose open block is younger than
-    /// the old copy, searched from the chip's cursor, the first of equals. `assigned` are the
+    /// The plane for a write: the one with most room for its stream among those whose open block is
+    /// younger than the old copy, searched from the chip's cursor, the first of equals. `assigned` are the
     /// writes already given a plane in this batch.
     #[inline]
-    fn pick_plane(&mut self, chip: usize, lpn: Lpn, assigned: &[Planned]) -> u32 {
+    fn pick_plane(&mut self, chip: usize, lpn: Lpn, stream: Stream, assigned: &[Planned]) -> u32 {
         let old = self.ftl.lookup(lpn);
         let plane = match (self.params.allocation_pool, old) {
             (AllocationPool::Plane, Some(_)) => self.plane_in_chip(lpn),
@@ -379,11 +380,12 @@ impl Msr {
                 let old_block = old.map_or(u32::MAX, |ppn| self.ftl.block_of(ppn));
                 let old_seq = old.map_or(0, |_| self.ftl.seq_of(old_block));
                 let start = self.service[chip].next_plane;
-                let rooms = self.ftl.rooms_of_chip(chip as u32);
-                if assigned.is_empty() && self.ftl.oldest_open(chip as u32) > old_seq {
-                    first_largest(rooms, start)
+                let one_stream = self.ftl.streams() == 1;
+                let younger = self.ftl.oldest_open(chip as u32) > old_seq;
+                if assigned.is_empty() && one_stream && younger {
+                    first_largest(self.ftl.rooms_of_chip(chip as u32), start)
                 } else {
-                    self.roomiest_eligible(chip, start, old_block, old_seq, assigned)
+                    self.roomiest_eligible(chip, start, (old_block, old_seq), stream, assigned)
                 }
             }
         };
@@ -401,19 +403,19 @@ impl Msr {
         &self,
         chip: usize,
         start: u32,
-        old_block: u32,
-        old_seq: u32,
+        (old_block, old_seq): (u32, u32),
+        stream: Stream,
         assigned: &[Planned],
     ) -> u32 {
         let pools = self.ftl.pools_of_chip(chip as u32);
-        let rooms = self.ftl.rooms_of_chip(chip as u32);
+        let first = chip as u32 * self.planes;
         let all_younger = self.ftl.oldest_open(chip as u32) > old_seq;
         let mut best = (i32::MIN, start);
         for plane in (start..self.planes).chain(0..start) {
             let pool = &pools[plane as usize];
             if all_younger || pool.active_seq > old_seq || pool.active == old_block {
                 let ahead = assigned.iter().filter(|w| w.plane == plane).count();
-                let room = rooms[plane as usize] - ahead as i32;
+                let room = self.ftl.room_for(first + plane, stream) - ahead as i32;
                 if room > best.0 {
                     best = (room, plane);
                 }
@@ -550,7 +552,7 @@ impl Msr {
     pub fn write_untimed(&mut self, chip: usize, lpn: Lpn) -> bool {
         while self.clean(chip, Time::ZERO).is_some() {}
         let plane = if self.params.copy_back {
-            self.pick_plane(chip, lpn, &[])
+            self.pick_plane(chip, lpn, Stream::Cold, &[])
         } else {
             0
         };

@@ -220,7 +220,7 @@ fn two_streams_find_room_on_a_tight_device() {
     }
 }
 
-/// Where streams are told apart, writes spread over the planes by their room alone, whatever block
+/// Where streams are told apart, writes spread over the planes by their room for the stream alone, whatever block
 /// holds the old copy: one at a time and in batches.
 #[test]
 fn two_streams_go_to_the_planes_with_most_room() {
@@ -234,12 +234,16 @@ fn two_streams_go_to_the_planes_with_most_room() {
         let mut held = 0;
         for _ in 0..3_000 {
             let erased = bench.nand.stats().count(Cause::Erase);
-            let rooms = |bench: &Bench| bench.nand.ftl().rooms_of_chip(0).to_vec();
+            let stream = [Stream::Cold, Stream::Hot][bench.rng.below(2) as usize];
+            let rooms = |bench: &Bench| -> Vec<i32> {
+                let ftl = bench.nand.ftl();
+                let pools = 0..ftl.shape.pools_per_chip;
+                pools.map(|pool| ftl.room_for(pool, stream)).collect()
+            };
             let before = rooms(&bench);
             // The first starts at once; those behind it make up a batch, where there are batches.
             for _ in 0..9 {
                 let lpn = Lpn(bench.rng.below(40) as u32 * bench.chips);
-                let stream = [Stream::Cold, Stream::Hot][bench.rng.below(2) as usize];
                 bench.enqueue_page(lpn, Cause::Destage, stream);
             }
             while bench.step() {}

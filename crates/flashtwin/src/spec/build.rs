@@ -109,7 +109,11 @@ fn build_buffer(v: &Values, page_bytes: u32) -> (Buffer, BufferBytes) {
     let pages = capacity / u64::from(page_bytes.max(1));
     let capacity_pages = pages.min(u32::MAX.into()) as u32;
     let name = v.text("buffer.policy");
-    let params = build_params(v, capacity_pages);
+    let mut params = build_params(v, capacity_pages);
+    // CBM's blocks are those of the host (D-7).
+    if matches!(name, "cbm" | "gcar-cbm") && !v.has("buffer.blocks") {
+        params.blocks = Blocks::Host;
+    }
     let latency = v.time("buffer.latency_us");
     let latency_or = |key| if v.has(key) { v.time(key) } else { latency };
     let read_cache_pages = match share(v, "buffer.read_cache", capacity_pages) {

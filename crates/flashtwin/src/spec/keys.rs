@@ -254,8 +254,8 @@ const KEYS: &[KeyDoc] = rows![
         "Size of the small queue.", "original: 0.1 of the capacity";
     "buffer.ghosts" Kind::Window, Some("0.9"), &[("buffer.policy", &["s3-fifo"])],
         "Pages remembered after they left the small queue.", "original: as many as the main queue holds";
-    "buffer.blocks" Kind::Choice(&["element", "host"]), Some("\"element\""), BLOCKS,
-        "What a block is: N consecutive pages of one chip, or N consecutive pages of the host (the same where placement is dynamic).", "D-7: our decision; GCaR element, CBM host";
+    "buffer.blocks" Kind::Choice(&["element", "host"]), OPTIONAL, BLOCKS,
+        "What a block is: N consecutive pages of one chip, or N consecutive pages of the host (the same where placement is dynamic); left out: element, with `cbm` host.", "D-7; GCaR element, CBM host";
     "buffer.block_in_gc" Kind::Choice(&["any", "all", "majority"]), Some("\"any\""), BLOCKS_GCAR,
         "When GCaR takes a block to be in GC: when any, all or most of its pages are.", "D-13: our decision";
     "buffer.cache_reads" Kind::Bool, Some("true"), BLOCKS_READ,

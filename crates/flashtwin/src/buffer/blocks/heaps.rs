@@ -1,6 +1,7 @@
 //! Nodes by key, the least first: heaps that know where each node stands.
 
 use super::{NodeId, NONE};
+use crate::memory::reach;
 
 /// Children of an entry.
 const ARITY: usize = 4;
@@ -41,11 +42,17 @@ impl<K: Ord + Copy> Heaps<K> {
         (place.0 != NONE).then_some(place.0 as usize)
     }
 
+    /// The key of a node, if it is in a heap.
+    #[inline]
+    pub fn key_of(&self, node: NodeId) -> Option<K> {
+        let heap = self.heap_of(node)?;
+        let place = self.places[node.0 as usize].1;
+        Some(self.heaps[heap][place as usize].0)
+    }
+
     /// Gives a node its key in a heap, be it there already or in none.
     pub fn set(&mut self, heap: usize, node: NodeId, key: K) {
-        if node.0 as usize >= self.places.len() {
-            self.places.resize(node.0 as usize + 1, (NONE, NONE));
-        }
+        reach(&mut self.places, node.0 as usize, (NONE, NONE));
         let mut place = self.places[node.0 as usize];
         if place.0 == NONE {
             place = (heap as u32, self.heaps[heap].len() as u32);
@@ -127,11 +134,11 @@ impl<K: Ord + Copy> Heaps<K> {
         best
     }
 
-    /// Nodes of a heap with a key less than `key`.
-    pub fn before(&self, heap: usize, key: K) -> u64 {
+    /// How many nodes of a heap with a key less than `key` count.
+    pub fn before(&self, heap: usize, key: K, counts: &mut dyn FnMut(NodeId) -> bool) -> u64 {
         let mut nodes = 0;
-        self.walk(heap, &mut |other, _| {
-            nodes += u64::from(other < key);
+        self.walk(heap, &mut |other, node| {
+            nodes += u64::from(other < key && counts(node));
             other < key
         });
         nodes
@@ -170,7 +177,7 @@ mod tests {
             let wanted = sorted.iter().position(|entry| entry.1 .0 % 2 == 1);
             assert_eq!(odd, wanted.map(|i| sorted[i]));
             if let (Some((key, _)), Some(i)) = (odd, wanted) {
-                assert_eq!(heaps.before(heap, key), i as u64);
+                assert_eq!(heaps.before(heap, key, &mut |_| true), i as u64);
             }
         }
     }

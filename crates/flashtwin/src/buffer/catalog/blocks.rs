@@ -195,7 +195,7 @@ read  -> read cache [ 6 ] -------------------------------------- of the block",
         offline: false,
         example: example_with(
             8,
-            &[("theta", "0.5"), ("read_cache", "4"), ("blocks", "host")],
+            &[("theta", "0.5"), ("read_cache", "4")],
             1,
             "W0 W4 W5 W8 R6 W8 W12 W13 W16 W20 W24",
         ),

@@ -7,6 +7,7 @@ use super::super::clock::Clock;
 use super::super::lru_wsr::LruWsr;
 use super::super::policy::{Access, DeviceView, Eviction, PageId, Policy, Spare};
 use super::super::Setup;
+use crate::chips::ChipSet;
 use crate::rng::Rng;
 use crate::spec::PolicyParams;
 use crate::units::{ChipId, Lpn, Time};
@@ -16,7 +17,7 @@ const CHIPS: u32 = 4;
 
 /// Page i is logical page i.
 struct Fake {
-    in_gc: [bool; CHIPS as usize],
+    in_gc: ChipSet,
     dirty: [bool; PAGES as usize],
     chip: [Option<u16>; PAGES as usize],
 }
@@ -34,12 +35,8 @@ impl DeviceView for Fake {
     fn chip(&self, page: PageId) -> Option<ChipId> {
         self.chip[page.0 as usize].map(ChipId)
     }
-    fn in_gc(&self, chip: ChipId) -> bool {
-        self.in_gc[chip.0 as usize]
-    }
-    fn chips_in_gc(&self) -> (u32, u32) {
-        let in_gc = self.in_gc.iter().filter(|&&gc| gc).count();
-        (in_gc as u32, CHIPS)
+    fn chips_in_gc(&self) -> &ChipSet {
+        &self.in_gc
     }
     fn drain_time(&self, _chip: ChipId, _exact: bool) -> Time {
         Time::ZERO
@@ -64,7 +61,7 @@ impl DeviceView for Fake {
 impl Fake {
     fn new() -> Fake {
         Fake {
-            in_gc: [false; CHIPS as usize],
+            in_gc: ChipSet::none(CHIPS),
             dirty: [false; PAGES as usize],
             chip: [None; PAGES as usize],
         }
@@ -145,7 +142,7 @@ fn a_page_is_spared_by_the_chip_it_is_on_now() {
         device.chip[page as usize] = Some(0);
         device.access(&mut clock, page, true, false);
     }
-    device.in_gc[0] = true;
+    device.in_gc.set(ChipId(0), true);
     assert_eq!(device.victim(&mut clock, Spare::Gc), (None, 3));
     device.chip[2] = Some(1);
     clock.moved(&device, PageId(2));
@@ -234,8 +231,8 @@ fn ad_lru_with_cleaned_and_moved_pages_equals_plain_lists() {
                     plain.remove(page);
                 }
                 (7, _) => {
-                    let chip = rng.below(CHIPS.into()) as usize;
-                    device.in_gc[chip] ^= true;
+                    let chip = ChipId(rng.below(CHIPS.into()) as u16);
+                    device.in_gc.set(chip, !device.in_gc.contains(chip));
                 }
                 (8.., _) if plain.lists.iter().any(|list| !list.is_empty()) => {
                     let spare = if filtered { Spare::Gc } else { Spare::Nobody };

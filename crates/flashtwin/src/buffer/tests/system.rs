@@ -6,12 +6,12 @@ use super::super::co_active::CoActive;
 use super::super::ecr::Ecr;
 use super::super::policy::{Access, DeviceView, Eviction, PageId, Policy, Spare, Stream};
 use super::super::Setup;
+use crate::chips::ChipSet;
 use crate::spec::{PolicyParams, Tie};
 use crate::units::{ChipId, Lpn, Time};
 
 #[derive(Clone, Default)]
 struct Chip {
-    in_gc: bool,
     drain: u64,
     exact_drain: u64,
     load: u64,
@@ -23,6 +23,7 @@ struct Chip {
 /// Page i is logical page i; collects at 2 free blocks.
 struct Fake {
     chips: Vec<Chip>,
+    in_gc: ChipSet,
     /// Per page.
     dirty: Vec<bool>,
     chip_of: Vec<Option<u16>>,
@@ -36,6 +37,7 @@ impl Fake {
         };
         Fake {
             chips: vec![chip; chips],
+            in_gc: ChipSet::none(chips as u32),
             dirty: vec![false; 100],
             chip_of: vec![None; 100],
         }
@@ -102,12 +104,8 @@ impl DeviceView for Fake {
     fn chip(&self, page: PageId) -> Option<ChipId> {
         self.chip_of[page.0 as usize].map(ChipId)
     }
-    fn in_gc(&self, chip: ChipId) -> bool {
-        self.at(chip).in_gc
-    }
-    fn chips_in_gc(&self) -> (u32, u32) {
-        let in_gc = self.chips.iter().filter(|chip| chip.in_gc).count();
-        (in_gc as u32, self.chips.len() as u32)
+    fn chips_in_gc(&self) -> &ChipSet {
+        &self.in_gc
     }
     fn drain_time(&self, chip: ChipId, exact: bool) -> Time {
         match exact {
@@ -168,7 +166,7 @@ fn ecr_takes_pages_without_a_chip_for_a_last_chip_that_waits_for_nothing() {
         assert_eq!(ecr.state(&device), "Clean[] D0[2] D1[1] D-[4 3]");
         assert_eq!(device.victims(&mut ecr), order, "{tie:?} {drains:?}");
     }
-    device.chips.iter_mut().for_each(|chip| chip.in_gc = true);
+    (0..device.in_gc.of()).for_each(|chip| device.in_gc.set(ChipId(chip as u16), true));
     let mut ecr = Ecr::new(&setup(2, |_| ()));
     device.insert(&mut ecr, &[1, 2, 3, 4], true);
     let victims = [(); 3].map(|()| device.victim(&mut ecr, Spare::Gc));
@@ -284,7 +282,8 @@ fn the_stager_keeps_pages_of_chips_at_the_trigger_with_little_left() {
         let mut device = Fake::new(2);
         device.chip_of[..3].copy_from_slice(&[Some(1), None, Some(0)]);
         let chip = &mut device.chips[1];
-        (chip.in_gc, chip.free_blocks, chip.open_pages) = (in_gc, free_blocks, open_pages);
+        (chip.free_blocks, chip.open_pages) = (free_blocks, open_pages);
+        device.in_gc.set(ChipId(1), in_gc);
         let mut stager = CdaGc::stager(&setup(2, |_| ()));
         device.insert(&mut stager, &[0, 1, 2], true);
         let first = if related { 1 } else { 0 };

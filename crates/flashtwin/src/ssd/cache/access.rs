@@ -34,7 +34,7 @@ impl Ssd {
     /// One page access of a host request; `sectors` are those it covers.
     pub(in crate::ssd) fn cached_page(&mut self, request: ReqId, lpn: Lpn, sectors: u64) {
         let write = self.requests[request].op == Op::Write;
-        let cached = self.cache.directory.get(lpn).map(|page| page.0);
+        let cached = self.cache.find(lpn).map(|page| page.0);
         match cached {
             Some(id) if !self.page(id).evicted => {
                 if write && self.page(id).pool == Pool::ReadCache {
@@ -53,7 +53,7 @@ impl Ssd {
 
     #[inline]
     fn copy_of(&self, lpn: Lpn) -> Option<u32> {
-        self.cache.directory.get(lpn).map(|page| page.0)
+        self.cache.find(lpn).map(|page| page.0)
     }
 
     fn hit(&mut self, request: ReqId, id: u32, write: bool, sectors: u64) {

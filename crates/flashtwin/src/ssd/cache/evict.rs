@@ -62,7 +62,7 @@ impl Ssd {
             p.evicted = true;
             dirty += u64::from(p.dirty);
         }
-        if dirty > 0 && self.nand.chips_in_gc() > 0 {
+        if dirty > 0 && !self.nand.chips_in_gc().is_empty() {
             self.count_victims_in_gc(&out);
         }
         let cache = &mut self.cache;
@@ -154,7 +154,7 @@ impl Ssd {
             }
         }
         for &lpn in &out.merged {
-            let cached = self.cache.directory.get(lpn).map(|page| page.0);
+            let cached = self.cache.find(lpn).map(|page| page.0);
             // What is still on its way from flash is left out.
             if let Some(id) = cached.filter(|&id| self.page(id).stage == Stage::Ready) {
                 let p = self.page(id);
@@ -188,7 +188,7 @@ impl Ssd {
 
     /// A page to be read from flash and written with a group; it takes no slot.
     fn add_padding(&mut self, lpn: Lpn) -> u32 {
-        let older = self.cache.directory.get(lpn).map(|page| page.0);
+        let older = self.cache.find(lpn).map(|page| page.0);
         let id = self.cache.add_page(lpn, Pool::Policy);
         self.cache.directory.insert(lpn, PageId(id));
         let p = self.page(id);

@@ -61,7 +61,7 @@ impl Ssd {
     /// Forgets a page, in the buffer and on flash.
     pub(in crate::ssd) fn trim(&mut self, lpn: Lpn) {
         let cache = &mut self.cache;
-        let Some(PageId(id)) = cache.directory.get(lpn) else {
+        let Some(PageId(id)) = cache.find(lpn) else {
             self.nand.ftl_mut().unmap(lpn);
             return;
         };

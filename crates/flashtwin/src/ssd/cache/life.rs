@@ -197,7 +197,7 @@ impl Ssd {
         if !self.cache.chips_move {
             return;
         }
-        if let Some(PageId(cached)) = self.cache.directory.get(lpn) {
+        if let Some(PageId(cached)) = self.cache.find(lpn) {
             let p = self.page(cached);
             if !p.evicted && p.pool == Pool::Policy {
                 with_view!(self, |cache, view| cache

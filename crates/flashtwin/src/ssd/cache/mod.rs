@@ -227,6 +227,13 @@ impl Cache {
         self.directory.prefetch(lpn);
     }
 
+    /// The cached page of `lpn` that came last.
+    #[inline]
+    fn find(&self, lpn: Lpn) -> Option<PageId> {
+        let lpn_of = |page: PageId| self.pages[page.0 as usize].lpn;
+        self.directory.get(lpn, lpn_of)
+    }
+
     pub fn report(&self, report: &mut FlashReport) {
         let c = &self.counters;
         report.evicted_clean = c.evicted_clean;

@@ -2,6 +2,7 @@
 
 use super::Page;
 use crate::buffer::{DeviceView, PageId};
+use crate::chips::ChipSet;
 use crate::nand::Nand;
 use crate::ssd::Address;
 use crate::units::{ChipId, Lpn, Time};
@@ -51,12 +52,8 @@ impl DeviceView for View<'_> {
         ftl.lookup(lpn).map(|ppn| ChipId(ftl.chip_of(ppn) as u16))
     }
     #[inline]
-    fn in_gc(&self, chip: ChipId) -> bool {
-        self.nand.chips()[chip.0 as usize].in_gc
-    }
-    #[inline]
-    fn chips_in_gc(&self) -> (u32, u32) {
-        (self.nand.chips_in_gc(), self.address.chips)
+    fn chips_in_gc(&self) -> &ChipSet {
+        self.nand.chips_in_gc()
     }
     fn drain_time(&self, chip: ChipId, exact: bool) -> Time {
         self.nand.drain_time(chip.0 as usize, exact, self.now)

@@ -1,0 +1,122 @@
+//! What GCaR's searches of a list have passed over, so that no search does it again.
+//!
+//! GCaR as published scans from the least recent page until it meets one whose chip is not in GC. The
+//! pages it passes over are noted by chip, once: all pages older than a mark are noted, and none
+//! newer. The next search looks at the oldest noted page of each chip, which is older than any page
+//! not noted, and goes on from the mark only if all those chips are in GC still:
+//!
+//! ```text
+//! list    9  8  7  6 | 5  4  3  2  1       least recent: 1
+//! noted                chip 0: 4 1   chip 1: 5 3 2          the mark is before 5
+//! ```
+//!
+//! A page is noted once between two of its accesses, and an access to a page that is not noted costs
+//! a look at whether it is.
+
+use super::order::{Ages, ChipLists};
+use super::policy::{DeviceView, Spare};
+use super::{List, PageId};
+
+/// The noted pages of a list, which the caller keeps. Ages are those of its noted pages at least.
+#[derive(Clone, Debug)]
+pub struct Passed {
+    chips: ChipLists,
+    /// The most recent noted page.
+    mark: Option<PageId>,
+    pages: usize,
+}
+
+impl Passed {
+    /// None, of pages on `chips` chips.
+    pub fn new(chips: u32) -> Passed {
+        Passed {
+            chips: ChipLists::new(chips),
+            mark: None,
+            pages: 0,
+        }
+    }
+
+    /// How many are noted.
+    pub fn len(&self) -> usize {
+        self.pages
+    }
+
+    /// The page is noted.
+    #[inline]
+    pub fn holds(&self, page: PageId) -> bool {
+        self.mark.is_some() && self.chips.holds(page)
+    }
+
+    /// The page is likely to leave soon: starts loading its place, or, `near`, its neighbours.
+    #[inline]
+    pub fn expect(&self, page: PageId, near: bool) {
+        if self.mark.is_some() {
+            self.chips.expect(page, near);
+        }
+    }
+
+    /// The page, which may be noted, is about to leave the list. Says whether it was noted.
+    #[inline]
+    pub fn leave(&mut self, page: PageId, list: &List, ages: &Ages) -> bool {
+        let noted = self.holds(page);
+        if noted {
+            self.chips.remove(page, ages);
+            self.pages -= 1;
+            if self.mark == Some(page) {
+                self.mark = list.older(page);
+            }
+        }
+        noted
+    }
+
+    /// The page has come into the list, not at its most recent end.
+    pub fn enter(&mut self, page: PageId, device: &dyn DeviceView, ages: &Ages) {
+        if self.mark.is_some_and(|mark| ages.of(page) < ages.of(mark)) {
+            self.chips.insert_by_age(page, device.chip(page), ages);
+            self.pages += 1;
+        }
+    }
+
+    /// The chip of the page's flash copy may have changed.
+    pub fn moved(&mut self, page: PageId, device: &dyn DeviceView, ages: &Ages) {
+        if self.holds(page) && self.chips.chip_of(page) != device.chip(page) {
+            self.chips.remove(page, ages);
+            self.chips.insert_by_age(page, device.chip(page), ages);
+        }
+    }
+
+    /// The ages may have been given anew.
+    #[inline]
+    pub fn follow(&mut self, ages: &Ages) {
+        self.chips.follow(ages);
+    }
+
+    /// The least recent page of the list that `spare` does not pass over. `age` is called for each
+    /// page that is noted on the way, with the number noted: from then on it must have an age.
+    pub fn oldest_not(
+        &mut self,
+        device: &dyn DeviceView,
+        spare: Spare,
+        list: &List,
+        ages: &mut Ages,
+        mut age: impl FnMut(&mut Ages, PageId, usize),
+    ) -> Option<PageId> {
+        let noted = self.chips.oldest_not(device, spare, ages, None);
+        if noted.is_some() {
+            return noted;
+        }
+        loop {
+            let page = match self.mark {
+                Some(mark) => list.newer(mark),
+                None => list.oldest(),
+            }?;
+            if !spare.page(device, page) {
+                return Some(page);
+            }
+            self.pages += 1;
+            self.mark = Some(page);
+            age(ages, page, self.pages);
+            self.chips.push_newest(page, device.chip(page), ages);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! A set of chips: a bit each, and how many there are.
+
+use crate::units::ChipId;
+
+/// Which of a number of chips.
+#[derive(Clone, Debug)]
+pub struct ChipSet {
+    /// With room for one more than there are chips, which is never in the set.
+    words: Vec<u64>,
+    of: u32,
+    len: u32,
+}
+
+impl ChipSet {
+    /// None of `of` chips.
+    pub fn none(of: u32) -> ChipSet {
+        ChipSet {
+            words: vec![0; of as usize / 64 + 1],
+            of,
+            len: 0,
+        }
+    }
+
+    /// Chips in the set.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// No chip is in the set.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Chips there are.
+    #[inline]
+    pub fn of(&self) -> u32 {
+        self.of
+    }
+
+    /// Whether a chip is in the set.
+    #[inline]
+    pub fn contains(&self, chip: ChipId) -> bool {
+        self.words[chip.0 as usize / 64] >> (chip.0 % 64) & 1 == 1
+    }
+
+    /// Chips from 64 * `i` on, as bits.
+    #[inline]
+    pub(crate) fn word(&self, i: usize) -> u64 {
+        self.words[i]
+    }
+
+    /// Puts a chip in, or takes it out.
+    #[inline]
+    pub fn set(&mut self, chip: ChipId, present: bool) {
+        let word = &mut self.words[chip.0 as usize / 64];
+        let was = *word >> (chip.0 % 64) & 1;
+        *word = *word & !(1 << (chip.0 % 64)) | u64::from(present) << (chip.0 % 64);
+        self.len = self.len + u32::from(present) - was as u32;
+    }
+}
