@@ -1,5 +1,9 @@
-"""Hit counts against libCacheSim, an independent implementation: `pip install libcachesim==0.3.5`."""
+"""Hit counts against libCacheSim 0.3.5, an independent implementation.
 
+Further traces, in flashtwin's own CSV form, can be named in FLASHTWIN_TRACES, separated as in PATH.
+"""
+
+import os
 import struct
 from pathlib import Path
 
@@ -26,9 +30,12 @@ SAME = {
 }
 
 
-def recorded_requests():
-    """The reads and writes of the trace that comes with the package."""
-    path = Path(flashtwin.__file__).parent / "data" / "postgres_pgbench.csv.zst"
+RECORDED = Path(flashtwin.__file__).parent / "data" / "postgres_pgbench.csv.zst"
+NAMED = [Path(name) for name in os.environ.get("FLASHTWIN_TRACES", "").split(os.pathsep) if name]
+
+
+def recorded_requests(path):
+    """The reads and writes of a trace."""
     with pa.input_stream(str(path), compression="zstd") as stream:
         rows = pyarrow.csv.read_csv(stream).to_pylist()
     return [(r["op"], r["offset_bytes"], r["size_bytes"]) for r in rows if r["op"] in "RW"]
@@ -47,10 +54,12 @@ def looping_requests():
     return requests
 
 
-@pytest.fixture(scope="module", params=[recorded_requests, looping_requests])
+@pytest.fixture(
+    scope="module", params=[RECORDED, *NAMED, None], ids=lambda path: path.stem if path else "loops"
+)
 def traces(request, tmp_path_factory):
     """The same accesses for both: a text trace, and one object of size 1 a page."""
-    requests = request.param()
+    requests = recorded_requests(request.param) if request.param else looping_requests()
     folder = tmp_path_factory.mktemp("hit_ratios")
     text = folder / "trace.csv"
     lines = [f"{i},{op},{offset},{size}" for i, (op, offset, size) in enumerate(requests)]
