@@ -2,19 +2,9 @@
 
 mod common;
 
-use common::{device, load, run_all};
-use flashtwin::{DeviceSpec, Op, Rng, Ssd};
+use common::{assert_near, device, load, one_pool, run_all};
+use flashtwin::{Op, Rng, Ssd};
 use flashtwin_sim::{Pacing, RunConfig, RunInfo, Summary};
-
-/// Asserts that two numbers differ by at most `share` of the second.
-fn assert_near(what: &str, got: f64, expected: f64, share: f64) {
-    let off = (got / expected - 1.0).abs();
-    assert!(
-        off <= share,
-        "{what}: got {got:.4}, expected {expected:.4}, off by {:.2} %",
-        off * 100.0
-    );
-}
 
 // ---- queueing ----
 
@@ -85,35 +75,6 @@ fn waiting_on_one_die_is_that_of_m_d_1() {
 /// Greedy under uniform random writes, blocks of 64 pages (theory: an independent simulation).
 const GREEDY: [(f64, f64); 4] = [(0.9, 4.825), (0.85, 3.356), (0.8, 2.601), (0.6667, 1.681)];
 
-/// One chip that is one pool of `blocks` blocks, loaded so that the exported pages are `rho` of the
-/// pages in use. Collection leaves `low` or one more blocks free: those are not in use.
-fn one_pool(backend: &str, blocks: u32, rho: f64) -> DeviceSpec {
-    let low = blocks / 64;
-    let exported = (rho * f64::from(blocks - low)).round();
-    let percent = |blocks_of: f64| ((blocks_of + 0.3) / f64::from(blocks) * 100.0).to_string();
-    let mut overrides = vec![
-        ("geometry.chips", "1".to_owned()),
-        ("geometry.planes_per_chip", "1".to_owned()),
-        ("geometry.blocks_per_plane", blocks.to_string()),
-        ("geometry.pages_per_block", "64".to_owned()),
-        (
-            "geometry.reserve_percent",
-            percent(f64::from(blocks) - exported),
-        ),
-        ("gc.low_percent", percent(f64::from(low))),
-        ("ftl.summary_page", "false".to_owned()),
-        ("nand.backend", backend.to_owned()),
-        ("nand.copy_back", "true".to_owned()),
-        ("buffer", "none".to_owned()),
-    ];
-    match backend {
-        "msr" => overrides.push(("nand.parallel_units", "1".to_owned())),
-        _ => overrides.push(("geometry.channels", "1".to_owned())),
-    }
-    let overrides: Vec<(&str, &str)> = overrides.iter().map(|(k, v)| (*k, v.as_str())).collect();
-    device(&overrides)
-}
-
 /// Write amplification of `times` uniformly random overwrites of the whole device.
 fn amplification(ssd: &mut Ssd, times: u64, rng: &mut Rng) -> f64 {
     ssd.reset_metrics(None);
@@ -125,7 +86,7 @@ fn amplification(ssd: &mut Ssd, times: u64, rng: &mut Rng) -> f64 {
 fn write_amplification_of_greedy_is_that_of_the_table() {
     for backend in ["msr", "modern"] {
         for (rho, expected) in GREEDY {
-            let mut ssd = Ssd::new(&one_pool(backend, 4096, rho));
+            let mut ssd = Ssd::new(&one_pool(backend, 4096, rho, &[]));
             let mut rng = Rng::new(5);
             ssd.fill_sequential();
             amplification(&mut ssd, 6, &mut rng);
@@ -140,7 +101,7 @@ fn write_amplification_of_greedy_is_that_of_the_table() {
 fn steady_preconditioning_starts_with_the_write_amplification_of_the_table() {
     for backend in ["msr", "modern"] {
         for (rho, expected) in GREEDY {
-            let mut ssd = Ssd::new(&one_pool(backend, 4096, rho));
+            let mut ssd = Ssd::new(&one_pool(backend, 4096, rho, &[]));
             ssd.fill_steady(9);
             let got = amplification(&mut ssd, 2, &mut Rng::new(6));
             assert_near(&format!("{backend}, rho {rho}"), got, expected, 0.01);
@@ -152,7 +113,7 @@ fn steady_preconditioning_starts_with_the_write_amplification_of_the_table() {
 fn write_amplification_in_timed_runs_is_that_of_the_table() {
     for backend in ["msr", "modern"] {
         let (rho, expected) = GREEDY[2];
-        let mut ssd = Ssd::new(&one_pool(backend, 1024, rho));
+        let mut ssd = Ssd::new(&one_pool(backend, 1024, rho, &[]));
         ssd.fill_steady(2);
         let requests = 6 * u64::from(ssd.spec().exported_pages());
         let config = RunConfig {

@@ -81,10 +81,32 @@ fn draw_device(rng: &mut Rng) -> DeviceSpec {
         };
         write!(
             toml,
-            "[ftl]\nplacement = \"{placement}\"\nsummary_page = {}\n[gc]\nlow_percent = {}\n\
-             [wear]\nerase_limit = {}\n",
+            "[ftl]\nplacement = \"{placement}\"\nsummary_page = {}\n{}\n\
+             [gc]\nlow_percent = {}\n{}\n[wear]\nerase_limit = {}\n",
             one_in(rng, 2),
+            pick(
+                rng,
+                &[
+                    "",
+                    "",
+                    "separation = \"gc\"",
+                    "separation = \"region\"\nregion_percent = 30"
+                ]
+            ),
             pick(rng, &[11, 15]),
+            pick(
+                rng,
+                &[
+                    "",
+                    "",
+                    "victim = \"fifo\"",
+                    "victim = \"random\"",
+                    "victim = \"d-choices\"\nchoices = 2",
+                    "victim = \"windowed\"",
+                    "victim = \"cost-benefit\"",
+                    "victim = \"cost-age-time\"",
+                ]
+            ),
             if one_in(rng, 10) { 3 } else { 0 },
         )
         .expect("a string takes all");

@@ -76,3 +76,44 @@ impl Workload for Listed {
         "listed".into()
     }
 }
+
+/// Asserts that two numbers differ by at most `share` of the second.
+pub fn assert_near(what: &str, got: f64, expected: f64, share: f64) {
+    let off = (got / expected - 1.0).abs();
+    assert!(
+        off <= share,
+        "{what}: got {got:.4}, expected {expected:.4}, off by {:.2} %",
+        off * 100.0
+    );
+}
+
+/// One chip that is one pool of `blocks` blocks, loaded so that the exported pages are `rho` of the
+/// pages in use. Collection leaves `low` or one more blocks free: those are not in use. `further`
+/// overrides what this says nothing of.
+pub fn one_pool(backend: &str, blocks: u32, rho: f64, further: &[(&str, &str)]) -> DeviceSpec {
+    let low = blocks / 64;
+    let exported = (rho * f64::from(blocks - low)).round();
+    let percent = |blocks_of: f64| ((blocks_of + 0.3) / f64::from(blocks) * 100.0).to_string();
+    let mut overrides = vec![
+        ("geometry.chips", "1".to_owned()),
+        ("geometry.planes_per_chip", "1".to_owned()),
+        ("geometry.blocks_per_plane", blocks.to_string()),
+        ("geometry.pages_per_block", "64".to_owned()),
+        (
+            "geometry.reserve_percent",
+            percent(f64::from(blocks) - exported),
+        ),
+        ("gc.low_percent", percent(f64::from(low))),
+        ("ftl.summary_page", "false".to_owned()),
+        ("nand.backend", backend.to_owned()),
+        ("nand.copy_back", "true".to_owned()),
+        ("buffer", "none".to_owned()),
+    ];
+    match backend {
+        "msr" => overrides.push(("nand.parallel_units", "1".to_owned())),
+        _ => overrides.push(("geometry.channels", "1".to_owned())),
+    }
+    let mut all: Vec<(&str, &str)> = overrides.iter().map(|(k, v)| (*k, v.as_str())).collect();
+    all.extend(further);
+    device(&all)
+}

@@ -87,6 +87,13 @@ impl PageMap {
             pool.active += first_block as u32;
             self.pools[chip as usize * s.pools_per_chip as usize + i] = pool;
         }
+        for (i, from) in worn.hot.iter().enumerate() {
+            let at = chip as usize * s.pools_per_chip as usize + i;
+            if let Some(hot) = self.hot.get_mut(at) {
+                *hot = *from;
+                hot.active += first_block as u32;
+            }
+        }
         let mut moving = Vec::new();
         for block in 0..blocks as u32 {
             moving.clear();

@@ -13,7 +13,7 @@
 use super::pools::{Frontier, Pool};
 use crate::divide::Divider;
 use crate::memory::{large_table, prefetch};
-use crate::spec::DeviceSpec;
+use crate::spec::{DeviceSpec, Separation};
 use crate::units::{Lpn, Ppn};
 
 /// No flash page holds this logical page.
@@ -44,6 +44,19 @@ pub(crate) struct Shape {
     pub free_count_bias: u32,
     /// Open blocks of a pool: 1, or 2 where hot and cold pages are written apart.
     pub streams: u32,
+    /// Which pages go to which of two.
+    pub apart: Apart,
+}
+
+/// Which pages go to the second open block of a pool, the hot one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Apart {
+    /// Those for which the buffer policy asks that.
+    AsAsked,
+    /// All that the host writes: the first is for those that GC moves.
+    Moved,
+    /// Logical pages below this.
+    Below(u32),
 }
 
 impl Shape {
@@ -71,6 +84,13 @@ impl Shape {
                 _ => 0,
             },
             streams: spec.write_streams(),
+            apart: match spec.ftl.separation {
+                Separation::None => Apart::AsAsked,
+                Separation::Gc => Apart::Moved,
+                Separation::Region(percent) => {
+                    Apart::Below((f64::from(spec.exported_pages()) * percent / 100.0) as u32)
+                }
+            },
         }
     }
 }

@@ -1,12 +1,15 @@
 //! Pools of blocks: the blocks open for writing, the free ones, and what is counted of them.
 //!
 //! A pool is a plane, or a whole chip. It has one open block, into which the host's pages and those
-//! that GC moves are written; on a device with two write streams (policies.md A14.2) that is the
-//! cold one, and a second takes the host's hot pages. Both come from the same free blocks. Blocks
-//! are opened lazily, at the first write that finds the last one full.
+//! that GC moves are written; on a device with two write streams that is the cold one, and a second
+//! takes the host's hot pages (policies.md A14.2), all that the host writes, or a region. Both come
+//! from the same free blocks. Blocks are opened lazily, at the first write that finds the last one
+//! full.
 
-use super::page::{PageMap, Shape, NOT_SEALED};
+use super::page::{Apart, PageMap, Shape, NOT_SEALED};
 use crate::buffer::Stream;
+use crate::rng::Rng;
+use crate::units::Lpn;
 
 /// A pool of blocks and its write frontier, the cold one of two.
 #[derive(Clone, Debug)]
@@ -275,6 +278,41 @@ impl PageMap {
     pub fn rooms_of_chip(&self, chip: u32) -> &[i32] {
         let n = self.shape.pools_per_chip as usize;
         &self.room[chip as usize * n..][..n]
+    }
+
+    /// The stream of a page that the host writes; `asked` is what the buffer policy says.
+    #[inline]
+    pub fn host_stream(&self, lpn: Lpn, asked: Stream) -> Stream {
+        match self.shape.apart {
+            Apart::AsAsked => asked,
+            Apart::Moved => Stream::Hot,
+            Apart::Below(end) if lpn.0 < end => Stream::Hot,
+            Apart::Below(_) => Stream::Cold,
+        }
+    }
+
+    /// The stream of a page that GC moves.
+    #[inline]
+    pub fn move_stream(&self, lpn: Lpn) -> Stream {
+        match self.shape.apart {
+            Apart::Below(end) if lpn.0 < end => Stream::Hot,
+            _ => Stream::Cold,
+        }
+    }
+
+    /// Blocks of its chip opened after a block.
+    #[inline]
+    pub fn age_of(&self, block: u32) -> u32 {
+        let chip = self.plane_of(block) / self.shape.planes_per_chip;
+        self.last_seq[chip as usize].wrapping_sub(self.seq[block as usize])
+    }
+
+    /// A number that changes with every block opened or erased in a pool: a seed.
+    pub fn where_it_stands(&self, pool: u32) -> u64 {
+        let p = self.pool(pool);
+        let seq = u64::from(self.last_seq[(pool / self.shape.pools_per_chip) as usize]);
+        Rng::new(seq << 32 | u64::from(pool)).next_u64()
+            ^ (u64::from(p.free) << 32 | u64::from(p.next_page))
     }
 
     /// Write streams.

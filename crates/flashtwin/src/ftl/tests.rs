@@ -5,7 +5,7 @@ use super::PageMap;
 use crate::buffer::Stream;
 use crate::gc::{self, Tie};
 use crate::rng::Rng;
-use crate::spec::{builtin, DeviceSpec, Policy, PolicyParams};
+use crate::spec::{builtin, DeviceSpec, Policy, PolicyParams, Separation, Victim};
 use crate::units::{Lpn, Ppn};
 
 /// What a device of the tests is made of.
@@ -20,6 +20,9 @@ struct Made {
     summary_page: bool,
     pools_are_planes: bool,
     streams: u32,
+    /// What tells two streams apart; `None`: the buffer policy.
+    separation: Separation,
+    victim: Victim,
 }
 
 impl Made {
@@ -32,7 +35,11 @@ impl Made {
         spec.geometry.reserve_percent =
             100.0 * (f64::from(self.reserve) + 0.5) / f64::from(self.blocks);
         spec.ftl.summary_page = self.summary_page;
-        let policy = ["lru", "cda-gc"][self.streams as usize - 1];
+        if self.streams == 2 {
+            spec.ftl.separation = self.separation;
+        }
+        let asks = self.streams == 2 && self.separation == Separation::None;
+        let policy = if asks { "cda-gc" } else { "lru" };
         let buffer = spec.buffer.as_mut().unwrap();
         buffer.policy = Policy::from_name(policy, &PolicyParams::defaults(1)).unwrap();
         assert_eq!(spec.write_streams(), self.streams);
@@ -53,10 +60,11 @@ struct Load {
     written: Vec<[bool; 2]>,
     /// The logical pages that have a copy.
     mapped: Vec<bool>,
+    victim: Victim,
 }
 
 impl Load {
-    fn new(map: PageMap, seed: u64) -> Load {
+    fn new(map: PageMap, victim: Victim, seed: u64) -> Load {
         let blocks = map.erase_counts().len();
         let pages = map.shape.exported_pages;
         Load {
@@ -66,6 +74,7 @@ impl Load {
                 .map(|lpn| map.lookup(Lpn(lpn)).is_some())
                 .collect(),
             map,
+            victim,
         }
     }
 
@@ -77,28 +86,35 @@ impl Load {
     /// Collects in `pool` until it has more free blocks than the watermark, or nothing to gain.
     fn collect(&mut self, pool: u32) {
         while self.map.pool(pool).free <= self.map.low() {
-            let Some((bit, valid)) = gc::victim(&self.map, pool, Tie::Lowest) else {
+            let picked = gc::victim(&self.map, pool, self.victim, Tie::Lowest);
+            let Some((bit, valid)) = picked else {
                 return;
             };
             if !gc::worth_collecting(&self.map, pool, valid) {
                 return;
             }
             let victim = pool * self.map.shape.blocks_per_pool + bit;
-            let mut to = Vec::new();
+            let first = self.map.first_ppn(victim).0;
+            let live = |map: &PageMap, page| {
+                let page = map.next_live(victim, page)?;
+                Some((page, map.lpn_at(Ppn(first + page))))
+            };
             if self.rng.below(2) == 0 {
-                self.map
-                    .relocate(victim, pool, |_, block, _, _| to.push(block));
+                let after = |&(page, _): &(u32, Lpn)| live(&self.map, page + 1);
+                let moved: Vec<(u32, Lpn)> =
+                    std::iter::successors(live(&self.map, 0), after).collect();
+                self.map.relocate(victim, pool, |_, _, _, _| ());
+                for (_, lpn) in moved {
+                    self.note(lpn, self.map.move_stream(lpn));
+                }
             } else {
                 // Page by page, as where reads may pass between.
-                while let Some(page) = self.map.next_live(victim, 0) {
-                    let lpn = self.map.lpn_at(Ppn(self.map.first_ppn(victim).0 + page));
-                    assert_eq!(self.map.make_room(pool, Stream::Cold), Ok(Stream::Cold));
-                    self.map.append(pool, Stream::Cold, lpn);
-                    to.push(self.map.block_of(self.map.lookup(lpn).unwrap()));
+                while let Some((_, lpn)) = live(&self.map, 0) {
+                    let stream = self.map.move_stream(lpn);
+                    assert_eq!(self.map.make_room(pool, stream), Ok(stream));
+                    self.map.append(pool, stream, lpn);
+                    self.note(lpn, stream);
                 }
-            }
-            for block in to {
-                self.written[block as usize][0] = true;
             }
             self.map.erase(victim);
             self.written[victim as usize] = [false; 2];
@@ -106,6 +122,7 @@ impl Load {
     }
 
     fn write(&mut self, lpn: Lpn, stream: Stream) {
+        let stream = self.map.host_stream(lpn, stream);
         let shape = self.map.shape;
         let chip = lpn.0 / shape.stride_pages % shape.chips;
         let first = chip * shape.pools_per_chip;
@@ -171,6 +188,17 @@ fn random_writes_and_trims_keep_the_map() {
             summary_page: pick(&[0, 1]) == 1,
             pools_are_planes: pick(&[0, 1]) == 1,
             streams: pick(&[1, 2]),
+            separation: [Separation::None, Separation::Gc, Separation::Region(30.0)]
+                [pick(&[0, 1, 2]) as usize],
+            victim: [
+                Victim::Greedy,
+                Victim::Fifo,
+                Victim::Random,
+                Victim::DChoices(3),
+                Victim::Windowed(40.0),
+                Victim::CostBenefit,
+                Victim::CostAgeTime,
+            ][pick(&[0, 1, 2, 3, 4, 5, 6]) as usize],
         };
         let hot = pick(&[0, 3, 50, 97, 100]).into();
         let trims = pick(&[0, 10, 60]).into();
@@ -183,7 +211,7 @@ fn random_writes_and_trims_keep_the_map() {
             });
         }
         println!("seed {seed}: {made:?}, {hot} % hot, {trims} % trims");
-        Load::new(map, seed).run(4_000, hot, trims);
+        Load::new(map, made.victim, seed).run(4_000, hot, trims);
     }
 }
 
@@ -201,10 +229,12 @@ fn a_device_99_percent_full_goes_on() {
                 summary_page,
                 pools_are_planes: true,
                 streams,
+                separation: Separation::None,
+                victim: Victim::Greedy,
             };
             let mut map = made.map();
             map.fill_sequential(false, |_, n| n);
-            let mut load = Load::new(map, 3);
+            let mut load = Load::new(map, made.victim, 3);
             load.run(3_000, 0, 0);
             load.run(3_000, 50, 1);
             load.run(3_000, 100, 0);
@@ -224,9 +254,11 @@ fn one_stream_takes_hot_pages_for_cold_ones() {
         summary_page: false,
         pools_are_planes: true,
         streams: 1,
+        separation: Separation::None,
+        victim: Victim::Greedy,
     };
     let run = |hot| {
-        let mut load = Load::new(made.map(), 8);
+        let mut load = Load::new(made.map(), Victim::Greedy, 8);
         for i in 0..500 {
             load.write(Lpn(i * 7 % 60), hot);
         }
@@ -249,6 +281,8 @@ fn the_scarcest_pool_speaks_for_its_chip() {
         summary_page: false,
         pools_are_planes: true,
         streams: 2,
+        separation: Separation::None,
+        victim: Victim::Greedy,
     };
     let mut map = made.map();
     let of_chip = |map: &PageMap| (map.free_blocks_of_chip(0), map.open_pages_of_chip(0));
@@ -285,6 +319,8 @@ fn a_pool_is_written_to_its_last_page() {
                 summary_page: false,
                 pools_are_planes: true,
                 streams,
+                separation: Separation::None,
+                victim: Victim::Greedy,
             };
             let mut map = made.map();
             let mut lpn = 0;
@@ -315,10 +351,12 @@ fn saved(streams: u32) -> (Made, Load, Vec<u8>) {
         summary_page: true,
         pools_are_planes: false,
         streams,
+        separation: Separation::None,
+        victim: Victim::Greedy,
     };
     let mut map = made.map();
     map.fill_sequential(true, |chip, n| chip * 30 + n);
-    let mut load = Load::new(map, 5);
+    let mut load = Load::new(map, Victim::Greedy, 5);
     load.run(2_003, 40, 5);
     let mut state = Vec::new();
     load.map.save(&mut state).unwrap();
@@ -332,7 +370,7 @@ fn saved(streams: u32) -> (Made, Load, Vec<u8>) {
 fn go_on(mut map: PageMap, of: &Load, state: &[u8]) {
     map.load(&mut &state[..]).unwrap();
     map.check().unwrap();
-    let mut load = Load::new(map, 6);
+    let mut load = Load::new(map, Victim::Greedy, 6);
     assert_eq!(load.mapped, of.mapped);
     load.run(2_000, 40, 5);
 }
@@ -390,4 +428,15 @@ fn impossible_hot_frontiers_are_refused() {
         s[end - 16..end - 12].copy_from_slice(&active);
         s[end - 12..end - 8].copy_from_slice(&7u32.to_le_bytes());
     });
+}
+
+/// States that only long runs would lead to.
+impl PageMap {
+    pub(crate) fn set_erases(&mut self, block: u32, erases: u32) {
+        self.erases[block as usize] = erases;
+    }
+
+    pub(crate) fn set_last_seq(&mut self, seq: u32) {
+        self.last_seq[0] = seq;
+    }
 }

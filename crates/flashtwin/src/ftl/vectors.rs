@@ -3,7 +3,7 @@
 use super::PageMap;
 use crate::buffer::Stream;
 use crate::gc::{self, Tie};
-use crate::spec::{builtin, DeviceSpec};
+use crate::spec::{builtin, DeviceSpec, Victim};
 use crate::units::{Lpn, Ppn};
 
 /// One pool of `blocks` blocks of `pages` pages, no summary page, half of the blocks exported.
@@ -51,7 +51,7 @@ fn vector_pm_1() {
     let valid: Vec<u32> = (0..3).map(|block| map.valid_of(block)).collect();
     assert_eq!(valid, [2, 3, 3]);
 
-    let victim = gc::victim(&map, 0, Tie::Lowest);
+    let victim = gc::victim(&map, 0, Victim::Greedy, Tie::Lowest);
     assert_eq!(victim, Some((0, 2)), "greedy victim b0");
     let mut copies = Vec::new();
     map.relocate(0, 0, |_, to, pages, _| copies.push((to, pages)));

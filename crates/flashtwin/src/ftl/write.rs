@@ -1,6 +1,6 @@
 //! Changing where pages are: writing, forgetting, and moving what a block still holds.
 
-use super::page::{PageMap, NOT_SEALED, UNMAPPED};
+use super::page::{Apart, PageMap, NOT_SEALED, UNMAPPED};
 use crate::buffer::Stream;
 use crate::memory::prefetch;
 use crate::units::{Lpn, Ppn};
@@ -65,8 +65,8 @@ impl PageMap {
         }
     }
 
-    /// Moves all live pages of `block` to the cold frontier of `pool`, which has room for them, in
-    /// page order. `moved` is told of each destination block: the pages that went there, and
+    /// Moves all live pages of `block` to the frontiers of `pool`, which has room for them, in page
+    /// order. `moved` is told of each destination block: the pages that went there, and
     /// whether that sealed it. Starts loading all map entries before it changes the first.
     pub fn relocate(
         &mut self,
@@ -95,11 +95,19 @@ impl PageMap {
         *least = (*least).min(*tally);
         let mut rest = &lpns[..];
         while !rest.is_empty() {
+            let wanted = self.move_stream(Lpn(rest[0]));
             let stream = self
-                .make_room(pool, Stream::Cold)
+                .make_room(pool, wanted)
                 .expect("the caller saw the room");
             let left = self.shape.data_pages - self.next_page(pool, stream);
-            let (now, later) = rest.split_at(rest.len().min(left as usize));
+            let run = match self.shape.apart {
+                Apart::Below(_) => {
+                    let others = |&lpn: &u32| self.move_stream(Lpn(lpn)) != wanted;
+                    rest.iter().position(others).unwrap_or(rest.len())
+                }
+                _ => rest.len(),
+            };
+            let (now, later) = rest.split_at(run.min(left as usize));
             let n = now.len() as u32;
             let (to, page) = self.advance(pool, stream, n);
             let sealed = n == left;

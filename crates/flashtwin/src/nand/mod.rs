@@ -242,6 +242,7 @@ impl Nand {
     #[inline]
     pub fn enqueue(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
         let overtakes = op.is_read() && matches!(self, Nand::Modern(n) if n.reads_overtake());
+        op.stream = self.ftl().host_stream(op.lpn, op.stream);
         let c = &mut self.chips_mut()[chip];
         op.enqueued = now;
         op.gc_before = c.gc_time(now);

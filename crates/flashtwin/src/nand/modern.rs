@@ -13,7 +13,7 @@ use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::gc::{self, Tie};
-use crate::spec::{DeviceSpec, ModernNand};
+use crate::spec::{DeviceSpec, ModernNand, Victim};
 use crate::units::{ChipId, Lpn, Ppn, Time};
 
 use std::collections::VecDeque;
@@ -83,6 +83,7 @@ pub(crate) struct Modern {
     pub stats: FlashStats,
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: ChipSet,
+    victim: Victim,
     pub times: Latencies,
     dies: Vec<Die>,
     channels: Vec<Channel>,
@@ -99,6 +100,7 @@ impl Modern {
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
+            victim: spec.gc.victim,
             times: Latencies::of(spec, params.copy_back),
             dies: vec![Die::default(); g.chips as usize],
             channels: vec![Channel::default(); g.channels as usize],
@@ -322,7 +324,7 @@ impl Modern {
         if !self.ftl.is_needy(pool) {
             return false;
         }
-        let Some((bit, valid)) = gc::victim(&self.ftl, pool, Tie::Lowest) else {
+        let Some((bit, valid)) = gc::victim(&self.ftl, pool, self.victim, Tie::Lowest) else {
             return false;
         };
         if !gc::worth_collecting(&self.ftl, pool, valid) {
@@ -357,7 +359,7 @@ impl Modern {
                 let lpn = self.ftl.lpn_at(Ppn(ppn));
                 let stream = self
                     .ftl
-                    .make_room(die as u32, Stream::Cold)
+                    .make_room(die as u32, self.ftl.move_stream(lpn))
                     .expect("worth_collecting saw the room");
                 let sealed = self.ftl.append(die as u32, stream, lpn);
                 self.stats.add(Cause::GcMove, 1);
@@ -408,7 +410,8 @@ impl Modern {
         while self.pick_victim(die, Time::ZERO) {
             while self.collect_step(die).is_some() {}
         }
-        let Ok(stream) = self.ftl.make_room(die as u32, Stream::Cold) else {
+        let stream = self.ftl.host_stream(lpn, Stream::Cold);
+        let Ok(stream) = self.ftl.make_room(die as u32, stream) else {
             return false;
         };
         if self.ftl.append(die as u32, stream, lpn) && self.summary_transfer.is_some() {

@@ -12,7 +12,7 @@ use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::gc::{self, Tie};
-use crate::spec::{AllocationPool, DeviceSpec, MsrNand, PlaneMapping};
+use crate::spec::{AllocationPool, DeviceSpec, MsrNand, PlaneMapping, Victim};
 use crate::units::{ChipId, Lpn, Time};
 
 /// Reads or writes in a batch at most.
@@ -40,6 +40,7 @@ pub(crate) struct Msr {
     pub stats: FlashStats,
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: ChipSet,
+    victim: Victim,
     pub times: Latencies,
     service: Vec<Service>,
     params: MsrNand,
@@ -95,6 +96,7 @@ impl Msr {
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
+            victim: spec.gc.victim,
             times: Latencies::of(spec, params.copy_back),
             service: vec![Service::default(); g.chips as usize],
             summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
@@ -435,7 +437,7 @@ impl Msr {
     #[cold]
     fn expect_cleaning(&self, pool: u32) {
         const PAGES_MAX: u32 = 128;
-        if let Some((bit, valid)) = gc::victim(&self.ftl, pool, Tie::Highest) {
+        if let Some((bit, valid)) = gc::victim(&self.ftl, pool, self.victim, Tie::Highest) {
             if valid <= PAGES_MAX {
                 self.ftl
                     .prefetch_block(pool * self.ftl.shape.blocks_per_pool + bit);
@@ -471,7 +473,8 @@ impl Msr {
                 if self.ftl.pool(pool).free > self.ftl.low() {
                     continue;
                 }
-                let Some((bit, valid)) = gc::victim(&self.ftl, pool, Tie::Highest) else {
+                let Some((bit, valid)) = gc::victim(&self.ftl, pool, self.victim, Tie::Highest)
+                else {
                     continue;
                 };
                 if !gc::worth_collecting(&self.ftl, pool, valid) {
@@ -551,13 +554,14 @@ impl Msr {
 
     pub fn write_untimed(&mut self, chip: usize, lpn: Lpn) -> bool {
         while self.clean(chip, Time::ZERO).is_some() {}
+        let stream = self.ftl.host_stream(lpn, Stream::Cold);
         let plane = if self.params.copy_back {
-            self.pick_plane(chip, lpn, Stream::Cold, &[])
+            self.pick_plane(chip, lpn, stream, &[])
         } else {
             0
         };
         let pool = self.pool(chip, plane);
-        let Ok(stream) = self.ftl.make_room(pool, Stream::Cold) else {
+        let Ok(stream) = self.ftl.make_room(pool, stream) else {
             return false;
         };
         if self.ftl.append(pool, stream, lpn) && self.summary_transfer.is_some() {

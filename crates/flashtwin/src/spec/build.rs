@@ -6,8 +6,8 @@ use super::policy::PolicyParams;
 use super::read::Values;
 use super::{
     AllocationPool, BlockInGc, Blocks, Buffer, Controller, DeviceSpec, EvictMode, Ftl, Gc,
-    Geometry, Link, ModernNand, MsrNand, Nand, Partial, Placement, PlaneMapping, Policy, Tie,
-    Timing, Wear,
+    Geometry, Link, ModernNand, MsrNand, Nand, Partial, Placement, PlaneMapping, Policy,
+    Separation, Tie, Timing, Victim, Wear,
 };
 use crate::units::Time;
 
@@ -85,8 +85,22 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
                 false => 1,
             },
             summary_page: v.flag("ftl.summary_page"),
+            separation: match v.text("ftl.separation") {
+                "gc" => Separation::Gc,
+                "region" => Separation::Region(v.float("ftl.region_percent")),
+                _ => Separation::None,
+            },
         },
         gc: Gc {
+            victim: match v.text("gc.victim") {
+                "fifo" => Victim::Fifo,
+                "random" => Victim::Random,
+                "d-choices" => Victim::DChoices(v.count("gc.choices")),
+                "windowed" => Victim::Windowed(v.float("gc.window_percent")),
+                "cost-benefit" => Victim::CostBenefit,
+                "cost-age-time" => Victim::CostAgeTime,
+                _ => Victim::Greedy,
+            },
             low_percent: v.float("gc.low_percent"),
         },
         wear: Wear {

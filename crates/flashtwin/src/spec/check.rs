@@ -4,7 +4,7 @@
 
 use super::build::BufferBytes;
 use super::write::size;
-use super::{AllocationPool, DeviceSpec, Nand, Placement};
+use super::{AllocationPool, DeviceSpec, Nand, Placement, Separation, Victim};
 use crate::units::Time;
 
 /// Page numbers are 32-bit, and the last one means "none".
@@ -23,6 +23,7 @@ pub(super) fn check(
         return;
     }
     reserve(spec, report);
+    collection(spec, report);
     back_end(spec, report);
     if let Some(bytes) = buffer {
         check_buffer(spec, bytes, report);
@@ -75,6 +76,28 @@ fn geometry(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) -> bool {
         sound = false;
     }
     sound
+}
+
+/// What is told apart must be told apart once, and a victim be chosen where it can.
+fn collection(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
+    if spec.ftl.separation != Separation::None && spec.policy_separates() {
+        let policy = spec.buffer.as_ref().map_or("", |b| b.policy.base);
+        report(
+            "ftl.separation",
+            format!(
+                "must be \"none\" with buffer.policy = \"{policy}\", which separates pages itself"
+            ),
+        );
+    }
+    let greedy_only = matches!(&spec.nand, Nand::Msr(msr) if !msr.copy_back);
+    if greedy_only && spec.gc.victim != Victim::Greedy {
+        report(
+            "gc.victim",
+            "must be \"greedy\" on the \"msr\" back end without copy-back, which collects several \
+             blocks at once as its reference does"
+                .to_owned(),
+        );
+    }
 }
 
 /// The reserve must carry the active blocks and the low watermark, or a full device stands still.

@@ -1,7 +1,7 @@
 //! Quantities that follow from a device's numbers.
 
 use super::decimal::percent_of;
-use super::{DeviceSpec, Nand};
+use super::{DeviceSpec, Nand, Separation};
 use crate::units::Time;
 
 /// Bytes of a sector, the unit of host addresses.
@@ -86,11 +86,16 @@ impl DeviceSpec {
     /// Blocks that a pool keeps open at a time: two where the policy tells hot pages from cold ones
     /// (CDA-GC's dispatcher), else one.
     pub fn write_streams(&self) -> u32 {
-        let policy = self.buffer.as_ref().map_or("", |b| b.policy.base);
-        match policy {
-            "cda-gc" | "cda-gc-dispatcher" => 2,
-            _ => 1,
+        match self.ftl.separation == Separation::None && !self.policy_separates() {
+            true => 1,
+            false => 2,
         }
+    }
+
+    /// The buffer policy tells hot pages from cold ones.
+    pub fn policy_separates(&self) -> bool {
+        let policy = self.buffer.as_ref().map_or("", |b| b.policy.base);
+        matches!(policy, "cda-gc" | "cda-gc-dispatcher")
     }
 
     /// Time of one page between controller and chip, spare bytes included.

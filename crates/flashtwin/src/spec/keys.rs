@@ -205,9 +205,17 @@ const KEYS: &[KeyDoc] = rows![
         "Consecutive pages on a chip before the next chip.", "the reference as shipped: 1";
     "ftl.summary_page" Kind::Bool, Some("true"), &[],
         "The last page of each block holds a summary that the device writes.", "the reference: always";
+    "ftl.separation" Kind::Choice(&["none", "gc", "region"]), Some("\"none\""), &[],
+        "Pages that go to open blocks of their own. `gc`: those that GC moves. `region`: the first logical pages, as two namespaces or placement handles keep them, also when GC moves them. With `none` the buffer policy may still tell hot pages from cold ones.", "common firmware practice";
+    "ftl.region_percent" Kind::Percent, None, &[("ftl.separation", &["region"])],
+        "The first logical pages that are kept apart, as a share of all.", "ours";
 
-    "gc.victim" Kind::Choice(&["greedy"]), Some("\"greedy\""), &[],
-        "How a victim is chosen: the sealed block with the fewest valid pages.", "GCaR, Harmonia, ECR";
+    "gc.victim" Kind::Choice(&["greedy", "fifo", "random", "d-choices", "windowed", "cost-benefit", "cost-age-time"]), Some("\"greedy\""), &[],
+        "Which sealed block is collected. `greedy`: the fewest valid pages. `fifo`: the block opened first. `random`. `d-choices`: the fewest valid pages among `choices` drawn at random (Van Houdt 2013). `windowed`: the same among the blocks opened first (Hu et al. 2009). `cost-benefit`: the largest age x (1 - u) / 2u (Kawaguchi et al. 1995). `cost-age-time`: the least u / (1 - u) x erases / age (Chiang and Chang 1999). Age is in blocks opened since (D-47).", "GCaR, Harmonia, ECR: greedy";
+    "gc.choices" Kind::Count(1, 65535), Some("10"), &[("gc.victim", &["d-choices"])],
+        "Blocks drawn, one block perhaps several times.", "ours";
+    "gc.window_percent" Kind::Percent, Some("25"), &[("gc.victim", &["windowed"])],
+        "Blocks of the pool among which the victim is looked for.", "ours";
     "gc.low_percent" Kind::Percent, None, &[],
         "A pool collects when its free blocks are at or below this share of its blocks, rounded down.", "GCaR Table 2, Harmonia Table 7: 5";
 

@@ -158,6 +158,20 @@ pub struct Ftl {
     pub stride_pages: u32,
     /// The last page of each block holds a summary written by the device.
     pub summary_page: bool,
+    /// Which pages are kept apart, in blocks of their own.
+    pub separation: Separation,
+}
+
+/// Pages that go to open blocks of their own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Separation {
+    /// None by the FTL; the buffer policy may tell hot pages from cold ones.
+    None,
+    /// Pages that GC moves from those the host writes.
+    Gc,
+    /// The first logical pages, this share of all in percent, from the others: also when GC moves
+    /// them.
+    Region(f64),
 }
 
 /// Page-to-chip mapping (D-3 of the decision register).
@@ -172,8 +186,32 @@ pub enum Placement {
 /// Garbage collection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gc {
+    /// Which block is collected.
+    pub victim: Victim,
     /// A pool collects when its free blocks are at or below this share of its blocks.
     pub low_percent: f64,
+}
+
+/// Victim selection: which of the sealed blocks of a pool is collected. A block's age is how many
+/// blocks of its chip were opened after it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Victim {
+    /// The fewest valid pages.
+    Greedy,
+    /// The block opened first.
+    Fifo,
+    /// Any, all alike.
+    Random,
+    /// The fewest valid pages among so many drawn at random (Van Houdt, SIGMETRICS 2013).
+    DChoices(u32),
+    /// The fewest valid pages among this share in percent of the pool's blocks, those opened first
+    /// (Hu, Eleftheriou, Haas, Iliadis, Pletka, SYSTOR 2009).
+    Windowed(f64),
+    /// The largest age x (1 - u) / 2u, u being the valid share (Kawaguchi, Nishioka, Motoda, USENIX
+    /// 1995).
+    CostBenefit,
+    /// The least u / (1 - u) x erases / age (Chiang, Chang, Journal of Systems and Software 1999).
+    CostAgeTime,
 }
 
 /// Endurance.

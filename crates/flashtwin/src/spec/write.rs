@@ -5,7 +5,7 @@ use super::keys::{find, keys};
 use super::tree::split;
 use super::{
     AllocationPool, BlockInGc, Blocks, DeviceSpec, EvictMode, Nand, Partial, Placement,
-    PlaneMapping, Policy, Tie,
+    PlaneMapping, Policy, Separation, Tie, Victim,
 };
 use crate::units::Time;
 
@@ -73,7 +73,32 @@ impl DeviceSpec {
                 self.ftl.stride_pages.to_string()
             }
             "ftl.summary_page" => self.ftl.summary_page.to_string(),
-            "gc.victim" => quote("greedy"),
+            "ftl.separation" => quote(match self.ftl.separation {
+                Separation::None => "none",
+                Separation::Gc => "gc",
+                Separation::Region(_) => "region",
+            }),
+            "ftl.region_percent" => match self.ftl.separation {
+                Separation::Region(percent) => float(percent),
+                _ => return None,
+            },
+            "gc.victim" => quote(match self.gc.victim {
+                Victim::Greedy => "greedy",
+                Victim::Fifo => "fifo",
+                Victim::Random => "random",
+                Victim::DChoices(_) => "d-choices",
+                Victim::Windowed(_) => "windowed",
+                Victim::CostBenefit => "cost-benefit",
+                Victim::CostAgeTime => "cost-age-time",
+            }),
+            "gc.choices" => match self.gc.victim {
+                Victim::DChoices(choices) => choices.to_string(),
+                _ => return None,
+            },
+            "gc.window_percent" => match self.gc.victim {
+                Victim::Windowed(percent) => float(percent),
+                _ => return None,
+            },
             "gc.low_percent" => float(self.gc.low_percent),
             "wear.erase_limit" => self.wear.erase_limit.unwrap_or(0).to_string(),
             _ => return None,

@@ -11,7 +11,7 @@ use super::Ssd;
 use crate::ftl::{coprime, StateError};
 use crate::nand::Nand;
 use crate::rng::Rng;
-use crate::spec::{self, Placement};
+use crate::spec::{self, Placement, Separation};
 use crate::units::Lpn;
 
 /// Random writes ahead of which map entries are fetched.
@@ -82,6 +82,11 @@ impl Ssd {
         for chip in 0..chips {
             let factor = coprime(pages, rng.below(pages as u64) as u32);
             let shift = rng.below(pages as u64) as u32;
+            // Renamed, pages would change sides.
+            let (factor, shift) = match self.spec.ftl.separation {
+                Separation::Region(_) => (1, 0),
+                _ => (factor, shift),
+            };
             self.nand
                 .ftl_mut()
                 .stamp(chip, worn.nand.ftl(), factor, shift);

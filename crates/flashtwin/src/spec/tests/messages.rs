@@ -312,8 +312,8 @@ const CASES: &[(&str, &str, &str)] = &[
     ),
     (
         "[gc]",
-        "[gc]\nvictim = \"random\"",
-        "x.toml:22:1: gc.victim: found \"random\"; must be \"greedy\"",
+        "[gc]\nvictim = \"oldest\"",
+        "x.toml:22:1: gc.victim: found \"oldest\"; must be one of \"greedy\", \"fifo\", \"random\", \"d-choices\", \"windowed\", \"cost-benefit\", \"cost-age-time\"",
     ),
     (
         "[gc]",

@@ -1,0 +1,130 @@
+//! Each selection by hand on four blocks, and against its definition on random pools.
+
+use super::{victim, worth_collecting, Tie};
+use crate::buffer::Stream;
+use crate::ftl::PageMap;
+use crate::spec::{self, DeviceSpec, Victim};
+use crate::units::Lpn;
+
+fn map() -> PageMap {
+    let overrides = [
+        ("geometry.chips", "1"),
+        ("geometry.planes_per_chip", "1"),
+        ("geometry.blocks_per_plane", "16"),
+        ("geometry.pages_per_block", "8"),
+        ("geometry.reserve_percent", "40"),
+        ("gc.low_percent", "7"),
+        ("ftl.summary_page", "false"),
+        ("nand.backend", "modern"),
+        ("geometry.channels", "1"),
+        ("nand.copy_back", "true"),
+        ("buffer", "none"),
+    ];
+    let profile = spec::builtin("demo").unwrap();
+    let spec = DeviceSpec::with_overrides(profile, "demo", &overrides).unwrap();
+    PageMap::new(&spec, false, spec.low_blocks_chip())
+}
+
+fn write(map: &mut PageMap, lpn: u32) {
+    let stream = map.make_room(0, Stream::Cold).unwrap();
+    map.append(0, stream, Lpn(lpn));
+}
+
+/// Blocks 0 to 3 written in this order, with 5, 2, 7 and 2 live pages.
+fn four_blocks() -> PageMap {
+    let mut map = map();
+    (0..32).for_each(|lpn| write(&mut map, lpn));
+    for lpn in [0, 1, 2, 8, 9, 10, 11, 12, 13, 16, 24, 25, 26, 27, 28, 29] {
+        map.unmap(Lpn(lpn));
+    }
+    map
+}
+
+fn bit(map: &PageMap, of: Victim, tie: Tie) -> u32 {
+    victim(map, 0, of, tie).unwrap().0
+}
+
+#[test]
+fn by_hand() {
+    let map = four_blocks();
+    for (of, lowest, highest) in [
+        (Victim::Greedy, 1, 3),
+        (Victim::Fifo, 0, 0),
+        // 16 blocks: the first, the first two, all that are sealed.
+        (Victim::Windowed(7.0), 0, 0),
+        (Victim::Windowed(13.0), 1, 1),
+        (Victim::Windowed(50.0), 1, 3),
+        // age x (8 - live) / live: 3 x 3/5, 2 x 6/2, 1 x 1/7, 0.
+        (Victim::CostBenefit, 1, 1),
+        // live / (8 - live) / (age + 1): 5/3/4, 2/6/3, 7/1/2, 2/6/1.
+        (Victim::CostAgeTime, 1, 1),
+    ] {
+        assert_eq!(bit(&map, of, Tie::Lowest), lowest, "{of:?}");
+        assert_eq!(bit(&map, of, Tie::Highest), highest, "{of:?}");
+    }
+}
+
+/// Erased twice before, block 1 costs as much as block 3: 2/6 x 3/3 against 2/6 x 1/1.
+#[test]
+fn cost_age_time_counts_erases() {
+    let mut map = four_blocks();
+    map.set_erases(1, 2);
+    assert_eq!(bit(&map, Victim::CostAgeTime, Tie::Lowest), 1);
+    map.set_erases(1, 3);
+    assert_eq!(bit(&map, Victim::CostAgeTime, Tie::Lowest), 3);
+}
+
+#[test]
+fn a_block_without_a_dead_page_is_taken_only_by_rules_that_do_not_look() {
+    let mut map = map();
+    (0..25).for_each(|lpn| write(&mut map, lpn));
+    assert!(!worth_collecting(&map, 0, 8), "no block has a dead page");
+    map.unmap(Lpn(20));
+    assert!(worth_collecting(&map, 0, 8));
+    for (of, bit, live) in [
+        (Victim::Greedy, 2, 7),
+        (Victim::Windowed(100.0), 2, 7),
+        (Victim::CostBenefit, 2, 7),
+        (Victim::CostAgeTime, 2, 7),
+        (Victim::Fifo, 0, 8),
+        (Victim::DChoices(100), 2, 7),
+    ] {
+        assert_eq!(
+            victim(&map, 0, of, Tie::Lowest),
+            Some((bit, live)),
+            "{of:?}"
+        );
+    }
+}
+
+/// Of two draws, the fewest live pages: block k of n in ascending order with chance
+/// ((n - k)^2 - (n - k - 1)^2) / n^2. The same state gives the same victim.
+#[test]
+fn draws_have_the_chances_of_d_choices() {
+    let mut counts = [[0u32; 4]; 3];
+    for stands in 0..4_000 {
+        let mut map = four_blocks();
+        // 5, 2, 7 and 1 live pages.
+        map.unmap(Lpn(30));
+        map.set_last_seq(stands);
+        for (i, of) in [Victim::Random, Victim::DChoices(2), Victim::DChoices(40)]
+            .into_iter()
+            .enumerate()
+        {
+            let (bit, live) = victim(&map, 0, of, Tie::Lowest).unwrap();
+            assert_eq!(victim(&map, 0, of, Tie::Lowest), Some((bit, live)));
+            counts[i][bit as usize] += 1;
+        }
+    }
+    let chances = [
+        [0.25; 4],
+        [0.1875, 0.3125, 0.0625, 0.4375],
+        [0.0, 0.0, 0.0, 1.0],
+    ];
+    for (counts, chances) in counts.iter().zip(chances) {
+        for (&count, chance) in counts.iter().zip(chances) {
+            let share = f64::from(count) / 4_000.0;
+            assert!((share - chance).abs() < 0.03, "{counts:?} {chances:?}");
+        }
+    }
+}
