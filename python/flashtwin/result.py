@@ -74,6 +74,14 @@ class Result:
         return float(self.summary["flash"]["write_amplification"])
 
     @property
+    def health(self) -> dict[str, Any]:
+        """What the drive's health logs would say, in the units of NVMe, and a projected lifetime.
+
+        `lifetime` is None unless the device has `wear.rated_erases` and the host wrote.
+        """
+        return dict(self.summary["health"])
+
+    @property
     def interrupted(self) -> bool:
         """Whether these are the results of a part of the workload only."""
         return bool(self.summary["interrupted"])

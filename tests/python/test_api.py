@@ -34,6 +34,28 @@ def test_a_result_reports_what_was_run():
     assert sum(result.breakdown.values()) == pytest.approx(result.latency["mean_us"])
 
 
+def test_health_is_in_the_units_of_nvme_and_lifetime_follows_from_it():
+    result = flashtwin.run(LOAD, "demo", set=[*SMALL, "wear.rated_erases=3000"])
+    summary, health = result.summary, result.health
+    written = summary["counts"]["writes"]["bytes"]
+    assert health["data_units_written"] == -(-written // 512_000)
+    assert health["host_write_commands"] == summary["counts"]["writes"]["requests"]
+    programs = sum(
+        op["count"] for op in summary["flash"]["ops"] if op["name"] in {"destage", "gc_move", "summary"}
+    )
+    assert health["media_bytes_written"] == programs * summary["page_bytes"]
+    amplification = health["endurance_group_write_amplification"]
+    assert amplification == pytest.approx(health["media_bytes_written"] / written)
+    life = health["lifetime"]
+    days = life["warranty_years"] * 365
+    drives = life["drive_writes_per_day"] * days * summary["exported_bytes"]
+    assert drives == pytest.approx(life["host_tb_written"] * 1e12)
+    at_this_rate = written / summary["span_s"] * life["years_at_this_rate"] * 365 * 86_400
+    assert at_this_rate == pytest.approx(life["host_tb_written"] * 1e12)
+    assert "drive writes a day over 5 years" in repr(result)
+    assert run().health["lifetime"] is None
+
+
 def test_the_same_run_gives_the_same_bytes():
     first, second = run(seed=5), run(seed=5)
     assert first.to_json() == second.to_json()

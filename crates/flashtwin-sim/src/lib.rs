@@ -15,7 +15,7 @@ pub use precondition::{precondition, Precondition};
 pub use run::{run, Beyond, Control, Outcome, Pacing, RunConfig};
 pub use snapshot::{load_snapshot, save_snapshot};
 pub use summary::{
-    BufferReport, Count, Counts, FlashSummary, Hits, Inside, Latency, NamedCount, Parts, RunInfo,
-    SeriesPoint, Summary, Throughput,
+    BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside, Latency, Lifetime, NamedCount,
+    Parts, RunInfo, SeriesPoint, Summary, Throughput,
 };
 pub use validate::{validate_dir, CaseReport, PartReport};

@@ -5,8 +5,8 @@ use flashtwin::spec::Nand;
 use flashtwin::{Cause, Op, Ssd, Time};
 
 use super::{
-    BufferReport, Count, Counts, FlashSummary, Hits, Inside, Latency, NamedCount, Parts, RunInfo,
-    SeriesPoint, Summary, Throughput,
+    BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside, Latency, NamedCount, Parts,
+    RunInfo, SeriesPoint, Summary, Throughput,
 };
 use crate::Outcome;
 
@@ -79,6 +79,7 @@ impl Summary {
             inside: Inside::new(m),
             buffer: BufferReport::new(&outcome.flash),
             flash: FlashSummary::new(&outcome.flash),
+            health: Health::new(spec, m, &outcome.flash),
             series: m.series().map_or(Vec::new(), series),
         }
     }

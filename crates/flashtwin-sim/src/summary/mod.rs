@@ -4,8 +4,10 @@
 //! no wall time: the same run gives the same bytes.
 
 mod build;
+mod health;
 mod show;
 
+pub use health::{Health, Lifetime};
 use serde::Serialize;
 
 /// What a run was, beside its device: for the record.
@@ -92,6 +94,8 @@ pub struct Summary {
     pub buffer: BufferReport,
     /// What the flash did.
     pub flash: FlashSummary,
+    /// What the drive's health logs would say.
+    pub health: Health,
     /// One point an interval; empty if no series was asked for.
     pub series: Vec<SeriesPoint>,
 }

@@ -226,6 +226,38 @@ impl fmt::Display for Summary {
                 digits(flash.block_erases_deviation)
             ),
         )?;
+        let h = &self.health;
+        if h.spent_blocks > 0 {
+            line(
+                "health",
+                format!(
+                    "{} blocks spent, {} % of the reserve left",
+                    grouped(h.spent_blocks.into()),
+                    h.available_spare_percent
+                ),
+            )?;
+        }
+        if let Some(life) = &h.lifetime {
+            line(
+                "lifetime",
+                format!(
+                    "{} TB written by the host, {} drive writes a day over {} years, {} years at this \
+                     rate",
+                    digits(life.host_tb_written),
+                    digits(life.drive_writes_per_day),
+                    life.warranty_years,
+                    digits(life.years_at_this_rate)
+                ),
+            )?;
+            line(
+                "",
+                format!(
+                    "projected from {} erases a block: {}",
+                    grouped(life.rated_erases.into()),
+                    life.assumptions
+                ),
+            )?;
+        }
         let i = &self.inside;
         line(
             "in the device",

@@ -9,6 +9,7 @@ mod state;
 mod tests;
 #[cfg(test)]
 mod vectors;
+mod wear;
 mod write;
 
 pub(crate) use fill::coprime;

@@ -13,7 +13,7 @@
 use super::pools::{Frontier, Pool};
 use crate::divide::Divider;
 use crate::memory::{large_table, prefetch};
-use crate::spec::{DeviceSpec, Separation};
+use crate::spec::{DeviceSpec, Levelling, Separation};
 use crate::units::{Lpn, Ppn};
 
 /// No flash page holds this logical page.
@@ -39,7 +39,14 @@ pub(crate) struct Shape {
     /// Blocks of a plane that the exported pages fill when written sequentially.
     pub usable_per_plane: u32,
     pub stride_pages: u32,
+    /// Erases a block survives; with `endurance_spread`, in the mean.
     pub erase_limit: u32,
+    /// Standard deviation of that number as a share of it, in units of 2^-16.
+    pub endurance_spread: u32,
+    /// Free blocks are taken by their erases.
+    pub least_worn_first: bool,
+    /// Erases below the mean of its pool at which a block is collected whatever it holds.
+    pub erases_behind: Option<u32>,
     /// The reference's free count without copy-back starts one too high (quirk Q6).
     pub free_count_bias: u32,
     /// Open blocks of a pool: 1, or 2 where hot and cold pages are written apart.
@@ -79,6 +86,12 @@ impl Shape {
             usable_per_plane: spec.usable_blocks_per_plane(),
             stride_pages: spec.ftl.stride_pages,
             erase_limit: spec.wear.erase_limit.unwrap_or(u32::MAX),
+            endurance_spread: (spec.wear.endurance_spread_percent * 655.36) as u32,
+            least_worn_first: spec.wear.levelling != Levelling::None,
+            erases_behind: match spec.wear.levelling {
+                Levelling::Static(behind) => Some(behind),
+                _ => None,
+            },
             free_count_bias: match &spec.nand {
                 crate::spec::Nand::Msr(msr) if !msr.copy_back => 1,
                 _ => 0,

@@ -127,7 +127,11 @@ impl PageMap {
     #[cold]
     fn take_block(&mut self, pool: u32, stream: Stream) -> Result<Stream, PoolFull> {
         let cursor = self.pools[pool as usize].cursor;
-        if let Some(bit) = self.find_free(pool, cursor) {
+        let free = match self.shape.least_worn_first {
+            true => self.find_least_worn(pool, cursor),
+            false => self.find_free(pool, cursor),
+        };
+        if let Some(bit) = free {
             self.open(pool, stream, bit);
             return Ok(stream);
         }

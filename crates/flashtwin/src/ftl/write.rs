@@ -57,7 +57,7 @@ impl PageMap {
     /// The block holds no room any more: it may be collected, unless it is worn out.
     #[inline]
     pub(super) fn seal(&mut self, block: u32) {
-        if self.erases[block as usize] < self.shape.erase_limit {
+        if !self.is_spent(block) {
             let tally = &mut self.tally[block as usize];
             *tally &= !NOT_SEALED;
             let least = &mut self.least[self.by_blocks_per_pool.div(block) as usize];

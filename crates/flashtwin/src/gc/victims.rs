@@ -21,9 +21,14 @@ struct Candidate {
     erases: u32,
 }
 
-/// Position in its pool, and live pages, of the block to collect next; `None` if none may be.
+/// Position in its pool, and live pages, of the block to collect next; `None` if none may be. Static
+/// wear levelling comes first.
 #[inline]
 pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victim, tie: Tie) -> Option<(u32, u32)> {
+    if let Some(bit) = ftl.left_behind(pool) {
+        let block = pool * ftl.shape.blocks_per_pool + bit;
+        return Some((bit, ftl.valid_of(block)));
+    }
     match of {
         Victim::Greedy => greedy::victim(ftl, pool, tie),
         _ => chosen(ftl, pool, of, tie).map(|c| (c.bit, c.live)),

@@ -38,6 +38,8 @@ pub struct FlashReport {
     pub flash: FlashStats,
     /// Erases of each block over its life.
     pub erase_spread: EraseSpread,
+    /// Blocks that have had all the erases they survive.
+    pub spent_blocks: u32,
     /// Time each chip spent in GC.
     pub gc_time: Vec<Time>,
     /// Time each chip was busy, GC included.
@@ -72,11 +74,19 @@ impl FlashReport {
         FlashReport {
             flash: nand.stats().clone(),
             erase_spread: EraseSpread::new(nand.ftl().erase_counts()),
+            spent_blocks: nand.ftl().spent_blocks(),
             gc_time: nand.chips().iter().map(|c| c.gc_time(now)).collect(),
             busy_time: nand.chips().iter().map(|c| c.busy_total).collect(),
             span: now - since,
             ..FlashReport::default()
         }
+    }
+
+    /// Pages programmed: the host's, those that GC moves, padding, merged and summary pages.
+    pub fn programs(&self) -> u64 {
+        let more = [Cause::GcMove, Cause::Padding, Cause::Merge, Cause::Summary];
+        let more: u64 = more.iter().map(|&cause| self.flash.count(cause)).sum();
+        self.flash.host_programs() + more
     }
 
     /// Data pages programmed for each one programmed for the host: (host + moves + padding + merged)

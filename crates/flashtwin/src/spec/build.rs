@@ -6,7 +6,7 @@ use super::policy::PolicyParams;
 use super::read::Values;
 use super::{
     AllocationPool, BlockInGc, Blocks, Buffer, Controller, DeviceSpec, EvictMode, Ftl, Gc,
-    Geometry, Link, ModernNand, MsrNand, Nand, Partial, Placement, PlaneMapping, Policy,
+    Geometry, Levelling, Link, ModernNand, MsrNand, Nand, Partial, Placement, PlaneMapping, Policy,
     Separation, Tie, Timing, Victim, Wear,
 };
 use crate::units::Time;
@@ -108,6 +108,20 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
                 0 => None,
                 limit => Some(limit),
             },
+            endurance_spread_percent: match v.has("wear.endurance_spread_percent") {
+                true => v.float("wear.endurance_spread_percent"),
+                false => 0.0,
+            },
+            levelling: match v.text("wear.levelling") {
+                "dynamic" => Levelling::Dynamic,
+                "static" => Levelling::Static(v.count("wear.erases_behind")),
+                _ => Levelling::None,
+            },
+            rated_erases: match v.count("wear.rated_erases") {
+                0 => None,
+                rated => Some(rated),
+            },
+            warranty_years: v.count("wear.warranty_years"),
         },
         controller: Controller {
             request: v.time("controller.request_us"),

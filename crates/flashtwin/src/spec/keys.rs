@@ -221,6 +221,16 @@ const KEYS: &[KeyDoc] = rows![
 
     "wear.erase_limit" Kind::Count(0, U32), Some("0"), &[],
         "Erases a block survives; 0: no limit. A device whose blocks are spent is read-only (Q4).", "the reference: 50, a constant";
+    "wear.endurance_spread_percent" Kind::Percent, Some("0"), &[],
+        "Standard deviation over blocks of the erases they survive, as a share of `erase_limit`: blocks go bad one after the other. A block that is spent keeps its data, which stay readable.", "ours";
+    "wear.levelling" Kind::Choice(&["none", "dynamic", "static"]), Some("\"none\""), &[],
+        "`none`: free blocks are taken in circular order. `dynamic`: the free block with the fewest erases is taken. `static`: also, a block far behind in erases is collected whatever it holds.", "the reference, GCaR, Harmonia: none; ECR section 4.1: dynamic";
+    "wear.erases_behind" Kind::Count(1, U32), Some("16"), &[("wear.levelling", &["static"])],
+        "Erases below the mean of its pool at which a block is collected.", "ours";
+    "wear.rated_erases" Kind::Count(0, U32), Some("0"), &[],
+        "Erases a block is rated for; 0: not known. Lifetime is projected from it.", "datasheets";
+    "wear.warranty_years" Kind::Count(1, 100), Some("5"), &[],
+        "Years over which drive writes a day are counted.", "common warranty";
 
     "controller.request_us" Kind::Micros(STEP_US), Some("0"), &[],
         "Time of the controller's one processor for every request.", "D-10: 2 for CDA-GC's platform, else 0";

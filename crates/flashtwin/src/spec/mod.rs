@@ -219,6 +219,26 @@ pub enum Victim {
 pub struct Wear {
     /// Erases a block survives; `None`: no limit. (The reference: 50, a constant there.)
     pub erase_limit: Option<u32>,
+    /// Standard deviation over blocks of that number, in percent.
+    pub endurance_spread_percent: f64,
+    /// How erases are spread over blocks.
+    pub levelling: Levelling,
+    /// Erases a block is rated for, from which lifetime is projected; `None`: not known.
+    pub rated_erases: Option<u32>,
+    /// Years over which drive writes a day are counted.
+    pub warranty_years: u32,
+}
+
+/// Wear levelling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Levelling {
+    /// Free blocks are taken in circular order, as the reference does.
+    None,
+    /// The free block with the fewest erases is taken (ECR section 4.1, "dynamic wear leveling").
+    Dynamic,
+    /// The same, and a block that holds its data while the others are worn is collected once it is
+    /// this many erases behind the mean of its pool.
+    Static(u32),
 }
 
 /// What the controller's processor takes for its own work (D-10).

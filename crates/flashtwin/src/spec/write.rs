@@ -4,7 +4,7 @@ use super::decimal::show;
 use super::keys::{find, keys};
 use super::tree::split;
 use super::{
-    AllocationPool, BlockInGc, Blocks, DeviceSpec, EvictMode, Nand, Partial, Placement,
+    AllocationPool, BlockInGc, Blocks, DeviceSpec, EvictMode, Levelling, Nand, Partial, Placement,
     PlaneMapping, Policy, Separation, Tie, Victim,
 };
 use crate::units::Time;
@@ -101,6 +101,18 @@ impl DeviceSpec {
             },
             "gc.low_percent" => float(self.gc.low_percent),
             "wear.erase_limit" => self.wear.erase_limit.unwrap_or(0).to_string(),
+            "wear.endurance_spread_percent" => float(self.wear.endurance_spread_percent),
+            "wear.levelling" => quote(match self.wear.levelling {
+                Levelling::None => "none",
+                Levelling::Dynamic => "dynamic",
+                Levelling::Static(_) => "static",
+            }),
+            "wear.erases_behind" => match self.wear.levelling {
+                Levelling::Static(behind) => behind.to_string(),
+                _ => return None,
+            },
+            "wear.rated_erases" => self.wear.rated_erases.unwrap_or(0).to_string(),
+            "wear.warranty_years" => self.wear.warranty_years.to_string(),
             _ => return None,
         })
     }

@@ -1,0 +1,115 @@
+//! What the drive's health logs would say of the run, and how long the drive would last at that.
+//!
+//! Units are those of NVMe: SMART / Health (log 02h) counts data in thousands of 512-byte units,
+//! rounded up; the endurance group log (09h) in billions of bytes. Both count the measured part of
+//! the run, wear since the device counted as new.
+
+use flashtwin::metrics::{FlashReport, Metrics};
+use flashtwin::{DeviceSpec, Op};
+use serde::Serialize;
+
+/// Bytes of a SMART data unit.
+const DATA_UNIT: u64 = 512_000;
+const SECONDS_PER_YEAR: f64 = 365.0 * 86_400.0;
+
+/// Health in the units of NVMe.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Health {
+    /// Read by the host, in thousands of 512-byte units, rounded up.
+    pub data_units_read: u64,
+    /// Written by the host, in the same units.
+    pub data_units_written: u64,
+    /// Reads completed.
+    pub host_read_commands: u64,
+    /// Writes completed.
+    pub host_write_commands: u64,
+    /// Mean erases as a share of the rated ones in percent, rounded up; may exceed 100. 0 where no
+    /// rating is known.
+    pub percentage_used: u64,
+    /// Blocks left of the reserve, in percent of it.
+    pub available_spare_percent: u64,
+    /// Blocks that have had all the erases they survive.
+    pub spent_blocks: u32,
+    /// Written by the host, in bytes.
+    pub host_bytes_written: u64,
+    /// Programmed in the flash, in bytes, summary pages among them.
+    pub media_bytes_written: u64,
+    /// Media bytes for each byte the host wrote: unlike the write amplification of the flash, it counts
+    /// what the buffer absorbed. 0 if the host wrote nothing.
+    pub endurance_group_write_amplification: f64,
+    /// How long the drive lasts at this; `None` without a rating or without writes.
+    pub lifetime: Option<Lifetime>,
+}
+
+/// A projection: the run, repeated until the mean block has had its rated erases.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Lifetime {
+    /// Erases a block is rated for.
+    pub rated_erases: u32,
+    /// Terabytes (10^12 bytes) that the host can write.
+    pub host_tb_written: f64,
+    /// Writes of the whole exported capacity a day, over the years of the warranty.
+    pub drive_writes_per_day: f64,
+    /// Years of the warranty.
+    pub warranty_years: u32,
+    /// Years of writing as in the run.
+    pub years_at_this_rate: f64,
+    /// What this takes for granted.
+    pub assumptions: &'static str,
+}
+
+impl Health {
+    pub(super) fn new(spec: &DeviceSpec, metrics: &Metrics, flash: &FlashReport) -> Health {
+        let (read, write) = (metrics.op(Op::Read), metrics.op(Op::Write));
+        let page_bytes = u64::from(spec.geometry.page_bytes);
+        let media = flash.programs() * page_bytes;
+        let reserve =
+            spec.geometry.chips * spec.geometry.planes_per_chip * spec.reserved_blocks_per_plane();
+        let left = reserve.saturating_sub(flash.spent_blocks);
+        let rated = spec.wear.rated_erases;
+        Health {
+            data_units_read: read.bytes.div_ceil(DATA_UNIT),
+            data_units_written: write.bytes.div_ceil(DATA_UNIT),
+            host_read_commands: read.requests,
+            host_write_commands: write.requests,
+            percentage_used: rated.map_or(0, |rated| {
+                (flash.erase_spread.mean / f64::from(rated) * 100.0).ceil() as u64
+            }),
+            available_spare_percent: (u64::from(left) * 100).div_ceil(u64::from(reserve).max(1)),
+            spent_blocks: flash.spent_blocks,
+            host_bytes_written: write.bytes,
+            media_bytes_written: media,
+            endurance_group_write_amplification: match write.bytes {
+                0 => 0.0,
+                bytes => media as f64 / bytes as f64,
+            },
+            lifetime: rated.and_then(|rated| {
+                let written = (write.bytes > 0 && media > 0).then_some(write.bytes as f64)?;
+                Some(Lifetime::new(
+                    spec,
+                    rated,
+                    written,
+                    media as f64,
+                    metrics.span().as_s(),
+                ))
+            }),
+        }
+    }
+}
+
+impl Lifetime {
+    fn new(spec: &DeviceSpec, rated: u32, host: f64, media: f64, span_s: f64) -> Lifetime {
+        let flash_bytes = spec.physical_pages() as f64 * f64::from(spec.geometry.page_bytes);
+        let host_bytes = f64::from(rated) * flash_bytes * host / media;
+        let years = f64::from(spec.wear.warranty_years);
+        Lifetime {
+            rated_erases: rated,
+            host_tb_written: host_bytes * 1e-12,
+            drive_writes_per_day: host_bytes / spec.exported_bytes() as f64 / (years * 365.0),
+            warranty_years: spec.wear.warranty_years,
+            years_at_this_rate: host_bytes / (host / span_s.max(1e-12) * SECONDS_PER_YEAR),
+            assumptions: "every block gets the same share of erases, write amplification and rate \
+                          stay those of the measured run, no block fails before its rating",
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Wear: how many erases a block survives, and how erases are spread over blocks.
+
+use super::page::PageMap;
+use crate::rng::Rng;
+
+impl PageMap {
+    /// Erases that a block survives: with a spread, of a normal distribution, the same block always
+    /// the same.
+    #[inline]
+    pub fn erases_survived(&self, block: u32) -> u32 {
+        let limit = self.shape.erase_limit;
+        match self.shape.endurance_spread {
+            0 => limit,
+            spread => drawn_limit(limit, spread, block),
+        }
+    }
+
+    /// The block may not be erased again: what it holds stays where it is.
+    #[inline]
+    pub fn is_spent(&self, block: u32) -> bool {
+        self.erases[block as usize] >= self.erases_survived(block)
+    }
+
+    /// Blocks that have had all the erases they survive.
+    pub fn spent_blocks(&self) -> u32 {
+        let blocks = 0..self.erases.len() as u32;
+        blocks.filter(|&block| self.is_spent(block)).count() as u32
+    }
+
+    /// The free block of a pool with the fewest erases, the first at or after `from` in circular order
+    /// among equals.
+    pub(super) fn find_least_worn(&self, pool: u32, from: u32) -> Option<u32> {
+        let blocks = self.shape.blocks_per_pool;
+        let erases = |bit: u32| self.erases[(pool * blocks + bit) as usize];
+        (from..blocks)
+            .chain(0..from)
+            .filter(|&bit| self.is_free(pool, bit))
+            .min_by_key(|&bit| erases(bit))
+    }
+
+    /// The block of a pool that levelling wants collected: that with the fewest erases among those
+    /// that may be, if it is far enough behind the mean (Chang, ACM SAC 2007, in its simplest form:
+    /// its data leave it, and it is the next to be written).
+    pub fn left_behind(&self, pool: u32) -> Option<u32> {
+        let behind = self.shape.erases_behind?;
+        let first = pool * self.shape.blocks_per_pool;
+        let erases = &self.erases[first as usize..][..self.shape.blocks_per_pool as usize];
+        let sum: u64 = erases.iter().map(|&n| u64::from(n)).sum();
+        let mean = (sum / erases.len() as u64) as u32;
+        let sealed = |&bit: &usize| self.tallies(pool)[bit] < PageMap::CANDIDATE_END;
+        let least = (0..erases.len())
+            .filter(sealed)
+            .min_by_key(|&bit| erases[bit])?;
+        (erases[least].saturating_add(behind) <= mean).then_some(least as u32)
+    }
+}
+
+/// A normal deviate from four uniform ones, whose sum has a variance of a third.
+fn drawn_limit(limit: u32, spread: u32, block: u32) -> u32 {
+    let bits = Rng::new(u64::from(block) ^ 0x77ea).next_u64();
+    let sum: u64 = (0..4).map(|i| bits >> (16 * i) & 0xffff).sum();
+    let deviate = (sum as f64 / 65_536.0 - 2.0) * 3f64.sqrt();
+    let limit = f64::from(limit);
+    (limit + limit * deviate * f64::from(spread) / 65_536.0).max(1.0) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nand::Nand;
+    use crate::spec::{self, DeviceSpec};
+    use crate::units::Lpn;
+
+    #[test]
+    fn limits_have_the_mean_and_the_deviation_asked_for() {
+        let limits: Vec<f64> = (0..20_000)
+            .map(|block| f64::from(drawn_limit(3_000, 6_554, block)))
+            .collect();
+        let mean = limits.iter().sum::<f64>() / limits.len() as f64;
+        let squares = limits.iter().map(|l| (l - mean) * (l - mean));
+        let deviation = (squares.sum::<f64>() / limits.len() as f64).sqrt();
+        assert!((mean - 3_000.0).abs() < 10.0, "{mean}");
+        assert!((deviation - 300.0).abs() < 6.0, "{deviation}");
+    }
+
+    /// A chip of 64 blocks, written once in order.
+    fn chip(overrides: &[(&str, &str)]) -> Nand {
+        let mut all = vec![
+            ("geometry.chips", "1"),
+            ("geometry.planes_per_chip", "1"),
+            ("geometry.blocks_per_plane", "64"),
+            ("geometry.pages_per_block", "16"),
+            ("geometry.reserve_percent", "20"),
+            ("gc.low_percent", "4"),
+            ("nand.parallel_units", "1"),
+            ("buffer", "none"),
+        ];
+        all.extend(overrides);
+        let profile = spec::builtin("demo").unwrap();
+        let spec = DeviceSpec::with_overrides(profile, "demo", &all).unwrap();
+        let mut nand = Nand::new(&spec);
+        nand.ftl_mut().fill_sequential(false, |_, n| n);
+        nand
+    }
+
+    /// Fewest and most erases after writes to the first eighth of the pages only.
+    fn worn_by_hot_writes(levelling: &[(&str, &str)]) -> (u32, u32) {
+        let mut nand = chip(levelling);
+        let mut rng = Rng::new(8);
+        let hot = u64::from(nand.ftl().shape.exported_pages) / 8;
+        for _ in 0..40_000 {
+            assert!(nand.write_untimed(0, Lpn(rng.below(hot) as u32)));
+        }
+        nand.ftl().check().unwrap();
+        let erases = nand.ftl().erase_counts().iter();
+        (*erases.clone().min().unwrap(), *erases.max().unwrap())
+    }
+
+    #[test]
+    fn levelling_narrows_what_hot_writes_wear() {
+        let (none_min, none_max) = worn_by_hot_writes(&[]);
+        let (dynamic_min, dynamic_max) = worn_by_hot_writes(&[("wear.levelling", "dynamic")]);
+        let by_8 = [("wear.levelling", "static"), ("wear.erases_behind", "8")];
+        let (static_min, static_max) = worn_by_hot_writes(&by_8);
+        // Cold blocks are never erased, until they are made to move.
+        assert_eq!((none_min, dynamic_min), (0, 0));
+        assert!(dynamic_max <= none_max, "{dynamic_max} {none_max}");
+        assert!(
+            static_max - static_min < dynamic_max / 3,
+            "{static_min} {static_max} {dynamic_max} {none_max}"
+        );
+    }
+
+    #[test]
+    fn blocks_go_bad_one_after_the_other_and_none_is_erased_beyond_its_limit() {
+        let mut nand = chip(&[
+            ("wear.erase_limit", "30"),
+            ("wear.endurance_spread_percent", "20"),
+        ]);
+        let mut rng = Rng::new(1);
+        let pages = u64::from(nand.ftl().shape.exported_pages);
+        let mut spent = vec![0];
+        while nand.write_untimed(0, Lpn(rng.below(pages) as u32)) {
+            let now = nand.ftl().spent_blocks();
+            assert!(now >= spent[spent.len() - 1]);
+            if now > spent[spent.len() - 1] {
+                nand.ftl().check().unwrap();
+                spent.push(now);
+            }
+        }
+        assert!(spent.len() > 4, "{spent:?}");
+        for (block, &erases) in nand.ftl().erase_counts().iter().enumerate() {
+            assert!(
+                erases <= nand.ftl().erases_survived(block as u32),
+                "{block}"
+            );
+        }
+    }
+}
