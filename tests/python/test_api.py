@@ -35,7 +35,7 @@ def test_a_result_reports_what_was_run():
 
 
 def test_health_is_in_the_units_of_nvme_and_lifetime_follows_from_it():
-    result = flashtwin.run(LOAD, "demo", set=[*SMALL, "wear.rated_erases=3000"])
+    result = flashtwin.run(LOAD, "demo", set={**SMALL, "wear.rated_erases": 3000})
     summary, health = result.summary, result.health
     written = summary["counts"]["writes"]["bytes"]
     assert health["data_units_written"] == -(-written // 512_000)
