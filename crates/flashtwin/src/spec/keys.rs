@@ -42,6 +42,8 @@ pub enum Kind {
     Size(u64),
     /// Microseconds, at most this many.
     Micros(u32),
+    /// Microseconds, at most this many; a number, or a list of one for each page type.
+    MicrosByType(u32),
     /// Nanoseconds, at most this many.
     Nanos(u32),
     /// Percent, from 0 to below 100.
@@ -69,6 +71,10 @@ impl fmt::Display for Kind {
                 )
             }
             Kind::Micros(max) => write!(f, "microseconds from 0 to {max}"),
+            Kind::MicrosByType(max) => write!(
+                f,
+                "microseconds from 0 to {max}, or a list of them by page type"
+            ),
             Kind::Nanos(max) => write!(f, "nanoseconds from 0 to {max}"),
             Kind::Percent => f.write_str("percent from 0 to below 100"),
             Kind::Window => f.write_str(
@@ -161,15 +167,17 @@ const KEYS: &[KeyDoc] = rows![
         "Pages in an erase block.", "GCaR, Harmonia, ECR";
     "geometry.page_bytes" Kind::Size(1 << 20), None, &[],
         "Size of a page: a multiple of 512 bytes from 512 bytes to 1 MiB; it need not be a power of two.", "GCaR, Harmonia, ECR";
+    "geometry.flash_page_bytes" Kind::Size(1 << 20), OPTIONAL, MODERN,
+        "A flash page, read and programmed at once: whole pages of the map; left out: `page_bytes`.", "published parts: 16 KiB";
     "geometry.spare_bytes_per_sector" Kind::Count(0, 512), Some("0"), &[],
         "Bytes moved over the pins with every 512-byte sector, beside the data (ECC, metadata).", "the reference: 16";
     "geometry.reserve_percent" Kind::Percent, None, &[],
         "Share of the blocks the host does not see; rounded down to whole blocks a plane.", "GCaR, Harmonia, ECR: 15";
 
-    "timing.read_us" Kind::Micros(STEP_US), None, &[],
-        "Page read, array to register.", "GCaR, Harmonia, ECR: 25";
-    "timing.program_us" Kind::Micros(STEP_US), None, &[],
-        "Page program, register to array.", "GCaR, Harmonia, ECR: 200";
+    "timing.read_us" Kind::MicrosByType(STEP_US), None, &[],
+        "Page read, array to register; with several bits a cell a list, lower page first.", "GCaR, Harmonia, ECR: 25";
+    "timing.program_us" Kind::MicrosByType(STEP_US), None, &[],
+        "Page program, register to array; with several bits a cell a list, lower page first.", "GCaR, Harmonia, ECR: 200";
     "timing.erase_us" Kind::Micros(STEP_US), None, &[],
         "Block erase.", "GCaR, Harmonia, ECR: 1500";
     "timing.transfer_ns_per_byte" Kind::Nanos(TRANSFER_NS), None, &[],
@@ -196,6 +204,22 @@ const KEYS: &[KeyDoc] = rows![
         "Host reads overtake other waiting operations of their die.", "common firmware practice";
     "nand.background_gc" Kind::Bool, Some("true"), MODERN,
         "Collect also when no host operation waits.", "common firmware practice";
+    "nand.cell" Kind::Choice(&["slc", "mlc", "tlc", "qlc"]), Some("\"slc\""), MODERN,
+        "Bits a cell holds, 1 to 4: how many page types `read_us` and `program_us` may tell apart. Rows of a block take the types in turn.", "published parts";
+    "nand.multi_plane" Kind::Count(1, 16), Some("1"), MODERN,
+        "Planes that a block is striped over: waiting writes fill a flash page in each and are programmed at once, waiting reads of a row are read at once, and one erase erases all.", "ONFI multi-plane commands";
+    "nand.independent_reads" Kind::Bool, Some("false"), MODERN,
+        "Waiting reads of different rows go together, too, if each is on another plane.", "ONFI asynchronous plane reads";
+    "nand.program_wait_us" Kind::Micros(STEP_US), Some("0"), MODERN,
+        "How long a write-back waits for others that fill its program; a flush or a write that the host waits for makes it start at once.", "our decision";
+    "nand.suspend" Kind::Bool, Some("false"), MODERN,
+        "A host read that comes during a program or erase stops it and goes first; one that comes while the data of a program crosses the channel does not.", "measured on a Micron 7300 PRO (ublk-disksim, VALIDATION section 5)";
+    "nand.suspend_us" Kind::Micros(STEP_US), Some("20"), MODERN,
+        "Time lost when the array stops, and again when it goes on.", "Wu and He, FAST '12: a verify phase of some 24";
+    "nand.suspend_limit" Kind::Count(1, 65_535), Some("16"), MODERN,
+        "Read commands that may go before one program or erase; later ones wait for its end.", "our decision: a program must end";
+    "nand.read_retry_percent" Kind::Percent, Some("0"), MODERN,
+        "Share of the reads of a flash page that must be repeated, each repetition by the same share again, up to 8.", "our decision";
 
     "ftl.kind" Kind::Choice(&["page"]), Some("\"page\""), &[],
         "How logical pages are mapped.", "GCaR, Harmonia, ECR";

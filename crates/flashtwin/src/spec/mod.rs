@@ -77,10 +77,14 @@ pub struct Geometry {
 /// Durations of the flash steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
-    /// Page read, array to register.
+    /// Page read, array to register; the mean over the page types.
     pub read: Time,
-    /// Page program, register to array.
+    /// Page program, register to array; the mean over the page types.
     pub program: Time,
+    /// Page reads by page type, lowest page first; one where all are alike.
+    pub read_by_type: Vec<Time>,
+    /// The same of page programs.
+    pub program_by_type: Vec<Time>,
     /// Block erase.
     pub erase: Time,
     /// One byte between controller and chip.
@@ -147,6 +151,52 @@ pub struct ModernNand {
     pub copy_back: bool,
     /// Collect also when no host operation waits.
     pub background_gc: bool,
+    /// Bits a cell holds: how many page types there are.
+    pub cell: Cell,
+    /// Pages of the map in a flash page.
+    pub flash_page_pages: u32,
+    /// Planes that a block is striped over and that work at once.
+    pub multi_plane: u32,
+    /// Planes may read different rows at once.
+    pub independent_reads: bool,
+    /// How long a write-back waits for others that fill its program.
+    pub program_wait: Time,
+    /// Host reads stop programs and erases under way.
+    pub suspend: bool,
+    /// Time lost when the array stops, and again when it goes on.
+    pub suspend_cost: Time,
+    /// Reads that may go before one program or erase.
+    pub suspend_limit: u32,
+    /// Reads out of a million that must be read again.
+    pub read_retry_ppm: u64,
+}
+
+/// Bits that a flash cell holds, one for each page type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// One.
+    Slc,
+    /// Two: lower and upper page.
+    Mlc,
+    /// Three: lower, middle, upper.
+    Tlc,
+    /// Four.
+    Qlc,
+}
+
+impl Cell {
+    /// All kinds, the one with fewest bits first.
+    pub const ALL: [Cell; 4] = [Cell::Slc, Cell::Mlc, Cell::Tlc, Cell::Qlc];
+
+    /// As a device file calls it.
+    pub fn name(self) -> &'static str {
+        ["slc", "mlc", "tlc", "qlc"][self as usize]
+    }
+
+    /// Page types.
+    pub fn page_types(self) -> usize {
+        self as usize + 1
+    }
 }
 
 /// Page-level mapping.
