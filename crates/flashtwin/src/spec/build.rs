@@ -6,8 +6,8 @@ use super::policy::PolicyParams;
 use super::read::Values;
 use super::{
     AllocationPool, BlockInGc, Blocks, Buffer, Cell, Controller, DeviceSpec, EvictMode, Ftl, Gc,
-    Geometry, Link, ModernNand, MsrNand, Nand, Partial, Placement, PlaneMapping, Policy, Tie,
-    Timing, Wear,
+    Geometry, Link, LinkKind, ModernNand, MsrNand, Nand, Partial, Placement, PlaneMapping, Policy,
+    Tie, Timing, Wear,
 };
 use crate::units::Time;
 
@@ -55,7 +55,19 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
         },
         link: Link {
             command_overhead: v.time("link.command_overhead_us"),
-            bus_per_sector: v.time("link.bus_ns_per_sector"),
+            kind: match v.text("link.kind") {
+                "sata" => LinkKind::Sata,
+                "pcie" => LinkKind::Pcie {
+                    generation: v.count("link.pcie_generation"),
+                    lanes: v.count("link.pcie_lanes"),
+                    payload_bytes: v.count("link.pcie_payload_bytes"),
+                },
+                _ => LinkKind::Reference,
+            },
+            bus_per_sector: match v.has("link.bus_ns_per_sector") {
+                true => v.time("link.bus_ns_per_sector"),
+                false => Time::ZERO,
+            },
         },
         nand: match is_msr {
             true => Nand::Msr(MsrNand {

@@ -108,6 +108,8 @@ const SIZE: u64 = 1 << 52;
 
 const MSR: &[(&str, &[&str])] = &[("nand.backend", &["msr"])];
 const MODERN: &[(&str, &[&str])] = &[("nand.backend", &["modern"])];
+const REFERENCE: &[(&str, &[&str])] = &[("link.kind", &["reference"])];
+const PCIE: &[(&str, &[&str])] = &[("link.kind", &["pcie"])];
 const STATIC: &[(&str, &[&str])] = &[("ftl.placement", &["static"])];
 const BLOCKS: &[(&str, &[&str])] = &[(
     "buffer.policy",
@@ -183,10 +185,18 @@ const KEYS: &[KeyDoc] = rows![
     "timing.transfer_ns_per_byte" Kind::Nanos(TRANSFER_NS), None, &[],
         "One byte between controller and chip.", "ECR Table 2: 25";
 
+    "link.kind" Kind::Choice(&["reference", "sata", "pcie"]), Some("\"reference\""), &[],
+        "`reference`: one bus, a request at a time, finished ones first. `sata`: 6 Gb/s, half duplex, served alike. `pcie`: reads and writes do not wait for each other.", "ours";
     "link.command_overhead_us" Kind::Micros(STEP_US), Some("0"), &[],
         "Delay of every request before the device sees it.", "not printed anywhere";
-    "link.bus_ns_per_sector" Kind::Nanos(TRANSFER_NS), Some("0"), &[],
+    "link.bus_ns_per_sector" Kind::Nanos(TRANSFER_NS), Some("0"), REFERENCE,
         "One 512-byte sector on the host bus; requests cross it one at a time.", "the reference as shipped: 238.4";
+    "link.pcie_generation" Kind::Count(1, 5), Some("3"), PCIE,
+        "2.5, 5, 8, 16 or 32 GT/s a lane, 8 bits in 10 below the third and 128 in 130 from there.", "PCI Express Base Specification";
+    "link.pcie_lanes" Kind::Count(1, 16), Some("4"), PCIE,
+        "Lanes.", "drives in U.2 and M.2";
+    "link.pcie_payload_bytes" Kind::Count(128, 4096), Some("256"), PCIE,
+        "Most data of a packet; 24 bytes of framing, header and checksum go with each.", "common hosts: 256";
 
     "nand.backend" Kind::Choice(&["msr", "modern"]), None, &[],
         "`msr`: the element model of the MSR SSD extension, exact. `modern`: channels shared by dies, GC as queued operations.", "ours";

@@ -91,13 +91,33 @@ pub struct Timing {
     pub transfer_per_byte: Time,
 }
 
-/// The host interface: one bus, requests cross it one at a time.
+/// The host interface.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
+    /// What it is.
+    pub kind: LinkKind,
     /// Delay of every request before the device sees it.
     pub command_overhead: Time,
-    /// Time of one 512-byte sector on the host bus.
+    /// Time of one 512-byte sector on the reference's bus.
     pub bus_per_sector: Time,
+}
+
+/// What requests cross to reach the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkKind {
+    /// The reference's bus: one request at a time, either way.
+    Reference,
+    /// 6 Gb/s, one request at a time, either way.
+    Sata,
+    /// Reads and writes do not wait for each other.
+    Pcie {
+        /// 1 to 5.
+        generation: u32,
+        /// How many there are.
+        lanes: u32,
+        /// Most data of a packet.
+        payload_bytes: u32,
+    },
 }
 
 /// The flash back end.

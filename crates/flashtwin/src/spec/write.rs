@@ -4,8 +4,8 @@ use super::decimal::show;
 use super::keys::{find, keys};
 use super::tree::split;
 use super::{
-    AllocationPool, BlockInGc, Blocks, DeviceSpec, EvictMode, ModernNand, Nand, Partial, Placement,
-    PlaneMapping, Policy, Tie,
+    AllocationPool, BlockInGc, Blocks, DeviceSpec, EvictMode, LinkKind, ModernNand, Nand, Partial,
+    Placement, PlaneMapping, Policy, Tie,
 };
 use crate::units::Time;
 
@@ -38,6 +38,7 @@ impl DeviceSpec {
                 "description" => Some(quote(&self.description)),
                 _ => None,
             },
+            "link" => self.link_toml(name),
             "nand" => self.nand_toml(name),
             "buffer" => self.buffer_toml(name),
             _ => self.plain_toml(key),
@@ -68,8 +69,6 @@ impl DeviceSpec {
             "timing.program_us" => by_type(&self.timing.program_by_type),
             "timing.erase_us" => us(self.timing.erase),
             "timing.transfer_ns_per_byte" => ns(self.timing.transfer_per_byte),
-            "link.command_overhead_us" => us(self.link.command_overhead),
-            "link.bus_ns_per_sector" => ns(self.link.bus_per_sector),
             "ftl.kind" => quote("page"),
             "ftl.placement" => quote(match self.ftl.placement {
                 Placement::Static => "static",
@@ -82,6 +81,22 @@ impl DeviceSpec {
             "gc.victim" => quote("greedy"),
             "gc.low_percent" => float(self.gc.low_percent),
             "wear.erase_limit" => self.wear.erase_limit.unwrap_or(0).to_string(),
+            _ => return None,
+        })
+    }
+
+    fn link_toml(&self, name: &str) -> Option<String> {
+        Some(match (name, self.link.kind) {
+            ("kind", LinkKind::Reference) => quote("reference"),
+            ("kind", LinkKind::Sata) => quote("sata"),
+            ("kind", LinkKind::Pcie { .. }) => quote("pcie"),
+            ("command_overhead_us", _) => us(self.link.command_overhead),
+            ("bus_ns_per_sector", LinkKind::Reference) => ns(self.link.bus_per_sector),
+            ("pcie_generation", LinkKind::Pcie { generation, .. }) => generation.to_string(),
+            ("pcie_lanes", LinkKind::Pcie { lanes, .. }) => lanes.to_string(),
+            ("pcie_payload_bytes", LinkKind::Pcie { payload_bytes, .. }) => {
+                payload_bytes.to_string()
+            }
             _ => return None,
         })
     }

@@ -12,6 +12,7 @@ mod controller;
 mod link;
 mod precondition;
 mod requests;
+mod wire;
 
 use std::collections::VecDeque;
 
@@ -310,6 +311,7 @@ impl Ssd {
         } else {
             match self.link.next().0 {
                 link::BUS => self.bus_done(),
+                link::WAY_OUT => self.out_done(),
                 link::OVERHEAD => self.overhead_done(),
                 link::CPU => self.controller_done(),
                 _ => self.buffer_done(),
