@@ -2,12 +2,14 @@
 
 use super::convert::Value;
 use super::decimal::{scale, Rounding};
+use super::keys::{keys, Kind};
 use super::policy::PolicyParams;
 use super::read::Values;
+use super::tree::split;
 use super::{
     AllocationPool, BlockInGc, Blocks, Buffer, Cell, Controller, DeviceSpec, EvictMode, Ftl, Gc,
     Geometry, Link, LinkKind, ModernNand, MsrNand, Nand, Partial, Placement, PlaneMapping, Policy,
-    Tie, Timing, Wear,
+    Published, Tie, Timing, Wear,
 };
 use crate::units::Time;
 
@@ -144,6 +146,14 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
             scan_entry: v.time("controller.scan_entry_ns"),
         },
         buffer,
+        published: Published {
+            source: v.text("published.source").into(),
+            figures: keys()
+                .iter()
+                .filter(|doc| doc.kind == Kind::Figure && v.has(doc.key))
+                .map(|doc| (split(doc.key).1, v.float(doc.key)))
+                .collect(),
+        },
     };
     (spec, bytes)
 }

@@ -7,6 +7,7 @@ use super::Policy;
 
 const PS_PER_US: u64 = 1_000_000;
 const PS_PER_NS: u64 = 1_000;
+const FIGURE_MAX: f64 = 1e9;
 /// As many as a cell has bits at most.
 const PAGE_TYPES_MAX: usize = 4;
 
@@ -83,6 +84,12 @@ pub(super) fn convert(kind: Kind, node: &Node) -> Option<Value> {
             (0.0..100.0).contains(x).then_some(Value::Float(*x + 0.0))
         }
         (Kind::Window, Node::Int(i)) => number(u64::try_from(*i).ok(), 0, u32::MAX.into()),
+        (Kind::Figure, Node::Int(i)) => (1..=FIGURE_MAX as i64)
+            .contains(i)
+            .then_some(Value::Float(*i as f64)),
+        (Kind::Figure, Node::Float(x)) => {
+            (*x > 0.0 && *x <= FIGURE_MAX).then_some(Value::Float(*x))
+        }
         (Kind::Share, Node::Int(i)) => (0..=1).contains(i).then_some(Value::Float(*i as f64)),
         (Kind::Share, Node::Float(x)) => (0.0..=1.0).contains(x).then_some(Value::Float(*x + 0.0)),
         (Kind::Window, Node::Float(x)) => (0.0..=1.0).contains(x).then_some(Value::Float(*x + 0.0)),

@@ -52,6 +52,8 @@ pub enum Kind {
     Window,
     /// A share from 0 to 1.
     Share,
+    /// What somebody measured.
+    Figure,
 }
 
 impl fmt::Display for Kind {
@@ -81,6 +83,7 @@ impl fmt::Display for Kind {
                 "a whole number of pages, or a fraction of the capacity such as 0.25, up to 1.0",
             ),
             Kind::Share => f.write_str("a share from 0 to 1"),
+            Kind::Figure => f.write_str("a number above 0, at most a billion"),
         }
     }
 }
@@ -186,7 +189,7 @@ const KEYS: &[KeyDoc] = rows![
         "One byte between controller and chip.", "ECR Table 2: 25";
 
     "link.kind" Kind::Choice(&["reference", "sata", "pcie"]), Some("\"reference\""), &[],
-        "`reference`: one bus, a request at a time, finished ones first. `sata`: 6 Gb/s, half duplex, served alike. `pcie`: reads and writes do not wait for each other.", "ours";
+        "`reference`: one bus, a request at a time, finished ones first. `sata`: 6 Gb/s, half duplex, served alike but that reads come in at any time. `pcie`: reads and writes do not wait for each other.", "ours";
     "link.command_overhead_us" Kind::Micros(STEP_US), Some("0"), &[],
         "Delay of every request before the device sees it.", "not printed anywhere";
     "link.bus_ns_per_sector" Kind::Nanos(TRANSFER_NS), Some("0"), REFERENCE,
@@ -336,6 +339,41 @@ const KEYS: &[KeyDoc] = rows![
         "A chip at the trigger is close to GC when at most this share of its open block is left.", "D-16: our decision";
     "buffer.gc_lookahead" Kind::Bool, Some("false"), &[("buffer.policy", &["gcar-*"])],
         "Spare also the pages of chips that are a block away from GC.", "D-4: our decision";
+
+    "published.source" Kind::Text, Some("\"\""), &[],
+        "Where the figures of this section stand.", "ours";
+    "published.read_128k_mbs" Kind::Figure, OPTIONAL, &[],
+        "Sequential reads of 128 KiB at depth 32, in MB/s.", "data sheets";
+    "published.write_128k_mbs" Kind::Figure, OPTIONAL, &[],
+        "Sequential writes of 128 KiB at depth 32 to a new drive, in MB/s.", "data sheets";
+    "published.read_qd1_us" Kind::Figure, OPTIONAL, &[],
+        "Random reads of 4 KiB one at a time: the mean.", "data sheets";
+    "published.read_p17_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the middle of the fastest third.", "measurements of drives with three page types";
+    "published.read_p50_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the median.", "measurements of drives";
+    "published.read_p83_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the middle of the slowest third.", "measurements of drives with three page types";
+    "published.read_qd32_iops" Kind::Figure, OPTIONAL, &[],
+        "Random reads of 4 KiB a second at depth 32.", "data sheets";
+    "published.write_qd1_us" Kind::Figure, OPTIONAL, &[],
+        "Random writes of 4 KiB one at a time into an empty buffer: the mean.", "data sheets";
+    "published.write_steady_iops" Kind::Figure, OPTIONAL, &[],
+        "Random writes of 4 KiB a second at depth 32 to a drive worn in by such writes.", "data sheets";
+    "published.beside_p50_us" Kind::Figure, OPTIONAL, &[],
+        "Random reads of 4 KiB one at a time, beside a writer of 4 KiB that flushes after each: the median.", "measurements of drives";
+    "published.beside_p75_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the 75th percentile.", "measurements of drives";
+    "published.beside_p90_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the 90th percentile.", "measurements of drives";
+    "published.beside_p95_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the 95th percentile.", "measurements of drives";
+    "published.beside_p99_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the 99th percentile.", "measurements of drives";
+    "published.beside_p995_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the 99.5th percentile.", "measurements of drives";
+    "published.beside_p999_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the 99.9th percentile.", "measurements of drives";
 ];
 
 /// Stands for every policy filtered by GCaR in the conditions of a key.

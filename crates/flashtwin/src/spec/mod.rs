@@ -51,6 +51,17 @@ pub struct DeviceSpec {
     pub controller: Controller,
     /// The buffer in front of the flash, if there is one.
     pub buffer: Option<Buffer>,
+    /// What is published of the drive that this is to resemble; the device does not depend on it.
+    pub published: Published,
+}
+
+/// Figures of a drive, to be compared with those measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Published {
+    /// Where they stand.
+    pub source: String,
+    /// Names and values in the order of the keys.
+    pub figures: Vec<(&'static str, f64)>,
 }
 
 /// Counts of chips, planes, blocks and pages.

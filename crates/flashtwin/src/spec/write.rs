@@ -5,7 +5,7 @@ use super::keys::{find, keys};
 use super::tree::split;
 use super::{
     AllocationPool, BlockInGc, Blocks, DeviceSpec, EvictMode, LinkKind, ModernNand, Nand, Partial,
-    Placement, PlaneMapping, Policy, Tie,
+    Placement, PlaneMapping, Policy, Published, Tie,
 };
 use crate::units::Time;
 
@@ -40,6 +40,7 @@ impl DeviceSpec {
             },
             "link" => self.link_toml(name),
             "nand" => self.nand_toml(name),
+            "published" => self.published.value_toml(name),
             "buffer" => self.buffer_toml(name),
             _ => self.plain_toml(key),
         }
@@ -155,6 +156,16 @@ impl DeviceSpec {
             "power_loss_protection" => buffer.power_loss_protection.to_string(),
             _ => return buffer.policy.parameter_toml(name),
         })
+    }
+}
+
+impl Published {
+    fn value_toml(&self, name: &str) -> Option<String> {
+        if name == "source" {
+            return (*self != Published::default()).then(|| quote(&self.source));
+        }
+        let figure = self.figures.iter().find(|(known, _)| *known == name)?;
+        Some(float(figure.1))
     }
 }
 

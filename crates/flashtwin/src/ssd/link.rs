@@ -2,7 +2,8 @@
 //!
 //! A bus (the reference's, SATA) carries one request at a time. As the reference's device with "never disconnect" (reference-models 1.4): the bus is held while
 //! a write is received or a read returned; finished requests go before new ones; a read takes no
-//! bus time on its way in. Where a sector takes no time, there is no bus to wait for. A duplex link
+//! bus time on its way in. On SATA it does not wait for the bus, either: commands
+//! are queued. Where a sector takes no time, there is no bus to wait for. A duplex link
 //! (PCIe) has a way in for writes and a way out for reads, each first come first served.
 
 use std::collections::VecDeque;
@@ -123,10 +124,14 @@ impl Ssd {
                 _ => self.reach_controller(id),
             };
         }
+        let is_write = self.requests[id].op == Op::Write;
+        if !is_write && self.link.wire.queues_commands() {
+            return self.without_bus(|ssd| ssd.reach_controller(id));
+        }
         if !self.link.is_free() {
             return self.link.arriving.push_back(id);
         }
-        if self.requests[id].op == Op::Write {
+        if is_write {
             return self.put_on_bus(id);
         }
         self.without_bus(|ssd| ssd.reach_controller(id));
@@ -303,8 +308,8 @@ mod tests {
             ends("sata", &[Read, Write, Read, Write]),
             [
                 (Read, 11_153),
-                (Read, 31_460),
-                (Write, 221_307),
+                (Read, 21_307),
+                (Write, 231_460),
                 (Write, 241_613)
             ]
         );

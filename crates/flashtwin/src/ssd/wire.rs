@@ -66,6 +66,12 @@ impl Wire {
         )
     }
 
+    /// A command without data comes in whatever the wire carries.
+    #[inline]
+    pub fn queues_commands(self) -> bool {
+        matches!(self, Wire::Sata)
+    }
+
     /// What goes in does not wait for what goes out.
     #[inline]
     pub fn is_duplex(self) -> bool {
