@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use flashtwin::spec::{builtin, builtin_names};
 use flashtwin::{Completion, DeviceSpec, Op, Ssd, Time};
-use flashtwin_sim::{Beyond, Pacing, Precondition, RunConfig, RunInfo, SimError, Summary};
+use flashtwin_sim::{Beyond, Figure, Pacing, Precondition, RunConfig, RunInfo, SimError, Summary};
 use pyo3::prelude::*;
 
 use crate::columns;
@@ -97,6 +97,20 @@ impl Spec {
     #[getter]
     fn policy(&self) -> Option<String> {
         self.0.buffer.as_ref().map(|b| b.policy.name())
+    }
+
+    /// Where the published figures stand, and the figures.
+    #[getter]
+    fn published(&self) -> (&str, Vec<(&'static str, f64)>) {
+        let published = &self.0.published;
+        (&published.source, published.figures.clone())
+    }
+
+    /// The figures of the tests that drives are sold by; `None` if `control` stopped them.
+    fn measure(&self, py: Python<'_>, control: &Control) -> PyResult<Option<Vec<Figure>>> {
+        let (spec, control) = (&self.0, &control.0);
+        py.detach(|| flashtwin_sim::measure(spec, control))
+            .map_err(of_sim)
     }
 
     #[getter]

@@ -4,6 +4,7 @@
 //! same bytes.
 
 mod error;
+mod measure;
 mod precondition;
 mod run;
 mod snapshot;
@@ -11,6 +12,7 @@ mod summary;
 mod validate;
 
 pub use error::SimError;
+pub use measure::{measure, Figure};
 pub use precondition::{precondition, Precondition};
 pub use run::{run, Beyond, Control, Outcome, Pacing, RunConfig};
 pub use snapshot::{load_snapshot, save_snapshot};

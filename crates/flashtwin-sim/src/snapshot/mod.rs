@@ -31,16 +31,18 @@ const TEXT_BYTES_MAX: u32 = 64 * 1024;
 const BUFFER_BYTES: usize = 256 * 1024;
 
 /// What the state of the flash depends on.
-const FINGERPRINT_KEYS: [&str; 17] = [
+const FINGERPRINT_KEYS: [&str; 19] = [
     "geometry.chips",
     "geometry.planes_per_chip",
     "geometry.blocks_per_plane",
     "geometry.pages_per_block",
     "geometry.page_bytes",
+    "geometry.flash_page_bytes",
     "geometry.reserve_percent",
     "nand.backend",
     "nand.parallel_units",
     "nand.copy_back",
+    "nand.multi_plane",
     "nand.plane_mapping",
     "nand.allocation_pool",
     "ftl.kind",

@@ -253,6 +253,9 @@ impl Nand {
             c.queue.push_back(op);
         }
         self.ftl().prefetch(op.lpn);
+        if let (true, Nand::Modern(n)) = (overtakes, &mut *self) {
+            n.read_came(chip, now, events);
+        }
         self.activate(chip, now, events);
     }
 

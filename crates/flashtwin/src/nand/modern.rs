@@ -1,76 +1,42 @@
-//! Channels shared by dies: a drive of today, in its first form.
+//! Channels shared by dies: a drive of today.
 //!
-//! A die does one thing at a time, and a channel carries one transfer at a time, first come first
-//! served. Read: array, then transfer. Program: transfer, then array. A collected page is read and
-//! programmed inside the die (copy-back) or crosses the channel twice. Collecting a block is a run
-//! of separate operations, one move or erase each, between which host reads may pass if they have
-//! priority; host writes of the die wait until the run is over. One write frontier a die serves
-//! host and GC, but for hot pages on a device with two streams.
+//! A die does one thing at a time, and a channel carries one page at a time, first come first
+//! served. Read: array, then transfer. Program: transfer, then array. One program takes as many
+//! waiting pages as a row of planes holds, and one read the waiting pages of a row (`layout`). A
+//! collected page is read and programmed inside the die (copy-back) or crosses the channel twice.
+//! Collecting a block is a run of separate operations between which host reads may pass if they have
+//! priority (`collect`); host writes of the die wait until the run is over. A program or erase may
+//! be suspended for host reads, which then go in a lane of their own (`lane`). One write frontier a
+//! die serves host and GC, but for hot pages on a device with two streams.
+
+mod collect;
+mod lane;
+mod layout;
 
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp};
 use crate::buffer::Stream;
 use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
-use crate::gc::{self, Tie};
+use crate::rng::Rng;
 use crate::spec::{DeviceSpec, ModernNand, Victim};
 use crate::units::{ChipId, Lpn, Ppn, Time};
 
+use collect::Run;
+use lane::{Lane, Step};
+use layout::Layout;
 use std::collections::VecDeque;
 
-/// Pages ahead of the one being moved whose map entries are fetched.
-const AHEAD: u32 = 12;
-
-/// The steps of an operation still to do, in order; each is array time or one transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Array(Time),
-    Transfer(Time),
-}
-
-/// What a die has in hand.
-#[derive(Clone, Copy, Debug)]
-struct Running {
-    /// The host's operation; `None` for a move or an erase.
-    op: Option<Done>,
-    /// At most: read array, out, in, program array.
-    steps: [Option<Step>; 4],
-    next: usize,
-    /// When the step before `next` ends; `NEVER` while it waits for the channel.
-    step_ends: Time,
-}
-
-impl Running {
-    /// Time until it ends if it waits for nothing.
-    fn rest(&self, now: Time) -> Time {
-        let (begun, to_begin) = match self.step_ends {
-            Time::NEVER => (Time::ZERO, self.next - 1),
-            ends => (ends - now, self.next),
-        };
-        let steps = self.steps.iter().skip(to_begin).flatten();
-        steps.fold(begun, |sum, step| match step {
-            Step::Array(time) | Step::Transfer(time) => sum + *time,
-        })
-    }
-}
-
-/// A block being collected.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    block: u32,
-    page: u32,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Die {
-    running: Option<Running>,
-    since: Time,
-    collecting: Option<Run>,
-}
+/// Waiting reads looked at for those that join one that starts.
+const READS_LOOKED_AT: usize = 64;
+/// Times that a page is read again at most.
+const RETRIES_MAX: u64 = 8;
+/// Of the draws for read retries: every device makes the same.
+const RETRY_SEED: u64 = 1;
 
 #[derive(Clone, Debug, Default)]
 struct Channel {
-    /// The die whose transfer is under way.
+    /// The lane whose transfer is under way.
     busy_with: Option<u32>,
     waiting: VecDeque<(u32, Time)>,
 }
@@ -85,38 +51,58 @@ pub(crate) struct Modern {
     pub chips_in_gc: ChipSet,
     victim: Victim,
     pub times: Latencies,
-    dies: Vec<Die>,
+    /// What each die has in hand, then the reads for which it is suspended.
+    lanes: Vec<Lane>,
+    collecting: Vec<Option<Run>>,
+    /// The dies that have an instant set at which they will not wait for more writes.
+    timed: Vec<bool>,
     channels: Vec<Channel>,
+    layout: Layout,
     params: ModernNand,
     summary_transfer: Option<Time>,
+    retries: Rng,
 }
 
 impl Modern {
     pub fn new(spec: &DeviceSpec, params: &ModernNand) -> Modern {
         let g = &spec.geometry;
+        let dies = g.chips as usize;
         Modern {
             ftl: PageMap::new(spec, false, spec.low_blocks_chip()),
-            chips: vec![Chip::default(); g.chips as usize],
+            chips: vec![Chip::default(); dies],
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
             victim: spec.gc.victim,
             times: Latencies::of(spec, params.copy_back),
-            dies: vec![Die::default(); g.chips as usize],
+            lanes: vec![Lane::default(); 2 * dies],
+            collecting: vec![None; dies],
+            timed: vec![false; dies],
             channels: vec![Channel::default(); g.channels as usize],
+            layout: Layout::new(spec, params),
             params: params.clone(),
             summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
+            retries: Rng::new(RETRY_SEED),
         }
     }
 
-    /// Dies first, then channels.
+    /// Lanes first, then dies that wait for writes, then channels.
     pub fn resources(&self) -> usize {
-        self.dies.len() + self.channels.len()
+        self.lanes.len() + self.chips.len() + self.channels.len()
     }
 
     /// Host reads wait in a queue of their own.
     pub fn reads_overtake(&self) -> bool {
         self.params.read_priority
+    }
+
+    fn die_of(&self, lane: usize) -> usize {
+        lane % self.chips.len()
+    }
+
+    /// The lane of the reads for which a die is suspended.
+    fn aside(&self, die: usize) -> usize {
+        die + self.chips.len()
     }
 
     // ---- time passes ----
@@ -127,84 +113,116 @@ impl Modern {
         now: Time,
         events: &mut EventQueue,
     ) -> (usize, Option<Done>) {
-        let die = if resource < self.dies.len() {
-            resource
-        } else {
-            let channel = &mut self.channels[resource - self.dies.len()];
-            let die = channel
-                .busy_with
-                .take()
-                .expect("a transfer ends on a busy channel");
-            if let Some((next, time)) = channel.waiting.pop_front() {
-                channel.busy_with = Some(next);
-                events.set(resource, now + time);
-                if let Some(running) = &mut self.dies[next as usize].running {
-                    running.step_ends = now + time;
-                }
+        let (lanes, dies) = (self.lanes.len(), self.chips.len());
+        if resource < lanes {
+            let lane = &mut self.lanes[resource];
+            lane.pending = false;
+            let die = resource % dies;
+            if lane.held.is_some() {
+                return (die, None);
             }
-            die as usize
-        };
-        (die, self.proceed(die, now, events))
+            if lane.ends > now {
+                // This instant was set before a suspension put the end off.
+                set(lane, resource, events);
+                return (die, None);
+            }
+            return (die, self.proceed(resource, now, events));
+        }
+        if resource < lanes + dies {
+            let die = resource - lanes;
+            self.timed[die] = false;
+            return (die, None);
+        }
+        let channel = &mut self.channels[resource - lanes - dies];
+        let lane = channel
+            .busy_with
+            .take()
+            .expect("a transfer ends on a busy channel");
+        if let Some((next, time)) = channel.waiting.pop_front() {
+            channel.busy_with = Some(next);
+            events.set(resource, now + time);
+            self.lanes[next as usize].ends = now + time;
+        }
+        let lane = lane as usize;
+        (self.die_of(lane), self.proceed(lane, now, events))
     }
 
-    /// Goes on to the next step of the die's operation, or ends it: then it is returned, if it is a
-    /// host's.
-    fn proceed(&mut self, die: usize, now: Time, events: &mut EventQueue) -> Option<Done> {
-        let running = self.dies[die]
-            .running
-            .as_mut()
-            .expect("an event belongs to an operation");
-        match running.steps.get(running.next).copied().flatten() {
-            Some(Step::Array(time)) => {
-                running.next += 1;
-                running.step_ends = now + time;
-                events.set(die, now + time);
-                None
+    /// Goes on to the next step of a lane, or frees it. Returns the operation that ends here, if
+    /// one of the host's does.
+    fn proceed(&mut self, at: usize, now: Time, events: &mut EventQueue) -> Option<Done> {
+        let die = self.die_of(at);
+        let lane = &mut self.lanes[at];
+        let mut done = None;
+        if lane.steps.front() == Some(&Step::Deliver) {
+            lane.steps.pop_front();
+            done = lane.ops.pop_front();
+        }
+        lane.step = lane.steps.front().copied();
+        match lane.step {
+            // One operation ends at a time.
+            Some(Step::Deliver) => {
+                lane.ends = now;
+                set(lane, at, events);
+            }
+            Some(Step::Array(time) | Step::Pulse(time)) => {
+                lane.steps.pop_front();
+                lane.ends = now + time;
+                set(lane, at, events);
             }
             Some(Step::Transfer(time)) => {
-                running.next += 1;
+                lane.steps.pop_front();
                 // Neighbours stand on different channels.
                 let channel = die % self.channels.len();
                 let c = &mut self.channels[channel];
                 if c.busy_with.is_none() {
-                    c.busy_with = Some(die as u32);
-                    running.step_ends = now + time;
-                    events.set(self.dies.len() + channel, now + time);
+                    c.busy_with = Some(at as u32);
+                    lane.ends = now + time;
+                    let resource = self.lanes.len() + self.chips.len() + channel;
+                    events.set(resource, now + time);
                 } else {
-                    running.step_ends = Time::NEVER;
-                    c.waiting.push_back((die as u32, time));
+                    lane.ends = Time::NEVER;
+                    c.waiting.push_back((at as u32, time));
                 }
-                None
             }
-            None => {
-                let finished = running.op;
-                self.dies[die].running = None;
-                self.chips[die].busy_total += now - self.dies[die].since;
-                if let Some(done) = &finished {
-                    self.chips[die].ended(&done.op);
-                }
-                if finished.is_none() && self.dies[die].collecting.is_none() {
-                    self.chips[die].leave_gc(now);
-                    self.chips_in_gc.set(ChipId(die as u16), false);
-                }
-                finished
-            }
+            None => self.ended(at, done.is_some(), now),
+        }
+        if let Some(done) = &done {
+            self.chips[die].ended(&done.op);
+        }
+        done
+    }
+
+    /// A lane is free again.
+    fn ended(&mut self, at: usize, of_host: bool, now: Time) {
+        let die = self.die_of(at);
+        if at != die {
+            return;
+        }
+        self.chips[die].busy_total += now - self.lanes[die].since;
+        if !of_host && self.collecting[die].is_none() {
+            self.chips[die].leave_gc(now);
+            self.chips_in_gc.set(ChipId(die as u16), false);
         }
     }
 
     /// What the die has begun. A transfer that waits for the channel counts with its own time.
     pub fn in_hand(&self, die: usize, now: Time) -> InHand {
-        let of = &self.dies[die];
-        let mut in_hand = InHand::default();
-        let rest = of.running.as_ref().map_or(Time::ZERO, |r| r.rest(now));
-        if let Some(done) = of.running.as_ref().and_then(|r| r.op) {
-            in_hand.reads = u32::from(done.op.is_read());
-            in_hand.writes = 1 - in_hand.reads;
-            in_hand.rest = rest;
+        let (main, aside) = (&self.lanes[die], &self.lanes[self.aside(die)]);
+        let mut in_hand = InHand {
+            rest: aside.rest(now),
+            ..InHand::default()
+        };
+        main.count(&mut in_hand);
+        aside.count(&mut in_hand);
+        let mut step = main.rest(now);
+        if main.held.is_some() {
+            step += self.params.suspend_cost;
+        }
+        if !self.chips[die].in_gc || !main.ops.is_empty() {
+            in_hand.rest += std::mem::take(&mut step);
         }
         if self.chips[die].in_gc {
-            let step = rest - in_hand.rest;
-            in_hand.gc_rest = Some(match of.collecting {
+            in_hand.gc_rest = Some(match self.collecting[die] {
                 Some(run) => {
                     in_hand.gc_moves = self.ftl.valid_of(run.block);
                     step + self.times.move_one() * in_hand.gc_moves.into() + self.times.erase
@@ -216,13 +234,16 @@ impl Modern {
     }
 
     pub fn activate(&mut self, die: usize, now: Time, events: &mut EventQueue) {
-        if self.dies[die].running.is_some() {
+        if !self.lanes[die].is_free() {
+            if self.lanes[die].held.is_some() && self.lanes[self.aside(die)].is_free() {
+                self.read_aside(die, Time::ZERO, now, events);
+            }
             return;
         }
         if let Some(op) = self.chips[die].reads.pop_front() {
-            return self.start_host(die, op, now, events);
+            return self.start_reads(die, op, Time::ZERO, now, events);
         }
-        if self.dies[die].collecting.is_none() {
+        if self.collecting[die].is_none() {
             let waits = !self.chips[die].queue.is_empty();
             if (waits || self.params.background_gc) && self.pick_victim(die, now) {
                 self.chips[die].enter_gc(now);
@@ -230,194 +251,235 @@ impl Modern {
                 self.stats.gc_actions += 1;
             }
         }
-        if self.dies[die].collecting.is_some() {
+        if self.collecting[die].is_some() {
             return self.start_gc_step(die, now, events);
         }
+        if self.waits_for_writes(die, now, events) {
+            return;
+        }
         if let Some(op) = self.chips[die].queue.pop_front() {
-            self.start_host(die, op, now, events);
+            if op.is_read() {
+                self.start_reads(die, op, Time::ZERO, now, events);
+            } else {
+                self.start_writes(die, op, now, events);
+            }
+        }
+    }
+
+    // ---- suspending ----
+
+    /// A host read has come: it stops a program or erase under way, unless that ends as soon or has
+    /// let enough reads pass. One that still receives its data is not stopped: the read then waits
+    /// for its end, unless another one comes.
+    pub fn read_came(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        let lane = &mut self.lanes[die];
+        let cost = self.params.suspend_cost;
+        if !self.params.suspend
+            || lane.held.is_some()
+            || !matches!(lane.step, Some(Step::Pulse(_)))
+            || lane.passed >= self.params.suspend_limit
+            || lane.ends - now <= cost
+        {
+            return;
+        }
+        lane.held = Some(lane.ends - now);
+        lane.ends = Time::NEVER;
+        self.read_aside(die, cost, now, events);
+    }
+
+    /// Serves the next read of a suspended die after a `delay`, or lets the die go on.
+    fn read_aside(&mut self, die: usize, delay: Time, now: Time, events: &mut EventQueue) {
+        let lane = &mut self.lanes[die];
+        if lane.passed < self.params.suspend_limit {
+            if let Some(op) = self.chips[die].reads.pop_front() {
+                lane.passed += 1;
+                return self.start_reads(self.aside(die), op, delay, now, events);
+            }
+        }
+        let held = lane.held.take().expect("the die is suspended");
+        lane.ends = now + self.params.suspend_cost + held;
+        if !lane.pending {
+            set(lane, die, events);
         }
     }
 
     // ---- operations ----
 
-    fn start(
+    /// Lets a free lane begin with its steps.
+    fn start(&mut self, at: usize, now: Time, events: &mut EventQueue) {
+        let lane = &mut self.lanes[at];
+        lane.since = now;
+        lane.passed = 0;
+        if lane.steps.front() == Some(&Step::Deliver) {
+            // Nothing to do (a write that failed): it ends at once, as an event of its own.
+            lane.steps.push_front(Step::Array(Time::ZERO));
+        }
+        let done = self.proceed(at, now, events);
+        debug_assert!(done.is_none(), "no operation ends before it began");
+    }
+
+    /// One read of a flash page, with those that its errors ask for.
+    fn sense(&mut self, ppn: Ppn) -> Time {
+        let once = self.layout.read(ppn);
+        let mut times = 1;
+        let ppm = self.params.read_retry_ppm;
+        while ppm > 0 && times <= RETRIES_MAX && self.retries.below(1_000_000) < ppm {
+            times += 1;
+        }
+        once * times
+    }
+
+    /// Starts a read and those waiting ones that can be read with it.
+    fn start_reads(
         &mut self,
-        die: usize,
-        op: Option<Done>,
-        steps: [Option<Step>; 4],
+        at: usize,
+        first: PageOp,
+        delay: Time,
         now: Time,
         events: &mut EventQueue,
     ) {
-        self.dies[die].running = Some(Running {
-            op,
-            steps,
-            next: 0,
-            step_ends: now,
-        });
-        self.dies[die].since = now;
-        if steps[0].is_none() {
-            // Nothing to do (a write that failed): it ends at once, as an event of its own.
-            events.set(die, now);
-        } else {
-            let done = self.proceed(die, now, events);
-            debug_assert!(
-                done.is_none(),
-                "an operation with steps does not end at once"
-            );
+        let die = self.die_of(at);
+        self.stats.add(first.cause, 1);
+        let mut array = self.times.read;
+        let mut sensing = self.layout.sensing();
+        self.begin_op(at, first, now);
+        if let Some(ppn) = self.ftl.lookup(first.lpn) {
+            array = self.sense(ppn);
+            sensing.add(&self.layout, ppn, array);
+            let mut i = 0;
+            while self.layout.unit > 1 && i < READS_LOOKED_AT {
+                let chip = &mut self.chips[die];
+                let queue = match self.params.read_priority {
+                    true => &mut chip.reads,
+                    false => &mut chip.queue,
+                };
+                let Some(op) = queue.get(i).copied().filter(PageOp::is_read) else {
+                    break;
+                };
+                let with = self.ftl.lookup(op.lpn);
+                let Some(ppn) = with.filter(|&ppn| sensing.may_join(&self.layout, ppn)) else {
+                    i += 1;
+                    continue;
+                };
+                queue.remove(i);
+                if !sensing.has(&self.layout, ppn) {
+                    let time = self.sense(ppn);
+                    sensing.add(&self.layout, ppn, time);
+                }
+                self.stats.add(op.cause, 1);
+                self.begin_op(at, op, now);
+            }
+            array = sensing.total();
         }
+        let transfer = self.times.transfer;
+        let lane = &mut self.lanes[at];
+        lane.steps.push_back(Step::Array(delay + array));
+        for done in &mut lane.ops {
+            (done.transfer, done.array) = (transfer, array);
+            lane.steps.extend([Step::Transfer(transfer), Step::Deliver]);
+        }
+        self.log_ops(at, now);
+        self.start(at, now, events);
     }
 
-    fn start_host(&mut self, die: usize, op: PageOp, now: Time, events: &mut EventQueue) {
-        let queue_gc = self.chips[die].gc_time(now) - op.gc_before;
-        let mut done = Done {
-            op,
-            queue_gc,
-            transfer: self.times.transfer,
-            array: self.times.read,
-            written: true,
+    /// Starts a program of a write and those behind it that its row has room for.
+    fn start_writes(&mut self, die: usize, first: PageOp, now: Time, events: &mut EventQueue) {
+        let pool = die as u32;
+        let Ok(stream) = self.ftl.make_room(pool, first.stream) else {
+            self.stats.writes_failed += 1;
+            self.begin_op(die, first, now);
+            self.lanes[die].ops[0].written = false;
+            self.lanes[die].steps.push_back(Step::Deliver);
+            return self.start(die, now, events);
         };
-        let mut steps = [
-            Some(Step::Array(self.times.read)),
-            Some(Step::Transfer(self.times.transfer)),
-            None,
-            None,
-        ];
-        if !op.is_read() {
-            let Ok(stream) = self.ftl.make_room(die as u32, op.stream) else {
-                self.stats.writes_failed += 1;
-                (done.transfer, done.array, done.written) = (Time::ZERO, Time::ZERO, false);
-                return self.start(die, Some(done), [None; 4], now, events);
-            };
-            let sealed = self.ftl.append(die as u32, stream, op.lpn);
-            done.array = self.times.program;
+        let page = self.ftl.next_page(pool, stream);
+        let left = self.layout.left_in_row(page);
+        let mut array = self.layout.program(page);
+        let mut next = Some(first);
+        let mut taken = 0;
+        while let Some(op) = next {
+            let sealed = self.ftl.append(pool, stream, op.lpn);
+            self.stats.add(op.cause, 1);
+            let mut transfer = self.times.transfer;
             if let (true, Some(summary)) = (sealed, self.summary_transfer) {
                 self.stats.add(Cause::Summary, 1);
-                done.transfer += summary;
-                done.array += self.times.program;
+                transfer += summary;
+                array += self.times.program;
             }
-            steps = [
-                Some(Step::Transfer(done.transfer)),
-                Some(Step::Array(done.array)),
-                None,
-                None,
-            ];
+            self.begin_op(die, op, now);
+            let lane = &mut self.lanes[die];
+            if let Some(done) = lane.ops.back_mut() {
+                done.transfer = transfer;
+            }
+            lane.steps.push_back(Step::Transfer(transfer));
+            taken += 1;
+            let queue = &mut self.chips[die].queue;
+            let goes_along = |op: &&PageOp| !op.is_read() && op.stream == first.stream;
+            next = match taken < left && !sealed && queue.front().filter(goes_along).is_some() {
+                true => queue.pop_front(),
+                false => None,
+            };
         }
-        self.stats.add(op.cause, 1);
-        if let Some(log) = &mut self.log {
+        let lane = &mut self.lanes[die];
+        lane.steps.push_back(Step::Pulse(array));
+        for done in &mut lane.ops {
+            done.array = array;
+            lane.steps.push_back(Step::Deliver);
+        }
+        self.log_ops(die, now);
+        self.start(die, now, events);
+    }
+
+    /// Write-backs wait a while for others that fill their row. A host that waits does not.
+    fn waits_for_writes(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
+        let queue = &self.chips[die].queue;
+        let Some(first) = queue.front().filter(|op| !op.is_read()) else {
+            return false;
+        };
+        let until = first.enqueued + self.params.program_wait;
+        let room = self
+            .layout
+            .left_in_row(self.ftl.next_page(die as u32, first.stream));
+        let patient = |op: &PageOp| matches!(op.cause, Cause::Destage | Cause::WriteBack);
+        if until <= now || queue.len() >= room as usize || !queue.iter().all(patient) {
+            return false;
+        }
+        if !std::mem::replace(&mut self.timed[die], true) {
+            events.set(self.lanes.len() + die, until);
+        }
+        true
+    }
+
+    /// Puts an operation into a lane. What it takes is not known yet.
+    fn begin_op(&mut self, at: usize, op: PageOp, now: Time) {
+        let queue_gc = self.chips[self.die_of(at)].gc_time(now) - op.gc_before;
+        self.lanes[at].ops.push_back(Done {
+            op,
+            queue_gc,
+            transfer: Time::ZERO,
+            array: Time::ZERO,
+            written: true,
+        });
+    }
+
+    fn log_ops(&mut self, at: usize, now: Time) {
+        let chip = self.die_of(at) as u32;
+        let Some(log) = &mut self.log else { return };
+        for done in &self.lanes[at].ops {
             log.push(FlashEvent::Page {
                 at: now,
-                chip: die as u32,
+                chip,
                 plane: None,
-                lpn: op.lpn,
-                cause: op.cause,
+                lpn: done.op.lpn,
+                cause: done.op.cause,
                 duration: done.transfer + done.array,
             });
         }
-        self.start(die, Some(done), steps, now, events);
     }
+}
 
-    // ---- collecting ----
-
-    /// Whether the die is at its watermark and has a block worth collecting; takes it up.
-    fn pick_victim(&mut self, die: usize, now: Time) -> bool {
-        let pool = die as u32;
-        if !self.ftl.is_needy(pool) {
-            return false;
-        }
-        let Some((bit, valid)) = gc::victim(&self.ftl, pool, self.victim, Tie::Lowest) else {
-            return false;
-        };
-        if !gc::worth_collecting(&self.ftl, pool, valid) {
-            return false;
-        }
-        let block = pool * self.ftl.shape.blocks_per_pool + bit;
-        self.dies[die].collecting = Some(Run { block, page: 0 });
-        if let Some(log) = &mut self.log {
-            log.push(FlashEvent::Victim {
-                at: now,
-                chip: pool,
-                plane: bit / self.ftl.shape.blocks_per_plane,
-                block: bit,
-                valid,
-            });
-        }
-        true
-    }
-
-    /// Moves the next live page of the block under collection in the map, and says whether that
-    /// sealed a block; or erases the block, and says `None`.
-    fn collect_step(&mut self, die: usize) -> Option<bool> {
-        let run = self.dies[die]
-            .collecting
-            .as_mut()
-            .expect("a run is under way");
-        match self.ftl.next_live(run.block, run.page) {
-            Some(page) => {
-                run.page = page + 1;
-                let ppn = self.ftl.first_ppn(run.block).0 + page;
-                self.ftl.prefetch_at(Ppn(ppn + AHEAD));
-                let lpn = self.ftl.lpn_at(Ppn(ppn));
-                let stream = self
-                    .ftl
-                    .make_room(die as u32, self.ftl.move_stream(lpn))
-                    .expect("worth_collecting saw the room");
-                let sealed = self.ftl.append(die as u32, stream, lpn);
-                self.stats.add(Cause::GcMove, 1);
-                if sealed && self.summary_transfer.is_some() {
-                    self.stats.add(Cause::Summary, 1);
-                }
-                Some(sealed)
-            }
-            None => {
-                self.ftl.erase(run.block);
-                self.stats.add(Cause::Erase, 1);
-                self.dies[die].collecting = None;
-                None
-            }
-        }
-    }
-
-    fn start_gc_step(&mut self, die: usize, now: Time, events: &mut EventQueue) {
-        let steps = match self.collect_step(die) {
-            None => [Some(Step::Array(self.times.erase)), None, None, None],
-            Some(sealed) => {
-                let (mut out, mut program) = (Time::ZERO, self.times.program);
-                if let (true, Some(summary)) = (sealed, self.summary_transfer) {
-                    out += summary;
-                    program += self.times.program;
-                }
-                if self.params.copy_back {
-                    [
-                        Some(Step::Array(self.times.read + program + out)),
-                        None,
-                        None,
-                        None,
-                    ]
-                } else {
-                    [
-                        Some(Step::Array(self.times.read)),
-                        Some(Step::Transfer(self.times.transfer)),
-                        Some(Step::Transfer(self.times.transfer + out)),
-                        Some(Step::Array(program)),
-                    ]
-                }
-            }
-        };
-        self.start(die, None, steps, now, events);
-    }
-
-    pub fn write_untimed(&mut self, die: usize, lpn: Lpn) -> bool {
-        while self.pick_victim(die, Time::ZERO) {
-            while self.collect_step(die).is_some() {}
-        }
-        let stream = self.ftl.host_stream(lpn, Stream::Cold);
-        let Ok(stream) = self.ftl.make_room(die as u32, stream) else {
-            return false;
-        };
-        if self.ftl.append(die as u32, stream, lpn) && self.summary_transfer.is_some() {
-            self.stats.add(Cause::Summary, 1);
-        }
-        self.stats.add(Cause::HostWrite, 1);
-        true
-    }
+/// Puts the end of a lane's step into the event queue.
+fn set(lane: &mut Lane, at: usize, events: &mut EventQueue) {
+    lane.pending = true;
+    events.set(at, lane.ends);
 }

@@ -1,6 +1,8 @@
 //! What chips say of themselves, against the same counted one by one and against what then happens.
 
-use super::{Cause, Nand, PageOp};
+mod modern;
+
+use super::{Cause, Done, Nand, PageOp};
 use crate::buffer::Stream;
 use crate::events::EventQueue;
 use crate::rng::Rng;
@@ -14,10 +16,22 @@ struct Bench {
     now: Time,
     chips: u32,
     rng: Rng,
+    /// What has ended, and when.
+    done: Vec<(Time, Done)>,
 }
 
 impl Bench {
+    /// Worn in by random writing.
     fn new(overrides: &[(&str, &str)], seed: u64) -> Bench {
+        let mut bench = Bench::written_once(overrides, seed);
+        for _ in 0..3 * bench.nand.ftl().shape.exported_pages {
+            let (chip, lpn) = bench.draw_page();
+            assert!(bench.nand.write_untimed(chip, lpn));
+        }
+        bench
+    }
+
+    fn written_once(overrides: &[(&str, &str)], seed: u64) -> Bench {
         let mut all = vec![
             ("geometry.chips", "3"),
             ("geometry.planes_per_chip", "4"),
@@ -36,18 +50,14 @@ impl Bench {
         let fresh = nand.clone();
         nand.ftl_mut()
             .fill_sequential(false, |chip, n| fresh.fill_order(chip, n));
-        let mut bench = Bench {
+        Bench {
             events: EventQueue::new(nand.resources()),
             nand,
             now: Time::ZERO,
             chips: spec.geometry.chips,
             rng: Rng::new(seed),
-        };
-        for _ in 0..3 * bench.nand.ftl().shape.exported_pages {
-            let (chip, lpn) = bench.draw_page();
-            assert!(bench.nand.write_untimed(chip, lpn));
+            done: Vec::new(),
         }
-        bench
     }
 
     /// A page and its chip.
@@ -92,6 +102,7 @@ impl Bench {
         let resource = self.events.pop().unwrap();
         let (chip, done) = self.nand.on_event(resource, self.now, &mut self.events);
         assert!(done.is_none_or(|done| done.written));
+        self.done.extend(done.map(|done| (self.now, done)));
         self.nand.activate(chip, self.now, &mut self.events);
         true
     }
@@ -130,7 +141,7 @@ impl Bench {
     }
 }
 
-const BACK_ENDS: [&[(&str, &str)]; 6] = [
+const BACK_ENDS: [&[(&str, &str)]; 7] = [
     &[],
     &[("buffer.policy", "cda-gc")],
     &[("nand.parallel_units", "4")],
@@ -146,6 +157,20 @@ const BACK_ENDS: [&[(&str, &str)]; 6] = [
         ("nand.copy_back", "false"),
         ("nand.background_gc", "true"),
         ("ftl.summary_page", "false"),
+    ],
+    &[
+        ("nand.backend", "modern"),
+        ("geometry.channels", "3"),
+        ("nand.copy_back", "false"),
+        ("nand.suspend", "true"),
+        ("nand.suspend_limit", "2"),
+        ("nand.cell", "tlc"),
+        ("timing.read_us", "[15, 25, 35]"),
+        ("timing.program_us", "[100, 200, 300]"),
+        ("nand.multi_plane", "4"),
+        ("nand.program_wait_us", "300"),
+        ("nand.independent_reads", "true"),
+        ("nand.read_retry_percent", "5"),
     ],
 ];
 
@@ -306,7 +331,8 @@ fn the_exact_drain_time_is_the_time_it_takes() {
     ];
     let msr: &[_] = &[("nand.backend", "msr")];
     let modern: &[_] = &[("nand.backend", "modern"), ("nand.background_gc", "false")];
-    for (i, back_end) in [msr, modern].into_iter().enumerate() {
+    let suspends = [modern, &[("nand.suspend", "true")]].concat();
+    for (i, back_end) in [msr, modern, &suspends].into_iter().enumerate() {
         for copy_back in ["true", "false"] {
             let mut overrides = one.to_vec();
             overrides.extend(back_end);

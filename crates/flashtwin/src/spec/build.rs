@@ -2,12 +2,14 @@
 
 use super::convert::Value;
 use super::decimal::{scale, Rounding};
+use super::keys::{keys, Kind};
 use super::policy::PolicyParams;
 use super::read::Values;
+use super::tree::split;
 use super::{
-    AllocationPool, BlockInGc, Blocks, Buffer, Controller, DeviceSpec, EvictMode, Ftl, Gc,
-    Geometry, Levelling, Link, ModernNand, MsrNand, Nand, Partial, Placement, PlaneMapping, Policy,
-    Separation, Tie, Timing, Victim, Wear,
+    AllocationPool, BlockInGc, Blocks, Buffer, Cell, Controller, DeviceSpec, EvictMode, Ftl, Gc,
+    Geometry, Levelling, Link, LinkKind, ModernNand, MsrNand, Nand, Partial, Placement,
+    PlaneMapping, Policy, Published, Separation, Tie, Timing, Victim, Wear,
 };
 use crate::units::Time;
 
@@ -46,14 +48,28 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
             reserve_percent: v.float("geometry.reserve_percent"),
         },
         timing: Timing {
-            read: v.time("timing.read_us"),
-            program: v.time("timing.program_us"),
+            read: mean(&v.times("timing.read_us")),
+            program: mean(&v.times("timing.program_us")),
+            read_by_type: v.times("timing.read_us"),
+            program_by_type: v.times("timing.program_us"),
             erase: v.time("timing.erase_us"),
             transfer_per_byte: v.time("timing.transfer_ns_per_byte"),
         },
         link: Link {
             command_overhead: v.time("link.command_overhead_us"),
-            bus_per_sector: v.time("link.bus_ns_per_sector"),
+            kind: match v.text("link.kind") {
+                "sata" => LinkKind::Sata,
+                "pcie" => LinkKind::Pcie {
+                    generation: v.count("link.pcie_generation"),
+                    lanes: v.count("link.pcie_lanes"),
+                    payload_bytes: v.count("link.pcie_payload_bytes"),
+                },
+                _ => LinkKind::Reference,
+            },
+            bus_per_sector: match v.has("link.bus_ns_per_sector") {
+                true => v.time("link.bus_ns_per_sector"),
+                false => Time::ZERO,
+            },
         },
         nand: match is_msr {
             true => Nand::Msr(MsrNand {
@@ -73,6 +89,36 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
                 read_priority: v.flag("nand.read_priority"),
                 copy_back: v.flag("nand.copy_back"),
                 background_gc: v.flag("nand.background_gc"),
+                cell: {
+                    let word = v.text("nand.cell");
+                    let cell = Cell::ALL.into_iter().find(|cell| cell.name() == word);
+                    cell.expect("the word was checked against the list")
+                },
+                flash_page_pages: match v.has("geometry.flash_page_bytes") {
+                    true => {
+                        let bytes = v.number("geometry.flash_page_bytes");
+                        let page = u64::from(page_bytes.max(1));
+                        // No whole pages are none at all: the check says so.
+                        match bytes.is_multiple_of(page) {
+                            true => (bytes / page).min(u32::MAX.into()) as u32,
+                            false => 0,
+                        }
+                    }
+                    false => 1,
+                },
+                multi_plane: v.count("nand.multi_plane"),
+                independent_reads: v.flag("nand.independent_reads"),
+                program_wait: v.time("nand.program_wait_us"),
+                suspend: v.flag("nand.suspend"),
+                suspend_cost: v.time("nand.suspend_us"),
+                suspend_limit: v.count("nand.suspend_limit"),
+                read_retry_ppm: scale(
+                    v.float("nand.read_retry_percent"),
+                    1_000_000,
+                    100,
+                    Rounding::Nearest,
+                )
+                .expect("a percentage was checked"),
             }),
         },
         ftl: Ftl {
@@ -128,8 +174,21 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
             scan_entry: v.time("controller.scan_entry_ns"),
         },
         buffer,
+        published: Published {
+            source: v.text("published.source").into(),
+            figures: keys()
+                .iter()
+                .filter(|doc| doc.kind == Kind::Figure && v.has(doc.key))
+                .map(|doc| (split(doc.key).1, v.float(doc.key)))
+                .collect(),
+        },
     };
     (spec, bytes)
+}
+
+fn mean(times: &[Time]) -> Time {
+    let sum: u64 = times.iter().map(|time| time.0).sum();
+    Time(sum / times.len() as u64)
 }
 
 fn build_buffer(v: &Values, page_bytes: u32) -> (Buffer, BufferBytes) {

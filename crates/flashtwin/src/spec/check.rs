@@ -4,13 +4,15 @@
 
 use super::build::BufferBytes;
 use super::write::size;
-use super::{AllocationPool, DeviceSpec, Nand, Placement, Separation, Victim};
+use super::{AllocationPool, DeviceSpec, ModernNand, Nand, Placement, Separation, Victim};
 use crate::units::Time;
 
 /// Page numbers are 32-bit, and the last one means "none".
 const PAGES_MAX: u64 = u32::MAX as u64 - 1;
 /// Longest transfer of a page.
 const PAGE_TRANSFER_MAX: Time = Time::from_s(1);
+/// Pages of the map in a flash page.
+const FLASH_PAGE_PAGES: std::ops::RangeInclusive<u32> = 1..=64;
 
 /// Reports every contradiction as (key, message).
 pub(super) fn check(
@@ -25,6 +27,7 @@ pub(super) fn check(
     reserve(spec, report);
     collection(spec, report);
     back_end(spec, report);
+    page_types(spec, report);
     if let Some(bytes) = buffer {
         check_buffer(spec, bytes, report);
     }
@@ -211,7 +214,8 @@ fn back_end(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
                 );
             }
         }
-        Nand::Modern(_) => {
+        Nand::Modern(modern) => {
+            check_modern(spec, modern, report);
             if g.channels > g.chips || !g.chips.is_multiple_of(g.channels) {
                 report(
                     "geometry.channels",
@@ -221,6 +225,68 @@ fn back_end(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
                     ),
                 );
             }
+        }
+    }
+}
+
+/// Rows must be whole, and a host read must be able to overtake what it stops.
+fn check_modern(spec: &DeviceSpec, modern: &ModernNand, report: &mut dyn FnMut(&str, String)) {
+    let (page, pages) = (spec.geometry.page_bytes, spec.geometry.pages_per_block);
+    if !FLASH_PAGE_PAGES.contains(&modern.flash_page_pages) {
+        report(
+            "geometry.flash_page_bytes",
+            format!(
+                "must be whole pages of {}, from 1 to {}",
+                size(page.into()),
+                FLASH_PAGE_PAGES.end()
+            ),
+        );
+        return;
+    }
+    let unit = spec.pages_per_program();
+    if !pages.is_multiple_of(unit) {
+        report(
+            "nand.multi_plane",
+            format!(
+                "found {}; the {unit} pages of a program must divide geometry.pages_per_block = \
+                 {pages}",
+                modern.multi_plane
+            ),
+        );
+    }
+    if modern.suspend && !modern.read_priority {
+        report(
+            "nand.suspend",
+            "found true; reads that wait in line stop nothing: must be false, or set \
+             nand.read_priority = true"
+                .into(),
+        );
+    }
+}
+
+/// A list by page type has one entry for each type of the cell.
+fn page_types(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
+    let (types, cell) = match &spec.nand {
+        Nand::Msr(_) => (1, "the \"msr\" back end".into()),
+        Nand::Modern(modern) => {
+            let cell = modern.cell;
+            (cell.page_types(), format!("nand.cell = {:?}", cell.name()))
+        }
+    };
+    for (key, times) in [
+        ("timing.read_us", &spec.timing.read_by_type),
+        ("timing.program_us", &spec.timing.program_by_type),
+    ] {
+        let n = times.len();
+        if n != 1 && n != types {
+            let wanted = match types {
+                1 => "one number".into(),
+                _ => format!("one number or {types}"),
+            };
+            report(
+                key,
+                format!("found a list of {n}; with {cell} must be {wanted}"),
+            );
         }
     }
 }

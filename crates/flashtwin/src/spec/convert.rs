@@ -7,6 +7,9 @@ use super::Policy;
 
 const PS_PER_US: u64 = 1_000_000;
 const PS_PER_NS: u64 = 1_000;
+const FIGURE_MAX: f64 = 1e9;
+/// As many as a cell has bits at most.
+const PAGE_TYPES_MAX: usize = 4;
 
 /// A value of the right kind, in base units.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +19,8 @@ pub(super) enum Value {
     /// A count, bytes, or picoseconds.
     Number(u64),
     Float(f64),
+    /// Picoseconds, one or several.
+    Numbers(Vec<u64>),
 }
 
 /// What to say of a value that its key cannot take.
@@ -62,6 +67,16 @@ pub(super) fn convert(kind: Kind, node: &Node) -> Option<Value> {
         (Kind::Size(max), Node::Int(i)) => number(u64::try_from(*i).ok(), 0, max),
         (Kind::Size(max), Node::Str(s)) => number(parse_size(s), 0, max),
         (Kind::Micros(max), _) => number(time(node, PS_PER_US), 0, u64::from(max) * PS_PER_US),
+        (Kind::MicrosByType(max), Node::List(nodes)) => {
+            let one = |node| time(node, PS_PER_US).filter(|&t| t <= u64::from(max) * PS_PER_US);
+            let times: Option<Vec<u64>> = nodes.iter().map(one).collect();
+            let fits = |times: &Vec<u64>| (1..=PAGE_TYPES_MAX).contains(&times.len());
+            times.filter(fits).map(Value::Numbers)
+        }
+        (Kind::MicrosByType(max), _) => match time(node, PS_PER_US)? {
+            time if time <= u64::from(max) * PS_PER_US => Some(Value::Numbers(vec![time])),
+            _ => None,
+        },
         (Kind::Nanos(max), _) => number(time(node, PS_PER_NS), 0, u64::from(max) * PS_PER_NS),
         (Kind::Percent, Node::Int(i)) => (0..100).contains(i).then_some(Value::Float(*i as f64)),
         (Kind::Percent, Node::Float(x)) => {
@@ -69,6 +84,12 @@ pub(super) fn convert(kind: Kind, node: &Node) -> Option<Value> {
             (0.0..100.0).contains(x).then_some(Value::Float(*x + 0.0))
         }
         (Kind::Window, Node::Int(i)) => number(u64::try_from(*i).ok(), 0, u32::MAX.into()),
+        (Kind::Figure, Node::Int(i)) => (1..=FIGURE_MAX as i64)
+            .contains(i)
+            .then_some(Value::Float(*i as f64)),
+        (Kind::Figure, Node::Float(x)) => {
+            (*x > 0.0 && *x <= FIGURE_MAX).then_some(Value::Float(*x))
+        }
         (Kind::Share, Node::Int(i)) => (0..=1).contains(i).then_some(Value::Float(*i as f64)),
         (Kind::Share, Node::Float(x)) => (0.0..=1.0).contains(x).then_some(Value::Float(*x + 0.0)),
         (Kind::Window, Node::Float(x)) => (0.0..=1.0).contains(x).then_some(Value::Float(*x + 0.0)),

@@ -98,6 +98,15 @@ impl DeviceSpec {
         matches!(policy, "cda-gc" | "cda-gc-dispatcher")
     }
 
+    /// Consecutive pages of a block that one program takes: a flash page in each of the planes that
+    /// work at once.
+    pub fn pages_per_program(&self) -> u32 {
+        match &self.nand {
+            Nand::Msr(_) => 1,
+            Nand::Modern(modern) => modern.flash_page_pages * modern.multi_plane,
+        }
+    }
+
     /// Time of one page between controller and chip, spare bytes included.
     pub fn page_transfer(&self) -> Time {
         self.summary_transfer() * u64::from(self.sectors_per_page())

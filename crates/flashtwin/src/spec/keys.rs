@@ -42,6 +42,8 @@ pub enum Kind {
     Size(u64),
     /// Microseconds, at most this many.
     Micros(u32),
+    /// Microseconds, at most this many; a number, or a list of one for each page type.
+    MicrosByType(u32),
     /// Nanoseconds, at most this many.
     Nanos(u32),
     /// Percent, from 0 to below 100.
@@ -50,6 +52,8 @@ pub enum Kind {
     Window,
     /// A share from 0 to 1.
     Share,
+    /// What somebody measured.
+    Figure,
 }
 
 impl fmt::Display for Kind {
@@ -69,12 +73,17 @@ impl fmt::Display for Kind {
                 )
             }
             Kind::Micros(max) => write!(f, "microseconds from 0 to {max}"),
+            Kind::MicrosByType(max) => write!(
+                f,
+                "microseconds from 0 to {max}, or a list of them by page type"
+            ),
             Kind::Nanos(max) => write!(f, "nanoseconds from 0 to {max}"),
             Kind::Percent => f.write_str("percent from 0 to below 100"),
             Kind::Window => f.write_str(
                 "a whole number of pages, or a fraction of the capacity such as 0.25, up to 1.0",
             ),
             Kind::Share => f.write_str("a share from 0 to 1"),
+            Kind::Figure => f.write_str("a number above 0, at most a billion"),
         }
     }
 }
@@ -102,6 +111,8 @@ const SIZE: u64 = 1 << 52;
 
 const MSR: &[(&str, &[&str])] = &[("nand.backend", &["msr"])];
 const MODERN: &[(&str, &[&str])] = &[("nand.backend", &["modern"])];
+const REFERENCE: &[(&str, &[&str])] = &[("link.kind", &["reference"])];
+const PCIE: &[(&str, &[&str])] = &[("link.kind", &["pcie"])];
 const STATIC: &[(&str, &[&str])] = &[("ftl.placement", &["static"])];
 const BLOCKS: &[(&str, &[&str])] = &[(
     "buffer.policy",
@@ -161,24 +172,34 @@ const KEYS: &[KeyDoc] = rows![
         "Pages in an erase block.", "GCaR, Harmonia, ECR";
     "geometry.page_bytes" Kind::Size(1 << 20), None, &[],
         "Size of a page: a multiple of 512 bytes from 512 bytes to 1 MiB; it need not be a power of two.", "GCaR, Harmonia, ECR";
+    "geometry.flash_page_bytes" Kind::Size(1 << 20), OPTIONAL, MODERN,
+        "A flash page, read and programmed at once: whole pages of the map; left out: `page_bytes`.", "published parts: 16 KiB";
     "geometry.spare_bytes_per_sector" Kind::Count(0, 512), Some("0"), &[],
         "Bytes moved over the pins with every 512-byte sector, beside the data (ECC, metadata).", "the reference: 16";
     "geometry.reserve_percent" Kind::Percent, None, &[],
         "Share of the blocks the host does not see; rounded down to whole blocks a plane.", "GCaR, Harmonia, ECR: 15";
 
-    "timing.read_us" Kind::Micros(STEP_US), None, &[],
-        "Page read, array to register.", "GCaR, Harmonia, ECR: 25";
-    "timing.program_us" Kind::Micros(STEP_US), None, &[],
-        "Page program, register to array.", "GCaR, Harmonia, ECR: 200";
+    "timing.read_us" Kind::MicrosByType(STEP_US), None, &[],
+        "Page read, array to register; with several bits a cell a list, lower page first.", "GCaR, Harmonia, ECR: 25";
+    "timing.program_us" Kind::MicrosByType(STEP_US), None, &[],
+        "Page program, register to array; with several bits a cell a list, lower page first.", "GCaR, Harmonia, ECR: 200";
     "timing.erase_us" Kind::Micros(STEP_US), None, &[],
         "Block erase.", "GCaR, Harmonia, ECR: 1500";
     "timing.transfer_ns_per_byte" Kind::Nanos(TRANSFER_NS), None, &[],
         "One byte between controller and chip.", "ECR Table 2: 25";
 
+    "link.kind" Kind::Choice(&["reference", "sata", "pcie"]), Some("\"reference\""), &[],
+        "`reference`: one bus, a request at a time, finished ones first. `sata`: 6 Gb/s, half duplex, served alike but that reads come in at any time. `pcie`: reads and writes do not wait for each other.", "ours";
     "link.command_overhead_us" Kind::Micros(STEP_US), Some("0"), &[],
         "Delay of every request before the device sees it.", "not printed anywhere";
-    "link.bus_ns_per_sector" Kind::Nanos(TRANSFER_NS), Some("0"), &[],
+    "link.bus_ns_per_sector" Kind::Nanos(TRANSFER_NS), Some("0"), REFERENCE,
         "One 512-byte sector on the host bus; requests cross it one at a time.", "the reference as shipped: 238.4";
+    "link.pcie_generation" Kind::Count(1, 5), Some("3"), PCIE,
+        "2.5, 5, 8, 16 or 32 GT/s a lane, 8 bits in 10 below the third and 128 in 130 from there.", "PCI Express Base Specification";
+    "link.pcie_lanes" Kind::Count(1, 16), Some("4"), PCIE,
+        "Lanes.", "drives in U.2 and M.2";
+    "link.pcie_payload_bytes" Kind::Count(128, 4096), Some("256"), PCIE,
+        "Most data of a packet; 24 bytes of framing, header and checksum go with each.", "common hosts: 256";
 
     "nand.backend" Kind::Choice(&["msr", "modern"]), None, &[],
         "`msr`: the element model of the MSR SSD extension, exact. `modern`: channels shared by dies, GC as queued operations.", "ours";
@@ -196,6 +217,22 @@ const KEYS: &[KeyDoc] = rows![
         "Host reads overtake other waiting operations of their die.", "common firmware practice";
     "nand.background_gc" Kind::Bool, Some("true"), MODERN,
         "Collect also when no host operation waits.", "common firmware practice";
+    "nand.cell" Kind::Choice(&["slc", "mlc", "tlc", "qlc"]), Some("\"slc\""), MODERN,
+        "Bits a cell holds, 1 to 4: how many page types `read_us` and `program_us` may tell apart. Rows of a block take the types in turn.", "published parts";
+    "nand.multi_plane" Kind::Count(1, 16), Some("1"), MODERN,
+        "Planes that a block is striped over: waiting writes fill a flash page in each and are programmed at once, waiting reads of a row are read at once, and one erase erases all.", "ONFI multi-plane commands";
+    "nand.independent_reads" Kind::Bool, Some("false"), MODERN,
+        "Waiting reads of different rows go together, too, if each is on another plane.", "ONFI asynchronous plane reads";
+    "nand.program_wait_us" Kind::Micros(STEP_US), Some("0"), MODERN,
+        "How long a write-back waits for others that fill its program; a flush or a write that the host waits for makes it start at once.", "our decision";
+    "nand.suspend" Kind::Bool, Some("false"), MODERN,
+        "A host read that comes during a program or erase stops it and goes first; one that comes while the data of a program crosses the channel does not.", "measured on a Micron 7300 PRO (ublk-disksim, VALIDATION section 5)";
+    "nand.suspend_us" Kind::Micros(STEP_US), Some("20"), MODERN,
+        "Time lost when the array stops, and again when it goes on.", "Wu and He, FAST '12: a verify phase of some 24";
+    "nand.suspend_limit" Kind::Count(1, 65_535), Some("16"), MODERN,
+        "Read commands that may go before one program or erase; later ones wait for its end.", "our decision: a program must end";
+    "nand.read_retry_percent" Kind::Percent, Some("0"), MODERN,
+        "Share of the reads of a flash page that must be repeated, each repetition by the same share again, up to 8.", "our decision";
 
     "ftl.kind" Kind::Choice(&["page"]), Some("\"page\""), &[],
         "How logical pages are mapped.", "GCaR, Harmonia, ECR";
@@ -211,7 +248,7 @@ const KEYS: &[KeyDoc] = rows![
         "The first logical pages that are kept apart, as a share of all.", "ours";
 
     "gc.victim" Kind::Choice(&["greedy", "fifo", "random", "d-choices", "windowed", "cost-benefit", "cost-age-time"]), Some("\"greedy\""), &[],
-        "Which sealed block is collected. `greedy`: the fewest valid pages. `fifo`: the block opened first. `random`. `d-choices`: the fewest valid pages among `choices` drawn at random (Van Houdt 2013). `windowed`: the same among the blocks opened first (Hu et al. 2009). `cost-benefit`: the largest age x (1 - u) / 2u (Kawaguchi et al. 1995). `cost-age-time`: the least u / (1 - u) x erases / age (Chiang and Chang 1999). Age is in blocks opened since (D-47).", "GCaR, Harmonia, ECR: greedy";
+        "Which sealed block is collected. `greedy`: the fewest valid pages. `fifo`: the block opened first. `random`. `d-choices`: the fewest valid pages among `choices` drawn at random (Van Houdt 2013). `windowed`: the same among the blocks opened first (Hu et al. 2009). `cost-benefit`: the largest age x (1 - u) / 2u (Kawaguchi et al. 1995). `cost-age-time`: the least u / (1 - u) x erases / age (Chiang and Chang 1999). Age is in blocks opened since (D-61).", "GCaR, Harmonia, ECR: greedy";
     "gc.choices" Kind::Count(1, 65535), Some("10"), &[("gc.victim", &["d-choices"])],
         "Blocks drawn, one block perhaps several times.", "ours";
     "gc.window_percent" Kind::Percent, Some("25"), &[("gc.victim", &["windowed"])],
@@ -320,6 +357,41 @@ const KEYS: &[KeyDoc] = rows![
         "A chip at the trigger is close to GC when at most this share of its open block is left.", "D-16: our decision";
     "buffer.gc_lookahead" Kind::Bool, Some("false"), &[("buffer.policy", &["gcar-*"])],
         "Spare also the pages of chips that are a block away from GC.", "D-4: our decision";
+
+    "published.source" Kind::Text, Some("\"\""), &[],
+        "Where the figures of this section stand.", "ours";
+    "published.read_128k_mbs" Kind::Figure, OPTIONAL, &[],
+        "Sequential reads of 128 KiB at depth 32, in MB/s.", "data sheets";
+    "published.write_128k_mbs" Kind::Figure, OPTIONAL, &[],
+        "Sequential writes of 128 KiB at depth 32 to a new drive, in MB/s.", "data sheets";
+    "published.read_qd1_us" Kind::Figure, OPTIONAL, &[],
+        "Random reads of 4 KiB one at a time: the mean.", "data sheets";
+    "published.read_p17_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the middle of the fastest third.", "measurements of drives with three page types";
+    "published.read_p50_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the median.", "measurements of drives";
+    "published.read_p83_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the middle of the slowest third.", "measurements of drives with three page types";
+    "published.read_qd32_iops" Kind::Figure, OPTIONAL, &[],
+        "Random reads of 4 KiB a second at depth 32.", "data sheets";
+    "published.write_qd1_us" Kind::Figure, OPTIONAL, &[],
+        "Random writes of 4 KiB one at a time into an empty buffer: the mean.", "data sheets";
+    "published.write_steady_iops" Kind::Figure, OPTIONAL, &[],
+        "Random writes of 4 KiB a second at depth 32 to a drive worn in by such writes.", "data sheets";
+    "published.beside_p50_us" Kind::Figure, OPTIONAL, &[],
+        "Random reads of 4 KiB one at a time, beside a writer of 4 KiB that flushes after each: the median.", "measurements of drives";
+    "published.beside_p75_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the 75th percentile.", "measurements of drives";
+    "published.beside_p90_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the 90th percentile.", "measurements of drives";
+    "published.beside_p95_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the 95th percentile.", "measurements of drives";
+    "published.beside_p99_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the 99th percentile.", "measurements of drives";
+    "published.beside_p995_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the 99.5th percentile.", "measurements of drives";
+    "published.beside_p999_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the 99.9th percentile.", "measurements of drives";
 ];
 
 /// Stands for every policy filtered by GCaR in the conditions of a key.

@@ -51,6 +51,17 @@ pub struct DeviceSpec {
     pub controller: Controller,
     /// The buffer in front of the flash, if there is one.
     pub buffer: Option<Buffer>,
+    /// What is published of the drive that this is to resemble; the device does not depend on it.
+    pub published: Published,
+}
+
+/// Figures of a drive, to be compared with those measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Published {
+    /// Where they stand.
+    pub source: String,
+    /// Names and values in the order of the keys.
+    pub figures: Vec<(&'static str, f64)>,
 }
 
 /// Counts of chips, planes, blocks and pages.
@@ -77,23 +88,47 @@ pub struct Geometry {
 /// Durations of the flash steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
-    /// Page read, array to register.
+    /// Page read, array to register; the mean over the page types.
     pub read: Time,
-    /// Page program, register to array.
+    /// Page program, register to array; the mean over the page types.
     pub program: Time,
+    /// Page reads by page type, lowest page first; one where all are alike.
+    pub read_by_type: Vec<Time>,
+    /// The same of page programs.
+    pub program_by_type: Vec<Time>,
     /// Block erase.
     pub erase: Time,
     /// One byte between controller and chip.
     pub transfer_per_byte: Time,
 }
 
-/// The host interface: one bus, requests cross it one at a time.
+/// The host interface.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
+    /// What it is.
+    pub kind: LinkKind,
     /// Delay of every request before the device sees it.
     pub command_overhead: Time,
-    /// Time of one 512-byte sector on the host bus.
+    /// Time of one 512-byte sector on the reference's bus.
     pub bus_per_sector: Time,
+}
+
+/// What requests cross to reach the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkKind {
+    /// The reference's bus: one request at a time, either way.
+    Reference,
+    /// 6 Gb/s, one request at a time, either way.
+    Sata,
+    /// Reads and writes do not wait for each other.
+    Pcie {
+        /// 1 to 5.
+        generation: u32,
+        /// How many there are.
+        lanes: u32,
+        /// Most data of a packet.
+        payload_bytes: u32,
+    },
 }
 
 /// The flash back end.
@@ -147,6 +182,52 @@ pub struct ModernNand {
     pub copy_back: bool,
     /// Collect also when no host operation waits.
     pub background_gc: bool,
+    /// Bits a cell holds: how many page types there are.
+    pub cell: Cell,
+    /// Pages of the map in a flash page.
+    pub flash_page_pages: u32,
+    /// Planes that a block is striped over and that work at once.
+    pub multi_plane: u32,
+    /// Planes may read different rows at once.
+    pub independent_reads: bool,
+    /// How long a write-back waits for others that fill its program.
+    pub program_wait: Time,
+    /// Host reads stop programs and erases under way.
+    pub suspend: bool,
+    /// Time lost when the array stops, and again when it goes on.
+    pub suspend_cost: Time,
+    /// Reads that may go before one program or erase.
+    pub suspend_limit: u32,
+    /// Reads out of a million that must be read again.
+    pub read_retry_ppm: u64,
+}
+
+/// Bits that a flash cell holds, one for each page type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// One.
+    Slc,
+    /// Two: lower and upper page.
+    Mlc,
+    /// Three: lower, middle, upper.
+    Tlc,
+    /// Four.
+    Qlc,
+}
+
+impl Cell {
+    /// All kinds, the one with fewest bits first.
+    pub const ALL: [Cell; 4] = [Cell::Slc, Cell::Mlc, Cell::Tlc, Cell::Qlc];
+
+    /// As a device file calls it.
+    pub fn name(self) -> &'static str {
+        ["slc", "mlc", "tlc", "qlc"][self as usize]
+    }
+
+    /// Page types.
+    pub fn page_types(self) -> usize {
+        self as usize + 1
+    }
 }
 
 /// Page-level mapping.

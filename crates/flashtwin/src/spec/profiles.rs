@@ -2,6 +2,7 @@
 
 /// Name and text of every profile, in the order a list shows them.
 const PROFILES: &[(&str, &str)] = &[
+    ("cosmos", include_str!("../../../../devices/cosmos.toml")),
     ("demo", include_str!("../../../../devices/demo.toml")),
     ("ecr", include_str!("../../../../devices/ecr.toml")),
     ("gcar", include_str!("../../../../devices/gcar.toml")),
@@ -12,6 +13,16 @@ const PROFILES: &[(&str, &str)] = &[
     (
         "harmonia",
         include_str!("../../../../devices/harmonia.toml"),
+    ),
+    (
+        "nvme-tlc",
+        include_str!("../../../../devices/nvme-tlc.toml"),
+    ),
+    ("optane", include_str!("../../../../devices/optane.toml")),
+    ("qlc", include_str!("../../../../devices/qlc.toml")),
+    (
+        "sata-tlc",
+        include_str!("../../../../devices/sata-tlc.toml"),
     ),
     (
         "tlc-nvme",

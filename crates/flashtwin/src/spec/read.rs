@@ -230,6 +230,13 @@ impl Values {
         Time(self.number(key))
     }
 
+    pub(super) fn times(&self, key: &str) -> Vec<Time> {
+        match &self.0[key] {
+            Value::Numbers(times) => times.iter().map(|&ps| Time(ps)).collect(),
+            _ => unreachable!("{key} is a list of times"),
+        }
+    }
+
     pub(super) fn float(&self, key: &str) -> f64 {
         match self.0[key] {
             Value::Float(x) => x,

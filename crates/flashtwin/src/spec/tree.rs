@@ -22,6 +22,8 @@ pub(super) enum Node {
     Float(f64),
     Bool(bool),
     Table(Vec<(String, usize, Node)>),
+    /// An array.
+    List(Vec<Node>),
     /// Something no key takes, by the name to call it in a message.
     Other(&'static str),
 }
@@ -62,6 +64,7 @@ impl Node {
             Node::Float(x) => format!("{x:?}"),
             Node::Bool(b) => b.to_string(),
             Node::Table(_) => "a section".into(),
+            Node::List(_) => "an array".into(),
             Node::Other(what) => (*what).into(),
         }
     }
@@ -257,8 +260,11 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Node, A::Error> {
-        while seq.next_element::<serde::de::IgnoredAny>()?.is_some() {}
-        Ok(Node::Other("an array"))
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(Node::List(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {

@@ -4,8 +4,8 @@ use super::decimal::show;
 use super::keys::{find, keys};
 use super::tree::split;
 use super::{
-    AllocationPool, BlockInGc, Blocks, DeviceSpec, EvictMode, Levelling, Nand, Partial, Placement,
-    PlaneMapping, Policy, Separation, Tie, Victim,
+    AllocationPool, BlockInGc, Blocks, DeviceSpec, EvictMode, Levelling, LinkKind, ModernNand,
+    Nand, Partial, Placement, PlaneMapping, Policy, Published, Separation, Tie, Victim,
 };
 use crate::units::Time;
 
@@ -38,7 +38,9 @@ impl DeviceSpec {
                 "description" => Some(quote(&self.description)),
                 _ => None,
             },
+            "link" => self.link_toml(name),
             "nand" => self.nand_toml(name),
+            "published" => self.published.value_toml(name),
             "buffer" => self.buffer_toml(name),
             _ => self.plain_toml(key),
         }
@@ -54,16 +56,20 @@ impl DeviceSpec {
             "geometry.blocks_per_plane" => g.blocks_per_plane.to_string(),
             "geometry.pages_per_block" => g.pages_per_block.to_string(),
             "geometry.page_bytes" => quoted_size(g.page_bytes.into()),
+            "geometry.flash_page_bytes" => match &self.nand {
+                Nand::Modern(modern) if modern.flash_page_pages != 1 => {
+                    quoted_size(u64::from(modern.flash_page_pages) * u64::from(g.page_bytes))
+                }
+                _ => return None,
+            },
             "geometry.spare_bytes_per_sector" => g.spare_bytes_per_sector.to_string(),
             "geometry.reserve_percent" => float(g.reserve_percent),
             "controller.request_us" => us(self.controller.request),
             "controller.scan_entry_ns" => ns(self.controller.scan_entry),
-            "timing.read_us" => us(self.timing.read),
-            "timing.program_us" => us(self.timing.program),
+            "timing.read_us" => by_type(&self.timing.read_by_type),
+            "timing.program_us" => by_type(&self.timing.program_by_type),
             "timing.erase_us" => us(self.timing.erase),
             "timing.transfer_ns_per_byte" => ns(self.timing.transfer_per_byte),
-            "link.command_overhead_us" => us(self.link.command_overhead),
-            "link.bus_ns_per_sector" => ns(self.link.bus_per_sector),
             "ftl.kind" => quote("page"),
             "ftl.placement" => quote(match self.ftl.placement {
                 Placement::Static => "static",
@@ -117,6 +123,22 @@ impl DeviceSpec {
         })
     }
 
+    fn link_toml(&self, name: &str) -> Option<String> {
+        Some(match (name, self.link.kind) {
+            ("kind", LinkKind::Reference) => quote("reference"),
+            ("kind", LinkKind::Sata) => quote("sata"),
+            ("kind", LinkKind::Pcie { .. }) => quote("pcie"),
+            ("command_overhead_us", _) => us(self.link.command_overhead),
+            ("bus_ns_per_sector", LinkKind::Reference) => ns(self.link.bus_per_sector),
+            ("pcie_generation", LinkKind::Pcie { generation, .. }) => generation.to_string(),
+            ("pcie_lanes", LinkKind::Pcie { lanes, .. }) => lanes.to_string(),
+            ("pcie_payload_bytes", LinkKind::Pcie { payload_bytes, .. }) => {
+                payload_bytes.to_string()
+            }
+            _ => return None,
+        })
+    }
+
     fn nand_toml(&self, name: &str) -> Option<String> {
         Some(match (&self.nand, name) {
             (Nand::Msr(_), "backend") => quote("msr"),
@@ -134,7 +156,7 @@ impl DeviceSpec {
             (Nand::Modern(_), "backend") => quote("modern"),
             (Nand::Modern(modern), "copy_back") => modern.copy_back.to_string(),
             (Nand::Modern(modern), "read_priority") => modern.read_priority.to_string(),
-            (Nand::Modern(modern), "background_gc") => modern.background_gc.to_string(),
+            (Nand::Modern(modern), _) => return modern.value_toml(name),
             _ => return None,
         })
     }
@@ -170,6 +192,33 @@ impl DeviceSpec {
             }
             "power_loss_protection" => buffer.power_loss_protection.to_string(),
             _ => return buffer.policy.parameter_toml(name),
+        })
+    }
+}
+
+impl Published {
+    fn value_toml(&self, name: &str) -> Option<String> {
+        if name == "source" {
+            return (*self != Published::default()).then(|| quote(&self.source));
+        }
+        let figure = self.figures.iter().find(|(known, _)| *known == name)?;
+        Some(float(figure.1))
+    }
+}
+
+impl ModernNand {
+    fn value_toml(&self, name: &str) -> Option<String> {
+        Some(match name {
+            "background_gc" => self.background_gc.to_string(),
+            "cell" => quote(self.cell.name()),
+            "multi_plane" => self.multi_plane.to_string(),
+            "independent_reads" => self.independent_reads.to_string(),
+            "program_wait_us" => us(self.program_wait),
+            "suspend" => self.suspend.to_string(),
+            "suspend_us" => us(self.suspend_cost),
+            "suspend_limit" => self.suspend_limit.to_string(),
+            "read_retry_percent" => show(self.read_retry_ppm, 10_000),
+            _ => return None,
         })
     }
 }
@@ -236,6 +285,17 @@ fn quote(text: &str) -> String {
 
 fn us(time: Time) -> String {
     show(time.0, 1_000_000)
+}
+
+/// One time, or a list by page type.
+fn by_type(times: &[Time]) -> String {
+    match times {
+        [one] => us(*one),
+        _ => {
+            let times: Vec<String> = times.iter().map(|&time| us(time)).collect();
+            format!("[{}]", times.join(", "))
+        }
+    }
 }
 
 fn ns(time: Time) -> String {

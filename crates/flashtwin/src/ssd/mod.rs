@@ -12,6 +12,7 @@ mod controller;
 mod link;
 mod precondition;
 mod requests;
+mod wire;
 
 use std::collections::VecDeque;
 
@@ -69,8 +70,9 @@ pub struct Ssd {
     completions: Vec<Completion>,
     metrics: Metrics,
     address: Address,
-    /// Next chip of the round robin (dynamic placement).
-    next_chip: u32,
+    /// The round robin of dynamic placement: pages written since it began, modulo a whole turn. A chip
+    /// gets as many as one of its programs takes before the next one does.
+    next_write: u32,
     /// Requests done but for the time of buffer and processor, the next to leave first.
     in_buffer: VecDeque<(Time, ReqId)>,
     latencies: BufferLatencies,
@@ -95,6 +97,7 @@ struct Address {
     chips: u32,
     by_chips: Divider,
     static_placement: bool,
+    pages_per_program: u32,
     /// Round requests outwards to whole pages.
     round: bool,
 }
@@ -112,6 +115,7 @@ impl Address {
             chips: spec.geometry.chips,
             by_chips: Divider::new(spec.geometry.chips),
             static_placement: spec.ftl.placement == Placement::Static,
+            pages_per_program: spec.pages_per_program(),
             round: spec
                 .buffer
                 .as_ref()
@@ -158,7 +162,7 @@ impl Ssd {
             completions: Vec::new(),
             metrics: Metrics::default(),
             address: Address::new(spec),
-            next_chip: 0,
+            next_write: 0,
             in_buffer: VecDeque::new(),
             latencies: buffer.map_or(BufferLatencies::default(), |b| BufferLatencies {
                 read: b.latency,
@@ -307,6 +311,7 @@ impl Ssd {
         } else {
             match self.link.next().0 {
                 link::BUS => self.bus_done(),
+                link::WAY_OUT => self.out_done(),
                 link::OVERHEAD => self.overhead_done(),
                 link::CPU => self.controller_done(),
                 _ => self.buffer_done(),
@@ -536,13 +541,17 @@ impl Ssd {
         if self.address.static_placement {
             return self.address.chip(lpn);
         }
-        let chip = self.next_chip;
-        self.next_chip = if chip + 1 == self.address.chips {
-            0
-        } else {
-            chip + 1
-        };
+        let chip = self.next_write / self.address.pages_per_program;
+        self.next_write += 1;
+        if self.next_write == self.writes_a_turn() {
+            self.next_write = 0;
+        }
         chip
+    }
+
+    /// Pages that the round robin hands out until it begins anew.
+    fn writes_a_turn(&self) -> u32 {
+        self.address.chips * self.address.pages_per_program
     }
 
     /// Chip of the page's flash copy, if there is one.

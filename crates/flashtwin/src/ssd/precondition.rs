@@ -105,7 +105,7 @@ impl Ssd {
     /// data already written.
     pub fn save_state(&self, out: &mut dyn Write) -> io::Result<()> {
         self.assert_idle();
-        let mut cursors = vec![self.next_chip];
+        let mut cursors = vec![self.next_write];
         self.nand.cursors(&mut cursors);
         for cursor in cursors {
             out.write_all(&cursor.to_le_bytes())?;
@@ -117,21 +117,21 @@ impl Ssd {
     pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         self.assert_idle();
         let mut nand = Nand::new(&self.spec);
-        let mut cursors = vec![self.next_chip];
+        let mut cursors = vec![self.next_write];
         nand.cursors(&mut cursors);
         for cursor in &mut cursors {
             let mut bytes = [0; 4];
             input.read_exact(&mut bytes)?;
             *cursor = u32::from_le_bytes(bytes);
         }
-        if cursors[0] >= self.spec.geometry.chips || !nand.set_cursors(&cursors[1..]) {
+        if cursors[0] >= self.writes_a_turn() || !nand.set_cursors(&cursors[1..]) {
             return Err(StateError::Inconsistent(
                 "a cursor points beyond its planes or chips".into(),
             ));
         }
         nand.ftl_mut().load(input)?;
         self.nand = nand;
-        self.next_chip = cursors[0];
+        self.next_write = cursors[0];
         Ok(())
     }
 }

@@ -69,7 +69,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "[buffer]",
         "[cache]",
         "x.toml:24:2: cache: unknown section; known: geometry, timing, link, nand, ftl, gc, \
-         wear, controller, buffer",
+         wear, controller, buffer, published",
     ),
     (
         "[buffer]",
@@ -96,7 +96,8 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "[timing]\n",
         "[timing]\n\n#",
-        "x.toml:11:2: timing.read_us: missing; must be microseconds from 0 to 1000000",
+        "x.toml:11:2: timing.read_us: missing; must be microseconds from 0 to 1000000, or a list of \
+         them by page type",
     ),
     (
         "chips = 2",
@@ -200,32 +201,38 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "read_us = 25",
         "read_us = -1",
-        "x.toml:12:1: timing.read_us: found -1; must be microseconds from 0 to 1000000",
+        "x.toml:12:1: timing.read_us: found -1; must be microseconds from 0 to 1000000, or a list of \
+         them by page type",
     ),
     (
         "read_us = 25",
         "read_us = -0.5",
-        "x.toml:12:1: timing.read_us: found -0.5; must be microseconds from 0 to 1000000",
+        "x.toml:12:1: timing.read_us: found -0.5; must be microseconds from 0 to 1000000, or a list of \
+         them by page type",
     ),
     (
         "read_us = 25",
         "read_us = inf",
-        "x.toml:12:1: timing.read_us: found inf; must be microseconds from 0 to 1000000",
+        "x.toml:12:1: timing.read_us: found inf; must be microseconds from 0 to 1000000, or a list of \
+         them by page type",
     ),
     (
         "read_us = 25",
         "read_us = nan",
-        "x.toml:12:1: timing.read_us: found NaN; must be microseconds from 0 to 1000000",
+        "x.toml:12:1: timing.read_us: found NaN; must be microseconds from 0 to 1000000, or a list of \
+         them by page type",
     ),
     (
         "read_us = 25",
         "read_us = 1000001",
-        "x.toml:12:1: timing.read_us: found 1000001; must be microseconds from 0 to 1000000",
+        "x.toml:12:1: timing.read_us: found 1000001; must be microseconds from 0 to 1000000, or a list of \
+         them by page type",
     ),
     (
         "read_us = 25",
         "read_us = \"25us\"",
-        "x.toml:12:1: timing.read_us: found \"25us\"; must be microseconds from 0 to 1000000",
+        "x.toml:12:1: timing.read_us: found \"25us\"; must be microseconds from 0 to 1000000, or a list of \
+         them by page type",
     ),
     (
         "transfer_ns_per_byte = 25",
@@ -255,6 +262,29 @@ const CASES: &[(&str, &str, &str)] = &[
         "backend = \"msr\"\nread_priority = true",
         "x.toml:19:1: nand.read_priority: has no effect here; it needs nand.backend = \
          \"modern\"",
+    ),
+    (
+        "backend = \"msr\"",
+        "backend = \"msr\"\nsuspend = true",
+        "x.toml:19:1: nand.suspend: has no effect here; it needs nand.backend = \"modern\"",
+    ),
+    (
+        "read_us = 25",
+        "read_us = [25, 50]",
+        "x.toml:12:1: timing.read_us: found a list of 2; with the \"msr\" back end must be one \
+         number",
+    ),
+    (
+        "program_us = 200",
+        "program_us = []",
+        "x.toml:13:1: timing.program_us: found an array; must be microseconds from 0 to 1000000, \
+         or a list of them by page type",
+    ),
+    (
+        "read_us = 25",
+        "read_us = [25, \"50\"]",
+        "x.toml:12:1: timing.read_us: found an array; must be microseconds from 0 to 1000000, or a \
+         list of them by page type",
     ),
     (
         "backend = \"msr\"",

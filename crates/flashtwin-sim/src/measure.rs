@@ -1,0 +1,228 @@
+//! What a device reaches in the tests that drives are sold by: the figures of `[published]`.
+//!
+//! A new device is written sequentially, rested, and read; beside a writer that flushes after
+//! every write it is read once more; another one, in the steady state of random writing, is written
+//! at random. The host adds nothing: a request goes in at the instant at which it can.
+
+use flashtwin::metrics::OpMetrics;
+use flashtwin::{DeviceSpec, Op, Request, Rng, Ssd, Time};
+
+use crate::{Control, SimError};
+
+const PAGE: u64 = 4096;
+const LONG: u64 = 128 * 1024;
+/// Bytes written and then read: an almost empty drive. Less where a device has not twice as much.
+const RANGE: u64 = 1 << 30;
+const SEED: u64 = 1;
+/// Requests of a row at depth 1, and at depth 32.
+const AT_DEPTH_1: u64 = 20_000;
+const AT_DEPTH_32: u64 = 200_000;
+/// Reads of the last row, enough for its 99.9th percentile.
+const BESIDE: usize = 200_000;
+
+/// A figure by its name in `[published]`, in the unit at the name's end.
+pub type Figure = (&'static str, f64);
+
+/// Runs all tests; `None` if `control` stopped them.
+pub fn measure(spec: &DeviceSpec, control: &Control) -> Result<Option<Vec<Figure>>, SimError> {
+    let half = spec.exported_bytes() / 2;
+    let range = RANGE.min(half - half % LONG);
+    if range < 64 * LONG {
+        return Err(SimError::Config(format!(
+            "{}: too small to be measured; it must export 16 MiB or more",
+            spec.name
+        )));
+    }
+    let tests: [fn(&mut Test); 6] = [
+        Test::sequential,
+        Test::settle,
+        Test::reads,
+        Test::writes,
+        Test::beside,
+        Test::steady_writes,
+    ];
+    let mut test = Test {
+        ssd: Ssd::new(spec),
+        rng: Rng::new(SEED),
+        range,
+        figures: Vec::new(),
+    };
+    for run in tests {
+        if control.stopped() {
+            return Ok(None);
+        }
+        run(&mut test);
+    }
+    Ok(Some(test.figures))
+}
+
+struct Test {
+    ssd: Ssd,
+    rng: Rng,
+    range: u64,
+    figures: Vec<Figure>,
+}
+
+impl Test {
+    fn sequential(&mut self) {
+        let half = self.range / 2;
+        // The first half fills the buffer.
+        self.run(32, half / LONG, |_, i| request(Op::Write, i * LONG, LONG));
+        let span = self.run(32, half / LONG, |_, i| {
+            request(Op::Write, half + i * LONG, LONG)
+        });
+        let written = ("write_128k_mbs", half as f64 * 1e-6 / span.as_s());
+        let span = self.run(32, half / LONG, |_, i| request(Op::Read, i * LONG, LONG));
+        self.figures
+            .push(("read_128k_mbs", half as f64 * 1e-6 / span.as_s()));
+        self.figures.push(written);
+    }
+
+    /// Reads until the buffer holds nothing unwritten: it would be written back in the rows to come.
+    fn settle(&mut self) {
+        let buffer = self.ssd.spec().buffer.as_ref();
+        let pages = buffer.map_or(0, |buffer| u64::from(buffer.capacity_pages));
+        self.run(32, 2 * pages, Test::read);
+    }
+
+    fn reads(&mut self) {
+        self.run(1, AT_DEPTH_1, Test::read);
+        let reads = self.ssd.metrics().op(Op::Read);
+        let mean = mean_us(reads);
+        let modes = [
+            ("read_p17_us", 1.0 / 6.0),
+            ("read_p50_us", 0.5),
+            ("read_p83_us", 5.0 / 6.0),
+        ]
+        .map(|(name, share)| (name, at_us(reads, share)));
+        self.figures.push(("read_qd1_us", mean));
+        self.figures.extend(modes);
+        let span = self.run(32, AT_DEPTH_32, Test::read);
+        let rate = AT_DEPTH_32 as f64 / span.as_s();
+        self.figures.push(("read_qd32_iops", rate));
+    }
+
+    fn writes(&mut self) {
+        // As many as the buffer takes without writing back.
+        let buffer = self.ssd.spec().buffer.as_ref();
+        let pages = buffer.map_or(AT_DEPTH_1, |buffer| u64::from(buffer.capacity_pages));
+        self.run(1, AT_DEPTH_1.min(pages / 2).max(1), Test::write);
+        let mean = mean_us(self.ssd.metrics().op(Op::Write));
+        self.figures.push(("write_qd1_us", mean));
+    }
+
+    /// A reader beside a writer that flushes after every write, each with one request at a time.
+    fn beside(&mut self) {
+        self.rest();
+        // The first fifth of them meets a buffer that is not full yet.
+        let mut took_ps = Vec::new();
+        let mut due = vec![Op::Read, Op::Write];
+        while took_ps.len() < BESIDE + BESIDE / 4 {
+            let now = self.ssd.now();
+            self.ssd.advance(now);
+            for op in due.drain(..) {
+                let request = match op {
+                    Op::Read => self.read(0),
+                    Op::Write => self.write(0),
+                    _ => request(Op::Flush, 0, 0),
+                };
+                submit(&mut self.ssd, &request);
+            }
+            while self.ssd.completions().is_empty() && self.ssd.step() {}
+            for done in self.ssd.completions().drain(..) {
+                if done.op == Op::Read {
+                    took_ps.push((done.done - done.arrival).0);
+                }
+                due.push(match done.op {
+                    Op::Write => Op::Flush,
+                    Op::Flush => Op::Write,
+                    op => op,
+                });
+            }
+        }
+        let measured = &mut took_ps[BESIDE / 4..];
+        measured.sort_unstable();
+        let beside = [
+            ("beside_p50_us", 0.5),
+            ("beside_p75_us", 0.75),
+            ("beside_p90_us", 0.9),
+            ("beside_p95_us", 0.95),
+            ("beside_p99_us", 0.99),
+            ("beside_p995_us", 0.995),
+            ("beside_p999_us", 0.999),
+        ]
+        .map(|(name, share)| {
+            let at = (measured.len() as f64 * share) as usize;
+            (name, measured[at] as f64 * 1e-6)
+        });
+        self.figures.extend(beside);
+    }
+
+    fn steady_writes(&mut self) {
+        self.ssd = Ssd::new(&self.ssd.spec().clone());
+        self.ssd.fill_steady(SEED);
+        self.range = self.ssd.exported_bytes() / PAGE * PAGE;
+        self.run(32, AT_DEPTH_32, Test::write);
+        let span = self.run(32, AT_DEPTH_32, Test::write);
+        let rate = AT_DEPTH_32 as f64 / span.as_s();
+        self.figures.push(("write_steady_iops", rate));
+    }
+
+    fn read(&mut self, _: u64) -> Request {
+        request(Op::Read, self.rng.below(self.range / PAGE) * PAGE, PAGE)
+    }
+
+    fn write(&mut self, _: u64) -> Request {
+        request(Op::Write, self.rng.below(self.range / PAGE) * PAGE, PAGE)
+    }
+
+    /// Keeps `depth` requests in the device, `count` in all; the time until the last went in.
+    fn run(
+        &mut self,
+        depth: usize,
+        count: u64,
+        mut next: impl FnMut(&mut Self, u64) -> Request,
+    ) -> Time {
+        self.rest();
+        self.ssd.reset_metrics(None);
+        let start = self.ssd.now();
+        for i in 0..count {
+            while self.ssd.outstanding() >= depth && self.ssd.step() {}
+            let now = self.ssd.now();
+            self.ssd.advance(now);
+            self.ssd.completions().clear();
+            let request = next(self, i);
+            submit(&mut self.ssd, &request);
+        }
+        self.ssd.now() - start
+    }
+
+    /// Lets the device do all that it has to do.
+    fn rest(&mut self) {
+        while self.ssd.step() {}
+        self.ssd.completions().clear();
+    }
+}
+
+fn request(op: Op, offset: u64, bytes: u64) -> Request {
+    Request {
+        arrival: Time::ZERO,
+        offset,
+        bytes,
+        op,
+        fua: false,
+    }
+}
+
+fn submit(ssd: &mut Ssd, request: &Request) {
+    ssd.submit(ssd.now(), request, 0)
+        .expect("the tests stay within the device");
+}
+
+fn mean_us(of: &OpMetrics) -> f64 {
+    of.response_ps_sum as f64 / of.requests as f64 * 1e-6
+}
+
+fn at_us(of: &OpMetrics, share: f64) -> f64 {
+    of.histogram_ns.value_at_quantile(share) as f64 * 1e-3
+}

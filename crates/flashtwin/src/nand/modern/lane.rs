@@ -1,0 +1,76 @@
+//! One thing that a die does: its steps still to do, and the page operations they are for.
+
+use std::collections::VecDeque;
+
+use super::super::{Done, InHand};
+use crate::units::Time;
+
+/// What a die does next; each but the last takes time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The array works and cannot be stopped: a read.
+    Array(Time),
+    /// The array programs or erases: it may be suspended.
+    Pulse(Time),
+    /// A page crosses the channel.
+    Transfer(Time),
+    /// The first of the operations has ended.
+    Deliver,
+}
+
+impl Step {
+    fn time(self) -> Time {
+        match self {
+            Step::Array(time) | Step::Pulse(time) | Step::Transfer(time) => time,
+            Step::Deliver => Time::ZERO,
+        }
+    }
+}
+
+/// The work that a die has in hand. Free while there is no step.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lane {
+    /// Operations of the host that have not ended; none for a move or an erase.
+    pub ops: VecDeque<Done>,
+    /// Steps not begun, in order.
+    pub steps: VecDeque<Step>,
+    /// The step under way.
+    pub step: Option<Step>,
+    /// When it ends; `NEVER` while it waits for the channel or is suspended.
+    pub ends: Time,
+    /// What is left of a suspended step.
+    pub held: Option<Time>,
+    /// An instant of the lane is in the event queue.
+    pub pending: bool,
+    /// Reads that went before what the lane has in hand.
+    pub passed: u32,
+    pub since: Time,
+}
+
+impl Lane {
+    pub fn is_free(&self) -> bool {
+        self.step.is_none()
+    }
+
+    /// Time until it is free if it waits for nothing and goes on now.
+    pub fn rest(&self, now: Time) -> Time {
+        let begun = match (self.held, self.step) {
+            (Some(held), _) => held,
+            (None, None) => return Time::ZERO,
+            (None, Some(step)) if self.ends == Time::NEVER => step.time(),
+            (None, Some(_)) => self.ends - now,
+        };
+        self.steps.iter().fold(begun, |sum, step| sum + step.time())
+    }
+
+    /// Counts its operations among those in service.
+    pub fn count(&self, in_hand: &mut InHand) {
+        for done in &self.ops {
+            if done.op.is_read() {
+                in_hand.reads += 1;
+            } else {
+                in_hand.writes += 1;
+            }
+        }
+    }
+}

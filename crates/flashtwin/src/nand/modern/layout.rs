@@ -1,0 +1,117 @@
+//! Where the pages of a block stand, and what reading and programming them takes.
+//!
+//! A block is striped over the planes that work at once. A row is one flash page of each of these
+//! planes, and a flash page holds one page of the map or several: page `i` of a block is in row
+//! `i / unit`, a unit being the pages of a row, and there in plane `i % unit / pages of a flash
+//! page`. Row `r` is of page type `r mod types`, lowest first. (Real parts shift the types against
+//! each other so that a word line is not finished at once; their shares are the same.)
+
+use crate::divide::Divider;
+use crate::spec::{DeviceSpec, ModernNand};
+use crate::units::{Ppn, Time};
+
+/// Planes that can work at once; the limit of `nand.multi_plane`.
+const PLANES_MAX: usize = 16;
+/// No flash page has this number.
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    /// Pages that one program takes.
+    pub unit: u32,
+    flash_page: u32,
+    independent: bool,
+    by_pages_per_block: Divider,
+    /// By page type; one where all are alike.
+    read: Vec<Time>,
+    program: Vec<Time>,
+}
+
+impl Layout {
+    pub fn new(spec: &DeviceSpec, params: &ModernNand) -> Layout {
+        Layout {
+            unit: spec.pages_per_program(),
+            flash_page: params.flash_page_pages,
+            independent: params.independent_reads,
+            by_pages_per_block: Divider::new(spec.geometry.pages_per_block),
+            read: spec.timing.read_by_type.clone(),
+            program: spec.timing.program_by_type.clone(),
+        }
+    }
+
+    /// Pages from page `page` of a block to the end of its row.
+    pub fn left_in_row(&self, page: u32) -> u32 {
+        self.unit - page % self.unit
+    }
+
+    /// Programming the row of page `page` of a block.
+    pub fn program(&self, page: u32) -> Time {
+        self.of_type(&self.program, page)
+    }
+
+    /// Reading a flash page, once.
+    pub fn read(&self, ppn: Ppn) -> Time {
+        match self.read[..] {
+            [one] => one,
+            _ => self.of_type(&self.read, self.by_pages_per_block.div_rem(ppn.0).1),
+        }
+    }
+
+    fn of_type(&self, times: &[Time], page: u32) -> Time {
+        match times {
+            [one] => *one,
+            _ => times[(page / self.unit) as usize % times.len()],
+        }
+    }
+
+    /// The reads of one command, or of the moves that one program ends.
+    pub fn sensing(&self) -> Sensing {
+        Sensing {
+            last: [NONE; PLANES_MAX],
+            time: [Time::ZERO; PLANES_MAX],
+        }
+    }
+
+    /// Which planes have to work for a page, and what they read: the whole row, or the page's own
+    /// plane where planes read by themselves.
+    fn sensed(&self, ppn: Ppn) -> (usize, u32) {
+        match self.independent {
+            true => {
+                let plane = ppn.0 % self.unit / self.flash_page;
+                (plane as usize, ppn.0 / self.flash_page)
+            }
+            false => (0, ppn.0 / self.unit),
+        }
+    }
+}
+
+/// What planes read, one after the other, and how long each of them takes.
+pub(super) struct Sensing {
+    last: [u32; PLANES_MAX],
+    time: [Time; PLANES_MAX],
+}
+
+impl Sensing {
+    /// The page is in what was read last: it costs nothing more.
+    pub fn has(&self, layout: &Layout, ppn: Ppn) -> bool {
+        let (plane, what) = layout.sensed(ppn);
+        self.last[plane] == what
+    }
+
+    /// The page can be read without another read on its plane.
+    pub fn may_join(&self, layout: &Layout, ppn: Ppn) -> bool {
+        let (plane, what) = layout.sensed(ppn);
+        self.last[plane] == what || self.last[plane] == NONE
+    }
+
+    pub fn add(&mut self, layout: &Layout, ppn: Ppn, time: Time) {
+        let (plane, what) = layout.sensed(ppn);
+        self.last[plane] = what;
+        self.time[plane] += time;
+    }
+
+    /// Until all planes are done.
+    pub fn total(&self) -> Time {
+        self.time.iter().copied().max().unwrap_or(Time::ZERO)
+    }
+}

@@ -1,0 +1,147 @@
+//! What a request's data takes on the host link.
+
+use crate::spec::{self, LinkKind};
+use crate::units::Time;
+
+/// SATA: 6 Gb/s, 8 bits in 10.
+const SATA_BYTES_PER_S: u64 = 600_000_000;
+/// Most data of one frame, and what goes with it: start, header, checksum, end.
+const SATA_FRAME_BYTES: u64 = 8192;
+const SATA_FRAMING_BYTES: u64 = 16;
+/// Between frames both ends take turns. Fitted: no SATA drive is sold with more than 560 MB/s.
+const SATA_TURN: Time = Time::from_ns(900);
+/// Command, set-up and status frames. Fitted: SATA drives end at 98 000 requests of 4 KiB a second.
+const SATA_COMMAND: Time = Time::from_ns(2_400);
+
+/// What goes with the payload of a PCIe packet: framing, a header of four words, checksum.
+const PCIE_PACKET_BYTES: u64 = 24;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wire {
+    /// The reference's bus; zero: there is none.
+    Bus {
+        per_sector: Time,
+    },
+    Sata,
+    Pcie {
+        bits_per_s: u64,
+        payload: u64,
+    },
+}
+
+impl Wire {
+    pub fn new(link: &spec::Link) -> Wire {
+        match link.kind {
+            LinkKind::Reference => Wire::Bus {
+                per_sector: link.bus_per_sector,
+            },
+            LinkKind::Sata => Wire::Sata,
+            LinkKind::Pcie {
+                generation,
+                lanes,
+                payload_bytes,
+            } => {
+                // The first two generations put 8 bits in 10, the others 128 in 130.
+                let lane = match generation {
+                    1 => 2_000_000_000,
+                    2 => 4_000_000_000,
+                    _ => (8_000_000_000 << (generation - 3)) * 128 / 130,
+                };
+                Wire::Pcie {
+                    bits_per_s: lane * u64::from(lanes),
+                    payload: payload_bytes.into(),
+                }
+            }
+        }
+    }
+
+    /// Data takes no time on it.
+    #[inline]
+    pub fn is_none(self) -> bool {
+        matches!(
+            self,
+            Wire::Bus {
+                per_sector: Time::ZERO
+            }
+        )
+    }
+
+    /// A command without data comes in whatever the wire carries.
+    #[inline]
+    pub fn queues_commands(self) -> bool {
+        matches!(self, Wire::Sata)
+    }
+
+    /// What goes in does not wait for what goes out.
+    #[inline]
+    pub fn is_duplex(self) -> bool {
+        matches!(self, Wire::Pcie { .. })
+    }
+
+    /// How long the data of one request keeps it.
+    #[inline]
+    pub fn time(self, sectors: u64) -> Time {
+        let bytes = sectors * u64::from(spec::SECTOR_BYTES);
+        match self {
+            Wire::Bus { per_sector } => per_sector * sectors,
+            Wire::Sata => {
+                let frames = bytes.div_ceil(SATA_FRAME_BYTES);
+                let bits = (bytes + frames * SATA_FRAMING_BYTES) * 8;
+                SATA_COMMAND + SATA_TURN * frames + at_rate(bits, SATA_BYTES_PER_S * 8)
+            }
+            Wire::Pcie {
+                bits_per_s,
+                payload,
+            } => {
+                let packets = bytes.div_ceil(payload);
+                at_rate((bytes + packets * PCIE_PACKET_BYTES) * 8, bits_per_s)
+            }
+        }
+    }
+}
+
+/// To the nearest picosecond.
+fn at_rate(bits: u64, per_s: u64) -> Time {
+    let ps = u128::from(bits) * u128::from(Time::from_s(1).0);
+    Time(((ps + u128::from(per_s) / 2) / u128::from(per_s)) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pcie(generation: u32, lanes: u32) -> Wire {
+        Wire::new(&spec::Link {
+            command_overhead: Time::ZERO,
+            bus_per_sector: Time::ZERO,
+            kind: LinkKind::Pcie {
+                generation,
+                lanes,
+                payload_bytes: 256,
+            },
+        })
+    }
+
+    #[test]
+    fn a_page_over_each_wire() {
+        // 16 packets of 280 bytes.
+        assert_eq!(pcie(1, 1).time(8), Time(4480 * 4_000));
+        assert_eq!(pcie(2, 1).time(8), Time(4480 * 2_000));
+        assert_eq!(pcie(3, 4).time(8), Time(1_137_500));
+        assert_eq!(pcie(4, 4).time(8), Time(568_750));
+        assert_eq!(pcie(3, 4).time(0), Time::ZERO);
+        // 4112 bytes, 600 to the microsecond.
+        let page = Wire::Sata.time(8);
+        assert_eq!(page, Time(6_853_333 + 900_000 + 2_400_000));
+        assert!(!Wire::Sata.is_duplex() && pcie(3, 4).is_duplex());
+    }
+
+    #[test]
+    fn long_requests_go_at_the_rates_that_drives_are_sold_with() {
+        let mb_per_s = |wire: Wire| 131_072.0 / wire.time(256).as_us();
+        let sata = mb_per_s(Wire::Sata);
+        assert!((550.0..560.0).contains(&sata), "{sata}");
+        let pcie = mb_per_s(pcie(3, 4));
+        assert!((3_590.0..3_610.0).contains(&pcie), "{pcie}");
+    }
+}
