@@ -119,11 +119,11 @@ impl Dftl {
     fn collect(&mut self, ops: &mut Vec<FlashOp>) -> bool {
         let free = self.store.free_blocks();
         // Collecting data may begin a block of each kind, collecting translation pages only one.
-        let mut victim = self.store.victim(|_| true);
+        let mut victim = self.store.victim();
         if free < 2 && victim.is_some_and(|victim| !self.is_translation[victim as usize]) {
             victim = self
                 .store
-                .victim(|block| self.is_translation[block as usize]);
+                .victim_among(|block| self.is_translation[block as usize]);
         }
         let Some(victim) = victim.filter(|_| free > 0) else {
             return false;

@@ -94,9 +94,18 @@ impl Store {
         self.tallies[block as usize] &= !OPEN;
     }
 
-    /// The sealed block with the fewest live pages among those for which `may` holds, if it has a
-    /// stale page; of equals that with the lowest number.
-    pub fn victim(&self, may: impl Fn(u32) -> bool) -> Option<u32> {
+    /// The sealed block with the fewest live pages, if it has a stale one; of equals that with the
+    /// lowest number.
+    pub fn victim(&self) -> Option<u32> {
+        // Looking for the number first and then for its place takes vector instructions.
+        let least = *self.tallies.iter().min()?;
+        let is_worth_it = u32::from(least) < self.pages_per_block;
+        let at = self.tallies.iter().position(|&tally| tally == least)?;
+        is_worth_it.then_some(at as u32)
+    }
+
+    /// The same among the blocks for which `may` holds.
+    pub fn victim_among(&self, may: impl Fn(u32) -> bool) -> Option<u32> {
         let (mut best, mut least) = (None, self.pages_per_block as u16);
         for (block, &tally) in self.tallies.iter().enumerate() {
             if tally < least && may(block as u32) {
