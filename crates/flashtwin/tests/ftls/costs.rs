@@ -59,6 +59,29 @@ fn sequential_writes_cost_block_mapping_a_switch_a_block_and_no_copy() {
     }
 }
 
+#[test]
+fn progressive_merging_spreads_the_merges() {
+    let most_at_once = |name: &str| {
+        let (setup, mut ftl) = made(name, &[]);
+        let (mut rng, mut ops) = (Rng::new(1), Vec::new());
+        let mut most = 0;
+        for _ in 0..30_000 {
+            let before = ftl.counters().full_merges;
+            ops.clear();
+            let page = rng.below(setup.logical_pages.into()) as u32;
+            ftl.write(page, &mut ops).unwrap();
+            most = most.max(ftl.counters().full_merges - before);
+        }
+        most
+    };
+    let (fast, faster) = (most_at_once("fast"), most_at_once("faster"));
+    assert!(
+        fast > u64::from(N / 2),
+        "FAST merges what a log block holds: {fast}"
+    );
+    assert!(faster <= 2, "FASTER spreads it: {faster}");
+}
+
 /// Page mapping with the free list and the collection of DFTL, and no map on flash.
 struct PageMapped {
     map: Vec<u32>,

@@ -213,6 +213,26 @@ fn vectors_faster_1_and_2() {
     );
 }
 
+/// Continues FASTER-2: a block of which one page is left is not isolated, although that is marked.
+#[test]
+fn few_pages_get_a_further_chance() {
+    let set = [("rw_log_blocks", "2"), ("isolation_blocks", "5")];
+    let roomy = On {
+        blocks: 18,
+        ..on("faster", &set)
+    };
+    roomy.check(
+        "
+        5 9 13 17 6 5 10 14 18 9 | - | SW[] RW[6* 5* 10* 14*] [18* 9] ISO[- 13 17]
+        5 6   | 2 host programs                   | SW[] RW[- - 10* 14*] [18* 9 5 6] ISO[- 13 17]
+        10    | 1 host program, 2 copies, 1 erase | SW[] RW[18* 9 5 6] [10] ISO[- 13 17 -] [14]
+        9 5 6 | 3 host programs                   | SW[] RW[18* - - -] [10 9 5 6] ISO[- 13 17 -] [14]
+        14    | 1 host program, 1 copy, 1 erase   | SW[] RW[10 9 5 6] [18* 14] ISO[- 13 17 -] [-]
+        ",
+        "17 host programs, 10 copies, 4 erases",
+    );
+}
+
 #[test]
 fn the_same_writes_cost_fast_merges() {
     let steps = on("fast", &[("rw_log_blocks", "2")]).steps("5 9 13 17 6 5 10 14 18");
@@ -239,6 +259,27 @@ fn a_sequential_stream_begins_the_sequential_log_block() {
         8        | 1 host program, 1 erase, 1 switch merge | SW1[8] RW[- - - -] ISO
         ",
         "8 host programs, 5 copies, 1 erase, 1 switch merge",
+    );
+}
+
+/// Pages 0 to 2 were never written when a stream passes their places.
+#[test]
+fn a_place_that_the_sequential_log_block_has_passed_is_not_written_in_place() {
+    let small = [("rw_log_blocks", "2"), ("isolation_blocks", "1")];
+    let empty = On {
+        pages_per_block: 8,
+        empty: true,
+        ..on("faster", &small)
+    };
+    empty.check(
+        "
+        3 4 5 6 7 | 5 host programs                                 | SW[] RW ISO
+        3 4 5 6   | 4 host programs                                 | SW[] RW[3 4 5 6] ISO
+        7         | 1 host program, 4 copies                        | SW0[- - - 3 4 5 6 7] RW[- - - -] ISO
+        1         | 1 host program, 5 copies, 2 erases, 1 full merge | SW[] RW[- - - -] ISO
+        0 8 8 R1  | 1 host read, 3 host programs                    | SW1[8] RW[- - - -] ISO
+        ",
+        "1 host read, 14 host programs, 9 copies, 2 erases, 1 full merge",
     );
 }
 

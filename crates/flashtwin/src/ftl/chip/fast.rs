@@ -53,8 +53,7 @@ impl ChipFtl for Fast {
     }
 
     fn write(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> Result<(), NoSpace> {
-        let (block, offset) = self.blocks.split(page);
-        if self.blocks.is_unwritten(page) && !self.sequential.has_passed(block, offset) {
+        if self.blocks.is_unwritten(page) {
             // The logs, and the new block of a full merge.
             let claims = self.sequential.claims() + self.random.claims() + 1;
             return self.blocks.write_in_place(page, claims, ops);

@@ -101,6 +101,7 @@ impl Faster {
                     self.marked[to as usize] = true;
                 }
             }
+            self.marked[first as usize..(first + n) as usize].fill(false);
             self.blocks.store.erase(victim, Why::Gc, ops);
         }
     }
@@ -145,10 +146,11 @@ impl Faster {
     /// A step of progressive merging, if the isolation area is nearly full and one is due.
     fn progress(&mut self, ops: &mut Vec<FlashOp>) {
         self.progress.write();
-        // The block being written is never the oldest while two are kept free.
+        // The block being written is not merged. When it is the last there is no time to lose.
         let is_nearly_full = self.isolation.len() > 1 && self.isolation.claims() <= RESERVED;
         if let Some(oldest) = self.isolation.oldest().filter(|_| is_nearly_full) {
-            if self.progress.is_due(self.blocks.store.live(oldest)) {
+            let is_last = self.isolation.claims() == 0;
+            if is_last || self.progress.is_due(self.blocks.store.live(oldest)) {
                 self.merge_step(ops);
             }
         }
@@ -196,7 +198,6 @@ impl ChipFtl for Faster {
         self.reclaim(ops);
         let ppn = self.random.place(&mut self.blocks.store);
         self.blocks.write_at(page, ppn, ops);
-        self.marked[ppn as usize] = false;
         Ok(())
     }
 
@@ -209,8 +210,13 @@ impl ChipFtl for Faster {
     }
 
     fn check(&self) -> Result<(), String> {
-        self.blocks
-            .check(self.sequential.len() + self.random.len() + self.isolation.len())
+        let store = &self.blocks.store;
+        let mut marked = (0u32..).zip(&self.marked).filter(|(_, marked)| **marked);
+        if let Some((ppn, _)) = marked.find(|(ppn, _)| store.is_erased(*ppn)) {
+            return Err(format!("page {ppn} is marked and erased"));
+        }
+        let logs = self.sequential.len() + self.random.len() + self.isolation.len();
+        self.blocks.check(logs)
     }
 
     fn counters(&self) -> Counters {
