@@ -334,3 +334,33 @@ fn the_smallest_chips_never_run_out() {
         }
     }
 }
+
+/// On a chip without a spare block every collection may need two blocks, of which one comes back:
+/// translation blocks must be collected in time.
+#[test]
+fn dftl_collects_in_time() {
+    let mut setup = Setup::new("dftl", 112, 47, 4).unwrap();
+    let set = [
+        ("cmt_entries", "3"),
+        ("entries_per_translation_page", "2"),
+        ("batching", "false"),
+    ];
+    setup.set_all(&set).unwrap();
+    assert_eq!(setup.blocks_min(), 47);
+    let mut rng = Rng::new(5);
+    for _ in 0..400 {
+        let mut ftl = Ftl::new(&setup).unwrap();
+        ftl.fill();
+        let (mut shadow, mut ops) = (Shadow::new(&setup, &ftl), Vec::new());
+        for _ in 0..1500 {
+            let hot = rng.below(3) == 0;
+            let page = rng.below(if hot { 15 } else { 112 }) as u32;
+            match rng.below(20) {
+                0 => shadow.trim(&mut ftl, page, &mut ops),
+                1..=4 => shadow.read(&mut ftl, page, &mut ops),
+                _ => shadow.write(&mut ftl, page, &mut ops),
+            }
+        }
+        shadow.check(&ftl);
+    }
+}
