@@ -14,6 +14,7 @@ from ._core import __version__
 from .comparison import Comparison
 from .devices import Overrides, Spec, device, devices
 from .errors import DeviceError, FlashtwinError, Interrupted, SnapshotError, WorkloadError
+from .ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
 from .hit_ratios import HitRow, HitTable, hits
 from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
 from .policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
@@ -33,6 +34,8 @@ __all__ = [
     "Converted",
     "DeviceError",
     "FlashtwinError",
+    "FtlInfo",
+    "FtlTrace",
     "HitRow",
     "HitTable",
     "Interrupted",
@@ -56,12 +59,15 @@ __all__ = [
     "device",
     "devices",
     "example_trace",
+    "ftl_info",
+    "ftls",
     "hits",
     "policies",
     "policy_info",
     "run",
     "save_snapshot",
     "trace_formats",
+    "trace_ftl",
     "trace_info",
     "trace_policy",
     "validate",

@@ -8,6 +8,7 @@ mod columns;
 mod control;
 mod device;
 mod errors;
+mod ftl;
 mod hits;
 mod policy;
 mod user;
@@ -34,6 +35,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(policy::policy_parameters, m)?)?;
     m.add_function(wrap_pyfunction!(policy::policy_info, m)?)?;
     m.add_function(wrap_pyfunction!(policy::trace_policy, m)?)?;
+    m.add_function(wrap_pyfunction!(ftl::ftl_names, m)?)?;
+    m.add_function(wrap_pyfunction!(ftl::ftl_info, m)?)?;
+    m.add_function(wrap_pyfunction!(ftl::trace_ftl, m)?)?;
     m.add_function(wrap_pyfunction!(device::device_names, m)?)?;
     m.add_function(wrap_pyfunction!(workload::presets, m)?)?;
     m.add_function(wrap_pyfunction!(workload::trace_formats, m)?)?;

@@ -24,7 +24,7 @@ pub mod buffer;
 mod chips;
 mod divide;
 mod events;
-mod ftl;
+pub mod ftl;
 mod gc;
 mod memory;
 pub mod metrics;

@@ -6,7 +6,7 @@ import argparse
 from typing import Any, NoReturn, TypeAlias
 
 from .. import __version__, trace_formats
-from . import compare, device, policy, run, snapshot, trace, validate
+from . import compare, device, ftl, policy, run, snapshot, trace, validate
 
 _EXAMPLES = """\
 examples:
@@ -16,6 +16,7 @@ examples:
   flashtwin trace info trace.csv.gz
   flashtwin device list
   flashtwin policy list
+  flashtwin ftl list
 
 Exit codes: 0 done, 1 validate found mismatches, 2 wrong input, 130 Ctrl-C.
 """
@@ -38,6 +39,7 @@ def build() -> _Parser:
     _trace(commands)
     _device(commands)
     _policy(commands)
+    _ftl(commands)
     _snapshot(commands)
     _validate(commands)
     return parser
@@ -341,6 +343,55 @@ min is Belady's optimum, which knows the future: the most hits that any policy c
     _add_json(g, "the rows")
     g.add_argument("--figure", metavar="FILE", help="draw hit ratios into a .png, .pdf or .svg")
     p.set_defaults(command=policy.hits)
+
+
+def _ftl(commands: _Commands) -> None:
+    p = _new(commands, "ftl", "List, explain and step flash translation layers.", "")
+    inner = p.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    listing = _new(inner, "list", "List the translation layers.", "")
+    _add_json(listing, "them")
+    listing.set_defaults(command=ftl.list_all)
+    show = _new(
+        inner,
+        "show",
+        "Say what a translation layer does: rule, source, parameters, an example.",
+        "example:\n  flashtwin ftl show fast\n",
+    )
+    show.add_argument("ftl", metavar="NAME")
+    _add_json(show, "it")
+    show.set_defaults(command=ftl.show)
+    _ftl_trace(inner)
+
+
+def _ftl_trace(inner: _Commands) -> None:
+    p = _new(
+        inner,
+        "trace",
+        "Step a translation layer through a string of accesses and count what flash does.",
+        """\
+examples:
+  flashtwin ftl trace fast --set rw_log_blocks=2 "0 1 2 3 4 9 13"
+  flashtwin ftl trace dftl --set cmt_entries=2 --set entries_per_translation_page=4 "R0 1 R4 2 F"
+
+7 writes page 7, 4x3 writes pages 4 to 6, R7 reads, T7 trims, F writes what of the map is newer in memory.
+At first every page is written in its place, uncounted. A copy is a read and a program; - is a stale page.
+""",
+    )
+    p.add_argument("ftl", metavar="NAME")
+    p.add_argument("accesses", metavar="ACCESSES", nargs="+", help="as in 0 1 R5 T3")
+    p.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a parameter, as in rw_log_blocks=2"
+    )
+    p.add_argument("--blocks", type=int, default=16, metavar="N", help="blocks of the chip (default 16)")
+    p.add_argument(
+        "--pages-per-block", type=int, default=4, metavar="N", help="pages of an erase block (default 4)"
+    )
+    p.add_argument(
+        "--logical-pages", type=int, metavar="N", help="pages that can be written (default half of the chip)"
+    )
+    p.add_argument("--empty", action="store_true", help="begin with erased blocks")
+    _add_json(p, "the steps and their total")
+    p.set_defaults(command=ftl.trace)
 
 
 def _snapshot(commands: _Commands) -> None:

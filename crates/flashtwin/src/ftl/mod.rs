@@ -1,6 +1,8 @@
-//! Flash translation: the page map, its initial states, and its form on disk.
+//! Flash translation: the page map, its initial states, and its form on disk; in [`chip`] the
+//! translation layers that map a chip otherwise.
 
 mod check;
+pub mod chip;
 mod fill;
 mod page;
 mod pools;

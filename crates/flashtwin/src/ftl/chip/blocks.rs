@@ -1,0 +1,220 @@
+//! What the translation layers that map blocks share: the block map, the page map of what lies in
+//! logs, writing in place, and merges.
+//!
+//! A logical block has at most one data block, in which page o lies at offset o. Where the newest
+//! version of a page is, in a data block or in a log, stands in one array; the published tables of
+//! log blocks hold the same.
+
+use super::setup::Setup;
+use super::store::{Store, NONE};
+use super::{Counters, FlashOp, NoSpace, Why};
+
+/// Data blocks, and where each page is.
+#[derive(Clone, Debug)]
+pub(super) struct Blocks {
+    pub store: Store,
+    pub counters: Counters,
+    /// Physical page of each logical page.
+    map: Vec<u32>,
+    /// Data block of each logical block.
+    data: Vec<u32>,
+}
+
+impl Blocks {
+    pub fn new(setup: &Setup) -> Blocks {
+        Blocks {
+            store: Store::new(setup.blocks, setup.pages_per_block),
+            counters: Counters::default(),
+            map: vec![NONE; setup.logical_pages as usize],
+            data: vec![NONE; setup.logical_blocks() as usize],
+        }
+    }
+
+    pub fn fill(&mut self) {
+        let n = self.store.pages_per_block();
+        for page in 0..self.map.len() as u32 {
+            if page % n == 0 {
+                self.data[(page / n) as usize] = self.store.take();
+            }
+            let ppn = self.in_place(page).expect("its block was just taken");
+            self.store.set(ppn, page);
+            self.map[page as usize] = ppn;
+        }
+    }
+
+    /// Logical block and offset of a page.
+    #[inline]
+    pub fn split(&self, page: u32) -> (u32, u32) {
+        let n = self.store.pages_per_block();
+        (page / n, page % n)
+    }
+
+    #[inline]
+    pub fn lookup(&self, page: u32) -> Option<u32> {
+        let ppn = self.map[page as usize];
+        (ppn != NONE).then_some(ppn)
+    }
+
+    pub fn read(&self, page: u32, ops: &mut Vec<FlashOp>) {
+        if let Some(ppn) = self.lookup(page) {
+            self.store.read(ppn, Why::Host, ops);
+        }
+    }
+
+    pub fn trim(&mut self, page: u32) {
+        if let Some(ppn) = self.lookup(page) {
+            self.store.drop_page(ppn);
+            self.map[page as usize] = NONE;
+        }
+    }
+
+    /// The place of a page in its data block, if it has one.
+    #[inline]
+    fn in_place(&self, page: u32) -> Option<u32> {
+        let (block, offset) = self.split(page);
+        let data = self.data[block as usize];
+        (data != NONE).then(|| self.store.ppn(data, offset))
+    }
+
+    /// The page's place in its data block was never written.
+    #[inline]
+    pub fn is_unwritten(&self, page: u32) -> bool {
+        self.in_place(page)
+            .is_none_or(|ppn| self.store.is_erased(ppn))
+    }
+
+    /// Writes a page whose place is unwritten. A new data block is taken only if all that the logs
+    /// and merges may claim stays free.
+    pub fn write_in_place(
+        &mut self,
+        page: u32,
+        claims: u32,
+        ops: &mut Vec<FlashOp>,
+    ) -> Result<(), NoSpace> {
+        let (block, offset) = self.split(page);
+        if self.data[block as usize] == NONE {
+            if self.store.free_blocks() <= claims {
+                return Err(NoSpace);
+            }
+            self.data[block as usize] = self.store.take();
+        }
+        let ppn = self.store.ppn(self.data[block as usize], offset);
+        self.write_at(page, ppn, ops);
+        Ok(())
+    }
+
+    /// Programs the host's page at `ppn`.
+    #[inline]
+    pub fn write_at(&mut self, page: u32, ppn: u32, ops: &mut Vec<FlashOp>) {
+        self.trim(page);
+        self.store.program(ppn, page, Why::Host, ops);
+        self.map[page as usize] = ppn;
+    }
+
+    /// Copies a page that is on flash to `ppn`.
+    pub fn move_to(&mut self, page: u32, ppn: u32, why: Why, ops: &mut Vec<FlashOp>) {
+        self.store.copy(self.map[page as usize], ppn, why, ops);
+        self.map[page as usize] = ppn;
+    }
+
+    /// Copies the pages of a logical block at `offsets` to the same offsets of `to`; where one is
+    /// `new`, that is the host's page, and programmed.
+    pub fn gather(
+        &mut self,
+        block: u32,
+        offsets: std::ops::Range<u32>,
+        to: u32,
+        new: Option<u32>,
+        ops: &mut Vec<FlashOp>,
+    ) {
+        let n = self.store.pages_per_block();
+        for offset in offsets {
+            let (page, ppn) = (block * n + offset, self.store.ppn(to, offset));
+            if new == Some(page) {
+                self.write_at(page, ppn, ops);
+            } else if (page as usize) < self.map.len() && self.lookup(page).is_some() {
+                self.move_to(page, ppn, Why::Merge, ops);
+            }
+        }
+    }
+
+    /// Full merge: the newest pages of a logical block, with the host's page if that is one of them,
+    /// are collected in a new block; the data block is erased.
+    pub fn merge_full(&mut self, block: u32, new: Option<u32>, ops: &mut Vec<FlashOp>) {
+        self.counters.full_merges += 1;
+        let n = self.store.pages_per_block();
+        let end = ((block + 1) * n).min(self.map.len() as u32);
+        let any = new.is_some() || (block * n..end).any(|page| self.lookup(page).is_some());
+        let mut to = NONE;
+        if any {
+            to = self.store.take();
+            self.gather(block, 0..n, to, new, ops);
+        }
+        self.replace(block, to, ops);
+    }
+
+    /// Switch or partial merge: a log block with the first `count` offsets of a logical block in
+    /// order gets the rest of its pages and becomes its data block; the old one is erased.
+    pub fn adopt(&mut self, block: u32, log: u32, count: u32, ops: &mut Vec<FlashOp>) {
+        let n = self.store.pages_per_block();
+        if count == n {
+            self.counters.switch_merges += 1;
+        } else {
+            self.counters.partial_merges += 1;
+            self.gather(block, count..n, log, None, ops);
+        }
+        self.replace(block, log, ops);
+    }
+
+    /// Partial merge on the host's page, which skips ahead in the log block.
+    pub fn adopt_with(
+        &mut self,
+        block: u32,
+        log: u32,
+        count: u32,
+        new: u32,
+        ops: &mut Vec<FlashOp>,
+    ) {
+        self.counters.partial_merges += 1;
+        let n = self.store.pages_per_block();
+        self.gather(block, count..n, log, Some(new), ops);
+        self.replace(block, log, ops);
+    }
+
+    /// Makes `new` the data block and erases the old one.
+    fn replace(&mut self, block: u32, new: u32, ops: &mut Vec<FlashOp>) {
+        let old = std::mem::replace(&mut self.data[block as usize], new);
+        if old != NONE {
+            self.store.erase(old, Why::Merge, ops);
+        }
+    }
+
+    /// Checks the map and the data blocks; `logs` is the number of blocks that the logs hold.
+    pub fn check(&self, logs: u32) -> Result<(), String> {
+        let mapped = self.map.iter().enumerate();
+        let mapped = mapped.filter(|(_, &ppn)| ppn != NONE);
+        self.store
+            .check(mapped.map(|(page, &ppn)| (page as u32, ppn)))?;
+        let n = self.store.pages_per_block();
+        for (block, &data) in self.data.iter().enumerate() {
+            let offsets = 0..if data == NONE { 0 } else { n };
+            for offset in offsets {
+                let wanted = block as u32 * n + offset;
+                match self.store.tag(self.store.ppn(data, offset)) {
+                    Some(tag) if tag != wanted => {
+                        return Err(format!("page {tag} is at the place of {wanted}"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let data = self.data.iter().filter(|&&data| data != NONE).count() as u32;
+        let free = self.store.free_blocks();
+        if data + logs + free != self.store.blocks() {
+            return Err(format!(
+                "{data} data, {logs} log and {free} free blocks: one is lost"
+            ));
+        }
+        Ok(())
+    }
+}

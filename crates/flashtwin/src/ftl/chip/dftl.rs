@@ -1,0 +1,362 @@
+//! DFTL: page mapping whose map lies in flash, of which a part is cached (policies.md B2).
+//!
+//! A translation page holds the map entries of consecutive logical pages; the directory, in memory,
+//! says where each is. Translation pages and data are written to blocks of their own. Collection is
+//! greedy over both kinds. Entries of moved pages that are cached only become dirty; the translation
+//! pages of the others are each written once.
+
+use super::cached_map::CachedMap;
+use super::setup::{DftlSetup, Setup};
+use super::store::{Store, NONE};
+use super::{ChipFtl, Counters, FlashOp, NoSpace, Why};
+
+/// Free blocks that an access may find at least: it can begin a block of each kind, and one remains
+/// for the collection that follows.
+const FREE_MIN: u32 = 3;
+
+/// The block being written of a kind; once it is full it may be collected.
+#[derive(Clone, Copy, Debug)]
+struct Frontier {
+    block: u32,
+    /// Its next page.
+    next: u32,
+    /// Blocks of this kind.
+    blocks: u32,
+}
+
+/// Demand-based page mapping.
+#[derive(Clone, Debug)]
+pub struct Dftl {
+    store: Store,
+    cache: CachedMap,
+    /// What the translation pages on flash say: physical page of each logical page.
+    stored: Vec<u32>,
+    /// Physical page of each translation page (GTD).
+    directory: Vec<u32>,
+    entries_per_page: u32,
+    batching: bool,
+    data: Frontier,
+    translation: Frontier,
+    /// Kind of each block in use.
+    is_translation: Vec<bool>,
+    /// Data blocks are never more than this, so that what is left always suffices to collect.
+    data_blocks_max: u32,
+    low_blocks: u32,
+    /// Translation pages to be written by a collection, and the collection that last noted each.
+    affected: Vec<u32>,
+    noted: Vec<u64>,
+    counters: Counters,
+}
+
+impl Dftl {
+    pub(super) fn new(setup: &Setup, own: &DftlSetup) -> Dftl {
+        let n = setup.pages_per_block;
+        let translation_pages = own.translation_pages(setup.logical_pages);
+        let frontier = Frontier {
+            block: NONE,
+            next: n,
+            blocks: 0,
+        };
+        // Once collected, translation blocks are this many at most, the one being written included.
+        let translation_blocks_max = translation_pages / n + 1;
+        Dftl {
+            store: Store::new(setup.blocks, n),
+            cache: CachedMap::new(setup.logical_pages, own.cmt_entries, own.protected_entries),
+            stored: vec![NONE; setup.logical_pages as usize],
+            directory: vec![NONE; translation_pages as usize],
+            entries_per_page: own.entries_per_translation_page,
+            batching: own.batching,
+            data: frontier,
+            translation: frontier,
+            is_translation: vec![false; setup.blocks as usize],
+            data_blocks_max: setup
+                .blocks
+                .saturating_sub(translation_blocks_max + FREE_MIN),
+            low_blocks: own.low_blocks,
+            affected: Vec::with_capacity(n as usize),
+            noted: vec![0; translation_pages as usize],
+            counters: Counters::default(),
+        }
+    }
+
+    /// The next page to write data or a translation page to; begins a block if that is due.
+    fn place(&mut self, is_translation: bool) -> u32 {
+        let frontier = if is_translation {
+            &mut self.translation
+        } else {
+            &mut self.data
+        };
+        let n = self.store.pages_per_block();
+        if frontier.next == n {
+            frontier.block = self.store.take();
+            frontier.next = 0;
+            frontier.blocks += 1;
+            self.is_translation[frontier.block as usize] = is_translation;
+        }
+        frontier.next += 1;
+        if frontier.next == n {
+            self.store.seal(frontier.block);
+        }
+        self.store.ppn(frontier.block, frontier.next - 1)
+    }
+
+    fn can_write_data(&self) -> bool {
+        let has_room = self.data.next < self.store.pages_per_block();
+        has_room || self.data.blocks < self.data_blocks_max
+    }
+
+    /// Collects until there is room for a page and what its map entry may cost.
+    fn make_room(&mut self, ops: &mut Vec<FlashOp>) -> bool {
+        while self.store.free_blocks() <= self.low_blocks || !self.can_write_data() {
+            if !self.collect(ops) {
+                return self.store.free_blocks() >= FREE_MIN && self.can_write_data();
+            }
+        }
+        true
+    }
+
+    /// Collects one block, if that gains anything.
+    fn collect(&mut self, ops: &mut Vec<FlashOp>) -> bool {
+        let free = self.store.free_blocks();
+        // Collecting data may begin a block of each kind, collecting translation pages only one.
+        let mut victim = self.store.victim();
+        if free < 2 && victim.is_some_and(|victim| !self.is_translation[victim as usize]) {
+            victim = self
+                .store
+                .victim_among(|block| self.is_translation[block as usize]);
+        }
+        let Some(victim) = victim.filter(|_| free > 0) else {
+            return false;
+        };
+        self.counters.gc_runs += 1;
+        if self.is_translation[victim as usize] {
+            self.collect_translation(victim, ops);
+        } else {
+            self.collect_data(victim, ops);
+        }
+        self.store.erase(victim, Why::Gc, ops);
+        true
+    }
+
+    fn collect_translation(&mut self, victim: u32, ops: &mut Vec<FlashOp>) {
+        for offset in 0..self.store.pages_per_block() {
+            let from = self.store.ppn(victim, offset);
+            if let Some(tag) = self.store.tag(from) {
+                let to = self.place(true);
+                self.store.copy(from, to, Why::Gc, ops);
+                self.directory[tag as usize - self.stored.len()] = to;
+            }
+        }
+        self.translation.blocks -= 1;
+    }
+
+    fn collect_data(&mut self, victim: u32, ops: &mut Vec<FlashOp>) {
+        self.affected.clear();
+        for offset in 0..self.store.pages_per_block() {
+            let from = self.store.ppn(victim, offset);
+            let Some(page) = self.store.tag(from) else {
+                continue;
+            };
+            let to = self.place(false);
+            self.store.copy(from, to, Why::Gc, ops);
+            if let Some(entry) = self.cache.get_mut(page) {
+                entry.ppn = to;
+                entry.is_dirty = true;
+                continue;
+            }
+            self.stored[page as usize] = to;
+            let noted = &mut self.noted[(page / self.entries_per_page) as usize];
+            if *noted != self.counters.gc_runs {
+                *noted = self.counters.gc_runs;
+                self.affected.push(page / self.entries_per_page);
+            }
+        }
+        for i in 0..self.affected.len() {
+            let which = self.affected[i];
+            if self.batching {
+                self.clean_all(which);
+            }
+            self.write_translation(which, Why::GcMap, ops);
+        }
+        self.data.blocks -= 1;
+    }
+
+    /// Logical pages of a translation page.
+    fn pages_of(&self, which: u32) -> std::ops::Range<u32> {
+        let first = which * self.entries_per_page;
+        let end = first.saturating_add(self.entries_per_page);
+        first..end.min(self.stored.len() as u32)
+    }
+
+    /// What of a page's entry is dirty goes to the translation page about to be written.
+    fn clean(&mut self, page: u32) -> bool {
+        let entry = self.cache.get_mut(page).filter(|entry| entry.is_dirty);
+        let Some(entry) = entry else { return false };
+        entry.is_dirty = false;
+        self.stored[page as usize] = entry.ppn;
+        true
+    }
+
+    /// The same for all entries of a translation page: whether there were any.
+    fn clean_all(&mut self, which: u32) -> bool {
+        let mut any = false;
+        for page in self.pages_of(which) {
+            any |= self.clean(page);
+        }
+        any
+    }
+
+    /// Writes a translation page anew: what is on flash of it is read first.
+    fn write_translation(&mut self, which: u32, why: Why, ops: &mut Vec<FlashOp>) {
+        let old = self.directory[which as usize];
+        if old != NONE {
+            self.store.read(old, why, ops);
+            self.store.drop_page(old);
+        }
+        let to = self.place(true);
+        let tag = self.stored.len() as u32 + which;
+        self.store.program(to, tag, why, ops);
+        self.directory[which as usize] = to;
+    }
+
+    /// Brings a page's entry into the cache; `false` if it must stay out, since there is no room to
+    /// write back another.
+    fn resolve(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> bool {
+        if self.cache.get(page).is_some() {
+            self.counters.map_hits += 1;
+            self.cache.renew(page);
+            return true;
+        }
+        self.counters.map_misses += 1;
+        let is_dirty = |cache: &CachedMap| cache.victim().is_some_and(|victim| victim.is_dirty);
+        let can_cache = !is_dirty(&self.cache) || self.make_room(ops);
+        if can_cache {
+            // Making room may have cleaned the victim.
+            if let Some(victim) = self.cache.victim().filter(|victim| victim.is_dirty) {
+                let victim = victim.page;
+                let which = victim / self.entries_per_page;
+                if self.batching {
+                    self.clean_all(which);
+                } else {
+                    self.clean(victim);
+                }
+                self.write_translation(which, Why::Map, ops);
+            }
+        }
+        let at = self.directory[(page / self.entries_per_page) as usize];
+        if at != NONE {
+            self.store.read(at, Why::Map, ops);
+        }
+        if can_cache {
+            self.cache.insert(page, self.stored[page as usize]);
+        }
+        can_cache
+    }
+
+    /// Points a page's cached entry elsewhere and drops what it pointed to.
+    fn remap(&mut self, page: u32, ppn: u32) {
+        let Some(entry) = self.cache.get_mut(page) else {
+            return;
+        };
+        let old = std::mem::replace(&mut entry.ppn, ppn);
+        entry.is_dirty = true;
+        if old != NONE {
+            self.store.drop_page(old);
+        }
+    }
+}
+
+impl ChipFtl for Dftl {
+    fn fill(&mut self) {
+        for page in 0..self.stored.len() as u32 {
+            let ppn = self.place(false);
+            self.store.set(ppn, page);
+            self.stored[page as usize] = ppn;
+        }
+        for which in 0..self.directory.len() as u32 {
+            let ppn = self.place(true);
+            self.store.set(ppn, self.stored.len() as u32 + which);
+            self.directory[which as usize] = ppn;
+        }
+    }
+
+    fn read(&mut self, page: u32, ops: &mut Vec<FlashOp>) {
+        self.resolve(page, ops);
+        if let Some(ppn) = self.lookup(page) {
+            self.store.read(ppn, Why::Host, ops);
+        }
+    }
+
+    fn write(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> Result<(), NoSpace> {
+        if !(self.make_room(ops) && self.resolve(page, ops)) {
+            return Err(NoSpace);
+        }
+        let ppn = self.place(false);
+        self.store.program(ppn, page, Why::Host, ops);
+        self.remap(page, ppn);
+        Ok(())
+    }
+
+    fn trim(&mut self, page: u32, ops: &mut Vec<FlashOp>) {
+        if self.resolve(page, ops) && self.lookup(page).is_some() {
+            self.remap(page, NONE);
+        }
+    }
+
+    fn flush(&mut self, ops: &mut Vec<FlashOp>) {
+        for which in 0..self.directory.len() as u32 {
+            let mut pages = self.pages_of(which);
+            let is_dirty = |page| self.cache.get(page).is_some_and(|entry| entry.is_dirty);
+            if pages.any(is_dirty) && self.make_room(ops) && self.clean_all(which) {
+                self.write_translation(which, Why::Map, ops);
+            }
+        }
+    }
+
+    fn lookup(&self, page: u32) -> Option<u32> {
+        let cached = self.cache.get(page).map(|entry| entry.ppn);
+        let ppn = cached.unwrap_or(self.stored[page as usize]);
+        (ppn != NONE).then_some(ppn)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let pages = 0..self.stored.len() as u32;
+        let data = pages.filter_map(|page| Some((page, self.lookup(page)?)));
+        let directory = self.directory.iter().enumerate();
+        let directory = directory.filter(|(_, &ppn)| ppn != NONE);
+        let first = self.stored.len() as u32;
+        let translation = directory.map(|(which, &ppn)| (first + which as u32, ppn));
+        self.store.check(data.chain(translation))?;
+        for entry in self.cache.iter().filter(|entry| !entry.is_dirty) {
+            if entry.ppn != self.stored[entry.page as usize] {
+                return Err(format!(
+                    "the entry of page {} is clean and newer",
+                    entry.page
+                ));
+            }
+        }
+        for (page, &ppn) in self.stored.iter().enumerate() {
+            if ppn != NONE && self.directory[page / self.entries_per_page as usize] == NONE {
+                return Err(format!("page {page} is mapped on a page never written"));
+            }
+        }
+        let (data, translation) = (self.data.blocks, self.translation.blocks);
+        let free = self.store.free_blocks();
+        if data + translation + free != self.store.blocks() {
+            return Err(format!(
+                "{data} data, {translation} translation and {free} free blocks: one is lost"
+            ));
+        }
+        Ok(())
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// `CMT[4 1*|0] free 5`: protected entries, then those on probation, most recent first; `*`
+    /// dirty.
+    fn state(&self) -> String {
+        format!("CMT{} free {}", self.cache.text(), self.store.free_blocks())
+    }
+}

@@ -1,0 +1,235 @@
+//! FASTER: FAST whose log gives pages a second chance and sets cold ones apart (policies.md B5).
+//!
+//! When the random-write (RW) log is full nothing is merged: the oldest block's newest pages go to
+//! its head once more, marked; marked ones go to the isolation area. Only that is merged, a logical
+//! block at a time, spread over the host's writes once it is nearly full.
+
+use super::area::Area;
+use super::blocks::Blocks;
+use super::sequential::Sequential;
+use super::setup::{FasterSetup, Setup};
+use super::{ChipFtl, Counters, FlashOp, NoSpace, Why};
+
+/// Isolation blocks that progressive merging keeps free.
+const RESERVED: u32 = 2;
+
+/// Consecutive pages after which a sequential stream is taken to have begun.
+const RUN: u32 = 4;
+
+/// FAST with second chance and isolation.
+#[derive(Clone, Debug)]
+pub struct Faster {
+    blocks: Blocks,
+    sequential: Sequential,
+    random: Area,
+    isolation: Area,
+    refinements: bool,
+    /// Physical pages of the RW log that had their second chance.
+    marked: Vec<bool>,
+    /// The last page written, and how many consecutive ones ended with it.
+    last: u32,
+    run: u32,
+    progress: Progress,
+}
+
+/// When the next step of progressive merging is due: a step as often as it takes to empty the oldest
+/// isolation block while the newest fills, at the speed at which the last one filled.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    /// Log writes during which the last isolation block filled, and since the present one was begun.
+    writes_per_block: u32,
+    since_block: u32,
+    /// Log writes since the last step.
+    since_step: u32,
+}
+
+impl Progress {
+    fn write(&mut self) {
+        self.since_block = self.since_block.saturating_add(1);
+        self.since_step = self.since_step.saturating_add(1);
+    }
+
+    fn block_begun(&mut self) {
+        self.writes_per_block = std::mem::take(&mut self.since_block);
+    }
+
+    /// A step is due, if so many pages remain to be merged.
+    fn is_due(&self, remaining: u32) -> bool {
+        self.since_step >= self.writes_per_block / remaining.max(1)
+    }
+}
+
+impl Faster {
+    pub(super) fn new(setup: &Setup, own: &FasterSetup) -> Faster {
+        let pages = setup.blocks as usize * setup.pages_per_block as usize;
+        Faster {
+            blocks: Blocks::new(setup),
+            sequential: Sequential::default(),
+            random: Area::new(own.rw_log_blocks, setup.pages_per_block),
+            isolation: Area::new(own.isolation_blocks, setup.pages_per_block),
+            refinements: own.refinements,
+            marked: vec![false; pages],
+            last: u32::MAX,
+            run: 0,
+            progress: Progress::default(),
+        }
+    }
+
+    /// Makes room in the RW log.
+    fn reclaim(&mut self, ops: &mut Vec<FlashOp>) {
+        let n = self.blocks.store.pages_per_block();
+        while self.random.is_full() {
+            let Some(victim) = self.random.pop_oldest() else {
+                return;
+            };
+            let first = self.blocks.store.ppn(victim, 0);
+            let live = self.blocks.store.live(victim);
+            let marked = &mut self.marked[first as usize..(first + n) as usize];
+            if self.refinements && live == n && !marked.contains(&true) {
+                marked.fill(true);
+                self.random.push_newest(victim);
+                continue;
+            }
+            self.blocks.counters.gc_runs += 1;
+            let spared = self.refinements && live < n / 2;
+            for ppn in first..first + n {
+                if !spared && self.marked[ppn as usize] {
+                    self.isolate(ppn, ops);
+                } else if let Some(page) = self.blocks.store.tag(ppn) {
+                    let to = self.random.place(&mut self.blocks.store);
+                    self.blocks.move_to(page, to, Why::Gc, ops);
+                    self.marked[to as usize] = true;
+                }
+            }
+            self.marked[first as usize..(first + n) as usize].fill(false);
+            self.blocks.store.erase(victim, Why::Gc, ops);
+        }
+    }
+
+    /// Moves a page, if it is still live, to the isolation area.
+    fn isolate(&mut self, ppn: u32, ops: &mut Vec<FlashOp>) {
+        while self.blocks.store.tag(ppn).is_some() && self.isolation.is_full() {
+            self.merge_step(ops);
+        }
+        // The merges may have brought it home.
+        let Some(page) = self.blocks.store.tag(ppn) else {
+            return;
+        };
+        let begun = self.isolation.len();
+        let to = self.isolation.place(&mut self.blocks.store);
+        if self.isolation.len() > begun {
+            self.progress.block_begun();
+        }
+        self.blocks.move_to(page, to, Why::Gc, ops);
+    }
+
+    /// Merges the logical block of the oldest page that is live in the isolation area's oldest block,
+    /// and erases that block when no page is left in it.
+    fn merge_step(&mut self, ops: &mut Vec<FlashOp>) {
+        let Some(oldest) = self.isolation.oldest() else {
+            return;
+        };
+        let first = self.blocks.store.ppn(oldest, 0);
+        let n = self.blocks.store.pages_per_block();
+        let page = (first..first + n).find_map(|ppn| self.blocks.store.tag(ppn));
+        if let Some(page) = page {
+            let (block, _) = self.blocks.split(page);
+            self.sequential.merge(&mut self.blocks, block, ops);
+        }
+        if self.blocks.store.live(oldest) == 0 {
+            self.isolation.pop_oldest();
+            self.blocks.store.erase(oldest, Why::Merge, ops);
+        }
+        self.progress.since_step = 0;
+    }
+
+    /// A step of progressive merging, if the isolation area is nearly full and one is due.
+    fn progress(&mut self, ops: &mut Vec<FlashOp>) {
+        self.progress.write();
+        // The block being written is not merged. When it is the last there is no time to lose.
+        let is_nearly_full = self.isolation.len() > 1 && self.isolation.claims() <= RESERVED;
+        if let Some(oldest) = self.isolation.oldest().filter(|_| is_nearly_full) {
+            let is_last = self.isolation.claims() == 0;
+            if is_last || self.progress.is_due(self.blocks.store.live(oldest)) {
+                self.merge_step(ops);
+            }
+        }
+    }
+
+    /// Counts consecutive pages: whether a sequential stream has just been found.
+    fn finds_stream(&mut self, page: u32) -> bool {
+        self.run = if page == self.last.wrapping_add(1) {
+            self.run.saturating_add(1)
+        } else {
+            1
+        };
+        self.last = page;
+        self.refinements && self.run > RUN
+    }
+}
+
+impl ChipFtl for Faster {
+    fn fill(&mut self) {
+        self.blocks.fill();
+    }
+
+    fn read(&mut self, page: u32, ops: &mut Vec<FlashOp>) {
+        self.blocks.read(page, ops);
+    }
+
+    fn write(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> Result<(), NoSpace> {
+        let (block, offset) = self.blocks.split(page);
+        if self.blocks.is_unwritten(page) && !self.sequential.has_passed(block, offset) {
+            // The logs, the new head of the RW log while its victim is there, and that of a merge.
+            let logs = self.sequential.claims() + self.random.claims() + self.isolation.claims();
+            self.blocks.write_in_place(page, logs + 2, ops)?;
+            self.finds_stream(page);
+            return Ok(());
+        }
+        let is_stream = self.finds_stream(page);
+        if self.sequential.write(&mut self.blocks, page, ops) {
+            return Ok(());
+        }
+        if is_stream {
+            self.sequential.begin(&mut self.blocks, page, ops);
+            return Ok(());
+        }
+        self.progress(ops);
+        self.reclaim(ops);
+        let ppn = self.random.place(&mut self.blocks.store);
+        self.blocks.write_at(page, ppn, ops);
+        Ok(())
+    }
+
+    fn trim(&mut self, page: u32, _ops: &mut Vec<FlashOp>) {
+        self.blocks.trim(page);
+    }
+
+    fn lookup(&self, page: u32) -> Option<u32> {
+        self.blocks.lookup(page)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let store = &self.blocks.store;
+        let mut marked = (0u32..).zip(&self.marked).filter(|(_, marked)| **marked);
+        if let Some((ppn, _)) = marked.find(|(ppn, _)| store.is_erased(*ppn)) {
+            return Err(format!("page {ppn} is marked and erased"));
+        }
+        let logs = self.sequential.len() + self.random.len() + self.isolation.len();
+        self.blocks.check(logs)
+    }
+
+    fn counters(&self) -> Counters {
+        self.blocks.counters
+    }
+
+    /// `SW[] RW[6 5] [9* 18] ISO[-]`: oldest block first, `*` second chance had, `-` stale.
+    fn state(&self) -> String {
+        let store = &self.blocks.store;
+        let sequential = self.sequential.text(&self.blocks);
+        let mark = |ppn: u32| if self.marked[ppn as usize] { "*" } else { "" };
+        let random = self.random.text(store, mark);
+        let isolation = self.isolation.text(store, |_| "");
+        format!("{sequential} RW{random} ISO{isolation}")
+    }
+}

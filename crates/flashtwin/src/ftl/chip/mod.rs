@@ -1,0 +1,216 @@
+//! The flash translation layers of one chip: page-mapped with a cached map (DFTL), and those that
+//! map blocks and log pages (BAST, FAST, FASTER).
+//!
+//! No time passes here, and nothing is queued: a host access goes in, the flash operations that it
+//! takes come out, in the order in which the chip must do them, and the tables already show what
+//! they lead to. Pages and blocks are numbered within the chip. A merge or a collection that an
+//! access causes is among its operations, and so are the reads and writes of the map.
+
+mod area;
+mod bast;
+mod blocks;
+mod cached_map;
+pub mod catalog;
+mod dftl;
+mod fast;
+mod faster;
+mod sequential;
+mod setup;
+mod store;
+#[cfg(test)]
+mod tests;
+pub mod trace;
+
+pub use bast::Bast;
+pub use dftl::Dftl;
+pub use fast::Fast;
+pub use faster::Faster;
+pub use setup::{BastSetup, DftlSetup, FastSetup, FasterSetup, Kind, Setup, SetupError};
+
+use std::fmt;
+
+/// One flash operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlashOp {
+    /// What the chip does.
+    pub kind: OpKind,
+    /// What for.
+    pub why: Why,
+}
+
+/// What a chip can do. Every page moves at most once an operation, so a copy is a read and a
+/// program, which a chip with copy-back does without a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpKind {
+    /// Reads a page.
+    Read {
+        /// The page.
+        ppn: u32,
+    },
+    /// Programs an erased page.
+    Program {
+        /// The page.
+        ppn: u32,
+    },
+    /// Programs an erased page with what another one holds.
+    Copy {
+        /// The page read.
+        from: u32,
+        /// The page programmed.
+        to: u32,
+    },
+    /// Erases a block, in which no page is live.
+    Erase {
+        /// The block.
+        block: u32,
+    },
+}
+
+/// What a flash operation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The page that the host reads or writes: at most one an access.
+    Host,
+    /// A translation page, because the host's page must be looked up, or the map flushed.
+    Map,
+    /// Reclaiming a block: pages of it that move, and its erase.
+    Gc,
+    /// A translation page, because pages it tells of have moved.
+    GcMap,
+    /// A merge of a log block with its data block.
+    Merge,
+}
+
+/// There is no room for the page: nothing was written and nothing is lost. No setup that
+/// [`Setup::check`] lets pass comes to this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoSpace;
+
+impl fmt::Display for NoSpace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no free page is left on the chip")
+    }
+}
+
+impl std::error::Error for NoSpace {}
+
+/// What a translation layer has done since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Log blocks that took the place of their data block.
+    pub switch_merges: u64,
+    /// The same after the rest of the pages had been copied.
+    pub partial_merges: u64,
+    /// Logical blocks collected in a new block.
+    pub full_merges: u64,
+    /// Blocks reclaimed by moving their live pages (DFTL; the log of FASTER).
+    pub gc_runs: u64,
+    /// Accesses that found their page's map entry in the cache (DFTL).
+    pub map_hits: u64,
+    /// Accesses that did not.
+    pub map_misses: u64,
+}
+
+/// A translation layer. A new one has only erased blocks.
+///
+/// Operations are appended to `ops`; page numbers must be below [`Setup::logical_pages`].
+pub trait ChipFtl {
+    /// Puts every logical page on flash, in place and in order, without operations; on a new one.
+    fn fill(&mut self);
+
+    /// Reads a page; one that was never written or is trimmed costs no flash read of its own.
+    fn read(&mut self, page: u32, ops: &mut Vec<FlashOp>);
+
+    /// Writes a page: exactly one program has [`Why::Host`].
+    fn write(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> Result<(), NoSpace>;
+
+    /// Drops a page.
+    fn trim(&mut self, page: u32, ops: &mut Vec<FlashOp>);
+
+    /// Writes what of the map is newer in memory than on flash.
+    fn flush(&mut self, ops: &mut Vec<FlashOp>) {
+        let _ = ops;
+    }
+
+    /// Where the newest version of a page is.
+    fn lookup(&self, page: u32) -> Option<u32>;
+
+    /// Proves the tables against each other: what is wrong, if anything is.
+    fn check(&self) -> Result<(), String>;
+
+    /// What it has done.
+    fn counters(&self) -> Counters;
+
+    /// Its state in the notation of [`trace`].
+    fn state(&self) -> String;
+}
+
+/// Any of them, chosen when the device is made.
+#[derive(Clone, Debug)]
+pub enum Ftl {
+    /// Page map in flash, cached.
+    Dftl(Dftl),
+    /// A log block for each of some logical blocks.
+    Bast(Bast),
+    /// Log blocks shared by all logical blocks.
+    Fast(Fast),
+    /// The same, with a second chance and an isolation area.
+    Faster(Faster),
+}
+
+impl Ftl {
+    /// The translation layer that `setup` describes, with nothing written.
+    pub fn new(setup: &Setup) -> Result<Ftl, SetupError> {
+        setup.check()?;
+        Ok(match &setup.kind {
+            Kind::Dftl(own) => Ftl::Dftl(Dftl::new(setup, own)),
+            Kind::Bast(own) => Ftl::Bast(Bast::new(setup, own)),
+            Kind::Fast(own) => Ftl::Fast(Fast::new(setup, own)),
+            Kind::Faster(own) => Ftl::Faster(Faster::new(setup, own)),
+        })
+    }
+}
+
+macro_rules! each {
+    ($ftl:expr, $inner:ident => $call:expr) => {
+        match $ftl {
+            Ftl::Dftl($inner) => $call,
+            Ftl::Bast($inner) => $call,
+            Ftl::Fast($inner) => $call,
+            Ftl::Faster($inner) => $call,
+        }
+    };
+}
+
+impl ChipFtl for Ftl {
+    fn fill(&mut self) {
+        each!(self, ftl => ftl.fill());
+    }
+    #[inline]
+    fn read(&mut self, page: u32, ops: &mut Vec<FlashOp>) {
+        each!(self, ftl => ftl.read(page, ops));
+    }
+    #[inline]
+    fn write(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> Result<(), NoSpace> {
+        each!(self, ftl => ftl.write(page, ops))
+    }
+    fn trim(&mut self, page: u32, ops: &mut Vec<FlashOp>) {
+        each!(self, ftl => ftl.trim(page, ops));
+    }
+    fn flush(&mut self, ops: &mut Vec<FlashOp>) {
+        each!(self, ftl => ftl.flush(ops));
+    }
+    #[inline]
+    fn lookup(&self, page: u32) -> Option<u32> {
+        each!(self, ftl => ftl.lookup(page))
+    }
+    fn check(&self) -> Result<(), String> {
+        each!(self, ftl => ftl.check())
+    }
+    fn counters(&self) -> Counters {
+        each!(self, ftl => ftl.counters())
+    }
+    fn state(&self) -> String {
+        each!(self, ftl => ftl.state())
+    }
+}

@@ -1,0 +1,112 @@
+//! The log block for sequential writes (SW) of FAST and FASTER: it fills with the pages of one
+//! logical block in order, so that it can take the place of its data block.
+
+use super::blocks::Blocks;
+use super::{FlashOp, Why};
+
+/// The SW block while it holds something.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    block: u32,
+    /// Logical block that it is filled for.
+    owner: u32,
+    /// Offsets 0 to count - 1 are in it, but for pages trimmed before they came to it.
+    count: u32,
+}
+
+/// The SW block.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sequential {
+    open: Option<Open>,
+}
+
+impl Sequential {
+    /// Blocks that it may yet take without giving one back.
+    pub fn claims(&self) -> u32 {
+        1 - self.len()
+    }
+
+    /// Blocks that it holds.
+    pub fn len(&self) -> u32 {
+        u32::from(self.open.is_some())
+    }
+
+    /// The place of this offset in the SW block has been passed: the data block is older there, even
+    /// where it was never written.
+    pub fn has_passed(&self, block: u32, offset: u32) -> bool {
+        self.open
+            .is_some_and(|open| open.owner == block && offset < open.count)
+    }
+
+    /// Writes the page if the SW block takes it: rules 2 and 3 of FAST.
+    pub fn write(&mut self, blocks: &mut Blocks, page: u32, ops: &mut Vec<FlashOp>) -> bool {
+        let (block, offset) = blocks.split(page);
+        if offset == 0 {
+            self.begin(blocks, page, ops);
+            return true;
+        }
+        let Some(open) = self.open.filter(|open| open.owner == block) else {
+            return false;
+        };
+        if offset == open.count {
+            let ppn = blocks.store.ppn(open.block, offset);
+            blocks.write_at(page, ppn, ops);
+            self.open = Some(Open {
+                count: open.count + 1,
+                ..open
+            });
+            return true;
+        }
+        self.open = None;
+        if offset < open.count {
+            blocks.merge_full(block, Some(page), ops);
+            blocks.store.erase(open.block, Why::Merge, ops);
+        } else {
+            blocks.adopt_with(block, open.block, open.count, page, ops);
+        }
+        true
+    }
+
+    /// Closes the SW block and begins it anew with this page, after the pages of its logical block
+    /// that precede it.
+    pub fn begin(&mut self, blocks: &mut Blocks, page: u32, ops: &mut Vec<FlashOp>) {
+        self.close(blocks, ops);
+        let (owner, offset) = blocks.split(page);
+        let block = blocks.store.take();
+        blocks.gather(owner, 0..offset, block, None, ops);
+        let ppn = blocks.store.ppn(block, offset);
+        blocks.write_at(page, ppn, ops);
+        let count = offset + 1;
+        self.open = Some(Open {
+            block,
+            owner,
+            count,
+        });
+    }
+
+    /// Makes the SW block its owner's data block: switch if it is full, else partial merge.
+    pub fn close(&mut self, blocks: &mut Blocks, ops: &mut Vec<FlashOp>) {
+        if let Some(open) = self.open.take() {
+            blocks.adopt(open.owner, open.block, open.count, ops);
+        }
+    }
+
+    /// Brings a logical block together: full merge, or closing the SW block if that is its own.
+    pub fn merge(&mut self, blocks: &mut Blocks, block: u32, ops: &mut Vec<FlashOp>) {
+        match self.open {
+            Some(open) if open.owner == block => self.close(blocks, ops),
+            _ => blocks.merge_full(block, None, ops),
+        }
+    }
+
+    /// `SW0[0 1]`
+    pub fn text(&self, blocks: &Blocks) -> String {
+        match self.open {
+            Some(open) => {
+                let pages = blocks.store.text(open.block, open.count, |_| "");
+                format!("SW{}{pages}", open.owner)
+            }
+            None => "SW[]".to_owned(),
+        }
+    }
+}

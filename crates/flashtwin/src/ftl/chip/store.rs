@@ -1,0 +1,201 @@
+//! The blocks of a chip: what each page holds, how many pages of each block are live, and which
+//! blocks are free. Every flash operation of a translation layer is written down here, so that the
+//! operations and the tables cannot disagree.
+
+use std::collections::VecDeque;
+
+use super::{FlashOp, OpKind, Why};
+
+/// No page, no block.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Tag of a page that can be programmed.
+const ERASED: u32 = u32::MAX;
+
+/// Tag of a page whose content is no longer wanted.
+const STALE: u32 = u32::MAX - 1;
+
+/// Set in the tally of a block that may not be collected: it is free, or still being written.
+const OPEN: u16 = 1 << 15;
+
+/// Pages that a block can have.
+pub(super) const PAGES_PER_BLOCK_MAX: u32 = OPEN as u32 - 1;
+
+/// The blocks of a chip.
+#[derive(Clone, Debug)]
+pub(super) struct Store {
+    pages_per_block: u32,
+    /// What each page holds; logical pages for data.
+    tags: Vec<u32>,
+    /// Live pages of each block, with [`OPEN`].
+    tallies: Vec<u16>,
+    /// Erased longest ago first, which spreads wear.
+    free: VecDeque<u32>,
+}
+
+impl Store {
+    pub fn new(blocks: u32, pages_per_block: u32) -> Store {
+        Store {
+            pages_per_block,
+            tags: vec![ERASED; blocks as usize * pages_per_block as usize],
+            tallies: vec![OPEN; blocks as usize],
+            free: (0..blocks).collect(),
+        }
+    }
+
+    /// N.
+    #[inline]
+    pub fn pages_per_block(&self) -> u32 {
+        self.pages_per_block
+    }
+
+    pub fn blocks(&self) -> u32 {
+        self.tallies.len() as u32
+    }
+
+    #[inline]
+    pub fn free_blocks(&self) -> u32 {
+        self.free.len() as u32
+    }
+
+    /// A page of a block.
+    #[inline]
+    pub fn ppn(&self, block: u32, offset: u32) -> u32 {
+        block * self.pages_per_block + offset
+    }
+
+    /// What the page holds; `None` if it is erased or stale.
+    #[inline]
+    pub fn tag(&self, ppn: u32) -> Option<u32> {
+        let tag = self.tags[ppn as usize];
+        (tag < STALE).then_some(tag)
+    }
+
+    #[inline]
+    pub fn is_erased(&self, ppn: u32) -> bool {
+        self.tags[ppn as usize] == ERASED
+    }
+
+    /// Live pages of a block.
+    #[inline]
+    pub fn live(&self, block: u32) -> u32 {
+        u32::from(self.tallies[block as usize] & !OPEN)
+    }
+
+    /// Takes a free block. Who calls this has one reserved, or has looked.
+    pub fn take(&mut self) -> u32 {
+        self.free
+            .pop_front()
+            .expect("a block is kept free for this")
+    }
+
+    /// The block is full: it may be collected.
+    pub fn seal(&mut self, block: u32) {
+        self.tallies[block as usize] &= !OPEN;
+    }
+
+    /// The sealed block with the fewest live pages, if it has a stale one; of equals that with the
+    /// lowest number.
+    pub fn victim(&self) -> Option<u32> {
+        // Looking for the number first and then for its place takes vector instructions.
+        let least = *self.tallies.iter().min()?;
+        let is_worth_it = u32::from(least) < self.pages_per_block;
+        let at = self.tallies.iter().position(|&tally| tally == least)?;
+        is_worth_it.then_some(at as u32)
+    }
+
+    /// The same among the blocks for which `may` holds.
+    pub fn victim_among(&self, may: impl Fn(u32) -> bool) -> Option<u32> {
+        let (mut best, mut least) = (None, self.pages_per_block as u16);
+        for (block, &tally) in self.tallies.iter().enumerate() {
+            if tally < least && may(block as u32) {
+                (best, least) = (Some(block as u32), tally);
+            }
+        }
+        best
+    }
+
+    pub fn read(&self, ppn: u32, why: Why, ops: &mut Vec<FlashOp>) {
+        let kind = OpKind::Read { ppn };
+        ops.push(FlashOp { kind, why });
+    }
+
+    pub fn program(&mut self, ppn: u32, tag: u32, why: Why, ops: &mut Vec<FlashOp>) {
+        self.set(ppn, tag);
+        let kind = OpKind::Program { ppn };
+        ops.push(FlashOp { kind, why });
+    }
+
+    pub fn copy(&mut self, from: u32, to: u32, why: Why, ops: &mut Vec<FlashOp>) {
+        let tag = self.tags[from as usize];
+        self.drop_page(from);
+        self.set(to, tag);
+        let kind = OpKind::Copy { from, to };
+        ops.push(FlashOp { kind, why });
+    }
+
+    /// Erases a block, in which no page is live.
+    pub fn erase(&mut self, block: u32, why: Why, ops: &mut Vec<FlashOp>) {
+        debug_assert_eq!(self.live(block), 0, "block {block} still holds pages");
+        let first = self.ppn(block, 0) as usize;
+        self.tags[first..first + self.pages_per_block as usize].fill(ERASED);
+        self.tallies[block as usize] = OPEN;
+        self.free.push_back(block);
+        let kind = OpKind::Erase { block };
+        ops.push(FlashOp { kind, why });
+    }
+
+    /// The page now holds `tag`, without an operation: for initial states.
+    pub fn set(&mut self, ppn: u32, tag: u32) {
+        debug_assert!(self.is_erased(ppn), "page {ppn} is programmed twice");
+        self.tags[ppn as usize] = tag;
+        self.tallies[(ppn / self.pages_per_block) as usize] += 1;
+    }
+
+    /// The page is no longer wanted.
+    pub fn drop_page(&mut self, ppn: u32) {
+        debug_assert!(self.tag(ppn).is_some(), "page {ppn} holds nothing");
+        self.tags[ppn as usize] = STALE;
+        self.tallies[(ppn / self.pages_per_block) as usize] -= 1;
+    }
+
+    /// Checks that live pages are exactly the `places`, each with its tag, and that tallies and free
+    /// blocks agree with them.
+    pub fn check(&self, places: impl Iterator<Item = (u32, u32)>) -> Result<(), String> {
+        let mut mapped = 0;
+        for (tag, ppn) in places {
+            mapped += 1;
+            if self.tag(ppn) != Some(tag) {
+                let found = self.tag(ppn);
+                return Err(format!("page {ppn} should hold {tag}, holds {found:?}"));
+            }
+        }
+        let live = self.tags.iter().filter(|&&tag| tag < STALE).count();
+        if live != mapped {
+            return Err(format!("{live} pages are live, {mapped} are mapped"));
+        }
+        for (block, pages) in self.tags.chunks(self.pages_per_block as usize).enumerate() {
+            let live = pages.iter().filter(|&&tag| tag < STALE).count() as u32;
+            if live != self.live(block as u32) {
+                return Err(format!("block {block}: {live} live pages, miscounted"));
+            }
+        }
+        for &block in &self.free {
+            let first = self.ppn(block, 0);
+            if (first..first + self.pages_per_block).any(|ppn| !self.is_erased(ppn)) {
+                return Err(format!("block {block} is free and not erased"));
+            }
+        }
+        Ok(())
+    }
+
+    /// `[9 13 -]`: what the first pages of a block hold, `-` what is stale.
+    pub fn text(&self, block: u32, pages: u32, mark: impl Fn(u32) -> &'static str) -> String {
+        let page = |offset| match self.tag(self.ppn(block, offset)) {
+            Some(tag) => format!("{tag}{}", mark(self.ppn(block, offset))),
+            None => "-".to_owned(),
+        };
+        let pages: Vec<String> = (0..pages).map(page).collect();
+        format!("[{}]", pages.join(" "))
+    }
+}
