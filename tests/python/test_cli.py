@@ -123,6 +123,14 @@ def test_device_commands(cli, tmp_path):
     mine.write_text(cli("device", "show", "demo", "--set", "buffer.policy=cflru").stdout)
     assert flashtwin.device(mine).policy == "cflru"
     assert cli("device", "check", mine).returncode == 0
+    small = mine.read_text().replace("blocks_per_plane = 576", "blocks_per_plane = 64")
+    mine.write_text(small + "\n[published]\nread_qd1_us = 50\n")
+    (measured,) = json.loads(cli("device", "check", mine, "--json").stdout)
+    figures = {figure["name"]: figure for figure in measured["figures"]}
+    assert len(figures) == 16
+    assert figures["read_qd1_us"]["published"] == 50
+    assert figures["write_qd1_us"]["published"] is None
+    assert cli("device", "check", mine, "--quick").stdout.count("\n") == 1
     mine.write_text(mine.read_text().replace("chips", "chps"))
     wrong(cli("device", "check", mine), "mine.toml:", "chips")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import Spec, devices, words
 from .. import device as read_device
+from ..measurement import measure
 from .common import overrides
 
 
@@ -51,7 +52,16 @@ def show(args: argparse.Namespace) -> int:
 
 
 def check(args: argparse.Namespace) -> int:
-    """Check device files; the first wrong one ends it."""
-    for name in args.devices:
-        print(f"{name}: good: {_in_words(read_device(name))}")
+    """Check device files; the first wrong one ends it. Measure those with published figures."""
+    specs = [(name, read_device(name)) for name in args.devices]
+    found = []
+    for name, spec in specs:
+        if not args.json:
+            print(f"{name}: good: {_in_words(spec)}", flush=True)
+        if args.measure or (spec.published[1] and not args.quick):
+            found.append(measure(spec))
+            if not args.json:
+                print(found[-1])
+    if args.json:
+        print(json.dumps([measurement.as_dict() for measurement in found], indent=2))
     return 0

@@ -257,8 +257,22 @@ examples:
     show.add_argument("device", metavar="NAME|FILE")
     _add_set(show)
     show.set_defaults(command=device.show)
-    check = _new(inner, "check", "Check device files.", "example:\n  flashtwin device check my.toml\n")
+    check = _new(
+        inner,
+        "check",
+        "Check device files, and measure devices beside what is published of the drive.",
+        """\
+examples:
+  flashtwin device check my.toml
+  flashtwin device check nvme-tlc
+  flashtwin device check demo --measure --json
+""",
+    )
     check.add_argument("devices", metavar="NAME|FILE", nargs="+")
+    how = check.add_mutually_exclusive_group()
+    how.add_argument("--quick", action="store_true", help="read the files only, measure nothing")
+    how.add_argument("--measure", action="store_true", help="measure also without published figures")
+    _add_json(check, "what was measured")
     check.set_defaults(command=device.check)
 
 
