@@ -53,13 +53,15 @@ fn an_optane_drive() {
 fn what_is_too_small_is_refused() {
     let overrides = [
         ("geometry.blocks_per_plane", "32"),
-        ("geometry.chips", "2"),
+        ("geometry.chips", "1"),
+        ("geometry.planes_per_chip", "1"),
+        ("nand.parallel_units", "1"),
         ("geometry.reserve_percent", "20"),
     ];
     let text = builtin("demo").expect("a profile");
     let spec = DeviceSpec::with_overrides(text, "demo", &overrides);
     let spec = spec.map_err(|e| e.to_string()).expect("a sound device");
     let refused = measure(&spec, &Control::default()).map(drop);
-    let message = refused.expect_err("13 MiB in half").to_string();
+    let message = refused.expect_err("6 MiB").to_string();
     assert!(message.contains("must export 16 MiB"), "{message}");
 }
