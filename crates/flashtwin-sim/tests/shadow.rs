@@ -82,7 +82,7 @@ fn draw_device(rng: &mut Rng) -> DeviceSpec {
         write!(
             toml,
             "[ftl]\nplacement = \"{placement}\"\nsummary_page = {}\n{}\n\
-             [gc]\nlow_percent = {}\n{}\n[wear]\nerase_limit = {}\n",
+             [gc]\nlow_percent = {}\n{}\n{}\n[wear]\nerase_limit = {}\n",
             one_in(rng, 2),
             pick(
                 rng,
@@ -94,6 +94,11 @@ fn draw_device(rng: &mut Rng) -> DeviceSpec {
                 ]
             ),
             pick(rng, &[11, 15]),
+            if msr {
+                ""
+            } else {
+                pick(rng, &["", "idle_percent = 20\npreemptible = true"])
+            },
             pick(
                 rng,
                 &[

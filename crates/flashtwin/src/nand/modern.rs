@@ -5,7 +5,8 @@
 //! waiting pages as a row of planes holds, and one read the waiting pages of a row (`layout`). A
 //! collected page is read and programmed inside the die (copy-back) or crosses the channel twice.
 //! Collecting a block is a run of separate operations between which host reads may pass if they have
-//! priority (`collect`); host writes of the die wait until the run is over. A program or erase may
+//! priority (`collect`); host writes of the die wait until the run is over, or pass as well while there
+//! is room (`gc.preemptible`). A program or erase may
 //! be suspended for host reads, which then go in a lane of their own (`lane`). One write frontier a
 //! die serves host and GC, but for hot pages on a device with two streams.
 
@@ -50,6 +51,10 @@ pub(crate) struct Modern {
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: ChipSet,
     victim: Victim,
+    /// Free blocks at or below which a die collects while nothing waits.
+    idle_blocks: u32,
+    /// Host writes pass between two moves.
+    preemptible: bool,
     pub times: Latencies,
     /// What each die has in hand, then the reads for which it is suspended.
     lanes: Vec<Lane>,
@@ -74,6 +79,8 @@ impl Modern {
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
             victim: spec.gc.victim,
+            idle_blocks: spec.idle_blocks_chip(),
+            preemptible: spec.gc.preemptible,
             times: Latencies::of(spec, params.copy_back),
             lanes: vec![Lane::default(); 2 * dies],
             collecting: vec![None; dies],
@@ -245,16 +252,24 @@ impl Modern {
         }
         if self.collecting[die].is_none() {
             let waits = !self.chips[die].queue.is_empty();
-            if (waits || self.params.background_gc) && self.pick_victim(die, now) {
+            let low = match waits {
+                true => self.ftl.low(),
+                false => self.idle_blocks,
+            };
+            if (waits || self.params.background_gc) && self.pick_victim(die, low, now) {
                 self.chips[die].enter_gc(now);
                 self.chips_in_gc.set(ChipId(die as u16), true);
                 self.stats.gc_actions += 1;
             }
         }
-        if self.collecting[die].is_some() {
+        let collects = self.collecting[die].is_some();
+        if collects && !self.yields(die) {
             return self.start_gc_step(die, now, events);
         }
         if self.waits_for_writes(die, now, events) {
+            if collects {
+                self.start_gc_step(die, now, events);
+            }
             return;
         }
         if let Some(op) = self.chips[die].queue.pop_front() {
@@ -264,6 +279,11 @@ impl Modern {
                 self.start_writes(die, op, now, events);
             }
         }
+    }
+
+    /// A collection lets what waits go first: there is room for it.
+    fn yields(&self, die: usize) -> bool {
+        self.preemptible && !self.chips[die].queue.is_empty() && !self.ftl.is_needy(die as u32)
     }
 
     // ---- suspending ----

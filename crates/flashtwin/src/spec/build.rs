@@ -148,6 +148,8 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
                 _ => Victim::Greedy,
             },
             low_percent: v.float("gc.low_percent"),
+            idle_percent: v.has("gc.idle_percent").then(|| v.float("gc.idle_percent")),
+            preemptible: v.has("gc.preemptible") && v.flag("gc.preemptible"),
         },
         wear: Wear {
             erase_limit: match v.count("wear.erase_limit") {

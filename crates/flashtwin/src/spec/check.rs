@@ -92,6 +92,19 @@ fn collection(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
             ),
         );
     }
+    let g = &spec.geometry;
+    if let Some(idle) = spec.gc.idle_percent {
+        if idle < spec.gc.low_percent || idle >= g.reserve_percent {
+            report(
+                "gc.idle_percent",
+                format!(
+                    "found {idle}; must be from gc.low_percent = {} to below \
+                     geometry.reserve_percent = {}",
+                    spec.gc.low_percent, g.reserve_percent
+                ),
+            );
+        }
+    }
     let greedy_only = matches!(&spec.nand, Nand::Msr(msr) if !msr.copy_back);
     if greedy_only && spec.gc.victim != Victim::Greedy {
         report(

@@ -75,6 +75,12 @@ impl DeviceSpec {
         percent_of(self.blocks_per_chip().into(), self.gc.low_percent) as u32
     }
 
+    /// The same while no host operation waits.
+    pub fn idle_blocks_chip(&self) -> u32 {
+        let percent = self.gc.idle_percent.unwrap_or(self.gc.low_percent);
+        percent_of(self.blocks_per_chip().into(), percent) as u32
+    }
+
     /// Whether GC moves pages inside the chip; its pools are then planes, else chips.
     pub fn copy_back(&self) -> bool {
         match &self.nand {

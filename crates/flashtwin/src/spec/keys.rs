@@ -255,6 +255,10 @@ const KEYS: &[KeyDoc] = rows![
         "Blocks of the pool among which the victim is looked for.", "ours";
     "gc.low_percent" Kind::Percent, None, &[],
         "A pool collects when its free blocks are at or below this share of its blocks, rounded down.", "GCaR Table 2, Harmonia Table 7: 5";
+    "gc.idle_percent" Kind::Percent, OPTIONAL, MODERN,
+        "With `background_gc`, what a chip collects at while no host operation waits; left out: `low_percent`.", "common firmware practice";
+    "gc.preemptible" Kind::Bool, Some("false"), MODERN,
+        "Host writes, too, pass between two moves of a collection as long as more blocks are free than `low_percent`; reads pass with `read_priority`.", "semi-preemptive GC (Lee, Kim, Oral, Shipman, Kim, ISPASS 2011)";
 
     "wear.erase_limit" Kind::Count(0, U32), Some("0"), &[],
         "Erases a block survives; 0: no limit. A device whose blocks are spent is read-only (Q4).", "the reference: 50, a constant";

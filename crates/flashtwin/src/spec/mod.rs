@@ -271,6 +271,10 @@ pub struct Gc {
     pub victim: Victim,
     /// A pool collects when its free blocks are at or below this share of its blocks.
     pub low_percent: f64,
+    /// The same while no host operation waits (`modern`); `None`: no other share.
+    pub idle_percent: Option<f64>,
+    /// Host writes, too, pass between two moves while the pool is above `low_percent` (`modern`).
+    pub preemptible: bool,
 }
 
 /// Victim selection: which of the sealed blocks of a pool is collected. A block's age is how many

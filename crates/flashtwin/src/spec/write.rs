@@ -106,6 +106,10 @@ impl DeviceSpec {
                 _ => return None,
             },
             "gc.low_percent" => float(self.gc.low_percent),
+            "gc.idle_percent" => float(self.gc.idle_percent?),
+            "gc.preemptible" if matches!(self.nand, Nand::Modern(_)) => {
+                self.gc.preemptible.to_string()
+            }
             "wear.erase_limit" => self.wear.erase_limit.unwrap_or(0).to_string(),
             "wear.endurance_spread_percent" => float(self.wear.endurance_spread_percent),
             "wear.levelling" => quote(match self.wear.levelling {

@@ -25,10 +25,10 @@ struct Move {
 }
 
 impl Modern {
-    /// Whether the die is at its watermark and has a block worth collecting; takes it up.
-    pub(super) fn pick_victim(&mut self, die: usize, now: Time) -> bool {
+    /// Whether the die has at most `low` free blocks, and a block worth collecting; takes it up.
+    pub(super) fn pick_victim(&mut self, die: usize, low: u32, now: Time) -> bool {
         let pool = die as u32;
-        if !self.ftl.is_needy(pool) {
+        if self.ftl.pool(pool).free > low {
             return false;
         }
         let Some((bit, valid)) = gc::victim(&self.ftl, pool, self.victim, Tie::Lowest) else {
@@ -134,7 +134,7 @@ impl Modern {
     }
 
     pub fn write_untimed(&mut self, die: usize, lpn: Lpn) -> bool {
-        while self.pick_victim(die, Time::ZERO) {
+        while self.pick_victim(die, self.ftl.low(), Time::ZERO) {
             while self.collect_page(die).is_some() {}
         }
         let stream = self.ftl.host_stream(lpn, Stream::Cold);

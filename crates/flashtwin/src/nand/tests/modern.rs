@@ -219,3 +219,78 @@ fn a_share_of_the_reads_is_repeated_always_the_same_ones() {
     assert!((2_550..2_790).contains(&arrays), "{arrays} for 2667");
     assert_eq!(arrays, run());
 }
+
+/// A worn die that collects up to 15 % of its 80 blocks while nothing waits, and otherwise at 10 %.
+fn worn(overrides: &[(&str, &str)]) -> Bench {
+    let mut all = vec![
+        ("geometry.chips", "1"),
+        ("geometry.channels", "1"),
+        ("nand.backend", "modern"),
+        ("nand.copy_back", "false"),
+        ("nand.background_gc", "true"),
+        ("nand.read_priority", "false"),
+        ("ftl.summary_page", "false"),
+    ];
+    all.extend(overrides);
+    Bench::new(&all, 9)
+}
+
+#[test]
+fn idle_collection_has_a_watermark_of_its_own() {
+    for (idle, free) in [(None, 9), (Some("15"), 13)] {
+        let key = idle.map(|percent| ("gc.idle_percent", percent));
+        let mut bench = worn(key.as_slice());
+        bench.at(0.0, HostRead, 1);
+        while bench.step() {}
+        assert_eq!(bench.nand.ftl().pool(0).free, free);
+        assert!(bench.nand.chips_in_gc().is_empty());
+    }
+}
+
+#[test]
+fn a_write_passes_between_two_moves_while_there_is_room() {
+    // A move: 25 + 2 x 102.4 + 200.
+    let (one_move, write) = (us(429.8), us(302.4));
+    for (preemptible, at_most) in [("false", us(1e6)), ("true", one_move + write)] {
+        let mut bench = worn(&[("gc.idle_percent", "15"), ("gc.preemptible", preemptible)]);
+        bench.at(0.0, HostRead, 1);
+        // Until the free blocks are above the watermark of all times, and a block is half moved.
+        while bench.nand.ftl().pool(0).free <= 10 {
+            bench.step();
+        }
+        let begun = bench.nand.stats().count(Cause::GcMove);
+        while bench.nand.stats().count(Cause::GcMove) < begun + 3 {
+            bench.step();
+        }
+        bench.done.clear();
+        bench.enqueue_page(Lpn(5), Destage, Stream::Cold);
+        let came = bench.now;
+        while bench.done.is_empty() {
+            bench.step();
+        }
+        let took = bench.done[0].0 - came;
+        assert!(took <= at_most, "{preemptible}: {took:?}");
+        assert_eq!(took > one_move + write, preemptible == "false", "{took:?}");
+        while bench.step() {}
+        assert_eq!(bench.nand.ftl().pool(0).free, 13, "the collection goes on");
+        bench.nand.ftl().check().unwrap();
+    }
+}
+
+/// At the watermark the host waits, however preemptible collection is: else it would have no room.
+#[test]
+fn a_preemptible_collection_ends_before_the_room_does() {
+    let mut bench = worn(&[("gc.idle_percent", "15"), ("gc.preemptible", "true")]);
+    for _ in 0..3_000 {
+        for _ in 0..bench.rng.below(12) {
+            let (_, lpn) = bench.draw_page();
+            bench.enqueue_page(lpn, Destage, Stream::Cold);
+        }
+        for _ in 0..bench.rng.below(60) {
+            bench.step();
+        }
+    }
+    while bench.step() {}
+    bench.nand.ftl().check().unwrap();
+    assert_eq!(bench.nand.stats().writes_failed, 0);
+}
