@@ -168,7 +168,9 @@ impl Ssd {
         }
         for &lpn in &out.padding {
             let beyond = u64::from(lpn.0) * self.address.page_bytes >= self.address.exported_bytes;
-            if !beyond {
+            // The page whose access evicts its own block: what it brings goes its own way.
+            let came = (self.cache.find(lpn)).is_some_and(|page| !self.page(page.0).evicted);
+            if !beyond && !came {
                 pages.push(self.add_padding(lpn));
             }
         }
