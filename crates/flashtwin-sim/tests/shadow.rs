@@ -371,8 +371,9 @@ fn try_seed(seed: u64) {
         .as_ref()
         .is_some_and(|b| b.power_loss_protection || b.policy.base == "cbm");
     let certain = shadow.mapped.difference(&shadow.either).count() as u64;
-    // Padding writes pages that the host never did.
-    let possible = match report.flash.count(Cause::Padding) {
+    // Padding writes pages that the host never did, and so do merged pages that were only read.
+    let beside = report.flash.count(Cause::Padding) + report.flash.count(Cause::Merge);
+    let possible = match beside {
         0 => shadow.mapped.union(&shadow.either).count() as u64,
         _ => exported,
     };
