@@ -122,12 +122,7 @@ pub fn growth(names: &[String]) -> Result<(), Failure> {
         run(&mut big, &large);
         let mut ratios = Vec::new();
         for _ in 0..ROUNDS {
-            let (l, s) = (
-                nanoseconds(&mut big, &large),
-                nanoseconds(&mut little, &small),
-            );
-            eprintln!("{l} {s}");
-            ratios.push(l / s);
+            ratios.push(nanoseconds(&mut big, &large) / nanoseconds(&mut little, &small));
         }
         figure(&format!("flat_{name}"), median(ratios));
     }
