@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use flashtwin::metrics::{FlashReport, Metrics};
-use flashtwin::{Completion, Request, Ssd, Time};
+use flashtwin::{Backend, Completion, Device, Request, Time};
 use flashtwin_workload::Workload;
 
 use crate::SimError;
@@ -104,8 +104,8 @@ const AHEAD: usize = 4;
 const BATCH: usize = 64;
 
 /// Runs a workload on a device. `sink` gets every measured completion, in order of completion.
-pub fn run(
-    ssd: &mut Ssd,
+pub fn run<B: Backend>(
+    device: &mut Device<B>,
     workload: &mut dyn Workload,
     config: &RunConfig,
     control: &Control,
@@ -129,9 +129,9 @@ pub fn run(
     control.done.store(0, Ordering::Relaxed);
     control.total.store(total, Ordering::Relaxed);
     let mut driver = Driver {
-        start: ssd.now(),
-        exported_bytes: ssd.exported_bytes(),
-        ssd,
+        start: device.now(),
+        exported_bytes: device.exported_bytes(),
+        device,
         config,
         control,
         sink,
@@ -139,7 +139,7 @@ pub fn run(
         dropped: 0,
         wrapped: 0,
     };
-    driver.ssd.reset_metrics(config.series_interval);
+    driver.device.reset_metrics(config.series_interval);
     let mut batch = Vec::new();
     let mut interrupted = false;
     'run: loop {
@@ -149,7 +149,7 @@ pub fn run(
         }
         for (i, request) in batch.iter().enumerate() {
             if let Some(later) = batch.get(i + AHEAD) {
-                driver.ssd.prefetch(later);
+                driver.device.prefetch(later);
             }
             if config.requests_max == Some(driver.submitted) {
                 break 'run;
@@ -163,7 +163,7 @@ pub fn run(
         }
     }
     // What is still in the device finishes, also after an interruption: no request is lost.
-    while driver.ssd.step() {
+    while driver.device.step() {
         driver.drain(false)?;
     }
     driver.drain(true)?;
@@ -173,18 +173,18 @@ pub fn run(
         });
     }
     Ok(Outcome {
-        metrics: driver.ssd.metrics().clone(),
-        flash: driver.ssd.flash_report(),
+        metrics: driver.device.metrics().clone(),
+        flash: driver.device.flash_report(),
         submitted: driver.submitted,
         dropped: driver.dropped,
         wrapped: driver.wrapped,
         interrupted,
-        read_only: driver.ssd.is_read_only(),
+        read_only: driver.device.is_read_only(),
     })
 }
 
-struct Driver<'a> {
-    ssd: &'a mut Ssd,
+struct Driver<'a, B: Backend> {
+    device: &'a mut Device<B>,
     config: &'a RunConfig,
     control: &'a Control,
     sink: &'a mut dyn FnMut(&[Completion]) -> Result<(), SimError>,
@@ -195,7 +195,7 @@ struct Driver<'a> {
     wrapped: u64,
 }
 
-impl Driver<'_> {
+impl<B: Backend> Driver<'_, B> {
     /// Submits one request when its time has come.
     #[inline]
     fn one(&mut self, request: &Request) -> Result<(), SimError> {
@@ -211,19 +211,19 @@ impl Driver<'_> {
                     _ => Time((request.arrival.0 as f64 / speed) as u64),
                 };
                 let at = self.start + after;
-                self.ssd.advance(at);
+                self.device.advance(at);
                 at
             }
             Pacing::Closed { depth } => {
-                while self.ssd.outstanding() >= depth as usize {
+                while self.device.outstanding() >= depth as usize {
                     assert!(
-                        self.ssd.step(),
+                        self.device.step(),
                         "the device holds requests and has nothing to do"
                     );
                 }
                 // Let all happen that is due at this very instant before the next request comes.
-                let now = self.ssd.now();
-                self.ssd.advance(now);
+                let now = self.device.now();
+                self.device.advance(now);
                 now
             }
         };
@@ -233,7 +233,7 @@ impl Driver<'_> {
         } else {
             at
         };
-        self.ssd
+        self.device
             .submit(at, &request, self.submitted)
             .map_err(|source| SimError::Beyond {
                 request: self.submitted,
@@ -246,10 +246,10 @@ impl Driver<'_> {
     /// Forgets what the warm-up measured, once its requests have left the device. An open loop
     /// pauses that long; returns when the next request is due now.
     fn begin_measuring(&mut self, at: Time) -> Time {
-        while self.ssd.step() {}
-        self.ssd.completions().clear();
-        self.ssd.reset_metrics(self.config.series_interval);
-        let now = self.ssd.now().max(at);
+        while self.device.step() {}
+        self.device.completions().clear();
+        self.device.reset_metrics(self.config.series_interval);
+        let now = self.device.now().max(at);
         self.start += now - at;
         now
     }
@@ -257,7 +257,7 @@ impl Driver<'_> {
     /// Hands full batches of completions on.
     #[inline]
     fn drain(&mut self, all: bool) -> Result<(), SimError> {
-        let completions = self.ssd.completions();
+        let completions = self.device.completions();
         if completions.len() >= BATCH || all {
             if self.submitted > self.config.warmup_requests || self.config.warmup_requests == 0 {
                 (self.sink)(completions)?;

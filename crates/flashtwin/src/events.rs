@@ -16,7 +16,7 @@ const RESOURCE_BITS: u32 = 20;
 
 /// Pending instants.
 #[derive(Clone, Debug)]
-pub(crate) struct EventQueue {
+pub struct EventQueue {
     heap: BinaryHeap<Reverse<u128>>,
     last_order: u64,
 }

@@ -1,8 +1,8 @@
 //! The flashtwin model: a flash device as a deterministic state machine.
 //!
 //! This crate holds no clock, thread, file, socket or global, and draws no randomness but from a
-//! seeded generator in its state. It takes requests with [`Ssd::submit`], is let run with
-//! [`Ssd::advance`] or [`Ssd::step`], says with [`Ssd::next_event`] when it wants to go on, and
+//! seeded generator in its state. It takes requests with [`Device::submit`], is let run with
+//! [`Device::advance`] or [`Device::step`], says with [`Device::next_event`] when it wants to go on, and
 //! hands back [`Completion`]s. Offline simulation and a live device are two drivers of the same
 //! object.
 //!
@@ -22,6 +22,7 @@
 
 pub mod buffer;
 mod chips;
+mod device;
 mod divide;
 mod events;
 pub mod ftl;
@@ -36,10 +37,11 @@ mod ssd;
 pub mod units;
 
 pub use chips::ChipSet;
+pub use device::{Backend, Device, OutOfRange, PowerCut};
 pub use ftl::StateError;
 pub use nand::{Cause, FlashEvent, FlashStats};
 pub use request::{Completion, Op, Request, Status};
 pub use rng::Rng;
 pub use spec::DeviceSpec;
-pub use ssd::{OutOfRange, PowerCut, Ssd};
+pub use ssd::{Flash, Ssd};
 pub use units::{ChipId, Lpn, Ppn, Time};

@@ -1,7 +1,7 @@
 //! The buffer in front of the flash: one directory of cached pages, and the policies that rank them.
 //!
 //! A policy fits in one file and only orders pages. The directory, pages in flight, waiting host
-//! requests and statistics exist once, in [`crate::ssd`].
+//! requests and statistics exist once, in [`crate::device`].
 
 mod ad_lru;
 mod aged;

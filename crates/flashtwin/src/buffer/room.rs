@@ -1,6 +1,6 @@
 //! Who is in the buffer: the policy with its pages, the separate read cache, and their room.
 //!
-//! This is what a buffer does in no time. [`crate::ssd`] adds slots, programs and waiting;
+//! This is what a buffer does in no time. [`crate::device`] adds slots, programs and waiting;
 //! [`super::alone`] runs it by itself.
 
 use super::policy::{Access, DeviceView, Eviction, PageId, Policy, Spare};

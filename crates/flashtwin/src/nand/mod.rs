@@ -97,7 +97,7 @@ impl Cause {
 
 /// A page operation on its way through a chip.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PageOp {
+pub struct PageOp {
     pub lpn: Lpn,
     /// Whom to tell: the device's own number.
     pub owner: u32,
@@ -127,7 +127,7 @@ impl PageOp {
 
 /// A page operation that has finished, with where its time went.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Done {
+pub struct Done {
     pub op: PageOp,
     pub queue_gc: Time,
     pub transfer: Time,

@@ -8,6 +8,7 @@
 use std::io::{self, Read, Write};
 
 use super::Ssd;
+use crate::device::Work;
 use crate::ftl::{coprime, StateError};
 use crate::nand::Nand;
 use crate::rng::Rng;
@@ -31,10 +32,11 @@ impl Ssd {
     /// Every exported page written once in ascending order: the state the reference starts from.
     pub fn fill_sequential(&mut self) {
         self.assert_idle();
-        let fresh = Nand::new(&self.spec);
-        let keep_last_open = matches!(self.spec.nand, spec::Nand::Msr(_));
-        self.nand = fresh.clone();
-        self.nand
+        let fresh = Nand::new(self.spec());
+        let keep_last_open = matches!(self.spec().nand, spec::Nand::Msr(_));
+        self.backend.nand = fresh.clone();
+        self.backend
+            .nand
             .ftl_mut()
             .fill_sequential(keep_last_open, |chip, n| fresh.fill_order(chip, n));
     }
@@ -43,7 +45,7 @@ impl Ssd {
     /// Call it in portions to show progress.
     pub fn write_random(&mut self, rng: &mut Rng, pages: u64) -> bool {
         self.assert_idle();
-        let exported = self.nand.ftl().shape.exported_pages as u64;
+        let exported = self.backend.nand.ftl().shape.exported_pages as u64;
         let mut ahead = [Lpn(0); AHEAD];
         for lpn in &mut ahead {
             *lpn = Lpn(rng.below(exported) as u32);
@@ -51,9 +53,9 @@ impl Ssd {
         for i in 0..pages {
             let at = i as usize % AHEAD;
             let lpn = std::mem::replace(&mut ahead[at], Lpn(rng.below(exported) as u32));
-            self.nand.ftl().prefetch(ahead[at]);
-            let chip = self.chip_for_write(lpn);
-            if !self.nand.write_untimed(chip as usize, lpn) {
+            self.backend.nand.ftl().prefetch(ahead[at]);
+            let chip = self.backend.unit_for_write(lpn);
+            if !self.backend.nand.write_untimed(chip as usize, lpn) {
                 self.read_only = true;
                 return false;
             }
@@ -65,7 +67,7 @@ impl Ssd {
     pub fn fill_steady(&mut self, seed: u64) {
         self.assert_idle();
         let mut rng = Rng::new(seed);
-        let mut one = self.spec.clone();
+        let mut one = self.spec().clone();
         one.geometry.chips = 1;
         one.geometry.channels = 1;
         one.ftl.stride_pages = 1;
@@ -74,22 +76,23 @@ impl Ssd {
         one.buffer = None;
         let mut worn = Ssd::new(&one);
         worn.fill_sequential();
-        let pages = worn.nand.ftl().pages_per_chip();
+        let pages = worn.backend.nand.ftl().pages_per_chip();
         worn.write_random(&mut rng, WEAR_IN * pages as u64);
-        let chips = self.spec.geometry.chips;
+        let chips = self.spec().geometry.chips;
         let between = (pages / chips).clamp(pages / 64, pages / 16).max(1) as u64;
-        self.nand = Nand::new(&self.spec);
+        self.backend.nand = Nand::new(self.spec());
         for chip in 0..chips {
             let factor = coprime(pages, rng.below(pages as u64) as u32);
             let shift = rng.below(pages as u64) as u32;
             // Renamed, pages would change sides.
-            let (factor, shift) = match self.spec.ftl.separation {
+            let (factor, shift) = match self.spec().ftl.separation {
                 Separation::Region(_) => (1, 0),
                 _ => (factor, shift),
             };
-            self.nand
+            self.backend
+                .nand
                 .ftl_mut()
-                .stamp(chip, worn.nand.ftl(), factor, shift);
+                .stamp(chip, worn.backend.nand.ftl(), factor, shift);
             worn.write_random(&mut rng, between);
         }
         self.reset_wear();
@@ -97,7 +100,7 @@ impl Ssd {
 
     /// Forgets wear: a preconditioned drive counts as new.
     pub fn reset_wear(&mut self) {
-        self.nand.ftl_mut().reset_wear();
+        self.backend.nand.ftl_mut().reset_wear();
         self.read_only = false;
     }
 
@@ -105,33 +108,34 @@ impl Ssd {
     /// data already written.
     pub fn save_state(&self, out: &mut dyn Write) -> io::Result<()> {
         self.assert_idle();
-        let mut cursors = vec![self.next_write];
-        self.nand.cursors(&mut cursors);
+        let mut cursors = vec![self.backend.next_write];
+        self.backend.nand.cursors(&mut cursors);
         for cursor in cursors {
             out.write_all(&cursor.to_le_bytes())?;
         }
-        self.nand.ftl().save(out)
+        self.backend.nand.ftl().save(out)
     }
 
     /// Reads a state that [`Ssd::save_state`] wrote for the same spec.
     pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         self.assert_idle();
-        let mut nand = Nand::new(&self.spec);
-        let mut cursors = vec![self.next_write];
+        let mut nand = Nand::new(self.spec());
+        let mut cursors = vec![self.backend.next_write];
         nand.cursors(&mut cursors);
         for cursor in &mut cursors {
             let mut bytes = [0; 4];
             input.read_exact(&mut bytes)?;
             *cursor = u32::from_le_bytes(bytes);
         }
-        if cursors[0] >= self.writes_a_turn() || !nand.set_cursors(&cursors[1..]) {
+        if cursors[0] >= self.backend.placement.writes_a_turn() || !nand.set_cursors(&cursors[1..])
+        {
             return Err(StateError::Inconsistent(
                 "a cursor points beyond its planes or chips".into(),
             ));
         }
         nand.ftl_mut().load(input)?;
-        self.nand = nand;
-        self.next_write = cursors[0];
+        self.backend.nand = nand;
+        self.backend.next_write = cursors[0];
         Ok(())
     }
 }

@@ -3,33 +3,30 @@
 use super::Page;
 use crate::buffer::{DeviceView, PageId};
 use crate::chips::ChipSet;
-use crate::nand::Nand;
-use crate::ssd::Address;
+use crate::device::Backend;
 use crate::units::{ChipId, Lpn, Time};
 
-pub(super) struct View<'a> {
+pub(super) struct View<'a, B> {
     pub now: Time,
     pub pages: &'a [Page],
-    pub nand: &'a Nand,
-    pub address: &'a Address,
+    pub backend: &'a B,
 }
 
 /// Runs something with the cache and what a policy sees of the device.
 macro_rules! with_view {
-    ($ssd:expr, |$cache:ident, $view:ident| $body:expr) => {{
-        let $cache = &mut $ssd.cache;
+    ($device:expr, |$cache:ident, $view:ident| $body:expr) => {{
+        let $cache = &mut $device.cache;
         let $view = View {
-            now: $ssd.now,
+            now: $device.now,
             pages: &$cache.pages,
-            nand: &$ssd.nand,
-            address: &$ssd.address,
+            backend: &$device.backend,
         };
         $body
     }};
 }
 pub(super) use with_view;
 
-impl DeviceView for View<'_> {
+impl<B: Backend> DeviceView for View<'_, B> {
     #[inline]
     fn now(&self) -> Time {
         self.now
@@ -44,33 +41,28 @@ impl DeviceView for View<'_> {
     }
     #[inline]
     fn chip(&self, page: PageId) -> Option<ChipId> {
-        let lpn = self.lpn(page);
-        if self.address.static_placement {
-            return Some(ChipId(self.address.chip(lpn) as u16));
-        }
-        let ftl = self.nand.ftl();
-        ftl.lookup(lpn).map(|ppn| ChipId(ftl.chip_of(ppn) as u16))
+        self.backend.unit_of(self.lpn(page))
     }
     #[inline]
     fn chips_in_gc(&self) -> &ChipSet {
-        self.nand.chips_in_gc()
+        self.backend.units_in_gc()
     }
     fn drain_time(&self, chip: ChipId, exact: bool) -> Time {
-        self.nand.drain_time(chip.0 as usize, exact, self.now)
+        self.backend.drain_time(chip.0 as usize, exact, self.now)
     }
     fn load(&self, chip: ChipId) -> Time {
-        self.nand.load(chip.0 as usize)
+        self.backend.load(chip.0 as usize)
     }
     fn chip_idle(&self, chip: ChipId) -> bool {
-        self.nand.is_idle(chip.0 as usize)
+        self.backend.is_idle(chip.0 as usize)
     }
     fn free_blocks(&self, chip: ChipId) -> u32 {
-        self.nand.ftl().free_blocks_of_chip(chip.0.into())
+        self.backend.free_blocks(chip.0 as usize)
     }
     fn gc_trigger_blocks(&self, chip: ChipId) -> u32 {
-        self.nand.ftl().gc_trigger_blocks_of_chip(chip.0.into())
+        self.backend.gc_trigger_blocks(chip.0 as usize)
     }
     fn open_pages(&self, chip: ChipId) -> u32 {
-        self.nand.ftl().open_pages_of_chip(chip.0.into())
+        self.backend.open_pages(chip.0 as usize)
     }
 }

@@ -3,11 +3,11 @@
 use super::view::{with_view, View};
 use super::*;
 use crate::buffer::Access;
+use crate::device::{Backend, Device};
 use crate::metrics::Breakdown;
 use crate::request::Op;
-use crate::ssd::Ssd;
 
-impl Ssd {
+impl<B: Backend> Device<B> {
     #[inline]
     pub(super) fn cache(&mut self) -> &mut Cache {
         &mut self.cache
@@ -32,7 +32,7 @@ impl Ssd {
     }
 
     /// One page access of a host request; `sectors` are those it covers.
-    pub(in crate::ssd) fn cached_page(&mut self, request: ReqId, lpn: Lpn, sectors: u64) {
+    pub(in crate::device) fn cached_page(&mut self, request: ReqId, lpn: Lpn, sectors: u64) {
         let write = self.requests[request].op == Op::Write;
         let cached = self.cache.find(lpn).map(|page| page.0);
         match cached {

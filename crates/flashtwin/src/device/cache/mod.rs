@@ -20,10 +20,11 @@ mod view;
 use std::collections::VecDeque;
 
 use super::requests::{low_bits, ReqId};
-use crate::buffer::{AnyPolicy, Directory, Eviction, PageId, Policy, Room, Setup, UserPolicy, Way};
+use super::Front;
+use crate::buffer::{AnyPolicy, Directory, Eviction, PageId, Policy, Room, UserPolicy, Way};
 use crate::metrics::FlashReport;
 use crate::nand::Cause;
-use crate::spec::{self, DeviceSpec, EvictMode};
+use crate::spec::{self, EvictMode};
 use crate::units::{Lpn, Time};
 use evict::Group;
 pub use flush::PowerCut;
@@ -168,7 +169,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    pub fn new(spec: &DeviceSpec, user: Option<Box<dyn UserPolicy>>) -> Cache {
+    pub fn new(front: &Front, user: Option<Box<dyn UserPolicy>>) -> Cache {
         let absent = spec::Buffer {
             capacity_pages: 0,
             policy: spec::Policy::lru(),
@@ -180,18 +181,18 @@ impl Cache {
             read_cache_latency: Time::ZERO,
             power_loss_protection: false,
         };
-        let b = spec.buffer.as_ref().unwrap_or(&absent);
-        let setup = Setup::of(spec);
+        let b = front.buffer.unwrap_or(&absent);
+        let setup = &front.setup;
         let round = b.partial == spec::Partial::Round;
         let slots = b.capacity_pages as usize + b.read_cache_pages as usize;
         let policy = match user {
             Some(policy) => AnyPolicy::user(policy),
-            None => AnyPolicy::of(&b.policy, &setup),
+            None => AnyPolicy::of(&b.policy, setup),
         };
         Cache {
-            present: spec.buffer.is_some(),
+            present: front.buffer.is_some(),
             uses_idle: policy.wants_idle(),
-            room: Room::new(policy, &setup, b.read_cache_pages),
+            room: Room::new(policy, setup, b.read_cache_pages),
             eviction: Eviction::default(),
             directory: Directory::new(slots),
             pages: Vec::with_capacity(slots),
@@ -214,7 +215,7 @@ impl Cache {
             whole: if round {
                 u64::MAX
             } else {
-                low_bits(spec.geometry.page_bytes as u64 / 512)
+                low_bits(u64::from(front.page_bytes) / 512)
             },
             protected: b.power_loss_protection || b.policy.base == "cbm",
             counters: Counters::default(),

@@ -2,8 +2,8 @@
 
 use super::life::wait_parts;
 use super::*;
+use crate::device::{Backend, Device};
 use crate::metrics::Breakdown;
-use crate::ssd::Ssd;
 
 /// What a power cut took from the buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,9 +15,9 @@ pub struct PowerCut {
     pub unfinished: usize,
 }
 
-impl Ssd {
+impl<B: Backend> Device<B> {
     /// Completes the request once all that was acknowledged before is on flash.
-    pub(in crate::ssd) fn flush(&mut self, request: ReqId) {
+    pub(in crate::device) fn flush(&mut self, request: ReqId) {
         let protected = !self.cache.present || self.cache.protected;
         self.requests[request].left = 1;
         if !protected {
@@ -59,10 +59,10 @@ impl Ssd {
     }
 
     /// Forgets a page, in the buffer and on flash.
-    pub(in crate::ssd) fn trim(&mut self, lpn: Lpn) {
+    pub(in crate::device) fn trim(&mut self, lpn: Lpn) {
         let cache = &mut self.cache;
         let Some(PageId(id)) = cache.find(lpn) else {
-            self.nand.ftl_mut().unmap(lpn);
+            self.backend.trim(lpn, self.now, &mut self.events);
             return;
         };
         let p = &mut cache.pages[id as usize];
@@ -70,7 +70,7 @@ impl Ssd {
             p.evicted = true;
             cache.room.forget(PageId(id), lpn);
         }
-        self.nand.ftl_mut().unmap(lpn);
+        self.backend.trim(lpn, self.now, &mut self.events);
         // This copy and all older ones that are not on flash yet: none of them is wanted any more.
         let mut at = id;
         while at != NONE {

@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 
 use super::requests::ReqId;
-use super::{link, Ssd};
-use crate::spec::DeviceSpec;
+use super::{link, Backend, Device};
+use crate::spec;
 use crate::units::Time;
 
 #[derive(Clone, Debug)]
@@ -25,10 +25,10 @@ pub(super) struct Controller {
 }
 
 impl Controller {
-    pub fn new(spec: &DeviceSpec) -> Controller {
+    pub fn new(spec: &spec::Controller) -> Controller {
         Controller {
-            request: spec.controller.request,
-            scan_entry: spec.controller.scan_entry,
+            request: spec.request,
+            scan_entry: spec.scan_entry,
             waiting: VecDeque::new(),
             in_hand: None,
             inspected: 0,
@@ -43,7 +43,7 @@ impl Controller {
     }
 }
 
-impl Ssd {
+impl<B: Backend> Device<B> {
     /// A request has come over the host link.
     #[inline]
     pub(super) fn reach_controller(&mut self, id: ReqId) {
@@ -81,7 +81,7 @@ impl Ssd {
         self.requests[id].cpu = self.now - came;
         self.controller.inspected = 0;
         self.controller.in_hand = Some(id);
-        self.without_bus(|ssd| ssd.dispatch(id));
+        self.without_bus(|device| device.dispatch(id));
         self.controller.in_hand = None;
         let search = self.controller.scan_entry * self.controller.inspected;
         if search > Time::ZERO {

@@ -1,15 +1,15 @@
 //! A page's life: slot, data from flash, program, and leaving.
 //!
-//! [`Ssd::pump`] looks at one page and does the next thing its state allows; everything that changes
+//! [`Device::pump`] looks at one page and does the next thing its state allows; everything that changes
 //! a page ends by calling it.
 
 use super::view::{with_view, View};
 use super::*;
+use crate::device::{flash_parts, Backend, Device};
 use crate::metrics::Breakdown;
 use crate::nand::Done;
-use crate::ssd::{flash_parts, Ssd};
 
-impl Ssd {
+impl<B: Backend> Device<B> {
     /// The page gets its slot.
     pub(super) fn give_slot(&mut self, id: u32) {
         let now = self.now;
@@ -61,7 +61,7 @@ impl Ssd {
     pub(super) fn fill(&mut self, id: u32) {
         let p = self.page(id);
         let (lpn, for_padding) = (p.lpn, p.rewrite && p.why == Cause::Padding);
-        let Some(chip) = self.chip_of_copy(lpn) else {
+        let Some(chip) = self.backend.unit_of_copy(lpn) else {
             let whole = self.cache.whole;
             self.page(id).valid = whole;
             self.serve_waiters(id, None, false);
@@ -134,7 +134,7 @@ impl Ssd {
             p.why = Cause::Flush;
         }
         let hand_on = p.credit;
-        let chip = self.chip_for_write(lpn);
+        let chip = self.backend.unit_for_write(lpn);
         let stream = self.cache.room.policy.stream(PageId(id));
         self.queue_program(chip, lpn, cause, id, stream);
         if hand_on {
@@ -143,7 +143,7 @@ impl Ssd {
     }
 
     /// A flash operation of a cached page has finished.
-    pub(in crate::ssd) fn cached_flash_done(&mut self, done: &Done) {
+    pub(in crate::device) fn cached_flash_done(&mut self, done: &Done) {
         let id = done.op.owner;
         if done.op.is_read() {
             let whole = self.cache.whole;
@@ -162,7 +162,7 @@ impl Ssd {
             self.cache().counters.lost_pages += 1;
         }
         if trimmed && !dirty {
-            self.nand.ftl_mut().unmap(lpn);
+            self.backend.trim(lpn, self.now, &mut self.events);
         }
         self.cache().note_stability(id);
         if done.op.cause == Cause::WriteBack {

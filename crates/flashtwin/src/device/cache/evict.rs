@@ -7,8 +7,8 @@
 use super::view::{with_view, View};
 use super::*;
 use crate::buffer::{Access, DeviceView};
+use crate::device::{Backend, Device};
 use crate::memory::prefetch;
-use crate::ssd::Ssd;
 
 /// Pages that are programmed together.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +29,8 @@ pub(super) enum Evicted {
     Group,
 }
 
-impl Ssd {
-    /// Lets the policy choose what leaves. It is still to be written back: [`Ssd::seek_slot`].
+impl<B: Backend> Device<B> {
+    /// Lets the policy choose what leaves. It is still to be written back: [`Device::seek_slot`].
     #[inline]
     pub(super) fn make_room(&mut self, way: Way, access: &Access) -> Evicted {
         let mut out = std::mem::take(&mut self.cache.eviction);
@@ -62,7 +62,7 @@ impl Ssd {
             p.evicted = true;
             dirty += u64::from(p.dirty);
         }
-        if dirty > 0 && !self.nand.chips_in_gc().is_empty() {
+        if dirty > 0 && !self.backend.units_in_gc().is_empty() {
             self.count_victims_in_gc(&out);
         }
         let cache = &mut self.cache;
@@ -104,11 +104,11 @@ impl Ssd {
         if let Some(page) = second {
             let lpn = cache.pages[page.0 as usize].lpn;
             cache.directory.prefetch(lpn);
-            self.nand.ftl().prefetch(lpn);
+            self.backend.prefetch(lpn);
         }
         if let Some(page) = first {
             let lpn = cache.pages[page.0 as usize].lpn;
-            self.nand.ftl().prefetch_old_copy(lpn);
+            self.backend.prefetch_old_copy(lpn);
         }
     }
 
@@ -260,8 +260,8 @@ impl Ssd {
     }
 
     /// An idle chip may write back what the policy names, one page at a time.
-    pub(in crate::ssd) fn idle_chip(&mut self, chip: usize) {
-        if !self.cache.uses_idle || !self.nand.is_idle(chip) {
+    pub(in crate::device) fn idle_chip(&mut self, chip: usize) {
+        if !self.cache.uses_idle || !self.backend.is_idle(chip) {
             return;
         }
         let chip = crate::units::ChipId(chip as u16);

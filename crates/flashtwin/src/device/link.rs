@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 
 use super::requests::ReqId;
 use super::wire::Wire;
-use super::Ssd;
+use super::{Backend, Device};
 use crate::request::{Op, Status};
-use crate::spec::DeviceSpec;
+use crate::spec;
 use crate::units::Time;
 
 /// What the link and the buffer wait for, beside the flash.
@@ -40,10 +40,10 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub fn new(spec: &DeviceSpec) -> Link {
+    pub fn new(spec: &spec::Link) -> Link {
         Link {
-            overhead: spec.link.command_overhead,
-            wire: Wire::new(&spec.link),
+            overhead: spec.command_overhead,
+            wire: Wire::new(spec),
             pending: [(Time::NEVER, 0); 5],
             commands: VecDeque::new(),
             arriving: VecDeque::new(),
@@ -83,7 +83,7 @@ impl Link {
     }
 }
 
-impl Ssd {
+impl<B: Backend> Device<B> {
     /// A request reaches the device.
     #[inline]
     pub(super) fn arrive(&mut self, id: ReqId) {
@@ -126,7 +126,7 @@ impl Ssd {
         }
         let is_write = self.requests[id].op == Op::Write;
         if !is_write && self.link.wire.queues_commands() {
-            return self.without_bus(|ssd| ssd.reach_controller(id));
+            return self.without_bus(|device| device.reach_controller(id));
         }
         if !self.link.is_free() {
             return self.link.arriving.push_back(id);
@@ -134,13 +134,13 @@ impl Ssd {
         if is_write {
             return self.put_on_bus(id);
         }
-        self.without_bus(|ssd| ssd.reach_controller(id));
+        self.without_bus(|device| device.reach_controller(id));
     }
 
     /// Does something that may finish requests. They leave afterwards, one by one: no request is
     /// dispatched in the middle of another's work.
     #[inline]
-    pub(super) fn without_bus(&mut self, work: impl FnOnce(&mut Ssd)) {
+    pub(super) fn without_bus(&mut self, work: impl FnOnce(&mut Device<B>)) {
         let outer = std::mem::replace(&mut self.link.handing_on, true);
         work(self);
         self.link.handing_on = outer;
@@ -219,7 +219,7 @@ impl Ssd {
             return self.reach_controller(id);
         }
         if self.requests[id].op == Op::Write {
-            self.without_bus(|ssd| ssd.reach_controller(id));
+            self.without_bus(|device| device.reach_controller(id));
         } else {
             self.complete(id);
             self.hand_on_bus();
@@ -258,6 +258,7 @@ mod tests {
     use super::*;
     use crate::request::Request;
     use crate::spec::builtin;
+    use crate::{DeviceSpec, Ssd};
 
     /// When reads and writes of a page that all come at once are done, in nanoseconds. Without a
     /// buffer; a read of a page never written takes no time in the device, a write 200 us.

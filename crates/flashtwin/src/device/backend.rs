@@ -1,0 +1,78 @@
+//! What a device's front end sees of what is behind it: the flash of an SSD, or the members of an
+//! array. Both take page operations and give them back when they are done.
+//!
+//! Contract: within one thing that happens, the front end queues any number of operations
+//! ([`Backend::enqueue`]) and then calls [`Backend::settle`] once. It lets the clock run to the next
+//! instant of the event queue, calls [`Backend::on_event`], deals with what finished, asks for more
+//! ([`Backend::more_done`]), and calls [`Backend::activate`] for the unit that was named. A back end
+//! never calls upwards.
+
+use crate::chips::ChipSet;
+use crate::events::EventQueue;
+use crate::metrics::FlashReport;
+use crate::nand::{Done, PageOp};
+use crate::units::{ChipId, Lpn, Time};
+
+/// What is behind a front end. A *unit* is what does one thing after the other and collects garbage
+/// for itself: a chip of an SSD, a member of an array.
+pub trait Backend: Clone + std::fmt::Debug + sealed::Work {
+    /// Where a page lies or would lie; `None`: it is nowhere yet and may come to lie anywhere.
+    fn unit_of(&self, lpn: Lpn) -> Option<ChipId>;
+    /// The units that are collecting garbage now.
+    fn units_in_gc(&self) -> &ChipSet;
+    /// Time until a unit has done what it has to do: ECR's CQCT, as printed or exactly (D-14).
+    fn drain_time(&self, unit: usize, exact: bool, now: Time) -> Time;
+    /// Time of the reads and writes that a unit has to do.
+    fn load(&self, unit: usize) -> Time;
+    /// The unit has no operation and none waits.
+    fn is_idle(&self, unit: usize) -> bool;
+    /// Free blocks of a unit.
+    fn free_blocks(&self, unit: usize) -> u32;
+    /// At how many free blocks it collects.
+    fn gc_trigger_blocks(&self, unit: usize) -> u32;
+    /// Pages left in its open block.
+    fn open_pages(&self, unit: usize) -> u32;
+    /// What was done since `since`.
+    fn report(&self, now: Time, since: Time) -> FlashReport;
+}
+
+/// The part of the interface that is the front end's own.
+pub(crate) mod sealed {
+    use super::*;
+
+    /// Taking work and giving it back.
+    pub trait Work {
+        /// Resources of the event queue this back end uses, from 0.
+        fn resources(&self) -> usize;
+        /// Unit a write of the page goes to.
+        fn unit_for_write(&mut self, lpn: Lpn) -> u32;
+        /// Unit that holds the page's copy, if there is one.
+        fn unit_of_copy(&self, lpn: Lpn) -> Option<u32>;
+        /// Queues an operation.
+        fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue);
+        /// All that is queued at this instant, by this event, has been queued.
+        fn settle(&mut self, _now: Time, _events: &mut EventQueue) {}
+        /// Deals with what was pending until now; returns the unit to activate afterwards, and an
+        /// operation that finished, if one did.
+        fn on_event(
+            &mut self,
+            resource: usize,
+            now: Time,
+            events: &mut EventQueue,
+        ) -> (usize, Option<Done>);
+        /// A further operation that finished with the last event.
+        fn more_done(&mut self) -> Option<Done> {
+            None
+        }
+        /// Lets a unit start its next operation, if it is free and there is one.
+        fn activate(&mut self, unit: usize, now: Time, events: &mut EventQueue);
+        /// Forgets a page.
+        fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue);
+        /// Starts loading what an operation on the page will touch first.
+        fn prefetch(&self, _lpn: Lpn) {}
+        /// Starts loading what follows from that.
+        fn prefetch_old_copy(&self, _lpn: Lpn) {}
+        /// Starts all counters and clocks at zero again.
+        fn reset_stats(&mut self, now: Time);
+    }
+}

@@ -1,0 +1,498 @@
+//! A device as a state machine: the front end (host link, processor, buffer) of whatever is behind
+//! it, the flash of an SSD or the members of an array.
+//!
+//! The methods are of four kinds. *Inputs*: [`Device::submit`] hands in a request at an instant.
+//! *Time*: [`Device::next_event`] says when something will happen by itself, [`Device::step`] lets the
+//! next such thing happen, [`Device::advance`] all up to an instant. *Outputs*: [`Device::completions`]
+//! holds the finished requests, to be taken away by the caller. *State*: preconditioning, saving
+//! and loading, and the metrics. Call them in the order of time: never submit before an instant up
+//! to which the device has not been advanced.
+
+mod backend;
+mod cache;
+mod controller;
+mod link;
+mod requests;
+mod wire;
+
+use std::collections::VecDeque;
+
+use crate::buffer::{Setup, Stream, UserPolicy};
+use crate::events::EventQueue;
+use crate::metrics::{Breakdown, FlashReport, Metrics};
+use crate::nand::{Cause, Done, PageOp};
+use crate::request::{Completion, Op, Request, Status};
+use crate::spec::{self, Partial};
+use crate::units::{Lpn, Time};
+pub(crate) use backend::sealed::Work;
+pub use backend::Backend;
+use cache::Cache;
+pub use cache::PowerCut;
+use controller::Controller;
+use link::Link;
+use requests::{ReqId, Requests};
+
+/// Marks the owner of a flash operation as a host request (else it is a cached page).
+const OWNER_IS_REQUEST: u32 = 1 << 31;
+
+/// A request whose address is not on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfRange {
+    /// First byte of the request.
+    pub offset: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Bytes the device exports.
+    pub exported_bytes: u64,
+}
+
+impl std::fmt::Display for OutOfRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "request of {} bytes at offset {} ends beyond the device's {} bytes",
+            self.bytes, self.offset, self.exported_bytes
+        )
+    }
+}
+
+impl std::error::Error for OutOfRange {}
+
+/// What a front end is made of.
+#[derive(Debug)]
+pub(crate) struct Front<'a> {
+    pub page_bytes: u32,
+    pub exported_bytes: u64,
+    pub link: &'a spec::Link,
+    pub controller: &'a spec::Controller,
+    pub buffer: Option<&'a spec::Buffer>,
+    /// What its buffer's policy is made for.
+    pub setup: Setup,
+}
+
+/// A device: a front end, and what is behind it. Cloning it clones its whole state.
+#[derive(Clone, Debug)]
+pub struct Device<B: Backend> {
+    now: Time,
+    events: EventQueue,
+    pub(crate) backend: B,
+    link: Link,
+    controller: Controller,
+    cache: Cache,
+    requests: Requests,
+    completions: Vec<Completion>,
+    metrics: Metrics,
+    address: Address,
+    /// Requests done but for the time of buffer and processor, the next to leave first.
+    in_buffer: VecDeque<(Time, ReqId)>,
+    latencies: BufferLatencies,
+    pub(crate) read_only: bool,
+}
+
+/// Access times of the buffer memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct BufferLatencies {
+    read: Time,
+    write: Time,
+    read_cache: Time,
+}
+
+/// Splitting addresses.
+#[derive(Clone, Copy, Debug)]
+struct Address {
+    page_bytes: u64,
+    page_shift: Option<u32>,
+    exported_bytes: u64,
+    /// Round requests outwards to whole pages.
+    round: bool,
+}
+
+impl Address {
+    fn new(front: &Front) -> Address {
+        let page_bytes = u64::from(front.page_bytes);
+        Address {
+            page_bytes,
+            page_shift: page_bytes
+                .is_power_of_two()
+                .then(|| page_bytes.trailing_zeros()),
+            exported_bytes: front.exported_bytes,
+            round: front.buffer.is_none_or(|b| b.partial == Partial::Round),
+        }
+    }
+
+    #[inline]
+    fn page_of(&self, byte: u64) -> u64 {
+        match self.page_shift {
+            Some(shift) => byte >> shift,
+            None => byte / self.page_bytes,
+        }
+    }
+}
+
+impl<B: Backend> Device<B> {
+    /// A front end with `backend` behind it; its buffer is managed by `policy`, if one is given,
+    /// instead of the one it names.
+    pub(crate) fn behind(
+        front: &Front,
+        backend: B,
+        policy: Option<Box<dyn UserPolicy>>,
+    ) -> Device<B> {
+        let latencies = front
+            .buffer
+            .map_or(BufferLatencies::default(), |b| BufferLatencies {
+                read: b.latency,
+                write: b.write_latency,
+                read_cache: if b.read_cache_pages > 0 {
+                    b.read_cache_latency
+                } else {
+                    b.latency
+                },
+            });
+        Device {
+            now: Time::ZERO,
+            events: EventQueue::new(backend.resources()),
+            link: Link::new(front.link),
+            controller: Controller::new(front.controller),
+            cache: Cache::new(front, policy),
+            requests: Requests::default(),
+            completions: Vec::new(),
+            metrics: Metrics::default(),
+            address: Address::new(front),
+            in_buffer: VecDeque::new(),
+            latencies,
+            read_only: false,
+            backend,
+        }
+    }
+
+    // ---- state ----
+
+    /// The instant of the last thing that happened.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Bytes the host can address.
+    pub fn exported_bytes(&self) -> u64 {
+        self.address.exported_bytes
+    }
+
+    /// Requests submitted and not finished.
+    pub fn outstanding(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// The device has reached its end of life: writes are refused, reads served.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// What the host's requests have met since the last [`Device::reset_metrics`].
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// What the flash did since the last [`Device::reset_metrics`].
+    pub fn flash_report(&self) -> FlashReport {
+        let mut report = self.backend.report(self.now, self.metrics.since());
+        self.cache.report(&mut report);
+        report
+    }
+
+    /// Starts all counters, histograms and the time series (one point every `interval`) at zero.
+    pub fn reset_metrics(&mut self, interval: Option<Time>) {
+        self.backend.reset_stats(self.now);
+        self.metrics = Metrics::new(self.now, interval);
+        self.cache.reset_counters();
+    }
+
+    /// Finished requests, oldest first. The caller clears them.
+    pub fn completions(&mut self) -> &mut Vec<Completion> {
+        &mut self.completions
+    }
+
+    // ---- time ----
+
+    /// When the next thing will happen by itself; `None` when the device is idle.
+    #[inline]
+    pub fn next_event(&self) -> Option<Time> {
+        let at = self.events.next_time().min(self.link.next_time());
+        (at != Time::NEVER).then_some(at)
+    }
+
+    /// Lets all happen that is due up to and at `until`.
+    #[inline]
+    pub fn advance(&mut self, until: Time) {
+        while self.step_until(until) {}
+        self.now = self.now.max(until);
+    }
+
+    /// Lets the next pending thing happen; false if there is none.
+    #[inline]
+    pub fn step(&mut self) -> bool {
+        self.step_until(Time(Time::NEVER.0 - 1))
+    }
+
+    /// Lets the next pending thing happen if it is due by `until`.
+    #[inline]
+    fn step_until(&mut self, until: Time) -> bool {
+        let flash_at = self.events.next_time();
+        let link_at = self.link.next_time();
+        let at = flash_at.min(link_at);
+        if at > until {
+            return false;
+        }
+        debug_assert!(at >= self.now, "an event in the past");
+        self.now = at;
+        let flash_first = flash_at < link_at
+            || flash_at == link_at && self.events.next_order() < self.link.next().1;
+        if flash_first {
+            self.flash_event();
+        } else {
+            match self.link.next().0 {
+                link::BUS => self.bus_done(),
+                link::WAY_OUT => self.out_done(),
+                link::OVERHEAD => self.overhead_done(),
+                link::CPU => self.controller_done(),
+                _ => self.buffer_done(),
+            }
+        }
+        self.backend.settle(self.now, &mut self.events);
+        true
+    }
+
+    fn flash_event(&mut self) {
+        let Some(resource) = self.events.pop() else {
+            return;
+        };
+        let (chip, done) = self.backend.on_event(resource, self.now, &mut self.events);
+        if let Some(done) = &done {
+            self.without_bus(|device| {
+                device.flash_done(done);
+                while let Some(done) = device.backend.more_done() {
+                    device.flash_done(&done);
+                }
+            });
+        }
+        self.backend.activate(chip, self.now, &mut self.events);
+        self.idle_chip(chip);
+    }
+
+    // ---- requests ----
+
+    /// Starts loading what a request to come will touch first: a hint, for drivers that know what
+    /// comes next.
+    #[inline]
+    pub fn prefetch(&self, request: &Request) {
+        let page = self.address.page_of(request.offset).min(u32::MAX as u64) as u32;
+        self.cache.prefetch(Lpn(page));
+        if request.op == Op::Read || !self.cache.present {
+            self.backend.prefetch(Lpn(page));
+        }
+    }
+
+    /// Hands in a request at `now`; its [`Completion`] will carry `tag`.
+    pub fn submit(&mut self, now: Time, request: &Request, tag: u64) -> Result<(), OutOfRange> {
+        debug_assert!(now >= self.now, "submitted in the past");
+        debug_assert!(
+            self.next_event().is_none_or(|at| at >= now),
+            "submitted before the device was advanced"
+        );
+        let out_of_range = OutOfRange {
+            offset: request.offset,
+            bytes: request.bytes,
+            exported_bytes: self.address.exported_bytes,
+        };
+        let end = request
+            .offset
+            .checked_add(request.bytes)
+            .ok_or(out_of_range)?;
+        if end > self.address.exported_bytes {
+            return Err(out_of_range);
+        }
+        self.now = now;
+        self.metrics.arrived(now);
+        let id = self.requests.add(request, tag, now, &self.address);
+        self.arrive(id);
+        self.backend.settle(now, &mut self.events);
+        Ok(())
+    }
+
+    /// The request reaches flash and buffer: its pages are accessed in ascending order, each
+    /// waiting only for itself (D-35).
+    fn dispatch(&mut self, id: ReqId) {
+        let r = &mut self.requests[id];
+        r.dispatched = self.now;
+        let (op, first, pages) = (r.op, r.first_page, r.pages);
+        if self.read_only && matches!(op, Op::Write | Op::Trim) {
+            r.status = Status::ReadOnly;
+            return self.pages_done(id);
+        }
+        if pages == 0 && op != Op::Flush {
+            return self.pages_done(id);
+        }
+        match op {
+            Op::Flush => self.flush(id),
+            Op::Trim => {
+                for page in first..first + pages {
+                    self.trim(Lpn(page));
+                }
+                self.pages_done(id);
+            }
+            Op::Read | Op::Write if self.cache.present => {
+                let spans = r.spans(&self.address);
+                for i in 0..pages {
+                    self.cached_page(id, Lpn(first + i), spans.of(i, pages));
+                }
+            }
+            Op::Read => {
+                for page in first..first + pages {
+                    self.direct_read(id, Lpn(page));
+                }
+            }
+            Op::Write => {
+                for page in first..first + pages {
+                    let chip = self.backend.unit_for_write(Lpn(page));
+                    self.queue_flash(chip, Lpn(page), Cause::HostWrite, id.0 | OWNER_IS_REQUEST);
+                }
+            }
+        }
+    }
+
+    fn direct_read(&mut self, id: ReqId, lpn: Lpn) {
+        match self.backend.unit_of_copy(lpn) {
+            Some(chip) => self.queue_flash(chip, lpn, Cause::HostRead, id.0 | OWNER_IS_REQUEST),
+            // Never written, or trimmed: there is nothing to read.
+            None => self.page_done(id, Breakdown::default()),
+        }
+    }
+
+    /// One page of a request is done; `parts` sum to the time since its dispatch.
+    #[inline]
+    fn page_done(&mut self, id: ReqId, parts: Breakdown) {
+        let r = &mut self.requests[id];
+        debug_assert_eq!(
+            parts.total(),
+            self.now - r.dispatched,
+            "a page's time does not add up"
+        );
+        debug_assert!(r.left > 0, "a page completed twice");
+        r.left -= 1;
+        r.parts = parts;
+        if r.left == 0 {
+            self.pages_done(id);
+        }
+    }
+
+    /// All pages are done: the buffer's own time, then the way out.
+    #[inline]
+    fn pages_done(&mut self, id: ReqId) {
+        let search = self.search_left(id);
+        let r = &mut self.requests[id];
+        r.pages_done = self.now;
+        let buffer = match r.op {
+            Op::Flush => Time::ZERO,
+            Op::Write => self.latencies.write,
+            Op::Read if r.read_cache_only => self.latencies.read_cache,
+            Op::Read | Op::Trim => self.latencies.read,
+        };
+        if buffer + search == Time::ZERO {
+            return self.leave(id);
+        }
+        r.parts.cpu += search;
+        r.parts.buffer += buffer;
+        let at = self.now + search + buffer;
+        let place = self.in_buffer.partition_point(|&(other, _)| other <= at);
+        self.in_buffer.insert(place, (at, id));
+        if place == 0 {
+            self.link.pending[link::BUFFER] = (at, self.events.take_order());
+        }
+    }
+
+    fn buffer_done(&mut self) {
+        let (_, id) = self
+            .in_buffer
+            .pop_front()
+            .expect("the buffer's event has a request");
+        let next = self.in_buffer.front().map_or(Time::NEVER, |&(at, _)| at);
+        self.link.pending[link::BUFFER] = (next, self.events.take_order());
+        self.requests[id].pages_done = self.now;
+        self.leave(id);
+    }
+
+    /// The host has its answer.
+    fn complete(&mut self, id: ReqId) {
+        let r = self.requests.remove(id);
+        let mut breakdown = r.parts;
+        breakdown.link = (r.dispatched - r.arrival - r.cpu) + (self.now - r.pages_done);
+        breakdown.cpu += r.cpu;
+        let completion = Completion {
+            tag: r.tag,
+            op: r.op,
+            status: r.status,
+            offset: r.offset,
+            bytes: r.bytes,
+            pages: r.pages,
+            hits: r.hits,
+            arrival: r.arrival,
+            done: self.now,
+            breakdown,
+        };
+        debug_assert_eq!(
+            breakdown.total(),
+            self.now - r.arrival,
+            "the parts are not the whole"
+        );
+        self.metrics.completed(&completion);
+        self.completions.push(completion);
+    }
+
+    // ---- flash ----
+
+    #[inline]
+    fn queue_flash(&mut self, chip: u32, lpn: Lpn, cause: Cause, owner: u32) {
+        self.queue_program(chip, lpn, cause, owner, Stream::Cold);
+    }
+
+    #[inline]
+    fn queue_program(&mut self, chip: u32, lpn: Lpn, cause: Cause, owner: u32, stream: Stream) {
+        let op = PageOp {
+            lpn,
+            owner,
+            cause,
+            stream,
+            enqueued: self.now,
+            gc_before: Time::ZERO,
+        };
+        self.backend
+            .enqueue(chip as usize, op, self.now, &mut self.events);
+    }
+
+    fn flash_done(&mut self, done: &Done) {
+        if !done.written {
+            self.read_only = true;
+        }
+        if done.op.owner & OWNER_IS_REQUEST == 0 {
+            return self.cached_flash_done(done);
+        }
+        let id = ReqId(done.op.owner & !OWNER_IS_REQUEST);
+        if !done.written {
+            self.requests[id].status = Status::ReadOnly;
+        }
+        self.page_done(id, flash_parts(done, self.now));
+    }
+}
+
+/// Where the time of a finished flash operation went, from its queueing until `now`.
+#[inline]
+fn flash_parts(done: &Done, now: Time) -> Breakdown {
+    let waited = now - done.op.enqueued - done.transfer - done.array;
+    let queue_gc = done.queue_gc.min(waited);
+    Breakdown {
+        queue_gc,
+        queue_host: waited - queue_gc,
+        transfer: done.transfer,
+        array: done.array,
+        ..Breakdown::default()
+    }
+}
