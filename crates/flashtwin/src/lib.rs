@@ -20,6 +20,7 @@
 //! assert_eq!(done.breakdown.total(), done.done - done.arrival);
 //! ```
 
+mod array;
 pub mod buffer;
 mod chips;
 mod device;
@@ -36,12 +37,13 @@ pub mod spec;
 mod ssd;
 pub mod units;
 
+pub use array::{Array, MemberError, Method, Raid, RaidStats};
 pub use chips::ChipSet;
 pub use device::{Backend, Device, OutOfRange, PowerCut};
 pub use ftl::StateError;
 pub use nand::{Cause, FlashEvent, FlashStats};
 pub use request::{Completion, Op, Request, Status};
 pub use rng::Rng;
-pub use spec::DeviceSpec;
+pub use spec::{ArraySpec, DeviceSpec};
 pub use ssd::{Flash, Ssd};
 pub use units::{ChipId, Lpn, Ppn, Time};

@@ -74,7 +74,7 @@ pub(crate) struct Front<'a> {
 #[derive(Clone, Debug)]
 pub struct Device<B: Backend> {
     now: Time,
-    events: EventQueue,
+    pub(crate) events: EventQueue,
     pub(crate) backend: B,
     link: Link,
     controller: Controller,

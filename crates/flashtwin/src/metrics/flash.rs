@@ -14,6 +14,8 @@ pub struct EraseSpread {
     pub max: u32,
     /// Standard deviation over all blocks.
     pub deviation: f64,
+    /// Blocks.
+    pub blocks: u64,
 }
 
 impl EraseSpread {
@@ -27,6 +29,26 @@ impl EraseSpread {
             mean,
             max: counts.iter().copied().max().unwrap_or(0),
             deviation: (squares as f64 / n - mean * mean).max(0.0).sqrt(),
+            blocks: counts.len() as u64,
+        }
+    }
+
+    /// Of these blocks and those of `other` together.
+    fn with(&self, other: &EraseSpread) -> EraseSpread {
+        if self.blocks == 0 {
+            return *other;
+        }
+        let (a, b) = (self.blocks as f64, other.blocks as f64);
+        let n = a + b;
+        let mean = (self.mean * a + other.mean * b) / n;
+        let squares = |s: &EraseSpread, n: f64| (s.deviation.powi(2) + s.mean.powi(2)) * n;
+        let square_mean = (squares(self, a) + squares(other, b)) / n;
+        EraseSpread {
+            min: self.min.min(other.min),
+            mean,
+            max: self.max.max(other.max),
+            deviation: (square_mean - mean * mean).max(0.0).sqrt(),
+            blocks: self.blocks + other.blocks,
         }
     }
 }
@@ -80,6 +102,20 @@ impl FlashReport {
             span: now - since,
             ..FlashReport::default()
         }
+    }
+
+    /// Adds what a member of an array did.
+    pub(crate) fn add_member(&mut self, member: &FlashReport) {
+        for (sum, n) in self.flash.ops.iter_mut().zip(member.flash.ops) {
+            *sum += n;
+        }
+        self.flash.gc_actions += member.flash.gc_actions;
+        self.flash.writes_failed += member.flash.writes_failed;
+        self.erase_spread = self.erase_spread.with(&member.erase_spread);
+        self.spent_blocks += member.spent_blocks;
+        self.gc_time.extend(&member.gc_time);
+        self.busy_time.extend(&member.busy_time);
+        self.pages_lost += member.pages_lost;
     }
 
     /// Pages programmed: the host's, those that GC moves, padding, merged and summary pages.

@@ -3,6 +3,7 @@
 //! A [`DeviceSpec`] is read from TOML, checked as a whole, and is from then on only data. Every
 //! number in it carries its unit in its type or at the end of its name.
 
+mod array;
 mod build;
 mod check;
 mod convert;
@@ -18,11 +19,12 @@ mod tests;
 mod tree;
 mod write;
 
+pub use array::{array_keys, is_array, ArraySpec, Coordination, Level, MemberInGc, Rotation};
 pub use derived::SECTOR_BYTES;
 pub use error::{Place, Problem, SpecError};
 pub use keys::{keys, KeyDoc, Kind};
 pub use policy::{BlockInGc, Blocks, Policy, PolicyParams, Tie};
-pub use profiles::{builtin, builtin_names};
+pub use profiles::{builtin, builtin_array, builtin_array_names, builtin_names};
 
 use crate::units::Time;
 

@@ -30,6 +30,25 @@ const PROFILES: &[(&str, &str)] = &[
     ),
 ];
 
+/// The same of arrays.
+const ARRAYS: &[(&str, &str)] = &[(
+    "harmonia-array",
+    include_str!("../../../../devices/harmonia-array.toml"),
+)];
+
+/// The TOML text of the array called `name`.
+pub fn builtin_array(name: &str) -> Option<&'static str> {
+    let mut arrays = ARRAYS.iter();
+    arrays
+        .find(|(known, _)| *known == name)
+        .map(|(_, text)| *text)
+}
+
+/// Names of all arrays that come with flashtwin.
+pub fn builtin_array_names() -> impl Iterator<Item = &'static str> {
+    ARRAYS.iter().map(|(name, _)| *name)
+}
+
 /// The TOML text of the profile called `name`.
 pub fn builtin(name: &str) -> Option<&'static str> {
     PROFILES

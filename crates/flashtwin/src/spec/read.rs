@@ -30,68 +30,80 @@ impl DeviceSpec {
     ) -> Result<DeviceSpec, SpecError> {
         let mut tree =
             Tree::parse(toml_text, origin).map_err(|p| SpecError { problems: vec![p] })?;
-        apply(&mut tree, overrides)?;
-        let values = Values::read(&tree)?;
-        let (spec, window) = build(&values);
-        let mut problems = Vec::new();
-        check::check(&spec, window, &mut |key, message| {
-            problems.push(Problem {
-                place: tree.place(key),
-                key: key.into(),
-                message,
-            });
-        });
-        SpecError::from_problems(problems)?;
-        Ok(spec)
+        let overrides = overrides.iter().map(|&(key, text)| given(key, text));
+        from_tree(&mut tree, overrides.collect())
     }
 }
 
+/// A setting given as text.
+pub(super) fn given<'a>(key: &'a str, text: &str) -> (&'a str, Entry) {
+    let key = key.trim();
+    let node = match find(key).map(|doc| doc.kind) {
+        // Words stay words, be they `true` or `1`.
+        Some(Kind::Name | Kind::Text) if !text.trim().starts_with(['"', '\'']) => {
+            Node::Str(text.into())
+        }
+        _ => Node::from_override(text),
+    };
+    let place = Place::Override {
+        setting: format!("{key}={text}"),
+    };
+    (key, Entry { place, node })
+}
+
+/// The device that the tree describes after some of its keys were set anew.
+pub(super) fn from_tree(
+    tree: &mut Tree,
+    overrides: Vec<(&str, Entry)>,
+) -> Result<DeviceSpec, SpecError> {
+    apply(tree, overrides)?;
+    let values = Values::read(tree)?;
+    let (spec, window) = build(&values);
+    let mut problems = Vec::new();
+    check::check(&spec, window, &mut |key, message| {
+        problems.push(Problem {
+            place: tree.place(key),
+            key: key.into(),
+            message,
+        });
+    });
+    SpecError::from_problems(problems)?;
+    Ok(spec)
+}
+
 /// Applies overrides to the tree, in order.
-fn apply(tree: &mut Tree, overrides: &[(&str, &str)]) -> Result<(), SpecError> {
-    for (key, text) in overrides {
-        let key = key.trim();
-        let place = Place::Override {
-            setting: format!("{key}={text}"),
-        };
+fn apply(tree: &mut Tree, overrides: Vec<(&str, Entry)>) -> Result<(), SpecError> {
+    let mut set: Vec<&str> = Vec::new();
+    for (key, entry) in overrides {
+        let removes = matches!(&entry.node, Node::Str(word) if word.trim() == "none");
         let is_section = !key.is_empty() && keys().iter().any(|doc| split(doc.key).0 == key);
         let is_known = is_section || find(key).is_some();
-        if !is_known || is_section && text.trim() != "none" {
+        if !is_known || is_section && !removes {
             let message = match is_section {
                 true => "is a section; set one of its keys, as in buffer.capacity=32MiB".into(),
                 false => unknown_key(key),
             };
             return Err(SpecError {
                 problems: vec![Problem {
-                    place,
+                    place: entry.place,
                     key: key.into(),
                     message,
                 }],
             });
         }
-        if text.trim() == "none" {
+        if removes {
             tree.remove(key);
             continue;
         }
-        let node = match find(key).map(|doc| doc.kind) {
-            // Words stay words, be they `true` or `1`.
-            Some(Kind::Name | Kind::Text) if !text.trim().starts_with(['"', '\'']) => {
-                Node::Str((*text).into())
-            }
-            _ => Node::from_override(text),
-        };
-        tree.set(key, Entry { place, node });
+        tree.set(key, entry);
+        set.push(key);
     }
     // Keys of the file that an overridden selector made meaningless.
     let dropped: Vec<&str> = keys()
         .iter()
         .filter(|doc| {
-            let from_file = tree
-                .get(doc.key)
-                .is_some_and(|e| !matches!(e.place, Place::Override { .. }));
-            from_file
-                && unmet(doc, tree).is_some_and(|(selector, _)| {
-                    matches!(tree.place(selector), Place::Override { .. })
-                })
+            let from_file = tree.get(doc.key).is_some() && !set.contains(&doc.key);
+            from_file && unmet(doc, tree).is_some_and(|(selector, _)| set.contains(&selector))
         })
         .map(|doc| doc.key)
         .collect();

@@ -1,0 +1,113 @@
+//! A member fails: what it was doing is lost, its pages are worked out from the others.
+
+use super::member::{Member, State};
+use super::raid::{Raid, Spent};
+use super::stripes::NONE;
+use super::Array;
+use crate::events::EventQueue;
+use crate::spec::Level;
+use crate::units::Time;
+
+/// Why a member cannot fail, or be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemberError {
+    /// There is no such member.
+    Unknown {
+        /// The one asked for.
+        member: usize,
+        /// Members there are.
+        members: usize,
+    },
+    /// It has failed already.
+    Missing {
+        /// The one asked for.
+        member: usize,
+    },
+    /// Without it, data would be lost.
+    Needed {
+        /// The one asked for.
+        member: usize,
+    },
+}
+
+impl std::fmt::Display for MemberError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            MemberError::Unknown { member, members } => {
+                write!(
+                    f,
+                    "member {member}: the array has members 0 to {}",
+                    members - 1
+                )
+            }
+            MemberError::Missing { member } => write!(f, "member {member} has failed already"),
+            MemberError::Needed { member } => write!(
+                f,
+                "member {member} cannot fail: with those already missing, data would be lost"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for MemberError {}
+
+impl Array {
+    /// A member fails at this instant. What it was doing is done without it.
+    pub fn fail_member(&mut self, member: usize) -> Result<(), MemberError> {
+        let now = self.now();
+        self.backend.may_fail(member)?;
+        self.backend.lose(member);
+        self.backend.replan(member, now, &mut self.events);
+        Ok(())
+    }
+}
+
+impl Raid {
+    fn may_fail(&self, member: usize) -> Result<(), MemberError> {
+        let members = self.members.len();
+        let Some(state) = self.members.get(member).map(|m| m.state) else {
+            return Err(MemberError::Unknown { member, members });
+        };
+        if state == State::Failed {
+            return Err(MemberError::Missing { member });
+        }
+        let whole = |at: usize| self.members[at].state == State::There;
+        let others_missing = (0..members)
+            .filter(|&at| at != member && !whole(at))
+            .count();
+        let survives = match self.layout.level() {
+            Level::Raid10 => whole(member ^ 1),
+            level => (others_missing as u32) < level.redundancy(members as u32),
+        };
+        if !survives {
+            return Err(MemberError::Needed { member });
+        }
+        Ok(())
+    }
+
+    /// Nothing of the member is left.
+    fn lose(&mut self, member: usize) {
+        let lost = Member::new(&self.spec.members[member]);
+        let m = &mut self.members[member];
+        m.ssd = lost.ssd;
+        m.state = State::Failed;
+        m.pending = lost.pending;
+    }
+
+    /// What was under way at the lost member goes on without it.
+    fn replan(&mut self, member: usize, now: Time, events: &mut EventQueue) {
+        self.note_member(member);
+        for part in self.parts_of(member) {
+            match part.work {
+                NONE => self.again(part.chain),
+                work => self.step_lost(work, now, events),
+            }
+        }
+        self.place(now, events);
+    }
+
+    fn step_lost(&mut self, work: u32, now: Time, events: &mut EventQueue) {
+        self.stripes.read_again(work);
+        self.step_done(work, Spent::default(), true, now, events);
+    }
+}

@@ -1,0 +1,93 @@
+//! An array: members behind one front end. It is a device made of devices: the same driver runs it,
+//! the same buffer policies manage its controller's memory.
+
+mod failure;
+mod layout;
+mod member;
+mod plan;
+mod raid;
+mod stripes;
+
+use crate::buffer::{Setup, UserPolicy};
+use crate::device::{Device, Front};
+use crate::metrics::FlashReport;
+use crate::spec::{ArraySpec, PolicyParams};
+pub use failure::MemberError;
+pub use plan::Method;
+pub use raid::{Raid, RaidStats};
+
+/// An array of SSDs. Cloning it clones its whole state.
+pub type Array = Device<Raid>;
+
+/// A different seed for every member.
+const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Array {
+    /// An array whose members were never written.
+    pub fn new(spec: &ArraySpec) -> Array {
+        Array::build(spec, None)
+    }
+
+    /// An array whose buffer is managed by `policy` instead of the one that `spec` names.
+    pub fn with_policy(spec: &ArraySpec, policy: Box<dyn UserPolicy>) -> Array {
+        Array::build(spec, Some(policy))
+    }
+
+    fn build(spec: &ArraySpec, policy: Option<Box<dyn UserPolicy>>) -> Array {
+        let raid = Raid::new(spec);
+        let buffer = spec.buffer.as_ref();
+        let capacity = buffer.map_or(0, |b| b.capacity_pages);
+        let front = Front {
+            page_bytes: spec.page_bytes(),
+            exported_bytes: spec.exported_bytes(),
+            link: &spec.link,
+            controller: &spec.controller,
+            buffer,
+            setup: Setup {
+                capacity,
+                chips: raid.units(),
+                channels: raid.units(),
+                stride_pages: None,
+                pages_per_block: spec.members[0].geometry.pages_per_block,
+                page_bytes: spec.page_bytes(),
+                filtered: buffer.is_some_and(|b| b.policy.gcar),
+                params: buffer.map_or_else(
+                    || PolicyParams::defaults(capacity),
+                    |b| b.policy.params.clone(),
+                ),
+            },
+        };
+        Device::behind(&front, raid, policy)
+    }
+
+    /// What the array is.
+    pub fn spec(&self) -> &ArraySpec {
+        &self.backend.spec
+    }
+
+    /// What the array did itself since the last [`Device::reset_metrics`].
+    pub fn raid_stats(&self) -> &RaidStats {
+        &self.backend.stats
+    }
+
+    /// What each member did since then.
+    pub fn member_reports(&self) -> Vec<FlashReport> {
+        let members = self.backend.members.iter();
+        members.map(|member| member.ssd.flash_report()).collect()
+    }
+
+    /// Every exported page of every member written once in ascending order.
+    pub fn fill_sequential(&mut self) {
+        for member in &mut self.backend.members {
+            member.ssd.fill_sequential();
+        }
+    }
+
+    /// Places every member in the state that random writing converges to, each in its own.
+    pub fn fill_steady(&mut self, seed: u64) {
+        for (i, member) in self.backend.members.iter_mut().enumerate() {
+            let seed = seed.wrapping_add((i as u64).wrapping_mul(SEED_STEP));
+            member.ssd.fill_steady(seed);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! How a write to a page stripe is done: what is read first, what is written then (policies.md C4).
+//!
+//! Read-modify-write reads what is overwritten and the parity; reconstruct-write reads the data that
+//! is not overwritten. The one with fewer reads is taken, read-modify-write if equal. With members
+//! missing, the one that needs none of them; if neither can do without, all that is left is read and
+//! the missing data worked out. Chapter 1.14 of reference-models.md calls a row with every unit
+//! touched a full-stripe write even if units are only partly written, which leaves its parity wrong;
+//! here every page of a stripe is planned for itself.
+
+/// Data places and parities of a page stripe, as bits: data place k is bit k, parity j is bit
+/// `data + j`.
+pub(crate) type Places = u64;
+
+/// How the new parity is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// No parity to keep, or every data place is written: nothing is read.
+    Write,
+    /// From the old parity, the old and the new data.
+    ReadModifyWrite,
+    /// From the data of the whole stripe.
+    ReconstructWrite,
+    /// From all that is left, the missing data worked out first.
+    Recover,
+}
+
+/// What a write does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub method: Method,
+    pub reads: Places,
+    pub writes: Places,
+}
+
+fn bits(n: usize) -> Places {
+    (1 << n) - 1
+}
+
+/// The plan to write the data places `written` (not empty) of a stripe of `data` and `parity` places
+/// of which those `missing`, at most `parity` of them, are not there.
+pub(crate) fn plan_write(data: usize, parity: usize, written: Places, missing: Places) -> Plan {
+    let all_data = bits(data);
+    let all_parity = bits(parity) << data;
+    let there = !missing;
+    let writes = (written | all_parity) & there;
+    let rest = all_data & !written;
+    let plan = |method, reads| Plan {
+        method,
+        reads,
+        writes,
+    };
+    if all_parity & there == 0 || rest == 0 {
+        return plan(Method::Write, 0);
+    }
+    let old = (written | all_parity) & there;
+    let modify = (written & missing == 0).then_some(old);
+    let reconstruct = (rest & missing == 0).then_some(rest);
+    match (modify, reconstruct) {
+        (Some(old), Some(rest)) if rest.count_ones() < old.count_ones() => {
+            plan(Method::ReconstructWrite, rest)
+        }
+        (Some(old), _) => plan(Method::ReadModifyWrite, old),
+        (None, Some(rest)) => plan(Method::ReconstructWrite, rest),
+        (None, None) => plan(Method::Recover, sources(data, parity, missing)),
+    }
+}
+
+/// What is read to work out the data places that are missing: all other data, and as many parities as
+/// data places are missing.
+pub(crate) fn sources(data: usize, parity: usize, missing: Places) -> Places {
+    let all_data = bits(data);
+    let mut wanted = (missing & all_data).count_ones();
+    let mut reads = all_data & !missing;
+    for j in 0..parity {
+        let place = 1 << (data + j);
+        if wanted > 0 && missing & place == 0 {
+            reads |= place;
+            wanted -= 1;
+        }
+    }
+    debug_assert_eq!(wanted, 0, "more is missing than parity makes up for");
+    reads
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(data: usize, parity: usize, k: usize) -> (Method, u32, u32) {
+        let plan = plan_write(data, parity, bits(k), 0);
+        (
+            plan.method,
+            plan.reads.count_ones(),
+            plan.writes.count_ones(),
+        )
+    }
+
+    /// RAID-1: RAID-5 4+1: k=1: RMW 2 reads + 2 writes; k=2: RCW 2, 3 writes; k=3: RCW 1 read,
+    /// 4 writes; k=4: 0 reads, 5 writes. RAID-6 4+2: k=1: RMW 3, 3 writes; k=2: RCW 2, 4 writes.
+    #[test]
+    fn vector_raid_1() {
+        use Method::*;
+        assert_eq!(counts(4, 1, 1), (ReadModifyWrite, 2, 2));
+        assert_eq!(counts(4, 1, 2), (ReconstructWrite, 2, 3));
+        assert_eq!(counts(4, 1, 3), (ReconstructWrite, 1, 4));
+        assert_eq!(counts(4, 1, 4), (Write, 0, 5));
+        assert_eq!(counts(4, 2, 1), (ReadModifyWrite, 3, 3));
+        assert_eq!(counts(4, 2, 2), (ReconstructWrite, 2, 4));
+    }
+
+    /// The reference's cases for 5 disks: 1 unit 2 reads then 2 writes, 2 units 2 reads and 3 writes,
+    /// 4 units 5 writes (reference-models.md 1.14).
+    #[test]
+    fn the_reference_s_writes_of_one_two_and_four_units() {
+        assert_eq!(counts(4, 1, 1).1, 2);
+        assert_eq!((counts(4, 1, 2).1, counts(4, 1, 2).2), (2, 3));
+        assert_eq!((counts(4, 1, 4).1, counts(4, 1, 4).2), (0, 5));
+    }
+
+    /// With any allowed set of places missing, what is read suffices to know the new parity, and
+    /// nothing missing is touched.
+    #[test]
+    fn plans_do_without_what_is_missing() {
+        for (data, parity) in [(1, 1), (3, 1), (4, 1), (2, 2), (4, 2), (6, 2)] {
+            let all = bits(data + parity);
+            for missing in (0..=all).filter(|m| m.count_ones() <= parity as u32) {
+                for written in 1..=bits(data) {
+                    let plan = plan_write(data, parity, written, missing);
+                    assert_eq!((plan.reads | plan.writes) & missing, 0);
+                    let parities = !missing & all & !bits(data);
+                    assert_eq!(plan.writes, (written & !missing) | parities);
+                    if parities == 0 {
+                        assert_eq!(plan.reads, 0);
+                        continue;
+                    }
+                    let rest = bits(data) & !written;
+                    match plan.method {
+                        Method::Write => assert_eq!(rest, 0),
+                        Method::ReadModifyWrite => assert_eq!(plan.reads, written | parities),
+                        Method::ReconstructWrite => assert_eq!(plan.reads, rest),
+                        Method::Recover => {
+                            let lost = (missing & bits(data)).count_ones();
+                            let read_parity = (plan.reads & parities).count_ones();
+                            assert_eq!(plan.reads & bits(data), bits(data) & !missing);
+                            assert_eq!(read_parity, lost);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

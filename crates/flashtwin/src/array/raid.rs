@@ -1,0 +1,706 @@
+//! The members of an array as a back end: page operations in, requests to members out.
+//!
+//! What the front end queues at one instant is taken together ([`Work::settle`]): pages that follow
+//! each other on a member become one request to it, pages of one stripe are written together. Where
+//! there is redundancy, writes of a row happen one after the other, so that no two compute parity
+//! from the same old contents; what a write does is `stripes`' business.
+
+use std::collections::VecDeque;
+
+use super::layout::{Layout, Spot, Stripe};
+use super::member::{Member, Run, State};
+use super::stripes::{Stripes, NONE};
+use crate::chips::ChipSet;
+use crate::device::{Backend, Work};
+use crate::events::EventQueue;
+use crate::metrics::{Breakdown, FlashReport};
+use crate::nand::{Cause, Done, PageOp};
+use crate::request::{Completion, Op, Request, Status};
+use crate::spec::{ArraySpec, MemberInGc};
+use crate::units::{ChipId, Lpn, Time};
+
+/// Where the time of a page operation went, as far as it is not waiting.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spent {
+    pub queue_gc: Time,
+    pub transfer: Time,
+    pub array: Time,
+}
+
+impl Spent {
+    fn of(parts: &Breakdown) -> Spent {
+        Spent {
+            queue_gc: parts.queue_gc,
+            transfer: parts.transfer + parts.link,
+            array: parts.array,
+        }
+    }
+
+    pub fn add(&mut self, other: Spent) {
+        self.queue_gc += other.queue_gc;
+        self.transfer += other.transfer;
+        self.array += other.array;
+    }
+}
+
+/// Page operations one after the other, first and last by their places in the table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chain {
+    pub head: u32,
+    pub tail: u32,
+}
+
+impl Chain {
+    pub const EMPTY: Chain = Chain {
+        head: NONE,
+        tail: NONE,
+    };
+}
+
+/// A request to a member.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    member: u32,
+    /// The job it is part of; else [`NONE`].
+    pub work: u32,
+    /// The page operations it does all by itself.
+    pub chain: Chain,
+    in_use: bool,
+}
+
+/// What the array did itself, beside what its members did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RaidStats {
+    /// Pages written to members as data, and as parity.
+    pub data_pages_written: u64,
+    /// Parity pages among those written.
+    pub parity_pages_written: u64,
+    /// Pages read to work out parity.
+    pub pages_read_for_parity: u64,
+    /// Pages worked out from the others of their stripe.
+    pub pages_recovered: u64,
+    /// Page stripes written in each way: whole, read-modify-write, reconstruct-write, recovering.
+    pub stripes: [u64; 4],
+    /// Writes that waited for another one in the same row.
+    pub row_waits: u64,
+}
+
+/// The members of an array.
+#[derive(Clone, Debug)]
+pub struct Raid {
+    pub(super) spec: Box<ArraySpec>,
+    pub(super) layout: Layout,
+    page_bytes: u64,
+    pub(super) members: Vec<Member>,
+    units_in_gc: ChipSet,
+    /// The first unit of each member, where its chips are units.
+    first_unit: Vec<u32>,
+    /// Page operations and what follows each in its chain.
+    ops: Vec<(PageOp, u32)>,
+    free_ops: Vec<u32>,
+    parts: Vec<Part>,
+    free_parts: Vec<u32>,
+    /// What was queued at this instant.
+    batch: Vec<u32>,
+    trims: Vec<Lpn>,
+    /// Writes of the batch by stripe and place.
+    sorted: Vec<(Stripe, u32, u32)>,
+    pub(super) stripes: Stripes,
+    done: VecDeque<Done>,
+    /// When the array itself has something to do: its pending instant.
+    own_pending: Time,
+    pub(super) stats: RaidStats,
+    completions: Vec<Completion>,
+}
+
+impl Raid {
+    pub(super) fn new(spec: &ArraySpec) -> Raid {
+        let members: Vec<Member> = spec.members.iter().map(Member::new).collect();
+        let by_chip = spec.member_in_gc == MemberInGc::Chip;
+        let mut first_unit = Vec::new();
+        let mut units = 0;
+        for member in &spec.members {
+            first_unit.push(units);
+            units += if by_chip { member.geometry.chips } else { 1 };
+        }
+        Raid {
+            layout: Layout::new(
+                spec.level,
+                spec.rotation,
+                members.len() as u32,
+                spec.chunk_pages,
+            ),
+            page_bytes: spec.page_bytes().into(),
+            members,
+            units_in_gc: ChipSet::none(units),
+            first_unit,
+            ops: Vec::new(),
+            free_ops: Vec::new(),
+            parts: Vec::new(),
+            free_parts: Vec::new(),
+            batch: Vec::new(),
+            trims: Vec::new(),
+            sorted: Vec::new(),
+            stripes: Stripes::default(),
+            done: VecDeque::new(),
+            own_pending: Time::NEVER,
+            stats: RaidStats::default(),
+            completions: Vec::new(),
+            spec: Box::new(spec.clone()),
+        }
+    }
+
+    /// No member is missing or being rebuilt.
+    pub(super) fn is_whole(&self) -> bool {
+        self.members
+            .iter()
+            .all(|member| member.state == State::There)
+    }
+
+    /// Units as the array's buffer sees them.
+    pub(super) fn units(&self) -> u32 {
+        self.units_in_gc.of()
+    }
+
+    // ---- page operations ----
+
+    fn add_op(&mut self, op: PageOp) -> u32 {
+        match self.free_ops.pop() {
+            Some(id) => {
+                self.ops[id as usize] = (op, NONE);
+                id
+            }
+            None => {
+                self.ops.push((op, NONE));
+                self.ops.len() as u32 - 1
+            }
+        }
+    }
+
+    pub(super) fn append(&mut self, chain: &mut Chain, op: u32) {
+        match chain.head {
+            NONE => chain.head = op,
+            _ => self.ops[chain.tail as usize].1 = op,
+        }
+        chain.tail = op;
+    }
+
+    /// The operations of a chain are done.
+    pub(super) fn finish(&mut self, chain: Chain, spent: Spent, written: bool) {
+        let mut at = chain.head;
+        while at != NONE {
+            let (op, next) = self.ops[at as usize];
+            self.done.push_back(Done {
+                op,
+                queue_gc: spent.queue_gc,
+                transfer: spent.transfer,
+                array: spent.array,
+                written,
+            });
+            self.free_ops.push(at);
+            at = next;
+        }
+    }
+
+    /// Lets the front end have what is done, at this instant.
+    pub(super) fn deliver(&mut self, now: Time, events: &mut EventQueue) {
+        if !self.done.is_empty() {
+            self.wake_self(now, events);
+        }
+    }
+
+    // ---- requests to members ----
+
+    /// Sends a request to a member.
+    #[allow(clippy::too_many_arguments)] // To whom, where, what, for whom, and the instant.
+    pub(super) fn send(
+        &mut self,
+        member: usize,
+        (first, pages): (u32, u32),
+        op: Op,
+        fua: bool,
+        (work, chain): (u32, Chain),
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        let part = Part {
+            member: member as u32,
+            work,
+            chain,
+            in_use: true,
+        };
+        let id = match self.free_parts.pop() {
+            Some(id) => {
+                self.parts[id as usize] = part;
+                id
+            }
+            None => {
+                self.parts.push(part);
+                self.parts.len() as u32 - 1
+            }
+        };
+        let request = Request {
+            arrival: now,
+            offset: u64::from(first) * self.page_bytes,
+            bytes: u64::from(pages) * self.page_bytes,
+            op,
+            fua,
+        };
+        self.members[member]
+            .ssd
+            .submit(now, &request, id.into())
+            .expect("the layout stays within its members");
+        self.note_member(member);
+        self.wake(member, now, events);
+    }
+
+    /// Adds a page to what is being put together for its member.
+    fn join(&mut self, spot: Spot, id: u32, op: Op, fua: bool, now: Time, events: &mut EventQueue) {
+        let run = &self.members[spot.member].run;
+        let follows =
+            run.pages > 0 && run.op == op && run.fua == fua && run.first + run.pages == spot.lpn.0;
+        if !follows {
+            self.send_run(spot.member, now, events);
+            self.members[spot.member].run = Run {
+                first: spot.lpn.0,
+                pages: 0,
+                op,
+                fua,
+                chain: Chain::EMPTY,
+            };
+        }
+        let mut run = self.members[spot.member].run;
+        run.pages += 1;
+        if id != NONE {
+            self.append(&mut run.chain, id);
+        }
+        self.members[spot.member].run = run;
+    }
+
+    fn send_run(&mut self, member: usize, now: Time, events: &mut EventQueue) {
+        let run = std::mem::take(&mut self.members[member].run);
+        if run.pages > 0 {
+            let pages = (run.first, run.pages);
+            self.send(
+                member,
+                pages,
+                run.op,
+                run.fua,
+                (NONE, run.chain),
+                now,
+                events,
+            );
+        }
+    }
+
+    fn send_runs(&mut self, now: Time, events: &mut EventQueue) {
+        for member in 0..self.members.len() {
+            self.send_run(member, now, events);
+        }
+    }
+
+    /// A member's own next instant may have come nearer.
+    fn wake(&mut self, member: usize, now: Time, events: &mut EventQueue) {
+        let m = &mut self.members[member];
+        let at = match m.ssd.completions().is_empty() {
+            true => m.ssd.next_event().unwrap_or(Time::NEVER),
+            false => now,
+        };
+        if at < m.pending {
+            m.pending = at;
+            events.set(member, at);
+        }
+    }
+
+    pub(super) fn wake_self(&mut self, at: Time, events: &mut EventQueue) {
+        if at < self.own_pending {
+            self.own_pending = at;
+            events.set(self.members.len(), at);
+        }
+    }
+
+    /// Looks at whether a member, or which of its chips, is in GC.
+    #[inline]
+    pub(super) fn note_member(&mut self, member: usize) {
+        let chips = self.members[member].ssd.backend.units_in_gc();
+        let first = self.first_unit[member];
+        let unit = ChipId(first as u16);
+        let set = &mut self.units_in_gc;
+        match self.spec.member_in_gc {
+            MemberInGc::Any => {
+                if set.contains(unit) == chips.is_empty() {
+                    set.set(unit, !chips.is_empty());
+                }
+            }
+            MemberInGc::Share(share) => {
+                let collecting =
+                    !chips.is_empty() && f64::from(chips.len()) >= share * f64::from(chips.of());
+                set.set(unit, collecting);
+            }
+            MemberInGc::Chip => {
+                for chip in 0..chips.of() {
+                    let collecting = chips.contains(ChipId(chip as u16));
+                    set.set(ChipId((first + chip) as u16), collecting);
+                }
+            }
+        }
+    }
+
+    fn member_event(&mut self, member: usize, now: Time, events: &mut EventQueue) {
+        self.members[member].ssd.advance(now);
+        self.note_member(member);
+        let mut completions = std::mem::take(&mut self.completions);
+        std::mem::swap(&mut completions, self.members[member].ssd.completions());
+        for c in completions.drain(..) {
+            self.part_done(c.tag as u32, Spent::of(&c.breakdown), c.status, now, events);
+        }
+        self.completions = completions;
+        self.wake(member, now, events);
+    }
+
+    fn part_done(
+        &mut self,
+        id: u32,
+        spent: Spent,
+        status: Status,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        let part = &mut self.parts[id as usize];
+        part.in_use = false;
+        let part = *part;
+        self.free_parts.push(id);
+        let written = status == Status::Ok;
+        match part.work {
+            NONE => self.finish(part.chain, spent, written),
+            work => self.step_done(work, spent, written, now, events),
+        }
+    }
+
+    /// Takes what is under way at a member, in the order of its places.
+    pub(super) fn parts_of(&mut self, member: usize) -> Vec<Part> {
+        let mut taken = Vec::new();
+        for (id, part) in self.parts.iter_mut().enumerate() {
+            if part.in_use && part.member as usize == member {
+                part.in_use = false;
+                taken.push(*part);
+                self.free_parts.push(id as u32);
+            }
+        }
+        taken
+    }
+
+    /// Page operations go back to where they began.
+    pub(super) fn again(&mut self, chain: Chain) {
+        let mut at = chain.head;
+        while at != NONE {
+            let next = std::mem::replace(&mut self.ops[at as usize].1, NONE);
+            self.batch.push(at);
+            at = next;
+        }
+    }
+
+    // ---- the batch ----
+
+    pub(super) fn place(&mut self, now: Time, events: &mut EventQueue) {
+        let mut batch = std::mem::take(&mut self.batch);
+        for &id in &batch {
+            let op = self.ops[id as usize].0;
+            if op.is_read() {
+                self.read(id, op.lpn, now, events);
+            } else if self.layout.parity == 0 && self.layout.copies == 1 {
+                let fua = op.cause == Cause::Flush;
+                self.stats.data_pages_written += 1;
+                self.join(self.layout.spot(op.lpn), id, Op::Write, fua, now, events);
+            } else {
+                let (stripe, place) = self.layout.stripe_of(op.lpn);
+                self.sorted.push((stripe, place, id));
+            }
+        }
+        batch.clear();
+        self.batch = batch;
+        self.send_runs(now, events);
+        if !self.sorted.is_empty() {
+            self.write_stripes(now, events);
+        }
+        if !self.trims.is_empty() {
+            self.trim_batch(now, events);
+        }
+        self.deliver(now, events);
+    }
+
+    fn read(&mut self, id: u32, lpn: Lpn, now: Time, events: &mut EventQueue) {
+        let (stripe, place) = self.layout.stripe_of(lpn);
+        match self.readable_copy(stripe, place) {
+            Some(member) => {
+                let spot = Spot {
+                    member,
+                    lpn: Lpn(stripe.0),
+                };
+                self.join(spot, id, Op::Read, false, now, events);
+            }
+            None => self.recover_page(id, stripe, place, now, events),
+        }
+    }
+
+    /// The member to read a page from: where it lies, or of several copies that of the member with
+    /// the fewest requests; `None` if it must be worked out.
+    fn readable_copy(&self, stripe: Stripe, place: u32) -> Option<usize> {
+        let first = self.layout.data_member(stripe, place);
+        let there = |&member: &usize| self.members[member].has(stripe);
+        (first..first + self.layout.copies as usize)
+            .filter(there)
+            .min_by_key(|&member| self.members[member].ssd.outstanding())
+    }
+
+    /// Cuts the writes of the batch into stretches of stripes of one row that are written alike.
+    fn write_stripes(&mut self, now: Time, events: &mut EventQueue) {
+        let mut sorted = std::mem::take(&mut self.sorted);
+        if !sorted.is_sorted() {
+            sorted.sort_unstable();
+        }
+        let stripe_at = |from: usize, sorted: &[(Stripe, u32, u32)]| {
+            let stripe = sorted[from].0;
+            let mut to = from;
+            let mut places = 0;
+            while to < sorted.len() && sorted[to].0 == stripe {
+                places |= 1 << sorted[to].1;
+                to += 1;
+            }
+            (stripe, places, to)
+        };
+        let mut from = 0;
+        while from < sorted.len() {
+            let (stripe, places, mut to) = stripe_at(from, &sorted);
+            let row = stripe.0 / self.layout.chunk_pages();
+            let mut pages = 1;
+            while to < sorted.len() {
+                let (next, next_places, end) = stripe_at(to, &sorted);
+                let follows =
+                    next.0 == stripe.0 + pages && next.0 / self.layout.chunk_pages() == row;
+                if !follows || next_places != places {
+                    break;
+                }
+                pages += 1;
+                to = end;
+            }
+            let mut chain = Chain::EMPTY;
+            let mut fua = false;
+            for &(_, _, id) in &sorted[from..to] {
+                fua |= self.ops[id as usize].0.cause == Cause::Flush;
+                self.append(&mut chain, id);
+            }
+            self.write_stripe(stripe, pages, places, chain, fua, now, events);
+            from = to;
+        }
+        sorted.clear();
+        self.sorted = sorted;
+    }
+
+    fn trim_batch(&mut self, now: Time, events: &mut EventQueue) {
+        let mut trims = std::mem::take(&mut self.trims);
+        trims.sort_unstable();
+        trims.dedup();
+        if self.layout.parity == 0 {
+            for &lpn in &trims {
+                let (stripe, place) = self.layout.stripe_of(lpn);
+                let first = self.layout.data_member(stripe, place);
+                for member in first..first + self.layout.copies as usize {
+                    let spot = Spot {
+                        member,
+                        lpn: Lpn(stripe.0),
+                    };
+                    if self.members[member].has(stripe) {
+                        self.join(spot, NONE, Op::Trim, false, now, events);
+                    }
+                }
+            }
+            self.send_runs(now, events);
+        } else {
+            // Parity must stay true: a stripe is forgotten as a whole or not at all.
+            let mut stripes: Vec<Stripe> = trims
+                .iter()
+                .map(|&lpn| self.layout.stripe_of(lpn).0)
+                .collect();
+            stripes.sort_unstable();
+            for whole in stripes.chunk_by(|a, b| a == b) {
+                if whole.len() == self.layout.data() {
+                    self.trim_stripe(whole[0], now, events);
+                }
+            }
+        }
+        trims.clear();
+        self.trims = trims;
+    }
+}
+
+impl Work for Raid {
+    fn resources(&self) -> usize {
+        self.members.len() + 1
+    }
+
+    fn unit_for_write(&mut self, lpn: Lpn) -> u32 {
+        self.layout.spot(lpn).member as u32
+    }
+
+    fn unit_of_copy(&self, lpn: Lpn) -> Option<u32> {
+        // A member answers at once for a page that it does not have.
+        Some(self.layout.spot(lpn).member as u32)
+    }
+
+    #[inline]
+    fn enqueue(&mut self, _unit: usize, mut op: PageOp, now: Time, _events: &mut EventQueue) {
+        op.enqueued = now;
+        let id = self.add_op(op);
+        self.batch.push(id);
+    }
+
+    #[inline]
+    fn settle(&mut self, now: Time, events: &mut EventQueue) {
+        if !self.batch.is_empty() || !self.trims.is_empty() {
+            self.place(now, events);
+        }
+    }
+
+    fn on_event(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> (usize, Option<Done>) {
+        // An instant that an earlier one took the place of finds nothing to do.
+        if resource == self.members.len() {
+            if self.own_pending == now {
+                self.own_pending = Time::NEVER;
+            }
+        } else if self.members[resource].pending == now {
+            self.members[resource].pending = Time::NEVER;
+            self.member_event(resource, now, events);
+        }
+        let unit = self
+            .first_unit
+            .get(resource)
+            .map_or(0, |&unit| unit as usize);
+        (unit, self.done.pop_front())
+    }
+
+    #[inline]
+    fn more_done(&mut self) -> Option<Done> {
+        self.done.pop_front()
+    }
+
+    fn activate(&mut self, _unit: usize, _now: Time, _events: &mut EventQueue) {}
+
+    fn trim(&mut self, lpn: Lpn, _now: Time, _events: &mut EventQueue) {
+        self.trims.push(lpn);
+    }
+
+    #[inline]
+    fn prefetch(&self, lpn: Lpn) {
+        let spot = self.layout.spot(lpn);
+        self.members[spot.member].ssd.backend.prefetch(spot.lpn);
+    }
+
+    #[inline]
+    fn prefetch_old_copy(&self, lpn: Lpn) {
+        let spot = self.layout.spot(lpn);
+        let flash = &self.members[spot.member].ssd.backend;
+        flash.prefetch_old_copy(spot.lpn);
+    }
+
+    fn reset_stats(&mut self, _now: Time) {
+        self.stats = RaidStats::default();
+        for member in &mut self.members {
+            member.ssd.reset_metrics(None);
+        }
+    }
+}
+
+impl Raid {
+    /// The member of a unit, and its chips: one, or all of them.
+    fn chips_of_unit(&self, unit: usize) -> (&Member, std::ops::Range<usize>) {
+        let member = self
+            .first_unit
+            .partition_point(|&first| first <= unit as u32)
+            - 1;
+        let m = &self.members[member];
+        match self.spec.member_in_gc {
+            MemberInGc::Chip => {
+                let chip = unit - self.first_unit[member] as usize;
+                (m, chip..chip + 1)
+            }
+            _ => (m, 0..self.spec.members[member].geometry.chips as usize),
+        }
+    }
+
+    fn over_chips<T: Ord>(
+        &self,
+        unit: usize,
+        of: impl Fn(&crate::ssd::Flash, usize) -> T,
+    ) -> impl Iterator<Item = T> {
+        let (member, chips) = self.chips_of_unit(unit);
+        let values: Vec<T> = chips.map(|chip| of(&member.ssd.backend, chip)).collect();
+        values.into_iter()
+    }
+}
+
+impl Backend for Raid {
+    #[inline]
+    fn unit_of(&self, lpn: Lpn) -> Option<ChipId> {
+        let spot = self.layout.spot(lpn);
+        let first = self.first_unit[spot.member] as u16;
+        match self.spec.member_in_gc {
+            MemberInGc::Chip => {
+                let chip = self.members[spot.member].ssd.backend.unit_of(spot.lpn)?;
+                Some(ChipId(first + chip.0))
+            }
+            _ => Some(ChipId(first)),
+        }
+    }
+
+    #[inline]
+    fn units_in_gc(&self) -> &ChipSet {
+        &self.units_in_gc
+    }
+
+    fn drain_time(&self, unit: usize, exact: bool, now: Time) -> Time {
+        let times = self.over_chips(unit, |flash, chip| flash.drain_time(chip, exact, now));
+        times.max().unwrap_or(Time::ZERO)
+    }
+
+    fn load(&self, unit: usize) -> Time {
+        let times = self.over_chips(unit, |flash, chip| flash.load(chip));
+        times.max().unwrap_or(Time::ZERO)
+    }
+
+    fn is_idle(&self, unit: usize) -> bool {
+        let (member, _) = self.chips_of_unit(unit);
+        member.ssd.outstanding() == 0
+    }
+
+    fn free_blocks(&self, unit: usize) -> u32 {
+        let blocks = self.over_chips(unit, |flash, chip| flash.free_blocks(chip));
+        blocks.min().unwrap_or(0)
+    }
+
+    fn gc_trigger_blocks(&self, unit: usize) -> u32 {
+        let blocks = self.over_chips(unit, |flash, chip| flash.gc_trigger_blocks(chip));
+        blocks.max().unwrap_or(0)
+    }
+
+    fn open_pages(&self, unit: usize) -> u32 {
+        let pages = self.over_chips(unit, |flash, chip| flash.open_pages(chip));
+        pages.min().unwrap_or(0)
+    }
+
+    fn report(&self, now: Time, since: Time) -> FlashReport {
+        let mut whole = FlashReport {
+            span: now - since,
+            ..FlashReport::default()
+        };
+        for member in &self.members {
+            whole.add_member(&member.ssd.flash_report());
+        }
+        whole
+    }
+}

@@ -1,0 +1,630 @@
+//! What an array is: its members, how they are put together, and the front end before them.
+//!
+//! An array file has a section `[array]`. Its `[buffer]`, `[link]` and `[controller]` are those of
+//! the array's own front end; `[member]` sets keys of the members (`gc.low_percent = 6`) on top of
+//! the device that `array.members` names.
+
+use super::convert::{convert, wrong_value, Value};
+use super::error::{Problem, SpecError};
+use super::keys::{nearest, KeyDoc, Kind};
+use super::profiles::builtin;
+use super::read::{from_tree, given};
+use super::tree::{Entry, Node, Tree};
+use super::{Buffer, Controller, DeviceSpec, Link};
+use crate::units::Time;
+
+/// How members are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Striping.
+    Raid0,
+    /// Every member holds every page.
+    Raid1,
+    /// Striping over pairs of mirrors.
+    Raid10,
+    /// Striping with one rotating parity.
+    Raid5,
+    /// Striping with two rotating parities.
+    Raid6,
+}
+
+impl Level {
+    const WORDS: &[&str] = &["raid0", "raid1", "raid10", "raid5", "raid6"];
+
+    /// As a device file calls it.
+    pub fn name(self) -> &'static str {
+        Level::WORDS[self as usize]
+    }
+
+    fn from_word(word: &str) -> Level {
+        match word {
+            "raid1" => Level::Raid1,
+            "raid10" => Level::Raid10,
+            "raid5" => Level::Raid5,
+            "raid6" => Level::Raid6,
+            _ => Level::Raid0,
+        }
+    }
+
+    /// Members that may be missing while all data can still be read.
+    pub fn redundancy(self, members: u32) -> u32 {
+        match self {
+            Level::Raid0 => 0,
+            Level::Raid1 => members - 1,
+            Level::Raid10 | Level::Raid5 => 1,
+            Level::Raid6 => 2,
+        }
+    }
+}
+
+/// How parity moves from row to row (D-23).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rotation {
+    /// Parity from the last member down, data begins after it.
+    LeftSymmetric,
+    /// Parity from the last member down, data in the order of members.
+    LeftAsymmetric,
+    /// Parity from the first member up, data begins after it.
+    RightSymmetric,
+    /// Parity from the first member up, data in the order of members.
+    RightAsymmetric,
+}
+
+impl Rotation {
+    /// All of them.
+    pub const ALL: [Rotation; 4] = [
+        Rotation::LeftSymmetric,
+        Rotation::LeftAsymmetric,
+        Rotation::RightSymmetric,
+        Rotation::RightAsymmetric,
+    ];
+    const WORDS: &[&str] = &[
+        "left-symmetric",
+        "left-asymmetric",
+        "right-symmetric",
+        "right-asymmetric",
+    ];
+
+    /// As a device file calls it.
+    pub fn name(self) -> &'static str {
+        Rotation::WORDS[self as usize]
+    }
+
+    pub(crate) fn is_symmetric(self) -> bool {
+        matches!(self, Rotation::LeftSymmetric | Rotation::RightSymmetric)
+    }
+
+    pub(crate) fn goes_left(self) -> bool {
+        matches!(self, Rotation::LeftSymmetric | Rotation::LeftAsymmetric)
+    }
+}
+
+/// When the array's buffer takes a page for one whose chip is in GC (D-26).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MemberInGc {
+    /// Any chip of the member is.
+    Any,
+    /// The chip of the member that holds the page is.
+    Chip,
+    /// At least this share of the member's chips is.
+    Share(f64),
+}
+
+/// Who says which member collects when.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Coordination {
+    /// Each member for itself.
+    Local,
+    /// When one must collect, all do (Harmonia, "reactive inclusive").
+    Inclusive,
+    /// When one must collect, those that will soon have to do so too ("reactive selective").
+    Selective,
+    /// The same, and those registered collect while the array is idle ("proactive idle").
+    Idle,
+    /// Collecting takes no time.
+    Ideal,
+}
+
+impl Coordination {
+    const ALL: [Coordination; 5] = [
+        Coordination::Local,
+        Coordination::Inclusive,
+        Coordination::Selective,
+        Coordination::Idle,
+        Coordination::Ideal,
+    ];
+    const WORDS: &[&str] = &["local", "inclusive", "selective", "idle", "ideal"];
+
+    /// As a device file calls it.
+    pub fn name(self) -> &'static str {
+        let at = Coordination::ALL.iter().position(|&c| c == self);
+        Coordination::WORDS[at.unwrap_or(0)]
+    }
+}
+
+/// An array, checked. Build one with [`ArraySpec::parse`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArraySpec {
+    /// Short name, as in `devices/NAME.toml`.
+    pub name: String,
+    /// One line for people.
+    pub description: String,
+    /// How members are put together.
+    pub level: Level,
+    /// How parity moves from row to row.
+    pub rotation: Rotation,
+    /// Consecutive pages on a member.
+    pub chunk_pages: u32,
+    /// The members; they may differ, but not in the size of their pages.
+    pub members: Vec<DeviceSpec>,
+    /// Host interface in front of the array.
+    pub link: Link,
+    /// The array controller's processor.
+    pub controller: Controller,
+    /// The array controller's buffer, if it has one.
+    pub buffer: Option<Buffer>,
+    /// When that buffer counts a member as collecting.
+    pub member_in_gc: MemberInGc,
+    /// Who says which member collects when.
+    pub coordination: Coordination,
+    /// Free blocks of a pool at or below which a member is registered, in percent (D-24).
+    pub soft_percent: f64,
+    /// The array counts as idle after so long without a request inside (D-24).
+    pub idle_after: Time,
+    /// How often that is looked at (D-24).
+    pub idle_check: Time,
+}
+
+/// The keys of `[array]`.
+const KEYS: &[KeyDoc] = &[
+    KeyDoc {
+        key: "array.level",
+        kind: Kind::Choice(Level::WORDS),
+        default: None,
+        only: &[],
+        doc: "How members are put together.",
+        provenance: "policies.md C4",
+    },
+    KeyDoc {
+        key: "array.members",
+        kind: Kind::Text,
+        default: None,
+        only: &[],
+        doc: "The members: devices that come with flashtwin, each with how many of it, as in \
+              \"harmonia*8\" or \"nvme-tlc*4, sata-tlc*2\".",
+        provenance: "ours",
+    },
+    KeyDoc {
+        key: "array.chunk",
+        kind: Kind::Size(1 << 32),
+        default: Some("\"4 KiB\""),
+        only: &[],
+        doc: "Consecutive bytes on a member (stripe unit); whole pages.",
+        provenance: "Harmonia section 5.1 (D-23)",
+    },
+    KeyDoc {
+        key: "array.rotation",
+        kind: Kind::Choice(Rotation::WORDS),
+        default: Some("\"left-symmetric\""),
+        only: &[],
+        doc: "How parity moves from row to row (raid5, raid6).",
+        provenance: "D-23",
+    },
+    KeyDoc {
+        key: "array.member_in_gc",
+        kind: Kind::Choice(&["any", "chip", "share"]),
+        default: Some("\"any\""),
+        only: &[],
+        doc: "When the array's buffer takes a page for one whose chip is in GC: any chip of its \
+              member is, the chip that holds it is, or a share of the member's chips is.",
+        provenance: "GCaR section 3.2, D-26",
+    },
+    KeyDoc {
+        key: "array.member_in_gc_share",
+        kind: Kind::Share,
+        default: Some("0.5"),
+        only: &[],
+        doc: "That share.",
+        provenance: "D-26",
+    },
+    KeyDoc {
+        key: "array.coordination",
+        kind: Kind::Choice(Coordination::WORDS),
+        default: Some("\"local\""),
+        only: &[],
+        doc:
+            "Who says which member collects when: each for itself; when one must, all do; when one \
+              must, those registered do; the same and while the array is idle; collecting takes no \
+              time.",
+        provenance: "Harmonia section 4",
+    },
+    KeyDoc {
+        key: "array.soft_percent",
+        kind: Kind::Percent,
+        default: Some("7"),
+        only: &[],
+        doc:
+            "A member is registered when the free blocks of one of its pools are at or below this \
+              share.",
+        provenance: "not printed (D-24)",
+    },
+    KeyDoc {
+        key: "array.idle_ms",
+        kind: Kind::Count(0, 1_000_000),
+        default: Some("10"),
+        only: &[],
+        doc: "The array counts as idle after so long without a request inside.",
+        provenance: "not printed (D-24)",
+    },
+    KeyDoc {
+        key: "array.idle_check_us",
+        kind: Kind::Count(1, 1_000_000_000),
+        default: Some("1000"),
+        only: &[],
+        doc: "How often that is looked at.",
+        provenance: "not printed (D-24)",
+    },
+];
+
+/// Members of an array at most: places of a stripe are bits of a word.
+const MEMBERS_MAX: usize = 60;
+/// Pages of a device at most: page numbers are 32-bit, and the last one means "none".
+const PAGES_MAX: u64 = u32::MAX as u64 - 1;
+
+/// Every key of `[array]`, in the order of the documentation.
+pub fn array_keys() -> &'static [KeyDoc] {
+    KEYS
+}
+
+/// Reads problems with their places.
+struct Reader<'a> {
+    tree: &'a Tree,
+    problems: Vec<Problem>,
+}
+
+impl Reader<'_> {
+    fn report(&mut self, key: &str, message: String) {
+        self.problems.push(Problem {
+            place: self.tree.place(key),
+            key: key.into(),
+            message,
+        });
+    }
+
+    /// The value of a key of [`KEYS`], or its default; `None` if it is missing or wrong.
+    fn value(&mut self, key: &str) -> Option<Value> {
+        let doc = KEYS.iter().find(|doc| doc.key == key)?;
+        let given = self.tree.get(key).map(|entry| entry.node.clone());
+        let node = match (given, doc.default) {
+            (Some(node), _) => node,
+            (None, Some(text)) => Node::from_override(text),
+            (None, None) => {
+                self.report(key, format!("missing; must be {}", doc.kind));
+                return None;
+            }
+        };
+        let value = convert(doc.kind, &node);
+        if value.is_none() {
+            self.report(key, wrong_value(doc.kind, &node));
+        }
+        value
+    }
+
+    fn text(&mut self, key: &str) -> String {
+        match self.value(key) {
+            Some(Value::Text(text)) => text,
+            _ => String::new(),
+        }
+    }
+
+    fn number(&mut self, key: &str) -> u64 {
+        match self.value(key) {
+            Some(Value::Number(n)) => n,
+            _ => 0,
+        }
+    }
+
+    fn float(&mut self, key: &str) -> f64 {
+        match self.value(key) {
+            Some(Value::Float(x)) => x,
+            _ => 0.0,
+        }
+    }
+}
+
+/// The file describes an array: it has a section `[array]`.
+pub fn is_array(toml_text: &str) -> bool {
+    Tree::parse(toml_text, "").is_ok_and(|tree| tree.sections.contains_key("array"))
+}
+
+impl ArraySpec {
+    /// Reads and checks an array file; `origin` names it in messages.
+    pub fn parse(toml_text: &str, origin: &str) -> Result<ArraySpec, SpecError> {
+        Self::with_overrides(toml_text, origin, &[])
+    }
+
+    /// As [`ArraySpec::parse`], after setting dotted keys: those of `[array]`, `[buffer]`, `[link]`
+    /// and `[controller]`, and as `member.gc.low_percent` those of the members.
+    pub fn with_overrides(
+        toml_text: &str,
+        origin: &str,
+        overrides: &[(&str, &str)],
+    ) -> Result<ArraySpec, SpecError> {
+        let one = |problem| SpecError {
+            problems: vec![problem],
+        };
+        let mut tree = Tree::parse(toml_text, origin).map_err(one)?;
+        let mut of_front = Vec::new();
+        let mut of_members = flatten_members(&tree);
+        for &(key, text) in overrides {
+            let key = key.trim();
+            match key.split_once('.') {
+                Some(("member", key)) => {
+                    let (_, entry) = given(key, text);
+                    of_members.push((key.to_string(), entry));
+                }
+                Some(("array", _)) => tree.set(key, given(key, text).1),
+                _ => of_front.push(given(key, text)),
+            }
+        }
+        let mut r = Reader {
+            tree: &tree,
+            problems: Vec::new(),
+        };
+        unknown(&mut r);
+        let level = Level::from_word(&r.text("array.level"));
+        let rotation = r.text("array.rotation");
+        let rotation = Rotation::WORDS.iter().position(|&word| word == rotation);
+        let coordination = r.text("array.coordination");
+        let coordination = Coordination::WORDS.iter().position(|&w| w == coordination);
+        let share = r.float("array.member_in_gc_share");
+        let member_in_gc = match r.text("array.member_in_gc").as_str() {
+            "chip" => MemberInGc::Chip,
+            "share" => MemberInGc::Share(share),
+            _ => MemberInGc::Any,
+        };
+        let chunk_bytes = r.number("array.chunk");
+        let soft_percent = r.float("array.soft_percent");
+        let idle_after = Time::from_us(r.number("array.idle_ms") * 1000);
+        let idle_check = Time::from_us(r.number("array.idle_check_us"));
+        let names = r.text("array.members");
+        let names = match names.is_empty() {
+            true => Vec::new(),
+            false => member_names(&names).unwrap_or_else(|message| {
+                r.report("array.members", message);
+                Vec::new()
+            }),
+        };
+        SpecError::from_problems(std::mem::take(&mut r.problems))?;
+
+        let mut members = Vec::new();
+        let mut made: Vec<(&str, DeviceSpec)> = Vec::new();
+        for name in &names {
+            let known = made.iter().find(|(other, _)| other == name);
+            let member = match known {
+                Some((_, member)) => member.clone(),
+                None => member_of(name, &of_members)?,
+            };
+            made.push((name, member.clone()));
+            members.push(member);
+        }
+        let front = front_of(&tree, names[0], of_front)?;
+        let page_bytes = members[0].geometry.page_bytes;
+        let chunk_pages = chunk_bytes / u64::from(page_bytes);
+        let spec = ArraySpec {
+            name: front.name,
+            description: front.description,
+            level,
+            rotation: Rotation::ALL[rotation.unwrap_or(0)],
+            chunk_pages: chunk_pages as u32,
+            members,
+            link: front.link,
+            controller: front.controller,
+            buffer: front.buffer,
+            member_in_gc,
+            coordination: Coordination::ALL[coordination.unwrap_or(0)],
+            soft_percent,
+            idle_after,
+            idle_check,
+        };
+        let mut r = Reader {
+            tree: &tree,
+            problems: Vec::new(),
+        };
+        if chunk_pages == 0 || !chunk_bytes.is_multiple_of(u64::from(page_bytes)) {
+            let message =
+                format!("found {chunk_bytes} bytes; must be whole pages of {page_bytes} bytes");
+            r.report("array.chunk", message);
+        } else {
+            spec.check(&mut r);
+        }
+        SpecError::from_problems(r.problems)?;
+        Ok(spec)
+    }
+
+    fn check(&self, r: &mut Reader) {
+        let count = self.members.len();
+        let (least, even) = match self.level {
+            Level::Raid0 => (1, false),
+            Level::Raid1 => (2, false),
+            Level::Raid10 => (2, true),
+            Level::Raid5 => (3, false),
+            Level::Raid6 => (4, false),
+        };
+        if count < least || even && count % 2 == 1 {
+            let message = format!(
+                "{count} members; {} needs {}",
+                self.level.name(),
+                match even {
+                    true => "an even number of them".into(),
+                    false => format!("at least {least}"),
+                }
+            );
+            r.report("array.members", message);
+        }
+        let page_bytes = self.members[0].geometry.page_bytes;
+        if let Some(other) = self
+            .members
+            .iter()
+            .find(|member| member.geometry.page_bytes != page_bytes)
+        {
+            let message = format!(
+                "{} has pages of {page_bytes} bytes, {} of {}; all members need the same",
+                self.members[0].name, other.name, other.geometry.page_bytes
+            );
+            r.report("array.members", message);
+        }
+        if u64::from(self.chunk_pages) > self.member_pages() {
+            let message = "is larger than a member".to_string();
+            r.report("array.chunk", message);
+        } else if self.exported_pages() > PAGES_MAX {
+            let message = format!(
+                "the array would have {} pages; at most {PAGES_MAX} can be numbered: take fewer \
+                 or smaller members, or larger pages",
+                self.exported_pages()
+            );
+            r.report("array.members", message);
+        }
+    }
+
+    /// Pages that every member gives: those of the smallest.
+    pub fn member_pages(&self) -> u64 {
+        let pages = self.members.iter().map(|m| u64::from(m.exported_pages()));
+        pages.min().unwrap_or(0)
+    }
+
+    /// Pages the host can address.
+    pub fn exported_pages(&self) -> u64 {
+        let members = self.members.len() as u64;
+        let data = match self.level {
+            Level::Raid0 => members,
+            Level::Raid1 => 1,
+            Level::Raid10 => members / 2,
+            Level::Raid5 => members - 1,
+            Level::Raid6 => members.saturating_sub(2),
+        };
+        let chunk = u64::from(self.chunk_pages);
+        self.member_pages() / chunk * chunk * data
+    }
+
+    /// Bytes the host can address.
+    pub fn exported_bytes(&self) -> u64 {
+        self.exported_pages() * u64::from(self.page_bytes())
+    }
+
+    /// Bytes in a page.
+    pub fn page_bytes(&self) -> u32 {
+        self.members[0].geometry.page_bytes
+    }
+}
+
+/// Sections and keys that an array file does not have.
+fn unknown(r: &mut Reader) {
+    const SECTIONS: [&str; 6] = ["", "array", "member", "buffer", "link", "controller"];
+    let tree = r.tree;
+    for (name, section) in &tree.sections {
+        if !SECTIONS.contains(&name.as_str()) {
+            r.problems.push(Problem {
+                place: section.place.clone(),
+                key: name.clone(),
+                message: format!(
+                    "is not a section of an array file; a member's keys go into [member], as in \
+                     \"{name}.KEY\" = ..."
+                ),
+            });
+        }
+    }
+    let Some(section) = tree.sections.get("array") else {
+        return;
+    };
+    for (name, entry) in &section.keys {
+        let key = format!("array.{name}");
+        if KEYS.iter().all(|doc| doc.key != key) {
+            let near = nearest(&key, KEYS.iter().map(|doc| doc.key));
+            let hint = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+            r.problems.push(Problem {
+                place: entry.place.clone(),
+                key,
+                message: format!("is not a key{hint}"),
+            });
+        }
+    }
+}
+
+/// `"harmonia*8, ecr"` as the names of nine devices.
+fn member_names(text: &str) -> Result<Vec<&str>, String> {
+    let mut names = Vec::new();
+    for part in text.split(',') {
+        let (name, count) = match part.split_once('*') {
+            Some((name, count)) => (name.trim(), count.trim().parse::<usize>().ok()),
+            None => (part.trim(), Some(1)),
+        };
+        if builtin(name).is_none() {
+            let known: Vec<&str> = super::builtin_names().collect();
+            return Err(format!(
+                "{name:?} is no device that comes with flashtwin; known: {}",
+                known.join(", ")
+            ));
+        }
+        match count {
+            Some(count @ 1..=MEMBERS_MAX) if names.len() + count <= MEMBERS_MAX => {
+                names.extend(std::iter::repeat_n(name, count));
+            }
+            _ => {
+                return Err(format!(
+                    "{:?}; give a device and how many of it, at most {MEMBERS_MAX} in all, as in \
+                     \"harmonia*8\"",
+                    part.trim()
+                ))
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// The keys below the section `[member]`, dotted.
+fn flatten_members(tree: &Tree) -> Vec<(String, Entry)> {
+    let mut flat = Vec::new();
+    let keys = tree.sections.get("member").map(|section| &section.keys);
+    for (key, entry) in keys.into_iter().flatten() {
+        match &entry.node {
+            Node::Table(fields) => flat.extend(fields.iter().map(|(name, _, node)| {
+                let place = entry.place.clone();
+                let node = node.clone();
+                (format!("{key}.{name}"), Entry { place, node })
+            })),
+            _ => flat.push((key.clone(), entry.clone())),
+        }
+    }
+    flat
+}
+
+/// The member called `name`, with what `[member]` sets.
+fn member_of(name: &str, set: &[(String, Entry)]) -> Result<DeviceSpec, SpecError> {
+    let mut tree = profile(name)?;
+    let set = set.iter().map(|(key, entry)| (key.as_str(), entry.clone()));
+    from_tree(&mut tree, set.collect())
+}
+
+/// The front end's sections, checked beside the geometry of a member.
+fn front_of(
+    tree: &Tree,
+    member: &str,
+    overrides: Vec<(&str, Entry)>,
+) -> Result<DeviceSpec, SpecError> {
+    let mut front = profile(member)?;
+    front.origin = tree.origin.clone();
+    for section in ["", "buffer", "link", "controller"] {
+        match tree.sections.get(section) {
+            Some(own) => front.sections.insert(section.into(), own.clone()),
+            None => front.sections.remove(section),
+        };
+    }
+    from_tree(&mut front, overrides)
+}
+
+fn profile(name: &str) -> Result<Tree, SpecError> {
+    Tree::parse(builtin(name).unwrap_or_default(), name).map_err(|problem| SpecError {
+        problems: vec![problem],
+    })
+}
