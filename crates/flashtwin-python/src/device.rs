@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use flashtwin::spec::{builtin, builtin_names};
-use flashtwin::{Completion, DeviceSpec, Op, Ssd, Time};
-use flashtwin_sim::{Beyond, Figure, Pacing, Precondition, RunConfig, RunInfo, SimError, Summary};
+use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names, is_array};
+use flashtwin::{Array, ArraySpec, Completion, Device as AnyDevice, DeviceSpec, Op, Ssd, Time};
+use flashtwin_sim::{
+    Beyond, Figure, Outcome, Pacing, Precondition, RunConfig, RunInfo, SimError, Subject, Summary,
+};
 use pyo3::prelude::*;
 
 use crate::columns;
@@ -19,12 +21,44 @@ use crate::workload::Workload;
 /// Names of the devices that come with flashtwin.
 #[pyfunction]
 pub fn device_names() -> Vec<&'static str> {
-    builtin_names().collect()
+    builtin_names().chain(builtin_array_names()).collect()
 }
 
 /// What a device is, checked as a whole.
 #[pyclass(frozen, module = "flashtwin._core")]
-pub struct Spec(DeviceSpec);
+pub struct Spec(Kind);
+
+enum Kind {
+    Ssd(Box<DeviceSpec>),
+    Array(Box<ArraySpec>),
+}
+
+impl Spec {
+    /// The SSD, for what only an SSD can do.
+    fn ssd(&self, what: &str) -> PyResult<&DeviceSpec> {
+        match &self.0 {
+            Kind::Ssd(spec) => Ok(spec),
+            Kind::Array(spec) => Err(DeviceError::new_err(format!(
+                "{} is an array; {what} needs a single SSD: try one of its members, {}",
+                spec.name, spec.members[0].name
+            ))),
+        }
+    }
+
+    fn buffer(&self) -> Option<&flashtwin::spec::Buffer> {
+        match &self.0 {
+            Kind::Ssd(spec) => spec.buffer.as_ref(),
+            Kind::Array(spec) => spec.buffer.as_ref(),
+        }
+    }
+
+    fn page_bytes(&self) -> u32 {
+        match &self.0 {
+            Kind::Ssd(spec) => spec.geometry.page_bytes,
+            Kind::Array(spec) => spec.page_bytes(),
+        }
+    }
+}
 
 #[pymethods]
 impl Spec {
@@ -35,89 +69,125 @@ impl Spec {
             .iter()
             .map(|(k, v)| (k.as_str(), v.as_str()))
             .collect();
-        DeviceSpec::with_overrides(text, origin, &overrides)
-            .map(Spec)
-            .map_err(of_spec)
+        let kind = if is_array(text) {
+            ArraySpec::with_overrides(text, origin, &overrides).map(|s| Kind::Array(Box::new(s)))
+        } else {
+            DeviceSpec::with_overrides(text, origin, &overrides).map(|s| Kind::Ssd(Box::new(s)))
+        };
+        kind.map(Spec).map_err(of_spec)
     }
 
     /// The text of a device that comes with flashtwin.
     #[staticmethod]
     fn builtin_text(name: &str) -> PyResult<&'static str> {
-        builtin(name).ok_or_else(|| {
-            let known: Vec<&str> = builtin_names().collect();
-            let known = known.join(", ");
-            DeviceError::new_err(format!(
-                "no device is called \"{}\"; known: {known}",
-                name.escape_debug()
-            ))
-        })
+        builtin(name)
+            .or_else(|| builtin_array(name))
+            .ok_or_else(|| {
+                let known = device_names();
+                let known = known.join(", ");
+                DeviceError::new_err(format!(
+                    "no device is called \"{}\"; known: {known}",
+                    name.escape_debug()
+                ))
+            })
     }
 
-    /// The whole device as TOML.
+    /// The whole device as TOML; of an array, its first member.
     fn to_toml(&self) -> String {
-        self.0.to_toml()
+        match &self.0 {
+            Kind::Ssd(spec) => spec.to_toml(),
+            Kind::Array(spec) => spec.members[0].to_toml(),
+        }
     }
 
     #[getter]
     fn name(&self) -> &str {
-        &self.0.name
+        match &self.0 {
+            Kind::Ssd(spec) => &spec.name,
+            Kind::Array(spec) => &spec.name,
+        }
     }
 
     #[getter]
     fn description(&self) -> &str {
-        &self.0.description
+        match &self.0 {
+            Kind::Ssd(spec) => &spec.description,
+            Kind::Array(spec) => &spec.description,
+        }
+    }
+
+    /// Members of the array; 0 for a single SSD.
+    #[getter]
+    fn members(&self) -> usize {
+        match &self.0 {
+            Kind::Ssd(_) => 0,
+            Kind::Array(spec) => spec.members.len(),
+        }
     }
 
     #[getter]
     fn chips(&self) -> u32 {
-        self.0.geometry.chips
+        match &self.0 {
+            Kind::Ssd(spec) => spec.geometry.chips,
+            Kind::Array(spec) => spec.members.iter().map(|m| m.geometry.chips).sum(),
+        }
     }
 
     #[getter]
     fn raw_bytes(&self) -> u64 {
-        self.0.raw_bytes()
+        match &self.0 {
+            Kind::Ssd(spec) => spec.raw_bytes(),
+            Kind::Array(spec) => spec.members.iter().map(DeviceSpec::raw_bytes).sum(),
+        }
     }
 
     #[getter]
     fn exported_bytes(&self) -> u64 {
-        self.0.exported_bytes()
+        match &self.0 {
+            Kind::Ssd(spec) => spec.exported_bytes(),
+            Kind::Array(spec) => spec.exported_bytes(),
+        }
     }
 
     #[getter]
     fn buffer_pages(&self) -> u32 {
-        self.0.buffer.as_ref().map_or(0, |b| b.capacity_pages)
+        self.buffer().map_or(0, |b| b.capacity_pages)
     }
 
     #[getter]
     fn buffer_bytes(&self) -> u64 {
-        u64::from(self.buffer_pages()) * u64::from(self.0.geometry.page_bytes)
+        u64::from(self.buffer_pages()) * u64::from(self.page_bytes())
     }
 
     /// The buffer's policy; `None` without a buffer.
     #[getter]
     fn policy(&self) -> Option<String> {
-        self.0.buffer.as_ref().map(|b| b.policy.name())
+        self.buffer().map(|b| b.policy.name())
     }
 
     /// Where the published figures stand, and the figures.
     #[getter]
-    fn published(&self) -> (&str, Vec<(&'static str, f64)>) {
-        let published = &self.0.published;
-        (&published.source, published.figures.clone())
+    fn published(&self) -> PyResult<(&str, Vec<(&'static str, f64)>)> {
+        let published = &self.ssd("a check against published figures")?.published;
+        Ok((&published.source, published.figures.clone()))
     }
 
     /// The figures of the tests that drives are sold by; `None` if `control` stopped them.
     fn measure(&self, py: Python<'_>, control: &Control) -> PyResult<Option<Vec<Figure>>> {
-        let (spec, control) = (&self.0, &control.0);
+        let (spec, control) = (self.ssd("a check against published figures")?, &control.0);
         py.detach(|| flashtwin_sim::measure(spec, control))
             .map_err(of_sim)
     }
 
     #[getter]
     fn backend(&self) -> &'static str {
-        match self.0.nand {
+        let of = |spec: &DeviceSpec| match spec.nand {
             flashtwin::spec::Nand::Msr(_) => "msr",
             flashtwin::spec::Nand::Modern(_) => "modern",
+        };
+        match &self.0 {
+            Kind::Ssd(spec) => of(spec),
+            Kind::Array(_) => "array",
         }
     }
 }
@@ -125,9 +195,63 @@ impl Spec {
 /// A device with its state.
 #[pyclass(module = "flashtwin._core")]
 pub struct Device {
-    ssd: Ssd,
+    state: State,
     /// Of the policy, if it is written in Python.
     failure: Option<Arc<Failure>>,
+}
+
+enum State {
+    Ssd(Box<Ssd>),
+    Array(Box<Array>),
+}
+
+/// Does the same with an SSD as with an array.
+macro_rules! either {
+    ($state:expr, $device:ident => $body:expr) => {
+        match $state {
+            State::Ssd($device) => $body,
+            State::Array($device) => $body,
+        }
+    };
+}
+
+impl State {
+    fn new(spec: &Kind, policy: Option<Box<dyn flashtwin::buffer::UserPolicy>>) -> State {
+        match (spec, policy) {
+            (Kind::Ssd(spec), None) => State::Ssd(Box::new(Ssd::new(spec))),
+            (Kind::Ssd(spec), Some(p)) => State::Ssd(Box::new(Ssd::with_policy(spec, p))),
+            (Kind::Array(spec), None) => State::Array(Box::new(Array::new(spec))),
+            (Kind::Array(spec), Some(p)) => State::Array(Box::new(Array::with_policy(spec, p))),
+        }
+    }
+
+    fn copy_flash(&mut self, from: &State) -> Result<(), String> {
+        match (self, from) {
+            (State::Ssd(to), State::Ssd(from)) => {
+                let mut state = Vec::new();
+                from.save_state(&mut state).map_err(|e| e.to_string())?;
+                to.load_state(&mut state.as_slice())
+                    .map_err(|e| e.to_string())
+            }
+            (State::Array(to), State::Array(from)) => {
+                to.copy_flash(from).map_err(|e| e.to_string())
+            }
+            _ => Err("one is an SSD, the other an array".into()),
+        }
+    }
+
+    fn ssd(&self) -> PyResult<&Ssd> {
+        match self {
+            State::Ssd(ssd) => Ok(ssd),
+            State::Array(_) => Err(of_array()),
+        }
+    }
+}
+
+fn of_array() -> PyErr {
+    DeviceError::new_err(
+        "snapshots of arrays are not written: precondition the array in the run itself",
+    )
 }
 
 /// What a run gives back: summary as JSON, summary as text, and the response-time histograms of
@@ -141,7 +265,7 @@ impl Device {
     fn new(py: Python<'_>, spec: &Spec) -> Device {
         let spec = &spec.0;
         Device {
-            ssd: py.detach(|| Ssd::new(spec)),
+            state: py.detach(|| State::new(spec, None)),
             failure: None,
         }
     }
@@ -155,21 +279,25 @@ impl Device {
         control: &Control,
     ) -> PyResult<bool> {
         let kind = Precondition::from_str(kind).map_err(of_sim)?;
-        let (ssd, control) = (&mut self.ssd, &control.0);
-        py.detach(|| flashtwin_sim::precondition(ssd, kind, seed, control))
-            .map_err(of_sim)
+        let (state, control) = (&mut self.state, &control.0);
+        py.detach(
+            || either!(state, device => flashtwin_sim::precondition(device, kind, seed, control)),
+        )
+        .map_err(of_sim)
     }
 
     /// Writes the state to a file, with a line that says how it came about.
     fn save_snapshot(&self, py: Python<'_>, path: PathBuf, made_by: &str) -> PyResult<()> {
-        let ssd = &self.ssd;
+        let ssd = self.state.ssd()?;
         py.detach(|| flashtwin_sim::save_snapshot(&path, ssd, made_by))
             .map_err(of_sim)
     }
 
     /// Takes the state from a file written for the same flash; returns how it came about.
     fn load_snapshot(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
-        let ssd = &mut self.ssd;
+        let State::Ssd(ssd) = &mut self.state else {
+            return Err(of_array());
+        };
         py.detach(|| flashtwin_sim::load_snapshot(&path, ssd))
             .map_err(of_sim)
     }
@@ -177,23 +305,17 @@ impl Device {
     /// A device of `spec` whose flash is in the state of this one's. The two may differ in their
     /// buffer, not in their flash. `user` takes the place of the policy that `spec` names.
     fn fork(&self, py: Python<'_>, spec: &Spec, user: Option<&UserPolicy>) -> PyResult<Device> {
-        let (from, spec) = (&self.ssd, &spec.0);
+        let (from, spec) = (&self.state, &spec.0);
         let policy = user.map(UserPolicy::boxed);
         let forked = py.detach(|| {
-            let mut state = Vec::new();
-            from.save_state(&mut state).map_err(|e| e.to_string())?;
-            let mut ssd = match policy {
-                Some(policy) => Ssd::with_policy(spec, policy),
-                None => Ssd::new(spec),
-            };
-            ssd.load_state(&mut state.as_slice())
-                .map_err(|e| e.to_string())?;
-            Ok(ssd)
+            let mut state = State::new(spec, policy);
+            state.copy_flash(from)?;
+            Ok(state)
         });
-        let ssd = forked
+        let state = forked
             .map_err(|e: String| FlashtwinError::new_err(format!("cannot fork a device: {e}")))?;
         Ok(Device {
-            ssd,
+            state,
             failure: user.map(|user| user.failure.clone()),
         })
     }
@@ -230,7 +352,7 @@ impl Device {
         if let Some(failure) = &self.failure {
             failure.stops(&control.0);
         }
-        let (ssd, control) = (&mut self.ssd, &control.0);
+        let (state, control) = (&mut self.state, &control.0);
         let mut requests = workload.lock()?;
         let requests: &mut dyn flashtwin_workload::Workload = &mut **requests;
         let mut raised = None;
@@ -247,7 +369,7 @@ impl Device {
                     SimError::Sink(message)
                 }),
             };
-            flashtwin_sim::run(ssd, requests, &config, control, &mut take)
+            either!(state, device => flashtwin_sim::run(device, requests, &config, control, &mut take))
         });
         let failed = self.failure.as_ref().and_then(|failure| failure.take());
         if let Some(e) = failed.or(raised) {
@@ -261,7 +383,7 @@ impl Device {
             pacing: describe(&config),
             seed,
         };
-        let mut summary = Summary::new(ssd, &outcome, &info);
+        let mut summary = either!(state, device => summary(device, &outcome, &info));
         if let Some(label) = label {
             summary.policy = label;
         }
@@ -274,6 +396,10 @@ impl Device {
             histograms,
         ))
     }
+}
+
+fn summary<S: Subject>(device: &AnyDevice<S>, outcome: &Outcome, info: &RunInfo) -> Summary {
+    Summary::new(device, outcome, info)
 }
 
 fn pacing(speed: Option<f64>, queue_depth: Option<u32>) -> PyResult<Pacing> {

@@ -8,6 +8,7 @@ mod measure;
 mod precondition;
 mod run;
 mod snapshot;
+mod subject;
 mod summary;
 mod validate;
 
@@ -16,8 +17,9 @@ pub use measure::{measure, Figure};
 pub use precondition::{precondition, Precondition};
 pub use run::{run, Beyond, Control, Outcome, Pacing, RunConfig};
 pub use snapshot::{load_snapshot, save_snapshot};
+pub use subject::{Described, Subject};
 pub use summary::{
-    BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside, Latency, Lifetime, NamedCount,
-    Parts, RunInfo, SeriesPoint, Summary, Throughput,
+    ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside, Latency,
+    Lifetime, MemberSummary, NamedCount, Parts, RunInfo, SeriesPoint, Summary, Throughput,
 };
 pub use validate::{validate_dir, CaseReport, PartReport};

@@ -7,9 +7,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::Ordering;
 
-use flashtwin::{Rng, Ssd};
+use flashtwin::{Device, Rng};
 
-use crate::{Control, SimError};
+use crate::{Control, SimError, Subject};
 
 /// The state before the first request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -76,8 +76,8 @@ impl fmt::Display for Precondition {
 
 /// Preconditions an idle device; `false` if `control` stopped it on the way. The device then counts
 /// as new: no wear, all counters at zero.
-pub fn precondition(
-    ssd: &mut Ssd,
+pub fn precondition<S: Subject>(
+    device: &mut Device<S>,
     kind: Precondition,
     seed: u64,
     control: &Control,
@@ -87,31 +87,38 @@ pub fn precondition(
     let finished = match kind {
         Precondition::None => true,
         Precondition::Sequential => {
-            ssd.fill_sequential();
+            S::fill_sequential(device);
             true
         }
         Precondition::Random { times } => {
-            ssd.fill_sequential();
-            let finished = write_random(ssd, times, seed, control)?;
-            ssd.reset_wear();
+            S::fill_sequential(device);
+            let finished = write_random(device, times, seed, control)?;
+            S::reset_wear(device);
             finished
         }
         Precondition::Steady => {
-            ssd.fill_steady(seed);
+            S::fill_steady(device, seed);
             true
         }
     };
-    ssd.reset_metrics(None);
+    device.reset_metrics(None);
     Ok(finished)
 }
 
-fn write_random(ssd: &mut Ssd, times: f64, seed: u64, control: &Control) -> Result<bool, SimError> {
+fn write_random<S: Subject>(
+    device: &mut Device<S>,
+    times: f64,
+    seed: u64,
+    control: &Control,
+) -> Result<bool, SimError> {
     if !(times > 0.0 && times <= TIMES_MAX) {
         return Err(SimError::Config(format!(
             "precondition random:{times}: give a number above 0, at most 1000"
         )));
     }
-    let total = (times * f64::from(ssd.spec().exported_pages())).round() as u64;
+    let members = S::describe(device).members;
+    let pages: u64 = members.iter().map(|m| u64::from(m.exported_pages())).sum();
+    let total = (times * pages as f64).round() as u64;
     control.total.store(total, Ordering::Relaxed);
     let mut rng = Rng::new(seed);
     let mut done = 0;
@@ -120,7 +127,7 @@ fn write_random(ssd: &mut Ssd, times: f64, seed: u64, control: &Control) -> Resu
             return Ok(false);
         }
         let portion = PORTION.min(total - done);
-        if !ssd.write_random(&mut rng, portion) {
+        if !S::write_random(device, &mut rng, portion) {
             return Err(SimError::Config(format!(
                 "the device wore out after {done} random page writes of its preconditioning; raise \
                  wear.erase_limit, set it to 0 (no limit), or precondition with steady"
@@ -135,7 +142,7 @@ fn write_random(ssd: &mut Ssd, times: f64, seed: u64, control: &Control) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashtwin::DeviceSpec;
+    use flashtwin::{DeviceSpec, Ssd};
 
     fn small(overrides: &[(&str, &str)]) -> Ssd {
         let profile = flashtwin::spec::builtin("demo").expect("demo is built in");

@@ -157,3 +157,91 @@ fn requests_outlive_the_members_they_were_sent_to() {
         assert_eq!(recovered, level == "raid5" || level == "raid6");
     }
 }
+
+/// F1.7: RI, RS and PI whose thresholds are never reached equal the baseline.
+#[test]
+fn coordination_that_is_never_asked_for_changes_nothing() {
+    let run = |coordination: &str| {
+        let more = [
+            ("array.coordination", coordination),
+            ("array.soft_percent", "0"),
+            ("array.hard_percent", "0"),
+            ("array.idle_ms", "1000000"),
+        ];
+        let mut device = array("raid0", "harmonia*3", &more);
+        device.fill_steady(2);
+        let done = drive(&mut device, 11, 3000);
+        let times: Vec<(u64, Time)> = done.iter().map(|c| (c.tag, c.done)).collect();
+        (times, device.flash_report().flash)
+    };
+    let local = run("local");
+    for coordination in ["inclusive", "selective", "idle", "soft-limit", "turns"] {
+        assert!(run(coordination) == local, "{coordination}");
+    }
+}
+
+/// F1.7: the same blocks are erased where collecting takes no time, and nobody waits for it.
+#[test]
+fn ideal_erases_as_many_blocks_in_no_time() {
+    let run = |coordination: &str| {
+        let mut device = array(
+            "raid0",
+            "harmonia*3",
+            &[("array.coordination", coordination)],
+        );
+        device.fill_steady(2);
+        let mut rng = Rng::new(4);
+        let pages = device.exported_bytes() / 4096;
+        let mut waited = 0;
+        // One request at a time, so that both runs see the same order of writes.
+        for tag in 0..6000 {
+            let request = Request {
+                arrival: device.now(),
+                offset: rng.below(pages) * 4096,
+                bytes: 4096,
+                op: Op::Write,
+                fua: false,
+            };
+            device.submit(device.now(), &request, tag).unwrap();
+            while device.step() {}
+            waited += device.completions().pop().unwrap().breakdown.queue_gc.0;
+        }
+        let report = device.flash_report();
+        let gc: u64 = report.gc_time.iter().map(|t| t.0).sum();
+        (report.flash.count(flashtwin::Cause::Erase), gc, waited)
+    };
+    let (erases, gc, waited) = run("local");
+    assert!(erases > 0 && gc > 0 && waited > 0);
+    assert_eq!(run("ideal"), (erases, 0, 0));
+}
+
+/// Every scheme answers every request once, and does what its name says.
+#[test]
+fn schemes_send_their_messages() {
+    for (coordination, forced) in [
+        ("inclusive", true),
+        ("selective", true),
+        ("idle", true),
+        ("soft-limit", true),
+        ("turns", true),
+        ("local", false),
+    ] {
+        for (level, members) in [("raid0", "harmonia*3"), ("raid5", "harmonia*4")] {
+            let more = [
+                ("array.coordination", coordination),
+                ("array.reads", "around-gc"),
+                ("array.protect", "stripe"),
+                ("buffer.capacity", "256 KiB"),
+                ("buffer.policy", "gcar-lru"),
+                ("array.soft_percent", "10"),
+                ("array.idle_ms", "1"),
+            ];
+            let mut device = array(level, members, &more);
+            device.fill_steady(2);
+            let done = drive(&mut device, 13, 2000);
+            once_each(&done, 2000);
+            let stats = device.raid_stats();
+            assert_eq!(stats.gc_forced > 0, forced, "{coordination} {level}");
+        }
+    }
+}

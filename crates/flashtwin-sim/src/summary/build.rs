@@ -1,14 +1,13 @@
 //! From a device and an outcome to a [`Summary`].
 
 use flashtwin::metrics::{Breakdown, FlashReport, Metrics, OpMetrics, Point, Series};
-use flashtwin::spec::Nand;
-use flashtwin::{Cause, Op, Ssd, Time};
+use flashtwin::{Array, Cause, Device, Op, Time};
 
 use super::{
-    BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside, Latency, NamedCount, Parts,
-    RunInfo, SeriesPoint, Summary, Throughput,
+    ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside, Latency,
+    MemberSummary, NamedCount, Parts, RunInfo, SeriesPoint, Summary, Throughput,
 };
-use crate::Outcome;
+use crate::{Outcome, Subject};
 
 /// `a / b`, 0 where nothing was counted.
 fn ratio(a: f64, b: f64) -> f64 {
@@ -20,9 +19,9 @@ fn ratio(a: f64, b: f64) -> f64 {
 }
 
 impl Summary {
-    /// The results of a run on `ssd`.
-    pub fn new(ssd: &Ssd, outcome: &Outcome, info: &RunInfo) -> Summary {
-        let spec = ssd.spec();
+    /// The results of a run on `device`.
+    pub fn new<S: Subject>(device: &Device<S>, outcome: &Outcome, info: &RunInfo) -> Summary {
+        let is = S::describe(device);
         let m = &outcome.metrics;
         let both = m.reads_and_writes();
         let counts = Counts {
@@ -34,22 +33,13 @@ impl Summary {
         let refused = [Op::Read, Op::Write, Op::Trim, Op::Flush].map(|op| m.op(op).refused);
         Summary {
             flashtwin_version: env!("CARGO_PKG_VERSION"),
-            device: spec.name.clone(),
-            backend: match spec.nand {
-                Nand::Msr(_) => "msr",
-                Nand::Modern(_) => "modern",
-            },
-            policy: spec
-                .buffer
-                .as_ref()
-                .map_or("none".into(), |b| b.policy.name()),
-            buffer_pages: spec.buffer.as_ref().map_or(0, |b| b.capacity_pages.into()),
-            read_cache_pages: spec
-                .buffer
-                .as_ref()
-                .map_or(0, |b| b.read_cache_pages.into()),
-            page_bytes: spec.geometry.page_bytes.into(),
-            exported_bytes: spec.exported_bytes(),
+            device: is.name.into(),
+            backend: is.backend,
+            policy: is.buffer.map_or("none".into(), |b| b.policy.name()),
+            buffer_pages: is.buffer.map_or(0, |b| b.capacity_pages.into()),
+            read_cache_pages: is.buffer.map_or(0, |b| b.read_cache_pages.into()),
+            page_bytes: is.page_bytes.into(),
+            exported_bytes: device.exported_bytes(),
             workload: info.workload.clone(),
             warnings: info.warnings.clone(),
             precondition: info.precondition.clone(),
@@ -79,8 +69,39 @@ impl Summary {
             inside: Inside::new(m),
             buffer: BufferReport::new(&outcome.flash),
             flash: FlashSummary::new(&outcome.flash),
-            health: Health::new(spec, m, &outcome.flash),
+            health: Health::new(&is, device.exported_bytes(), m, &outcome.flash),
+            array: S::array(device).map(ArraySummary::new),
             series: m.series().map_or(Vec::new(), series),
+        }
+    }
+}
+
+impl ArraySummary {
+    fn new(array: &Array) -> ArraySummary {
+        let spec = array.spec();
+        let s = array.raid_stats();
+        let members = array.member_reports();
+        let member = |(report, spec): (FlashReport, &flashtwin::DeviceSpec)| MemberSummary {
+            device: spec.name.clone(),
+            flash: FlashSummary::new(&report),
+        };
+        ArraySummary {
+            level: spec.level.name(),
+            coordination: spec.coordination.name(),
+            data_pages_written: s.data_pages_written,
+            parity_pages_written: s.parity_pages_written,
+            pages_read_for_parity: s.pages_read_for_parity,
+            pages_recovered: s.pages_recovered,
+            stripes_written_whole: s.stripes[0],
+            stripes_read_modify_write: s.stripes[1],
+            stripes_reconstruct_write: s.stripes[2],
+            stripes_recovered: s.stripes[3],
+            row_waits: s.row_waits,
+            gc_participations: s.gc_participations,
+            gc_requests: s.gc_requests,
+            gc_forced: s.gc_forced,
+            gc_left_off: s.gc_left_off,
+            members: members.into_iter().zip(&spec.members).map(member).collect(),
         }
     }
 }

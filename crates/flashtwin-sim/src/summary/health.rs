@@ -8,6 +8,8 @@ use flashtwin::metrics::{FlashReport, Metrics};
 use flashtwin::{DeviceSpec, Op};
 use serde::Serialize;
 
+use crate::subject::Described;
+
 /// Bytes of a SMART data unit.
 const DATA_UNIT: u64 = 512_000;
 const SECONDS_PER_YEAR: f64 = 365.0 * 86_400.0;
@@ -59,14 +61,22 @@ pub struct Lifetime {
 }
 
 impl Health {
-    pub(super) fn new(spec: &DeviceSpec, metrics: &Metrics, flash: &FlashReport) -> Health {
+    pub(super) fn new(
+        device: &Described,
+        exported_bytes: u64,
+        metrics: &Metrics,
+        flash: &FlashReport,
+    ) -> Health {
         let (read, write) = (metrics.op(Op::Read), metrics.op(Op::Write));
-        let page_bytes = u64::from(spec.geometry.page_bytes);
-        let media = flash.programs() * page_bytes;
-        let reserve =
-            spec.geometry.chips * spec.geometry.planes_per_chip * spec.reserved_blocks_per_plane();
+        let media = flash.programs() * u64::from(device.page_bytes);
+        let blocks = |m: &&DeviceSpec| {
+            m.geometry.chips * m.geometry.planes_per_chip * m.reserved_blocks_per_plane()
+        };
+        let reserve: u32 = device.members.iter().map(blocks).sum();
         let left = reserve.saturating_sub(flash.spent_blocks);
-        let rated = spec.wear.rated_erases;
+        // Of different members the one that is rated lowest.
+        let ratings = device.members.iter().map(|m| m.wear.rated_erases);
+        let rated = ratings.min().flatten();
         Health {
             data_units_read: read.bytes.div_ceil(DATA_UNIT),
             data_units_written: write.bytes.div_ceil(DATA_UNIT),
@@ -86,7 +96,8 @@ impl Health {
             lifetime: rated.and_then(|rated| {
                 let written = (write.bytes > 0 && media > 0).then_some(write.bytes as f64)?;
                 Some(Lifetime::new(
-                    spec,
+                    device,
+                    exported_bytes,
                     rated,
                     written,
                     media as f64,
@@ -98,15 +109,24 @@ impl Health {
 }
 
 impl Lifetime {
-    fn new(spec: &DeviceSpec, rated: u32, host: f64, media: f64, span_s: f64) -> Lifetime {
-        let flash_bytes = spec.physical_pages() as f64 * f64::from(spec.geometry.page_bytes);
+    fn new(
+        device: &Described,
+        exported_bytes: u64,
+        rated: u32,
+        host: f64,
+        media: f64,
+        span_s: f64,
+    ) -> Lifetime {
+        let bytes = |m: &&DeviceSpec| f64::from(m.physical_pages()) * f64::from(device.page_bytes);
+        let flash_bytes: f64 = device.members.iter().map(bytes).sum();
+        let warranty_years = device.members[0].wear.warranty_years;
         let host_bytes = f64::from(rated) * flash_bytes * host / media;
-        let years = f64::from(spec.wear.warranty_years);
+        let years = f64::from(warranty_years);
         Lifetime {
             rated_erases: rated,
             host_tb_written: host_bytes * 1e-12,
-            drive_writes_per_day: host_bytes / spec.exported_bytes() as f64 / (years * 365.0),
-            warranty_years: spec.wear.warranty_years,
+            drive_writes_per_day: host_bytes / exported_bytes as f64 / (years * 365.0),
+            warranty_years,
             years_at_this_rate: host_bytes / (host / span_s.max(1e-12) * SECONDS_PER_YEAR),
             assumptions: "every block gets the same share of erases, write amplification and rate \
                           stay those of the measured run, no block fails before its rating",

@@ -96,8 +96,56 @@ pub struct Summary {
     pub flash: FlashSummary,
     /// What the drive's health logs would say.
     pub health: Health,
+    /// What the array did itself; `None` for a single SSD.
+    pub array: Option<ArraySummary>,
     /// One point an interval; empty if no series was asked for.
     pub series: Vec<SeriesPoint>,
+}
+
+/// What an array did itself, and what its members did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ArraySummary {
+    /// How members are put together.
+    pub level: &'static str,
+    /// Who says which member collects when.
+    pub coordination: &'static str,
+    /// Pages written to members as data.
+    pub data_pages_written: u64,
+    /// Pages written to members as parity.
+    pub parity_pages_written: u64,
+    /// Pages read to work out parity.
+    pub pages_read_for_parity: u64,
+    /// Pages worked out from the others of their stripe.
+    pub pages_recovered: u64,
+    /// Page stripes written without reading anything.
+    pub stripes_written_whole: u64,
+    /// Page stripes written by read-modify-write.
+    pub stripes_read_modify_write: u64,
+    /// Page stripes written by reconstruct-write.
+    pub stripes_reconstruct_write: u64,
+    /// Page stripes written after working out missing data.
+    pub stripes_recovered: u64,
+    /// Writes that waited for another one in the same row.
+    pub row_waits: u64,
+    /// PARTICIPATE_GGC messages.
+    pub gc_participations: u64,
+    /// REQUEST_GGC messages.
+    pub gc_requests: u64,
+    /// FORCE_GC messages.
+    pub gc_forced: u64,
+    /// Messages to leave off.
+    pub gc_left_off: u64,
+    /// The members, in their order.
+    pub members: Vec<MemberSummary>,
+}
+
+/// What a member did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MemberSummary {
+    /// Its device.
+    pub device: String,
+    /// What its flash did.
+    pub flash: FlashSummary,
 }
 
 /// Measured requests by kind.

@@ -258,6 +258,34 @@ impl fmt::Display for Summary {
                 ),
             )?;
         }
+        if let Some(a) = &self.array {
+            line(
+                "array",
+                format!(
+                    "{} of {}, GC {}; {} data and {} parity pages written, {} read for parity, {} \
+                     worked out",
+                    a.level,
+                    a.members.len(),
+                    a.coordination,
+                    grouped(a.data_pages_written),
+                    grouped(a.parity_pages_written),
+                    grouped(a.pages_read_for_parity),
+                    grouped(a.pages_recovered)
+                ),
+            )?;
+            let wa = a
+                .members
+                .iter()
+                .map(|m| digits(m.flash.write_amplification));
+            let wa: Vec<String> = wa.collect();
+            let erases = a.members.iter().map(|m| grouped(m.flash.erases));
+            let erases: Vec<String> = erases.collect();
+            line(
+                "",
+                format!("write amplification by member {}", wa.join(", ")),
+            )?;
+            line("", format!("erases by member {}", erases.join(", ")))?;
+        }
         let i = &self.inside;
         line(
             "in the device",

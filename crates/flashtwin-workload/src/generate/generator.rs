@@ -19,6 +19,7 @@ const STREAM_ARRIVAL: u64 = 1;
 const STREAM_OP: u64 = 2;
 const STREAM_PLACE: u64 = 3;
 const STREAM_SHUFFLE: u64 = 4;
+const STREAM_PINNED: u64 = 5;
 
 pub(crate) struct Generator {
     spec: GeneratorSpec,
@@ -29,6 +30,7 @@ pub(crate) struct Generator {
     rng_arrival: Rng,
     rng_op: Rng,
     rng_place: Rng,
+    rng_pinned: Rng,
     made: u64,
     clock: u64,
     previous: Option<Last>,
@@ -56,6 +58,7 @@ impl Generator {
             rng_arrival: Rng::new(seed, STREAM_ARRIVAL),
             rng_op: Rng::new(seed, STREAM_OP),
             rng_place: Rng::new(seed, STREAM_PLACE),
+            rng_pinned: Rng::new(seed, STREAM_PINNED),
             made: 0,
             clock: 0,
             previous: None,
@@ -142,6 +145,20 @@ impl Generator {
         ))
     }
 
+    /// The request as pieces that all lie on one member of a striped array: the first one.
+    fn pin(&self, request: &Request, out: &mut Vec<Request>) {
+        let (piece, stripe) = (self.spec.alignment, self.spec.stripe);
+        let rows = (self.space.bytes / stripe).max(1);
+        let first = request.offset / stripe;
+        for i in 0..request.bytes.div_ceil(piece) {
+            out.push(Request {
+                offset: (first + i) % rows * stripe,
+                bytes: piece,
+                ..*request
+            });
+        }
+    }
+
     /// A start within `local_range` either side of the last one.
     fn draw_near(&mut self, start: u64, bytes: u64) -> Option<u64> {
         let reach = self.spec.local_range / self.spec.alignment;
@@ -155,6 +172,7 @@ impl Workload for Generator {
     fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError> {
         let left = self.spec.requests.map_or(u64::MAX, |n| n - self.made);
         let count = left.min(BATCH);
+        let before = out.len();
         out.reserve(count as usize);
         for _ in 0..count {
             // The first request arrives at 0, as the first of a trace does.
@@ -168,14 +186,23 @@ impl Workload for Generator {
                     WorkloadError::new(ErrorKind::TooLarge, text)
                 })?;
             }
-            out.push(self.draw()?);
+            let request = self.draw()?;
             self.made += 1;
+            if self.spec.pinned > 0.0
+                && request.bytes > 0
+                && self.rng_pinned.chance(self.spec.pinned)
+            {
+                self.pin(&request, out);
+            } else {
+                out.push(request);
+            }
         }
-        Ok(count as usize)
+        Ok(out.len() - before)
     }
 
     fn requests_total(&self) -> Option<u64> {
-        self.spec.requests
+        // What is cut into pieces counts as many.
+        self.spec.requests.filter(|_| self.spec.pinned == 0.0)
     }
 
     fn describe(&self) -> String {

@@ -36,6 +36,12 @@ pub struct GeneratorSpec {
     pub local: f64,
     /// Reach of local requests, bytes to either side.
     pub local_range: u64,
+    /// Share of the requests that are cut into pieces of `alignment` bytes which lie `stripe` bytes
+    /// apart: all on one member of a striped array (Harmonia's skewed load, D-32). The pieces arrive
+    /// together, each a request of its own.
+    pub pinned: f64,
+    /// Bytes between the starts of such pieces.
+    pub stripe: u64,
     /// Use only so many bytes from the start of the range; all of it if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<u64>,
@@ -60,6 +66,8 @@ impl Default for GeneratorSpec {
             sequential: 0.0,
             local: 0.0,
             local_range: 1 << 20,
+            pinned: 0.0,
+            stripe: 32 << 10,
             range: None,
             alignment: 4096,
             requests: None,
@@ -83,6 +91,31 @@ pub const PRESETS: &[(&str, &str, &str)] = &[
         "ecr-normal",
         "normal:sigma=40000k,write=0.8,rate=10k/s,requests=2e6",
         "ECR's normal load: pages of 4 KiB, sigma 10 000 pages about the middle of the device",
+    ),
+    (
+        "harmonia-hpc-w",
+        "uniform:size=exp(508k),write=0.7988,rate=476.5/s,requests=200k",
+        "Harmonia's HPC(W): 510 KB on average, 80 % writes, 476.5 requests/s (Poisson)",
+    ),
+    (
+        "harmonia-hpc-r",
+        "uniform:size=exp(508k),write=0.1992,rate=476.5/s,requests=200k",
+        "Harmonia's HPC(R): the same with 20 % writes",
+    ),
+    (
+        "harmonia-hpc-w-skew",
+        "uniform:size=exp(508k),write=0.7988,rate=476.5/s,pinned=0.5,stripe=32k,requests=200k",
+        "Harmonia's HPC(W,Skew): half of the requests to one of eight members with 4 KiB chunks",
+    ),
+    (
+        "harmonia-hpc-w-burst-m",
+        "uniform:size=exp(508k),write=0.7988,on_rate=4765/s,on_length=20,duty=0.1,requests=200k",
+        "Harmonia's HPC(W,Burst,M): HPC(W) in bursts of ten times its rate",
+    ),
+    (
+        "harmonia-hpc-w-burst-h",
+        "uniform:size=exp(508k),write=0.7988,on_rate=47650/s,on_length=100,duty=0.01,requests=200k",
+        "Harmonia's HPC(W,Burst,H): HPC(W) in bursts of a hundred times its rate",
     ),
 ];
 
@@ -115,6 +148,7 @@ impl GeneratorSpec {
             ("fua", self.fua),
             ("sequential", self.sequential),
             ("local", self.local),
+            ("pinned", self.pinned),
         ] {
             need(
                 (0.0..=1.0).contains(&share),
@@ -143,6 +177,14 @@ impl GeneratorSpec {
             format!(
                 "local_range: {} bytes is beyond any device",
                 self.local_range
+            ),
+        )?;
+        need(
+            self.pinned == 0.0
+                || self.stripe >= self.alignment && self.stripe.is_multiple_of(self.alignment),
+            format!(
+                "stripe: {} bytes; a multiple of the alignment of {} bytes is needed",
+                self.stripe, self.alignment
             ),
         )?;
         need(

@@ -36,6 +36,8 @@ const COMMON: &[&str] = &[
     "seq",
     "local",
     "local_range",
+    "pinned",
+    "stripe",
     "range",
     "align",
     "requests",
@@ -163,6 +165,7 @@ pub(crate) fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
         fua: share("fua")?,
         sequential: share("seq")?,
         local: share("local")?,
+        pinned: share("pinned")?,
         ..GeneratorSpec::default()
     };
     if let Some(value) = get("size") {
@@ -170,6 +173,9 @@ pub(crate) fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
     }
     if let Some(value) = get("local_range") {
         spec.local_range = bytes("local_range", value)?;
+    }
+    if let Some(value) = get("stripe") {
+        spec.stripe = bytes("stripe", value)?;
     }
     if let Some(value) = get("align") {
         spec.alignment = bytes("align", value)?;
@@ -332,6 +338,7 @@ pub(crate) fn write(spec: &GeneratorSpec, f: &mut fmt::Formatter<'_>) -> fmt::Re
         ("fua", spec.fua),
         ("seq", spec.sequential),
         ("local", spec.local),
+        ("pinned", spec.pinned),
     ];
     keys.extend(
         shares
@@ -341,6 +348,9 @@ pub(crate) fn write(spec: &GeneratorSpec, f: &mut fmt::Formatter<'_>) -> fmt::Re
     );
     if spec.local != 0.0 {
         keys.push(format!("local_range={}", spec.local_range));
+    }
+    if spec.pinned != 0.0 {
+        keys.push(format!("stripe={}", spec.stripe));
     }
     keys.extend(match spec.arrival {
         Arrival::None {} => None,

@@ -96,7 +96,7 @@ impl Raid {
 
     /// What was under way at the lost member goes on without it.
     fn replan(&mut self, member: usize, now: Time, events: &mut EventQueue) {
-        self.note_member(member);
+        self.look_at(member, now, events);
         for part in self.parts_of(member) {
             match part.work {
                 NONE => self.again(part.chain),

@@ -1,16 +1,20 @@
 //! An array: members behind one front end. It is a device made of devices: the same driver runs it,
 //! the same buffer policies manage its controller's memory.
 
+mod coordinate;
 mod failure;
 mod layout;
 mod member;
 mod plan;
 mod raid;
+mod schedule;
 mod stripes;
 
 use crate::buffer::{Setup, UserPolicy};
 use crate::device::{Device, Front};
+use crate::ftl::StateError;
 use crate::metrics::FlashReport;
+use crate::rng::Rng;
 use crate::spec::{ArraySpec, PolicyParams};
 pub use failure::MemberError;
 pub use plan::Method;
@@ -74,6 +78,39 @@ impl Array {
     pub fn member_reports(&self) -> Vec<FlashReport> {
         let members = self.backend.members.iter();
         members.map(|member| member.ssd.flash_report()).collect()
+    }
+
+    /// Puts the members' flash into the state of those of `from`; the two may differ in what is before
+    /// the flash.
+    pub fn copy_flash(&mut self, from: &Array) -> Result<(), StateError> {
+        let (to, from) = (&mut self.backend.members, &from.backend.members);
+        if to.len() != from.len() {
+            let message = format!("{} members instead of {}", from.len(), to.len());
+            return Err(StateError::Inconsistent(message));
+        }
+        let mut state = Vec::new();
+        for (to, from) in to.iter_mut().zip(from) {
+            state.clear();
+            from.ssd.save_state(&mut state)?;
+            to.ssd.load_state(&mut state.as_slice())?;
+        }
+        Ok(())
+    }
+
+    /// Writes uniformly random pages of the members without time passing, as many in all; false if one
+    /// wore out.
+    pub fn write_random(&mut self, rng: &mut Rng, pages: u64) -> bool {
+        let members = self.backend.members.len() as u64;
+        let each = pages.div_ceil(members);
+        let mut members = self.backend.members.iter_mut();
+        members.all(|member| member.ssd.write_random(rng, each))
+    }
+
+    /// Forgets wear: preconditioned drives count as new.
+    pub fn reset_wear(&mut self) {
+        for member in &mut self.backend.members {
+            member.ssd.reset_wear();
+        }
     }
 
     /// Every exported page of every member written once in ascending order.

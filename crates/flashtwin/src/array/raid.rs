@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use super::coordinate::{Coordinator, MemberView, Message};
 use super::layout::{Layout, Spot, Stripe};
 use super::member::{Member, Run, State};
 use super::stripes::{Stripes, NONE};
@@ -16,7 +17,7 @@ use crate::events::EventQueue;
 use crate::metrics::{Breakdown, FlashReport};
 use crate::nand::{Cause, Done, PageOp};
 use crate::request::{Completion, Op, Request, Status};
-use crate::spec::{ArraySpec, MemberInGc};
+use crate::spec::{ArraySpec, MemberInGc, Protect};
 use crate::units::{ChipId, Lpn, Time};
 
 /// Where the time of a page operation went, as far as it is not waiting.
@@ -83,6 +84,14 @@ pub struct RaidStats {
     pub stripes: [u64; 4],
     /// Writes that waited for another one in the same row.
     pub row_waits: u64,
+    /// Messages of the coordinator: PARTICIPATE_GGC.
+    pub gc_participations: u64,
+    /// REQUEST_GGC.
+    pub gc_requests: u64,
+    /// FORCE_GC.
+    pub gc_forced: u64,
+    /// To leave off.
+    pub gc_left_off: u64,
 }
 
 /// The members of an array.
@@ -92,9 +101,11 @@ pub struct Raid {
     pub(super) layout: Layout,
     page_bytes: u64,
     pub(super) members: Vec<Member>,
-    units_in_gc: ChipSet,
-    /// The first unit of each member, where its chips are units.
-    first_unit: Vec<u32>,
+    pub(super) units_in_gc: ChipSet,
+    /// The first unit of each member.
+    pub(super) first_unit: Vec<u32>,
+    /// Which members count as being in GC.
+    pub(super) in_gc: Vec<bool>,
     /// Page operations and what follows each in its chain.
     ops: Vec<(PageOp, u32)>,
     free_ops: Vec<u32>,
@@ -111,19 +122,29 @@ pub struct Raid {
     own_pending: Time,
     pub(super) stats: RaidStats,
     completions: Vec<Completion>,
+    pub(super) coordinator: Coordinator,
+    pub(super) views: Vec<MemberView>,
+    pub(super) messages: Vec<Message>,
+    /// Nothing is under way.
+    pub(super) idle: bool,
 }
 
 impl Raid {
     pub(super) fn new(spec: &ArraySpec) -> Raid {
         let members: Vec<Member> = spec.members.iter().map(Member::new).collect();
-        let by_chip = spec.member_in_gc == MemberInGc::Chip;
-        let mut first_unit = Vec::new();
-        let mut units = 0;
-        for member in &spec.members {
-            first_unit.push(units);
-            units += if by_chip { member.geometry.chips } else { 1 };
-        }
-        Raid {
+        let view = |member: &Member| {
+            let pool = member.ssd.pool_blocks();
+            let of = |percent: f64| (f64::from(pool.blocks) * percent / 100.0) as u32;
+            MemberView {
+                pool,
+                soft: of(spec.soft_percent),
+                hard: spec.hard_percent.map_or(pool.low, of),
+                lowest: pool.blocks,
+                told: false,
+            }
+        };
+        let views = members.iter().map(view).collect();
+        let mut raid = Raid {
             layout: Layout::new(
                 spec.level,
                 spec.rotation,
@@ -132,8 +153,9 @@ impl Raid {
             ),
             page_bytes: spec.page_bytes().into(),
             members,
-            units_in_gc: ChipSet::none(units),
-            first_unit,
+            units_in_gc: ChipSet::none(0),
+            first_unit: Vec::new(),
+            in_gc: vec![false; spec.members.len()],
             ops: Vec::new(),
             free_ops: Vec::new(),
             parts: Vec::new(),
@@ -146,8 +168,21 @@ impl Raid {
             own_pending: Time::NEVER,
             stats: RaidStats::default(),
             completions: Vec::new(),
+            coordinator: Coordinator::of(spec),
+            views,
+            messages: Vec::new(),
+            idle: true,
             spec: Box::new(spec.clone()),
-        }
+        };
+        let (first_unit, units) = raid.count_units();
+        raid.first_unit = first_unit;
+        raid.units_in_gc = ChipSet::none(units);
+        raid
+    }
+
+    /// Nothing is under way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.len() == self.free_parts.len() && self.ops.len() == self.free_ops.len()
     }
 
     /// No member is missing or being rebuilt.
@@ -250,7 +285,7 @@ impl Raid {
             .ssd
             .submit(now, &request, id.into())
             .expect("the layout stays within its members");
-        self.note_member(member);
+        self.look_at(member, now, events);
         self.wake(member, now, events);
     }
 
@@ -300,7 +335,7 @@ impl Raid {
     }
 
     /// A member's own next instant may have come nearer.
-    fn wake(&mut self, member: usize, now: Time, events: &mut EventQueue) {
+    pub(super) fn wake(&mut self, member: usize, now: Time, events: &mut EventQueue) {
         let m = &mut self.members[member];
         let at = match m.ssd.completions().is_empty() {
             true => m.ssd.next_event().unwrap_or(Time::NEVER),
@@ -319,36 +354,9 @@ impl Raid {
         }
     }
 
-    /// Looks at whether a member, or which of its chips, is in GC.
-    #[inline]
-    pub(super) fn note_member(&mut self, member: usize) {
-        let chips = self.members[member].ssd.backend.units_in_gc();
-        let first = self.first_unit[member];
-        let unit = ChipId(first as u16);
-        let set = &mut self.units_in_gc;
-        match self.spec.member_in_gc {
-            MemberInGc::Any => {
-                if set.contains(unit) == chips.is_empty() {
-                    set.set(unit, !chips.is_empty());
-                }
-            }
-            MemberInGc::Share(share) => {
-                let collecting =
-                    !chips.is_empty() && f64::from(chips.len()) >= share * f64::from(chips.of());
-                set.set(unit, collecting);
-            }
-            MemberInGc::Chip => {
-                for chip in 0..chips.of() {
-                    let collecting = chips.contains(ChipId(chip as u16));
-                    set.set(ChipId((first + chip) as u16), collecting);
-                }
-            }
-        }
-    }
-
     fn member_event(&mut self, member: usize, now: Time, events: &mut EventQueue) {
         self.members[member].ssd.advance(now);
-        self.note_member(member);
+        self.look_at(member, now, events);
         let mut completions = std::mem::take(&mut self.completions);
         std::mem::swap(&mut completions, self.members[member].ssd.completions());
         for c in completions.drain(..) {
@@ -356,6 +364,7 @@ impl Raid {
         }
         self.completions = completions;
         self.wake(member, now, events);
+        self.may_be_idle(now, events);
     }
 
     fn part_done(
@@ -403,6 +412,7 @@ impl Raid {
     // ---- the batch ----
 
     pub(super) fn place(&mut self, now: Time, events: &mut EventQueue) {
+        self.leave_idle(now, events);
         let mut batch = std::mem::take(&mut self.batch);
         for &id in &batch {
             let op = self.ops[id as usize].0;
@@ -447,10 +457,19 @@ impl Raid {
     /// the fewest requests; `None` if it must be worked out.
     fn readable_copy(&self, stripe: Stripe, place: u32) -> Option<usize> {
         let first = self.layout.data_member(stripe, place);
-        let there = |&member: &usize| self.members[member].has(stripe);
-        (first..first + self.layout.copies as usize)
-            .filter(there)
-            .min_by_key(|&member| self.members[member].ssd.outstanding())
+        let copies = first..first + self.layout.copies as usize;
+        let copies = copies.filter(|&member| self.members[member].has(stripe));
+        if !self.reads_around_gc() {
+            return copies.min_by_key(|&member| self.members[member].ssd.outstanding());
+        }
+        let from = copies.min_by_key(|&member| {
+            let collects = self.collects_at(member, stripe);
+            (collects, self.members[member].ssd.outstanding())
+        })?;
+        let around = self.layout.parity > 0
+            && self.collects_at(from, stripe)
+            && self.others_are_free(stripe, place);
+        (!around).then_some(from)
     }
 
     /// Cuts the writes of the batch into stretches of stripes of one row that are written alike.
@@ -572,6 +591,7 @@ impl Work for Raid {
         if resource == self.members.len() {
             if self.own_pending == now {
                 self.own_pending = Time::NEVER;
+                self.check_time(now, events);
             }
         } else if self.members[resource].pending == now {
             self.members[resource].pending = Time::NEVER;
@@ -625,7 +645,7 @@ impl Raid {
             - 1;
         let m = &self.members[member];
         match self.spec.member_in_gc {
-            MemberInGc::Chip => {
+            MemberInGc::Chip if self.spec.protect == Protect::Data => {
                 let chip = unit - self.first_unit[member] as usize;
                 (m, chip..chip + 1)
             }
@@ -647,15 +667,7 @@ impl Raid {
 impl Backend for Raid {
     #[inline]
     fn unit_of(&self, lpn: Lpn) -> Option<ChipId> {
-        let spot = self.layout.spot(lpn);
-        let first = self.first_unit[spot.member] as u16;
-        match self.spec.member_in_gc {
-            MemberInGc::Chip => {
-                let chip = self.members[spot.member].ssd.backend.unit_of(spot.lpn)?;
-                Some(ChipId(first + chip.0))
-            }
-            _ => Some(ChipId(first)),
-        }
+        self.unit_of_page(lpn)
     }
 
     #[inline]

@@ -105,6 +105,18 @@ impl Raid {
         missing
     }
 
+    /// A page can be worked out from members whose chips are not in GC.
+    pub(super) fn others_are_free(&self, stripe: Stripe, place: u32) -> bool {
+        let missing = self.missing(stripe) | 1 << place;
+        if missing.count_ones() > self.layout.parity {
+            return false;
+        }
+        let from = sources(self.layout.data(), self.layout.parity as usize, missing);
+        (0..self.places())
+            .filter(|at| from >> at & 1 == 1)
+            .all(|at| !self.collects_at(self.member_at(stripe, at), stripe))
+    }
+
     /// Places of a stripe: those of data, then of parity; with mirrors, the copies of each.
     fn places(&self) -> u32 {
         self.layout.data() as u32 * self.layout.copies + self.layout.parity

@@ -142,6 +142,8 @@ pub(crate) struct PageMap {
     pub(super) moving: Vec<u32>,
     /// A pool at or below this many free blocks is needy.
     pub(super) low: u32,
+    /// Fewest free blocks of a pool after one was taken, since it was last asked.
+    pub(super) lowest: u32,
     /// Needy pools of each chip.
     pub(super) needy: Vec<u16>,
     /// Free blocks of each chip, all its pools together.
@@ -181,6 +183,7 @@ impl PageMap {
             mapped: 0,
             moving: Vec::new(),
             low,
+            lowest: u32::MAX,
             needy: vec![0; shape.chips as usize],
             chip_free: vec![0; shape.chips as usize],
             oldest_open: vec![0; shape.chips as usize],

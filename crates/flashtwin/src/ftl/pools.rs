@@ -168,6 +168,7 @@ impl PageMap {
             self.needy[chip] += 1;
         }
         p.free -= 1;
+        self.lowest = self.lowest.min(p.free);
         self.chip_free[chip] -= 1;
         p.cursor = if bit + 1 == self.shape.blocks_per_pool {
             0
@@ -262,6 +263,18 @@ impl PageMap {
     #[inline]
     pub fn is_needy(&self, chip: u32) -> bool {
         self.needy[chip as usize] > 0
+    }
+
+    /// Fewest free blocks that a pool was left with by taking one, since this was last asked.
+    #[inline]
+    pub fn take_lowest(&mut self) -> Option<u32> {
+        match self.lowest {
+            u32::MAX => None,
+            lowest => {
+                self.lowest = u32::MAX;
+                Some(lowest)
+            }
+        }
     }
 
     /// Free blocks at or below which a pool collects.

@@ -1,11 +1,13 @@
 //! Garbage collection: which block goes next, and whether taking it is of use.
 
 mod greedy;
+mod orders;
 #[cfg(test)]
 mod tests;
 mod victims;
 
 pub(crate) use greedy::Tie;
+pub(crate) use orders::{Force, Orders};
 pub(crate) use victims::victim;
 
 use crate::ftl::PageMap;

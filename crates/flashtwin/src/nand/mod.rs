@@ -26,6 +26,7 @@ use crate::buffer::Stream;
 use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
+use crate::gc::{Force, Orders};
 use crate::spec::{self, DeviceSpec};
 use crate::units::{Lpn, Time};
 
@@ -280,6 +281,32 @@ impl Nand {
         match self {
             Nand::Msr(n) => n.activate(chip, now, events),
             Nand::Modern(n) => n.activate(chip, now, events),
+        }
+    }
+
+    /// What the array's controller has told this drive about collecting.
+    #[inline]
+    pub fn orders(&self) -> &Orders {
+        match self {
+            Nand::Msr(n) => &n.orders,
+            Nand::Modern(n) => &n.orders,
+        }
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn orders_mut(&mut self) -> &mut Orders {
+        match self {
+            Nand::Msr(n) => &mut n.orders,
+            Nand::Modern(n) => &mut n.orders,
+        }
+    }
+
+    /// Tells all pools to collect.
+    pub fn force_gc(&mut self, force: Force) {
+        match self {
+            Nand::Msr(n) => n.orders.force(&n.ftl, force),
+            Nand::Modern(n) => n.orders.force(&n.ftl, force),
         }
     }
 

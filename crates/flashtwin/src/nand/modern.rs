@@ -19,6 +19,7 @@ use crate::buffer::Stream;
 use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
+use crate::gc::Orders;
 use crate::rng::Rng;
 use crate::spec::{DeviceSpec, ModernNand, Victim};
 use crate::units::{ChipId, Lpn, Ppn, Time};
@@ -55,8 +56,11 @@ pub(crate) struct Modern {
     idle_blocks: u32,
     /// Host writes pass between two moves.
     preemptible: bool,
+    /// Collecting takes no time.
+    ideal: bool,
     pub times: Latencies,
     /// What each die has in hand, then the reads for which it is suspended.
+    pub orders: Orders,
     lanes: Vec<Lane>,
     collecting: Vec<Option<Run>>,
     /// The dies that have an instant set at which they will not wait for more writes.
@@ -72,8 +76,10 @@ impl Modern {
     pub fn new(spec: &DeviceSpec, params: &ModernNand) -> Modern {
         let g = &spec.geometry;
         let dies = g.chips as usize;
+        let ftl = PageMap::new(spec, false, spec.low_blocks_chip());
         Modern {
-            ftl: PageMap::new(spec, false, spec.low_blocks_chip()),
+            orders: Orders::new(&ftl),
+            ftl,
             chips: vec![Chip::default(); dies],
             stats: FlashStats::default(),
             log: None,
@@ -81,6 +87,7 @@ impl Modern {
             victim: spec.gc.victim,
             idle_blocks: spec.idle_blocks_chip(),
             preemptible: spec.gc.preemptible,
+            ideal: spec.gc.ideal,
             times: Latencies::of(spec, params.copy_back),
             lanes: vec![Lane::default(); 2 * dies],
             collecting: vec![None; dies],
@@ -256,7 +263,13 @@ impl Modern {
                 true => self.ftl.low(),
                 false => self.idle_blocks,
             };
-            if (waits || self.params.background_gc) && self.pick_victim(die, low, now) {
+            if self.ideal {
+                while self.pick_victim(die, low, now) {
+                    self.collect_untimed(die);
+                }
+            }
+            let may = waits || self.params.background_gc || self.orders.any(die);
+            if may && self.pick_victim(die, low, now) {
                 self.chips[die].enter_gc(now);
                 self.chips_in_gc.set(ChipId(die as u16), true);
                 self.stats.gc_actions += 1;
@@ -283,7 +296,8 @@ impl Modern {
 
     /// A collection lets what waits go first: there is room for it.
     fn yields(&self, die: usize) -> bool {
-        self.preemptible && !self.chips[die].queue.is_empty() && !self.ftl.is_needy(die as u32)
+        let may = self.preemptible || self.orders.yields;
+        may && !self.chips[die].queue.is_empty() && !self.ftl.is_needy(die as u32)
     }
 
     // ---- suspending ----

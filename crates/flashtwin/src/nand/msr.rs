@@ -11,9 +11,9 @@ use crate::buffer::Stream;
 use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
-use crate::gc::{self, Tie};
+use crate::gc::{self, Orders, Tie};
 use crate::spec::{AllocationPool, DeviceSpec, MsrNand, PlaneMapping, Victim};
-use crate::units::{ChipId, Lpn, Time};
+use crate::units::{ChipId, Lpn, Ppn, Time};
 
 /// Reads or writes in a batch at most.
 const BATCH_MAX: usize = 100;
@@ -40,7 +40,10 @@ pub(crate) struct Msr {
     pub stats: FlashStats,
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: ChipSet,
+    pub orders: Orders,
     victim: Victim,
+    /// Collecting takes no time.
+    ideal: bool,
     pub times: Latencies,
     service: Vec<Service>,
     params: MsrNand,
@@ -78,6 +81,8 @@ struct Service {
     next_plane: u32,
     /// Per parallel unit, where the search for a plane to clean starts.
     clean_cursor: [u32; 4],
+    /// The block that is collected page by page.
+    in_steps: Option<u32>,
 }
 
 impl Msr {
@@ -90,13 +95,16 @@ impl Msr {
         } else {
             chip_blocks
         });
+        let ftl = PageMap::new(spec, params.copy_back, low);
         Msr {
-            ftl: PageMap::new(spec, params.copy_back, low),
+            orders: Orders::new(&ftl),
+            ftl,
             chips: vec![Chip::default(); g.chips as usize],
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
             victim: spec.gc.victim,
+            ideal: spec.gc.ideal,
             times: Latencies::of(spec, params.copy_back),
             service: vec![Service::default(); g.chips as usize],
             summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
@@ -144,17 +152,25 @@ impl Msr {
         if !self.is_idle(chip) {
             return;
         }
-        if self.chips[chip].queue.is_empty() && !self.params.cleaning_in_background {
+        let waits = !self.chips[chip].queue.is_empty();
+        if !waits && !self.params.cleaning_in_background && !self.orders.any(chip) {
+            return;
+        }
+        if self.ideal {
+            while self.clean(chip, now).is_some() {}
+            if waits {
+                self.serve(chip, now, events);
+            }
             return;
         }
         // The reference asks at this point in the foreground as well: any waiting page, reads
         // too, makes it clean first (Q8). In the background it only asks more often (Q11).
-        if let Some(duration) = self.clean(chip, now) {
+        if let Some((duration, first)) = self.clean(chip, now) {
             self.chips[chip].enter_gc(now);
             self.chips_in_gc.set(ChipId(chip as u16), true);
             self.service[chip].batch_since = now;
             self.service[chip].clean_until = now + duration;
-            self.stats.gc_actions += 1;
+            self.stats.gc_actions += u64::from(first);
             events.set(chip, now + duration);
             if let Some(log) = &mut self.log {
                 log.push(FlashEvent::Clean {
@@ -165,7 +181,7 @@ impl Msr {
             }
             return;
         }
-        if !self.chips[chip].queue.is_empty() {
+        if waits {
             self.serve(chip, now, events);
         }
     }
@@ -445,17 +461,86 @@ impl Msr {
         }
     }
 
-    /// Collects what the watermarks ask for now; `None` if nothing.
+    /// Collects what the watermarks, or the array's controller, ask for now: how long it takes, and
+    /// whether it is the beginning of a collection; `None` if nothing.
     #[inline]
-    fn clean(&mut self, chip: usize, now: Time) -> Option<Time> {
-        if !self.ftl.is_needy(chip as u32) {
+    fn clean(&mut self, chip: usize, now: Time) -> Option<(Time, bool)> {
+        let told = self.orders.any(chip);
+        if !told && !self.ftl.is_needy(chip as u32) {
             return None;
         }
-        if self.params.copy_back {
+        if told && self.orders.yields {
+            return self.clean_step(chip, now);
+        }
+        self.service[chip].in_steps = None;
+        let time = if self.params.copy_back {
             self.clean_planes(chip, now)
         } else {
             self.clean_chip(chip)
+        };
+        time.map(|time| (time, true))
+    }
+
+    /// Collects a block page by page: the next move, or the erase. Between two of them the chip may
+    /// leave off; the block then holds what was not moved.
+    fn clean_step(&mut self, chip: usize, now: Time) -> Option<(Time, bool)> {
+        let mut first = false;
+        if self.service[chip].in_steps.is_none() {
+            self.service[chip].in_steps = self.block_for_steps(chip, now);
+            first = true;
         }
+        let block = self.service[chip].in_steps?;
+        let pool = self.ftl.pool_of(block);
+        let Some(page) = self.ftl.next_live(block, 0) else {
+            self.ftl.erase(block);
+            self.stats.add(Cause::Erase, 1);
+            self.service[chip].in_steps = None;
+            self.orders.collected(&self.ftl, pool, true);
+            return Some((self.times.erase, first));
+        };
+        let from = Ppn(self.ftl.first_ppn(block).0 + page);
+        let lpn = self.ftl.lpn_at(from);
+        let Ok(stream) = self.ftl.make_room(pool, self.ftl.move_stream(lpn)) else {
+            // The host took the room while the chip had left off.
+            self.service[chip].in_steps = None;
+            self.orders.collected(&self.ftl, pool, false);
+            return None;
+        };
+        let plane = self.ftl.plane_of(block);
+        let sealed = self.ftl.append(pool, stream, lpn);
+        self.stats.add(Cause::GcMove, 1);
+        let mut cost = self.times.read + self.times.program;
+        let to = self.ftl.lookup(lpn).map(|ppn| self.ftl.block_of(ppn));
+        if to.is_some_and(|to| self.ftl.plane_of(to) != plane) {
+            cost += self.times.transfer * 2;
+        }
+        if let (true, Some(summary)) = (sealed, self.summary_transfer) {
+            self.stats.add(Cause::Summary, 1);
+            cost += summary + self.times.program;
+        }
+        Some((cost, first))
+    }
+
+    /// The victim of the first pool that was told to collect and has one worth it.
+    fn block_for_steps(&mut self, chip: usize, now: Time) -> Option<u32> {
+        let pools = self.ftl.shape.pools_per_chip;
+        for pool in chip as u32 * pools..(chip as u32 + 1) * pools {
+            let free = self.ftl.pool(pool).free;
+            if !self.orders.wants(pool, free, self.ftl.low()) {
+                continue;
+            }
+            match gc::victim(&self.ftl, pool, self.victim, Tie::Highest) {
+                Some((bit, valid)) if gc::worth_collecting(&self.ftl, pool, valid) => {
+                    let block = pool * self.ftl.shape.blocks_per_pool + bit;
+                    if self.log.is_some() {
+                        self.log_victim(chip, block, valid, now);
+                    }
+                    return Some(block);
+                }
+                _ => self.orders.collected(&self.ftl, pool, false),
+            }
+        }
+        None
     }
 
     /// With copy-back: in each parallel unit at most one needy plane collects one block; the chip
@@ -470,22 +555,23 @@ impl Msr {
                 let in_unit = (cursor + step) % per_unit;
                 let plane = unit * per_unit + in_unit;
                 let pool = chip as u32 * self.planes + plane;
-                if self.ftl.pool(pool).free > self.ftl.low() {
+                let free = self.ftl.pool(pool).free;
+                if !self.orders.wants(pool, free, self.ftl.low()) {
                     continue;
                 }
-                let Some((bit, valid)) = gc::victim(&self.ftl, pool, self.victim, Tie::Highest)
-                else {
+                let victim = gc::victim(&self.ftl, pool, self.victim, Tie::Highest);
+                let worth = victim.filter(|&(_, v)| gc::worth_collecting(&self.ftl, pool, v));
+                let Some((bit, valid)) = worth else {
+                    self.orders.collected(&self.ftl, pool, false);
                     continue;
                 };
-                if !gc::worth_collecting(&self.ftl, pool, valid) {
-                    continue;
-                }
                 self.service[chip].clean_cursor[unit as usize] = (in_unit + 1) % per_unit;
                 let block = pool * self.ftl.shape.blocks_per_pool + bit;
                 if self.log.is_some() {
                     self.log_victim(chip, block, valid, now);
                 }
                 let cost = self.collect(block, pool);
+                self.orders.collected(&self.ftl, pool, true);
                 longest = longest.max(Some(cost));
                 break;
             }
@@ -515,12 +601,16 @@ impl Msr {
         order.sort_unstable();
         let mut cost = None;
         for (valid, _, block) in order {
-            if self.ftl.pool(pool).free > self.high
-                || !gc::worth_collecting(&self.ftl, pool, valid as u32)
-            {
+            let free = self.ftl.pool(pool).free;
+            let wanted = free <= self.high || self.orders.wants(pool, free, self.ftl.low());
+            if !wanted || !gc::worth_collecting(&self.ftl, pool, valid as u32) {
                 break;
             }
             cost = Some(cost.unwrap_or(Time::ZERO) + self.collect(block, pool));
+            self.orders.collected(&self.ftl, pool, true);
+        }
+        if cost.is_none() {
+            self.orders.collected(&self.ftl, pool, false);
         }
         cost
     }

@@ -6,7 +6,7 @@
 
 use super::convert::{convert, wrong_value, Value};
 use super::error::{Problem, SpecError};
-use super::keys::{nearest, KeyDoc, Kind};
+use super::keys::{nearest, KeyDoc, Kind, OPTIONAL};
 use super::profiles::builtin;
 use super::read::{from_tree, given};
 use super::tree::{Entry, Node, Tree};
@@ -121,25 +121,58 @@ pub enum Coordination {
     Selective,
     /// The same, and those registered collect while the array is idle ("proactive idle").
     Idle,
+    /// The controller has members collect before one must ("proactive soft limit", described in the
+    /// paper and not built there).
+    SoftLimit,
+    /// One member at a time.
+    Turns,
     /// Collecting takes no time.
     Ideal,
 }
 
 impl Coordination {
-    const ALL: [Coordination; 5] = [
+    const ALL: [Coordination; 7] = [
         Coordination::Local,
         Coordination::Inclusive,
         Coordination::Selective,
         Coordination::Idle,
+        Coordination::SoftLimit,
+        Coordination::Turns,
         Coordination::Ideal,
     ];
-    const WORDS: &[&str] = &["local", "inclusive", "selective", "idle", "ideal"];
+    const WORDS: &[&str] = &[
+        "local",
+        "inclusive",
+        "selective",
+        "idle",
+        "soft-limit",
+        "turns",
+        "ideal",
+    ];
 
     /// As a device file calls it.
     pub fn name(self) -> &'static str {
         let at = Coordination::ALL.iter().position(|&c| c == self);
         Coordination::WORDS[at.unwrap_or(0)]
     }
+}
+
+/// How the array reads a page whose chip is in GC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// From where it lies: it waits.
+    Direct,
+    /// From the other members of its stripe or another copy, if none of those is in GC.
+    AroundGc,
+}
+
+/// What keeps a page in the array's buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protect {
+    /// GC on the member that holds it (GCaR section 3.2).
+    Data,
+    /// GC on that member, or on one that holds its parity or copy.
+    Stripe,
 }
 
 /// An array, checked. Build one with [`ArraySpec::parse`].
@@ -165,10 +198,16 @@ pub struct ArraySpec {
     pub buffer: Option<Buffer>,
     /// When that buffer counts a member as collecting.
     pub member_in_gc: MemberInGc,
+    /// What keeps a page in that buffer.
+    pub protect: Protect,
+    /// How a page is read whose chip is in GC.
+    pub reads: Reads,
     /// Who says which member collects when.
     pub coordination: Coordination,
     /// Free blocks of a pool at or below which a member is registered, in percent (D-24).
     pub soft_percent: f64,
+    /// Those at which it asks the coordinator, in percent; `None`: its own watermark.
+    pub hard_percent: Option<f64>,
     /// The array counts as idle after so long without a request inside (D-24).
     pub idle_after: Time,
     /// How often that is looked at (D-24).
@@ -228,14 +267,33 @@ const KEYS: &[KeyDoc] = &[
         provenance: "D-26",
     },
     KeyDoc {
+        key: "array.protect",
+        kind: Kind::Choice(&["data", "stripe"]),
+        default: Some("\"data\""),
+        only: &[],
+        doc: "What keeps a page in the array's buffer under GCaR: GC on the member that holds it, or \
+              also on one that holds its parity or another copy.",
+        provenance: "policies.md C7; stripe: ours (D-93)",
+    },
+    KeyDoc {
+        key: "array.reads",
+        kind: Kind::Choice(&["direct", "around-gc"]),
+        default: Some("\"direct\""),
+        only: &[],
+        doc: "How a page is read whose chip is in GC: from there, or from the others of its stripe or \
+              another copy if none of those is in GC.",
+        provenance: "the idea of TTFLASH (FAST 2017) and IODA (SOSP 2021)",
+    },
+    KeyDoc {
         key: "array.coordination",
         kind: Kind::Choice(Coordination::WORDS),
         default: Some("\"local\""),
         only: &[],
         doc:
             "Who says which member collects when: each for itself; when one must, all do; when one \
-              must, those registered do; the same and while the array is idle; collecting takes no \
-              time.",
+              must, those registered do; the same and while the array is idle; the controller looks \
+              now and then and has those registered collect; one member at a time; collecting takes \
+              no time.",
         provenance: "Harmonia section 4",
     },
     KeyDoc {
@@ -247,6 +305,15 @@ const KEYS: &[KeyDoc] = &[
             "A member is registered when the free blocks of one of its pools are at or below this \
               share.",
         provenance: "not printed (D-24)",
+    },
+    KeyDoc {
+        key: "array.hard_percent",
+        kind: Kind::Percent,
+        default: OPTIONAL,
+        only: &[],
+        doc: "A member asks the coordinator when the free blocks of one of its pools are at or below \
+              this share; by default when it would collect by itself (gc.low_percent).",
+        provenance: "Harmonia section 4.3.1",
     },
     KeyDoc {
         key: "array.idle_ms",
@@ -377,14 +444,25 @@ impl ArraySpec {
         let rotation = Rotation::WORDS.iter().position(|&word| word == rotation);
         let coordination = r.text("array.coordination");
         let coordination = Coordination::WORDS.iter().position(|&w| w == coordination);
+        let coordination = Coordination::ALL[coordination.unwrap_or(0)];
         let share = r.float("array.member_in_gc_share");
         let member_in_gc = match r.text("array.member_in_gc").as_str() {
             "chip" => MemberInGc::Chip,
             "share" => MemberInGc::Share(share),
             _ => MemberInGc::Any,
         };
+        let protect = match r.text("array.protect").as_str() {
+            "stripe" => Protect::Stripe,
+            _ => Protect::Data,
+        };
+        let reads = match r.text("array.reads").as_str() {
+            "around-gc" => Reads::AroundGc,
+            _ => Reads::Direct,
+        };
         let chunk_bytes = r.number("array.chunk");
         let soft_percent = r.float("array.soft_percent");
+        let hard_percent = tree.get("array.hard_percent");
+        let hard_percent = hard_percent.map(|_| r.float("array.hard_percent"));
         let idle_after = Time::from_us(r.number("array.idle_ms") * 1000);
         let idle_check = Time::from_us(r.number("array.idle_check_us"));
         let names = r.text("array.members");
@@ -408,6 +486,9 @@ impl ArraySpec {
             made.push((name, member.clone()));
             members.push(member);
         }
+        if coordination == Coordination::Ideal {
+            members.iter_mut().for_each(|member| member.gc.ideal = true);
+        }
         let front = front_of(&tree, names[0], of_front)?;
         let page_bytes = members[0].geometry.page_bytes;
         let chunk_pages = chunk_bytes / u64::from(page_bytes);
@@ -422,8 +503,11 @@ impl ArraySpec {
             controller: front.controller,
             buffer: front.buffer,
             member_in_gc,
-            coordination: Coordination::ALL[coordination.unwrap_or(0)],
+            protect,
+            reads,
+            coordination,
             soft_percent,
+            hard_percent,
             idle_after,
             idle_check,
         };

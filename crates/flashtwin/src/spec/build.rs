@@ -149,6 +149,7 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
             },
             low_percent: v.float("gc.low_percent"),
             idle_percent: v.has("gc.idle_percent").then(|| v.float("gc.idle_percent")),
+            ideal: v.flag("gc.ideal"),
             preemptible: v.has("gc.preemptible") && v.flag("gc.preemptible"),
         },
         wear: Wear {

@@ -259,6 +259,8 @@ const KEYS: &[KeyDoc] = rows![
         "With `background_gc`, what a chip collects at while no host operation waits; left out: `low_percent`.", "common firmware practice";
     "gc.preemptible" Kind::Bool, Some("false"), MODERN,
         "Host writes, too, pass between two moves of a collection as long as more blocks are free than `low_percent`; reads pass with `read_priority`.", "semi-preemptive GC (Lee, Kim, Oral, Shipman, Kim, ISPASS 2011)";
+    "gc.ideal" Kind::Bool, Some("false"), &[],
+        "Collecting takes no time: a bound on what any policy can gain.", "Harmonia section 6, \"Ideal\"";
 
     "wear.erase_limit" Kind::Count(0, U32), Some("0"), &[],
         "Erases a block survives; 0: no limit. A device whose blocks are spent is read-only (Q4).", "the reference: 50, a constant";

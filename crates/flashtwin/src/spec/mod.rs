@@ -19,7 +19,9 @@ mod tests;
 mod tree;
 mod write;
 
-pub use array::{array_keys, is_array, ArraySpec, Coordination, Level, MemberInGc, Rotation};
+pub use array::{
+    array_keys, is_array, ArraySpec, Coordination, Level, MemberInGc, Protect, Reads, Rotation,
+};
 pub use derived::SECTOR_BYTES;
 pub use error::{Place, Problem, SpecError};
 pub use keys::{keys, KeyDoc, Kind};
@@ -277,6 +279,8 @@ pub struct Gc {
     pub idle_percent: Option<f64>,
     /// Host writes, too, pass between two moves while the pool is above `low_percent` (`modern`).
     pub preemptible: bool,
+    /// Collecting takes no time.
+    pub ideal: bool,
 }
 
 /// Victim selection: which of the sealed blocks of a pool is collected. A block's age is how many

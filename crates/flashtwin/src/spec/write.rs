@@ -107,6 +107,7 @@ impl DeviceSpec {
             },
             "gc.low_percent" => float(self.gc.low_percent),
             "gc.idle_percent" => float(self.gc.idle_percent?),
+            "gc.ideal" => self.gc.ideal.to_string(),
             "gc.preemptible" if matches!(self.nand, Nand::Modern(_)) => {
                 self.gc.preemptible.to_string()
             }

@@ -9,6 +9,7 @@ use crate::chips::ChipSet;
 use crate::device::{Backend, Device, Front, Work};
 use crate::divide::Divider;
 use crate::events::EventQueue;
+use crate::gc::{Force, Orders};
 use crate::metrics::FlashReport;
 use crate::nand::{Done, FlashEvent, Nand, PageOp};
 use crate::spec::{DeviceSpec, Placement};
@@ -16,6 +17,17 @@ use crate::units::{ChipId, Lpn, Time};
 
 /// An SSD. Cloning it clones its whole state.
 pub type Ssd = Device<Flash>;
+
+/// Blocks of a pool.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PoolBlocks {
+    /// All of them.
+    pub blocks: u32,
+    /// Those that the host does not see.
+    pub reserved: u32,
+    /// Free ones at or below which it collects.
+    pub low: u32,
+}
 
 /// The flash of an SSD.
 #[derive(Clone, Debug)]
@@ -213,6 +225,66 @@ impl Ssd {
     /// Takes the flash operations logged since the last call.
     pub fn take_flash_log(&mut self) -> Vec<FlashEvent> {
         self.backend.nand.take_log()
+    }
+
+    /// The chips that are in GC.
+    #[inline]
+    pub(crate) fn chips_in_gc(&self) -> &ChipSet {
+        self.backend.nand.chips_in_gc()
+    }
+
+    /// Some chip is in GC.
+    pub(crate) fn is_in_gc(&self) -> bool {
+        !self.chips_in_gc().is_empty()
+    }
+
+    /// The chip of a page.
+    #[inline]
+    pub(crate) fn backend_unit(&self, lpn: Lpn) -> Option<ChipId> {
+        self.backend.unit_of(lpn)
+    }
+
+    /// FORCE_GC: tells the whole drive to collect, at this instant.
+    pub(crate) fn force_gc(&mut self, now: Time, force: Force) {
+        self.advance(now);
+        self.backend.nand.force_gc(force);
+        self.activate_all();
+    }
+
+    /// Lets every chip look again at what it has to do.
+    pub(crate) fn activate_all(&mut self) {
+        for chip in 0..self.spec().geometry.chips as usize {
+            self.backend
+                .nand
+                .activate(chip, self.now(), &mut self.events);
+        }
+    }
+
+    /// What it was told about collecting.
+    pub(crate) fn gc_orders(&mut self) -> &mut Orders {
+        self.backend.nand.orders_mut()
+    }
+
+    /// Pools that were told to collect and have not done so.
+    pub(crate) fn gc_left(&self) -> u32 {
+        self.backend.nand.orders().left()
+    }
+
+    /// Fewest free blocks of a pool that took one since this was last asked.
+    #[inline]
+    pub(crate) fn take_lowest(&mut self) -> Option<u32> {
+        self.backend.nand.ftl_mut().take_lowest()
+    }
+
+    /// Blocks of a pool, those that are reserved, and the watermark.
+    pub(crate) fn pool_blocks(&self) -> PoolBlocks {
+        let ftl = self.backend.nand.ftl();
+        let blocks = ftl.shape.blocks_per_pool;
+        PoolBlocks {
+            blocks,
+            reserved: blocks - ftl.shape.usable_per_plane * (blocks / ftl.shape.blocks_per_plane),
+            low: ftl.low(),
+        }
     }
 
     /// Checks the page map against itself, for tests: costs a pass over the device.

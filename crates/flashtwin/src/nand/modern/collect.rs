@@ -28,15 +28,15 @@ impl Modern {
     /// Whether the die has at most `low` free blocks, and a block worth collecting; takes it up.
     pub(super) fn pick_victim(&mut self, die: usize, low: u32, now: Time) -> bool {
         let pool = die as u32;
-        if self.ftl.pool(pool).free > low {
+        if !self.orders.wants(pool, self.ftl.pool(pool).free, low) {
             return false;
         }
-        let Some((bit, valid)) = gc::victim(&self.ftl, pool, self.victim, Tie::Lowest) else {
+        let victim = gc::victim(&self.ftl, pool, self.victim, Tie::Lowest);
+        let worth = victim.filter(|&(_, valid)| gc::worth_collecting(&self.ftl, pool, valid));
+        let Some((bit, valid)) = worth else {
+            self.orders.collected(&self.ftl, pool, false);
             return false;
         };
-        if !gc::worth_collecting(&self.ftl, pool, valid) {
-            return false;
-        }
         let block = pool * self.ftl.shape.blocks_per_pool + bit;
         self.collecting[die] = Some(Run { block, page: 0 });
         if let Some(log) = &mut self.log {
@@ -59,6 +59,7 @@ impl Modern {
             self.ftl.erase(run.block);
             self.stats.add(Cause::Erase, 1);
             self.collecting[die] = None;
+            self.orders.collected(&self.ftl, die as u32, true);
             return None;
         };
         run.page = page + 1;
@@ -133,9 +134,14 @@ impl Modern {
         self.start(die, now, events);
     }
 
+    /// Collects the whole block taken up, in no time.
+    pub(super) fn collect_untimed(&mut self, die: usize) {
+        while self.collect_page(die).is_some() {}
+    }
+
     pub fn write_untimed(&mut self, die: usize, lpn: Lpn) -> bool {
         while self.pick_victim(die, self.ftl.low(), Time::ZERO) {
-            while self.collect_page(die).is_some() {}
+            self.collect_untimed(die);
         }
         let stream = self.ftl.host_stream(lpn, Stream::Cold);
         let Ok(stream) = self.ftl.make_room(die as u32, stream) else {

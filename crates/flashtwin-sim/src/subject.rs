@@ -1,0 +1,115 @@
+//! What the driver can do with any device, an SSD or an array: precondition it and say what it is.
+
+use flashtwin::spec::{ArraySpec, Buffer, Nand};
+use flashtwin::{Array, Backend, Device, DeviceSpec, Flash, Raid, Rng};
+
+/// What results say of a device.
+#[derive(Clone, Debug)]
+pub struct Described<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The back end of its flash: `msr`, `modern`, or `mixed`.
+    pub backend: &'static str,
+    /// Its buffer, if it has one.
+    pub buffer: Option<&'a Buffer>,
+    /// Bytes in a page.
+    pub page_bytes: u32,
+    /// The SSDs it is made of.
+    pub members: Vec<&'a DeviceSpec>,
+}
+
+/// A back end that the driver knows how to fill.
+pub trait Subject: Backend + Sized {
+    /// What the device is.
+    fn describe(device: &Device<Self>) -> Described<'_>;
+    /// Every exported page written once in ascending order.
+    fn fill_sequential(device: &mut Device<Self>);
+    /// The state that random writing converges to.
+    fn fill_steady(device: &mut Device<Self>, seed: u64);
+    /// Uniformly random page writes in no time; false if the device wore out.
+    fn write_random(device: &mut Device<Self>, rng: &mut Rng, pages: u64) -> bool;
+    /// A preconditioned device counts as new.
+    fn reset_wear(device: &mut Device<Self>);
+    /// What the array did itself, if it is one.
+    fn array(_device: &Device<Self>) -> Option<&Array> {
+        None
+    }
+}
+
+fn backend(spec: &DeviceSpec) -> &'static str {
+    match spec.nand {
+        Nand::Msr(_) => "msr",
+        Nand::Modern(_) => "modern",
+    }
+}
+
+impl Subject for Flash {
+    fn describe(device: &Device<Self>) -> Described<'_> {
+        let spec = device.spec();
+        Described {
+            name: &spec.name,
+            backend: backend(spec),
+            buffer: spec.buffer.as_ref(),
+            page_bytes: spec.geometry.page_bytes,
+            members: vec![spec],
+        }
+    }
+
+    fn fill_sequential(device: &mut Device<Self>) {
+        device.fill_sequential();
+    }
+
+    fn fill_steady(device: &mut Device<Self>, seed: u64) {
+        device.fill_steady(seed);
+    }
+
+    fn write_random(device: &mut Device<Self>, rng: &mut Rng, pages: u64) -> bool {
+        device.write_random(rng, pages)
+    }
+
+    fn reset_wear(device: &mut Device<Self>) {
+        device.reset_wear();
+    }
+}
+
+/// The back end of an array's members.
+fn array_backend(spec: &ArraySpec) -> &'static str {
+    let first = backend(&spec.members[0]);
+    match spec.members.iter().all(|member| backend(member) == first) {
+        true => first,
+        false => "mixed",
+    }
+}
+
+impl Subject for Raid {
+    fn describe(device: &Device<Self>) -> Described<'_> {
+        let spec = device.spec();
+        Described {
+            name: &spec.name,
+            backend: array_backend(spec),
+            buffer: spec.buffer.as_ref(),
+            page_bytes: spec.page_bytes(),
+            members: spec.members.iter().collect(),
+        }
+    }
+
+    fn fill_sequential(device: &mut Device<Self>) {
+        device.fill_sequential();
+    }
+
+    fn fill_steady(device: &mut Device<Self>, seed: u64) {
+        device.fill_steady(seed);
+    }
+
+    fn write_random(device: &mut Device<Self>, rng: &mut Rng, pages: u64) -> bool {
+        device.write_random(rng, pages)
+    }
+
+    fn reset_wear(device: &mut Device<Self>) {
+        device.reset_wear();
+    }
+
+    fn array(device: &Device<Self>) -> Option<&Array> {
+        Some(device)
+    }
+}

@@ -1,0 +1,72 @@
+//! Harmonia's reactive schemes (section 4.3.1): when one member must collect, all do, or those that
+//! will soon have to.
+
+use super::{Coordinate, MemberView, Message, Round};
+use crate::units::Time;
+
+/// Reactive-inclusive: a member at T_hard makes all members collect.
+#[derive(Clone, Debug, Default)]
+pub(in crate::array) struct Inclusive {
+    round: Round,
+}
+
+impl Coordinate for Inclusive {
+    fn fell(&mut self, _now: Time, members: &[MemberView], member: usize, out: &mut Vec<Message>) {
+        let view = &members[member];
+        if !self.round.under_way && view.lowest <= view.hard {
+            self.round.begin(member, 0..members.len(), members, out);
+        }
+    }
+
+    fn finished(&mut self, members: &[MemberView], _member: usize, _out: &mut Vec<Message>) {
+        self.round.ends(members);
+    }
+}
+
+/// Reactive-selective: a member at T_soft is registered; one at T_hard makes those collect. One that
+/// must collect while others do, collects for itself.
+#[derive(Clone, Debug)]
+pub(in crate::array) struct Selective {
+    registered: Vec<bool>,
+    round: Round,
+}
+
+impl Selective {
+    pub fn new(members: usize) -> Selective {
+        Selective {
+            registered: vec![false; members],
+            round: Round::default(),
+        }
+    }
+
+    /// Nobody is registered any more.
+    pub fn clear(&mut self) {
+        self.registered.fill(false);
+    }
+
+    /// The members that are registered.
+    pub fn registered(&self) -> impl Iterator<Item = usize> + '_ {
+        let all = self.registered.iter().enumerate();
+        all.filter(|(_, &registered)| registered).map(|(at, _)| at)
+    }
+}
+
+impl Coordinate for Selective {
+    fn fell(&mut self, _now: Time, members: &[MemberView], member: usize, out: &mut Vec<Message>) {
+        let view = &members[member];
+        if view.lowest <= view.soft && !std::mem::replace(&mut self.registered[member], true) {
+            out.push(Message::Participate { from: member });
+        }
+        if !self.round.under_way && view.lowest <= view.hard {
+            let registered: Vec<usize> = self.registered().collect();
+            self.round
+                .begin(member, registered.into_iter(), members, out);
+        }
+    }
+
+    fn finished(&mut self, members: &[MemberView], _member: usize, _out: &mut Vec<Message>) {
+        if self.round.ends(members) {
+            self.clear();
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Harmonia's proactive scheme (section 4.3.2): reactive-selective under load, and what is registered
+//! collects while the array is idle, until its reserve is free or the host wants something.
+
+use super::global::Selective;
+use super::{Coordinate, MemberView, Message};
+use crate::gc::Force;
+use crate::units::Time;
+
+/// Proactive-idle, with the fixed threshold of Douglis et al. as the detector.
+#[derive(Clone, Debug)]
+pub(in crate::array) struct Idle {
+    under_load: Selective,
+    /// T_idle.
+    after: Time,
+    /// T_chk.
+    every: Time,
+    next_check: Time,
+    collecting: bool,
+}
+
+impl Idle {
+    pub fn new(members: usize, after: Time, every: Time) -> Idle {
+        Idle {
+            under_load: Selective::new(members),
+            after,
+            every,
+            next_check: Time::NEVER,
+            collecting: false,
+        }
+    }
+}
+
+impl Coordinate for Idle {
+    fn fell(&mut self, now: Time, members: &[MemberView], member: usize, out: &mut Vec<Message>) {
+        if !self.collecting {
+            self.under_load.fell(now, members, member, out);
+        }
+    }
+
+    fn finished(&mut self, members: &[MemberView], member: usize, out: &mut Vec<Message>) {
+        self.under_load.finished(members, member, out);
+        if self.collecting && members.iter().all(|member| !member.told) {
+            self.collecting = false;
+            self.under_load.clear();
+        }
+    }
+
+    /// The controller looks every T_chk; only the first look after T_idle can find anything.
+    fn became_idle(&mut self, now: Time) {
+        let at = (now + self.after).0.div_ceil(self.every.0) * self.every.0;
+        self.next_check = Time(at);
+    }
+
+    fn request_came(&mut self, members: &[MemberView], out: &mut Vec<Message>) {
+        self.next_check = Time::NEVER;
+        if std::mem::take(&mut self.collecting) {
+            let told = (0..members.len()).filter(|&to| members[to].told);
+            out.extend(told.map(|to| Message::LeaveOff { to }));
+        }
+    }
+
+    fn next_check(&self) -> Time {
+        self.next_check
+    }
+
+    fn check(&mut self, _now: Time, members: &[MemberView], out: &mut Vec<Message>) {
+        self.next_check = Time::NEVER;
+        for to in self.under_load.registered() {
+            self.collecting = true;
+            let force = Force {
+                until: members[to].pool.reserved.saturating_sub(1),
+                once: false,
+                yields: true,
+            };
+            out.push(Message::Force { to, force });
+        }
+    }
+}

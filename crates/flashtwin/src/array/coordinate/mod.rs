@@ -1,0 +1,162 @@
+//! Who collects when: coordinators of garbage collection (policies.md C5).
+//!
+//! A coordinator sees the states of the members and sends messages. It never touches a member: the
+//! array carries the messages out. Messages take no time (D-24).
+
+mod global;
+mod idle;
+mod soft_limit;
+mod turns;
+
+use crate::gc::Force;
+use crate::spec::{ArraySpec, Coordination};
+use crate::ssd::PoolBlocks;
+use crate::units::Time;
+use global::{Inclusive, Selective};
+use idle::Idle;
+use soft_limit::SoftLimit;
+use turns::Turns;
+
+/// What a coordinator knows of a member.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MemberView {
+    /// Blocks of each of its pools.
+    pub pool: PoolBlocks,
+    /// Free blocks at or below which it is registered (T_soft).
+    pub soft: u32,
+    /// Free blocks at or below which it must collect (T_hard).
+    pub hard: u32,
+    /// Free blocks of its scarcest pool when it last took a block.
+    pub lowest: u32,
+    /// It was told to collect and has not finished.
+    pub told: bool,
+}
+
+/// A message of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// PARTICIPATE_GGC: a member is registered.
+    Participate { from: usize },
+    /// REQUEST_GGC: a member must collect.
+    Request { from: usize },
+    /// FORCE_GC: a member is to collect.
+    Force { to: usize, force: Force },
+    /// A member is to leave off.
+    LeaveOff { to: usize },
+}
+
+/// A scheme. Every method may send messages.
+pub(super) trait Coordinate {
+    /// A pool of a member came down to `members[member].lowest` free blocks.
+    fn fell(
+        &mut self,
+        _now: Time,
+        _members: &[MemberView],
+        _member: usize,
+        _out: &mut Vec<Message>,
+    ) {
+    }
+    /// A member has done what it was told.
+    fn finished(&mut self, _members: &[MemberView], _member: usize, _out: &mut Vec<Message>) {}
+    /// The array has nothing to do any more.
+    fn became_idle(&mut self, _now: Time) {}
+    /// The host wants something of an idle array.
+    fn request_came(&mut self, _members: &[MemberView], _out: &mut Vec<Message>) {}
+    /// When it wants to look at the members; [`Time::NEVER`]: not by itself.
+    fn next_check(&self) -> Time {
+        Time::NEVER
+    }
+    /// That time has come.
+    fn check(&mut self, _now: Time, _members: &[MemberView], _out: &mut Vec<Message>) {}
+}
+
+/// One of the schemes.
+#[derive(Clone, Debug)]
+pub(super) enum Coordinator {
+    Local,
+    Inclusive(Inclusive),
+    Selective(Selective),
+    Idle(Idle),
+    SoftLimit(SoftLimit),
+    Turns(Turns),
+}
+
+impl Coordinator {
+    pub fn of(spec: &ArraySpec) -> Coordinator {
+        let members = spec.members.len();
+        match spec.coordination {
+            Coordination::Local | Coordination::Ideal => Coordinator::Local,
+            Coordination::Inclusive => Coordinator::Inclusive(Inclusive::default()),
+            Coordination::Selective => Coordinator::Selective(Selective::new(members)),
+            Coordination::Idle => {
+                Coordinator::Idle(Idle::new(members, spec.idle_after, spec.idle_check))
+            }
+            Coordination::SoftLimit => {
+                Coordinator::SoftLimit(SoftLimit::new(members, spec.idle_check))
+            }
+            Coordination::Turns => Coordinator::Turns(Turns::default()),
+        }
+    }
+
+    /// Members go their own ways.
+    #[inline]
+    pub fn is_local(&self) -> bool {
+        matches!(self, Coordinator::Local)
+    }
+
+    /// The scheme; `None` if members go their own ways.
+    pub fn scheme(&mut self) -> Option<&mut dyn Coordinate> {
+        match self {
+            Coordinator::Local => None,
+            Coordinator::Inclusive(c) => Some(c),
+            Coordinator::Selective(c) => Some(c),
+            Coordinator::Idle(c) => Some(c),
+            Coordinator::SoftLimit(c) => Some(c),
+            Coordinator::Turns(c) => Some(c),
+        }
+    }
+}
+
+/// FORCE_GC as Harmonia has it: one victim at least, then until more than T_hard + 1 blocks are free
+/// (D-25).
+fn force_round(view: &MemberView) -> Force {
+    Force {
+        until: view.hard + 1,
+        once: true,
+        yields: false,
+    }
+}
+
+/// Members that are told to collect together.
+#[derive(Clone, Debug, Default)]
+struct Round {
+    under_way: bool,
+}
+
+impl Round {
+    /// Tells those members.
+    fn begin(
+        &mut self,
+        from: usize,
+        which: impl Iterator<Item = usize>,
+        members: &[MemberView],
+        out: &mut Vec<Message>,
+    ) {
+        self.under_way = true;
+        out.push(Message::Request { from });
+        out.extend(which.map(|to| Message::Force {
+            to,
+            force: force_round(&members[to]),
+        }));
+    }
+
+    /// A member has finished; true if it was the last one.
+    fn ends(&mut self, members: &[MemberView]) -> bool {
+        let ends = self.under_way && members.iter().all(|member| !member.told);
+        self.under_way &= !ends;
+        ends
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! A proactive scheme that the paper describes and did not build (section 4.3.2): the controller
+//! looks at the members periodically and has those collect that would benefit, before one must.
+//!
+//! Ours: at every look, if no member is collecting and the scarcest pool of some member is at or below
+//! T_soft, all members at or below it collect together, one block a pool that is. So a round begins a
+//! step before T_hard, and is as short as it can be.
+
+use super::{Coordinate, MemberView, Message};
+use crate::gc::Force;
+use crate::units::Time;
+
+/// Proactive with a soft limit.
+#[derive(Clone, Debug)]
+pub(in crate::array) struct SoftLimit {
+    every: Time,
+    next_check: Time,
+    /// Members that have come down to T_soft since they last collected.
+    low: Vec<bool>,
+}
+
+impl SoftLimit {
+    pub fn new(members: usize, every: Time) -> SoftLimit {
+        SoftLimit {
+            every,
+            next_check: Time::NEVER,
+            low: vec![false; members],
+        }
+    }
+}
+
+impl Coordinate for SoftLimit {
+    fn fell(&mut self, now: Time, members: &[MemberView], member: usize, out: &mut Vec<Message>) {
+        let view = &members[member];
+        if view.lowest <= view.soft && !std::mem::replace(&mut self.low[member], true) {
+            out.push(Message::Participate { from: member });
+        }
+        // Looks that would find nothing are left out.
+        if self.next_check == Time::NEVER && self.low.contains(&true) {
+            self.next_check = Time((now.0 / self.every.0 + 1) * self.every.0);
+        }
+    }
+
+    fn next_check(&self) -> Time {
+        self.next_check
+    }
+
+    fn check(&mut self, now: Time, members: &[MemberView], out: &mut Vec<Message>) {
+        if members.iter().any(|member| member.told) {
+            self.next_check = now + self.every;
+            return;
+        }
+        self.next_check = Time::NEVER;
+        for (to, low) in self.low.iter_mut().enumerate() {
+            if std::mem::take(low) {
+                let force = Force {
+                    until: members[to].soft,
+                    once: false,
+                    yields: false,
+                };
+                out.push(Message::Force { to, force });
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The vectors of policies.md C5, in its notation, and F1.7.
+
+use super::*;
+
+/// Four SSDs of one pool each with these free blocks; T_hard = 5, T_soft = 8, stop > 6, 15 reserved.
+struct Four {
+    free: [u32; 4],
+    views: Vec<MemberView>,
+    erases: u32,
+    sent: Vec<String>,
+}
+
+const NAMES: [char; 4] = ['A', 'B', 'C', 'D'];
+
+impl Four {
+    fn new(free: [u32; 4]) -> Four {
+        let pool = PoolBlocks {
+            blocks: 100,
+            reserved: 15,
+            low: 5,
+        };
+        let view = |&lowest: &u32| MemberView {
+            pool,
+            soft: 8,
+            hard: 5,
+            lowest,
+            told: false,
+        };
+        Four {
+            free,
+            views: free.iter().map(view).collect(),
+            erases: 0,
+            sent: Vec::new(),
+        }
+    }
+
+    /// A member comes down to so many free blocks.
+    fn fall(&mut self, scheme: &mut dyn Coordinate, member: usize, free: u32) {
+        self.free[member] = free;
+        self.views[member].lowest = free;
+        let mut out = Vec::new();
+        scheme.fell(Time::ZERO, &self.views, member, &mut out);
+        self.carry_out(&out);
+    }
+
+    fn carry_out(&mut self, out: &[Message]) {
+        for message in out {
+            let text = match *message {
+                Message::Participate { from } => format!("{} PARTICIPATE_GGC", NAMES[from]),
+                Message::Request { from } => format!("{} REQUEST_GGC", NAMES[from]),
+                Message::LeaveOff { to } => format!("leave off {}", NAMES[to]),
+                Message::Force { to, force } => {
+                    let mut once = force.once;
+                    while !force.yields && (once || self.free[to] <= force.until) {
+                        self.free[to] += 1;
+                        self.erases += 1;
+                        once = false;
+                    }
+                    self.views[to].told = true;
+                    format!("FORCE_GC {}", NAMES[to])
+                }
+            };
+            self.sent.push(text);
+        }
+    }
+
+    fn finish(&mut self, scheme: &mut dyn Coordinate) {
+        let told: Vec<usize> = (0..4).filter(|&m| self.views[m].told).collect();
+        for member in told {
+            self.views[member].told = false;
+            scheme.finished(&self.views, member, &mut Vec::new());
+        }
+    }
+}
+
+/// GGC-1: A=12, B=8, C=6, D=20; a write on C consumes a block.
+#[test]
+fn vector_ggc_1_selective() {
+    let mut four = Four::new([12, 8, 6, 20]);
+    let mut rs = Selective::new(4);
+    four.fall(&mut rs, 1, 8);
+    four.fall(&mut rs, 2, 6);
+    assert_eq!(rs.registered().collect::<Vec<_>>(), [1, 2]);
+    four.sent.clear();
+    four.fall(&mut rs, 2, 5);
+    assert_eq!(four.sent, ["C REQUEST_GGC", "FORCE_GC B", "FORCE_GC C"]);
+    assert_eq!((four.free, four.erases), ([12, 9, 7, 20], 3));
+    four.finish(&mut rs);
+    assert_eq!(rs.registered().count(), 0);
+}
+
+#[test]
+fn vector_ggc_1_inclusive() {
+    let mut four = Four::new([12, 8, 6, 20]);
+    let mut ri = Inclusive::default();
+    four.fall(&mut ri, 2, 5);
+    assert_eq!((four.free, four.erases), ([13, 9, 7, 21], 5));
+    // A second one at T_hard while they collect collects for itself.
+    four.sent.clear();
+    four.fall(&mut ri, 1, 5);
+    assert!(four.sent.is_empty());
+    four.finish(&mut ri);
+    four.fall(&mut ri, 1, 5);
+    assert_eq!(four.sent.len(), 5);
+}
+
+/// GGC-2: C=7 registered, reserved = 15 blocks, last completion at t=100 ms, T_idle=10 ms, T_chk=1 ms:
+/// FORCE_GC at 110 ms; a request at 120 ms makes C leave off.
+#[test]
+fn vector_ggc_2_idle() {
+    let mut four = Four::new([12, 20, 9, 20]);
+    let mut pi = Idle::new(4, Time::from_ms(10), Time::from_ms(1));
+    four.fall(&mut pi, 2, 7);
+    pi.became_idle(Time::from_ms(100));
+    assert_eq!(pi.next_check(), Time::from_ms(110));
+    four.sent.clear();
+    let mut out = Vec::new();
+    pi.check(Time::from_ms(110), &four.views, &mut out);
+    let until = match out[..] {
+        [Message::Force { to: 2, force }] => force.until,
+        _ => panic!("{out:?}"),
+    };
+    assert_eq!(until, 14, "until 15 blocks are free");
+    four.carry_out(&out);
+    out.clear();
+    pi.request_came(&four.views, &mut out);
+    assert_eq!(out, [Message::LeaveOff { to: 2 }]);
+    assert_eq!(pi.next_check(), Time::NEVER);
+}
+
+/// With nobody registered, an idle interval does nothing.
+#[test]
+fn idle_collects_only_what_is_registered() {
+    let four = Four::new([12, 20, 9, 20]);
+    let mut pi = Idle::new(4, Time::from_ms(10), Time::from_ms(1));
+    pi.became_idle(Time::from_us(100_300));
+    assert_eq!(pi.next_check(), Time::from_ms(111));
+    let mut out = Vec::new();
+    pi.check(Time::from_ms(111), &four.views, &mut out);
+    assert!(out.is_empty());
+}
+
+/// One member at a time, in the order in which they asked.
+#[test]
+fn turns_are_taken_one_after_the_other() {
+    let mut four = Four::new([9, 9, 9, 9]);
+    let mut turns = Turns::default();
+    for member in [2, 0, 2, 3] {
+        four.fall(&mut turns, member, 8);
+    }
+    let forced = |four: &Four| -> Vec<String> {
+        let sent = four.sent.iter().filter(|text| text.starts_with("FORCE"));
+        sent.cloned().collect()
+    };
+    assert_eq!(forced(&four), ["FORCE_GC C"]);
+    for want in ["FORCE_GC A", "FORCE_GC D"] {
+        let holder = (0..4).find(|&m| four.views[m].told).unwrap();
+        four.views[holder].told = false;
+        let mut out = Vec::new();
+        turns.finished(&four.views, holder, &mut out);
+        four.carry_out(&out);
+        assert_eq!(forced(&four).last().unwrap(), want);
+    }
+}
+
+/// The controller looks at its own times, and a round is those that came down to T_soft.
+#[test]
+fn the_soft_limit_begins_before_anybody_must() {
+    let mut four = Four::new([12, 9, 9, 20]);
+    let mut soft = SoftLimit::new(4, Time::from_ms(1));
+    assert_eq!(soft.next_check(), Time::NEVER);
+    let mut out = Vec::new();
+    four.views[1].lowest = 8;
+    soft.fell(Time::from_us(2_300), &four.views, 1, &mut out);
+    assert_eq!(soft.next_check(), Time::from_ms(3));
+    out.clear();
+    soft.check(Time::from_ms(3), &four.views, &mut out);
+    let force = Force {
+        until: 8,
+        once: false,
+        yields: false,
+    };
+    assert_eq!(out, [Message::Force { to: 1, force }]);
+    assert_eq!(soft.next_check(), Time::NEVER);
+}

@@ -1,0 +1,55 @@
+//! One member at a time: collections are staggered so that what the others hold can always be read
+//! (the idea of TTFLASH, Yan et al., FAST 2017, and IODA, Li et al., SOSP 2021, at the level of
+//! members).
+//!
+//! A member whose scarcest pool comes down to T_soft asks for the token and waits in line. Whoever
+//! holds it collects until all its pools are above T_soft. A member that comes down to T_hard while
+//! it waits collects by itself: the distance between the two must last for a round of turns.
+
+use std::collections::VecDeque;
+
+use super::{Coordinate, MemberView, Message};
+use crate::gc::Force;
+use crate::units::Time;
+
+/// A token that goes round among those who asked for it.
+#[derive(Clone, Debug, Default)]
+pub(in crate::array) struct Turns {
+    holder: Option<usize>,
+    /// Those who wait, in the order in which they asked.
+    line: VecDeque<usize>,
+}
+
+impl Turns {
+    fn next(&mut self, members: &[MemberView], out: &mut Vec<Message>) {
+        self.holder = self.line.pop_front();
+        if let Some(to) = self.holder {
+            let force = Force {
+                until: members[to].soft,
+                once: false,
+                yields: false,
+            };
+            out.push(Message::Force { to, force });
+        }
+    }
+}
+
+impl Coordinate for Turns {
+    fn fell(&mut self, _now: Time, members: &[MemberView], member: usize, out: &mut Vec<Message>) {
+        let view = &members[member];
+        if view.lowest > view.soft || self.holder == Some(member) || self.line.contains(&member) {
+            return;
+        }
+        out.push(Message::Participate { from: member });
+        self.line.push_back(member);
+        if self.holder.is_none() {
+            self.next(members, out);
+        }
+    }
+
+    fn finished(&mut self, members: &[MemberView], member: usize, out: &mut Vec<Message>) {
+        if self.holder == Some(member) {
+            self.next(members, out);
+        }
+    }
+}
