@@ -136,9 +136,10 @@ impl Raid {
             let pool = member.ssd.pool_blocks();
             let of = |percent: f64| (f64::from(pool.blocks) * percent / 100.0) as u32;
             MemberView {
-                pool,
                 soft: of(spec.soft_percent),
                 hard: spec.hard_percent.map_or(pool.low, of),
+                stop: spec.hard_percent.map_or(pool.low, of) + spec.stop_blocks,
+                idle_until: spec.idle_until_percent.map_or(pool.reserved, of),
                 lowest: pool.blocks,
                 told: false,
             }

@@ -208,6 +208,10 @@ pub struct ArraySpec {
     pub soft_percent: f64,
     /// Those at which it asks the coordinator, in percent; `None`: its own watermark.
     pub hard_percent: Option<f64>,
+    /// Told to collect, a pool goes on until it has more free blocks than T_hard and this.
+    pub stop_blocks: u32,
+    /// Free blocks until which pools collect while the array is idle, in percent; `None`: the reserve.
+    pub idle_until_percent: Option<f64>,
     /// The array counts as idle after so long without a request inside (D-24).
     pub idle_after: Time,
     /// How often that is looked at (D-24).
@@ -314,6 +318,24 @@ const KEYS: &[KeyDoc] = &[
         doc: "A member asks the coordinator when the free blocks of one of its pools are at or below \
               this share; by default when it would collect by itself (gc.low_percent).",
         provenance: "Harmonia section 4.3.1",
+    },
+    KeyDoc {
+        key: "array.stop_blocks",
+        kind: Kind::Count(0, 1_000_000),
+        default: Some("1"),
+        only: &[],
+        doc: "Told to collect, a pool takes one victim and goes on until it has more free blocks than \
+              T_hard and this.",
+        provenance: "not printed (D-24, D-25)",
+    },
+    KeyDoc {
+        key: "array.idle_until_percent",
+        kind: Kind::Percent,
+        default: OPTIONAL,
+        only: &[],
+        doc: "While the array is idle, pools collect until this share of their blocks is free; by \
+              default the whole reserve.",
+        provenance: "Harmonia section 4.3.2: the reserve",
     },
     KeyDoc {
         key: "array.idle_ms",
@@ -463,6 +485,9 @@ impl ArraySpec {
         let soft_percent = r.float("array.soft_percent");
         let hard_percent = tree.get("array.hard_percent");
         let hard_percent = hard_percent.map(|_| r.float("array.hard_percent"));
+        let stop_blocks = r.number("array.stop_blocks") as u32;
+        let idle_until = tree.get("array.idle_until_percent");
+        let idle_until_percent = idle_until.map(|_| r.float("array.idle_until_percent"));
         let idle_after = Time::from_us(r.number("array.idle_ms") * 1000);
         let idle_check = Time::from_us(r.number("array.idle_check_us"));
         let names = r.text("array.members");
@@ -508,6 +533,8 @@ impl ArraySpec {
             coordination,
             soft_percent,
             hard_percent,
+            stop_blocks,
+            idle_until_percent,
             idle_after,
             idle_check,
         };

@@ -58,15 +58,15 @@ impl Coordinate for Selective {
             out.push(Message::Participate { from: member });
         }
         if !self.round.under_way && view.lowest <= view.hard {
+            // Who registers while they collect is in the next round.
             let registered: Vec<usize> = self.registered().collect();
+            self.clear();
             self.round
                 .begin(member, registered.into_iter(), members, out);
         }
     }
 
     fn finished(&mut self, members: &[MemberView], _member: usize, _out: &mut Vec<Message>) {
-        if self.round.ends(members) {
-            self.clear();
-        }
+        self.round.ends(members);
     }
 }

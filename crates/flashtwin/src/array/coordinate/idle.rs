@@ -68,7 +68,7 @@ impl Coordinate for Idle {
         for to in self.under_load.registered() {
             self.collecting = true;
             let force = Force {
-                until: members[to].pool.reserved.saturating_sub(1),
+                until: members[to].idle_until.saturating_sub(1),
                 once: false,
                 yields: true,
             };

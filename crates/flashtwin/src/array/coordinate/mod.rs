@@ -10,7 +10,6 @@ mod turns;
 
 use crate::gc::Force;
 use crate::spec::{ArraySpec, Coordination};
-use crate::ssd::PoolBlocks;
 use crate::units::Time;
 use global::{Inclusive, Selective};
 use idle::Idle;
@@ -20,12 +19,14 @@ use turns::Turns;
 /// What a coordinator knows of a member.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemberView {
-    /// Blocks of each of its pools.
-    pub pool: PoolBlocks,
     /// Free blocks at or below which it is registered (T_soft).
     pub soft: u32,
     /// Free blocks at or below which it must collect (T_hard).
     pub hard: u32,
+    /// Told to collect, a pool goes on while it has at most so many free blocks (T_stop).
+    pub stop: u32,
+    /// While the array is idle, pools collect until so many blocks are free.
+    pub idle_until: u32,
     /// Free blocks of its scarcest pool when it last took a block.
     pub lowest: u32,
     /// It was told to collect and has not finished.
@@ -117,11 +118,11 @@ impl Coordinator {
     }
 }
 
-/// FORCE_GC as Harmonia has it: one victim at least, then until more than T_hard + 1 blocks are free
+/// FORCE_GC as Harmonia has it: one victim at least, then until more than T_stop blocks are free
 /// (D-25).
 fn force_round(view: &MemberView) -> Force {
     Force {
-        until: view.hard + 1,
+        until: view.stop,
         once: true,
         yields: false,
     }
@@ -150,11 +151,9 @@ impl Round {
         }));
     }
 
-    /// A member has finished; true if it was the last one.
-    fn ends(&mut self, members: &[MemberView]) -> bool {
-        let ends = self.under_way && members.iter().all(|member| !member.told);
-        self.under_way &= !ends;
-        ends
+    /// A member has finished: the round ends with the last one.
+    fn ends(&mut self, members: &[MemberView]) {
+        self.under_way &= members.iter().any(|member| member.told);
     }
 }
 

@@ -14,15 +14,11 @@ const NAMES: [char; 4] = ['A', 'B', 'C', 'D'];
 
 impl Four {
     fn new(free: [u32; 4]) -> Four {
-        let pool = PoolBlocks {
-            blocks: 100,
-            reserved: 15,
-            low: 5,
-        };
         let view = |&lowest: &u32| MemberView {
-            pool,
             soft: 8,
             hard: 5,
+            stop: 6,
+            idle_until: 15,
             lowest,
             told: false,
         };
