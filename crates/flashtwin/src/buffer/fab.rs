@@ -98,8 +98,19 @@ impl Policy for Fab {
     }
 
     #[inline]
+    fn expect_lpn_near(&self, lpn: Lpn) {
+        self.blocks.expect_lpn_near(lpn);
+    }
+
+    #[inline]
     fn expect(&self, page: PageId, near: bool) {
         self.blocks.expect(page, near);
+    }
+
+    #[inline]
+    fn next_of_block(&self, after: Option<PageId>) -> Option<PageId> {
+        let node = after.map_or_else(|| self.sizes.largest(), |_| None);
+        self.blocks.next_page(node, after)
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {
