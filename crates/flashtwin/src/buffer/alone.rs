@@ -104,6 +104,8 @@ pub struct Alone {
     free: Vec<PageId>,
     pages: Pages,
     outcome: Outcome,
+    /// See [`Policy::wants_hints`].
+    hints: bool,
     /// How far hints have gone through the block that leaves next.
     ahead: Option<PageId>,
 }
@@ -127,6 +129,7 @@ impl Alone {
             idle: false,
         };
         Alone {
+            hints: policy.wants_hints(),
             room: Room::new(policy, setup, read_cache_pages),
             directory: Directory::new(pages),
             free: Vec::new(),
@@ -174,12 +177,17 @@ impl Alone {
         if step == 0 {
             return self.directory.prefetch(lpn);
         }
-        let policy = &self.room.policy;
+        if step > 2 && !self.hints {
+            return;
+        }
         let page = self.directory.first(lpn);
-        match step {
-            1 => policy.expect_lpn(lpn, false),
-            2 => policy.expect_lpn_near(lpn),
-            _ => return policy.expect_last(lpn, page),
+        if self.hints {
+            let policy = &self.room.policy;
+            match step {
+                1 => policy.expect_lpn(lpn, false),
+                2 => policy.expect_lpn_near(lpn),
+                _ => return policy.expect_last(lpn, page),
+            }
         }
         let Some(page) = page else { return };
         if step == 1 {
@@ -242,7 +250,9 @@ impl Alone {
                 self.free.push(page);
             }
             self.look_ahead(way);
-            self.ahead = self.room.policy.next_of_block(None);
+            if self.hints {
+                self.ahead = self.room.policy.next_of_block(None);
+            }
         }
         let chips = self.pages.chips.len() as u32;
         let new = Page {
@@ -277,7 +287,9 @@ impl Alone {
         if let Some(page) = second {
             let lpn = self.pages.lpn(page);
             self.directory.prefetch(lpn);
-            self.room.policy.expect_lpn(lpn, true);
+            if self.hints {
+                self.room.policy.expect_lpn(lpn, true);
+            }
             self.room.expect(page, true);
         }
     }

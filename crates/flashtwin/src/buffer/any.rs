@@ -202,6 +202,9 @@ impl Policy for Base {
     fn expect(&self, page: PageId, near: bool) {
         each!(self, p => p.expect(page, near))
     }
+    fn wants_hints(&self) -> bool {
+        each!(self, p => p.wants_hints())
+    }
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
         each!(self, p => p.expect_lpn(lpn, leaves))

@@ -148,6 +148,10 @@ impl Policy for Arc {
         self.lists.expect(page, near);
     }
 
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, _leaves: bool) {
         self.ghosts.prefetch(lpn);

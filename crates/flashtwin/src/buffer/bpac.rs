@@ -318,6 +318,10 @@ impl Policy for Bpac {
         self.p.expect(page, near);
     }
 
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn next_of_block(&self, after: Option<PageId>) -> Option<PageId> {
         let node = after.map_or_else(|| self.grown.largest().or(self.k.oldest()), |_| None);

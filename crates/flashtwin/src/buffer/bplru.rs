@@ -207,6 +207,10 @@ impl Policy for Bplru {
         true
     }
 
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
         if !leaves {

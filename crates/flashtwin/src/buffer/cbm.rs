@@ -303,6 +303,10 @@ impl Policy for Cbm {
         self.drop_if_empty(node);
     }
 
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
         // One that leaves may be of the read cache.

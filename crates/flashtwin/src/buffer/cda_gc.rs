@@ -252,6 +252,10 @@ impl Policy for CdaGc {
         self.list.expect(page, near);
     }
 
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
         if let Some(dispatcher) = self.dispatcher.as_ref().filter(|_| !leaves) {

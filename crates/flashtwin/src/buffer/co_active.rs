@@ -152,6 +152,10 @@ impl Policy for CoActive {
         then(of(CLEAN), || then(of(COLD), || of(HOT)))
     }
 
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
         if !leaves {

@@ -90,6 +90,10 @@ impl Policy for Fab {
         true
     }
 
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
         if !leaves {

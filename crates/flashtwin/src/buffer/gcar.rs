@@ -121,6 +121,9 @@ impl<P: Policy> Policy for Gcar<P> {
     fn expect(&self, page: PageId, near: bool) {
         self.base.expect(page, near)
     }
+    fn wants_hints(&self) -> bool {
+        self.base.wants_hints()
+    }
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
         self.base.expect_lpn(lpn, leaves)

@@ -150,6 +150,10 @@ impl Policy for LbClock {
         true
     }
 
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
         if !leaves {

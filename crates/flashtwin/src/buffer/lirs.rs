@@ -253,6 +253,10 @@ impl Policy for Lirs {
         self.queue.expect(page, near);
     }
 
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, _leaves: bool) {
         self.ghosts.prefetch(lpn);

@@ -199,6 +199,12 @@ pub trait Policy {
     #[inline]
     fn expect(&self, _page: PageId, _near: bool) {}
 
+    /// Whether the hints below but `next_victims` say anything to this policy: one that keeps
+    /// nothing but pages is not to pay for them.
+    fn wants_hints(&self) -> bool {
+        false
+    }
+
     /// The logical page is likely to be accessed soon, or, if it `leaves`, to be evicted: a hint that
     /// lets the policy load what it remembers of pages whether they are cached or not.
     #[inline]

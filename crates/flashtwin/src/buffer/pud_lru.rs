@@ -18,9 +18,9 @@
 //! 2 pages   f 2: B7        f 3: B9 B4                         victim: B8 if its PUD is above the mean
 //! ```
 //!
-//! A write leaves a block in its room, and in its heap: f only grows, so the heap says too large a PUD, never too
-//! small. A block is put right when it comes up. For each number of pages a ceiling of the PUDs is
-//! known as well, which says where there is nothing to look for.
+//! A write leaves a block in its room, and in its heap: f only grows, so the heap says too large a
+//! PUD, never too small. A block is put right when it comes up. For each number of pages a ceiling of
+//! the PUDs is known as well, which says where there is nothing to look for.
 //!
 //! `cache_reads`: reads enter and renew their block (the last tie-break) but count as no update.
 //! Without it they change nothing.
@@ -411,6 +411,10 @@ impl Policy for PudLru {
         self.unfile(node);
         self.leave_sums(node);
         self.blocks.evict(node, out);
+        true
+    }
+
+    fn wants_hints(&self) -> bool {
         true
     }
 

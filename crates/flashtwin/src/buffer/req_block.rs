@@ -235,6 +235,10 @@ impl Policy for ReqBlock {
         }
     }
 
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn expect_last(&self, _lpn: Lpn, page: Option<PageId>) {
         let node = page.and_then(|page| self.blocks.node_of(page));

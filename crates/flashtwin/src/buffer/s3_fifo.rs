@@ -191,6 +191,10 @@ impl Policy for S3Fifo {
         }
     }
 
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, _leaves: bool) {
         self.ghosts.prefetch(lpn);

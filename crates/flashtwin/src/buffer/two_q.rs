@@ -126,6 +126,10 @@ impl Policy for TwoQ {
         self.lists.expect(page, near);
     }
 
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, _leaves: bool) {
         self.a1out.prefetch(lpn);
