@@ -15,7 +15,7 @@ use flashtwin_workload::{open_trace, TraceOptions};
 use crate::{figure, median, profile, Failure};
 
 /// Accesses looked ahead by each step of prefetching: what a driver that knows the trace does.
-const AHEAD: [usize; 3] = [24, 16, 8];
+const AHEAD: [usize; 4] = [24, 18, 12, 6];
 /// Rounds of all policies in turn; medians are reported.
 const ROUNDS: usize = 3;
 
@@ -73,7 +73,7 @@ fn run(alone: &mut Alone, accesses: &[Access]) -> u64 {
                 alone.set_chip(chip, |c| c.in_gc = chip % 8 == turn % 8);
             }
         }
-        for step in 0..3 {
+        for step in 0..4 {
             if let Some(next) = accesses.get(i + AHEAD[step as usize]) {
                 alone.prefetch(next.0, step);
             }

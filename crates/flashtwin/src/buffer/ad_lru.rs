@@ -8,111 +8,40 @@
 //!
 //! Filtered by GCaR, the search for a clean page goes from FC towards the most recent end.
 
-use super::clock::{flagged_text, set};
+use super::clock::flagged_text;
+use super::list::Lists;
 use super::order::Ages;
 use super::passed::Passed;
-use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
-use super::{List, PageId, Setup};
-use crate::memory::prefetch;
+use super::policy::{then, Access, DeviceView, Eviction, Policy, Spare};
+use super::{PageId, Setup};
+use crate::memory::{prefetch, reach};
 
-/// Lc or Lh. The clean pages stand in a second list in the same order.
+/// Lc.
+const LC: usize = 0;
+/// Lh.
+const LH: usize = 1;
+
+/// What GCaR's searches have passed over in Lc or Lh, and among its clean pages.
 #[derive(Clone, Debug)]
-struct Half {
-    all: List,
-    clean: List,
-    /// Of all pages.
+struct Past {
+    /// Of all pages of the list.
     ages: Ages,
-    /// What GCaR's searches have passed over in the two lists.
     passed: Passed,
     passed_clean: Passed,
 }
 
-impl Half {
-    fn new(setup: &Setup) -> Half {
-        Half {
-            all: List::default(),
-            clean: List::default(),
+impl Past {
+    fn new(setup: &Setup) -> Past {
+        Past {
             ages: Ages::new(setup.capacity),
             passed: Passed::new(setup.chips),
             passed_clean: Passed::new(setup.chips),
         }
     }
 
-    fn push_newest(&mut self, page: PageId, dirty: bool) {
-        self.all.push_newest(page);
-        self.ages.push(page, self.all.iter_oldest_first());
-        self.passed.follow(&self.ages);
-        self.passed_clean.follow(&self.ages);
-        if !dirty {
-            self.clean.push_newest(page);
-        }
-    }
-
-    fn remove(&mut self, page: PageId, dirty: bool) {
-        if !dirty {
-            self.passed_clean.leave(page, &self.clean, &self.ages);
-            self.clean.remove(page);
-        }
-        self.passed.leave(page, &self.all, &self.ages);
-        self.all.remove(page);
-        self.ages.remove(page);
-    }
-
-    fn cleaned(
-        &mut self,
-        device: &dyn DeviceView,
-        page: PageId,
-        is_clean: impl Fn(PageId) -> bool,
-    ) {
-        // Its place on the clean list: just newer than the next older clean page.
-        let older = std::iter::successors(self.all.older(page), |&p| self.all.older(p))
-            .find(|&p| is_clean(p));
-        self.clean.insert_newer_than(older, page);
-        self.passed_clean.enter(page, device, &self.ages);
-    }
-
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.passed.moved(page, device, &self.ages);
         self.passed_clean.moved(page, device, &self.ages);
-    }
-
-    /// FC, or the next clean page after it that is not spared. Counts the entries on the way.
-    fn clean_victim(
-        &mut self,
-        device: &dyn DeviceView,
-        spare: Spare,
-        out: &mut Eviction,
-    ) -> Option<PageId> {
-        let fc = self.clean.oldest()?;
-        if !spare.page(device, fc) {
-            out.inspected += 1;
-            return Some(fc);
-        }
-        let (clean, ages) = (&self.clean, &mut self.ages);
-        let found = (self.passed_clean).oldest_not(device, spare, clean, ages, |_, _, _| ());
-        let last = found.map_or(self.all.len() as u64, |page| ages.position(page));
-        out.inspected += last + 1 - ages.position(fc);
-        out.spared = true;
-        found
-    }
-
-    /// The least recent page that is not spared. Counts the entries from that end to it.
-    fn oldest_not(
-        &mut self,
-        device: &dyn DeviceView,
-        spare: Spare,
-        out: &mut Eviction,
-    ) -> Option<PageId> {
-        let oldest = self.all.oldest()?;
-        if !spare.page(device, oldest) {
-            out.inspected += 1;
-            return Some(oldest);
-        }
-        let (all, ages) = (&self.all, &mut self.ages);
-        let found = (self.passed).oldest_not(device, spare, all, ages, |_, _, _| ());
-        out.inspected += found.map_or(all.len() as u64, |page| ages.position(page));
-        out.spared = true;
-        found
     }
 }
 
@@ -125,48 +54,159 @@ struct Page {
     dirty: bool,
 }
 
+impl Page {
+    fn list(self) -> usize {
+        if self.hot {
+            LH
+        } else {
+            LC
+        }
+    }
+}
+
 /// Adaptive double LRU.
 #[derive(Clone, Debug)]
 pub struct AdLru {
     min_lc: usize,
-    /// Lc and Lh.
-    halves: [Half; 2],
+    all: Lists<2>,
+    /// The clean pages of each list in the same order.
+    clean: Lists<2>,
+    /// Only where GCaR filters.
+    past: Option<[Past; 2]>,
     pages: Vec<Page>,
 }
 
 impl AdLru {
     /// Lc is left alone at `setup.params.min_lc_pages`.
     pub fn new(setup: &Setup) -> AdLru {
+        let past = || [Past::new(setup), Past::new(setup)];
         AdLru {
             min_lc: setup.params.min_lc_pages as usize,
-            halves: [Half::new(setup), Half::new(setup)],
+            all: Lists::new(),
+            clean: Lists::new(),
+            past: setup.filtered.then(past),
             pages: Vec::new(),
         }
+    }
+
+    #[inline]
+    fn push_newest(&mut self, page: PageId, state: Page) {
+        self.pages[page.0 as usize] = state;
+        let list = state.list();
+        self.all.push_newest(list, page);
+        if let Some(past) = &mut self.past {
+            let Past {
+                ages,
+                passed,
+                passed_clean,
+            } = &mut past[list];
+            ages.push(page, self.all.iter_oldest_first(list));
+            passed.follow(ages);
+            passed_clean.follow(ages);
+        }
+        if !state.dirty {
+            self.clean.push_newest(list, page);
+        }
+    }
+
+    /// Takes a page out; says what it was like.
+    #[inline]
+    fn remove(&mut self, page: PageId) -> Page {
+        let state = self.pages[page.0 as usize];
+        let list = state.list();
+        if let Some(past) = &mut self.past {
+            let Past {
+                ages,
+                passed,
+                passed_clean,
+            } = &mut past[list];
+            if !state.dirty {
+                passed_clean.leave(page, self.clean.links(), ages);
+            }
+            passed.leave(page, self.all.links(), ages);
+            ages.remove(page);
+        }
+        if !state.dirty {
+            self.clean.remove(list, page);
+        }
+        self.all.remove(list, page);
+        state
+    }
+
+    /// FC, or the next clean page after it that is not spared. Counts the entries on the way.
+    fn clean_victim(
+        &mut self,
+        list: usize,
+        device: &dyn DeviceView,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> Option<PageId> {
+        let fc = self.clean.oldest(list)?;
+        let past = match &mut self.past {
+            Some(past) if spare.page(device, fc) => &mut past[list],
+            _ => {
+                out.inspected += 1;
+                return Some(fc);
+            }
+        };
+        let (clean, ages) = ((Some(fc), self.clean.links()), &mut past.ages);
+        let found = (past.passed_clean).oldest_not(device, spare, clean, ages, |_, _, _| ());
+        let last = found.map_or(self.all.len(list) as u64, |page| ages.position(page));
+        out.inspected += last + 1 - ages.position(fc);
+        out.spared = true;
+        found
+    }
+
+    /// The least recent page that is not spared. Counts the entries from that end to it.
+    fn oldest_not(
+        &mut self,
+        list: usize,
+        device: &dyn DeviceView,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> Option<PageId> {
+        let oldest = self.all.oldest(list)?;
+        let past = match &mut self.past {
+            Some(past) if spare.page(device, oldest) => &mut past[list],
+            _ => {
+                out.inspected += 1;
+                return Some(oldest);
+            }
+        };
+        let (all, ages) = ((Some(oldest), self.all.links()), &mut past.ages);
+        let found = (past.passed).oldest_not(device, spare, all, ages, |_, _, _| ());
+        out.inspected += found.map_or(self.all.len(list) as u64, |page| ages.position(page));
+        out.spared = true;
+        found
     }
 
     /// The victim in Lc or Lh.
     fn search(
         &mut self,
-        half: usize,
+        list: usize,
         device: &dyn DeviceView,
         spare: Spare,
         out: &mut Eviction,
     ) -> Option<PageId> {
-        let half = &mut self.halves[half];
-        if let Some(page) = half.clean_victim(device, spare, out) {
+        if let Some(page) = self.clean_victim(list, device, spare, out) {
             return Some(page);
         }
         let mut looked = out.inspected;
         loop {
             // Counts the pages passed over, which are those older than the page found.
             out.inspected = looked;
-            let page = half.oldest_not(device, spare, out)?;
-            let cold = &mut self.pages[page.0 as usize].cold;
-            if std::mem::replace(cold, true) {
+            let page = self.oldest_not(list, device, spare, out)?;
+            if self.pages[page.0 as usize].cold {
                 return Some(page);
             }
-            half.remove(page, true);
-            half.push_newest(page, true);
+            let state = self.remove(page);
+            self.push_newest(
+                page,
+                Page {
+                    cold: true,
+                    ..state
+                },
+            );
             looked += 1;
         }
     }
@@ -180,38 +220,49 @@ impl Policy for AdLru {
             dirty,
             ..Page::default()
         };
-        set(&mut self.pages, page, state);
-        self.halves[0].push_newest(page, dirty);
+        reach(&mut self.pages, page.0 as usize, state);
+        self.push_newest(page, state);
     }
 
     #[inline]
     fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
-        self.forget(page);
-        let dirty = access.dirty;
-        self.pages[page.0 as usize] = Page {
+        self.remove(page);
+        let state = Page {
             hot: true,
             cold: false,
-            dirty,
+            dirty: access.dirty,
         };
-        self.halves[1].push_newest(page, dirty);
+        self.push_newest(page, state);
     }
 
     fn forget(&mut self, page: PageId) {
-        let state = self.pages[page.0 as usize];
-        self.halves[usize::from(state.hot)].remove(page, state.dirty);
+        self.remove(page);
     }
 
     fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
         let state = &mut self.pages[page.0 as usize];
-        let half = usize::from(state.hot);
-        if std::mem::take(&mut state.dirty) {
-            self.halves[half].cleaned(device, page, |p| !self.pages[p.0 as usize].dirty);
+        let list = state.list();
+        if !std::mem::take(&mut state.dirty) {
+            return;
+        }
+        // Its place on the clean list: just newer than the next older clean page.
+        let links = self.all.links();
+        let older = std::iter::successors(links.older(page), |&p| links.older(p))
+            .find(|&p| !self.pages[p.0 as usize].dirty);
+        self.clean.insert_newer_than(list, older, page);
+        if let Some(past) = &mut self.past {
+            let Past {
+                ages, passed_clean, ..
+            } = &mut past[list];
+            passed_clean.enter(page, device, ages);
         }
     }
 
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
-        let state = self.pages[page.0 as usize];
-        self.halves[usize::from(state.hot)].moved(device, page);
+        let list = self.pages[page.0 as usize].list();
+        if let Some(past) = &mut self.past {
+            past[list].moved(device, page);
+        }
     }
 
     fn evict(
@@ -221,9 +272,8 @@ impl Policy for AdLru {
         spare: Spare,
         out: &mut Eviction,
     ) -> bool {
-        let [lc, lh] = &self.halves;
-        let from_lc = lc.all.len() > self.min_lc || lh.all.is_empty();
-        let (first, second) = if from_lc { (0, 1) } else { (1, 0) };
+        let from_lc = self.all.len(LC) > self.min_lc || self.all.len(LH) == 0;
+        let (first, second) = if from_lc { (LC, LH) } else { (LH, LC) };
         let found = (self.search(first, device, spare, out))
             .or_else(|| self.search(second, device, spare, out));
         let Some(page) = found else { return false };
@@ -234,15 +284,17 @@ impl Policy for AdLru {
 
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
-        let [lc, lh] = &self.halves;
-        let half = match lc.all.len() > self.min_lc {
-            true => lc,
-            false => lh,
+        let from_lc = self.all.len(LC) > self.min_lc;
+        let list = if from_lc { LC } else { LH };
+        let next = |lists: &Lists<2>, passed: Option<&Passed>| {
+            let (oldest, links) = (lists.oldest(list), lists.links());
+            links.three_from(passed.map_or(oldest, |passed| passed.next(oldest, links)))
         };
-        match half.clean.is_empty() {
-            true => half.all.oldest_three(),
-            false => half.clean.oldest_three(),
-        }
+        let past = self.past.as_ref().map(|past| &past[list]);
+        then(
+            next(&self.clean, past.map(|past| &past.passed_clean)),
+            || next(&self.all, past.map(|past| &past.passed)),
+        )
     }
 
     #[inline]
@@ -250,16 +302,16 @@ impl Policy for AdLru {
         if !near {
             prefetch(&self.pages, page.0 as usize);
         }
-        for half in &self.halves {
-            half.all.expect(page, near);
-            half.clean.expect(page, near);
-            half.ages.expect(page, near);
+        self.all.links().expect(page, near);
+        self.clean.links().expect(page, near);
+        for past in self.past.iter().flatten() {
+            past.ages.expect(page, near);
         }
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {
-        let [lc, lh] = self.halves.each_ref().map(|half| {
-            flagged_text(device, half.all.iter_oldest_first(), |page| {
+        let [lc, lh] = [LC, LH].map(|list| {
+            flagged_text(device, self.all.iter_oldest_first(list), |page| {
                 self.pages[page.0 as usize].cold.into()
             })
         });

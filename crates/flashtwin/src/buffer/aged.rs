@@ -1,17 +1,82 @@
-//! A recency list that GCaR can search by chip: [`List`], with what searches have passed over.
+//! Recency lists that GCaR can search by chip: [`List`], with what searches have passed over.
 
+use super::list::{Links, Lists};
 use super::order::Ages;
 use super::passed::Passed;
 use super::policy::{DeviceView, Eviction, Spare};
 use super::{List, PageId, Setup};
 
+/// What searches of a list have passed over, with the ages of those pages.
+#[derive(Clone, Debug)]
+struct Past {
+    passed: Passed,
+    ages: Ages,
+}
+
+impl Past {
+    fn new(setup: &Setup) -> Past {
+        Past {
+            passed: Passed::new(setup.chips),
+            ages: Ages::new(setup.capacity),
+        }
+    }
+
+    /// The page is about to leave its place.
+    #[inline]
+    fn leave(&mut self, page: PageId, links: &Links) {
+        if self.passed.leave(page, links, &self.ages) {
+            self.ages.remove(page);
+        }
+    }
+
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        self.passed.moved(page, device, &self.ages);
+    }
+
+    /// The least recent page of a list of `len` pages from `oldest` on that `spare` does not pass
+    /// over. Counts in `out` the entries that a scan from the least recent end looks at.
+    #[inline]
+    fn oldest_not(
+        &mut self,
+        (oldest, len, links): (Option<PageId>, usize, &Links),
+        device: &dyn DeviceView,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> Option<PageId> {
+        if !spare.page(device, oldest?) {
+            out.inspected += 1;
+            return oldest;
+        }
+        out.spared = true;
+        self.search((oldest, len, links), device, spare, out)
+    }
+
+    fn search(
+        &mut self,
+        (oldest, len, links): (Option<PageId>, usize, &Links),
+        device: &dyn DeviceView,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> Option<PageId> {
+        let number = |ages: &mut Ages, page, noted| {
+            ages.push(page, links.iter_from(oldest).take(noted));
+        };
+        let (passed, ages) = (&mut self.passed, &mut self.ages);
+        let found = passed.oldest_not(device, spare, (oldest, links), ages, number);
+        out.inspected += match found {
+            Some(page) if self.passed.holds(page) => self.ages.position(page),
+            Some(_) => self.passed.len() as u64 + 1,
+            None => len as u64,
+        };
+        found
+    }
+}
+
 /// Most recent first; every operation takes constant time, a filtered search one look a chip.
 #[derive(Clone, Debug)]
 pub struct Aged {
     list: List,
-    passed: Passed,
-    /// Of the pages passed over.
-    ages: Ages,
+    past: Past,
 }
 
 impl Aged {
@@ -19,8 +84,7 @@ impl Aged {
     pub fn new(setup: &Setup) -> Aged {
         Aged {
             list: List::default(),
-            passed: Passed::new(setup.chips),
-            ages: Ages::new(setup.capacity),
+            past: Past::new(setup),
         }
     }
 
@@ -30,11 +94,18 @@ impl Aged {
         &self.list
     }
 
+    /// Pages that searches are likely to find next, soonest first.
+    #[inline]
+    pub fn next_three(&self) -> [Option<PageId>; 3] {
+        let links = self.list.links();
+        links.three_from(self.past.passed.next(self.list.oldest(), links))
+    }
+
     /// The page is likely to move soon: see [`List::expect`].
     #[inline]
     pub fn expect(&self, page: PageId, near: bool) {
         self.list.expect(page, near);
-        self.passed.expect(page, near);
+        self.past.passed.expect(page, near);
     }
 
     /// Puts a page that is not in the list at the most recent end.
@@ -53,15 +124,13 @@ impl Aged {
     /// Takes a page out.
     #[inline]
     pub fn remove(&mut self, page: PageId) {
-        if self.passed.leave(page, &self.list, &self.ages) {
-            self.ages.remove(page);
-        }
+        self.past.leave(page, self.list.links());
         self.list.remove(page);
     }
 
     /// The chip of the page's flash copy may have changed.
     pub fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
-        self.passed.moved(page, device, &self.ages);
+        self.past.moved(device, page);
     }
 
     /// The least recent page that `spare` does not pass over. Counts in `out` the entries that a
@@ -73,31 +142,85 @@ impl Aged {
         spare: Spare,
         out: &mut Eviction,
     ) -> Option<PageId> {
-        let oldest = self.list.oldest()?;
-        if !spare.page(device, oldest) {
-            out.inspected += 1;
-            return Some(oldest);
+        let list = (self.list.oldest(), self.list.len(), self.list.links());
+        self.past.oldest_not(list, device, spare, out)
+    }
+}
+
+/// `N` such lists; a page is in one of them at most, so that all share one array of links.
+#[derive(Clone, Debug)]
+pub(super) struct AgedLists<const N: usize> {
+    lists: Lists<N>,
+    past: [Past; N],
+}
+
+impl<const N: usize> AgedLists<N> {
+    /// Empty lists.
+    pub fn new(setup: &Setup) -> Self {
+        AgedLists {
+            lists: Lists::new(),
+            past: std::array::from_fn(|_| Past::new(setup)),
         }
-        out.spared = true;
-        self.search(device, spare, out)
     }
 
-    fn search(
+    /// The plain lists.
+    #[inline]
+    pub fn lists(&self) -> &Lists<N> {
+        &self.lists
+    }
+
+    /// See [`Aged::next_three`].
+    #[inline]
+    pub fn next_three(&self, list: usize) -> [Option<PageId>; 3] {
+        let links = self.lists.links();
+        links.three_from(self.past[list].passed.next(self.lists.oldest(list), links))
+    }
+
+    /// The page is likely to move soon: see [`List::expect`].
+    #[inline]
+    pub fn expect(&self, page: PageId, near: bool) {
+        self.lists.links().expect(page, near);
+        for past in &self.past {
+            past.passed.expect(page, near);
+        }
+    }
+
+    /// Puts a page that is in no list at the most recent end of one.
+    #[inline]
+    pub fn push_newest(&mut self, list: usize, page: PageId) {
+        self.lists.push_newest(list, page);
+    }
+
+    /// Makes a page of one list the most recent one of the same or another.
+    #[inline]
+    pub fn renew(&mut self, from: usize, page: PageId, to: usize) {
+        self.remove(from, page);
+        self.lists.push_newest(to, page);
+    }
+
+    /// Takes a page out of the list it is in.
+    #[inline]
+    pub fn remove(&mut self, list: usize, page: PageId) {
+        self.past[list].leave(page, self.lists.links());
+        self.lists.remove(list, page);
+    }
+
+    /// The chip of the page's flash copy may have changed.
+    pub fn moved(&mut self, list: usize, device: &dyn DeviceView, page: PageId) {
+        self.past[list].moved(device, page);
+    }
+
+    /// The same as [`Aged::oldest_not`] for a list.
+    #[inline]
+    pub fn oldest_not(
         &mut self,
+        list: usize,
         device: &dyn DeviceView,
         spare: Spare,
         out: &mut Eviction,
     ) -> Option<PageId> {
-        let list = &self.list;
-        let number = |ages: &mut Ages, page, noted| {
-            ages.push(page, list.iter_oldest_first().take(noted));
-        };
-        let found = (self.passed).oldest_not(device, spare, list, &mut self.ages, number);
-        out.inspected += match found {
-            Some(page) if self.passed.holds(page) => self.ages.position(page),
-            Some(_) => self.passed.len() as u64 + 1,
-            None => list.len() as u64,
-        };
-        found
+        let lists = &self.lists;
+        let from = (lists.oldest(list), lists.len(list), lists.links());
+        self.past[list].oldest_not(from, device, spare, out)
     }
 }

@@ -202,13 +202,28 @@ impl Policy for Base {
     fn expect(&self, page: PageId, near: bool) {
         each!(self, p => p.expect(page, near))
     }
+    fn wants_hints(&self) -> bool {
+        each!(self, p => p.wants_hints())
+    }
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
         each!(self, p => p.expect_lpn(lpn, leaves))
     }
     #[inline]
+    fn expect_lpn_near(&self, lpn: Lpn) {
+        each!(self, p => p.expect_lpn_near(lpn))
+    }
+    #[inline]
+    fn expect_last(&self, lpn: Lpn, page: Option<PageId>) {
+        each!(self, p => p.expect_last(lpn, page))
+    }
+    #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
         each!(self, p => p.next_victims())
+    }
+    #[inline]
+    fn next_of_block(&self, after: Option<PageId>) -> Option<PageId> {
+        each!(self, p => p.next_of_block(after))
     }
     fn state(&self, device: &dyn DeviceView) -> String {
         each!(self, p => p.state(device))

@@ -10,13 +10,17 @@
 //! Victim: the least recent page of T1 if |T1| > p, or |T1| = p and the page came from B2; else that
 //! of T2. Its ghost goes to B1 or B2. If T1 alone fills the buffer, its page leaves without a ghost.
 
+use super::aged::AgedLists;
 use super::clock::set;
 use super::ghosts::{Ghosts, Incoming};
 use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Spare};
-use super::{Aged, PageId, Setup};
+use super::{PageId, Setup};
 use crate::memory::prefetch;
 use crate::units::Lpn;
 
+/// The lists of pages.
+const T1: usize = 0;
+const T2: usize = 1;
 /// The lists of ghosts.
 const B1: usize = 0;
 const B2: usize = 1;
@@ -27,8 +31,7 @@ pub struct Arc {
     c: usize,
     /// Moves by fractions (the paper's p is a real number); IEEE arithmetic, the same everywhere.
     p: f64,
-    t1: Aged,
-    t2: Aged,
+    lists: AgedLists<2>,
     /// Per page.
     in_t2: Vec<bool>,
     ghosts: Ghosts<2>,
@@ -41,8 +44,7 @@ impl Arc {
         Arc {
             c: setup.capacity as usize,
             p: 0.0,
-            t1: Aged::new(setup),
-            t2: Aged::new(setup),
+            lists: AgedLists::new(setup),
             in_t2: Vec::new(),
             ghosts: Ghosts::new(),
             incoming: Incoming::none(),
@@ -61,7 +63,7 @@ impl Arc {
             Some(B1) => self.p = (self.p + (b2 as f64 / b1 as f64).max(1.0)).min(self.c as f64),
             Some(_) => self.p = (self.p - (b1 as f64 / b2 as f64).max(1.0)).max(0.0),
             None => {
-                let (t1, t2) = (self.t1.list().len(), self.t2.list().len());
+                let (t1, t2) = (self.len(T1), self.len(T2));
                 if t1 + b1 >= self.c {
                     self.ghosts.forget_oldest(B1);
                 } else if t1 + t2 + b1 + b2 >= 2 * self.c {
@@ -72,11 +74,15 @@ impl Arc {
         self.incoming.keep(lpn, from)
     }
 
-    fn list(&mut self, page: PageId) -> &mut Aged {
+    fn list(&self, page: PageId) -> usize {
         match self.in_t2[page.0 as usize] {
-            true => &mut self.t2,
-            false => &mut self.t1,
+            true => T2,
+            false => T1,
         }
+    }
+
+    fn len(&self, list: usize) -> usize {
+        self.lists.lists().len(list)
     }
 }
 
@@ -86,25 +92,21 @@ impl Policy for Arc {
         let known = self.arrives(access.lpn).is_some();
         self.incoming.done();
         set(&mut self.in_t2, page, known);
-        self.list(page).push_newest(page);
+        self.lists.push_newest(self.list(page), page);
     }
 
     #[inline]
     fn hit(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
-        if std::mem::replace(&mut self.in_t2[page.0 as usize], true) {
-            self.t2.renew(page);
-        } else {
-            self.t1.remove(page);
-            self.t2.push_newest(page);
-        }
+        self.lists.renew(self.list(page), page, T2);
+        self.in_t2[page.0 as usize] = true;
     }
 
     fn forget(&mut self, page: PageId) {
-        self.list(page).remove(page);
+        self.lists.remove(self.list(page), page);
     }
 
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
-        self.list(page).moved(device, page);
+        self.lists.moved(self.list(page), device, page);
     }
 
     fn evict(
@@ -115,16 +117,12 @@ impl Policy for Arc {
         out: &mut Eviction,
     ) -> bool {
         let from = self.arrives(incoming.lpn);
-        let t1 = self.t1.list().len();
+        let t1 = self.len(T1);
         let size = t1 as f64;
         let t1_first = size > self.p || (size == self.p && from == Some(B2));
-        let mut lists = [&mut self.t2, &mut self.t1];
-        if t1_first {
-            lists.reverse();
-        }
-        let found = lists
-            .iter_mut()
-            .find_map(|list| list.oldest_not(device, spare, out));
+        let lists = if t1_first { [T1, T2] } else { [T2, T1] };
+        let mut oldest = |list| self.lists.oldest_not(list, device, spare, out);
+        let found = lists.into_iter().find_map(&mut oldest);
         let Some(page) = found else { return false };
         let ghosts = if self.in_t2[page.0 as usize] { B2 } else { B1 };
         if from.is_some() || t1 < self.c {
@@ -137,10 +135,9 @@ impl Policy for Arc {
 
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
-        match self.t1.list().len() as f64 > self.p {
-            true => self.t1.list().oldest_three(),
-            false => self.t2.list().oldest_three(),
-        }
+        let t1_first = self.len(T1) as f64 > self.p;
+        let list = if t1_first { T1 } else { T2 };
+        self.lists.next_three(list)
     }
 
     #[inline]
@@ -148,8 +145,11 @@ impl Policy for Arc {
         if !near {
             prefetch(&self.in_t2, page.0 as usize);
         }
-        self.t1.expect(page, near);
-        self.t2.expect(page, near);
+        self.lists.expect(page, near);
+    }
+
+    fn wants_hints(&self) -> bool {
+        true
     }
 
     #[inline]
@@ -157,9 +157,22 @@ impl Policy for Arc {
         self.ghosts.prefetch(lpn);
     }
 
+    #[inline]
+    fn expect_lpn_near(&self, lpn: Lpn) {
+        self.ghosts.expect_near(lpn);
+    }
+
+    #[inline]
+    fn expect_last(&self, lpn: Lpn, page: Option<PageId>) {
+        if page.is_none() {
+            self.ghosts.expect_last(lpn);
+        }
+    }
+
     fn state(&self, device: &dyn DeviceView) -> String {
-        let text = |list: &Aged| pages_text(device, list.list().iter_oldest_first());
-        let (t1, t2) = (text(&self.t1), text(&self.t2));
+        let lists = self.lists.lists();
+        let text = |list| pages_text(device, lists.iter_oldest_first(list));
+        let (t1, t2) = (text(T1), text(T2));
         let (b1, b2) = (self.ghosts.text(B1), self.ghosts.text(B2));
         format!("T1[{t1}] T2[{t2}] B1[{b1}] B2[{b2}] p={}", self.p)
     }

@@ -12,18 +12,20 @@
 mod by_size;
 mod heaps;
 
-pub use by_size::BySize;
+pub use by_size::{last_before, BySize};
 pub use heaps::Heaps;
 
 use std::ops::{Index, IndexMut};
 
 use super::policy::{DeviceView, Eviction, Spare};
 use super::{Blocking, PageId, Setup};
-use crate::memory::{prefetch, reach};
+use crate::memory::{prefetch, prefetch_whole, reach};
 use crate::spec::{BlockInGc, Blocks};
 use crate::units::{ChipId, Lpn};
 
 const NONE: u32 = u32::MAX;
+/// In place of the next of its chain: the node is in none.
+const APART: u32 = u32::MAX - 1;
 
 /// A node of the table.
 pub type NodeId = PageId;
@@ -111,9 +113,22 @@ impl<T: Default> BlockTable<T> {
             self.grow();
         }
         let chain = self.chain(number);
+        let node = self.place(number, self.heads[chain]);
+        self.heads[chain] = node.0;
+        node
+    }
+
+    /// A node that is not found by its number, in a table that has no others.
+    pub fn add_apart(&mut self, number: u32) -> NodeId {
+        self.place(number, APART)
+    }
+
+    /// A new node before `next` in its chain.
+    #[inline]
+    fn place(&mut self, number: u32, next: u32) -> NodeId {
         let node = Node {
             number,
-            next: self.heads[chain],
+            next,
             first_page: NONE,
             pages: 0,
             state: T::default(),
@@ -129,7 +144,6 @@ impl<T: Default> BlockTable<T> {
                 id
             }
         };
-        self.heads[chain] = id;
         self.len += 1;
         PageId(id)
     }
@@ -155,20 +169,26 @@ impl<T: Default> BlockTable<T> {
 
     /// Takes a node without pages out.
     pub fn remove(&mut self, node: NodeId) {
-        let chain = self.chain(self.number(node));
         let after = self.nodes[node.0 as usize].next;
-        let mut at = self.heads[chain];
-        if at == node.0 {
-            self.heads[chain] = after;
-        } else {
-            while self.nodes[at as usize].next != node.0 {
-                at = self.nodes[at as usize].next;
-            }
-            self.nodes[at as usize].next = after;
+        if after != APART {
+            self.unchain(node, after);
         }
         self.nodes[node.0 as usize].next = self.free;
         self.free = node.0;
         self.len -= 1;
+    }
+
+    fn unchain(&mut self, node: NodeId, after: u32) {
+        let chain = self.chain(self.number(node));
+        let mut at = self.heads[chain];
+        if at == node.0 {
+            self.heads[chain] = after;
+            return;
+        }
+        while self.nodes[at as usize].next != node.0 {
+            at = self.nodes[at as usize].next;
+        }
+        self.nodes[at as usize].next = after;
     }
 
     /// The block of a node.
@@ -230,8 +250,14 @@ impl<T: Default> BlockTable<T> {
             return prefetch(&self.members, at);
         }
         if let Some(member) = self.members.get(at) {
-            prefetch(&self.nodes, member.node as usize);
+            prefetch_whole(&self.nodes, member.node as usize);
         }
+    }
+
+    /// The node is likely to be evicted soon: starts loading it.
+    #[inline]
+    pub fn expect_node(&self, node: NodeId) {
+        prefetch_whole(&self.nodes, node.0 as usize);
     }
 
     /// A page of the logical block is likely to come in soon: starts loading its chain.
@@ -239,6 +265,13 @@ impl<T: Default> BlockTable<T> {
     pub fn expect_lpn(&self, lpn: Lpn) {
         let number = self.blocking.block_of(lpn).0;
         prefetch(&self.heads, self.chain(number));
+    }
+
+    /// The same once the chain is loaded: its first node, most likely that of the block.
+    #[inline]
+    pub fn expect_lpn_near(&self, lpn: Lpn) {
+        let number = self.blocking.block_of(lpn).0;
+        prefetch_whole(&self.nodes, self.heads[self.chain(number)] as usize);
     }
 
     /// The node that a page is in.
@@ -260,6 +293,16 @@ impl<T: Default> BlockTable<T> {
         std::iter::successors(id(self.nodes[node.0 as usize].first_page), move |page| {
             id(self.members[page.0 as usize].next)
         })
+    }
+
+    /// For [`super::policy::Policy::next_of_block`]: the page of a node after another, or its first.
+    #[inline]
+    pub fn next_page(&self, node: Option<NodeId>, after: Option<PageId>) -> Option<PageId> {
+        let next = match after {
+            Some(page) => self.members.get(page.0 as usize)?.next,
+            None => self.nodes[node?.0 as usize].first_page,
+        };
+        (next != NONE).then_some(PageId(next))
     }
 
     /// Takes all pages out of a node, which stays, and adds them to the victims, all in ascending
@@ -326,6 +369,9 @@ impl<T: Default> BlockTable<T> {
 
     /// The same, whatever its pages have in common.
     pub fn spared_by_pages(&self, device: &dyn DeviceView, spare: Spare, node: NodeId) -> bool {
+        if spare == Spare::Nobody {
+            return false;
+        }
         let mut pages = self.pages_of(node);
         match self.setup.params.block_in_gc {
             BlockInGc::Any => pages.any(|page| spare.page(device, page)),

@@ -77,8 +77,8 @@ pub struct Bpac {
     grown_clusters: u64,
     /// The most recent grown cluster.
     boundary: Option<NodeId>,
-    /// Per page, when it was written last.
-    written: Vec<u64>,
+    /// Per page, when it was written last, and its number.
+    written: Vec<(u64, Lpn)>,
     /// Page writes so far.
     now: u64,
     l_p: u32,
@@ -149,13 +149,13 @@ impl Bpac {
     }
 
     /// The page becomes the most recent of P; what is too much there goes down.
-    fn push(&mut self, device: &dyn DeviceView, page: PageId) {
+    fn push(&mut self, page: PageId) {
         self.p.push_newest(page);
-        self.written[page.0 as usize] = self.now;
+        self.written[page.0 as usize].0 = self.now;
         while self.p.len() > self.l_p as usize {
             let Some(page) = self.p.oldest() else { break };
             self.p.remove(page);
-            let (node, offset) = self.clusters.node_for(device.lpn(page));
+            let (node, offset) = self.clusters.node_for(self.written[page.0 as usize].1);
             if self.clusters.pages(node) > 0 {
                 if self.clusters.setup().params.adapt {
                     self.growth.add(self.now - self.clusters[node].at);
@@ -166,10 +166,24 @@ impl Bpac {
             self.clusters[node].at = self.now;
             self.k.push_newest(node);
         }
+        self.look_ahead();
         let setup = self.clusters.setup();
         if setup.params.adapt && self.now.is_multiple_of(u64::from(setup.capacity)) {
             self.adapt();
         }
+    }
+
+    /// Starts loading what the next pages to go down touch.
+    #[inline]
+    fn look_ahead(&self) {
+        let [first, second, third] = self.p.oldest_three();
+        if let Some(page) = third {
+            prefetch(&self.written, page.0 as usize);
+            self.clusters.expect(page, false);
+        }
+        let lpn = |page: PageId| self.written[page.0 as usize].1;
+        second.inspect(|&page| self.clusters.expect_lpn(lpn(page)));
+        first.inspect(|&page| self.clusters.expect_lpn_near(lpn(page)));
     }
 
     #[cold]
@@ -248,22 +262,24 @@ impl Policy for Bpac {
         self.counts(access)
     }
 
-    fn insert(&mut self, device: &dyn DeviceView, page: PageId, _access: &Access) {
-        reach(&mut self.written, page.0 as usize, 0);
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
+        reach(&mut self.written, page.0 as usize, (0, access.lpn));
+        self.written[page.0 as usize].1 = access.lpn;
         self.now += 1;
-        self.push(device, page);
+        self.push(page);
     }
 
-    fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+    fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
         if !self.counts(access) {
             return;
         }
         self.now += 1;
         if self.clusters.setup().params.adapt {
-            self.rewrites.add(self.now - self.written[page.0 as usize]);
+            let (written, _) = self.written[page.0 as usize];
+            self.rewrites.add(self.now - written);
         }
         self.unplace(page);
-        self.push(device, page);
+        self.push(page);
     }
 
     fn forget(&mut self, page: PageId) {
@@ -294,19 +310,22 @@ impl Policy for Bpac {
     }
 
     #[inline]
-    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
-        if !leaves {
-            self.clusters.expect_lpn(lpn);
-        }
-    }
-
-    #[inline]
     fn expect(&self, page: PageId, near: bool) {
         if !near {
             prefetch(&self.written, page.0 as usize);
         }
         self.clusters.expect(page, near);
         self.p.expect(page, near);
+    }
+
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn next_of_block(&self, after: Option<PageId>) -> Option<PageId> {
+        let node = after.map_or_else(|| self.grown.largest().or(self.k.oldest()), |_| None);
+        self.clusters.next_page(node, after)
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

@@ -207,6 +207,10 @@ impl Policy for Bplru {
         true
     }
 
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
         if !leaves {
@@ -215,8 +219,19 @@ impl Policy for Bplru {
     }
 
     #[inline]
+    fn expect_lpn_near(&self, lpn: Lpn) {
+        self.blocks.expect_lpn_near(lpn);
+    }
+
+    #[inline]
     fn expect(&self, page: PageId, near: bool) {
         self.blocks.expect(page, near);
+    }
+
+    #[inline]
+    fn next_of_block(&self, after: Option<PageId>) -> Option<PageId> {
+        let node = self.done.oldest().or(self.list.oldest());
+        self.blocks.next_page(node, after)
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

@@ -6,10 +6,15 @@
 //! victim; dirty -> cold, most recent end of ML; clean -> cold, most recent end of CCL. If ML runs
 //! empty, the least recent page of CCL: until then those just put there are left alone.
 
+use super::aged::AgedLists;
 use super::clock::{flagged_text, second_chance, set};
-use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
-use super::{Aged, PageId, Setup};
+use super::policy::{then, Access, DeviceView, Eviction, Policy, Spare};
+use super::{PageId, Setup};
 use crate::memory::prefetch;
+
+/// The lists.
+const ML: usize = 0;
+const CCL: usize = 1;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Page {
@@ -21,8 +26,7 @@ struct Page {
 /// Cold-clean-first LRU.
 #[derive(Clone, Debug)]
 pub struct CcfLru {
-    ml: Aged,
-    ccl: Aged,
+    lists: AgedLists<2>,
     pages: Vec<Page>,
 }
 
@@ -30,16 +34,15 @@ impl CcfLru {
     /// Empty lists.
     pub fn new(setup: &Setup) -> CcfLru {
         CcfLru {
-            ml: Aged::new(setup),
-            ccl: Aged::new(setup),
+            lists: AgedLists::new(setup),
             pages: Vec::new(),
         }
     }
 
-    fn list(&mut self, page: PageId) -> &mut Aged {
+    fn list(&self, page: PageId) -> usize {
         match self.pages[page.0 as usize].in_ccl {
-            true => &mut self.ccl,
-            false => &mut self.ml,
+            true => CCL,
+            false => ML,
         }
     }
 
@@ -50,20 +53,17 @@ impl CcfLru {
         spare: Spare,
         out: &mut Eviction,
     ) -> Option<PageId> {
-        let (ccl, pages) = (&mut self.ccl, &mut self.pages);
-        second_chance(&mut self.ml, device, spare, out, |ml, page| {
+        let pages = &mut self.pages;
+        let oldest =
+            |lists: &mut AgedLists<2>, out: &mut _| lists.oldest_not(ML, device, spare, out);
+        second_chance(&mut self.lists, out, oldest, |lists, page| {
             let state = &mut pages[page.0 as usize];
             if state.cold {
                 return false;
             }
             state.cold = true;
-            if state.dirty {
-                ml.renew(page);
-            } else {
-                state.in_ccl = true;
-                ml.remove(page);
-                ccl.push_newest(page);
-            }
+            state.in_ccl = !state.dirty;
+            lists.renew(ML, page, if state.dirty { ML } else { CCL });
             true
         })
     }
@@ -78,25 +78,21 @@ impl Policy for CcfLru {
             dirty: access.dirty,
         };
         set(&mut self.pages, page, state);
-        self.list(page).push_newest(page);
+        self.lists.push_newest(self.list(page), page);
     }
 
     #[inline]
     fn hit(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
-        let state = &mut self.pages[page.0 as usize];
-        let in_ccl = std::mem::take(&mut state.in_ccl);
-        state.cold = false;
-        state.dirty = access.dirty;
-        if in_ccl {
-            self.ccl.remove(page);
-            self.ml.push_newest(page);
-        } else {
-            self.ml.renew(page);
-        }
+        self.lists.renew(self.list(page), page, ML);
+        self.pages[page.0 as usize] = Page {
+            in_ccl: false,
+            cold: false,
+            dirty: access.dirty,
+        };
     }
 
     fn forget(&mut self, page: PageId) {
-        self.list(page).remove(page);
+        self.lists.remove(self.list(page), page);
     }
 
     fn cleaned(&mut self, _device: &dyn DeviceView, page: PageId) {
@@ -104,7 +100,7 @@ impl Policy for CcfLru {
     }
 
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
-        self.list(page).moved(device, page);
+        self.lists.moved(self.list(page), device, page);
     }
 
     #[inline]
@@ -115,9 +111,9 @@ impl Policy for CcfLru {
         spare: Spare,
         out: &mut Eviction,
     ) -> bool {
-        let found = (self.ccl.oldest_not(device, spare, out))
+        let found = (self.lists.oldest_not(CCL, device, spare, out))
             .or_else(|| self.search_ml(device, spare, out))
-            .or_else(|| self.ccl.oldest_not(device, spare, out));
+            .or_else(|| self.lists.oldest_not(CCL, device, spare, out));
         let Some(page) = found else { return false };
         self.forget(page);
         out.victims.push(page);
@@ -126,10 +122,7 @@ impl Policy for CcfLru {
 
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
-        match self.ccl.list().is_empty() {
-            true => self.ml.list().oldest_three(),
-            false => self.ccl.list().oldest_three(),
-        }
+        then(self.lists.next_three(CCL), || self.lists.next_three(ML))
     }
 
     #[inline]
@@ -137,16 +130,16 @@ impl Policy for CcfLru {
         if !near {
             prefetch(&self.pages, page.0 as usize);
         }
-        self.ml.expect(page, near);
-        self.ccl.expect(page, near);
+        self.lists.expect(page, near);
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {
-        let text = |list: &Aged| {
-            flagged_text(device, list.list().iter_oldest_first(), |page| {
+        let lists = self.lists.lists();
+        let text = |list| {
+            flagged_text(device, lists.iter_oldest_first(list), |page| {
                 self.pages[page.0 as usize].cold.into()
             })
         };
-        format!("ML[{}] CCL[{}]", text(&self.ml), text(&self.ccl))
+        format!("ML[{}] CCL[{}]", text(ML), text(CCL))
     }
 }

@@ -241,12 +241,19 @@ impl Policy for CdaGc {
 
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
-        self.list.list().oldest_three()
+        match self.stager.as_ref().and_then(|stager| stager.test_entry) {
+            None => self.list.next_three(),
+            entry => self.list.list().links().three_from(entry),
+        }
     }
 
     #[inline]
     fn expect(&self, page: PageId, near: bool) {
         self.list.expect(page, near);
+    }
+
+    fn wants_hints(&self) -> bool {
+        true
     }
 
     #[inline]

@@ -10,7 +10,7 @@
 
 use super::order::Ages;
 use super::passed::Passed;
-use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{pages_text, then, Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
 use crate::memory::{prefetch, reach};
 
@@ -108,12 +108,14 @@ impl Cflru {
     /// The same, of the pages that `spare` does not pass over.
     fn choose_not(&mut self, device: &dyn DeviceView, spare: Spare) -> (Option<PageId>, u64) {
         let known = |_: &mut Ages, _, _| ();
-        let (clean, ages) = (&self.clean_in_window, &mut self.ages);
+        let ages = &mut self.ages;
+        let clean = (self.clean_in_window.oldest(), self.clean_in_window.links());
         if let Some(page) = (self.passed_clean).oldest_not(device, spare, clean, ages, known) {
             return (Some(page), ages.position(page));
         }
         let scanned = self.in_window as u64;
-        match (self.passed).oldest_not(device, spare, &self.list, ages, known) {
+        let all = (self.list.oldest(), self.list.links());
+        match (self.passed).oldest_not(device, spare, all, ages, known) {
             Some(page) => (Some(page), scanned + ages.position(page)),
             None => (None, scanned + self.list.len() as u64),
         }
@@ -127,14 +129,14 @@ impl Cflru {
         if let Place::Window { clean } = self.pages[page.0 as usize].0 {
             self.in_window -= 1;
             if clean {
-                (self.passed_clean).leave(page, &self.clean_in_window, &self.ages);
+                (self.passed_clean).leave(page, self.clean_in_window.links(), &self.ages);
                 self.clean_in_window.remove(page);
             }
             if self.boundary == Some(page) {
                 self.boundary = self.list.older(page);
             }
         }
-        self.passed.leave(page, &self.list, &self.ages);
+        self.passed.leave(page, self.list.links(), &self.ages);
         self.list.remove(page);
         self.ages.remove(page);
         self.refill();
@@ -199,10 +201,13 @@ impl Policy for Cflru {
 
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
-        match self.clean_in_window.is_empty() {
-            true => self.list.oldest_three(),
-            false => self.clean_in_window.oldest_three(),
-        }
+        let next = |list: &List, passed: &Passed| {
+            let links = list.links();
+            links.three_from(passed.next(list.oldest(), links))
+        };
+        then(next(&self.clean_in_window, &self.passed_clean), || {
+            next(&self.list, &self.passed)
+        })
     }
 
     #[inline]

@@ -59,7 +59,8 @@ impl Policy for Clock {
         out: &mut Eviction,
     ) -> bool {
         let referenced = &mut self.referenced;
-        let found = second_chance(&mut self.ring, device, spare, out, |ring, page| {
+        let oldest = |ring: &mut Aged, out: &mut _| ring.oldest_not(device, spare, out);
+        let found = second_chance(&mut self.ring, out, oldest, |ring, page| {
             let again = std::mem::take(&mut referenced[page.0 as usize]);
             if again {
                 ring.renew(page);
@@ -74,7 +75,7 @@ impl Policy for Clock {
 
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
-        self.ring.list().oldest_three()
+        self.ring.next_three()
     }
 
     #[inline]
@@ -91,24 +92,25 @@ impl Policy for Clock {
     }
 }
 
-/// The least recent page that `moves` leaves where it is. `moves` takes any other page from that
-/// end, to the most recent end or to another list, and says so.
+/// The least recent page, of those that `oldest` finds one after the other, that `moves` leaves where
+/// it is. `moves` takes any other page from that end, to the most recent end or to another list, and
+/// says so.
 ///
-/// Pages that `spare` passes over keep their place and are looked at once, like those that move; a
+/// Pages that `oldest` passes over keep their place and are looked at once, like those that move; a
 /// page that moved and is met again counts twice.
-pub(super) fn second_chance(
-    list: &mut Aged,
-    device: &dyn DeviceView,
-    spare: Spare,
+#[inline]
+pub(super) fn second_chance<L>(
+    lists: &mut L,
     out: &mut Eviction,
-    mut moves: impl FnMut(&mut Aged, PageId) -> bool,
+    oldest: impl Fn(&mut L, &mut Eviction) -> Option<PageId>,
+    mut moves: impl FnMut(&mut L, PageId) -> bool,
 ) -> Option<PageId> {
     let mut looked = out.inspected;
     loop {
         // Counts the pages passed over, which are those older than the page found.
         out.inspected = looked;
-        let page = list.oldest_not(device, spare, out)?;
-        if !moves(list, page) {
+        let page = oldest(lists, out)?;
+        if !moves(lists, page) {
             return Some(page);
         }
         looked += 1;

@@ -9,7 +9,7 @@
 //! A page's channel is that of its flash copy; a page without one is never written back actively.
 
 use super::bloom::Filter;
-use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{then, Access, DeviceView, Eviction, Policy, Spare};
 use super::timeline::Timeline;
 use super::{PageId, Setup};
 use crate::units::{ChipId, Lpn};
@@ -148,11 +148,12 @@ impl Policy for CoActive {
 
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
-        let clean = self.order.oldest_three(CLEAN);
-        match clean[0] {
-            Some(_) => clean,
-            None => self.order.oldest_three(COLD),
-        }
+        let of = |class| self.order.oldest_three(class);
+        then(of(CLEAN), || then(of(COLD), || of(HOT)))
+    }
+
+    fn wants_hints(&self) -> bool {
+        true
     }
 
     #[inline]

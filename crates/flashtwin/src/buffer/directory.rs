@@ -49,6 +49,12 @@ impl Directory {
         (head != NONE).then_some(PageId(head))
     }
 
+    /// The page is likely to be looked at, or to leave: starts loading its place.
+    #[inline]
+    pub fn expect(&self, page: PageId) {
+        prefetch(&self.next, page.0 as usize);
+    }
+
     /// The cached page of `lpn` that came last. `lpn_of` says what is cached as a page.
     #[inline]
     pub fn get(&self, lpn: Lpn, lpn_of: impl Fn(PageId) -> Lpn) -> Option<PageId> {

@@ -9,7 +9,7 @@
 //! A page without a chip (dynamic placement, never written) stands on a list of its own: its write
 //! waits for no chip, so the list's time is 0; it counts as the last chip.
 
-use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{page_text, then, Access, DeviceView, Eviction, Policy, Spare};
 use super::timeline::Timeline;
 use super::{PageId, Setup};
 use crate::spec::Tie;
@@ -178,11 +178,8 @@ impl Policy for Ecr {
 
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
-        let clean = self.order.oldest_three(CLEAN);
-        match clean[0] {
-            Some(_) => clean,
-            None => self.order.oldest_three(LISTED),
-        }
+        let of = |class| self.order.oldest_three(class);
+        then(of(CLEAN), || of(LISTED))
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

@@ -55,7 +55,7 @@ impl Policy for Fifo {
 
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
-        self.queue.list().oldest_three()
+        self.queue.next_three()
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

@@ -121,13 +121,28 @@ impl<P: Policy> Policy for Gcar<P> {
     fn expect(&self, page: PageId, near: bool) {
         self.base.expect(page, near)
     }
+    fn wants_hints(&self) -> bool {
+        self.base.wants_hints()
+    }
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
         self.base.expect_lpn(lpn, leaves)
     }
     #[inline]
+    fn expect_lpn_near(&self, lpn: Lpn) {
+        self.base.expect_lpn_near(lpn)
+    }
+    #[inline]
+    fn expect_last(&self, lpn: Lpn, page: Option<PageId>) {
+        self.base.expect_last(lpn, page)
+    }
+    #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
         self.base.next_victims()
+    }
+    #[inline]
+    fn next_of_block(&self, after: Option<PageId>) -> Option<PageId> {
+        self.base.next_of_block(after)
     }
     fn state(&self, device: &dyn DeviceView) -> String {
         self.base.state(device)

@@ -74,6 +74,24 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         prefetch(&self.heads, self.chain(lpn));
     }
 
+    /// The same once its chain is loaded: the place that this begins with.
+    #[inline]
+    pub fn expect_near(&self, lpn: Lpn) {
+        let at = self.heads[self.chain(lpn)] as usize;
+        prefetch(&self.ghosts, at);
+        prefetch(&self.list, at);
+    }
+
+    /// The same once that is loaded: its neighbours.
+    #[inline]
+    pub fn expect_last(&self, lpn: Lpn) {
+        let at = self.heads[self.chain(lpn)] as usize;
+        if let Some(ghost) = self.ghosts.get(at) {
+            prefetch(&self.ghosts, ghost.newer as usize);
+            prefetch(&self.ghosts, ghost.older as usize);
+        }
+    }
+
     /// Where a page is remembered: a small number, reused when it is forgotten.
     #[inline]
     pub fn find(&self, lpn: Lpn) -> Option<u32> {

@@ -150,6 +150,10 @@ impl Policy for LbClock {
         true
     }
 
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
         if !leaves {
@@ -158,8 +162,19 @@ impl Policy for LbClock {
     }
 
     #[inline]
+    fn expect_lpn_near(&self, lpn: Lpn) {
+        self.blocks.expect_lpn_near(lpn);
+    }
+
+    #[inline]
     fn expect(&self, page: PageId, near: bool) {
         self.blocks.expect(page, near);
+    }
+
+    #[inline]
+    fn next_of_block(&self, after: Option<PageId>) -> Option<PageId> {
+        let node = after.map_or_else(|| self.cold.largest(), |_| None);
+        self.blocks.next_page(node, after)
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

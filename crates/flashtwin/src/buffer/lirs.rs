@@ -241,7 +241,7 @@ impl Policy for Lirs {
 
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
-        self.queue.list().oldest_three()
+        self.queue.next_three()
     }
 
     #[inline]
@@ -253,9 +253,25 @@ impl Policy for Lirs {
         self.queue.expect(page, near);
     }
 
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, _leaves: bool) {
         self.ghosts.prefetch(lpn);
+    }
+
+    #[inline]
+    fn expect_lpn_near(&self, lpn: Lpn) {
+        self.ghosts.expect_near(lpn);
+    }
+
+    #[inline]
+    fn expect_last(&self, lpn: Lpn, page: Option<PageId>) {
+        if page.is_none() {
+            self.ghosts.expect_last(lpn);
+        }
     }
 
     /// In S, `L` and `H` follow the cached pages; those no longer cached have no state.

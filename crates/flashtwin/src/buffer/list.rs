@@ -1,139 +1,249 @@
-//! A doubly linked list over page numbers, links in one array: the order policies keep.
+//! Doubly linked lists over page numbers, links in one array: the order policies keep.
 
 use super::PageId;
 use crate::memory::{prefetch, reach};
 
 const NONE: u32 = u32::MAX;
 
-/// Most recent first, least recent last; every operation but iteration takes constant time.
-#[derive(Clone, Debug)]
-pub struct List {
-    /// (towards most recent, towards least recent) of each page.
-    links: Vec<(u32, u32)>,
-    newest: u32,
-    oldest: u32,
-    len: usize,
-}
-
-impl Default for List {
-    fn default() -> Self {
-        List {
-            links: Vec::new(),
-            newest: NONE,
-            oldest: NONE,
-            len: 0,
-        }
-    }
-}
-
 fn id(n: u32) -> Option<PageId> {
     (n != NONE).then_some(PageId(n))
 }
 
-impl List {
-    /// Pages in the list.
-    pub fn len(&self) -> usize {
-        self.len
-    }
+/// (towards most recent, towards least recent) of each page.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Links(Vec<(u32, u32)>);
 
-    /// No page is in the list.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The least recent page.
-    #[inline]
-    pub fn oldest(&self) -> Option<PageId> {
-        id(self.oldest)
-    }
-
-    /// The three least recent pages, the least recent first; starts loading the place of the third.
-    #[inline]
-    pub fn oldest_three(&self) -> [Option<PageId>; 3] {
-        let first = self.oldest();
-        let second = first.and_then(|page| self.newer(page));
-        let third = second.and_then(|page| self.newer(page));
-        if let Some(page) = third {
-            prefetch(&self.links, page.0 as usize);
-        }
-        [first, second, third]
-    }
-
-    /// The page is likely to move soon: starts loading its place, or, `near`, its neighbours.
+impl Links {
+    /// See [`List::expect`].
     #[inline]
     pub fn expect(&self, page: PageId, near: bool) {
         let at = page.0 as usize;
         if !near {
-            return prefetch(&self.links, at);
+            return prefetch(&self.0, at);
         }
-        if let Some(&(newer, older)) = self.links.get(at) {
-            prefetch(&self.links, newer as usize);
-            prefetch(&self.links, older as usize);
+        if let Some(&(newer, older)) = self.0.get(at) {
+            prefetch(&self.0, newer as usize);
+            prefetch(&self.0, older as usize);
         }
     }
 
     /// The neighbour towards the most recent end.
     #[inline]
     pub fn newer(&self, page: PageId) -> Option<PageId> {
-        id(self.links[page.0 as usize].0)
+        id(self.0[page.0 as usize].0)
     }
 
     /// The neighbour towards the least recent end.
     #[inline]
     pub fn older(&self, page: PageId) -> Option<PageId> {
-        id(self.links[page.0 as usize].1)
+        id(self.0[page.0 as usize].1)
+    }
+
+    /// A page and the next two more recent ones; starts loading the place of the third.
+    #[inline]
+    pub fn three_from(&self, first: Option<PageId>) -> [Option<PageId>; 3] {
+        let second = first.and_then(|page| self.newer(page));
+        let third = second.and_then(|page| self.newer(page));
+        if let Some(page) = third {
+            self.expect(page, false);
+        }
+        [first, second, third]
+    }
+
+    /// A page and those more recent, in this order.
+    pub fn iter_from(&self, oldest: Option<PageId>) -> impl Iterator<Item = PageId> + '_ {
+        std::iter::successors(oldest, |&page| self.newer(page))
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    newest: u32,
+    oldest: u32,
+    len: usize,
+}
+
+/// `N` lists; a page is in one of them at most, so that all share one array of links.
+#[derive(Clone, Debug)]
+pub(super) struct Lists<const N: usize> {
+    links: Links,
+    ends: [Ends; N],
+}
+
+impl<const N: usize> Lists<N> {
+    /// Empty lists.
+    pub fn new() -> Self {
+        let none = Ends {
+            newest: NONE,
+            oldest: NONE,
+            len: 0,
+        };
+        Lists {
+            links: Links::default(),
+            ends: [none; N],
+        }
+    }
+
+    /// The neighbours of all pages.
+    #[inline]
+    pub fn links(&self) -> &Links {
+        &self.links
+    }
+
+    /// Pages in a list.
+    #[inline]
+    pub fn len(&self, list: usize) -> usize {
+        self.ends[list].len
+    }
+
+    /// The least recent page of a list.
+    #[inline]
+    pub fn oldest(&self, list: usize) -> Option<PageId> {
+        id(self.ends[list].oldest)
+    }
+
+    /// See [`List::oldest_three`].
+    #[inline]
+    pub fn oldest_three(&self, list: usize) -> [Option<PageId>; 3] {
+        self.links.three_from(self.oldest(list))
+    }
+
+    /// Puts a page that is in no list at the most recent end of one.
+    #[inline]
+    pub fn push_newest(&mut self, list: usize, page: PageId) {
+        let links = &mut self.links.0;
+        reach(links, page.0 as usize, (NONE, NONE));
+        let ends = &mut self.ends[list];
+        links[page.0 as usize] = (NONE, ends.newest);
+        match ends.newest {
+            NONE => ends.oldest = page.0,
+            newest => links[newest as usize].0 = page.0,
+        }
+        ends.newest = page.0;
+        ends.len += 1;
+    }
+
+    /// Puts a page that is in no list just newer than `older` of this one; at the least recent end
+    /// if there is none.
+    pub fn insert_newer_than(&mut self, list: usize, older: Option<PageId>, page: PageId) {
+        let newer = match older {
+            Some(older) => self.links.newer(older),
+            None => self.oldest(list),
+        };
+        let Some(newer) = newer else {
+            return self.push_newest(list, page);
+        };
+        let links = &mut self.links.0;
+        reach(links, page.0 as usize, (NONE, NONE));
+        links[page.0 as usize] = (newer.0, older.map_or(NONE, |o| o.0));
+        links[newer.0 as usize].1 = page.0;
+        match older {
+            Some(older) => links[older.0 as usize].0 = page.0,
+            None => self.ends[list].oldest = page.0,
+        }
+        self.ends[list].len += 1;
+    }
+
+    /// Takes a page out of the list it is in.
+    #[inline]
+    pub fn remove(&mut self, list: usize, page: PageId) {
+        let links = &mut self.links.0;
+        let (newer, older) = links[page.0 as usize];
+        let ends = &mut self.ends[list];
+        match newer {
+            NONE => ends.newest = older,
+            n => links[n as usize].1 = older,
+        }
+        match older {
+            NONE => ends.oldest = newer,
+            o => links[o as usize].0 = newer,
+        }
+        ends.len -= 1;
+    }
+
+    /// Pages of a list from the least recent to the most recent.
+    pub fn iter_oldest_first(&self, list: usize) -> impl Iterator<Item = PageId> + '_ {
+        self.links.iter_from(self.oldest(list))
+    }
+}
+
+/// Most recent first, least recent last; every operation but iteration takes constant time.
+#[derive(Clone, Debug)]
+pub struct List(Lists<1>);
+
+impl Default for List {
+    fn default() -> Self {
+        List(Lists::new())
+    }
+}
+
+impl List {
+    /// The neighbours of its pages.
+    #[inline]
+    pub(super) fn links(&self) -> &Links {
+        self.0.links()
+    }
+
+    /// Pages in the list.
+    pub fn len(&self) -> usize {
+        self.0.len(0)
+    }
+
+    /// No page is in the list.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The least recent page.
+    #[inline]
+    pub fn oldest(&self) -> Option<PageId> {
+        self.0.oldest(0)
+    }
+
+    /// The three least recent pages, the least recent first; starts loading the place of the third.
+    #[inline]
+    pub fn oldest_three(&self) -> [Option<PageId>; 3] {
+        self.0.oldest_three(0)
+    }
+
+    /// The page is likely to move soon: starts loading its place, or, `near`, its neighbours.
+    #[inline]
+    pub fn expect(&self, page: PageId, near: bool) {
+        self.0.links.expect(page, near);
+    }
+
+    /// The neighbour towards the most recent end.
+    #[inline]
+    pub fn newer(&self, page: PageId) -> Option<PageId> {
+        self.0.links.newer(page)
+    }
+
+    /// The neighbour towards the least recent end.
+    #[inline]
+    pub fn older(&self, page: PageId) -> Option<PageId> {
+        self.0.links.older(page)
     }
 
     /// Puts a page that is not in the list at the most recent end.
     #[inline]
     pub fn push_newest(&mut self, page: PageId) {
-        reach(&mut self.links, page.0 as usize, (NONE, NONE));
-        self.links[page.0 as usize] = (NONE, self.newest);
-        match self.newest {
-            NONE => self.oldest = page.0,
-            newest => self.links[newest as usize].0 = page.0,
-        }
-        self.newest = page.0;
-        self.len += 1;
+        self.0.push_newest(0, page);
     }
 
     /// Puts a page that is not in the list just newer than `older`; at the least recent end if
     /// there is none.
     pub fn insert_newer_than(&mut self, older: Option<PageId>, page: PageId) {
-        let newer = match older {
-            Some(o) => self.links[o.0 as usize].0,
-            None => self.oldest,
-        };
-        if newer == NONE {
-            return self.push_newest(page);
-        }
-        reach(&mut self.links, page.0 as usize, (NONE, NONE));
-        self.links[page.0 as usize] = (newer, older.map_or(NONE, |o| o.0));
-        self.links[newer as usize].1 = page.0;
-        match older {
-            Some(o) => self.links[o.0 as usize].0 = page.0,
-            None => self.oldest = page.0,
-        }
-        self.len += 1;
+        self.0.insert_newer_than(0, older, page);
     }
 
     /// Takes a page out of the list it is in.
     #[inline]
     pub fn remove(&mut self, page: PageId) {
-        let (newer, older) = self.links[page.0 as usize];
-        match newer {
-            NONE => self.newest = older,
-            n => self.links[n as usize].1 = older,
-        }
-        match older {
-            NONE => self.oldest = newer,
-            o => self.links[o as usize].0 = newer,
-        }
-        self.len -= 1;
+        self.0.remove(0, page);
     }
 
     /// Pages from the least recent to the most recent.
     pub fn iter_oldest_first(&self) -> impl Iterator<Item = PageId> + '_ {
-        std::iter::successors(self.oldest(), |&page| self.newer(page))
+        self.0.iter_oldest_first(0)
     }
 }

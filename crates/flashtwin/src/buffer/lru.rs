@@ -57,7 +57,7 @@ impl Policy for Lru {
 
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
-        self.list.list().oldest_three()
+        self.list.next_three()
     }
 
     #[inline]

@@ -67,7 +67,8 @@ impl Policy for LruWsr {
         out: &mut Eviction,
     ) -> bool {
         let pages = &mut self.pages;
-        let found = second_chance(&mut self.list, device, spare, out, |list, page| {
+        let oldest = |list: &mut Aged, out: &mut _| list.oldest_not(device, spare, out);
+        let found = second_chance(&mut self.list, out, oldest, |list, page| {
             let state = &mut pages[page.0 as usize];
             let again = state.dirty && !state.cold;
             if again {
@@ -84,7 +85,7 @@ impl Policy for LruWsr {
 
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
-        self.list.list().oldest_three()
+        self.list.next_three()
     }
 
     #[inline]

@@ -13,9 +13,10 @@
 //! A page is noted once between two of its accesses, and an access to a page that is not noted costs
 //! a look at whether it is.
 
+use super::list::Links;
 use super::order::{Ages, ChipLists};
 use super::policy::{DeviceView, Spare};
-use super::{List, PageId};
+use super::PageId;
 
 /// The noted pages of a list, which the caller keeps. Ages are those of its noted pages at least.
 #[derive(Clone, Debug)]
@@ -47,6 +48,15 @@ impl Passed {
         self.mark.is_some() && self.chips.holds(page)
     }
 
+    /// The least recent page that is not noted, of the list that begins with `oldest` at that end.
+    #[inline]
+    pub fn next(&self, oldest: Option<PageId>, links: &Links) -> Option<PageId> {
+        match self.mark {
+            Some(mark) => links.newer(mark),
+            None => oldest,
+        }
+    }
+
     /// The page is likely to leave soon: starts loading its place, or, `near`, its neighbours.
     #[inline]
     pub fn expect(&self, page: PageId, near: bool) {
@@ -57,13 +67,13 @@ impl Passed {
 
     /// The page, which may be noted, is about to leave the list. Says whether it was noted.
     #[inline]
-    pub fn leave(&mut self, page: PageId, list: &List, ages: &Ages) -> bool {
+    pub fn leave(&mut self, page: PageId, links: &Links, ages: &Ages) -> bool {
         let noted = self.holds(page);
         if noted {
             self.chips.remove(page, ages);
             self.pages -= 1;
             if self.mark == Some(page) {
-                self.mark = list.older(page);
+                self.mark = links.older(page);
             }
         }
         noted
@@ -91,13 +101,14 @@ impl Passed {
         self.chips.follow(ages);
     }
 
-    /// The least recent page of the list that `spare` does not pass over. `age` is called for each
+    /// The least recent page that `spare` does not pass over, of the list that begins with `oldest`
+    /// at that end. `age` is called for each
     /// page that is noted on the way, with the number noted: from then on it must have an age.
     pub fn oldest_not(
         &mut self,
         device: &dyn DeviceView,
         spare: Spare,
-        list: &List,
+        (oldest, links): (Option<PageId>, &Links),
         ages: &mut Ages,
         mut age: impl FnMut(&mut Ages, PageId, usize),
     ) -> Option<PageId> {
@@ -106,10 +117,7 @@ impl Passed {
             return noted;
         }
         loop {
-            let page = match self.mark {
-                Some(mark) => list.newer(mark),
-                None => list.oldest(),
-            }?;
+            let page = self.next(oldest, links)?;
             if !spare.page(device, page) {
                 return Some(page);
             }

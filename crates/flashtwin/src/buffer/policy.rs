@@ -199,16 +199,38 @@ pub trait Policy {
     #[inline]
     fn expect(&self, _page: PageId, _near: bool) {}
 
-    /// The logical page is likely to be accessed soon, or, if it `leaves`, to be evicted: a hint that lets the policy load
-    /// what it remembers of pages whether they are cached or not.
+    /// Whether the hints below but `next_victims` say anything to this policy: one that keeps
+    /// nothing but pages is not to pay for them.
+    fn wants_hints(&self) -> bool {
+        false
+    }
+
+    /// The logical page is likely to be accessed soon, or, if it `leaves`, to be evicted: a hint that
+    /// lets the policy load what it remembers of pages whether they are cached or not.
     #[inline]
     fn expect_lpn(&self, _lpn: Lpn, _leaves: bool) {}
+
+    /// The same once that is loaded: what it leads to.
+    #[inline]
+    fn expect_lpn_near(&self, _lpn: Lpn) {}
+
+    /// The last hint before an access, to a cached page or to none: what the others have loaded leads
+    /// further.
+    #[inline]
+    fn expect_last(&self, _lpn: Lpn, _page: Option<PageId>) {}
 
     /// Pages likely to be named next, soonest first: a hint that lets the device load what their
     /// write-back will touch.
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
         [None; 3]
+    }
+    /// For policies that evict blocks: the first page of the block likely to be named next, or the
+    /// page after another of the same block. A hint that lets the buffer go through the block, a page
+    /// an access, before it leaves.
+    #[inline]
+    fn next_of_block(&self, _after: Option<PageId>) -> Option<PageId> {
+        None
     }
     /// The state in the notation of the specification, as in `4d 3c`.
     fn state(&self, device: &dyn DeviceView) -> String;
@@ -218,6 +240,19 @@ pub trait Policy {
     }
     /// Starts the counters at zero.
     fn reset_counters(&mut self) {}
+}
+
+/// The first three pages there are.
+#[inline]
+pub(super) fn then(
+    first: [Option<PageId>; 3],
+    then: impl FnOnce() -> [Option<PageId>; 3],
+) -> [Option<PageId>; 3] {
+    if first[2].is_some() {
+        return first;
+    }
+    let mut pages = first.into_iter().chain(then()).flatten();
+    [pages.next(), pages.next(), pages.next()]
 }
 
 /// `7d`, `7c`: a page in the notation of the specification.

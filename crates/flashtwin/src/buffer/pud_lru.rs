@@ -7,30 +7,36 @@
 //! recent; all its pages leave. The key is published; formula and threshold are ours. 1 / f is kept
 //! in units of 2^-32, rounded down.
 //!
-//! The mean is kept. For the search, the blocks of each number of pages stand in heaps by f, the
-//! earliest t first:
+//! The mean is kept. A young block waits, and is looked at no more than once in an octave of its age:
+//! with f of 2^k or more it waits in room k as long as (now - t) / 2^k, no less than its PUD, is not
+//! above the mean. Blocks enter every room in the order of t, so that it is enough to look at the
+//! first. The others stand, for each number of pages, in heaps by f, the earliest t first:
 //!
 //! ```text
+//! room 0   B6 - B5 - B0           room 1   -          room 2   B10
 //! 3 pages   f 3: B8 B1     f 4, 5 .. 7: -     f 8..9: B2      from 8 on four heaps an octave
 //! 2 pages   f 2: B7        f 3: B9 B4                         victim: B8 if its PUD is above the mean
 //! ```
 //!
-//! A write leaves the block in its heap: f only grows, so the heap says too large a PUD, never too
-//! small. A block is put right when it comes up. For each number of pages a ceiling of the PUDs is
-//! known as well, which says where there is nothing to look for.
+//! A write leaves a block in its room, and in its heap: f only grows, so the heap says too large a
+//! PUD, never too small. A block is put right when it comes up. For each number of pages a ceiling of
+//! the PUDs is known as well, which says where there is nothing to look for.
 //!
 //! `cache_reads`: reads enter and renew their block (the last tie-break) but count as no update.
 //! Without it they change nothing.
 
 use std::cmp::Reverse;
 
-use super::blocks::{BlockTable, Heaps, NodeId};
+use super::blocks::{last_before, BlockTable, Heaps, NodeId};
+use super::list::Lists;
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{PageId, Setup};
 use crate::units::Lpn;
 
 /// Heaps for each number of pages: those for the f below 2^32.
 const HEAPS: usize = 128;
+/// Rooms: one for each octave of f.
+const ROOMS: usize = 32;
 
 /// The heap of f, and the least f there.
 fn heap_of(f: u32) -> usize {
@@ -68,6 +74,8 @@ struct Block {
     used: u64,
     /// It has changed since the last search.
     changed: bool,
+    /// The room it waits in, if it is in no heap.
+    room: u8,
 }
 
 /// No PUD is above this; it rises with `slope` from `at` on.
@@ -88,10 +96,15 @@ impl Ceiling {
 #[derive(Clone, Debug)]
 pub struct PudLru {
     blocks: BlockTable<Block>,
-    /// (t, used) of the blocks.
+    waiting: Box<Lists<ROOMS>>,
+    /// Rooms entered so far.
+    rooms: usize,
+    /// (t, used) of the blocks that do not wait.
     heaps: Heaps<(u64, u64)>,
     /// Per number of pages, the heaps that are not empty as bits.
     filled: Vec<u128>,
+    /// Numbers of pages with such heaps as bits.
+    sizes: Vec<u64>,
     /// Per number of pages.
     ceilings: Vec<Ceiling>,
     /// Page writes so far.
@@ -110,8 +123,11 @@ impl PudLru {
         let sizes = setup.pages_per_block.min(setup.capacity) as usize + 1;
         PudLru {
             blocks: BlockTable::new(setup),
+            waiting: Box::new(Lists::new()),
+            rooms: 1,
             heaps: Heaps::new(sizes * HEAPS),
             filled: vec![0; sizes],
+            sizes: vec![0; sizes.div_ceil(64)],
             ceilings: vec![Ceiling::default(); sizes],
             now: 0,
             clock: 0,
@@ -132,14 +148,33 @@ impl PudLru {
             self.shares_at += pud(block.at, block.share);
             let pages = self.blocks.pages(node) as usize;
             // One more write leaves a block where it is.
-            if self
-                .heaps
-                .heap_of(node)
-                .is_none_or(|heap| heap / HEAPS != pages)
-            {
+            if (self.heaps.heap_of(node)).is_some_and(|heap| heap / HEAPS != pages) {
                 self.unfile(node);
                 self.file(node);
             }
+        }
+    }
+
+    /// Files the waiting blocks whose PUD may be above `mean`, or all.
+    fn end_waiting(&mut self, now: u64, mean: Option<u128>) {
+        let mut room = 0;
+        while room < self.rooms {
+            while let Some(node) = self.waiting.oldest(room) {
+                let block = &mut self.blocks[node];
+                let least = share(1 << room);
+                if mean.is_some_and(|mean| pud(now - block.at, least) <= mean) {
+                    break;
+                }
+                self.waiting.remove(room, node);
+                if mean.is_some() && block.writes >> room > 1 {
+                    block.room += 1;
+                    self.rooms = self.rooms.max(room + 2);
+                    self.waiting.push_newest(room + 1, node);
+                } else {
+                    self.file(node);
+                }
+            }
+            room += 1;
         }
     }
 
@@ -167,6 +202,7 @@ impl PudLru {
             at: self.now,
         };
         self.filled[pages] |= 1 << heap;
+        self.sizes[pages / 64] |= 1 << (pages % 64);
         self.heaps
             .set(pages * HEAPS + heap, node, (block.at, block.used));
     }
@@ -178,7 +214,11 @@ impl PudLru {
         };
         self.heaps.remove(node);
         if self.heaps.entries(heap).is_empty() {
-            self.filled[heap / HEAPS] &= !(1 << (heap % HEAPS));
+            let pages = heap / HEAPS;
+            self.filled[pages] &= !(1 << (heap % HEAPS));
+            if self.filled[pages] == 0 {
+                self.sizes[pages / 64] &= !(1 << (pages % 64));
+            }
         }
     }
 
@@ -204,15 +244,17 @@ impl PudLru {
         mean: Option<u128>,
         out: &mut Eviction,
     ) -> Option<NodeId> {
-        for pages in (1..self.filled.len()).rev() {
-            let nothing = mean.is_some_and(|mean| self.ceilings[pages].height(now) <= mean);
-            if self.filled[pages] == 0 || nothing {
+        let mut larger = self.filled.len();
+        while let Some(pages) = last_before(&self.sizes, larger) {
+            larger = pages;
+            if mean.is_some_and(|mean| self.ceilings[pages].height(now) <= mean) {
                 continue;
             }
             let mut search = Search {
                 now,
                 mean,
                 best: None,
+                spared: None,
                 ceiling: 0,
             };
             let slope = least_of(self.filled[pages].trailing_zeros() as usize);
@@ -222,9 +264,10 @@ impl PudLru {
                 heap += self.filled[pages].wrapping_shr(heap).trailing_zeros();
                 let at = pages * HEAPS + heap as usize;
                 self.put_right(at, &search);
-                self.search_heap(at, device, spare, &mut search, out);
+                self.search_heap(at, device, spare, &mut search);
                 heap += 1;
             }
+            out.spared |= search.spared > search.best.map(|(rank, _)| rank);
             if let Some((_, node)) = search.best {
                 return Some(node);
             }
@@ -251,16 +294,9 @@ impl PudLru {
         }
     }
 
-    fn search_heap(
-        &self,
-        heap: usize,
-        device: &dyn DeviceView,
-        spare: Spare,
-        search: &mut Search,
-        out: &mut Eviction,
-    ) {
+    fn search_heap(&self, heap: usize, device: &dyn DeviceView, spare: Spare, search: &mut Search) {
         let least = share(least_of(heap % HEAPS));
-        self.heaps.walk(heap, &mut |(at, used), node| {
+        self.heaps.walk(heap, |(at, used), node| {
             let at_most = search.rank(at, least, used);
             if !search.wants(at_most) {
                 search.ceiling = search.ceiling.max(at_most.0);
@@ -271,7 +307,7 @@ impl PudLru {
             search.ceiling = search.ceiling.max(rank.0);
             if search.wants(rank) {
                 if self.blocks.spared(device, spare, node) {
-                    out.spared = true;
+                    search.spared = search.spared.max(Some(rank));
                 } else {
                     search.best = Some((rank, node));
                 }
@@ -290,6 +326,8 @@ struct Search {
     /// PUDs above this are wanted.
     mean: Option<u128>,
     best: Option<(Rank, NodeId)>,
+    /// The first of the blocks passed over.
+    spared: Option<Rank>,
     /// The largest PUD that may be here.
     ceiling: u128,
 }
@@ -316,6 +354,7 @@ impl Policy for PudLru {
         if first {
             let block = &mut self.blocks[node];
             (block.at, block.writes) = (self.now, 1);
+            self.waiting.push_newest(0, node);
         }
         self.touch(node, access.write && !first);
         self.blocks.add_page(node, page, offset);
@@ -334,12 +373,17 @@ impl Policy for PudLru {
     fn forget(&mut self, page: PageId) {
         self.follow();
         let node = self.blocks.remove_page(page);
+        let (waits, left) = (self.heaps.heap_of(node).is_none(), self.blocks.pages(node));
         self.unfile(node);
-        if self.blocks.pages(node) > 0 {
-            return self.file(node);
+        if left == 0 {
+            if waits {
+                self.waiting.remove(self.blocks[node].room.into(), node);
+            }
+            self.leave_sums(node);
+            self.blocks.remove(node);
+        } else if !waits {
+            self.file(node);
         }
-        self.leave_sums(node);
-        self.blocks.remove(node);
     }
 
     fn evict(
@@ -355,13 +399,22 @@ impl Policy for PudLru {
         out.inspected += u64::from(self.blocks.len());
         let sum = u128::from(now) * self.shares - self.shares_at;
         let mean = sum / u128::from(self.blocks.len().max(1));
-        let found = self
-            .search(device, spare, now, Some(mean), out)
-            .or_else(|| self.search(device, spare, now, None, out));
+        let mut found = None;
+        for above in [Some(mean), None] {
+            self.end_waiting(now, above);
+            found = self.search(device, spare, now, above, out);
+            if found.is_some() {
+                break;
+            }
+        }
         let Some(node) = found else { return false };
         self.unfile(node);
         self.leave_sums(node);
         self.blocks.evict(node, out);
+        true
+    }
+
+    fn wants_hints(&self) -> bool {
         true
     }
 
@@ -373,8 +426,25 @@ impl Policy for PudLru {
     }
 
     #[inline]
+    fn expect_lpn_near(&self, lpn: Lpn) {
+        self.blocks.expect_lpn_near(lpn);
+    }
+
+    #[inline]
     fn expect(&self, page: PageId, near: bool) {
         self.blocks.expect(page, near);
+    }
+
+    #[inline]
+    fn next_of_block(&self, after: Option<PageId>) -> Option<PageId> {
+        if after.is_some() {
+            return self.blocks.next_page(None, after);
+        }
+        // Most likely one of the largest that do not wait.
+        let pages = last_before(&self.sizes, self.filled.len())?;
+        let heap = pages * HEAPS + self.filled[pages].trailing_zeros() as usize;
+        let (_, node) = self.heaps.first(heap)?;
+        self.blocks.next_page(Some(node), None)
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

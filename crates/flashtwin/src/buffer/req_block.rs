@@ -22,40 +22,43 @@
 //! Only writes come in; reads hit as writes do.
 
 use super::blocks::{BlockTable, NodeId};
+use super::list::Lists;
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
-use super::{List, PageId, Setup};
+use super::{PageId, Setup};
+use crate::units::Lpn;
 
 /// The lists, in the order in which their tails are compared.
 const IRL: u8 = 0;
 const DRL: u8 = 1;
 const SRL: u8 = 2;
 
+/// A block: its node, as long as that is of a block that came then.
+type Came = (NodeId, u64);
+
 #[derive(Clone, Debug, Default)]
 struct Request {
     /// The host request whose pages it collects.
     request: u64,
-    /// When it came.
+    /// When it came: no two at once.
     at: u64,
     hits: u32,
     /// The request that hit it last, and whether the block was small then.
     hit_by: u64,
     small: bool,
     list: u8,
-    /// The block divided from it by that request; 0: none.
-    divided: u32,
-    /// The block it was divided from; 0: none.
-    origin: u32,
+    /// The block divided from it last.
+    divided: Option<NodeId>,
+    /// The block it was divided from.
+    origin: Option<Came>,
 }
 
 /// Request-granularity cache.
 #[derive(Clone, Debug)]
 pub struct ReqBlock {
-    /// Request blocks under serial numbers.
     blocks: BlockTable<Request>,
-    lists: [List; 3],
+    lists: Lists<3>,
     /// The last block inserted.
-    last: u32,
-    serial: u32,
+    last: Option<Came>,
     /// Page accesses so far.
     now: u64,
 }
@@ -65,24 +68,21 @@ impl ReqBlock {
     pub fn new(setup: &Setup) -> ReqBlock {
         ReqBlock {
             blocks: BlockTable::new(setup),
-            lists: Default::default(),
-            last: 0,
-            serial: 0,
+            lists: Lists::new(),
+            last: None,
             now: 0,
         }
     }
 
-    fn list(&mut self, list: u8) -> &mut List {
-        &mut self.lists[usize::from(list)]
+    /// The node of a block that is there still.
+    fn find(&self, block: Option<Came>) -> Option<NodeId> {
+        let (node, at) = block?;
+        (self.blocks[node].at == at && self.blocks.pages(node) > 0).then_some(node)
     }
 
     /// A new block at the head of a list.
-    fn add(&mut self, list: u8, request: u64, origin: u32) -> NodeId {
-        self.serial = self.serial.wrapping_add(1);
-        while self.serial == 0 || self.blocks.find(self.serial).is_some() {
-            self.serial = self.serial.wrapping_add(1);
-        }
-        let node = self.blocks.add(self.serial);
+    fn add(&mut self, list: u8, request: u64, origin: Option<Came>) -> NodeId {
+        let node = self.blocks.add_apart(0);
         self.blocks[node] = Request {
             list,
             request,
@@ -92,23 +92,24 @@ impl ReqBlock {
             origin,
             ..Request::default()
         };
-        self.list(list).push_newest(node);
+        self.lists.push_newest(list.into(), node);
         node
     }
 
     fn remove(&mut self, node: NodeId) {
-        let list = self.blocks[node].list;
-        self.list(list).remove(node);
+        self.lists.remove(self.blocks[node].list.into(), node);
         self.blocks.remove(node);
     }
 
     /// The block into which `request` divides pages of `from`.
     fn divided(&mut self, from: NodeId, request: u64) -> NodeId {
-        if let Some(node) = self.blocks.find(self.blocks[from].divided) {
+        let origin = Some((from, self.blocks[from].at));
+        let of = |&node: &NodeId| self.blocks.pages(node) > 0 && self.blocks[node].origin == origin;
+        if let Some(node) = self.blocks[from].divided.filter(of) {
             return node;
         }
-        let node = self.add(DRL, request, self.blocks.number(from));
-        self.blocks[from].divided = self.blocks.number(node);
+        let node = self.add(DRL, request, origin);
+        self.blocks[from].divided = Some(node);
         node
     }
 
@@ -128,8 +129,8 @@ impl ReqBlock {
         passed_over: &mut dyn FnMut(NodeId) -> bool,
     ) -> Option<NodeId> {
         let mut best = None;
-        for list in &self.lists {
-            for node in list.iter_oldest_first() {
+        for list in [IRL, DRL, SRL] {
+            for node in self.lists.iter_oldest_first(list.into()) {
                 *inspected += 1;
                 if passed_over(node) {
                     continue;
@@ -151,12 +152,12 @@ impl Policy for ReqBlock {
 
     fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
         self.now += 1;
-        let last = self.blocks.find(self.last);
+        let last = self.find(self.last);
         let node = match last.filter(|&node| self.blocks[node].request == access.request) {
             Some(node) => node,
-            None => self.add(IRL, access.request, 0),
+            None => self.add(IRL, access.request, None),
         };
-        self.last = self.blocks.number(node);
+        self.last = Some((node, self.blocks[node].at));
         self.blocks.add_page(node, page, access.lpn.0);
     }
 
@@ -172,11 +173,11 @@ impl Policy for ReqBlock {
             block.hit_by = access.request;
             block.hits += 1;
             block.small = pages <= most;
-            block.divided = 0;
+            block.divided = None;
             if block.small {
                 let from = std::mem::replace(&mut block.list, SRL);
-                self.list(from).remove(node);
-                self.list(SRL).push_newest(node);
+                self.lists.remove(from.into(), node);
+                self.lists.push_newest(SRL.into(), node);
             }
         }
         if self.blocks[node].small {
@@ -207,10 +208,12 @@ impl Policy for ReqBlock {
         let found = self
             .choose(&mut out.inspected, &mut |node| own(node) || spared(node))
             .or_else(|| self.choose(&mut out.inspected, &mut |node| spared(node)));
-        let heads = self.lists.iter().filter_map(List::oldest);
-        out.spared |= spare != Spare::Nobody && heads.into_iter().any(spared);
+        let mut tails = [IRL, DRL, SRL]
+            .into_iter()
+            .filter_map(|list| self.lists.oldest(list.into()));
+        out.spared |= tails.any(spared);
         let Some(node) = found else { return false };
-        let origin = self.blocks.find(self.blocks[node].origin);
+        let origin = self.find(self.blocks[node].origin);
         let origin = origin.filter(|&node| self.blocks[node].list == IRL && !spared(node));
         self.blocks.evict_pages(node, out);
         if self.blocks[node].list == DRL {
@@ -226,11 +229,39 @@ impl Policy for ReqBlock {
     #[inline]
     fn expect(&self, page: PageId, near: bool) {
         self.blocks.expect(page, near);
+        if near {
+            let node = self.blocks.node_of(page);
+            node.inspect(|&node| self.lists.links().expect(node, false));
+        }
+    }
+
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn expect_last(&self, _lpn: Lpn, page: Option<PageId>) {
+        let node = page.and_then(|page| self.blocks.node_of(page));
+        node.inspect(|&node| self.lists.links().expect(node, true));
+    }
+
+    #[inline]
+    fn next_victims(&self) -> [Option<PageId>; 3] {
+        let Some(coldest) = self.choose(&mut 0, &mut |_| false) else {
+            return [None; 3];
+        };
+        let links = self.lists.links();
+        let nodes = links.three_from(Some(coldest));
+        if let Some(next) = nodes[2].and_then(|node| links.newer(node)) {
+            links.expect(next, false);
+            self.blocks.expect_node(next);
+        }
+        nodes.map(|node| self.blocks.next_page(Some(node?), None))
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {
         let text = |list: u8| {
-            let nodes = self.lists[usize::from(list)].iter_oldest_first();
+            let nodes = self.lists.iter_oldest_first(list.into());
             let mut texts: Vec<String> = nodes
                 .map(|node| {
                     let pages = self.blocks.pages_text(device, node);

@@ -5,7 +5,7 @@
 
 use super::policy::{Access, DeviceView, Eviction, PageId, Policy, Spare};
 use super::{AnyPolicy, List, Setup};
-use crate::memory::reach;
+use crate::memory::{prefetch, reach};
 use crate::units::Lpn;
 
 /// Where a page that comes in goes.
@@ -54,6 +54,25 @@ impl Room {
                 .in_read_cache
                 .get(page.0 as usize)
                 .is_some_and(|&is| is)
+    }
+
+    /// The page is likely to be accessed soon: see [`Policy::expect`].
+    #[inline]
+    pub fn expect(&self, page: PageId, near: bool) {
+        self.policy.expect(page, near);
+        if self.read_capacity > 0 {
+            prefetch(&self.in_read_cache, page.0 as usize);
+            self.read_list.expect(page, near);
+        }
+    }
+
+    /// Pages likely to make room next.
+    #[inline]
+    pub fn next_victims(&self, way: Way) -> [Option<PageId>; 3] {
+        match way {
+            Way::ReadCache => self.read_list.oldest_three(),
+            _ => self.policy.next_victims(),
+        }
     }
 
     /// Where a page that misses goes.

@@ -9,13 +9,17 @@
 //! Until the first eviction, pages for which S has no room go to M, as in libCacheSim; in the paper
 //! S takes them all.
 
+use super::aged::AgedLists;
 use super::clock::{flagged_text, second_chance, set};
 use super::ghosts::{Ghosts, Incoming};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
-use super::{Aged, PageId, Setup};
+use super::{PageId, Setup};
 use crate::memory::prefetch;
 use crate::units::Lpn;
 
+/// The queues.
+const S: usize = 0;
+const M: usize = 1;
 /// Two bits.
 const MOST: u8 = 3;
 
@@ -31,8 +35,7 @@ pub struct S3Fifo {
     small_pages: usize,
     main_pages: usize,
     ghost_pages: u32,
-    small: Aged,
-    main: Aged,
+    queues: AgedLists<2>,
     pages: Vec<Page>,
     ghosts: Ghosts,
     incoming: Incoming<bool>,
@@ -47,8 +50,7 @@ impl S3Fifo {
             small_pages: small_pages as usize,
             main_pages: setup.capacity.saturating_sub(small_pages) as usize,
             ghost_pages: setup.params.ghost_pages,
-            small: Aged::new(setup),
-            main: Aged::new(setup),
+            queues: AgedLists::new(setup),
             pages: Vec::new(),
             ghosts: Ghosts::new(),
             incoming: Incoming::none(),
@@ -65,15 +67,16 @@ impl S3Fifo {
         })
     }
 
-    fn queue(&mut self, page: PageId) -> &mut Aged {
+    fn queue(&self, page: PageId) -> usize {
         match self.pages[page.0 as usize].in_main {
-            true => &mut self.main,
-            false => &mut self.small,
+            true => M,
+            false => S,
         }
     }
 
     fn main_first(&self) -> bool {
-        self.main.list().len() > self.main_pages || self.small.list().is_empty()
+        let queues = self.queues.lists();
+        queues.len(M) > self.main_pages || queues.len(S) == 0
     }
 
     /// The victim in S; pages that came back go to M.
@@ -83,14 +86,15 @@ impl S3Fifo {
         spare: Spare,
         out: &mut Eviction,
     ) -> Option<PageId> {
-        let (main, pages) = (&mut self.main, &mut self.pages);
-        second_chance(&mut self.small, device, spare, out, |small, page| {
+        let pages = &mut self.pages;
+        let oldest =
+            |queues: &mut AgedLists<2>, out: &mut _| queues.oldest_not(S, device, spare, out);
+        second_chance(&mut self.queues, out, oldest, |queues, page| {
             let state = &mut pages[page.0 as usize];
             let back = state.count > 1;
             if back {
                 (state.in_main, state.count) = (true, 0);
-                small.remove(page);
-                main.push_newest(page);
+                queues.renew(S, page, M);
             }
             back
         })
@@ -104,12 +108,17 @@ impl S3Fifo {
         out: &mut Eviction,
     ) -> Option<PageId> {
         let pages = &mut self.pages;
-        second_chance(&mut self.main, device, spare, out, |main, page| {
+        let oldest =
+            |queues: &mut AgedLists<2>, out: &mut _| queues.oldest_not(M, device, spare, out);
+        second_chance(&mut self.queues, out, oldest, |queues, page| {
             let count = &mut pages[page.0 as usize].count;
             let again = *count > 0;
             if again {
                 *count -= 1;
-                main.renew(page);
+                queues.renew(M, page, M);
+                if let [_, _, Some(third)] = queues.next_three(M) {
+                    prefetch(pages, third.0 as usize);
+                }
             }
             again
         })
@@ -121,10 +130,10 @@ impl Policy for S3Fifo {
     fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
         let known = self.arrives(access.lpn);
         self.incoming.done();
-        let small_is_full = self.small.list().len() >= self.small_pages;
+        let small_is_full = self.queues.lists().len(S) >= self.small_pages;
         let in_main = known || (!self.has_evicted && small_is_full);
         set(&mut self.pages, page, Page { in_main, count: 0 });
-        self.queue(page).push_newest(page);
+        self.queues.push_newest(self.queue(page), page);
     }
 
     #[inline]
@@ -134,11 +143,11 @@ impl Policy for S3Fifo {
     }
 
     fn forget(&mut self, page: PageId) {
-        self.queue(page).remove(page);
+        self.queues.remove(self.queue(page), page);
     }
 
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
-        self.queue(page).moved(device, page);
+        self.queues.moved(self.queue(page), device, page);
     }
 
     fn evict(
@@ -171,10 +180,8 @@ impl Policy for S3Fifo {
 
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
-        match self.main_first() {
-            true => self.main.list().oldest_three(),
-            false => self.small.list().oldest_three(),
-        }
+        let queue = if self.main_first() { M } else { S };
+        self.queues.next_three(queue)
     }
 
     #[inline]
@@ -184,18 +191,35 @@ impl Policy for S3Fifo {
         }
     }
 
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn expect_lpn(&self, lpn: Lpn, _leaves: bool) {
         self.ghosts.prefetch(lpn);
     }
 
+    #[inline]
+    fn expect_lpn_near(&self, lpn: Lpn) {
+        self.ghosts.expect_near(lpn);
+    }
+
+    #[inline]
+    fn expect_last(&self, lpn: Lpn, page: Option<PageId>) {
+        if page.is_none() {
+            self.ghosts.expect_last(lpn);
+        }
+    }
+
     fn state(&self, device: &dyn DeviceView) -> String {
-        let text = |queue: &Aged| {
-            flagged_text(device, queue.list().iter_oldest_first(), |page| {
+        let queues = self.queues.lists();
+        let text = |queue| {
+            flagged_text(device, queues.iter_oldest_first(queue), |page| {
                 self.pages[page.0 as usize].count
             })
         };
-        let (small, main) = (text(&self.small), text(&self.main));
+        let (small, main) = (text(S), text(M));
         format!("S[{small}] M[{main}] G[{}]", self.ghosts.text(0))
     }
 }

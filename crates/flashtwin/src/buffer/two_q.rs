@@ -6,20 +6,24 @@
 //! Victim: if A1in holds more than Kin pages, its oldest, which A1out remembers; else the least
 //! recent page of Am, which is forgotten. A1out holds Kout numbers; the oldest makes room.
 
+use super::aged::AgedLists;
 use super::clock::set;
 use super::ghosts::{Ghosts, Incoming};
 use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Spare};
-use super::{Aged, PageId, Setup};
+use super::{PageId, Setup};
 use crate::memory::prefetch;
 use crate::units::Lpn;
+
+/// The lists.
+const A1IN: usize = 0;
+const AM: usize = 1;
 
 /// Two queues.
 #[derive(Clone, Debug)]
 pub struct TwoQ {
     k_in: usize,
     k_out: u32,
-    a1in: Aged,
-    am: Aged,
+    lists: AgedLists<2>,
     /// Per page.
     in_am: Vec<bool>,
     a1out: Ghosts,
@@ -32,8 +36,7 @@ impl TwoQ {
         TwoQ {
             k_in: setup.params.k_in_pages as usize,
             k_out: setup.params.k_out_pages,
-            a1in: Aged::new(setup),
-            am: Aged::new(setup),
+            lists: AgedLists::new(setup),
             in_am: Vec::new(),
             a1out: Ghosts::new(),
             incoming: Incoming::none(),
@@ -49,11 +52,15 @@ impl TwoQ {
         })
     }
 
-    fn list(&mut self, page: PageId) -> &mut Aged {
+    fn list(&self, page: PageId) -> usize {
         match self.in_am[page.0 as usize] {
-            true => &mut self.am,
-            false => &mut self.a1in,
+            true => AM,
+            false => A1IN,
         }
+    }
+
+    fn a1in_first(&self) -> bool {
+        self.lists.lists().len(A1IN) > self.k_in
     }
 }
 
@@ -63,22 +70,22 @@ impl Policy for TwoQ {
         let known = self.arrives(access.lpn);
         self.incoming.done();
         set(&mut self.in_am, page, known);
-        self.list(page).push_newest(page);
+        self.lists.push_newest(self.list(page), page);
     }
 
     #[inline]
     fn hit(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
         if self.in_am[page.0 as usize] {
-            self.am.renew(page);
+            self.lists.renew(AM, page, AM);
         }
     }
 
     fn forget(&mut self, page: PageId) {
-        self.list(page).remove(page);
+        self.lists.remove(self.list(page), page);
     }
 
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
-        self.list(page).moved(device, page);
+        self.lists.moved(self.list(page), device, page);
     }
 
     fn evict(
@@ -88,14 +95,12 @@ impl Policy for TwoQ {
         spare: Spare,
         out: &mut Eviction,
     ) -> bool {
-        let a1in_first = self.a1in.list().len() > self.k_in;
-        let mut queues = [&mut self.am, &mut self.a1in];
-        if a1in_first {
-            queues.reverse();
-        }
-        let found = queues
-            .iter_mut()
-            .find_map(|queue| queue.oldest_not(device, spare, out));
+        let lists = match self.a1in_first() {
+            true => [A1IN, AM],
+            false => [AM, A1IN],
+        };
+        let mut oldest = |list| self.lists.oldest_not(list, device, spare, out);
+        let found = lists.into_iter().find_map(&mut oldest);
         let Some(page) = found else { return false };
         // A1out makes room for the victim by forgetting the page that comes in, if it can.
         self.arrives(incoming.lpn);
@@ -109,10 +114,8 @@ impl Policy for TwoQ {
 
     #[inline]
     fn next_victims(&self) -> [Option<PageId>; 3] {
-        match self.a1in.list().len() > self.k_in {
-            true => self.a1in.list().oldest_three(),
-            false => self.am.list().oldest_three(),
-        }
+        let list = if self.a1in_first() { A1IN } else { AM };
+        self.lists.next_three(list)
     }
 
     #[inline]
@@ -120,8 +123,11 @@ impl Policy for TwoQ {
         if !near {
             prefetch(&self.in_am, page.0 as usize);
         }
-        self.am.expect(page, near);
-        self.a1in.expect(page, near);
+        self.lists.expect(page, near);
+    }
+
+    fn wants_hints(&self) -> bool {
+        true
     }
 
     #[inline]
@@ -129,9 +135,22 @@ impl Policy for TwoQ {
         self.a1out.prefetch(lpn);
     }
 
+    #[inline]
+    fn expect_lpn_near(&self, lpn: Lpn) {
+        self.a1out.expect_near(lpn);
+    }
+
+    #[inline]
+    fn expect_last(&self, lpn: Lpn, page: Option<PageId>) {
+        if page.is_none() {
+            self.a1out.expect_last(lpn);
+        }
+    }
+
     fn state(&self, device: &dyn DeviceView) -> String {
-        let text = |queue: &Aged| pages_text(device, queue.list().iter_oldest_first());
-        let (a1in, am) = (text(&self.a1in), text(&self.am));
+        let lists = self.lists.lists();
+        let text = |list| pages_text(device, lists.iter_oldest_first(list));
+        let (a1in, am) = (text(A1IN), text(AM));
         format!("A1in[{a1in}] Am[{am}] A1out[{}]", self.a1out.text(0))
     }
 }

@@ -23,6 +23,21 @@ struct Entry {
     since: u64,
 }
 
+/// The last bit set before `end`.
+#[inline]
+pub fn last_before(bits: &[u64], end: usize) -> Option<usize> {
+    let last = |i: usize, word: u64| i * 64 + word.ilog2() as usize;
+    let part = bits
+        .get(end / 64)
+        .map_or(0, |word| word & ((1 << (end % 64)) - 1));
+    if part != 0 {
+        return Some(last(end / 64, part));
+    }
+    let whole = &bits[..(end / 64).min(bits.len())];
+    let i = whole.iter().rposition(|&word| word != 0)?;
+    Some(last(i, whole[i]))
+}
+
 /// The lists.
 #[derive(Clone, Debug)]
 pub struct BySize {
@@ -132,11 +147,8 @@ impl BySize {
 
     /// Sizes with a list that is not empty, from the largest.
     fn sizes(&self) -> impl Iterator<Item = usize> + '_ {
-        self.filled.iter().enumerate().rev().flat_map(|(i, &word)| {
-            let rest = |bits: &u64| Some(bits & !(1 << bits.ilog2())).filter(|&rest| rest != 0);
-            std::iter::successors(Some(word).filter(|&word| word != 0), rest)
-                .map(move |bits| i * 64 + bits.ilog2() as usize)
-        })
+        let before = |&size: &usize| last_before(&self.filled, size);
+        std::iter::successors(before(&self.ends.len()), before)
     }
 
     /// The largest node, the least recent of several.

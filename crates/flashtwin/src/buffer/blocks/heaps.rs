@@ -1,5 +1,7 @@
 //! Nodes by key, the least first: heaps that know where each node stands.
 
+use std::ops::Range;
+
 use super::{NodeId, NONE};
 use crate::memory::reach;
 
@@ -103,17 +105,9 @@ impl<K: Ord + Copy> Heaps<K> {
 
     /// Shows entries from the least on; those below an entry, none of which is less, only if `below`
     /// says so.
-    pub fn walk(&self, heap: usize, below: &mut dyn FnMut(K, NodeId) -> bool) {
-        self.walk_from(heap, 0, below);
-    }
-
-    fn walk_from(&self, heap: usize, at: usize, below: &mut dyn FnMut(K, NodeId) -> bool) {
-        let entry = self.heaps[heap].get(at);
-        if entry.is_some_and(|&(key, node)| below(key, node)) {
-            for child in at * ARITY + 1..=at * ARITY + ARITY {
-                self.walk_from(heap, child, below);
-            }
-        }
+    #[inline]
+    pub fn walk(&self, heap: usize, mut below: impl FnMut(K, NodeId) -> bool) {
+        walk_from(&self.heaps[heap], 0..1, &mut below);
     }
 
     /// The least key whose node is not passed over, with the node.
@@ -123,7 +117,7 @@ impl<K: Ord + Copy> Heaps<K> {
         passed_over: &mut dyn FnMut(NodeId) -> bool,
     ) -> Option<(K, NodeId)> {
         let mut best: Option<(K, NodeId)> = None;
-        self.walk(heap, &mut |key, node| {
+        self.walk(heap, |key, node| {
             let better = best.is_none_or(|best| key < best.0);
             if better && !passed_over(node) {
                 best = Some((key, node));
@@ -137,11 +131,25 @@ impl<K: Ord + Copy> Heaps<K> {
     /// How many nodes of a heap with a key less than `key` count.
     pub fn before(&self, heap: usize, key: K, counts: &mut dyn FnMut(NodeId) -> bool) -> u64 {
         let mut nodes = 0;
-        self.walk(heap, &mut |other, node| {
+        self.walk(heap, |other, node| {
             nodes += u64::from(other < key && counts(node));
             other < key
         });
         nodes
+    }
+}
+
+/// Walks from the entries of a heap at some places on.
+fn walk_from<K: Copy>(
+    entries: &[(K, NodeId)],
+    places: Range<usize>,
+    below: &mut impl FnMut(K, NodeId) -> bool,
+) {
+    for at in places.start..places.end.min(entries.len()) {
+        let (key, node) = entries[at];
+        if below(key, node) {
+            walk_from(entries, at * ARITY + 1..at * ARITY + ARITY + 1, below);
+        }
     }
 }
 
