@@ -92,11 +92,11 @@ impl Spec {
             })
     }
 
-    /// The whole device as TOML; of an array, its first member.
+    /// The whole device as TOML.
     fn to_toml(&self) -> String {
         match &self.0 {
             Kind::Ssd(spec) => spec.to_toml(),
-            Kind::Array(spec) => spec.members[0].to_toml(),
+            Kind::Array(spec) => spec.to_toml(),
         }
     }
 

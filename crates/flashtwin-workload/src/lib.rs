@@ -26,7 +26,7 @@ pub trait Workload: Send {
     /// Appends the next requests to `out` (at most a few thousand); returns how many, 0 at the end.
     fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError>;
 
-    /// Number of requests in all, if known beforehand.
+    /// Number of requests in all, if known beforehand; those that a load cuts into pieces count once.
     fn requests_total(&self) -> Option<u64>;
 
     /// One line for people: format guessed and units, or generator parameters and seed.

@@ -175,6 +175,9 @@ impl Workload for Generator {
         let before = out.len();
         out.reserve(count as usize);
         for _ in 0..count {
+            if out.len() - before >= BATCH as usize {
+                break;
+            }
             // The first request arrives at 0, as the first of a trace does.
             if self.made > 0 {
                 let gap = self.gaps.draw(&mut self.rng_arrival);
@@ -201,8 +204,7 @@ impl Workload for Generator {
     }
 
     fn requests_total(&self) -> Option<u64> {
-        // What is cut into pieces counts as many.
-        self.spec.requests.filter(|_| self.spec.pinned == 0.0)
+        self.spec.requests
     }
 
     fn describe(&self) -> String {

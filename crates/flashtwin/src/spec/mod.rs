@@ -4,6 +4,7 @@
 //! number in it carries its unit in its type or at the end of its name.
 
 mod array;
+mod array_write;
 mod build;
 mod check;
 mod convert;

@@ -31,10 +31,20 @@ const PROFILES: &[(&str, &str)] = &[
 ];
 
 /// The same of arrays.
-const ARRAYS: &[(&str, &str)] = &[(
-    "harmonia-array",
-    include_str!("../../../../devices/harmonia-array.toml"),
-)];
+const ARRAYS: &[(&str, &str)] = &[
+    (
+        "gcar-array",
+        include_str!("../../../../devices/gcar-array.toml"),
+    ),
+    (
+        "harmonia-array",
+        include_str!("../../../../devices/harmonia-array.toml"),
+    ),
+    (
+        "raid5-array",
+        include_str!("../../../../devices/raid5-array.toml"),
+    ),
+];
 
 /// The TOML text of the array called `name`.
 pub fn builtin_array(name: &str) -> Option<&'static str> {

@@ -1,0 +1,146 @@
+//! An array as TOML: what reads back as the same array.
+
+use super::array::{array_keys, ArraySpec, MemberInGc, Protect, Reads};
+use super::keys::keys;
+use super::profiles::builtin;
+use super::tree::split;
+use super::write::size;
+use super::DeviceSpec;
+
+impl ArraySpec {
+    /// The whole array as TOML. Of the members it says what differs from the devices they are named
+    /// after.
+    pub fn to_toml(&self) -> String {
+        let mut text = format!("name = {:?}\n", self.name);
+        text += &format!("description = {:?}\n\n[array]\n", self.description);
+        for doc in array_keys() {
+            if let Some(value) = self.value_toml(doc.key) {
+                text += &format!("{} = {value}\n", split(doc.key).1);
+            }
+        }
+        let front = DeviceSpec {
+            link: self.link.clone(),
+            controller: self.controller.clone(),
+            buffer: self.buffer.clone(),
+            ..self.members[0].clone()
+        };
+        for section in ["link", "controller", "buffer"] {
+            let lines: Vec<String> = keys()
+                .iter()
+                .filter(|doc| split(doc.key).0 == section)
+                .filter_map(|doc| {
+                    let value = front.value_toml(doc.key)?;
+                    Some(format!("{} = {value}\n", split(doc.key).1))
+                })
+                .collect();
+            if !lines.is_empty() {
+                text += &format!("\n[{section}]\n{}", lines.concat());
+            }
+        }
+        let member = &self.members[0];
+        let named = builtin(&member.name).and_then(|text| DeviceSpec::parse(text, "").ok());
+        let mut set: Vec<String> = keys()
+            .iter()
+            .filter(|doc| !split(doc.key).0.is_empty())
+            .filter_map(|doc| {
+                let value = member.value_toml(doc.key)?;
+                let same = named
+                    .as_ref()
+                    .is_some_and(|named| named.value_toml(doc.key).as_ref() == Some(&value));
+                (!same).then(|| format!("{} = {value}\n", doc.key))
+            })
+            .collect();
+        let had_buffer = named.as_ref().is_some_and(|named| named.buffer.is_some());
+        if had_buffer && member.buffer.is_none() {
+            set.push("buffer = \"none\"\n".into());
+        }
+        if !set.is_empty() {
+            text += &format!("\n[member]\n{}", set.concat());
+        }
+        text
+    }
+
+    /// The value of a key of `[array]` in TOML; `None` if it has none.
+    pub fn value_toml(&self, key: &str) -> Option<String> {
+        let quote = |word: &str| format!("{word:?}");
+        Some(match key {
+            "array.level" => quote(self.level.name()),
+            "array.members" => quote(&self.member_names()),
+            "array.chunk" => {
+                let bytes = u64::from(self.chunk_pages) * u64::from(self.page_bytes());
+                quote(&size(bytes))
+            }
+            "array.rotation" => quote(self.rotation.name()),
+            "array.member_in_gc" => quote(match self.member_in_gc {
+                MemberInGc::Any => "any",
+                MemberInGc::Chip => "chip",
+                MemberInGc::Share(_) => "share",
+            }),
+            "array.member_in_gc_share" => match self.member_in_gc {
+                MemberInGc::Share(share) => format!("{share:?}"),
+                _ => return None,
+            },
+            "array.protect" => quote(match self.protect {
+                Protect::Data => "data",
+                Protect::Stripe => "stripe",
+            }),
+            "array.reads" => quote(match self.reads {
+                Reads::Direct => "direct",
+                Reads::AroundGc => "around-gc",
+            }),
+            "array.coordination" => quote(self.coordination.name()),
+            "array.soft_percent" => format!("{:?}", self.soft_percent),
+            "array.hard_percent" => format!("{:?}", self.hard_percent?),
+            "array.stop_blocks" => self.stop_blocks.to_string(),
+            "array.idle_until_percent" => format!("{:?}", self.idle_until_percent?),
+            "array.idle_ms" => (self.idle_after.to_ns() / 1_000_000).to_string(),
+            "array.idle_check_us" => (self.idle_check.to_ns() / 1_000).to_string(),
+            _ => return None,
+        })
+    }
+
+    /// `harmonia*8`, as the key takes it.
+    fn member_names(&self) -> String {
+        let same = self.members.chunk_by(|a, b| a.name == b.name);
+        let parts: Vec<String> = same
+            .map(|members| format!("{}*{}", members[0].name, members.len()))
+            .collect();
+        parts.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{builtin_array, builtin_array_names};
+
+    #[test]
+    fn what_is_written_reads_back_as_the_same_array() {
+        let changes: &[&[(&str, &str)]] = &[
+            &[],
+            &[
+                ("array.level", "raid6"),
+                ("array.coordination", "turns"),
+                ("array.reads", "around-gc"),
+            ],
+            &[
+                ("buffer.capacity", "1 GiB"),
+                ("buffer.policy", "gcar-lru"),
+                ("array.protect", "stripe"),
+            ],
+            &[("member.gc.low_percent", "6"), ("array.hard_percent", "4")],
+            &[
+                ("array.coordination", "ideal"),
+                ("array.members", "harmonia*3, gcar"),
+            ],
+        ];
+        for name in builtin_array_names() {
+            for change in changes {
+                let text = builtin_array(name).unwrap();
+                let spec = ArraySpec::with_overrides(text, name, change).unwrap();
+                let again = ArraySpec::parse(&spec.to_toml(), name).unwrap();
+                assert_eq!(again, spec, "{change:?}\n{}", spec.to_toml());
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+"""The claims about arrays: Harmonia's, GCaR's on an array, and the whole line of schemes in one table.
+
+    python studies/arrays.py harmonia --requests 20000
+    python studies/arrays.py gcar --requests 60000
+    python studies/arrays.py line --requests 20000
+
+Prints tables in Markdown; `docs/array-claims.md` holds what they said. Loads are generated (policies
+of the papers' traces are not public); each table names its load.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import flashtwin
+
+Summary = Mapping[str, Any]
+
+#: Loads with the means of Harmonia's Table 8, standing in for the traces.
+ENTERPRISE = {
+    "Financial": "uniform:size=exp(5k),write=0.811,rate=47.19/s",
+    "TPC-C": "uniform:size=exp(5k),write=0.795,rate=388.3/s",
+    "Cello": "uniform:size=exp(5k),write=0.804,rate=74.24/s",
+    "TPC-H": "uniform:size=exp(29.6k),write=0.082,rate=172.7/s",
+    "Openmail": "uniform:size=exp(7.5k),write=0.367,rate=846.6/s",
+}
+
+
+def run(load: str, device: str, settings: Mapping[str, Any], precondition: str = "steady") -> Summary:
+    """Run a load on an array and return its summary."""
+    return flashtwin.run(load, device=device, set=settings, precondition=precondition).summary
+
+
+def scheme(load: str, coordination: str, precondition: str = "steady", **more: Any) -> Summary:
+    """Run a load on Harmonia's array under a scheme."""
+    settings = {"array.coordination": coordination}
+    settings |= {key.replace("__", "."): value for key, value in more.items()}
+    return run(load, "harmonia-array", settings, precondition)
+
+
+def mean_ms(summary: Summary) -> float:
+    """Mean response time in milliseconds."""
+    return summary["all"]["mean_us"] / 1000
+
+
+def deviation_ms(summary: Summary) -> float:
+    """Standard deviation of response times in milliseconds."""
+    return summary["all"]["deviation_us"] / 1000
+
+
+def less(ours: float, baseline: float) -> str:
+    """Say by how much less, in percent."""
+    return f"{(ours / baseline - 1) * 100:+.1f} %"
+
+
+def table(title: str, head: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """Print a table."""
+    head = list(head)
+    print(f"\n**{title}**\n\n| {' | '.join(head)} |\n|{'---|' * len(head)}")
+    for row in rows:
+        print(f"| {' | '.join(str(cell) for cell in row)} |", flush=True)
+
+
+def harmonia(requests: int) -> None:
+    """Print the claims of Harmonia's simulations."""
+
+    def load(name: str, more: str = "") -> str:
+        return f"harmonia-{name}:requests={requests}{more}"
+
+    rows = []
+    for name, paper in (("hpc-r", "-60 %"), ("hpc-w", "-71 % (69 %)")):
+        base, ri = (scheme(load(name), c) for c in ("local", "inclusive"))
+        rows.append(
+            (
+                name,
+                f"{mean_ms(base):.2f}",
+                f"{mean_ms(ri):.2f}",
+                less(mean_ms(ri), mean_ms(base)),
+                paper,
+                f"{deviation_ms(base):.2f}",
+                f"{deviation_ms(ri):.2f}",
+            )
+        )
+    head = ("load", "local ms", "RI ms", "change", "paper", "deviation local", "deviation RI")
+    table("HAR-F6: mean response time, RI against local", head, rows)
+
+    rows = []
+    for name in ("hpc-w", "hpc-r"):
+        one_plane = {"member__geometry__planes_per_chip": 1, "member__geometry__blocks_per_plane": 2048}
+        base, ri = (scheme(load(name), c, **one_plane) for c in ("local", "inclusive"))
+        rows.append((name, less(mean_ms(ri), mean_ms(base)), *(f"{deviation_ms(s):.2f}" for s in (base, ri))))
+    head = ("load", "RI mean", "deviation local", "deviation RI")
+    table("HAR-F6, why the deviation: one plane a chip, so that a round is one collection long", head, rows)
+
+    rows = []
+    for name in ("hpc-w", "hpc-r"):
+        for factor in (0.25, 0.5, 1, 1.5):
+            text = load(name, f",rate={476.5 * factor}/s")
+            base, ri = (scheme(text, c) for c in ("local", "inclusive"))
+            cells = (f"{mean_ms(s):.2f}" for s in (base, ri))
+            rows.append((name, factor, *cells, less(mean_ms(ri), mean_ms(base))))
+    table("HAR-F7: mean response time in ms against the arrival rate", ("load", "rate x", "local", "RI", "change"), rows)
+
+    rows = []
+    for members in (2, 4, 8, 12, 18):
+        more = {"array__members": f"harmonia*{members}"}
+        base, ri = (mean_ms(scheme(load("hpc-w"), c, **more)) for c in ("local", "inclusive"))
+        rows.append((members, f"{base:.2f}", f"{ri:.2f}", f"{base / ri:.2f}"))
+    head = ("members", "local ms", "RI ms", "local / RI")
+    table("HAR-F8: HPC(W) against the number of members (paper: 2.7 at 2, 3.2 at 18)", head, rows)
+
+    rows = []
+    for name, text in ENTERPRISE.items():
+        base, ri = (scheme(f"{text},requests={requests}", c) for c in ("local", "inclusive"))
+        cells = (f"{s:.3f}" for s in (mean_ms(base), mean_ms(ri), deviation_ms(base), deviation_ms(ri)))
+        rows.append((name, *cells, less(mean_ms(ri), mean_ms(base))))
+    head = ("stand-in", "local ms", "RI ms", "deviation local", "deviation RI", "change")
+    table("HAR-F9: generated stand-ins with the traces' means (paper: -10 % on average)", head, rows)
+
+    schemes = ("local", "inclusive", "selective", "idle", "ideal")
+    rows = []
+    for name in ("hpc-w", "hpc-w-burst-m", "hpc-w-burst-h"):
+        results = [scheme(load(name), c) for c in schemes]
+        rows.append((name, *(f"{mean_ms(s):.2f}" for s in results)))
+        rows.append((f"{name}, p99", *(f"{s['all']['p99_us'] / 1000:.1f}" for s in results)))
+        rows.append((f"{name}, erases", *(s["flash"]["erases"] for s in results)))
+    title = "HAR-F11a, F11b, F12: ms, and erases (paper: under bursts PI < RS < local, near Ideal)"
+    table(title, ("load", *schemes), rows)
+
+    rows = []
+    for precondition in ("sequential", "steady"):
+        count = requests if precondition == "steady" else 30_000
+        text = f"harmonia-hpc-w-skew:requests={count}"
+        ri, rs = (scheme(text, c, precondition) for c in ("inclusive", "selective"))
+        erases = [s["flash"]["erases"] for s in (ri, rs)]
+        rows.append((precondition, *erases, f"{erases[0] / max(erases[1], 1):.2f}"))
+    head = ("start", "RI erases", "RS erases", "RI / RS")
+    table("HAR-F11b: HPC(W,Skew) (paper: RI 3 to 4 times RS)", head, rows)
+
+
+def gcar(requests: int) -> None:
+    """Print GCAR-F14: RAIS5 of 4 to 8 SSDs, LRU and GCaR-LRU, both definitions of a member in GC."""
+    rows = []
+    for members in (4, 5, 6, 7, 8):
+        cells = []
+        for in_gc in ("any", "chip"):
+            settings = {"array.members": f"gcar*{members}", "array.member_in_gc": in_gc}
+            load = f"gcar-synthetic:requests={requests}"
+            lru, aware = (
+                mean_ms(run(load, "gcar-array", settings | {"buffer.policy": policy}))
+                for policy in ("lru", "gcar-lru")
+            )
+            cells += [f"{lru:.3f}", f"{aware:.3f}", less(aware, lru)]
+        rows.append((members, *cells))
+    head = ("SSDs", "LRU ms", "GCaR-LRU, any", "change", "LRU ms", "GCaR-LRU, chip", "change")
+    table("GCAR-F14: RAIS5, 1 GiB buffer (paper: up to -19.7 % at 8, -15.4 % on average)", head, rows)
+
+
+#: Each scheme of the line, by the settings that make it.
+LINE: dict[str, dict[str, str]] = {
+    "local": {},
+    "inclusive": {"array.coordination": "inclusive"},
+    "selective": {"array.coordination": "selective"},
+    "proactive-idle": {"array.coordination": "idle"},
+    "turns": {"array.coordination": "turns"},
+    "turns, reads around": {"array.coordination": "turns", "array.reads": "around-gc"},
+    "ebb": {
+        "array.coordination": "turns",
+        "array.reads": "around-gc",
+        "array.protect": "stripe",
+        "buffer.policy": "gcar-lru",
+    },
+    "ideal": {"array.coordination": "ideal"},
+}
+
+
+def line(requests: int) -> None:
+    """Print the whole line on RAID-5 of 8: p50 to p99.99 on three loads."""
+    loads = {
+        "writes": f"uniform:size=4k,write=0.8,rate=6k/s,requests={requests}",
+        "reads": f"uniform:size=4k,write=0.2,rate=12k/s,requests={requests}",
+        "bursts": f"uniform:size=16k,write=0.7,on_rate=20k/s,on_length=200,duty=0.1,requests={requests}",
+    }
+    shares = ("p50_us", "p90_us", "p99_us", "p999_us", "p9999_us")
+    for name, load in loads.items():
+        rows = []
+        for label, settings in LINE.items():
+            s = run(load, "raid5-array", {"buffer.policy": "lru"} | settings)
+            cells = (f"{s['all'][share]:.0f}" for share in shares)
+            rows.append((label, *cells, f"{s['flash']['write_amplification']:.2f}"))
+        head = ("scheme", "p50", "p90", "p99", "p99.9", "p99.99 us", "write amplification")
+        table(f"RAID-5 of 8, {name}: {load}", head, rows)
+
+
+STUDIES = {"harmonia": harmonia, "gcar": gcar, "line": line}
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", choices=STUDIES, help="which tables")
+    parser.add_argument("--requests", type=int, default=20_000, help="requests a run (default: 20000)")
+    args = parser.parse_args()
+    STUDIES[args.study](args.requests)
+
+
+if __name__ == "__main__":
+    main()
