@@ -323,6 +323,18 @@ impl PageMap {
         }
     }
 
+    /// Starts loading what says which logical page stands, or stood, at `ppn`.
+    #[inline]
+    pub fn prefetch_lpn_at(&self, ppn: Ppn) {
+        prefetch(&self.reverse, ppn.0 as usize);
+    }
+
+    /// Starts loading which pages of `block` are live.
+    #[inline]
+    pub fn prefetch_live(&self, block: u32) {
+        prefetch(&self.live, block as usize * self.words_per_block);
+    }
+
     /// Starts loading what a write of `lpn` will touch next, once its map entry is at hand: the
     /// state of the block that holds the old copy.
     #[inline]

@@ -104,7 +104,10 @@ impl Modern {
     }
 
     fn die_of(&self, lane: usize) -> usize {
-        lane % self.chips.len()
+        match lane < self.chips.len() {
+            true => lane,
+            false => lane - self.chips.len(),
+        }
     }
 
     /// The lane of the reads for which a die is suspended.
@@ -122,15 +125,20 @@ impl Modern {
     ) -> (usize, Option<Done>) {
         let (lanes, dies) = (self.lanes.len(), self.chips.len());
         if resource < lanes {
+            let die = self.die_of(resource);
             let lane = &mut self.lanes[resource];
             lane.pending = false;
-            let die = resource % dies;
             if lane.held.is_some() {
                 return (die, None);
             }
             if lane.ends > now {
                 // This instant was set before a suspension put the end off.
                 set(lane, resource, events);
+                return (die, None);
+            }
+            if lane.steps.is_empty() {
+                lane.step = None;
+                self.ended(resource, false, now);
                 return (die, None);
             }
             return (die, self.proceed(resource, now, events));
@@ -338,7 +346,18 @@ impl Modern {
         debug_assert!(done.is_none(), "no operation ends before it began");
     }
 
+    /// Lets a free lane begin with what the array does alone, for no operation of the host.
+    fn start_pulse(&mut self, at: usize, time: Time, now: Time, events: &mut EventQueue) {
+        let lane = &mut self.lanes[at];
+        lane.since = now;
+        lane.passed = 0;
+        lane.step = Some(Step::Pulse(time));
+        lane.ends = now + time;
+        set(lane, at, events);
+    }
+
     /// One read of a flash page, with those that its errors ask for.
+    #[inline]
     fn sense(&mut self, ppn: Ppn) -> Time {
         let once = self.layout.read(ppn);
         let mut times = 1;
@@ -358,39 +377,18 @@ impl Modern {
         now: Time,
         events: &mut EventQueue,
     ) {
-        let die = self.die_of(at);
         self.stats.add(first.cause, 1);
-        let mut array = self.times.read;
-        let mut sensing = self.layout.sensing();
         self.begin_op(at, first, now);
-        if let Some(ppn) = self.ftl.lookup(first.lpn) {
-            array = self.sense(ppn);
-            sensing.add(&self.layout, ppn, array);
-            let mut i = 0;
-            while self.layout.unit > 1 && i < READS_LOOKED_AT {
-                let chip = &mut self.chips[die];
-                let queue = match self.params.read_priority {
-                    true => &mut chip.reads,
-                    false => &mut chip.queue,
-                };
-                let Some(op) = queue.get(i).copied().filter(PageOp::is_read) else {
-                    break;
-                };
-                let with = self.ftl.lookup(op.lpn);
-                let Some(ppn) = with.filter(|&ppn| sensing.may_join(&self.layout, ppn)) else {
-                    i += 1;
-                    continue;
-                };
-                queue.remove(i);
-                if !sensing.has(&self.layout, ppn) {
-                    let time = self.sense(ppn);
-                    sensing.add(&self.layout, ppn, time);
+        let array = match self.ftl.lookup(first.lpn) {
+            None => self.times.read,
+            Some(ppn) => {
+                let array = self.sense(ppn);
+                match self.layout.unit {
+                    1 => array,
+                    _ => self.join_reads(at, ppn, array, now),
                 }
-                self.stats.add(op.cause, 1);
-                self.begin_op(at, op, now);
             }
-            array = sensing.total();
-        }
+        };
         let transfer = self.times.transfer;
         let lane = &mut self.lanes[at];
         lane.steps.push_back(Step::Array(delay + array));
@@ -400,6 +398,38 @@ impl Modern {
         }
         self.log_ops(at, now);
         self.start(at, now, events);
+    }
+
+    /// Puts the waiting reads that can be read with one of `first`, which takes `array`, into its lane.
+    /// How long it takes then.
+    fn join_reads(&mut self, at: usize, first: Ppn, array: Time, now: Time) -> Time {
+        let die = self.die_of(at);
+        let mut sensing = self.layout.sensing();
+        sensing.add(&self.layout, first, array);
+        let mut i = 0;
+        while i < READS_LOOKED_AT {
+            let chip = &mut self.chips[die];
+            let queue = match self.params.read_priority {
+                true => &mut chip.reads,
+                false => &mut chip.queue,
+            };
+            let Some(op) = queue.get(i).copied().filter(PageOp::is_read) else {
+                break;
+            };
+            let with = self.ftl.lookup(op.lpn);
+            let Some(ppn) = with.filter(|&ppn| sensing.may_join(&self.layout, ppn)) else {
+                i += 1;
+                continue;
+            };
+            queue.remove(i);
+            if !sensing.has(&self.layout, ppn) {
+                let time = self.sense(ppn);
+                sensing.add(&self.layout, ppn, time);
+            }
+            self.stats.add(op.cause, 1);
+            self.begin_op(at, op, now);
+        }
+        sensing.total()
     }
 
     /// Starts a program of a write and those behind it that its row has room for.

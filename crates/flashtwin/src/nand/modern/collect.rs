@@ -6,6 +6,8 @@ use crate::gc::{self, Tie};
 
 /// Pages ahead of the one being moved whose map entries are fetched.
 const AHEAD: u32 = 12;
+/// Pages ahead of which it is looked up which they are.
+const FAR_AHEAD: u32 = 48;
 
 /// A block being collected.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +41,11 @@ impl Modern {
         }
         let block = pool * self.ftl.shape.blocks_per_pool + bit;
         self.collecting[die] = Some(Run { block, page: 0 });
+        self.ftl.prefetch_live(block);
+        let first = self.ftl.first_ppn(block).0;
+        (0..FAR_AHEAD)
+            .step_by(16)
+            .for_each(|page| self.ftl.prefetch_lpn_at(Ppn(first + page)));
         if let Some(log) = &mut self.log {
             log.push(FlashEvent::Victim {
                 at: now,
@@ -55,15 +62,17 @@ impl Modern {
     /// says `None`.
     fn collect_page(&mut self, die: usize) -> Option<Move> {
         let run = self.collecting[die].as_mut().expect("a run is under way");
-        let Some(page) = self.ftl.next_live(run.block, run.page) else {
+        let Some(from_page) = self.ftl.next_live(run.block, run.page) else {
             self.ftl.erase(run.block);
             self.stats.add(Cause::Erase, 1);
             self.collecting[die] = None;
             return None;
         };
-        run.page = page + 1;
-        let from = Ppn(self.ftl.first_ppn(run.block).0 + page);
+        run.page = from_page + 1;
+        let from = Ppn(self.ftl.first_ppn(run.block).0 + from_page);
         self.ftl.prefetch_at(Ppn(from.0 + AHEAD));
+        self.ftl.prefetch_lpn_at(Ppn(from.0 + FAR_AHEAD));
+        let block = run.block;
         let lpn = self.ftl.lpn_at(from);
         let pool = die as u32;
         let stream = self
@@ -71,7 +80,7 @@ impl Modern {
             .make_room(pool, self.ftl.move_stream(lpn))
             .expect("worth_collecting saw the room");
         let page = self.ftl.next_page(pool, stream);
-        let sealed = self.ftl.append(pool, stream, lpn);
+        let sealed = self.ftl.move_page(block, from_page, pool, stream);
         self.stats.add(Cause::GcMove, 1);
         if sealed && self.summary_transfer.is_some() {
             self.stats.add(Cause::Summary, 1);
@@ -93,15 +102,9 @@ impl Modern {
         next.is_some_and(|lpn| self.ftl.move_stream(lpn) == stream)
     }
 
-    pub(super) fn start_gc_step(&mut self, die: usize, now: Time, events: &mut EventQueue) {
-        let Some(first) = self.collect_page(die) else {
-            self.lanes[die]
-                .steps
-                .push_back(Step::Pulse(self.times.erase));
-            return self.start(die, now, events);
-        };
-        let mut program = self.layout.program(first.page);
-        let left = self.layout.left_in_row(first.page);
+    /// Moves more pages after the `first`, at most `left` in all: how many, the time of reading them,
+    /// and whether the last one sealed its block.
+    fn collect_row(&mut self, die: usize, first: Move, left: u32) -> (u32, Time, bool) {
         let mut sensing = self.layout.sensing();
         let (mut moved, mut last) = (1, first);
         loop {
@@ -110,26 +113,37 @@ impl Modern {
                 sensing.add(&self.layout, last.from, time);
             }
             if moved == left || last.sealed || !self.has_more(die, last.stream) {
-                break;
+                return (moved, sensing.total(), last.sealed);
             }
             last = self.collect_page(die).expect("a live page was seen");
             moved += 1;
         }
+    }
+
+    pub(super) fn start_gc_step(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        let Some(first) = self.collect_page(die) else {
+            return self.start_pulse(die, self.times.erase, now, events);
+        };
+        let mut program = self.layout.program(first.page);
+        let left = self.layout.left_in_row(first.page);
+        let (moved, read, sealed) = match left {
+            1 => (1, self.sense(first.from), first.sealed),
+            _ => self.collect_row(die, first, left),
+        };
+        let transfer = self.times.transfer;
         let mut summary = Time::ZERO;
-        if let (true, Some(transfer)) = (last.sealed, self.summary_transfer) {
+        if let (true, Some(transfer)) = (sealed, self.summary_transfer) {
             summary = transfer;
             program += self.times.program;
         }
-        let (read, transfer) = (sensing.total(), self.times.transfer);
-        let steps = &mut self.lanes[die].steps;
         if self.params.copy_back {
-            steps.push_back(Step::Pulse(read + program + summary));
-        } else {
-            steps.push_back(Step::Array(read));
-            steps.extend((0..2 * moved - 1).map(|_| Step::Transfer(transfer)));
-            steps.push_back(Step::Transfer(transfer + summary));
-            steps.push_back(Step::Pulse(program));
+            return self.start_pulse(die, read + program + summary, now, events);
         }
+        let steps = &mut self.lanes[die].steps;
+        steps.push_back(Step::Array(read));
+        steps.extend((0..2 * moved - 1).map(|_| Step::Transfer(transfer)));
+        steps.push_back(Step::Transfer(transfer + summary));
+        steps.push_back(Step::Pulse(program));
         self.start(die, now, events);
     }
 
