@@ -39,7 +39,7 @@ impl PageMap {
     fn place(&mut self, pool: u32, stream: Stream, lpn: Lpn) -> bool {
         let (active, page) = self.advance(pool, stream, 1);
         let block = active as usize;
-        let sealed = page + 1 == self.shape.data_pages;
+        let sealed = page + 1 == self.end_of(stream);
         let ppn = active * self.shape.pages_per_block + page;
         self.reverse[ppn as usize] = lpn.0;
         self.map[lpn.0 as usize] = ppn;

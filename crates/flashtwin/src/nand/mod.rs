@@ -53,6 +53,8 @@ pub enum Cause {
     Merge,
     /// Read and program of a page that GC moves.
     GcMove,
+    /// The same of a page that moves from a block in SLC mode.
+    Fold,
     /// A block's summary page.
     Summary,
     /// Erase of a collected block.
@@ -61,7 +63,7 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, in the order of their counters.
-    pub const ALL: [Cause; 12] = [
+    pub const ALL: [Cause; 13] = [
         Cause::HostRead,
         Cause::Fill,
         Cause::HostWrite,
@@ -72,6 +74,7 @@ impl Cause {
         Cause::Padding,
         Cause::Merge,
         Cause::GcMove,
+        Cause::Fold,
         Cause::Summary,
         Cause::Erase,
     ];
@@ -89,6 +92,7 @@ impl Cause {
             Cause::Padding => "padding",
             Cause::Merge => "merge",
             Cause::GcMove => "gc_move",
+            Cause::Fold => "fold",
             Cause::Summary => "summary",
             Cause::Erase => "erase",
         }
@@ -140,7 +144,7 @@ pub(crate) struct Done {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlashStats {
     /// Operations by [`Cause`], in the order of [`Cause::ALL`].
-    pub ops: [u64; 12],
+    pub ops: [u64; 13],
     /// GC actions: times a chip went into GC.
     pub gc_actions: u64,
     /// Writes that found no free page.

@@ -61,9 +61,11 @@ pub(crate) struct Modern {
     collecting: Vec<Option<Run>>,
     /// The dies that have an instant set at which they will not wait for more writes.
     timed: Vec<bool>,
+    /// The dies that have an instant set at which they may have been idle for long enough to fold.
+    resting: Vec<bool>,
     channels: Vec<Channel>,
     layout: Layout,
-    params: ModernNand,
+    params: Box<ModernNand>,
     summary_transfer: Option<Time>,
     retries: Rng,
 }
@@ -85,17 +87,22 @@ impl Modern {
             lanes: vec![Lane::default(); 2 * dies],
             collecting: vec![None; dies],
             timed: vec![false; dies],
+            resting: vec![false; dies],
             channels: vec![Channel::default(); g.channels as usize],
             layout: Layout::new(spec, params),
-            params: params.clone(),
+            params: Box::new(params.clone()),
             summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
             retries: Rng::new(RETRY_SEED),
         }
     }
 
-    /// Lanes first, then dies that wait for writes, then channels.
+    /// Lanes first, then dies that wait for writes, then dies at rest, then channels.
     pub fn resources(&self) -> usize {
-        self.lanes.len() + self.chips.len() + self.channels.len()
+        self.first_channel() + self.channels.len()
+    }
+
+    fn first_channel(&self) -> usize {
+        self.lanes.len() + 2 * self.chips.len()
     }
 
     /// Host reads wait in a queue of their own.
@@ -148,7 +155,13 @@ impl Modern {
             self.timed[die] = false;
             return (die, None);
         }
-        let channel = &mut self.channels[resource - lanes - dies];
+        let first_channel = self.first_channel();
+        if resource < first_channel {
+            let die = resource - lanes - dies;
+            self.resting[die] = false;
+            return (die, None);
+        }
+        let channel = &mut self.channels[resource - first_channel];
         let lane = channel
             .busy_with
             .take()
@@ -188,11 +201,12 @@ impl Modern {
                 lane.steps.pop_front();
                 // Neighbours stand on different channels.
                 let channel = die % self.channels.len();
+                let resource = self.first_channel() + channel;
+                let lane = &mut self.lanes[at];
                 let c = &mut self.channels[channel];
                 if c.busy_with.is_none() {
                     c.busy_with = Some(at as u32);
                     lane.ends = now + time;
-                    let resource = self.lanes.len() + self.chips.len() + channel;
                     events.set(resource, now + time);
                 } else {
                     lane.ends = Time::NEVER;
@@ -202,6 +216,7 @@ impl Modern {
             None => self.ended(at, done.is_some(), now),
         }
         if let Some(done) = &done {
+            self.lanes[die].served = now;
             self.chips[die].ended(&done.op);
         }
         done
@@ -264,7 +279,10 @@ impl Modern {
                 true => self.ftl.low(),
                 false => self.idle_blocks,
             };
-            if (waits || self.params.background_gc) && self.pick_victim(die, low, now) {
+            let background = self.params.background_gc;
+            if (waits || background) && self.pick_victim(die, low, now)
+                || !waits && background && self.fold_when_idle(die, now, events)
+            {
                 self.chips[die].enter_gc(now);
                 self.chips_in_gc.set(ChipId(die as u16), true);
                 self.stats.gc_actions += 1;
@@ -291,7 +309,10 @@ impl Modern {
 
     /// A collection lets what waits go first: there is room for it.
     fn yields(&self, die: usize) -> bool {
-        self.preemptible && !self.chips[die].queue.is_empty() && !self.ftl.is_needy(die as u32)
+        let folds = self.collecting[die].is_some_and(|run| run.folds);
+        (self.preemptible || folds)
+            && !self.chips[die].queue.is_empty()
+            && !self.ftl.is_needy(die as u32)
     }
 
     // ---- suspending ----
@@ -306,7 +327,7 @@ impl Modern {
             || lane.held.is_some()
             || !matches!(lane.step, Some(Step::Pulse(_)))
             || lane.passed >= self.params.suspend_limit
-            || lane.ends - now <= cost
+            || lane.ends - now <= self.params.suspend_rest
         {
             return;
         }
@@ -359,13 +380,25 @@ impl Modern {
     /// One read of a flash page, with those that its errors ask for.
     #[inline]
     fn sense(&mut self, ppn: Ppn) -> Time {
-        let once = self.layout.read(ppn);
+        let once = match &self.params.slc_cache {
+            Some(cache) if self.ftl.is_slc_at(ppn) => cache.read,
+            _ => self.layout.read(ppn),
+        };
         let mut times = 1;
         let ppm = self.params.read_retry_ppm;
         while ppm > 0 && times <= RETRIES_MAX && self.retries.below(1_000_000) < ppm {
             times += 1;
         }
         once * times
+    }
+
+    /// Programming the row of page `page` of the open block of a stream.
+    #[inline]
+    fn program(&self, stream: Stream, page: u32) -> Time {
+        match &self.params.slc_cache {
+            Some(cache) if stream == Stream::Hot => cache.program,
+            _ => self.layout.program(page),
+        }
     }
 
     /// Starts a read and those waiting ones that can be read with it.
@@ -444,7 +477,7 @@ impl Modern {
         };
         let page = self.ftl.next_page(pool, stream);
         let left = self.layout.left_in_row(page);
-        let mut array = self.layout.program(page);
+        let mut array = self.program(stream, page);
         let mut next = Some(first);
         let mut taken = 0;
         while let Some(op) = next {
@@ -487,9 +520,10 @@ impl Modern {
             return false;
         };
         let until = first.enqueued + self.params.program_wait;
+        let stream = self.ftl.goes_to(die as u32, first.stream);
         let room = self
             .layout
-            .left_in_row(self.ftl.next_page(die as u32, first.stream));
+            .left_in_row(self.ftl.next_page(die as u32, stream));
         let patient = |op: &PageOp| matches!(op.cause, Cause::Destage | Cause::WriteBack);
         if until <= now || queue.len() >= room as usize || !queue.iter().all(patient) {
             return false;

@@ -14,6 +14,8 @@ const FAR_AHEAD: u32 = 48;
 pub(super) struct Run {
     pub block: u32,
     page: u32,
+    /// The block is in SLC mode.
+    pub folds: bool,
 }
 
 /// A page that was moved in the map.
@@ -33,14 +35,24 @@ impl Modern {
         if self.ftl.pool(pool).free > low {
             return false;
         }
-        let Some((bit, valid)) = gc::victim(&self.ftl, pool, self.victim, Tie::Lowest) else {
-            return false;
-        };
+        // A block of the cache first: all of it gives back more than its pages take.
+        let victim = self.ftl.oldest_slc(pool);
+        let victim = victim.or_else(|| gc::victim(&self.ftl, pool, self.victim, Tie::Lowest));
+        victim.is_some_and(|(bit, valid)| self.take_up(die, bit, valid, now))
+    }
+
+    /// Begins to collect a block of the die, if its pages find room.
+    fn take_up(&mut self, die: usize, bit: u32, valid: u32, now: Time) -> bool {
+        let pool = die as u32;
         if !gc::worth_collecting(&self.ftl, pool, valid) {
             return false;
         }
         let block = pool * self.ftl.shape.blocks_per_pool + bit;
-        self.collecting[die] = Some(Run { block, page: 0 });
+        self.collecting[die] = Some(Run {
+            block,
+            page: 0,
+            folds: self.ftl.is_slc(block),
+        });
         self.ftl.prefetch_live(block);
         let first = self.ftl.first_ppn(block).0;
         (0..FAR_AHEAD)
@@ -58,6 +70,30 @@ impl Modern {
         true
     }
 
+    /// Takes up the oldest block of the cache if the die has been idle long enough; else sees to it that
+    /// it is asked again then.
+    pub(super) fn fold_when_idle(
+        &mut self,
+        die: usize,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> bool {
+        let Some(cache) = &self.params.slc_cache else {
+            return false;
+        };
+        let Some((bit, valid)) = self.ftl.oldest_slc(die as u32) else {
+            return false;
+        };
+        let due = self.lanes[die].served + cache.idle;
+        if due <= now {
+            return self.take_up(die, bit, valid, now);
+        }
+        if !std::mem::replace(&mut self.resting[die], true) {
+            events.set(self.lanes.len() + self.chips.len() + die, due);
+        }
+        false
+    }
+
     /// Moves the next live page of the block under collection in the map; or erases the block, and
     /// says `None`.
     fn collect_page(&mut self, die: usize) -> Option<Move> {
@@ -73,6 +109,10 @@ impl Modern {
         self.ftl.prefetch_at(Ppn(from.0 + AHEAD));
         self.ftl.prefetch_lpn_at(Ppn(from.0 + FAR_AHEAD));
         let block = run.block;
+        let cause = match run.folds {
+            true => Cause::Fold,
+            false => Cause::GcMove,
+        };
         let lpn = self.ftl.lpn_at(from);
         let pool = die as u32;
         let stream = self
@@ -81,7 +121,7 @@ impl Modern {
             .expect("worth_collecting saw the room");
         let page = self.ftl.next_page(pool, stream);
         let sealed = self.ftl.move_page(block, from_page, pool, stream);
-        self.stats.add(Cause::GcMove, 1);
+        self.stats.add(cause, 1);
         if sealed && self.summary_transfer.is_some() {
             self.stats.add(Cause::Summary, 1);
         }
@@ -124,7 +164,7 @@ impl Modern {
         let Some(first) = self.collect_page(die) else {
             return self.start_pulse(die, self.times.erase, now, events);
         };
-        let mut program = self.layout.program(first.page);
+        let mut program = self.program(first.stream, first.page);
         let left = self.layout.left_in_row(first.page);
         let (moved, read, sealed) = match left {
             1 => (1, self.sense(first.from), first.sealed),
@@ -151,7 +191,7 @@ impl Modern {
         while self.pick_victim(die, self.ftl.low(), Time::ZERO) {
             while self.collect_page(die).is_some() {}
         }
-        let stream = self.ftl.host_stream(lpn, Stream::Cold);
+        let stream = self.ftl.stream_at_rest(lpn);
         let Ok(stream) = self.ftl.make_room(die as u32, stream) else {
             return false;
         };

@@ -45,6 +45,8 @@ pub(super) struct Lane {
     /// Reads that went before what the lane has in hand.
     pub passed: u32,
     pub since: Time,
+    /// When an operation of the host ended last on the die.
+    pub served: Time,
 }
 
 impl Lane {
