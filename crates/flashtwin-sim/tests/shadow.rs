@@ -68,9 +68,11 @@ fn draw_device(rng: &mut Rng) -> DeviceSpec {
         } else {
             write!(
                 toml,
-                "backend = \"modern\"\ncopy_back = {copy_back}\nread_priority = {}\nbackground_gc = {}\n",
+                "backend = \"modern\"\ncopy_back = {copy_back}\nread_priority = {}\nbackground_gc = {}\n\
+                 cached_commands = {}\n",
                 one_in(rng, 2),
                 one_in(rng, 2),
+                planes > 1,
             )
         }
         .expect("a string takes all");

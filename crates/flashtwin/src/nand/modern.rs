@@ -7,9 +7,11 @@
 //! Collecting a block is a run of separate operations between which host reads may pass if they have
 //! priority (`collect`); host writes of the die wait until the run is over, or pass as well while there
 //! is room (`gc.preemptible`). A program or erase may
-//! be suspended for host reads, which then go in a lane of their own (`lane`). One write frontier a
-//! die serves host and GC, but for hot pages on a device with two streams.
+//! be suspended for host reads, which then go in a lane of their own (`lane`), and what comes next may
+//! begin before its end (`ahead`). One write frontier a die serves host and GC, but for hot pages on a
+//! device with two streams, and for what the host writes where blocks in SLC mode take it.
 
+mod ahead;
 mod collect;
 mod lane;
 mod layout;
@@ -56,7 +58,8 @@ pub(crate) struct Modern {
     /// Host writes pass between two moves.
     preemptible: bool,
     pub times: Latencies,
-    /// What each die has in hand, then the reads for which it is suspended.
+    /// What each die has in hand, then the reads for which it is suspended, then, with cached commands,
+    /// what has begun ahead.
     lanes: Vec<Lane>,
     collecting: Vec<Option<Run>>,
     /// The dies that have an instant set at which they will not wait for more writes.
@@ -84,7 +87,7 @@ impl Modern {
             idle_blocks: spec.idle_blocks_chip(),
             preemptible: spec.gc.preemptible,
             times: Latencies::of(spec, params.copy_back),
-            lanes: vec![Lane::default(); 2 * dies],
+            lanes: vec![Lane::default(); (2 + usize::from(params.cached_commands)) * dies],
             collecting: vec![None; dies],
             timed: vec![false; dies],
             resting: vec![false; dies],
@@ -111,9 +114,10 @@ impl Modern {
     }
 
     fn die_of(&self, lane: usize) -> usize {
-        match lane < self.chips.len() {
-            true => lane,
-            false => lane - self.chips.len(),
+        let dies = self.chips.len();
+        match lane.checked_sub(dies) {
+            None => lane,
+            Some(other) => other.checked_sub(dies).unwrap_or(other),
         }
     }
 
@@ -186,6 +190,11 @@ impl Modern {
             done = lane.ops.pop_front();
         }
         lane.step = lane.steps.front().copied();
+        if self.must_wait(at) {
+            self.lanes[at].step = None;
+            return None;
+        }
+        let lane = &mut self.lanes[at];
         match lane.step {
             // One operation ends at a time.
             Some(Step::Deliver) => {
@@ -244,6 +253,11 @@ impl Modern {
         };
         main.count(&mut in_hand);
         aside.count(&mut in_hand);
+        if self.params.cached_commands {
+            let ahead = &self.lanes[self.ahead(die)];
+            ahead.count(&mut in_hand);
+            in_hand.rest += ahead.rest(now);
+        }
         let mut step = main.rest(now);
         if main.held.is_some() {
             step += self.params.suspend_cost;
@@ -264,6 +278,9 @@ impl Modern {
     }
 
     pub fn activate(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        if self.params.cached_commands && self.go_on(die, now, events) {
+            return;
+        }
         if !self.lanes[die].is_free() {
             if self.lanes[die].held.is_some() && self.lanes[self.aside(die)].is_free() {
                 self.read_aside(die, Time::ZERO, now, events);
@@ -321,9 +338,11 @@ impl Modern {
     /// let enough reads pass. One that still receives its data is not stopped: the read then waits
     /// for its end, unless another one comes.
     pub fn read_came(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        let data_come = self.data_come(die);
         let lane = &mut self.lanes[die];
         let cost = self.params.suspend_cost;
-        if !self.params.suspend
+        if data_come
+            || !self.params.suspend
             || lane.held.is_some()
             || !matches!(lane.step, Some(Step::Pulse(_)))
             || lane.passed >= self.params.suspend_limit
@@ -466,14 +485,15 @@ impl Modern {
     }
 
     /// Starts a program of a write and those behind it that its row has room for.
-    fn start_writes(&mut self, die: usize, first: PageOp, now: Time, events: &mut EventQueue) {
+    fn start_writes(&mut self, at: usize, first: PageOp, now: Time, events: &mut EventQueue) {
+        let die = self.die_of(at);
         let pool = die as u32;
         let Ok(stream) = self.ftl.make_room(pool, first.stream) else {
             self.stats.writes_failed += 1;
-            self.begin_op(die, first, now);
-            self.lanes[die].ops[0].written = false;
-            self.lanes[die].steps.push_back(Step::Deliver);
-            return self.start(die, now, events);
+            self.begin_op(at, first, now);
+            self.lanes[at].ops[0].written = false;
+            self.lanes[at].steps.push_back(Step::Deliver);
+            return self.start(at, now, events);
         };
         let page = self.ftl.next_page(pool, stream);
         let left = self.layout.left_in_row(page);
@@ -489,8 +509,8 @@ impl Modern {
                 transfer += summary;
                 array += self.times.program;
             }
-            self.begin_op(die, op, now);
-            let lane = &mut self.lanes[die];
+            self.begin_op(at, op, now);
+            let lane = &mut self.lanes[at];
             if let Some(done) = lane.ops.back_mut() {
                 done.transfer = transfer;
             }
@@ -503,14 +523,14 @@ impl Modern {
                 false => None,
             };
         }
-        let lane = &mut self.lanes[die];
+        let lane = &mut self.lanes[at];
         lane.steps.push_back(Step::Pulse(array));
         for done in &mut lane.ops {
             done.array = array;
             lane.steps.push_back(Step::Deliver);
         }
-        self.log_ops(die, now);
-        self.start(die, now, events);
+        self.log_ops(at, now);
+        self.start(at, now, events);
     }
 
     /// Write-backs wait a while for others that fill their row. A host that waits does not.

@@ -108,6 +108,7 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
                 },
                 multi_plane: v.count("nand.multi_plane"),
                 independent_reads: v.flag("nand.independent_reads"),
+                cached_commands: v.flag("nand.cached_commands"),
                 program_wait: v.time("nand.program_wait_us"),
                 suspend: v.flag("nand.suspend"),
                 suspend_cost: v.time("nand.suspend_us"),

@@ -223,6 +223,8 @@ const KEYS: &[KeyDoc] = rows![
         "Planes that a block is striped over: waiting writes fill a flash page in each and are programmed at once, waiting reads of a row are read at once, and one erase erases all.", "ONFI multi-plane commands";
     "nand.independent_reads" Kind::Bool, Some("false"), MODERN,
         "Waiting reads of different rows go together, too, if each is on another plane.", "ONFI asynchronous plane reads";
+    "nand.cached_commands" Kind::Bool, Some("false"), MODERN,
+        "The data of the next program cross the channel while the array programs, and the array reads for the next read while the data of the last cross (D-68).", "ONFI: page cache program, read cache";
     "nand.program_wait_us" Kind::Micros(STEP_US), Some("0"), MODERN,
         "How long a write-back waits for others that fill its program; a flush or a write that the host waits for makes it start at once.", "our decision";
     "nand.suspend" Kind::Bool, Some("false"), MODERN,

@@ -190,6 +190,8 @@ pub struct ModernNand {
     pub multi_plane: u32,
     /// Planes may read different rows at once.
     pub independent_reads: bool,
+    /// What comes next begins while the array programs, or while what was read crosses the channel.
+    pub cached_commands: bool,
     /// How long a write-back waits for others that fill its program.
     pub program_wait: Time,
     /// Host reads stop programs and erases under way.

@@ -217,6 +217,7 @@ impl ModernNand {
             "cell" => quote(self.cell.name()),
             "multi_plane" => self.multi_plane.to_string(),
             "independent_reads" => self.independent_reads.to_string(),
+            "cached_commands" => self.cached_commands.to_string(),
             "program_wait_us" => us(self.program_wait),
             "suspend" => self.suspend.to_string(),
             "suspend_us" => us(self.suspend_cost),

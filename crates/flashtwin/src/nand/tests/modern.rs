@@ -202,6 +202,98 @@ fn independent_planes_read_different_rows_together() {
     }
 }
 
+#[test]
+fn the_data_of_the_next_program_cross_while_the_array_programs() {
+    let mut bench = die(&[("nand.cached_commands", "true")]);
+    for lpn in 1..4 {
+        bench.at(0.0, Destage, lpn);
+    }
+    bench.ends(&[(1, 302.4), (2, 502.4), (3, 702.4)]);
+    // Of a row of two planes, both pages.
+    let mut bench = die(&[("nand.cached_commands", "true"), ("nand.multi_plane", "2")]);
+    for lpn in 1..6 {
+        bench.at(0.0, Destage, lpn);
+    }
+    // The second fills up the row of the first; the data of the two after it take longer than it.
+    let row = 302.4 + 204.8 + 200.0;
+    bench.ends(&[(1, 302.4), (2, 502.4), (3, row), (4, row), (5, row + 200.0)]);
+}
+
+#[test]
+fn the_next_read_begins_while_the_last_crosses() {
+    let mut bench = die(&[("nand.cached_commands", "true")]);
+    for lpn in 1..4 {
+        bench.at(0.0, HostRead, lpn);
+    }
+    bench.ends(&[(1, 127.4), (2, 229.8), (3, 332.2)]);
+    // Where the array is what takes longest, it never waits.
+    let mut bench = die(&[("nand.cached_commands", "true"), ("timing.read_us", "300")]);
+    for lpn in 1..4 {
+        bench.at(0.0, HostRead, lpn);
+    }
+    bench.ends(&[(1, 402.4), (2, 702.4), (3, 1002.4)]);
+}
+
+#[test]
+fn a_program_whose_data_are_there_lets_reads_pass() {
+    let cached = [("nand.cached_commands", "true"), ("nand.suspend", "true")];
+    let mut bench = die(&cached);
+    for lpn in [1, 2] {
+        bench.at(0.0, Destage, lpn);
+    }
+    // Beside the data of the second program the first is not stopped.
+    bench.at(150.0, HostRead, 3);
+    assert_eq!(
+        bench.nand.drain_time(0, true, bench.now),
+        us(152.4 + 54.8 + 200.0 + 127.4)
+    );
+    bench.ends(&[(1, 302.4), (3, 429.8), (2, 629.8)]);
+    // Once they are there, it is.
+    let mut bench = die(&cached);
+    for lpn in [1, 2] {
+        bench.at(0.0, Destage, lpn);
+    }
+    bench.at(230.0, HostRead, 3);
+    let first = 230.0 + 20.0 + 127.4 + 20.0 + 72.4;
+    bench.ends(&[(3, 377.4), (1, first), (2, first + 200.0)]);
+}
+
+/// Reads and writes at random with everything that can come between them.
+#[test]
+fn all_that_begins_ahead_ends_once() {
+    for suspend in ["true", "false"] {
+        let mut bench = cached(&[
+            ("nand.cached_commands", "true"),
+            ("nand.suspend", suspend),
+            ("nand.program_wait_us", "300"),
+            ("geometry.flash_page_bytes", "8 KiB"),
+            ("nand.multi_plane", "2"),
+            ("gc.idle_percent", "20"),
+        ]);
+        let mut asked = 0;
+        for _ in 0..6_000 {
+            for _ in 0..bench.rng.below(6) {
+                let (_, lpn) = bench.draw_page();
+                let cause = [HostRead, HostRead, Destage, Flush][bench.rng.below(4) as usize];
+                bench.enqueue_page(lpn, cause, Stream::Cold);
+                asked += 1;
+            }
+            for _ in 0..bench.rng.below(60) {
+                bench.nand.drain_time(0, true, bench.now);
+                bench.step();
+            }
+        }
+        while bench.step() {}
+        assert_eq!(bench.done.len(), asked);
+        for (at, done) in &bench.done {
+            let own = done.transfer + done.array + done.queue_gc;
+            assert!(*at >= done.op.enqueued + own, "more parts than time");
+        }
+        assert!(bench.nand.is_idle(0));
+        bench.nand.ftl().check().unwrap();
+    }
+}
+
 /// Pages of 2 KiB, two to a flash page: both cost one read.
 #[test]
 fn a_flash_page_is_read_once_for_all_its_pages() {
