@@ -1,8 +1,8 @@
 //! What a device reaches in the tests that drives are sold by: the figures of `[published]`.
 //!
-//! A new device is written sequentially, rested, and read; beside a writer that flushes after
-//! every write it is read once more; another one, in the steady state of random writing, is written
-//! at random. The host adds nothing: a request goes in at the instant at which it can.
+//! A new device is written sequentially, rested, and read; beside a writer that syncs after
+//! every write it is read once more; another one is written until its cache in SLC mode is full, and one in
+//! the steady state of random writing at random. The host adds nothing: a request goes in at the instant at which it can.
 
 use flashtwin::metrics::OpMetrics;
 use flashtwin::{DeviceSpec, Op, Request, Rng, Ssd, Time};
@@ -33,12 +33,13 @@ pub fn measure(spec: &DeviceSpec, control: &Control) -> Result<Option<Vec<Figure
             spec.name
         )));
     }
-    let tests: [fn(&mut Test); 6] = [
+    let tests: [fn(&mut Test); 7] = [
         Test::sequential,
         Test::settle,
         Test::reads,
         Test::writes,
         Test::beside,
+        Test::cache_full,
         Test::steady_writes,
     ];
     let mut test = Test {
@@ -111,9 +112,12 @@ impl Test {
         self.figures.push(("write_qd1_us", mean));
     }
 
-    /// A reader beside a writer that flushes after every write, each with one request at a time.
+    /// A reader beside a writer that syncs after every write, each with one request at a time. To a
+    /// drive that has nothing volatile a host sends no flush.
     fn beside(&mut self) {
         self.rest();
+        let buffer = self.ssd.spec().buffer.as_ref();
+        let volatile = buffer.is_some_and(|buffer| !buffer.power_loss_protection);
         // The first fifth of them meets a buffer that is not full yet.
         let mut took_ps = Vec::new();
         let mut due = vec![Op::Read, Op::Write];
@@ -134,7 +138,7 @@ impl Test {
                     took_ps.push((done.done - done.arrival).0);
                 }
                 due.push(match done.op {
-                    Op::Write => Op::Flush,
+                    Op::Write if volatile => Op::Flush,
                     Op::Flush => Op::Write,
                     op => op,
                 });
@@ -158,12 +162,35 @@ impl Test {
         self.figures.extend(beside);
     }
 
+    /// Sequential writes to a new device after as many as its cache in SLC mode takes, and some more:
+    /// chips do not fill theirs at one instant.
+    fn cache_full(&mut self) {
+        let spec = self.ssd.spec().clone();
+        let cache = cache_bytes(&spec);
+        if cache == 0 {
+            return;
+        }
+        let before = (cache + cache / 8) / LONG;
+        let count = RANGE / 2 / LONG;
+        if before + count > spec.exported_bytes() / LONG {
+            return;
+        }
+        self.ssd = Ssd::new(&spec);
+        // Without a rest between them, in which it would be folded.
+        let span = self.run_after(before, 32, count, |_, i| request(Op::Write, i * LONG, LONG));
+        self.figures.push((
+            "write_cache_full_mbs",
+            (count * LONG) as f64 * 1e-6 / span.as_s(),
+        ));
+    }
+
     fn steady_writes(&mut self) {
         self.ssd = Ssd::new(&self.ssd.spec().clone());
         self.ssd.fill_steady(SEED);
         self.range = self.ssd.exported_bytes() / PAGE * PAGE;
-        self.run(32, AT_DEPTH_32, Test::write);
-        let span = self.run(32, AT_DEPTH_32, Test::write);
+        // No rest in which a cache in SLC mode would be folded.
+        let before = AT_DEPTH_32 + cache_bytes(self.ssd.spec()) / PAGE;
+        let span = self.run_after(before, 32, AT_DEPTH_32, Test::write);
         let rate = AT_DEPTH_32 as f64 / span.as_s();
         self.figures.push(("write_steady_iops", rate));
     }
@@ -181,12 +208,26 @@ impl Test {
         &mut self,
         depth: usize,
         count: u64,
+        next: impl FnMut(&mut Self, u64) -> Request,
+    ) -> Time {
+        self.run_after(0, depth, count, next)
+    }
+
+    /// The same after `before` requests whose time does not count.
+    fn run_after(
+        &mut self,
+        before: u64,
+        depth: usize,
+        count: u64,
         mut next: impl FnMut(&mut Self, u64) -> Request,
     ) -> Time {
         self.rest();
         self.ssd.reset_metrics(None);
-        let start = self.ssd.now();
-        for i in 0..count {
+        let mut start = self.ssd.now();
+        for i in 0..before + count {
+            if i == before {
+                start = self.ssd.now();
+            }
             while self.ssd.outstanding() >= depth && self.ssd.step() {}
             let now = self.ssd.now();
             self.ssd.advance(now);
@@ -202,6 +243,13 @@ impl Test {
         while self.ssd.step() {}
         self.ssd.completions().clear();
     }
+}
+
+/// What the blocks that may be in SLC mode hold.
+fn cache_bytes(spec: &DeviceSpec) -> u64 {
+    let blocks = u64::from(spec.geometry.chips * spec.slc_blocks_chip());
+    let pages = blocks * u64::from(spec.hot_pages_per_block());
+    pages * u64::from(spec.geometry.page_bytes)
 }
 
 fn request(op: Op, offset: u64, bytes: u64) -> Request {

@@ -68,9 +68,11 @@ fn draw_device(rng: &mut Rng) -> DeviceSpec {
         } else {
             write!(
                 toml,
-                "backend = \"modern\"\ncopy_back = {copy_back}\nread_priority = {}\nbackground_gc = {}\n",
+                "backend = \"modern\"\ncopy_back = {copy_back}\nread_priority = {}\nbackground_gc = {}\n\
+                 cached_commands = {}\n",
                 one_in(rng, 2),
                 one_in(rng, 2),
+                planes > 1,
             )
         }
         .expect("a string takes all");
@@ -393,7 +395,13 @@ fn try_seed(seed: u64) {
     }
     // F1.10: what was programmed and what was freed explain the free pages, exactly.
     let count = |cause| report.flash.count(cause) as i64;
-    let more = [Cause::GcMove, Cause::Summary, Cause::Padding, Cause::Merge];
+    let more = [
+        Cause::GcMove,
+        Cause::Fold,
+        Cause::Summary,
+        Cause::Padding,
+        Cause::Merge,
+    ];
     let programs = report.flash.host_programs() as i64 + more.into_iter().map(count).sum::<i64>();
     let freed = i64::from(spec.geometry.pages_per_block) * count(Cause::Erase);
     assert_eq!(

@@ -5,19 +5,22 @@
 //! construction, and it stays in the first-level cache. What falls on one instant happens in the
 //! order in which it was set, as in the reference's event queue.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use crate::units::Time;
 
 /// Bits of an entry that name the resource, and those above that give the place in the order of
 /// setting; the instant stands on top. One comparison of two numbers orders entries.
 const RESOURCE_BITS: u32 = 20;
+/// Children of an entry of the heap.
+const ARITY: usize = 4;
 
 /// Pending instants.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    heap: BinaryHeap<Reverse<u128>>,
+    /// No entry is less than the one it is a child of.
+    heap: Vec<u128>,
+    /// The first entry has been taken: what is set next takes its place, as most often a resource
+    /// whose instant has come goes on to another.
+    taken: bool,
     last_order: u64,
 }
 
@@ -26,7 +29,8 @@ impl EventQueue {
     pub fn new(resources: usize) -> EventQueue {
         debug_assert!(resources < 1 << RESOURCE_BITS);
         EventQueue {
-            heap: BinaryHeap::with_capacity(resources),
+            heap: Vec::with_capacity(resources + 1),
+            taken: false,
             last_order: 0,
         }
     }
@@ -42,30 +46,81 @@ impl EventQueue {
     #[inline]
     pub fn set(&mut self, resource: usize, at: Time) {
         let below = self.take_order() << RESOURCE_BITS | resource as u64;
-        self.heap
-            .push(Reverse(u128::from(at.0) << 64 | u128::from(below)));
+        let entry = u128::from(at.0) << 64 | u128::from(below);
+        if std::mem::take(&mut self.taken) {
+            return self.settle(entry);
+        }
+        let mut at = self.heap.len();
+        self.heap.push(entry);
+        while at > 0 && entry < self.heap[(at - 1) / ARITY] {
+            self.heap[at] = self.heap[(at - 1) / ARITY];
+            at = (at - 1) / ARITY;
+        }
+        self.heap[at] = entry;
+    }
+
+    /// Puts `entry` where the first one was.
+    #[inline]
+    fn settle(&mut self, entry: u128) {
+        let mut at = 0;
+        while let Some((child, least)) = self.least_child(at) {
+            if entry < least {
+                break;
+            }
+            self.heap[at] = least;
+            at = child;
+        }
+        self.heap[at] = entry;
+    }
+
+    #[inline]
+    fn least_child(&self, of: usize) -> Option<(usize, u128)> {
+        let first = ARITY * of + 1;
+        let end = (first + ARITY).min(self.heap.len());
+        let children = self.heap.get(first..end)?;
+        let (mut which, mut least) = (first, *children.first()?);
+        for (i, &child) in children.iter().enumerate().skip(1) {
+            if child < least {
+                (which, least) = (first + i, child);
+            }
+        }
+        Some((which, least))
+    }
+
+    #[inline]
+    fn first(&self) -> Option<u128> {
+        match self.taken {
+            true => self.least_child(0).map(|(_, least)| least),
+            false => self.heap.first().copied(),
+        }
     }
 
     /// The earliest pending instant, [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Time {
-        self.heap
-            .peek()
-            .map_or(Time::NEVER, |top| Time((top.0 >> 64) as u64))
+        self.first()
+            .map_or(Time::NEVER, |first| Time((first >> 64) as u64))
     }
 
     /// Place in the order of setting of the earliest pending thing.
     pub fn next_order(&self) -> u64 {
-        self.heap
-            .peek()
-            .map_or(u64::MAX, |top| top.0 as u64 >> RESOURCE_BITS)
+        self.first()
+            .map_or(u64::MAX, |first| first as u64 >> RESOURCE_BITS)
     }
 
     /// Takes the resource of the earliest pending instant, which is not pending any more.
     #[inline]
     pub fn pop(&mut self) -> Option<usize> {
-        let Reverse(top) = self.heap.pop()?;
-        Some((top as u64 & ((1 << RESOURCE_BITS) - 1)) as usize)
+        if std::mem::take(&mut self.taken) {
+            let last = self.heap.pop()?;
+            if self.heap.is_empty() {
+                return None;
+            }
+            self.settle(last);
+        }
+        let first = *self.heap.first()?;
+        self.taken = true;
+        Some((first as u64 & ((1 << RESOURCE_BITS) - 1)) as usize)
     }
 }
 

@@ -18,6 +18,7 @@ impl PageMap {
     pub fn check(&self) -> Result<(), String> {
         self.check_pages()?;
         self.check_pools()?;
+        self.check_slc()?;
         self.check_counts()
     }
 
@@ -92,10 +93,10 @@ impl PageMap {
             if p.cursor >= s.blocks_per_pool {
                 return Err(format!("pool {pool}: impossible write frontier"));
             }
-            self.check_frontier(pool, p.active, p.next_page)?;
+            self.check_frontier(pool, p.active, p.next_page, s.data_pages)?;
             if let Some(hot) = self.hot.get(i) {
-                self.check_frontier(pool, hot.active, hot.next_page)?;
-                let both_open = hot.next_page.max(p.next_page) < s.data_pages;
+                self.check_frontier(pool, hot.active, hot.next_page, s.hot_pages)?;
+                let both_open = hot.next_page < s.hot_pages && p.next_page < s.data_pages;
                 if both_open && hot.active == p.active {
                     return Err(format!("pool {pool}: one block is open twice"));
                 }
@@ -112,15 +113,21 @@ impl PageMap {
 
     /// A full open block may have been collected; any other must be in use, with no page written at
     /// or after its frontier.
-    fn check_frontier(&self, pool: u32, active: u32, next_page: u32) -> Result<(), String> {
+    fn check_frontier(
+        &self,
+        pool: u32,
+        active: u32,
+        next_page: u32,
+        end: u32,
+    ) -> Result<(), String> {
         let s = &self.shape;
-        if next_page > s.data_pages || active / s.blocks_per_pool != pool {
+        if next_page > end || active / s.blocks_per_pool != pool {
             return Err(format!("pool {pool}: impossible write frontier"));
         }
         let bit = active - pool * s.blocks_per_pool;
         let sealed = || self.tally[active as usize] < NOT_SEALED;
         let ahead = || self.next_live(active, next_page).is_some();
-        if next_page < s.data_pages && (self.is_free(pool, bit) || sealed() || ahead()) {
+        if next_page < end && (self.is_free(pool, bit) || sealed() || ahead()) {
             return Err(format!("pool {pool}: its open block is not open"));
         }
         Ok(())

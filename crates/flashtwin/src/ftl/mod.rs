@@ -6,6 +6,7 @@ pub mod chip;
 mod fill;
 mod page;
 mod pools;
+mod slc;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -51,6 +51,10 @@ pub(crate) struct Shape {
     pub free_count_bias: u32,
     /// Open blocks of a pool: 1, or 2 where hot and cold pages are written apart.
     pub streams: u32,
+    /// Data pages of the second one: fewer in SLC mode.
+    pub hot_pages: u32,
+    /// Blocks of a pool that may be in SLC mode; 0: the second open block is one as all others.
+    pub slc_blocks: u32,
     /// Which pages go to which of two.
     pub apart: Apart,
 }
@@ -64,6 +68,8 @@ pub(crate) enum Apart {
     Moved,
     /// Logical pages below this.
     Below(u32),
+    /// All that the host writes, as long as there is room in SLC mode.
+    Cached,
 }
 
 impl Shape {
@@ -97,7 +103,10 @@ impl Shape {
                 _ => 0,
             },
             streams: spec.write_streams(),
+            hot_pages: spec.hot_pages_per_block(),
+            slc_blocks: spec.slc_blocks_chip() / pools_per_chip,
             apart: match spec.ftl.separation {
+                Separation::None if spec.slc_cache().is_some() => Apart::Cached,
                 Separation::None => Apart::AsAsked,
                 Separation::Gc => Apart::Moved,
                 Separation::Region(percent) => {
@@ -132,6 +141,9 @@ pub(crate) struct PageMap {
     pub(super) room: Vec<i32>,
     /// Per pool, the lowest of its tallies.
     pub(super) least: Vec<i16>,
+    /// Blocks in SLC mode as bits, and their number by pool; empty where there are none.
+    pub(super) slc_bits: Vec<u64>,
+    pub(super) slc_used: Vec<u32>,
     /// Free blocks as bits, `words_per_pool` words a pool.
     pub(super) free_bits: Vec<u64>,
     /// Last sequence number given out, per chip.
@@ -178,6 +190,14 @@ impl PageMap {
             hot: Vec::new(),
             room: vec![0; pools],
             least: vec![NOT_SEALED; pools],
+            slc_bits: match shape.slc_blocks {
+                0 => Vec::new(),
+                _ => vec![0; blocks.div_ceil(64)],
+            },
+            slc_used: match shape.slc_blocks {
+                0 => Vec::new(),
+                _ => vec![0; pools],
+            },
             free_bits: vec![0; pools * words_per_pool],
             last_seq: vec![0; shape.chips as usize],
             mapped: 0,
@@ -324,6 +344,18 @@ impl PageMap {
         if let Some(&lpn) = self.reverse.get(ppn.0 as usize) {
             prefetch(&self.map, lpn as usize);
         }
+    }
+
+    /// Starts loading what says which logical page stands, or stood, at `ppn`.
+    #[inline]
+    pub fn prefetch_lpn_at(&self, ppn: Ppn) {
+        prefetch(&self.reverse, ppn.0 as usize);
+    }
+
+    /// Starts loading which pages of `block` are live.
+    #[inline]
+    pub fn prefetch_live(&self, block: u32) {
+        prefetch(&self.live, block as usize * self.words_per_block);
     }
 
     /// Starts loading what a write of `lpn` will touch next, once its map entry is at hand: the

@@ -2,7 +2,8 @@
 //!
 //! A pool is a plane, or a whole chip. It has one open block, into which the host's pages and those
 //! that GC moves are written; on a device with two write streams that is the cold one, and a second
-//! takes the host's hot pages (policies.md A14.2), all that the host writes, or a region. Both come
+//! takes the host's hot pages (policies.md A14.2), all that the host writes, in SLC mode or not, or a
+//! region. Both come
 //! from the same free blocks. Blocks are opened lazily, at the first write that finds the last one
 //! full.
 
@@ -80,6 +81,24 @@ impl PageMap {
         }
     }
 
+    /// Data pages of a block that the stream writes to.
+    #[inline]
+    pub(super) fn end_of(&self, stream: Stream) -> u32 {
+        match self.has_own_block(stream) {
+            true => self.shape.hot_pages,
+            false => self.shape.data_pages,
+        }
+    }
+
+    /// Data pages left in the open blocks of the pool that GC moves pages to.
+    #[inline]
+    pub fn open_pages_for_moves(&self, pool: u32) -> u32 {
+        match self.shape.apart {
+            Apart::Cached => self.shape.data_pages - self.pools[pool as usize].next_page,
+            _ => self.open_pages(pool),
+        }
+    }
+
     /// Data pages left in the pool's open blocks, hot and cold.
     #[inline]
     pub fn open_pages(&self, pool: u32) -> u32 {
@@ -91,7 +110,7 @@ impl PageMap {
     #[inline]
     fn hot_pages(&self, pool: usize) -> u32 {
         let hot = self.hot.get(pool);
-        hot.map_or(0, |hot| self.shape.data_pages.saturating_sub(hot.next_page))
+        hot.map_or(0, |hot| self.shape.hot_pages.saturating_sub(hot.next_page))
     }
 
     /// Takes the next `n` pages of an open block that has them: the block, and the first page.
@@ -118,7 +137,7 @@ impl PageMap {
     /// that is: its own, but for the last pages of a pool with no block left to open.
     #[inline]
     pub fn make_room(&mut self, pool: u32, stream: Stream) -> Result<Stream, PoolFull> {
-        if self.next_page(pool, stream) < self.shape.data_pages {
+        if self.next_page(pool, stream) < self.end_of(stream) {
             return Ok(stream);
         }
         self.take_block(pool, stream)
@@ -126,6 +145,9 @@ impl PageMap {
 
     #[cold]
     fn take_block(&mut self, pool: u32, stream: Stream) -> Result<Stream, PoolFull> {
+        if self.goes_to(pool, stream) != stream {
+            return self.make_room(pool, Stream::Cold);
+        }
         let cursor = self.pools[pool as usize].cursor;
         let free = match self.shape.least_worn_first {
             true => self.find_least_worn(pool, cursor),
@@ -139,7 +161,7 @@ impl PageMap {
             Stream::Cold => Stream::Hot,
             Stream::Hot => Stream::Cold,
         };
-        if self.next_page(pool, other) < self.shape.data_pages {
+        if self.next_page(pool, other) < self.end_of(other) {
             return Ok(other);
         }
         Err(PoolFull)
@@ -153,6 +175,9 @@ impl PageMap {
         self.last_seq[chip] = seq;
         self.seq[active as usize] = seq;
         let hot = self.has_own_block(stream);
+        if self.writes_slc(stream) {
+            self.set_slc(active, true);
+        }
         let p = &mut self.pools[pool as usize];
         if hot {
             self.hot[pool as usize] = Frontier {
@@ -196,7 +221,7 @@ impl PageMap {
     pub(super) fn hot_unopened(&self) -> Vec<Frontier> {
         let full = |pool| Frontier {
             active: pool * self.shape.blocks_per_pool,
-            next_page: self.shape.data_pages,
+            next_page: self.shape.hot_pages,
         };
         (0..self.pools.len() as u32).map(full).collect()
     }
@@ -209,6 +234,9 @@ impl PageMap {
         let pool = self.pool_of(block);
         let chip = (pool / self.shape.pools_per_chip) as usize;
         self.tally[block as usize] = NOT_SEALED;
+        if self.is_slc(block) {
+            self.set_slc(block, false);
+        }
         self.erases[block as usize] += 1;
         self.set_free(pool, block - pool * self.shape.blocks_per_pool, true);
         let p = &mut self.pools[pool as usize];
@@ -302,9 +330,17 @@ impl PageMap {
     pub fn host_stream(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.shape.apart {
             Apart::AsAsked => asked,
-            Apart::Moved => Stream::Hot,
+            Apart::Moved | Apart::Cached => Stream::Hot,
             Apart::Below(end) if lpn.0 < end => Stream::Hot,
             Apart::Below(_) => Stream::Cold,
+        }
+    }
+
+    /// The stream of a page that was written long ago: the cache does not hold it any more.
+    pub fn stream_at_rest(&self, lpn: Lpn) -> Stream {
+        match self.shape.apart {
+            Apart::Cached => Stream::Cold,
+            _ => self.host_stream(lpn, Stream::Cold),
         }
     }
 

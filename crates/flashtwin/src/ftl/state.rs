@@ -5,7 +5,8 @@
 //!
 //! Devices with two write streams append their hot frontiers. A state may go from one kind to the
 //! other: without hot frontiers none is open yet, and those of a state that has them are closed
-//! where there is one stream: their blocks count as sealed, with what they hold.
+//! where there is one stream: their blocks count as sealed, with what they hold. Devices with a write
+//! cache append which blocks are in SLC mode; they read states with a cache or of one stream.
 
 use std::io::{self, Read, Write};
 
@@ -89,7 +90,7 @@ impl PageMap {
         for hot in &self.hot {
             write_u32(out, &[hot.active, hot.next_page])?;
         }
-        Ok(())
+        write_u64(out, &self.slc_bits)
     }
 
     /// Reads a state over this map, which was made for the same spec but for the streams.
@@ -115,11 +116,16 @@ impl PageMap {
             };
         }
         let streams = self.shape.streams;
+        self.slc_bits.fill(0);
         self.hot = match read_hot(input, self.pools.len())? {
             None if streams == 1 => Vec::new(),
             None => self.hot_unopened(),
-            Some(hot) => hot,
+            Some(hot) => {
+                self.load_slc(input)?;
+                hot
+            }
         };
+        self.slc_used = self.count_slc();
         self.mapped = self.live.iter().map(|w| w.count_ones() as u64).sum();
         self.recount();
         self.check().map_err(StateError::Inconsistent)?;
@@ -129,10 +135,28 @@ impl PageMap {
         Ok(())
     }
 
+    /// Reads which blocks are in SLC mode, if the state says so; else none is.
+    fn load_slc(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
+        if self.slc_bits.is_empty() {
+            return Ok(());
+        }
+        read_u64(input, &mut self.slc_bits)?;
+        let beyond = self.slc_bits.len() * 64 - self.tally.len();
+        if self
+            .slc_bits
+            .last()
+            .is_some_and(|last| last.leading_zeros() < beyond as u32)
+        {
+            let message = "a block beyond the last one is in SLC mode";
+            return Err(StateError::Inconsistent(message.into()));
+        }
+        Ok(())
+    }
+
     /// Seals the open hot blocks and goes on with one stream.
     fn close_hot(&mut self) {
         for hot in std::mem::take(&mut self.hot) {
-            if hot.next_page < self.shape.data_pages {
+            if hot.next_page < self.shape.hot_pages {
                 self.seal(hot.active);
             }
         }

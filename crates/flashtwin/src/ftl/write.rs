@@ -16,9 +16,30 @@ impl PageMap {
         } else {
             self.invalidate(Ppn(old));
         }
+        self.place(pool, stream, lpn)
+    }
+
+    /// Moves page `page` of `block`, a live one, to a frontier of its pool, that which
+    /// [`PageMap::make_room`] named. True if that was the last data page of the frontier's block. The
+    /// map's own entry is not read: what it holds is known, and it is seldom at hand.
+    #[inline]
+    pub fn move_page(&mut self, block: u32, page: u32, pool: u32, stream: Stream) -> bool {
+        let ppn = block * self.shape.pages_per_block + page;
+        let lpn = self.reverse[ppn as usize];
+        debug_assert_eq!(
+            self.map[lpn as usize], ppn,
+            "a live page is where its map says"
+        );
+        self.forget(block, page, pool);
+        self.place(pool, stream, Lpn(lpn))
+    }
+
+    /// Puts `lpn` at a frontier; its old copy is forgotten already.
+    #[inline]
+    fn place(&mut self, pool: u32, stream: Stream, lpn: Lpn) -> bool {
         let (active, page) = self.advance(pool, stream, 1);
         let block = active as usize;
-        let sealed = page + 1 == self.shape.data_pages;
+        let sealed = page + 1 == self.end_of(stream);
         let ppn = active * self.shape.pages_per_block + page;
         self.reverse[ppn as usize] = lpn.0;
         self.map[lpn.0 as usize] = ppn;
@@ -33,12 +54,22 @@ impl PageMap {
     #[inline]
     fn invalidate(&mut self, ppn: Ppn) {
         let (block, page) = self.by_pages_per_block.div_rem(ppn.0);
+        let pool = self.by_blocks_per_pool.div(block);
+        self.forget(block, page, pool);
+    }
+
+    /// Page `page` of `block`, which is in `pool`, is live no more.
+    #[inline]
+    fn forget(&mut self, block: u32, page: u32, pool: u32) {
         let word = &mut self.live[block as usize * self.words_per_block + page as usize / 64];
-        debug_assert!(*word >> (page % 64) & 1 == 1, "page {ppn:?} is not live");
+        debug_assert!(
+            *word >> (page % 64) & 1 == 1,
+            "page {page} of {block} is not live"
+        );
         *word &= !(1 << (page % 64));
         let tally = &mut self.tally[block as usize];
         *tally -= 1;
-        let least = &mut self.least[self.by_blocks_per_pool.div(block) as usize];
+        let least = &mut self.least[pool as usize];
         if *tally < *least {
             *least = *tally;
         }

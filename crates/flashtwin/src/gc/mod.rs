@@ -20,5 +20,6 @@ pub(crate) fn worth_collecting(ftl: &PageMap, pool: u32, valid: u32) -> bool {
     let data_pages = ftl.shape.data_pages;
     let p = ftl.pool(pool);
     let free = p.free - ftl.shape.free_count_bias.min(p.free);
-    ftl.least_tally(pool) < data_pages as i16 && valid <= ftl.open_pages(pool) + free * data_pages
+    ftl.least_tally(pool) < data_pages as i16
+        && valid <= ftl.open_pages_for_moves(pool) + free * data_pages
 }

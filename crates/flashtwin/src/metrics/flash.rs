@@ -118,21 +118,27 @@ impl FlashReport {
         self.pages_lost += member.pages_lost;
     }
 
-    /// Pages programmed: the host's, those that GC moves, padding, merged and summary pages.
+    /// Pages programmed: the host's, those that GC moves or folds, padding, merged and summary pages.
     pub fn programs(&self) -> u64 {
-        let more = [Cause::GcMove, Cause::Padding, Cause::Merge, Cause::Summary];
+        let more = [
+            Cause::GcMove,
+            Cause::Fold,
+            Cause::Padding,
+            Cause::Merge,
+            Cause::Summary,
+        ];
         let more: u64 = more.iter().map(|&cause| self.flash.count(cause)).sum();
         self.flash.host_programs() + more
     }
 
-    /// Data pages programmed for each one programmed for the host: (host + moves + padding + merged)
+    /// Data pages programmed for each one programmed for the host: (host + moves + folds + padding + merged)
     /// / host. 1 if the host's pages never reached flash.
     pub fn write_amplification(&self) -> f64 {
         let host = self.flash.host_programs();
         if host == 0 {
             return 1.0;
         }
-        let more = [Cause::GcMove, Cause::Padding, Cause::Merge];
+        let more = [Cause::GcMove, Cause::Fold, Cause::Padding, Cause::Merge];
         let more: u64 = more.iter().map(|&cause| self.flash.count(cause)).sum();
         (host + more) as f64 / host as f64
     }

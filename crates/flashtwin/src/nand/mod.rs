@@ -54,6 +54,8 @@ pub enum Cause {
     Merge,
     /// Read and program of a page that GC moves.
     GcMove,
+    /// The same of a page that moves from a block in SLC mode.
+    Fold,
     /// A block's summary page.
     Summary,
     /// Erase of a collected block.
@@ -62,7 +64,7 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, in the order of their counters.
-    pub const ALL: [Cause; 12] = [
+    pub const ALL: [Cause; 13] = [
         Cause::HostRead,
         Cause::Fill,
         Cause::HostWrite,
@@ -73,6 +75,7 @@ impl Cause {
         Cause::Padding,
         Cause::Merge,
         Cause::GcMove,
+        Cause::Fold,
         Cause::Summary,
         Cause::Erase,
     ];
@@ -90,6 +93,7 @@ impl Cause {
             Cause::Padding => "padding",
             Cause::Merge => "merge",
             Cause::GcMove => "gc_move",
+            Cause::Fold => "fold",
             Cause::Summary => "summary",
             Cause::Erase => "erase",
         }
@@ -141,7 +145,7 @@ pub struct Done {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlashStats {
     /// Operations by [`Cause`], in the order of [`Cause::ALL`].
-    pub ops: [u64; 12],
+    pub ops: [u64; 13],
     /// GC actions: times a chip went into GC.
     pub gc_actions: u64,
     /// Writes that found no free page.

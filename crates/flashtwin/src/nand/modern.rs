@@ -7,9 +7,11 @@
 //! Collecting a block is a run of separate operations between which host reads may pass if they have
 //! priority (`collect`); host writes of the die wait until the run is over, or pass as well while there
 //! is room (`gc.preemptible`). A program or erase may
-//! be suspended for host reads, which then go in a lane of their own (`lane`). One write frontier a
-//! die serves host and GC, but for hot pages on a device with two streams.
+//! be suspended for host reads, which then go in a lane of their own (`lane`), and what comes next may
+//! begin before its end (`ahead`). One write frontier a die serves host and GC, but for hot pages on a
+//! device with two streams, and for what the host writes where blocks in SLC mode take it.
 
+mod ahead;
 mod collect;
 mod lane;
 mod layout;
@@ -59,15 +61,18 @@ pub(crate) struct Modern {
     /// Collecting takes no time.
     ideal: bool,
     pub times: Latencies,
-    /// What each die has in hand, then the reads for which it is suspended.
     pub orders: Orders,
+    /// What each die has in hand, then the reads for which it is suspended, then, with cached commands,
+    /// what has begun ahead.
     lanes: Vec<Lane>,
     collecting: Vec<Option<Run>>,
     /// The dies that have an instant set at which they will not wait for more writes.
     timed: Vec<bool>,
+    /// The dies that have an instant set at which they may have been idle for long enough to fold.
+    resting: Vec<bool>,
     channels: Vec<Channel>,
     layout: Layout,
-    params: ModernNand,
+    params: Box<ModernNand>,
     summary_transfer: Option<Time>,
     retries: Rng,
 }
@@ -89,20 +94,25 @@ impl Modern {
             preemptible: spec.gc.preemptible,
             ideal: spec.gc.ideal,
             times: Latencies::of(spec, params.copy_back),
-            lanes: vec![Lane::default(); 2 * dies],
+            lanes: vec![Lane::default(); (2 + usize::from(params.cached_commands)) * dies],
             collecting: vec![None; dies],
             timed: vec![false; dies],
+            resting: vec![false; dies],
             channels: vec![Channel::default(); g.channels as usize],
             layout: Layout::new(spec, params),
-            params: params.clone(),
+            params: Box::new(params.clone()),
             summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
             retries: Rng::new(RETRY_SEED),
         }
     }
 
-    /// Lanes first, then dies that wait for writes, then channels.
+    /// Lanes first, then dies that wait for writes, then dies at rest, then channels.
     pub fn resources(&self) -> usize {
-        self.lanes.len() + self.chips.len() + self.channels.len()
+        self.first_channel() + self.channels.len()
+    }
+
+    fn first_channel(&self) -> usize {
+        self.lanes.len() + 2 * self.chips.len()
     }
 
     /// Host reads wait in a queue of their own.
@@ -111,7 +121,11 @@ impl Modern {
     }
 
     fn die_of(&self, lane: usize) -> usize {
-        lane % self.chips.len()
+        let dies = self.chips.len();
+        match lane.checked_sub(dies) {
+            None => lane,
+            Some(other) => other.checked_sub(dies).unwrap_or(other),
+        }
     }
 
     /// The lane of the reads for which a die is suspended.
@@ -129,15 +143,20 @@ impl Modern {
     ) -> (usize, Option<Done>) {
         let (lanes, dies) = (self.lanes.len(), self.chips.len());
         if resource < lanes {
+            let die = self.die_of(resource);
             let lane = &mut self.lanes[resource];
             lane.pending = false;
-            let die = resource % dies;
             if lane.held.is_some() {
                 return (die, None);
             }
             if lane.ends > now {
                 // This instant was set before a suspension put the end off.
                 set(lane, resource, events);
+                return (die, None);
+            }
+            if lane.steps.is_empty() {
+                lane.step = None;
+                self.ended(resource, false, now);
                 return (die, None);
             }
             return (die, self.proceed(resource, now, events));
@@ -147,7 +166,13 @@ impl Modern {
             self.timed[die] = false;
             return (die, None);
         }
-        let channel = &mut self.channels[resource - lanes - dies];
+        let first_channel = self.first_channel();
+        if resource < first_channel {
+            let die = resource - lanes - dies;
+            self.resting[die] = false;
+            return (die, None);
+        }
+        let channel = &mut self.channels[resource - first_channel];
         let lane = channel
             .busy_with
             .take()
@@ -172,6 +197,11 @@ impl Modern {
             done = lane.ops.pop_front();
         }
         lane.step = lane.steps.front().copied();
+        if self.must_wait(at) {
+            self.lanes[at].step = None;
+            return None;
+        }
+        let lane = &mut self.lanes[at];
         match lane.step {
             // One operation ends at a time.
             Some(Step::Deliver) => {
@@ -187,11 +217,12 @@ impl Modern {
                 lane.steps.pop_front();
                 // Neighbours stand on different channels.
                 let channel = die % self.channels.len();
+                let resource = self.first_channel() + channel;
+                let lane = &mut self.lanes[at];
                 let c = &mut self.channels[channel];
                 if c.busy_with.is_none() {
                     c.busy_with = Some(at as u32);
                     lane.ends = now + time;
-                    let resource = self.lanes.len() + self.chips.len() + channel;
                     events.set(resource, now + time);
                 } else {
                     lane.ends = Time::NEVER;
@@ -201,6 +232,7 @@ impl Modern {
             None => self.ended(at, done.is_some(), now),
         }
         if let Some(done) = &done {
+            self.lanes[die].served = now;
             self.chips[die].ended(&done.op);
         }
         done
@@ -228,6 +260,11 @@ impl Modern {
         };
         main.count(&mut in_hand);
         aside.count(&mut in_hand);
+        if self.params.cached_commands {
+            let ahead = &self.lanes[self.ahead(die)];
+            ahead.count(&mut in_hand);
+            in_hand.rest += ahead.rest(now);
+        }
         let mut step = main.rest(now);
         if main.held.is_some() {
             step += self.params.suspend_cost;
@@ -248,6 +285,9 @@ impl Modern {
     }
 
     pub fn activate(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        if self.params.cached_commands && self.go_on(die, now, events) {
+            return;
+        }
         if !self.lanes[die].is_free() {
             if self.lanes[die].held.is_some() && self.lanes[self.aside(die)].is_free() {
                 self.read_aside(die, Time::ZERO, now, events);
@@ -268,8 +308,11 @@ impl Modern {
                     self.collect_untimed(die);
                 }
             }
-            let may = waits || self.params.background_gc || self.orders.any(die);
-            if may && self.pick_victim(die, low, now) {
+            let background = self.params.background_gc;
+            let may = waits || background || self.orders.any(die);
+            if may && self.pick_victim(die, low, now)
+                || !waits && background && self.fold_when_idle(die, now, events)
+            {
                 self.chips[die].enter_gc(now);
                 self.chips_in_gc.set(ChipId(die as u16), true);
                 self.stats.gc_actions += 1;
@@ -296,8 +339,10 @@ impl Modern {
 
     /// A collection lets what waits go first: there is room for it.
     fn yields(&self, die: usize) -> bool {
-        let may = self.preemptible || self.orders.yields;
-        may && !self.chips[die].queue.is_empty() && !self.ftl.is_needy(die as u32)
+        let folds = self.collecting[die].is_some_and(|run| run.folds);
+        (self.preemptible || self.orders.yields || folds)
+            && !self.chips[die].queue.is_empty()
+            && !self.ftl.is_needy(die as u32)
     }
 
     // ---- suspending ----
@@ -306,13 +351,15 @@ impl Modern {
     /// let enough reads pass. One that still receives its data is not stopped: the read then waits
     /// for its end, unless another one comes.
     pub fn read_came(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        let data_come = self.data_come(die);
         let lane = &mut self.lanes[die];
         let cost = self.params.suspend_cost;
-        if !self.params.suspend
+        if data_come
+            || !self.params.suspend
             || lane.held.is_some()
             || !matches!(lane.step, Some(Step::Pulse(_)))
             || lane.passed >= self.params.suspend_limit
-            || lane.ends - now <= cost
+            || lane.ends - now <= self.params.suspend_rest
         {
             return;
         }
@@ -352,15 +399,38 @@ impl Modern {
         debug_assert!(done.is_none(), "no operation ends before it began");
     }
 
+    /// Lets a free lane begin with what the array does alone, for no operation of the host.
+    fn start_pulse(&mut self, at: usize, time: Time, now: Time, events: &mut EventQueue) {
+        let lane = &mut self.lanes[at];
+        lane.since = now;
+        lane.passed = 0;
+        lane.step = Some(Step::Pulse(time));
+        lane.ends = now + time;
+        set(lane, at, events);
+    }
+
     /// One read of a flash page, with those that its errors ask for.
+    #[inline]
     fn sense(&mut self, ppn: Ppn) -> Time {
-        let once = self.layout.read(ppn);
+        let once = match &self.params.slc_cache {
+            Some(cache) if self.ftl.is_slc_at(ppn) => cache.read,
+            _ => self.layout.read(ppn),
+        };
         let mut times = 1;
         let ppm = self.params.read_retry_ppm;
         while ppm > 0 && times <= RETRIES_MAX && self.retries.below(1_000_000) < ppm {
             times += 1;
         }
         once * times
+    }
+
+    /// Programming the row of page `page` of the open block of a stream.
+    #[inline]
+    fn program(&self, stream: Stream, page: u32) -> Time {
+        match &self.params.slc_cache {
+            Some(cache) if stream == Stream::Hot => cache.program,
+            _ => self.layout.program(page),
+        }
     }
 
     /// Starts a read and those waiting ones that can be read with it.
@@ -372,39 +442,18 @@ impl Modern {
         now: Time,
         events: &mut EventQueue,
     ) {
-        let die = self.die_of(at);
         self.stats.add(first.cause, 1);
-        let mut array = self.times.read;
-        let mut sensing = self.layout.sensing();
         self.begin_op(at, first, now);
-        if let Some(ppn) = self.ftl.lookup(first.lpn) {
-            array = self.sense(ppn);
-            sensing.add(&self.layout, ppn, array);
-            let mut i = 0;
-            while self.layout.unit > 1 && i < READS_LOOKED_AT {
-                let chip = &mut self.chips[die];
-                let queue = match self.params.read_priority {
-                    true => &mut chip.reads,
-                    false => &mut chip.queue,
-                };
-                let Some(op) = queue.get(i).copied().filter(PageOp::is_read) else {
-                    break;
-                };
-                let with = self.ftl.lookup(op.lpn);
-                let Some(ppn) = with.filter(|&ppn| sensing.may_join(&self.layout, ppn)) else {
-                    i += 1;
-                    continue;
-                };
-                queue.remove(i);
-                if !sensing.has(&self.layout, ppn) {
-                    let time = self.sense(ppn);
-                    sensing.add(&self.layout, ppn, time);
+        let array = match self.ftl.lookup(first.lpn) {
+            None => self.times.read,
+            Some(ppn) => {
+                let array = self.sense(ppn);
+                match self.layout.unit {
+                    1 => array,
+                    _ => self.join_reads(at, ppn, array, now),
                 }
-                self.stats.add(op.cause, 1);
-                self.begin_op(at, op, now);
             }
-            array = sensing.total();
-        }
+        };
         let transfer = self.times.transfer;
         let lane = &mut self.lanes[at];
         lane.steps.push_back(Step::Array(delay + array));
@@ -416,19 +465,52 @@ impl Modern {
         self.start(at, now, events);
     }
 
+    /// Puts the waiting reads that can be read with one of `first`, which takes `array`, into its lane.
+    /// How long it takes then.
+    fn join_reads(&mut self, at: usize, first: Ppn, array: Time, now: Time) -> Time {
+        let die = self.die_of(at);
+        let mut sensing = self.layout.sensing();
+        sensing.add(&self.layout, first, array);
+        let mut i = 0;
+        while i < READS_LOOKED_AT {
+            let chip = &mut self.chips[die];
+            let queue = match self.params.read_priority {
+                true => &mut chip.reads,
+                false => &mut chip.queue,
+            };
+            let Some(op) = queue.get(i).copied().filter(PageOp::is_read) else {
+                break;
+            };
+            let with = self.ftl.lookup(op.lpn);
+            let Some(ppn) = with.filter(|&ppn| sensing.may_join(&self.layout, ppn)) else {
+                i += 1;
+                continue;
+            };
+            queue.remove(i);
+            if !sensing.has(&self.layout, ppn) {
+                let time = self.sense(ppn);
+                sensing.add(&self.layout, ppn, time);
+            }
+            self.stats.add(op.cause, 1);
+            self.begin_op(at, op, now);
+        }
+        sensing.total()
+    }
+
     /// Starts a program of a write and those behind it that its row has room for.
-    fn start_writes(&mut self, die: usize, first: PageOp, now: Time, events: &mut EventQueue) {
+    fn start_writes(&mut self, at: usize, first: PageOp, now: Time, events: &mut EventQueue) {
+        let die = self.die_of(at);
         let pool = die as u32;
         let Ok(stream) = self.ftl.make_room(pool, first.stream) else {
             self.stats.writes_failed += 1;
-            self.begin_op(die, first, now);
-            self.lanes[die].ops[0].written = false;
-            self.lanes[die].steps.push_back(Step::Deliver);
-            return self.start(die, now, events);
+            self.begin_op(at, first, now);
+            self.lanes[at].ops[0].written = false;
+            self.lanes[at].steps.push_back(Step::Deliver);
+            return self.start(at, now, events);
         };
         let page = self.ftl.next_page(pool, stream);
         let left = self.layout.left_in_row(page);
-        let mut array = self.layout.program(page);
+        let mut array = self.program(stream, page);
         let mut next = Some(first);
         let mut taken = 0;
         while let Some(op) = next {
@@ -440,8 +522,8 @@ impl Modern {
                 transfer += summary;
                 array += self.times.program;
             }
-            self.begin_op(die, op, now);
-            let lane = &mut self.lanes[die];
+            self.begin_op(at, op, now);
+            let lane = &mut self.lanes[at];
             if let Some(done) = lane.ops.back_mut() {
                 done.transfer = transfer;
             }
@@ -454,14 +536,14 @@ impl Modern {
                 false => None,
             };
         }
-        let lane = &mut self.lanes[die];
+        let lane = &mut self.lanes[at];
         lane.steps.push_back(Step::Pulse(array));
         for done in &mut lane.ops {
             done.array = array;
             lane.steps.push_back(Step::Deliver);
         }
-        self.log_ops(die, now);
-        self.start(die, now, events);
+        self.log_ops(at, now);
+        self.start(at, now, events);
     }
 
     /// Write-backs wait a while for others that fill their row. A host that waits does not.
@@ -471,9 +553,10 @@ impl Modern {
             return false;
         };
         let until = first.enqueued + self.params.program_wait;
+        let stream = self.ftl.goes_to(die as u32, first.stream);
         let room = self
             .layout
-            .left_in_row(self.ftl.next_page(die as u32, first.stream));
+            .left_in_row(self.ftl.next_page(die as u32, stream));
         let patient = |op: &PageOp| matches!(op.cause, Cause::Destage | Cause::WriteBack);
         if until <= now || queue.len() >= room as usize || !queue.iter().all(patient) {
             return false;

@@ -1,11 +1,15 @@
 //! An array as TOML: what reads back as the same array.
 
-use super::array::{array_keys, ArraySpec, MemberInGc, Protect, Reads};
+use super::array::{array_keys, ArraySpec, Coordination, MemberInGc, Protect, Reads};
 use super::keys::keys;
 use super::profiles::builtin;
 use super::tree::split;
 use super::write::size;
 use super::DeviceSpec;
+
+fn quote(word: &str) -> String {
+    format!("{word:?}")
+}
 
 impl ArraySpec {
     /// The whole array as TOML. Of the members it says what differs from the devices they are named
@@ -37,32 +41,48 @@ impl ArraySpec {
                 text += &format!("\n[{section}]\n{}", lines.concat());
             }
         }
-        let member = &self.members[0];
-        let named = builtin(&member.name).and_then(|text| DeviceSpec::parse(text, "").ok());
-        let mut set: Vec<String> = keys()
-            .iter()
-            .filter(|doc| !split(doc.key).0.is_empty())
-            .filter_map(|doc| {
-                let value = member.value_toml(doc.key)?;
-                let same = named
-                    .as_ref()
-                    .is_some_and(|named| named.value_toml(doc.key).as_ref() == Some(&value));
-                (!same).then(|| format!("{} = {value}\n", doc.key))
-            })
-            .collect();
-        let had_buffer = named.as_ref().is_some_and(|named| named.buffer.is_some());
-        if had_buffer && member.buffer.is_none() {
-            set.push("buffer = \"none\"\n".into());
-        }
+        let set = self.set_of_members();
         if !set.is_empty() {
             text += &format!("\n[member]\n{}", set.concat());
         }
         text
     }
 
+    /// What the members have otherwise than the devices they are named after, a line each.
+    fn set_of_members(&self) -> Vec<String> {
+        let named = |member: &DeviceSpec| {
+            let text = builtin(&member.name)?;
+            DeviceSpec::parse(text, &member.name).ok()
+        };
+        let mut set: Vec<(&str, String)> = Vec::new();
+        for (i, member) in self.members.iter().enumerate() {
+            if self.members[..i]
+                .iter()
+                .any(|other| other.name == member.name)
+            {
+                continue;
+            }
+            let Some(named) = named(member) else { continue };
+            if named.buffer.is_some() && member.buffer.is_none() {
+                set.push(("buffer", quote("none")));
+            }
+            for doc in keys() {
+                let value = member.value_toml(doc.key);
+                // An ideal array says so itself.
+                let says = doc.key != "gc.ideal" || self.coordination != Coordination::Ideal;
+                if value != named.value_toml(doc.key) && says {
+                    set.extend(value.map(|value| (doc.key, value)));
+                }
+            }
+        }
+        set.sort();
+        set.dedup();
+        let lines = set.iter().map(|(key, value)| format!("{key} = {value}\n"));
+        lines.collect()
+    }
+
     /// The value of a key of `[array]` in TOML; `None` if it has none.
     pub fn value_toml(&self, key: &str) -> Option<String> {
-        let quote = |word: &str| format!("{word:?}");
         Some(match key {
             "array.level" => quote(self.level.name()),
             "array.members" => quote(&self.member_names()),

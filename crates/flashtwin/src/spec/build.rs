@@ -9,7 +9,7 @@ use super::tree::split;
 use super::{
     AllocationPool, BlockInGc, Blocks, Buffer, Cell, Controller, DeviceSpec, EvictMode, Ftl, Gc,
     Geometry, Levelling, Link, LinkKind, ModernNand, MsrNand, Nand, Partial, Placement,
-    PlaneMapping, Policy, Published, Separation, Tie, Timing, Victim, Wear,
+    PlaneMapping, Policy, Published, Separation, SlcCache, Tie, Timing, Victim, Wear,
 };
 use crate::units::Time;
 
@@ -108,9 +108,14 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
                 },
                 multi_plane: v.count("nand.multi_plane"),
                 independent_reads: v.flag("nand.independent_reads"),
+                cached_commands: v.flag("nand.cached_commands"),
                 program_wait: v.time("nand.program_wait_us"),
                 suspend: v.flag("nand.suspend"),
                 suspend_cost: v.time("nand.suspend_us"),
+                suspend_rest: match v.has("nand.suspend_rest_us") {
+                    true => v.time("nand.suspend_rest_us"),
+                    false => v.time("nand.suspend_us"),
+                },
                 suspend_limit: v.count("nand.suspend_limit"),
                 read_retry_ppm: scale(
                     v.float("nand.read_retry_percent"),
@@ -119,6 +124,15 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
                     Rounding::Nearest,
                 )
                 .expect("a percentage was checked"),
+                slc_cache: match v.float("nand.pslc_percent") {
+                    0.0 => None,
+                    percent => Some(SlcCache {
+                        percent,
+                        read: v.time("nand.pslc_read_us"),
+                        program: v.time("nand.pslc_program_us"),
+                        idle: v.time("nand.pslc_idle_us"),
+                    }),
+                },
             }),
         },
         ftl: Ftl {

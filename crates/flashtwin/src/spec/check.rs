@@ -4,7 +4,7 @@
 
 use super::build::BufferBytes;
 use super::write::size;
-use super::{AllocationPool, DeviceSpec, ModernNand, Nand, Placement, Separation, Victim};
+use super::{AllocationPool, Cell, DeviceSpec, ModernNand, Nand, Placement, Separation, Victim};
 use crate::units::Time;
 
 /// Page numbers are 32-bit, and the last one means "none".
@@ -267,6 +267,9 @@ fn check_modern(spec: &DeviceSpec, modern: &ModernNand, report: &mut dyn FnMut(&
             ),
         );
     }
+    if modern.slc_cache.is_some() {
+        check_slc_cache(spec, modern, report);
+    }
     if modern.suspend && !modern.read_priority {
         report(
             "nand.suspend",
@@ -275,6 +278,26 @@ fn check_modern(spec: &DeviceSpec, modern: &ModernNand, report: &mut dyn FnMut(&
                 .into(),
         );
     }
+}
+
+/// A cache has a block at least, of a row at least, and cells of several bits; what the host writes goes
+/// to it and nothing else tells pages apart.
+fn check_slc_cache(spec: &DeviceSpec, modern: &ModernNand, report: &mut dyn FnMut(&str, String)) {
+    let wrong = if modern.cell == Cell::Slc {
+        "with nand.cell = \"slc\" all blocks are in SLC mode: must be 0".into()
+    } else if spec.ftl.separation != Separation::None || spec.policy_separates() {
+        "must be 0 where pages are kept apart by ftl.separation or by the buffer policy".into()
+    } else if spec.ftl.summary_page {
+        "must be 0 with ftl.summary_page = true".into()
+    } else if spec.slc_blocks_chip() == 0 {
+        let blocks = spec.blocks_per_chip();
+        format!("is no whole block of the {blocks} of a chip; must be more, or 0")
+    } else if spec.hot_pages_per_block() == 0 {
+        "a block in SLC mode would not have a row; must be 0".into()
+    } else {
+        return;
+    };
+    report("nand.pslc_percent", wrong);
 }
 
 /// A list by page type has one entry for each type of the cell.

@@ -1,7 +1,7 @@
 //! Quantities that follow from a device's numbers.
 
 use super::decimal::percent_of;
-use super::{DeviceSpec, Nand, Separation};
+use super::{DeviceSpec, Nand, Separation, SlcCache};
 use crate::units::Time;
 
 /// Bytes of a sector, the unit of host addresses.
@@ -89,12 +89,42 @@ impl DeviceSpec {
         }
     }
 
-    /// Blocks that a pool keeps open at a time: two where the policy tells hot pages from cold ones
-    /// (CDA-GC's dispatcher), else one.
+    /// Blocks that a pool keeps open at a time: two where pages are told apart (by `ftl.separation`, by
+    /// CDA-GC's dispatcher, by a cache in SLC mode), else one.
     pub fn write_streams(&self) -> u32 {
-        match self.ftl.separation == Separation::None && !self.policy_separates() {
+        let one = self.ftl.separation == Separation::None
+            && !self.policy_separates()
+            && self.slc_cache().is_none();
+        match one {
             true => 1,
             false => 2,
+        }
+    }
+
+    /// The write cache of blocks in SLC mode, if there is one.
+    pub fn slc_cache(&self) -> Option<&SlcCache> {
+        match &self.nand {
+            Nand::Msr(_) => None,
+            Nand::Modern(modern) => modern.slc_cache.as_ref(),
+        }
+    }
+
+    /// Blocks of a chip that may be in SLC mode.
+    pub fn slc_blocks_chip(&self) -> u32 {
+        let percent = self.slc_cache().map_or(0.0, |cache| cache.percent);
+        percent_of(self.blocks_per_chip().into(), percent) as u32
+    }
+
+    /// Data pages of the second block that a pool keeps open: whole rows of a block in SLC mode, where
+    /// that is one.
+    pub fn hot_pages_per_block(&self) -> u32 {
+        let data_pages = self.data_pages_per_block();
+        match &self.nand {
+            Nand::Modern(modern) if modern.slc_cache.is_some() => {
+                let rows = data_pages / self.pages_per_program();
+                rows / modern.cell.page_types() as u32 * self.pages_per_program()
+            }
+            _ => data_pages,
         }
     }
 

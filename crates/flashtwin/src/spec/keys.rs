@@ -223,16 +223,29 @@ const KEYS: &[KeyDoc] = rows![
         "Planes that a block is striped over: waiting writes fill a flash page in each and are programmed at once, waiting reads of a row are read at once, and one erase erases all.", "ONFI multi-plane commands";
     "nand.independent_reads" Kind::Bool, Some("false"), MODERN,
         "Waiting reads of different rows go together, too, if each is on another plane.", "ONFI asynchronous plane reads";
+    "nand.cached_commands" Kind::Bool, Some("false"), MODERN,
+        "The data of the next program cross the channel while the array programs, and the array reads for the next read while the data of the last cross (D-68).", "ONFI: page cache program, read cache";
     "nand.program_wait_us" Kind::Micros(STEP_US), Some("0"), MODERN,
         "How long a write-back waits for others that fill its program; a flush or a write that the host waits for makes it start at once.", "our decision";
     "nand.suspend" Kind::Bool, Some("false"), MODERN,
         "A host read that comes during a program or erase stops it and goes first; one that comes while the data of a program crosses the channel does not.", "measured on a Micron 7300 PRO (ublk-disksim, VALIDATION section 5)";
     "nand.suspend_us" Kind::Micros(STEP_US), Some("20"), MODERN,
         "Time lost when the array stops, and again when it goes on.", "Wu and He, FAST '12: a verify phase of some 24";
+    "nand.suspend_rest_us" Kind::Micros(STEP_US), OPTIONAL, MODERN,
+        "A program or erase that would end within this time is not stopped; left out: `suspend_us`.", "our decision (D-66)";
     "nand.suspend_limit" Kind::Count(1, 65_535), Some("16"), MODERN,
         "Read commands that may go before one program or erase; later ones wait for its end.", "our decision: a program must end";
     "nand.read_retry_percent" Kind::Percent, Some("0"), MODERN,
         "Share of the reads of a flash page that must be repeated, each repetition by the same share again, up to 8.", "our decision";
+
+    "nand.pslc_percent" Kind::Percent, Some("0"), MODERN,
+        "Most of the blocks of a chip that are written in SLC mode at a time, as a cache of what the host writes; a block then holds as many pages as otherwise, divided by the bits of `cell` (D-65).", "consumer drives";
+    "nand.pslc_read_us" Kind::Micros(STEP_US), Some("25"), MODERN,
+        "Page read in SLC mode; without effect while `pslc_percent` is 0, as the next two.", "published parts: 20 to 30";
+    "nand.pslc_program_us" Kind::Micros(STEP_US), Some("200"), MODERN,
+        "Page program in SLC mode.", "published parts: 160 to 300";
+    "nand.pslc_idle_us" Kind::Micros(STEP_US), Some("100000"), MODERN,
+        "How long a chip must have had nothing to do until it folds: moves what stands in SLC mode to other blocks.", "our decision";
 
     "ftl.kind" Kind::Choice(&["page"]), Some("\"page\""), &[],
         "How logical pages are mapped.", "GCaR, Harmonia, ECR";
@@ -370,6 +383,8 @@ const KEYS: &[KeyDoc] = rows![
         "Sequential reads of 128 KiB at depth 32, in MB/s.", "data sheets";
     "published.write_128k_mbs" Kind::Figure, OPTIONAL, &[],
         "Sequential writes of 128 KiB at depth 32 to a new drive, in MB/s.", "data sheets";
+    "published.write_cache_full_mbs" Kind::Figure, OPTIONAL, &[],
+        "The same once the cache in SLC mode (`nand.pslc_percent`) is full.", "data sheets, reviews";
     "published.read_qd1_us" Kind::Figure, OPTIONAL, &[],
         "Random reads of 4 KiB one at a time: the mean.", "data sheets";
     "published.read_p17_us" Kind::Figure, OPTIONAL, &[],
@@ -385,7 +400,7 @@ const KEYS: &[KeyDoc] = rows![
     "published.write_steady_iops" Kind::Figure, OPTIONAL, &[],
         "Random writes of 4 KiB a second at depth 32 to a drive worn in by such writes.", "data sheets";
     "published.beside_p50_us" Kind::Figure, OPTIONAL, &[],
-        "Random reads of 4 KiB one at a time, beside a writer of 4 KiB that flushes after each: the median.", "measurements of drives";
+        "Random reads of 4 KiB one at a time, beside a writer of 4 KiB that syncs after each (D-67): the median.", "measurements of drives";
     "published.beside_p75_us" Kind::Figure, OPTIONAL, &[],
         "The same: the 75th percentile.", "measurements of drives";
     "published.beside_p90_us" Kind::Figure, OPTIONAL, &[],

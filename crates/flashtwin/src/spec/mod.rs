@@ -195,16 +195,35 @@ pub struct ModernNand {
     pub multi_plane: u32,
     /// Planes may read different rows at once.
     pub independent_reads: bool,
+    /// What comes next begins while the array programs, or while what was read crosses the channel.
+    pub cached_commands: bool,
     /// How long a write-back waits for others that fill its program.
     pub program_wait: Time,
     /// Host reads stop programs and erases under way.
     pub suspend: bool,
     /// Time lost when the array stops, and again when it goes on.
     pub suspend_cost: Time,
+    /// What would end within this time is not stopped.
+    pub suspend_rest: Time,
     /// Reads that may go before one program or erase.
     pub suspend_limit: u32,
     /// Reads out of a million that must be read again.
     pub read_retry_ppm: u64,
+    /// Blocks used with one bit a cell as a write cache.
+    pub slc_cache: Option<SlcCache>,
+}
+
+/// A write cache of blocks in SLC mode.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlcCache {
+    /// Most of the blocks of a chip that are in this mode at a time.
+    pub percent: f64,
+    /// Reading and programming a row of such a block.
+    pub read: Time,
+    /// See `read`.
+    pub program: Time,
+    /// How long a chip must have been idle until it folds.
+    pub idle: Time,
 }
 
 /// Bits that a flash cell holds, one for each page type.

@@ -21,6 +21,10 @@ const PROFILES: &[(&str, &str)] = &[
     ("optane", include_str!("../../../../devices/optane.toml")),
     ("qlc", include_str!("../../../../devices/qlc.toml")),
     (
+        "qlc-client",
+        include_str!("../../../../devices/qlc-client.toml"),
+    ),
+    (
         "sata-tlc",
         include_str!("../../../../devices/sata-tlc.toml"),
     ),

@@ -218,11 +218,26 @@ impl ModernNand {
             "cell" => quote(self.cell.name()),
             "multi_plane" => self.multi_plane.to_string(),
             "independent_reads" => self.independent_reads.to_string(),
+            "cached_commands" => self.cached_commands.to_string(),
             "program_wait_us" => us(self.program_wait),
             "suspend" => self.suspend.to_string(),
             "suspend_us" => us(self.suspend_cost),
+            "suspend_rest_us" if self.suspend_rest != self.suspend_cost => us(self.suspend_rest),
             "suspend_limit" => self.suspend_limit.to_string(),
             "read_retry_percent" => show(self.read_retry_ppm, 10_000),
+            _ => return self.slc_cache_toml(name),
+        })
+    }
+
+    fn slc_cache_toml(&self, name: &str) -> Option<String> {
+        let Some(cache) = &self.slc_cache else {
+            return (name == "pslc_percent").then(|| "0".into());
+        };
+        Some(match name {
+            "pslc_percent" => float(cache.percent),
+            "pslc_read_us" => us(cache.read),
+            "pslc_program_us" => us(cache.program),
+            "pslc_idle_us" => us(cache.idle),
             _ => return None,
         })
     }

@@ -301,17 +301,18 @@ impl Ssd {
     pub fn free_flash_pages(&self) -> u64 {
         let ftl = self.backend.nand.ftl();
         let per_block = ftl.shape.pages_per_block;
+        let (cold, hot) = (ftl.shape.data_pages, ftl.shape.hot_pages);
         let streams = match self.spec().write_streams() {
-            1 => &[Stream::Cold][..],
-            _ => &[Stream::Cold, Stream::Hot],
+            1 => &[(Stream::Cold, cold)][..],
+            _ => &[(Stream::Cold, cold), (Stream::Hot, hot)],
         };
         let mut pages = 0;
         for pool in 0..ftl.shape.chips * ftl.shape.pools_per_chip {
             pages += u64::from(ftl.pool(pool).free * per_block);
-            for &stream in streams {
+            for &(stream, end) in streams {
                 let next = ftl.next_page(pool, stream);
-                if next < ftl.shape.data_pages {
-                    pages += u64::from(per_block - next);
+                if next < end {
+                    pages += u64::from(end + (per_block - cold) - next);
                 }
             }
         }

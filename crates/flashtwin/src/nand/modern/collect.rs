@@ -6,12 +6,16 @@ use crate::gc::{self, Tie};
 
 /// Pages ahead of the one being moved whose map entries are fetched.
 const AHEAD: u32 = 12;
+/// Pages ahead of which it is looked up which they are.
+const FAR_AHEAD: u32 = 48;
 
 /// A block being collected.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub block: u32,
     page: u32,
+    /// The block is in SLC mode.
+    pub folds: bool,
 }
 
 /// A page that was moved in the map.
@@ -31,14 +35,33 @@ impl Modern {
         if !self.orders.wants(pool, self.ftl.pool(pool).free, low) {
             return false;
         }
-        let victim = gc::victim(&self.ftl, pool, self.victim, Tie::Lowest);
-        let worth = victim.filter(|&(_, valid)| gc::worth_collecting(&self.ftl, pool, valid));
-        let Some((bit, valid)) = worth else {
+        // A block of the cache first: all of it gives back more than its pages take.
+        let victim = self.ftl.oldest_slc(pool);
+        let victim = victim.or_else(|| gc::victim(&self.ftl, pool, self.victim, Tie::Lowest));
+        let taken = victim.is_some_and(|(bit, valid)| self.take_up(die, bit, valid, now));
+        if !taken {
             self.orders.collected(&self.ftl, pool, false);
+        }
+        taken
+    }
+
+    /// Begins to collect a block of the die, if its pages find room.
+    fn take_up(&mut self, die: usize, bit: u32, valid: u32, now: Time) -> bool {
+        let pool = die as u32;
+        if !gc::worth_collecting(&self.ftl, pool, valid) {
             return false;
-        };
+        }
         let block = pool * self.ftl.shape.blocks_per_pool + bit;
-        self.collecting[die] = Some(Run { block, page: 0 });
+        self.collecting[die] = Some(Run {
+            block,
+            page: 0,
+            folds: self.ftl.is_slc(block),
+        });
+        self.ftl.prefetch_live(block);
+        let first = self.ftl.first_ppn(block).0;
+        (0..FAR_AHEAD)
+            .step_by(16)
+            .for_each(|page| self.ftl.prefetch_lpn_at(Ppn(first + page)));
         if let Some(log) = &mut self.log {
             log.push(FlashEvent::Victim {
                 at: now,
@@ -51,20 +74,50 @@ impl Modern {
         true
     }
 
+    /// Takes up the oldest block of the cache if the die has been idle long enough; else sees to it that
+    /// it is asked again then.
+    pub(super) fn fold_when_idle(
+        &mut self,
+        die: usize,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> bool {
+        let Some(cache) = &self.params.slc_cache else {
+            return false;
+        };
+        let Some((bit, valid)) = self.ftl.oldest_slc(die as u32) else {
+            return false;
+        };
+        let due = self.lanes[die].served + cache.idle;
+        if due <= now {
+            return self.take_up(die, bit, valid, now);
+        }
+        if !std::mem::replace(&mut self.resting[die], true) {
+            events.set(self.lanes.len() + self.chips.len() + die, due);
+        }
+        false
+    }
+
     /// Moves the next live page of the block under collection in the map; or erases the block, and
     /// says `None`.
     fn collect_page(&mut self, die: usize) -> Option<Move> {
         let run = self.collecting[die].as_mut().expect("a run is under way");
-        let Some(page) = self.ftl.next_live(run.block, run.page) else {
+        let Some(from_page) = self.ftl.next_live(run.block, run.page) else {
             self.ftl.erase(run.block);
             self.stats.add(Cause::Erase, 1);
             self.collecting[die] = None;
             self.orders.collected(&self.ftl, die as u32, true);
             return None;
         };
-        run.page = page + 1;
-        let from = Ppn(self.ftl.first_ppn(run.block).0 + page);
+        run.page = from_page + 1;
+        let from = Ppn(self.ftl.first_ppn(run.block).0 + from_page);
         self.ftl.prefetch_at(Ppn(from.0 + AHEAD));
+        self.ftl.prefetch_lpn_at(Ppn(from.0 + FAR_AHEAD));
+        let block = run.block;
+        let cause = match run.folds {
+            true => Cause::Fold,
+            false => Cause::GcMove,
+        };
         let lpn = self.ftl.lpn_at(from);
         let pool = die as u32;
         let stream = self
@@ -72,8 +125,8 @@ impl Modern {
             .make_room(pool, self.ftl.move_stream(lpn))
             .expect("worth_collecting saw the room");
         let page = self.ftl.next_page(pool, stream);
-        let sealed = self.ftl.append(pool, stream, lpn);
-        self.stats.add(Cause::GcMove, 1);
+        let sealed = self.ftl.move_page(block, from_page, pool, stream);
+        self.stats.add(cause, 1);
         if sealed && self.summary_transfer.is_some() {
             self.stats.add(Cause::Summary, 1);
         }
@@ -94,15 +147,9 @@ impl Modern {
         next.is_some_and(|lpn| self.ftl.move_stream(lpn) == stream)
     }
 
-    pub(super) fn start_gc_step(&mut self, die: usize, now: Time, events: &mut EventQueue) {
-        let Some(first) = self.collect_page(die) else {
-            self.lanes[die]
-                .steps
-                .push_back(Step::Pulse(self.times.erase));
-            return self.start(die, now, events);
-        };
-        let mut program = self.layout.program(first.page);
-        let left = self.layout.left_in_row(first.page);
+    /// Moves more pages after the `first`, at most `left` in all: how many, the time of reading them,
+    /// and whether the last one sealed its block.
+    fn collect_row(&mut self, die: usize, first: Move, left: u32) -> (u32, Time, bool) {
         let mut sensing = self.layout.sensing();
         let (mut moved, mut last) = (1, first);
         loop {
@@ -111,26 +158,37 @@ impl Modern {
                 sensing.add(&self.layout, last.from, time);
             }
             if moved == left || last.sealed || !self.has_more(die, last.stream) {
-                break;
+                return (moved, sensing.total(), last.sealed);
             }
             last = self.collect_page(die).expect("a live page was seen");
             moved += 1;
         }
+    }
+
+    pub(super) fn start_gc_step(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        let Some(first) = self.collect_page(die) else {
+            return self.start_pulse(die, self.times.erase, now, events);
+        };
+        let mut program = self.program(first.stream, first.page);
+        let left = self.layout.left_in_row(first.page);
+        let (moved, read, sealed) = match left {
+            1 => (1, self.sense(first.from), first.sealed),
+            _ => self.collect_row(die, first, left),
+        };
+        let transfer = self.times.transfer;
         let mut summary = Time::ZERO;
-        if let (true, Some(transfer)) = (last.sealed, self.summary_transfer) {
+        if let (true, Some(transfer)) = (sealed, self.summary_transfer) {
             summary = transfer;
             program += self.times.program;
         }
-        let (read, transfer) = (sensing.total(), self.times.transfer);
-        let steps = &mut self.lanes[die].steps;
         if self.params.copy_back {
-            steps.push_back(Step::Pulse(read + program + summary));
-        } else {
-            steps.push_back(Step::Array(read));
-            steps.extend((0..2 * moved - 1).map(|_| Step::Transfer(transfer)));
-            steps.push_back(Step::Transfer(transfer + summary));
-            steps.push_back(Step::Pulse(program));
+            return self.start_pulse(die, read + program + summary, now, events);
         }
+        let steps = &mut self.lanes[die].steps;
+        steps.push_back(Step::Array(read));
+        steps.extend((0..2 * moved - 1).map(|_| Step::Transfer(transfer)));
+        steps.push_back(Step::Transfer(transfer + summary));
+        steps.push_back(Step::Pulse(program));
         self.start(die, now, events);
     }
 
@@ -143,7 +201,7 @@ impl Modern {
         while self.pick_victim(die, self.ftl.low(), Time::ZERO) {
             self.collect_untimed(die);
         }
-        let stream = self.ftl.host_stream(lpn, Stream::Cold);
+        let stream = self.ftl.stream_at_rest(lpn);
         let Ok(stream) = self.ftl.make_room(die as u32, stream) else {
             return false;
         };

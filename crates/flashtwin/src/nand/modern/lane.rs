@@ -27,7 +27,7 @@ impl Step {
     }
 }
 
-/// The work that a die has in hand. Free while there is no step.
+/// The work that a die has in hand. Free while no step is under way.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lane {
     /// Operations of the host that have not ended; none for a move or an erase.
@@ -45,6 +45,8 @@ pub(super) struct Lane {
     /// Reads that went before what the lane has in hand.
     pub passed: u32,
     pub since: Time,
+    /// When an operation of the host ended last on the die.
+    pub served: Time,
 }
 
 impl Lane {
@@ -52,11 +54,11 @@ impl Lane {
         self.step.is_none()
     }
 
-    /// Time until it is free if it waits for nothing and goes on now.
+    /// Time until all its steps are done if it waits for nothing and goes on now.
     pub fn rest(&self, now: Time) -> Time {
         let begun = match (self.held, self.step) {
             (Some(held), _) => held,
-            (None, None) => return Time::ZERO,
+            (None, None) => Time::ZERO,
             (None, Some(step)) if self.ends == Time::NEVER => step.time(),
             (None, Some(_)) => self.ends - now,
         };

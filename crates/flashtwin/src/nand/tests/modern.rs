@@ -80,6 +80,19 @@ fn a_read_that_comes_with_the_data_waits_and_so_does_one_near_the_end() {
 }
 
 #[test]
+fn what_would_end_soon_is_not_stopped() {
+    let rest = [("nand.suspend", "true"), ("nand.suspend_rest_us", "100")];
+    let mut bench = die(&rest);
+    bench.at(0.0, Destage, 1);
+    bench.at(202.4, HostRead, 2);
+    bench.ends(&[(1, 302.4), (2, 302.4 + 127.4)]);
+    let mut bench = die(&rest);
+    bench.at(0.0, Destage, 1);
+    bench.at(202.0, HostRead, 2);
+    bench.ends(&[(2, 349.4), (1, 349.4 + 20.0 + 100.4)]);
+}
+
+#[test]
 fn a_suspension_ends_when_enough_reads_have_passed() {
     let mut bench = die(&[("nand.suspend", "true"), ("nand.suspend_limit", "1")]);
     bench.at(0.0, Destage, 1);
@@ -189,6 +202,98 @@ fn independent_planes_read_different_rows_together() {
     }
 }
 
+#[test]
+fn the_data_of_the_next_program_cross_while_the_array_programs() {
+    let mut bench = die(&[("nand.cached_commands", "true")]);
+    for lpn in 1..4 {
+        bench.at(0.0, Destage, lpn);
+    }
+    bench.ends(&[(1, 302.4), (2, 502.4), (3, 702.4)]);
+    // Of a row of two planes, both pages.
+    let mut bench = die(&[("nand.cached_commands", "true"), ("nand.multi_plane", "2")]);
+    for lpn in 1..6 {
+        bench.at(0.0, Destage, lpn);
+    }
+    // The second fills up the row of the first; the data of the two after it take longer than it.
+    let row = 302.4 + 204.8 + 200.0;
+    bench.ends(&[(1, 302.4), (2, 502.4), (3, row), (4, row), (5, row + 200.0)]);
+}
+
+#[test]
+fn the_next_read_begins_while_the_last_crosses() {
+    let mut bench = die(&[("nand.cached_commands", "true")]);
+    for lpn in 1..4 {
+        bench.at(0.0, HostRead, lpn);
+    }
+    bench.ends(&[(1, 127.4), (2, 229.8), (3, 332.2)]);
+    // Where the array is what takes longest, it never waits.
+    let mut bench = die(&[("nand.cached_commands", "true"), ("timing.read_us", "300")]);
+    for lpn in 1..4 {
+        bench.at(0.0, HostRead, lpn);
+    }
+    bench.ends(&[(1, 402.4), (2, 702.4), (3, 1002.4)]);
+}
+
+#[test]
+fn a_program_whose_data_are_there_lets_reads_pass() {
+    let cached = [("nand.cached_commands", "true"), ("nand.suspend", "true")];
+    let mut bench = die(&cached);
+    for lpn in [1, 2] {
+        bench.at(0.0, Destage, lpn);
+    }
+    // Beside the data of the second program the first is not stopped.
+    bench.at(150.0, HostRead, 3);
+    assert_eq!(
+        bench.nand.drain_time(0, true, bench.now),
+        us(152.4 + 54.8 + 200.0 + 127.4)
+    );
+    bench.ends(&[(1, 302.4), (3, 429.8), (2, 629.8)]);
+    // Once they are there, it is.
+    let mut bench = die(&cached);
+    for lpn in [1, 2] {
+        bench.at(0.0, Destage, lpn);
+    }
+    bench.at(230.0, HostRead, 3);
+    let first = 230.0 + 20.0 + 127.4 + 20.0 + 72.4;
+    bench.ends(&[(3, 377.4), (1, first), (2, first + 200.0)]);
+}
+
+/// Reads and writes at random with everything that can come between them.
+#[test]
+fn all_that_begins_ahead_ends_once() {
+    for suspend in ["true", "false"] {
+        let mut bench = cached(&[
+            ("nand.cached_commands", "true"),
+            ("nand.suspend", suspend),
+            ("nand.program_wait_us", "300"),
+            ("geometry.flash_page_bytes", "8 KiB"),
+            ("nand.multi_plane", "2"),
+            ("gc.idle_percent", "20"),
+        ]);
+        let mut asked = 0;
+        for _ in 0..6_000 {
+            for _ in 0..bench.rng.below(6) {
+                let (_, lpn) = bench.draw_page();
+                let cause = [HostRead, HostRead, Destage, Flush][bench.rng.below(4) as usize];
+                bench.enqueue_page(lpn, cause, Stream::Cold);
+                asked += 1;
+            }
+            for _ in 0..bench.rng.below(60) {
+                bench.nand.drain_time(0, true, bench.now);
+                bench.step();
+            }
+        }
+        while bench.step() {}
+        assert_eq!(bench.done.len(), asked);
+        for (at, done) in &bench.done {
+            let own = done.transfer + done.array + done.queue_gc;
+            assert!(*at >= done.op.enqueued + own, "more parts than time");
+        }
+        assert!(bench.nand.is_idle(0));
+        bench.nand.ftl().check().unwrap();
+    }
+}
+
 /// Pages of 2 KiB, two to a flash page: both cost one read.
 #[test]
 fn a_flash_page_is_read_once_for_all_its_pages() {
@@ -293,4 +398,160 @@ fn a_preemptible_collection_ends_before_the_room_does() {
     while bench.step() {}
     bench.nand.ftl().check().unwrap();
     assert_eq!(bench.nand.stats().writes_failed, 0);
+}
+
+/// A die whose blocks hold 16 pages, or 5 in SLC mode, in which four of its 80 may be.
+fn cached(overrides: &[(&str, &str)]) -> Bench {
+    let mut all = vec![
+        ("nand.cell", "tlc"),
+        ("timing.program_us", "600"),
+        ("nand.background_gc", "true"),
+        ("nand.pslc_percent", "5"),
+        ("nand.pslc_read_us", "10"),
+        ("nand.pslc_program_us", "100"),
+        ("nand.pslc_idle_us", "5000"),
+    ];
+    all.extend(overrides);
+    die(&all)
+}
+
+fn slc_blocks(bench: &Bench) -> Vec<u32> {
+    (0..80).filter(|&b| bench.nand.ftl().is_slc(b)).collect()
+}
+
+#[test]
+fn writes_fill_the_cache_and_then_pass_it_by_and_an_idle_die_folds() {
+    let mut bench = cached(&[]);
+    let free = bench.nand.ftl().pool(0).free;
+    let mut at = 0.0;
+    for lpn in 0..21 {
+        bench.at(at, Destage, lpn);
+        at += 102.4 + if lpn < 20 { 100.0 } else { 600.0 };
+        while bench.done.is_empty() {
+            bench.step();
+        }
+        assert_eq!(bench.done.pop().unwrap().0, us(at), "page {lpn}");
+    }
+    assert_eq!(slc_blocks(&bench).len(), 4);
+    bench.nand.ftl().check().unwrap();
+    for (lpn, read) in [(3, 10.0), (20, 25.0)] {
+        bench.at(at, HostRead, lpn);
+        at += read + 102.4;
+        while bench.done.is_empty() {
+            bench.step();
+        }
+        assert_eq!(bench.done.pop().unwrap().0, us(at), "page {lpn}");
+    }
+    // Four blocks one after the other: five moves and an erase each.
+    while bench.step() {}
+    let fold = 5.0 * (10.0 + 2.0 * 102.4 + 600.0) + 1_500.0;
+    assert_eq!(bench.now, us(at + 5_000.0 + 4.0 * fold));
+    let stats = bench.nand.stats();
+    assert_eq!(stats.count(Cause::Fold), 20);
+    assert_eq!(stats.count(Cause::GcMove), 0);
+    assert_eq!(stats.count(Cause::Erase), 4);
+    assert_eq!(slc_blocks(&bench), []);
+    // 21 pages in blocks of 16, the first of which was open.
+    assert_eq!(bench.nand.ftl().pool(0).free, free - 1);
+    bench.nand.ftl().check().unwrap();
+}
+
+#[test]
+fn a_write_passes_between_two_moves_of_a_fold() {
+    let mut bench = cached(&[]);
+    for lpn in 0..5 {
+        bench.at(0.0, Destage, lpn);
+    }
+    while bench.nand.stats().count(Cause::Fold) < 2 {
+        bench.step();
+    }
+    bench.done.clear();
+    let came = bench.now;
+    bench.enqueue_page(Lpn(9), Destage, Stream::Cold);
+    while bench.done.is_empty() {
+        bench.step();
+    }
+    assert_eq!(bench.done[0].0 - came, us(814.8 + 202.4), "a move, then it");
+    while bench.step() {}
+    assert_eq!(bench.nand.stats().count(Cause::Fold), 5);
+}
+
+/// Every page programmed and every block erased explain the free pages, whatever mode blocks were in;
+/// nothing is lost when the cache is folded because blocks run short.
+#[test]
+fn pages_are_conserved_with_a_cache() {
+    let mut bench = cached(&[
+        ("nand.pslc_percent", "20"),
+        ("nand.pslc_idle_us", "300"),
+        ("gc.idle_percent", "20"),
+    ]);
+    let free = |bench: &Bench| {
+        let ftl = bench.nand.ftl();
+        let pool = ftl.pool(0);
+        let hot = ftl.next_page(0, Stream::Hot);
+        i64::from(pool.free * 16 + 16 - pool.next_page + (5 - hot))
+    };
+    let (before, mapped) = (free(&bench), bench.nand.ftl().pages_mapped());
+    let (mut in_mode, mut opened, mut most) = (vec![], 0, 0);
+    for round in 0..4_000 {
+        // Bursts, and rests of different lengths.
+        let burst = if round % 400 < 100 { 30 } else { 4 };
+        for _ in 0..bench.rng.below(burst) {
+            let (_, lpn) = bench.draw_page();
+            bench.enqueue_page(lpn, Destage, Stream::Cold);
+        }
+        for _ in 0..bench.rng.below(200) {
+            bench.step();
+            let now = slc_blocks(&bench);
+            opened += now.iter().filter(|b| !in_mode.contains(*b)).count() as i64;
+            most = most.max(now.len());
+            in_mode = now;
+        }
+        if round % 100 == 0 {
+            bench.nand.ftl().check().unwrap();
+        }
+    }
+    bench.nand.ftl().check().unwrap();
+    let stats = bench.nand.stats();
+    let count = |cause| stats.count(cause) as i64;
+    let programs = count(Destage) + count(Cause::GcMove) + count(Cause::Fold);
+    let freed = 16 * count(Cause::Erase) - 11 * opened;
+    assert_eq!(programs, freed + before - free(&bench));
+    assert_eq!(bench.nand.ftl().pages_mapped(), mapped);
+    assert_eq!(stats.writes_failed, 0);
+    assert!(most > 4 && most <= 16, "{most} blocks in SLC mode");
+    let (folds, moves) = (count(Cause::Fold), count(Cause::GcMove));
+    assert!(folds > 1_000 && moves > 1_000, "{folds}, {moves}");
+}
+
+#[test]
+fn a_saved_cache_is_read_back_and_a_damaged_one_refused() {
+    let mut bench = cached(&[("nand.background_gc", "false")]);
+    for lpn in 0..13 {
+        bench.at(0.0, Destage, lpn);
+    }
+    while bench.step() {}
+    let in_mode = slc_blocks(&bench);
+    assert_eq!(in_mode.len(), 3);
+    let mut state = Vec::new();
+    bench.nand.ftl().save(&mut state).unwrap();
+    let fresh = cached(&[("nand.background_gc", "false")]);
+    let load = |state: &[u8]| {
+        let mut ftl = fresh.nand.ftl().clone();
+        ftl.load(&mut &state[..]).map(|()| ftl)
+    };
+    let again = load(&state).unwrap();
+    assert_eq!(again.oldest_slc(0), bench.nand.ftl().oldest_slc(0));
+    assert!((0..80).all(|b| again.is_slc(b) == in_mode.contains(&b)));
+    // The bits stand at the end: a full block in the mode, and a free one.
+    let words = state.len() - 16;
+    for block in [0, 79] {
+        let mut damaged = state.clone();
+        damaged[words + block / 8] ^= 1 << (block % 8);
+        assert!(load(&damaged).is_err(), "block {block}");
+    }
+    let without: Vec<u8> = state[..words].into();
+    assert!(load(&without).is_err(), "hot frontiers of another kind");
+    // A state of one stream has no cache yet.
+    assert!(load(&state[..words - 8]).is_ok());
 }

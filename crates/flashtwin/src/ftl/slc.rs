@@ -1,0 +1,116 @@
+//! Blocks in SLC mode: a write cache of blocks whose cells hold one bit each (D-65).
+//!
+//! Any free block may be opened in SLC mode, up to a share of its pool and as long as blocks are left
+//! for the data to be folded into. Such a block is what the hot frontier of its pool writes to; it has
+//! as many rows as a block in its own mode, divided by the bits of a cell. The mode ends with the erase.
+
+use super::page::PageMap;
+use crate::buffer::Stream;
+use crate::units::Ppn;
+
+impl PageMap {
+    /// There are blocks in SLC mode on this device.
+    #[inline]
+    fn has_slc(&self) -> bool {
+        self.shape.slc_blocks > 0
+    }
+
+    #[inline]
+    pub fn is_slc(&self, block: u32) -> bool {
+        self.has_slc() && self.slc_bits[block as usize / 64] >> (block % 64) & 1 == 1
+    }
+
+    /// A page stands in a block in SLC mode.
+    #[inline]
+    pub fn is_slc_at(&self, ppn: Ppn) -> bool {
+        self.has_slc() && self.is_slc(self.block_of(ppn))
+    }
+
+    /// The frontier of a stream writes in SLC mode.
+    #[inline]
+    pub fn writes_slc(&self, stream: Stream) -> bool {
+        self.has_slc() && stream == Stream::Hot
+    }
+
+    pub(super) fn set_slc(&mut self, block: u32, on: bool) {
+        debug_assert_ne!(self.is_slc(block), on);
+        self.slc_bits[block as usize / 64] ^= 1 << (block % 64);
+        let used = &mut self.slc_used[self.by_blocks_per_pool.div(block) as usize];
+        match on {
+            true => *used += 1,
+            false => *used -= 1,
+        }
+    }
+
+    /// The cache takes one more block: it is not full, and what it holds can still be folded.
+    #[inline]
+    pub(super) fn may_open_slc(&self, pool: u32) -> bool {
+        self.slc_used[pool as usize] < self.shape.slc_blocks
+            && self.pool(pool).free > self.low() + 1
+    }
+
+    /// Which frontier a write for `stream` goes to now: past a full cache, to that of the other blocks.
+    #[inline]
+    pub fn goes_to(&self, pool: u32, stream: Stream) -> Stream {
+        let full = self.writes_slc(stream)
+            && self.next_page(pool, stream) == self.shape.hot_pages
+            && !self.may_open_slc(pool);
+        match full {
+            true => Stream::Cold,
+            false => stream,
+        }
+    }
+
+    /// The block of the cache to be folded next, and its live pages: of those that are full, the one
+    /// opened first.
+    pub fn oldest_slc(&self, pool: u32) -> Option<(u32, u32)> {
+        if !self.has_slc() || self.slc_used[pool as usize] == 0 {
+            return None;
+        }
+        let first = pool * self.shape.blocks_per_pool;
+        let last_seq = self.last_seq[(pool / self.shape.pools_per_chip) as usize];
+        let age = |bit: &u32| last_seq.wrapping_sub(self.seq[(first + bit) as usize]);
+        (0..self.shape.blocks_per_pool)
+            .filter(|&bit| self.is_slc(first + bit))
+            .filter(|&bit| self.tallies(pool)[bit as usize] < PageMap::CANDIDATE_END)
+            .max_by_key(age)
+            .map(|bit| (bit, self.valid_of(first + bit)))
+    }
+
+    /// Counts the blocks in SLC mode afresh.
+    pub(super) fn count_slc(&self) -> Vec<u32> {
+        let blocks = self.shape.blocks_per_pool;
+        let of_pool =
+            |pool: u32| (pool * blocks..(pool + 1) * blocks).filter(|&block| self.is_slc(block));
+        (0..self.slc_used.len() as u32)
+            .map(|pool| of_pool(pool).count() as u32)
+            .collect()
+    }
+
+    /// A block in SLC mode is in use and holds no more than such a block can.
+    pub(super) fn check_slc(&self) -> Result<(), String> {
+        if self.count_slc() != self.slc_used {
+            let counted = &self.slc_used;
+            return Err(format!(
+                "blocks in SLC mode: {counted:?} counted, there are {:?}",
+                self.count_slc()
+            ));
+        }
+        for block in (0..self.tally.len() as u32).filter(|&block| self.is_slc(block)) {
+            let pool = self.pool_of(block);
+            if self.is_free(pool, block - pool * self.shape.blocks_per_pool) {
+                return Err(format!("block {block} is free and in SLC mode"));
+            }
+            if self.next_live(block, self.shape.hot_pages).is_some() {
+                return Err(format!("block {block}: more pages than in SLC mode"));
+            }
+        }
+        for (pool, hot) in self.hot.iter().enumerate() {
+            let open = hot.next_page < self.shape.hot_pages;
+            if self.has_slc() && open && !self.is_slc(hot.active) {
+                return Err(format!("pool {pool}: its cache is not in SLC mode"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! Cached commands: what a die does next begins while it is still at something else (D-68).
+//!
+//! A die has a second register. The data of the next program cross the channel while the array
+//! programs, and the array reads for the next read while the data of the last one cross. What has begun
+//! so stands in a lane of its own, up to the step for which it needs the array or the channel as its
+//! predecessor does; there it waits until the die is free, and moves to the die's first lane.
+
+use super::lane::Step;
+use super::*;
+
+impl Modern {
+    /// The lane of what has begun ahead.
+    pub(super) fn ahead(&self, die: usize) -> usize {
+        die + 2 * self.chips.len()
+    }
+
+    /// The step that comes next in a lane is one before which what has begun ahead waits.
+    pub(super) fn must_wait(&self, at: usize) -> bool {
+        let lane = &self.lanes[at];
+        let ahead = at >= 2 * self.chips.len();
+        ahead
+            && match lane.steps.front() {
+                Some(Step::Pulse(_)) => true,
+                Some(Step::Transfer(_)) => lane.ops.front().is_some_and(|done| done.op.is_read()),
+                _ => false,
+            }
+    }
+
+    /// Data for the next program of the die are crossing the channel.
+    pub(super) fn data_come(&self, die: usize) -> bool {
+        self.params.cached_commands && !self.lanes[self.ahead(die)].is_free()
+    }
+
+    /// Begins something ahead, or goes on with what has begun; true if nothing else may begin now.
+    pub(super) fn go_on(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
+        if !self.lanes[die].is_free() {
+            self.begin_ahead(die, now, events);
+            return false;
+        }
+        let at = self.ahead(die);
+        let Some(first) = self.lanes[at].ops.front() else {
+            return false;
+        };
+        if !self.lanes[at].is_free() {
+            return true;
+        }
+        // A program whose data are there lets reads pass.
+        if !first.op.is_read() && !self.chips[die].reads.is_empty() {
+            return false;
+        }
+        let since = self.lanes[at].since.max(self.lanes[die].ends);
+        let (ops, steps) = (
+            std::mem::take(&mut self.lanes[at].ops),
+            std::mem::take(&mut self.lanes[at].steps),
+        );
+        let lane = &mut self.lanes[die];
+        (lane.ops, lane.steps) = (ops, steps);
+        self.start(die, now, events);
+        self.lanes[die].since = since;
+        self.begin_ahead(die, now, events);
+        true
+    }
+
+    fn begin_ahead(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        let (at, lane) = (self.ahead(die), &self.lanes[die]);
+        let Some(first) = lane.ops.front() else {
+            return;
+        };
+        if !self.lanes[at].ops.is_empty() || lane.held.is_some() {
+            return;
+        }
+        match lane.step {
+            Some(Step::Transfer(_)) if first.op.is_read() => {
+                let chip = &mut self.chips[die];
+                let queue = match self.params.read_priority {
+                    true => &mut chip.reads,
+                    false => &mut chip.queue,
+                };
+                if queue.front().is_some_and(PageOp::is_read) {
+                    if let Some(op) = queue.pop_front() {
+                        self.start_reads(at, op, Time::ZERO, now, events);
+                    }
+                }
+            }
+            Some(Step::Pulse(_)) if !first.op.is_read() => {
+                let is_write = |op: &PageOp| !op.is_read();
+                // A collection goes first where it is due.
+                if self.collecting[die].is_some()
+                    || self.ftl.is_needy(die as u32)
+                    || !self.chips[die].queue.front().is_some_and(is_write)
+                    || self.waits_for_writes(die, now, events)
+                {
+                    return;
+                }
+                if let Some(op) = self.chips[die].queue.pop_front() {
+                    self.start_writes(at, op, now, events);
+                }
+            }
+            _ => {}
+        }
+    }
+}
