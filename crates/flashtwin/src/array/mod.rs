@@ -1,18 +1,25 @@
 //! An array: members behind one front end. It is a device made of devices: the same driver runs it,
 //! the same buffer policies manage its controller's memory.
 
+mod batch;
 mod failure;
 mod layout;
+mod log;
 mod member;
 mod plan;
+mod power;
 mod raid;
+mod rebuild;
+mod state;
 mod stripes;
+mod units;
 
 use crate::buffer::{Setup, UserPolicy};
 use crate::device::{Device, Front};
 use crate::metrics::FlashReport;
 use crate::spec::{ArraySpec, PolicyParams};
 pub use failure::MemberError;
+pub use log::{ArrayEvent, JobKind, SentFor};
 pub use plan::Method;
 pub use raid::{Raid, RaidStats};
 
