@@ -226,18 +226,11 @@ impl State {
     }
 
     fn copy_flash(&mut self, from: &State) -> Result<(), String> {
-        match (self, from) {
-            (State::Ssd(to), State::Ssd(from)) => {
-                let mut state = Vec::new();
-                from.save_state(&mut state).map_err(|e| e.to_string())?;
-                to.load_state(&mut state.as_slice())
-                    .map_err(|e| e.to_string())
-            }
-            (State::Array(to), State::Array(from)) => {
-                to.copy_flash(from).map_err(|e| e.to_string())
-            }
-            _ => Err("one is an SSD, the other an array".into()),
-        }
+        let mut state = Vec::new();
+        let saved = either!(from, from => from.save_state(&mut state));
+        saved.map_err(|e| e.to_string())?;
+        let loaded = either!(self, to => to.load_state(&mut state.as_slice()));
+        loaded.map_err(|e| e.to_string())
     }
 
     fn ssd(&self) -> PyResult<&Ssd> {

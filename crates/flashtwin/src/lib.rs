@@ -37,7 +37,7 @@ pub mod spec;
 mod ssd;
 pub mod units;
 
-pub use array::{Array, MemberError, Method, Raid, RaidStats};
+pub use array::{Array, ArrayEvent, JobKind, MemberError, Method, Raid, RaidStats, SentFor};
 pub use chips::ChipSet;
 pub use device::{Backend, Device, OutOfRange, PowerCut};
 pub use ftl::StateError;

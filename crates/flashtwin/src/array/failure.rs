@@ -1,5 +1,6 @@
 //! A member fails: what it was doing is lost, its pages are worked out from the others.
 
+use super::log::ArrayEvent;
 use super::member::{Member, State};
 use super::raid::{Raid, Spent};
 use super::stripes::NONE;
@@ -23,6 +24,11 @@ pub enum MemberError {
         /// The one asked for.
         member: usize,
     },
+    /// It has not failed.
+    Present {
+        /// The one asked for.
+        member: usize,
+    },
     /// Without it, data would be lost.
     Needed {
         /// The one asked for.
@@ -41,6 +47,7 @@ impl std::fmt::Display for MemberError {
                 )
             }
             MemberError::Missing { member } => write!(f, "member {member} has failed already"),
+            MemberError::Present { member } => write!(f, "member {member} has not failed"),
             MemberError::Needed { member } => write!(
                 f,
                 "member {member} cannot fail: with those already missing, data would be lost"
@@ -71,18 +78,20 @@ impl Raid {
         if state == State::Failed {
             return Err(MemberError::Missing { member });
         }
-        let whole = |at: usize| self.members[at].state == State::There;
-        let others_missing = (0..members)
-            .filter(|&at| at != member && !whole(at))
-            .count();
-        let survives = match self.layout.level() {
-            Level::Raid10 => whole(member ^ 1),
-            level => (others_missing as u32) < level.redundancy(members as u32),
-        };
-        if !survives {
+        if self.needs(member, |at| self.members[at].state != State::There) {
             return Err(MemberError::Needed { member });
         }
         Ok(())
+    }
+
+    /// Without `member`, and without all others that are missing, data would be lost.
+    pub(super) fn needs(&self, member: usize, missing: impl Fn(usize) -> bool) -> bool {
+        let members = self.members.len();
+        let others = (0..members).filter(|&at| at != member && missing(at));
+        match self.layout.level() {
+            Level::Raid10 => missing(member ^ 1),
+            level => others.count() as u32 >= level.redundancy(members as u32),
+        }
     }
 
     /// Nothing of the member is left.
@@ -91,12 +100,16 @@ impl Raid {
         let m = &mut self.members[member];
         m.ssd = lost.ssd;
         m.state = State::Failed;
+        m.rows = lost.rows;
         m.pending = lost.pending;
+        self.tell(|_| ArrayEvent::Failed { member });
     }
 
     /// What was under way at the lost member goes on without it.
     fn replan(&mut self, member: usize, now: Time, events: &mut EventQueue) {
+        self.views[member].told = false;
         self.look_at(member, now, events);
+        self.forget_rebuilt(member);
         for part in self.parts_of(member) {
             match part.work {
                 NONE => self.again(part.chain),
@@ -107,7 +120,7 @@ impl Raid {
     }
 
     fn step_lost(&mut self, work: u32, now: Time, events: &mut EventQueue) {
-        self.stripes.read_again(work);
+        self.read_again(work);
         self.step_done(work, Spent::default(), true, now, events);
     }
 }

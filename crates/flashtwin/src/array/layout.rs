@@ -72,6 +72,12 @@ impl Layout {
         self.chunk.by()
     }
 
+    /// The row of a page stripe.
+    #[inline]
+    pub fn row_of(&self, stripe: Stripe) -> u32 {
+        self.chunk.div(stripe.0)
+    }
+
     /// The page stripe of a page, and its place among the data units.
     #[inline]
     pub fn stripe_of(&self, lpn: Lpn) -> (Stripe, u32) {
@@ -81,7 +87,6 @@ impl Layout {
     }
 
     /// The page at a place of a page stripe.
-    #[cfg(test)]
     pub fn page_of(&self, stripe: Stripe, place: u32) -> Lpn {
         let (row, offset) = self.chunk.div_rem(stripe.0);
         Lpn((row * self.data + place) * self.chunk.by() + offset)

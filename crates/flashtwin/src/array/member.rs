@@ -1,6 +1,5 @@
 //! A member of an array.
 
-use super::layout::Stripe;
 use super::raid::Chain;
 use crate::request::Op;
 use crate::spec::DeviceSpec;
@@ -34,6 +33,44 @@ impl Default for Run {
 pub(super) enum State {
     There,
     Failed,
+    /// New; the rows that [`Member::rows`] knows are there.
+    Rebuilding,
+}
+
+/// Rows of a member that are there again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rows {
+    bits: Vec<u64>,
+    pub there: u32,
+    /// Rows in all.
+    pub of: u32,
+}
+
+impl Rows {
+    pub fn none(of: u32) -> Rows {
+        Rows {
+            bits: vec![0; of.div_ceil(64) as usize],
+            there: 0,
+            of,
+        }
+    }
+
+    #[inline]
+    pub fn contain(&self, row: u32) -> bool {
+        self.bits[row as usize / 64] >> (row % 64) & 1 == 1
+    }
+
+    /// Adds a row, which may be there; true if all are.
+    pub fn add(&mut self, row: u32) -> bool {
+        self.there += u32::from(!self.contain(row));
+        self.bits[row as usize / 64] |= 1 << (row % 64);
+        self.there == self.of
+    }
+
+    /// The first row from `from` on that is not there.
+    pub fn lacking_from(&self, from: u32) -> Option<u32> {
+        (from..self.of).find(|&row| !self.contain(row))
+    }
 }
 
 /// A member.
@@ -41,6 +78,10 @@ pub(super) enum State {
 pub(super) struct Member {
     pub ssd: Ssd,
     pub state: State,
+    /// What is there while it is being rebuilt.
+    pub rows: Rows,
+    /// It has a buffer that a power cut empties.
+    pub volatile: bool,
     /// The earliest instant of this member in the array's event queue.
     pub pending: Time,
     pub run: Run,
@@ -51,14 +92,10 @@ impl Member {
         Member {
             ssd: Ssd::new(spec),
             state: State::There,
+            rows: Rows::default(),
+            volatile: spec.buffer.as_ref().is_some_and(|b| !b.is_protected()),
             pending: Time::NEVER,
             run: Run::default(),
         }
-    }
-
-    /// The member holds what belongs there of a stripe.
-    #[inline]
-    pub fn has(&self, _stripe: Stripe) -> bool {
-        self.state == State::There
     }
 }

@@ -1,22 +1,28 @@
 //! An array: members behind one front end. It is a device made of devices: the same driver runs it,
 //! the same buffer policies manage its controller's memory.
 
+mod batch;
 mod coordinate;
 mod failure;
 mod layout;
+mod log;
 mod member;
 mod plan;
+mod power;
 mod raid;
+mod rebuild;
 mod schedule;
+mod state;
 mod stripes;
+mod units;
 
 use crate::buffer::{Setup, UserPolicy};
 use crate::device::{Device, Front};
-use crate::ftl::StateError;
 use crate::metrics::FlashReport;
 use crate::rng::Rng;
 use crate::spec::{ArraySpec, PolicyParams};
 pub use failure::MemberError;
+pub use log::{ArrayEvent, JobKind, SentFor};
 pub use plan::Method;
 pub use raid::{Raid, RaidStats};
 
@@ -78,23 +84,6 @@ impl Array {
     pub fn member_reports(&self) -> Vec<FlashReport> {
         let members = self.backend.members.iter();
         members.map(|member| member.ssd.flash_report()).collect()
-    }
-
-    /// Puts the members' flash into the state of those of `from`; the two may differ in what is before
-    /// the flash.
-    pub fn copy_flash(&mut self, from: &Array) -> Result<(), StateError> {
-        let (to, from) = (&mut self.backend.members, &from.backend.members);
-        if to.len() != from.len() {
-            let message = format!("{} members instead of {}", from.len(), to.len());
-            return Err(StateError::Inconsistent(message));
-        }
-        let mut state = Vec::new();
-        for (to, from) in to.iter_mut().zip(from) {
-            state.clear();
-            from.ssd.save_state(&mut state)?;
-            to.ssd.load_state(&mut state.as_slice())?;
-        }
-        Ok(())
     }
 
     /// Writes uniformly random pages of the members without time passing, as many in all; false if one

@@ -9,16 +9,18 @@ use std::collections::VecDeque;
 
 use super::coordinate::{Coordinator, MemberView, Message};
 use super::layout::{Layout, Spot, Stripe};
+use super::log::{ArrayEvent, SentFor};
 use super::member::{Member, Run, State};
+use super::rebuild::Rebuild;
 use super::stripes::{Stripes, NONE};
 use crate::chips::ChipSet;
-use crate::device::{Backend, Work};
+use crate::device::Work;
 use crate::events::EventQueue;
-use crate::metrics::{Breakdown, FlashReport};
-use crate::nand::{Cause, Done, PageOp};
+use crate::metrics::Breakdown;
+use crate::nand::{Done, PageOp};
 use crate::request::{Completion, Op, Request, Status};
-use crate::spec::{ArraySpec, MemberInGc, Protect};
-use crate::units::{ChipId, Lpn, Time};
+use crate::spec::{ArraySpec, Buffer};
+use crate::units::{Lpn, Time};
 
 /// Where the time of a page operation went, as far as it is not waiting.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,6 +82,8 @@ pub struct RaidStats {
     pub pages_read_for_parity: u64,
     /// Pages worked out from the others of their stripe.
     pub pages_recovered: u64,
+    /// Pages written to members that took the place of failed ones, because they lacked them.
+    pub pages_rebuilt: u64,
     /// Page stripes written in each way: whole, read-modify-write, reconstruct-write, recovering.
     pub stripes: [u64; 4],
     /// Writes that waited for another one in the same row.
@@ -107,20 +111,27 @@ pub struct Raid {
     /// Which members count as being in GC.
     pub(super) in_gc: Vec<bool>,
     /// Page operations and what follows each in its chain.
-    ops: Vec<(PageOp, u32)>,
+    pub(super) ops: Vec<(PageOp, u32)>,
     free_ops: Vec<u32>,
     parts: Vec<Part>,
     free_parts: Vec<u32>,
     /// What was queued at this instant.
-    batch: Vec<u32>,
-    trims: Vec<Lpn>,
+    pub(super) batch: Vec<u32>,
+    pub(super) trims: Vec<Lpn>,
     /// Writes of the batch by stripe and place.
-    sorted: Vec<(Stripe, u32, u32)>,
+    pub(super) sorted: Vec<(Stripe, u32, u32)>,
     pub(super) stripes: Stripes,
     done: VecDeque<Done>,
     /// When the array itself has something to do: its pending instant.
     own_pending: Time,
+    pub(super) rebuild: Rebuild,
+    /// What leaves the array's buffer must not be lost, while that buffer survives a power cut and
+    /// members' do not: all writes are forced through (D-91).
+    pub(super) through: bool,
+    /// A member has memory that a power cut empties.
+    volatile: bool,
     pub(super) stats: RaidStats,
+    pub(super) log: Option<Vec<ArrayEvent>>,
     completions: Vec<Completion>,
     pub(super) coordinator: Coordinator,
     pub(super) views: Vec<MemberView>,
@@ -145,6 +156,7 @@ impl Raid {
             }
         };
         let views = members.iter().map(view).collect();
+        let volatile = members.iter().any(|member| member.volatile);
         let mut raid = Raid {
             layout: Layout::new(
                 spec.level,
@@ -167,7 +179,11 @@ impl Raid {
             stripes: Stripes::default(),
             done: VecDeque::new(),
             own_pending: Time::NEVER,
+            rebuild: Rebuild::default(),
+            through: volatile && spec.buffer.as_ref().is_some_and(Buffer::is_protected),
+            volatile,
             stats: RaidStats::default(),
+            log: None,
             completions: Vec::new(),
             coordinator: Coordinator::of(spec),
             views,
@@ -234,6 +250,7 @@ impl Raid {
                 written,
             });
             self.free_ops.push(at);
+            self.tell(|_| ArrayEvent::Answered { op: at });
             at = next;
         }
     }
@@ -258,7 +275,7 @@ impl Raid {
         (work, chain): (u32, Chain),
         now: Time,
         events: &mut EventQueue,
-    ) {
+    ) -> u32 {
         let part = Part {
             member: member as u32,
             work,
@@ -288,10 +305,19 @@ impl Raid {
             .expect("the layout stays within its members");
         self.look_at(member, now, events);
         self.wake(member, now, events);
+        id
     }
 
     /// Adds a page to what is being put together for its member.
-    fn join(&mut self, spot: Spot, id: u32, op: Op, fua: bool, now: Time, events: &mut EventQueue) {
+    pub(super) fn join(
+        &mut self,
+        spot: Spot,
+        id: u32,
+        op: Op,
+        fua: bool,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
         let run = &self.members[spot.member].run;
         let follows =
             run.pages > 0 && run.op == op && run.fua == fua && run.first + run.pages == spot.lpn.0;
@@ -317,19 +343,20 @@ impl Raid {
         let run = std::mem::take(&mut self.members[member].run);
         if run.pages > 0 {
             let pages = (run.first, run.pages);
-            self.send(
+            let to = (NONE, run.chain);
+            let part = self.send(member, pages, run.op, run.fua, to, now, events);
+            self.tell(|raid| ArrayEvent::Sent {
+                part,
                 member,
-                pages,
-                run.op,
-                run.fua,
-                (NONE, run.chain),
-                now,
-                events,
-            );
+                first: run.first,
+                pages: run.pages,
+                op: run.op,
+                on_behalf: SentFor::Pages(raid.ops_of(run.chain)),
+            });
         }
     }
 
-    fn send_runs(&mut self, now: Time, events: &mut EventQueue) {
+    pub(super) fn send_runs(&mut self, now: Time, events: &mut EventQueue) {
         for member in 0..self.members.len() {
             self.send_run(member, now, events);
         }
@@ -380,6 +407,7 @@ impl Raid {
         part.in_use = false;
         let part = *part;
         self.free_parts.push(id);
+        self.tell(|_| ArrayEvent::Came { part: id });
         let written = status == Status::Ok;
         match part.work {
             NONE => self.finish(part.chain, spent, written),
@@ -409,154 +437,11 @@ impl Raid {
             at = next;
         }
     }
-
-    // ---- the batch ----
-
-    pub(super) fn place(&mut self, now: Time, events: &mut EventQueue) {
-        self.leave_idle(now, events);
-        let mut batch = std::mem::take(&mut self.batch);
-        for &id in &batch {
-            let op = self.ops[id as usize].0;
-            if op.is_read() {
-                self.read(id, op.lpn, now, events);
-            } else if self.layout.parity == 0 && self.layout.copies == 1 {
-                let fua = op.cause == Cause::Flush;
-                self.stats.data_pages_written += 1;
-                self.join(self.layout.spot(op.lpn), id, Op::Write, fua, now, events);
-            } else {
-                let (stripe, place) = self.layout.stripe_of(op.lpn);
-                self.sorted.push((stripe, place, id));
-            }
-        }
-        batch.clear();
-        self.batch = batch;
-        self.send_runs(now, events);
-        if !self.sorted.is_empty() {
-            self.write_stripes(now, events);
-        }
-        if !self.trims.is_empty() {
-            self.trim_batch(now, events);
-        }
-        self.deliver(now, events);
-    }
-
-    fn read(&mut self, id: u32, lpn: Lpn, now: Time, events: &mut EventQueue) {
-        let (stripe, place) = self.layout.stripe_of(lpn);
-        match self.readable_copy(stripe, place) {
-            Some(member) => {
-                let spot = Spot {
-                    member,
-                    lpn: Lpn(stripe.0),
-                };
-                self.join(spot, id, Op::Read, false, now, events);
-            }
-            None => self.recover_page(id, stripe, place, now, events),
-        }
-    }
-
-    /// The member to read a page from: where it lies, or of several copies that of the member with
-    /// the fewest requests; `None` if it must be worked out.
-    fn readable_copy(&self, stripe: Stripe, place: u32) -> Option<usize> {
-        let first = self.layout.data_member(stripe, place);
-        let copies = first..first + self.layout.copies as usize;
-        let copies = copies.filter(|&member| self.members[member].has(stripe));
-        if !self.reads_around_gc() {
-            return copies.min_by_key(|&member| self.members[member].ssd.outstanding());
-        }
-        let from = copies.min_by_key(|&member| {
-            let collects = self.collects_at(member, stripe);
-            (collects, self.members[member].ssd.outstanding())
-        })?;
-        let around = self.layout.parity > 0
-            && self.collects_at(from, stripe)
-            && self.others_are_free(stripe, place);
-        (!around).then_some(from)
-    }
-
-    /// Cuts the writes of the batch into stretches of stripes of one row that are written alike.
-    fn write_stripes(&mut self, now: Time, events: &mut EventQueue) {
-        let mut sorted = std::mem::take(&mut self.sorted);
-        if !sorted.is_sorted() {
-            sorted.sort_unstable();
-        }
-        let stripe_at = |from: usize, sorted: &[(Stripe, u32, u32)]| {
-            let stripe = sorted[from].0;
-            let mut to = from;
-            let mut places = 0;
-            while to < sorted.len() && sorted[to].0 == stripe {
-                places |= 1 << sorted[to].1;
-                to += 1;
-            }
-            (stripe, places, to)
-        };
-        let mut from = 0;
-        while from < sorted.len() {
-            let (stripe, places, mut to) = stripe_at(from, &sorted);
-            let row = stripe.0 / self.layout.chunk_pages();
-            let mut pages = 1;
-            while to < sorted.len() {
-                let (next, next_places, end) = stripe_at(to, &sorted);
-                let follows =
-                    next.0 == stripe.0 + pages && next.0 / self.layout.chunk_pages() == row;
-                if !follows || next_places != places {
-                    break;
-                }
-                pages += 1;
-                to = end;
-            }
-            let mut chain = Chain::EMPTY;
-            let mut fua = false;
-            for &(_, _, id) in &sorted[from..to] {
-                fua |= self.ops[id as usize].0.cause == Cause::Flush;
-                self.append(&mut chain, id);
-            }
-            self.write_stripe(stripe, pages, places, chain, fua, now, events);
-            from = to;
-        }
-        sorted.clear();
-        self.sorted = sorted;
-    }
-
-    fn trim_batch(&mut self, now: Time, events: &mut EventQueue) {
-        let mut trims = std::mem::take(&mut self.trims);
-        trims.sort_unstable();
-        trims.dedup();
-        if self.layout.parity == 0 {
-            for &lpn in &trims {
-                let (stripe, place) = self.layout.stripe_of(lpn);
-                let first = self.layout.data_member(stripe, place);
-                for member in first..first + self.layout.copies as usize {
-                    let spot = Spot {
-                        member,
-                        lpn: Lpn(stripe.0),
-                    };
-                    if self.members[member].has(stripe) {
-                        self.join(spot, NONE, Op::Trim, false, now, events);
-                    }
-                }
-            }
-            self.send_runs(now, events);
-        } else {
-            // Parity must stay true: a stripe is forgotten as a whole or not at all.
-            let mut stripes: Vec<Stripe> = trims
-                .iter()
-                .map(|&lpn| self.layout.stripe_of(lpn).0)
-                .collect();
-            stripes.sort_unstable();
-            for whole in stripes.chunk_by(|a, b| a == b) {
-                if whole.len() == self.layout.data() {
-                    self.trim_stripe(whole[0], now, events);
-                }
-            }
-        }
-        trims.clear();
-        self.trims = trims;
-    }
 }
 
 impl Work for Raid {
     fn resources(&self) -> usize {
-        self.members.len() + 1
+        self.members.len() + 2
     }
 
     fn unit_for_write(&mut self, lpn: Lpn) -> u32 {
@@ -573,6 +458,18 @@ impl Work for Raid {
         op.enqueued = now;
         let id = self.add_op(op);
         self.batch.push(id);
+        if !self.trims.is_empty() && !op.is_read() {
+            // Of what is queued together, writes go first: what was forgotten before is not now.
+            self.trims.retain(|&lpn| lpn != op.lpn);
+        }
+        self.tell(|_| ArrayEvent::Asked {
+            op: id,
+            lpn: op.lpn,
+            what: match op.is_read() {
+                true => Op::Read,
+                false => Op::Write,
+            },
+        });
     }
 
     #[inline]
@@ -594,6 +491,8 @@ impl Work for Raid {
                 self.own_pending = Time::NEVER;
                 self.check_time(now, events);
             }
+        } else if resource > self.members.len() {
+            self.rebuild_due(now, events);
         } else if self.members[resource].pending == now {
             self.members[resource].pending = Time::NEVER;
             self.member_event(resource, now, events);
@@ -605,6 +504,25 @@ impl Work for Raid {
         (unit, self.done.pop_front())
     }
 
+    fn is_volatile(&self) -> bool {
+        self.volatile && !self.through
+    }
+
+    fn flush(&mut self, mut op: PageOp, now: Time, events: &mut EventQueue) {
+        op.enqueued = now;
+        let id = self.add_op(op);
+        self.tell(|_| ArrayEvent::Asked {
+            op: id,
+            lpn: op.lpn,
+            what: Op::Flush,
+        });
+        self.flush_members(id, now, events);
+    }
+
+    fn lost(&self, lost: &mut Vec<Lpn>) {
+        self.lost_pages(lost);
+    }
+
     #[inline]
     fn more_done(&mut self) -> Option<Done> {
         self.done.pop_front()
@@ -614,6 +532,7 @@ impl Work for Raid {
 
     fn trim(&mut self, lpn: Lpn, _now: Time, _events: &mut EventQueue) {
         self.trims.push(lpn);
+        self.tell(|_| ArrayEvent::Forgotten { lpn });
     }
 
     #[inline]
@@ -629,91 +548,11 @@ impl Work for Raid {
         flash.prefetch_old_copy(spot.lpn);
     }
 
-    fn reset_stats(&mut self, _now: Time) {
+    fn reset_stats(&mut self, now: Time) {
         self.stats = RaidStats::default();
         for member in &mut self.members {
-            member.ssd.reset_metrics(None);
+            member.ssd.advance(now);
+            member.ssd.reset_flash_report();
         }
-    }
-}
-
-impl Raid {
-    /// The member of a unit, and its chips: one, or all of them.
-    fn chips_of_unit(&self, unit: usize) -> (&Member, std::ops::Range<usize>) {
-        let member = self
-            .first_unit
-            .partition_point(|&first| first <= unit as u32)
-            - 1;
-        let m = &self.members[member];
-        match self.spec.member_in_gc {
-            MemberInGc::Chip if self.spec.protect == Protect::Data => {
-                let chip = unit - self.first_unit[member] as usize;
-                (m, chip..chip + 1)
-            }
-            _ => (m, 0..self.spec.members[member].geometry.chips as usize),
-        }
-    }
-
-    fn over_chips<T: Ord>(
-        &self,
-        unit: usize,
-        of: impl Fn(&crate::ssd::Flash, usize) -> T,
-    ) -> impl Iterator<Item = T> {
-        let (member, chips) = self.chips_of_unit(unit);
-        let values: Vec<T> = chips.map(|chip| of(&member.ssd.backend, chip)).collect();
-        values.into_iter()
-    }
-}
-
-impl Backend for Raid {
-    #[inline]
-    fn unit_of(&self, lpn: Lpn) -> Option<ChipId> {
-        self.unit_of_page(lpn)
-    }
-
-    #[inline]
-    fn units_in_gc(&self) -> &ChipSet {
-        &self.units_in_gc
-    }
-
-    fn drain_time(&self, unit: usize, exact: bool, now: Time) -> Time {
-        let times = self.over_chips(unit, |flash, chip| flash.drain_time(chip, exact, now));
-        times.max().unwrap_or(Time::ZERO)
-    }
-
-    fn load(&self, unit: usize) -> Time {
-        let times = self.over_chips(unit, |flash, chip| flash.load(chip));
-        times.max().unwrap_or(Time::ZERO)
-    }
-
-    fn is_idle(&self, unit: usize) -> bool {
-        let (member, _) = self.chips_of_unit(unit);
-        member.ssd.outstanding() == 0
-    }
-
-    fn free_blocks(&self, unit: usize) -> u32 {
-        let blocks = self.over_chips(unit, |flash, chip| flash.free_blocks(chip));
-        blocks.min().unwrap_or(0)
-    }
-
-    fn gc_trigger_blocks(&self, unit: usize) -> u32 {
-        let blocks = self.over_chips(unit, |flash, chip| flash.gc_trigger_blocks(chip));
-        blocks.max().unwrap_or(0)
-    }
-
-    fn open_pages(&self, unit: usize) -> u32 {
-        let pages = self.over_chips(unit, |flash, chip| flash.open_pages(chip));
-        pages.min().unwrap_or(0)
-    }
-
-    fn report(&self, now: Time, since: Time) -> FlashReport {
-        let mut whole = FlashReport {
-            span: now - since,
-            ..FlashReport::default()
-        };
-        for member in &self.members {
-            whole.add_member(&member.ssd.flash_report());
-        }
-        whole
     }
 }

@@ -1,12 +1,15 @@
 //! What happens to stripes: writes with their parity, pages worked out from the others, trims.
 //!
 //! Each is a *job* on a stretch of page stripes of one row. Jobs of a row happen one after the
-//! other. A job reads, then writes: all writes wait for all reads (policies.md C4).
+//! other. A job reads, then writes: all writes wait for all reads (policies.md C4). Sending a flush to
+//! all members is a job, too, but of no row.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::layout::Stripe;
+use super::log::{ArrayEvent, JobKind, SentFor};
+use super::member::State;
 use super::plan::{plan_write, sources, Method, Places};
 use super::raid::{Chain, Raid, Spent};
 use crate::events::EventQueue;
@@ -18,13 +21,17 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// What a job is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     /// Write these data places.
     Write(Places),
     /// Work out these places: data that cannot be read where it lies.
     Recover(Places),
-    /// Forget the stripe.
-    Trim,
+    /// Write what members lack that are being rebuilt.
+    Rebuild,
+    /// Forget these data places, and the parity: with parity they are all there are.
+    Trim(Places),
+    /// Have all members write what they hold in volatile memory.
+    Flush,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,27 +89,37 @@ pub(super) struct Stripes {
     spare: Vec<VecDeque<u32>>,
 }
 
-impl Stripes {
-    /// What a job reads is planned anew once all that is under way has come.
-    pub fn read_again(&mut self, id: u32) {
-        let job = &mut self.jobs[id as usize];
-        job.again |= job.phase == Phase::Reading;
-    }
-}
-
 impl Raid {
+    /// The member holds what belongs there of a stripe.
+    #[inline]
+    pub(super) fn has(&self, member: usize, stripe: Stripe) -> bool {
+        let m = &self.members[member];
+        match m.state {
+            State::There => true,
+            State::Failed => false,
+            State::Rebuilding => m.rows.contain(self.layout.row_of(stripe)),
+        }
+    }
+
     /// Places of a stripe whose members do not have them, as bits.
     fn missing(&self, stripe: Stripe) -> Places {
-        let mut missing = 0;
         if self.is_whole() {
-            return missing;
+            return 0;
         }
-        for at in 0..self.places() {
-            if !self.members[self.member_at(stripe, at)].has(stripe) {
-                missing |= 1 << at;
-            }
-        }
-        missing
+        self.places_where(|at| !self.has(self.member_at(stripe, at), stripe))
+    }
+
+    /// Places of a stripe that could be written and are not there.
+    fn to_rebuild(&self, stripe: Stripe) -> Places {
+        self.places_where(|at| {
+            let member = self.member_at(stripe, at);
+            self.members[member].state == State::Rebuilding && !self.has(member, stripe)
+        })
+    }
+
+    fn places_where(&self, is: impl Fn(u32) -> bool) -> Places {
+        let places = (0..self.places()).filter(|&at| is(at));
+        places.fold(0, |bits, at| bits | 1 << at)
     }
 
     /// A page can be worked out from members whose chips are not in GC.
@@ -122,6 +139,11 @@ impl Raid {
         self.layout.data() as u32 * self.layout.copies + self.layout.parity
     }
 
+    /// All copies of these data places.
+    fn copies(&self, data: Places) -> Places {
+        self.places_where(|at| data >> (at / self.layout.copies) & 1 == 1)
+    }
+
     /// The member at a place.
     fn member_at(&self, stripe: Stripe, at: u32) -> usize {
         if self.layout.copies > 1 {
@@ -133,29 +155,6 @@ impl Raid {
         } else {
             self.layout.parity_member(stripe, at - data)
         }
-    }
-
-    /// Writes data places of a stretch of stripes.
-    #[allow(clippy::too_many_arguments)] // Where, what, for whom, and the instant.
-    pub(super) fn write_stripe(
-        &mut self,
-        stripe: Stripe,
-        pages: u32,
-        places: Places,
-        chain: Chain,
-        fua: bool,
-        now: Time,
-        events: &mut EventQueue,
-    ) {
-        self.stats.data_pages_written += u64::from(pages * places.count_ones());
-        self.add_job(
-            Kind::Write(places),
-            stripe,
-            pages,
-            (chain, fua),
-            now,
-            events,
-        );
     }
 
     /// Works out a page from the others of its stripe.
@@ -173,19 +172,41 @@ impl Raid {
         self.add_job(kind, stripe, 1, (chain, false), now, events);
     }
 
-    pub(super) fn trim_stripe(&mut self, stripe: Stripe, now: Time, events: &mut EventQueue) {
-        self.add_job(Kind::Trim, stripe, 1, (Chain::EMPTY, false), now, events);
+    /// Has the operation done once all that members were told is written is on their flash.
+    pub(super) fn flush_members(&mut self, op: u32, now: Time, events: &mut EventQueue) {
+        let mut chain = Chain::EMPTY;
+        self.append(&mut chain, op);
+        let id = self.new_job(Kind::Flush, Stripe(0), 0, (chain, true));
+        let to: Vec<usize> = (0..self.members.len())
+            .filter(|&m| self.members[m].volatile && self.members[m].state != State::Failed)
+            .collect();
+        let job = &mut self.stripes.jobs[id as usize];
+        job.phase = Phase::Writing;
+        job.left = to.len() as u32;
+        for &member in &to {
+            let to = (id, Chain::EMPTY);
+            let part = self.send(member, (0, 0), Op::Flush, false, to, now, events);
+            self.tell(|_| ArrayEvent::Sent {
+                part,
+                member,
+                first: 0,
+                pages: 0,
+                op: Op::Flush,
+                on_behalf: SentFor::Job { job: id, place: 0 },
+            });
+        }
+        if to.is_empty() {
+            self.end(id, now, events);
+        }
     }
 
-    fn add_job(
+    fn new_job(
         &mut self,
         kind: Kind,
         stripe: Stripe,
         pages: u32,
         (chain, fua): (Chain, bool),
-        now: Time,
-        events: &mut EventQueue,
-    ) {
+    ) -> u32 {
         let job = Job {
             kind,
             stripe,
@@ -200,7 +221,7 @@ impl Raid {
             written: true,
         };
         let s = &mut self.stripes;
-        let id = match s.free.pop() {
+        match s.free.pop() {
             Some(id) => {
                 s.jobs[id as usize] = job;
                 id
@@ -209,8 +230,22 @@ impl Raid {
                 s.jobs.push(job);
                 s.jobs.len() as u32 - 1
             }
-        };
-        let row = stripe.0 / self.layout.chunk_pages();
+        }
+    }
+
+    /// A job on a stretch of stripes of one row, once it is its turn there.
+    pub(super) fn add_job(
+        &mut self,
+        kind: Kind,
+        stripe: Stripe,
+        pages: u32,
+        whom: (Chain, bool),
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        let id = self.new_job(kind, stripe, pages, whom);
+        let row = self.layout.row_of(stripe);
+        let s = &mut self.stripes;
         if let Some(waiting) = s.rows.get_mut(&row) {
             waiting.push_back(id);
             self.stats.row_waits += 1;
@@ -226,18 +261,12 @@ impl Raid {
         let (kind, stripe, pages) = (job.kind, job.stripe, u64::from(job.pages));
         let missing = self.missing(stripe);
         let (data, parity) = (self.layout.data(), self.layout.parity as usize);
+        let mut method = Method::Write;
         let (reads, writes) = match kind {
-            Kind::Write(places) if self.layout.copies > 1 => {
-                let mut writes = 0;
-                for copy in 0..self.layout.copies {
-                    for place in (0..data as u32).filter(|place| places >> place & 1 == 1) {
-                        writes |= 1 << (place * self.layout.copies + copy);
-                    }
-                }
-                (0, writes & !missing)
-            }
+            Kind::Write(places) if self.layout.copies > 1 => (0, self.copies(places) & !missing),
             Kind::Write(places) => {
                 let plan = plan_write(data, parity, places, missing);
+                method = plan.method;
                 self.stats.stripes[plan.method as usize] += pages;
                 self.stats.pages_read_for_parity += pages * u64::from(plan.reads.count_ones());
                 let of_parity = (plan.writes >> data).count_ones();
@@ -251,8 +280,14 @@ impl Raid {
                 self.stats.pages_recovered += pages;
                 (sources(data, parity, missing | places), 0)
             }
-            Kind::Trim => (0, ((1 << self.places()) - 1) & !missing),
+            Kind::Rebuild => self.plan_rebuild(stripe, missing),
+            Kind::Trim(places) => {
+                let of_parity = (1 << self.places()) - (1 << (self.places() - parity as u32));
+                (0, (self.copies(places) | of_parity) & !missing)
+            }
+            Kind::Flush => (0, 0),
         };
+        self.tell(|raid| raid.begun(id, method));
         let job = &mut self.stripes.jobs[id as usize];
         job.phase = Phase::Reading;
         job.writes = writes;
@@ -262,14 +297,53 @@ impl Raid {
         }
     }
 
+    /// What is read, and what is written, to have in a row what members lack.
+    fn plan_rebuild(&self, stripe: Stripe, missing: Places) -> (Places, Places) {
+        let writes = self.to_rebuild(stripe);
+        if self.layout.copies > 1 {
+            let mut reads = 0;
+            for place in (0..self.places()).filter(|at| writes >> at & 1 == 1) {
+                let copy = self.readable_copy(stripe, place / self.layout.copies);
+                reads |= 1 << copy.expect("a page has a copy that is there");
+            }
+            return (reads, writes);
+        }
+        let reads = match writes {
+            0 => 0,
+            _ => sources(self.layout.data(), self.layout.parity as usize, missing),
+        };
+        (reads, writes)
+    }
+
+    fn begun(&self, id: u32, method: Method) -> ArrayEvent {
+        let job = &self.stripes.jobs[id as usize];
+        ArrayEvent::Begun {
+            job: id,
+            kind: match job.kind {
+                Kind::Write(places) => JobKind::Write { method, places },
+                Kind::Recover(places) => JobKind::Recover { places },
+                Kind::Rebuild => JobKind::Rebuild,
+                Kind::Trim(_) | Kind::Flush => JobKind::Trim,
+            },
+            first: job.stripe.0,
+            pages: job.pages,
+            ops: self.ops_of(job.chain),
+        }
+    }
+
     fn write_phase(&mut self, id: u32, now: Time, events: &mut EventQueue) {
         // A member may have failed since this was planned.
-        let missing = self.missing(self.stripes.jobs[id as usize].stripe);
+        let job = &self.stripes.jobs[id as usize];
+        let (stripe, kind) = (job.stripe, job.kind);
+        let possible = match kind {
+            Kind::Rebuild => self.to_rebuild(stripe),
+            _ => !self.missing(stripe),
+        };
         let job = &mut self.stripes.jobs[id as usize];
         job.phase = Phase::Writing;
-        job.writes &= !missing;
-        let op = match job.kind {
-            Kind::Trim => Op::Trim,
+        job.writes &= possible;
+        let op = match kind {
+            Kind::Trim(_) => Op::Trim,
             _ => Op::Write,
         };
         match job.writes {
@@ -286,7 +360,34 @@ impl Raid {
         for at in (0..self.places()).filter(|at| places >> at & 1 == 1) {
             let member = self.member_at(stripe, at);
             let to = (id, Chain::EMPTY);
-            self.send(member, (stripe.0, pages), op, fua, to, now, events);
+            let part = self.send(member, (stripe.0, pages), op, fua, to, now, events);
+            self.tell(|_| ArrayEvent::Sent {
+                part,
+                member,
+                first: stripe.0,
+                pages,
+                op,
+                on_behalf: SentFor::Job { job: id, place: at },
+            });
+        }
+    }
+
+    /// What a job reads is planned anew once all that is under way has come, if a member was lost
+    /// from which it reads.
+    pub(super) fn read_again(&mut self, id: u32) {
+        let job = &mut self.stripes.jobs[id as usize];
+        job.again |= job.phase == Phase::Reading;
+    }
+
+    /// What jobs have written to a member that is being rebuilt is lost with it.
+    pub(super) fn forget_rebuilt(&mut self, member: usize) {
+        for id in 0..self.stripes.jobs.len() {
+            let job = &self.stripes.jobs[id];
+            if job.kind == Kind::Rebuild && job.phase == Phase::Writing {
+                let stripe = job.stripe;
+                let gone = self.places_where(|at| self.member_at(stripe, at) == member);
+                self.stripes.jobs[id].writes &= !gone;
+            }
         }
     }
 
@@ -319,10 +420,26 @@ impl Raid {
     fn end(&mut self, id: u32, now: Time, events: &mut EventQueue) {
         let job = &self.stripes.jobs[id as usize];
         let (chain, spent, written) = (job.chain, job.spent, job.written);
-        let row = job.stripe.0 / self.layout.chunk_pages();
+        let (kind, stripe, pages, writes) = (job.kind, job.stripe, job.pages, job.writes);
         self.stripes.free.push(id);
         self.finish(chain, spent, written);
         self.deliver(now, events);
+        if kind == Kind::Flush {
+            return;
+        }
+        let mut rebuilt = Vec::new();
+        if kind == Kind::Rebuild && written {
+            rebuilt.extend((0..self.places()).filter(|at| writes >> at & 1 == 1));
+            self.stats.pages_rebuilt += u64::from(pages) * rebuilt.len() as u64;
+        }
+        let rebuilt: Vec<usize> = rebuilt
+            .into_iter()
+            .map(|at| self.member_at(stripe, at))
+            .collect();
+        if kind == Kind::Rebuild {
+            self.row_rebuilt(stripe, &rebuilt);
+        }
+        let row = self.layout.row_of(stripe);
         let waiting = self.stripes.rows.get_mut(&row);
         match waiting.and_then(VecDeque::pop_front) {
             Some(next) => self.begin(next, now, events),
@@ -330,6 +447,9 @@ impl Raid {
                 let empty = self.stripes.rows.remove(&row);
                 self.stripes.spare.extend(empty);
             }
+        }
+        if kind == Kind::Rebuild {
+            self.rebuild_on(now, events);
         }
     }
 }

@@ -66,6 +66,16 @@ pub(crate) mod sealed {
         }
         /// Lets a unit start its next operation, if it is free and there is one.
         fn activate(&mut self, unit: usize, now: Time, events: &mut EventQueue);
+        /// What was written, and is said to be done, may be lost in a power cut until it is flushed.
+        #[inline]
+        fn is_volatile(&self) -> bool {
+            false
+        }
+        /// Gives `op` back as done once all that was written before is where a power cut does no harm;
+        /// only if [`Work::is_volatile`].
+        fn flush(&mut self, _op: PageOp, _now: Time, _events: &mut EventQueue) {}
+        /// Adds the pages whose newest contents a power cut would take.
+        fn lost(&self, _lost: &mut Vec<Lpn>) {}
         /// Forgets a page.
         fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue);
         /// Starts loading what an operation on the page will touch first.

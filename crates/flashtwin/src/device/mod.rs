@@ -206,6 +206,14 @@ impl<B: Backend> Device<B> {
         self.cache.reset_counters();
     }
 
+    /// Starts the counters of flash and buffer at zero, with requests inside or not: for the member of
+    /// an array, which may be at work while the array is not.
+    pub(crate) fn reset_flash_report(&mut self) {
+        self.backend.reset_stats(self.now);
+        self.metrics.flash_since(self.now);
+        self.cache.reset_counters();
+    }
+
     /// Finished requests, oldest first. The caller clears them.
     pub fn completions(&mut self) -> &mut Vec<Completion> {
         &mut self.completions
@@ -351,9 +359,11 @@ impl<B: Backend> Device<B> {
                 }
             }
             Op::Write => {
+                let (owner, fua) = (id.0 | OWNER_IS_REQUEST, r.fua);
                 for page in first..first + pages {
-                    let chip = self.backend.unit_for_write(Lpn(page));
-                    self.queue_flash(chip, Lpn(page), Cause::HostWrite, id.0 | OWNER_IS_REQUEST);
+                    let lpn = Lpn(page);
+                    let chip = self.backend.unit_for_write(lpn);
+                    self.queue_program(chip, lpn, Cause::HostWrite, owner, Stream::Cold, fua);
                 }
             }
         }
@@ -387,6 +397,9 @@ impl<B: Backend> Device<B> {
     /// All pages are done: the buffer's own time, then the way out.
     #[inline]
     fn pages_done(&mut self, id: ReqId) {
+        if self.requests[id].op == Op::Flush && self.flush_behind(id) {
+            return;
+        }
         let search = self.search_left(id);
         let r = &mut self.requests[id];
         r.pages_done = self.now;
@@ -451,16 +464,25 @@ impl<B: Backend> Device<B> {
 
     #[inline]
     fn queue_flash(&mut self, chip: u32, lpn: Lpn, cause: Cause, owner: u32) {
-        self.queue_program(chip, lpn, cause, owner, Stream::Cold);
+        self.queue_program(chip, lpn, cause, owner, Stream::Cold, false);
     }
 
     #[inline]
-    fn queue_program(&mut self, chip: u32, lpn: Lpn, cause: Cause, owner: u32, stream: Stream) {
+    fn queue_program(
+        &mut self,
+        chip: u32,
+        lpn: Lpn,
+        cause: Cause,
+        owner: u32,
+        stream: Stream,
+        fua: bool,
+    ) {
         let op = PageOp {
             lpn,
             owner,
             cause,
             stream,
+            fua,
             enqueued: self.now,
             gc_before: Time::ZERO,
         };
@@ -479,7 +501,11 @@ impl<B: Backend> Device<B> {
         if !done.written {
             self.requests[id].status = Status::ReadOnly;
         }
-        self.page_done(id, flash_parts(done, self.now));
+        let mut parts = flash_parts(done, self.now);
+        if self.requests[id].flushing {
+            parts.add(&self.requests[id].parts);
+        }
+        self.page_done(id, parts);
     }
 }
 

@@ -38,6 +38,8 @@ pub(super) struct InDevice {
     pub op: Op,
     pub fua: bool,
     pub status: Status,
+    /// A flush whose last step has begun: what is behind the front end writes what it holds.
+    pub flushing: bool,
     /// Parts of the page that finished last.
     pub parts: Breakdown,
     /// Sectors that cross the host link.
@@ -148,6 +150,7 @@ impl Requests {
             op: request.op,
             fua: request.fua,
             status: Status::Ok,
+            flushing: false,
             parts: Breakdown::default(),
             link_sectors,
         };

@@ -53,6 +53,18 @@ impl Breakdown {
         ]
     }
 
+    /// Adds what came before or after.
+    pub(crate) fn add(&mut self, other: &Breakdown) {
+        self.link += other.link;
+        self.slot += other.slot;
+        self.queue_host += other.queue_host;
+        self.queue_gc += other.queue_gc;
+        self.transfer += other.transfer;
+        self.array += other.array;
+        self.buffer += other.buffer;
+        self.cpu += other.cpu;
+    }
+
     /// Sum of all parts.
     pub fn total(&self) -> Time {
         self.parts().into_iter().fold(Time::ZERO, |a, b| a + b)

@@ -140,6 +140,11 @@ impl Metrics {
         }
     }
 
+    /// What the flash does is counted from `since` on; what requests meet goes on being counted.
+    pub(crate) fn flash_since(&mut self, since: Time) {
+        self.since = since;
+    }
+
     #[inline]
     fn count_inside(&mut self, now: Time) {
         self.inside_ps += (now - self.changed).0 as u128 * self.inside as u128;

@@ -109,6 +109,8 @@ pub struct PageOp {
     pub cause: Cause,
     /// For a write, which open block it goes to.
     pub stream: Stream,
+    /// The host waits until it is where a power cut does no harm.
+    pub fua: bool,
     pub enqueued: Time,
     /// Time its chip had spent in GC when it was queued.
     pub gc_before: Time,

@@ -87,6 +87,7 @@ impl Bench {
             owner: 0,
             cause,
             stream,
+            fua: false,
             enqueued: self.now,
             gc_before: Time::ZERO,
         };

@@ -202,6 +202,10 @@ pub struct ArraySpec {
     pub protect: Protect,
     /// How a page is read whose chip is in GC.
     pub reads: Reads,
+    /// Rows under way at a time while a member is rebuilt.
+    pub rebuild_depth: u32,
+    /// MiB written to members a second while they are rebuilt; 0: as fast as it goes.
+    pub rebuild_mib_per_s: u32,
     /// Who says which member collects when.
     pub coordination: Coordination,
     /// Free blocks of a pool at or below which a member is registered, in percent (D-24).
@@ -287,6 +291,22 @@ const KEYS: &[KeyDoc] = &[
         doc: "How a page is read whose chip is in GC: from there, or from the others of its stripe or \
               another copy if none of those is in GC.",
         provenance: "the idea of TTFLASH (FAST 2017) and IODA (SOSP 2021)",
+    },
+    KeyDoc {
+        key: "array.rebuild_depth",
+        kind: Kind::Count(1, 4096),
+        default: Some("8"),
+        only: &[],
+        doc: "Rows under way at a time while a member is rebuilt.",
+        provenance: "D-89",
+    },
+    KeyDoc {
+        key: "array.rebuild_mib_per_s",
+        kind: Kind::Count(0, 1_000_000),
+        default: Some("0"),
+        only: &[],
+        doc: "MiB written to the new member a second at most; 0: as fast as it goes.",
+        provenance: "D-89",
     },
     KeyDoc {
         key: "array.coordination",
@@ -490,6 +510,8 @@ impl ArraySpec {
         let idle_until_percent = idle_until.map(|_| r.float("array.idle_until_percent"));
         let idle_after = Time::from_us(r.number("array.idle_ms") * 1000);
         let idle_check = Time::from_us(r.number("array.idle_check_us"));
+        let rebuild_depth = r.number("array.rebuild_depth") as u32;
+        let rebuild_mib_per_s = r.number("array.rebuild_mib_per_s") as u32;
         let names = r.text("array.members");
         let names = match names.is_empty() {
             true => Vec::new(),
@@ -530,6 +552,8 @@ impl ArraySpec {
             member_in_gc,
             protect,
             reads,
+            rebuild_depth,
+            rebuild_mib_per_s,
             coordination,
             soft_percent,
             hard_percent,
@@ -602,6 +626,14 @@ impl ArraySpec {
     pub fn member_pages(&self) -> u64 {
         let pages = self.members.iter().map(|m| u64::from(m.exported_pages()));
         pages.min().unwrap_or(0)
+    }
+
+    /// Time between two rows that are rebuilt.
+    pub(crate) fn rebuild_row_time(&self) -> Time {
+        let row = u128::from(self.chunk_pages) * u128::from(self.page_bytes());
+        let rate = u128::from(self.rebuild_mib_per_s) << 20;
+        let time = (row * u128::from(Time::from_s(1).0)).checked_div(rate);
+        Time(time.map_or(0, |time| time.try_into().unwrap_or(Time::NEVER.0 / 4)))
     }
 
     /// Pages the host can address.

@@ -108,6 +108,8 @@ impl ArraySpec {
                 Reads::Direct => "direct",
                 Reads::AroundGc => "around-gc",
             }),
+            "array.rebuild_depth" => self.rebuild_depth.to_string(),
+            "array.rebuild_mib_per_s" => self.rebuild_mib_per_s.to_string(),
             "array.coordination" => quote(self.coordination.name()),
             "array.soft_percent" => format!("{:?}", self.soft_percent),
             "array.hard_percent" => format!("{:?}", self.hard_percent?),

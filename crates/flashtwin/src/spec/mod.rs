@@ -384,6 +384,13 @@ pub struct Buffer {
     pub power_loss_protection: bool,
 }
 
+impl Buffer {
+    /// The memory survives a power cut.
+    pub(crate) fn is_protected(&self) -> bool {
+        self.power_loss_protection || self.policy.base == "cbm"
+    }
+}
+
 /// When does the access that needs a slot go on? (D-2)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvictMode {

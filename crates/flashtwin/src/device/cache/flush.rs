@@ -1,9 +1,13 @@
 //! Flush, forced unit access, trim, and what a power cut takes.
 
+use std::collections::HashSet;
+
 use super::life::wait_parts;
 use super::*;
-use crate::device::{Backend, Device};
+use crate::buffer::Stream;
+use crate::device::{Backend, Device, OWNER_IS_REQUEST};
 use crate::metrics::Breakdown;
+use crate::nand::PageOp;
 
 /// What a power cut took from the buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +41,28 @@ impl<B: Backend> Device<B> {
             r.parts = parts;
             self.pages_done(request);
         }
+    }
+
+    /// Has what is behind the buffer write what it holds itself; false if there is nothing to do.
+    pub(in crate::device) fn flush_behind(&mut self, request: ReqId) -> bool {
+        let now = self.now;
+        let r = &mut self.requests[request];
+        if r.flushing || !self.backend.is_volatile() {
+            return false;
+        }
+        r.flushing = true;
+        r.left = 1;
+        let op = PageOp {
+            lpn: Lpn(0),
+            owner: request.0 | OWNER_IS_REQUEST,
+            cause: Cause::Flush,
+            stream: Stream::Cold,
+            fua: true,
+            enqueued: now,
+            gc_before: Time::ZERO,
+        };
+        self.backend.flush(op, now, &mut self.events);
+        true
     }
 
     pub(super) fn want_flush(&mut self, request: ReqId, id: u32) {
@@ -91,22 +117,26 @@ impl<B: Backend> Device<B> {
     }
 
     /// What a power cut at this instant would take: the contents of volatile buffer memory that flash
-    /// does not have, nothing where the memory is non-volatile or protected. A program under way
-    /// counts as not done; a trimmed page is not missed.
+    /// does not have, nothing where the memory is non-volatile or protected; and what the volatile
+    /// memory of an array's members holds. A program under way counts as not done; a trimmed page is
+    /// not missed.
     pub fn power_cut(&self) -> PowerCut {
         let unfinished = self.requests.len();
-        if !self.cache.present || self.cache.protected {
-            return PowerCut {
-                lost: Vec::new(),
-                unfinished,
-            };
+        let mut lost = Vec::new();
+        self.backend.lost(&mut lost);
+        if self.cache.present {
+            let ids = self.cache.unstable_pages();
+            let pages = ids.iter().map(|&id| &self.cache.pages[id as usize]);
+            let held = pages.filter(|p| p.dirty || !p.trimmed).map(|p| p.lpn);
+            match self.cache.protected {
+                false => lost.extend(held),
+                // What is in there is newer than what is lost.
+                true => {
+                    let held: HashSet<Lpn> = held.collect();
+                    lost.retain(|lpn| !held.contains(lpn));
+                }
+            }
         }
-        let pages = self.cache.unstable_pages();
-        let pages = pages.iter().map(|&id| &self.cache.pages[id as usize]);
-        let mut lost: Vec<Lpn> = pages
-            .filter(|p| p.dirty || !p.trimmed)
-            .map(|p| p.lpn)
-            .collect();
         lost.sort_unstable();
         lost.dedup();
         PowerCut { lost, unfinished }

@@ -129,14 +129,14 @@ impl<B: Backend> Device<B> {
         p.dirty = false;
         p.rewrite = false;
         p.programming = true;
-        p.wants_flush = false;
+        let fua = std::mem::take(&mut p.wants_flush);
         if cause != Cause::WriteBack {
             p.why = Cause::Flush;
         }
         let hand_on = p.credit;
         let chip = self.backend.unit_for_write(lpn);
         let stream = self.cache.room.policy.stream(PageId(id));
-        self.queue_program(chip, lpn, cause, id, stream);
+        self.queue_program(chip, lpn, cause, id, stream, fua);
         if hand_on {
             self.hand_on_slot(id);
         }

@@ -217,7 +217,7 @@ impl Cache {
             } else {
                 low_bits(u64::from(front.page_bytes) / 512)
             },
-            protected: b.power_loss_protection || b.policy.base == "cbm",
+            protected: b.is_protected(),
             counters: Counters::default(),
         }
     }

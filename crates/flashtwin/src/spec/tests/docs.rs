@@ -1,8 +1,9 @@
-//! `docs/devices.md` says what the table of keys says.
+//! `docs/devices.md` and `docs/arrays.md` say what the tables of keys say.
 
-use crate::spec::{builtin_names, keys, KeyDoc};
+use crate::spec::{array_keys, builtin_array_names, builtin_names, keys, KeyDoc};
 
 const DOCS: &str = include_str!("../../../../../docs/devices.md");
+const ARRAY_DOCS: &str = include_str!("../../../../../docs/arrays.md");
 
 /// The row of a key in the documentation.
 fn row(doc: &KeyDoc) -> String {
@@ -24,23 +25,40 @@ fn row(doc: &KeyDoc) -> String {
     )
 }
 
-#[test]
-fn every_key_has_its_row() {
-    let missing: Vec<String> = keys()
+/// Every key has its row; as many rows as there are keys, or with `others` more.
+fn check_rows(file: &str, docs: &str, keys: &[KeyDoc], others: bool) {
+    let missing: Vec<String> = keys
         .iter()
         .map(row)
-        .filter(|row| !DOCS.lines().any(|line| line == row))
+        .filter(|row| !docs.lines().any(|line| line == row))
         .collect();
     assert!(
         missing.is_empty(),
-        "docs/devices.md lacks these rows:\n{}",
+        "{file} lacks these rows:\n{}",
         missing.join("\n")
     );
-    let rows = DOCS
+    let rows = docs
         .lines()
         .filter(|line| line.starts_with("| `") && line.contains("` | "))
         .count();
-    assert!(rows >= keys().len());
+    assert!(rows == keys.len() || others && rows > keys.len());
+}
+
+#[test]
+fn every_key_has_its_row() {
+    check_rows("docs/devices.md", DOCS, keys(), true);
+}
+
+#[test]
+fn every_key_of_an_array_has_its_row() {
+    check_rows("docs/arrays.md", ARRAY_DOCS, array_keys(), false);
+}
+
+#[test]
+fn every_array_is_described() {
+    for name in builtin_array_names() {
+        assert!(ARRAY_DOCS.contains(&format!("**`{name}`**")), "{name}");
+    }
 }
 
 #[test]

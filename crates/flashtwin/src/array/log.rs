@@ -1,0 +1,153 @@
+//! What an array does, told as it happens: for tests that hold real contents, and to look at.
+
+use super::plan::{Method, Places};
+use super::raid::{Chain, Raid};
+use super::stripes::NONE;
+use super::Array;
+use crate::request::Op;
+use crate::units::Lpn;
+
+/// What a job is for. Places of a stripe are bits: those of data, then of parity; with mirrors, the
+/// copies of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobKind {
+    /// Write these data places.
+    Write {
+        /// How the new parity is made.
+        method: Method,
+        /// The data places.
+        places: Places,
+    },
+    /// Work out these data places for reads.
+    Recover {
+        /// The data places.
+        places: Places,
+    },
+    /// Work out what members lack that are being rebuilt, and write it.
+    Rebuild,
+    /// Forget.
+    Trim,
+}
+
+/// For whom a request is sent to a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SentFor {
+    /// These page operations, page after page; none if it is a trim.
+    Pages(Vec<u32>),
+    /// A job, for this place of its stripes.
+    Job {
+        /// Its number.
+        job: u32,
+        /// The place.
+        place: u32,
+    },
+}
+
+/// Something that an array did. Numbers of operations, jobs and parts are used again once done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArrayEvent {
+    /// An operation came from the front end.
+    Asked {
+        /// Its number.
+        op: u32,
+        /// The page; nothing if it is a flush.
+        lpn: Lpn,
+        /// A read, a write or a flush.
+        what: Op,
+    },
+    /// The front end forgot a page; the array may do so, then or later.
+    Forgotten {
+        /// The page.
+        lpn: Lpn,
+    },
+    /// An operation is done.
+    Answered {
+        /// Its number.
+        op: u32,
+    },
+    /// A job got its row; or begins anew, because a member failed. Flushes have no row.
+    Begun {
+        /// Its number.
+        job: u32,
+        /// What it is for.
+        kind: JobKind,
+        /// The first page on each member, and how many.
+        first: u32,
+        /// Their number.
+        pages: u32,
+        /// Page operations that wait for it.
+        ops: Vec<u32>,
+    },
+    /// A request was sent to a member.
+    Sent {
+        /// Its number.
+        part: u32,
+        /// The member.
+        member: usize,
+        /// The first page there.
+        first: u32,
+        /// How many.
+        pages: u32,
+        /// What is asked.
+        op: Op,
+        /// For whom.
+        on_behalf: SentFor,
+    },
+    /// It was done.
+    Came {
+        /// Its number.
+        part: u32,
+    },
+    /// A member failed with all it held and all that was under way there.
+    Failed {
+        /// The member.
+        member: usize,
+    },
+    /// An empty one came in its place.
+    Replaced {
+        /// The member.
+        member: usize,
+    },
+    /// It holds all it should again.
+    Rebuilt {
+        /// The member.
+        member: usize,
+    },
+}
+
+impl Array {
+    /// Starts or stops the log of what the array does.
+    pub fn set_log(&mut self, on: bool) {
+        self.backend.log = on.then(Vec::new);
+    }
+
+    /// Takes what was logged since the last call.
+    pub fn take_log(&mut self) -> Vec<ArrayEvent> {
+        self.backend
+            .log
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+}
+
+impl Raid {
+    #[inline]
+    pub(super) fn tell(&mut self, event: impl FnOnce(&Raid) -> ArrayEvent) {
+        if let Some(mut log) = self.log.take() {
+            log.push(event(self));
+            self.log = Some(log);
+        }
+    }
+
+    /// The operations of a chain.
+    pub(super) fn ops_of(&self, chain: Chain) -> Vec<u32> {
+        let mut ops = Vec::new();
+        let mut at = chain.head;
+        while at != NONE {
+            ops.push(at);
+            at = self.ops[at as usize].1;
+        }
+        ops
+    }
+}

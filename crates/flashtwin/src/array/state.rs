@@ -1,0 +1,77 @@
+//! Saving and loading an array: which members are there, then the state of each with its length
+//! before it.
+
+use std::io::{self, Read, Write};
+
+use super::member::{Member, State};
+use super::Array;
+use crate::ftl::StateError;
+
+impl Array {
+    fn assert_idle(&self) {
+        assert!(
+            self.next_event().is_none() && self.outstanding() == 0,
+            "an array is saved and loaded only while idle, and not while a member is rebuilt"
+        );
+    }
+
+    /// Writes the state of all members, failed ones as such; the array must be idle and its buffer
+    /// empty or its data written.
+    pub fn save_state(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.assert_idle();
+        for member in &self.backend.members {
+            out.write_all(&[u8::from(member.state == State::There)])?;
+        }
+        for member in &self.backend.members {
+            if member.state == State::There {
+                let mut state = Vec::new();
+                member.ssd.save_state(&mut state)?;
+                out.write_all(&(state.len() as u64).to_le_bytes())?;
+                out.write_all(&state)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a state that [`Array::save_state`] wrote for the same spec. An error leaves the array as
+    /// it was.
+    pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
+        self.assert_idle();
+        let now = self.now();
+        let raid = &mut self.backend;
+        let mut there = vec![0; raid.members.len()];
+        input.read_exact(&mut there)?;
+        if let Some(other) = there.iter().find(|&&byte| byte > 1) {
+            let message = format!("a member is marked {other}, not 0 or 1");
+            return Err(StateError::Inconsistent(message));
+        }
+        let missing = |member: usize| there[member] == 0;
+        if let Some(member) = (0..there.len()).find(|&m| missing(m) && raid.needs(m, missing)) {
+            let message = format!("member {member} is missing, and data with it");
+            return Err(StateError::Inconsistent(message));
+        }
+        let mut members = Vec::new();
+        for (at, spec) in raid.spec.members.iter().enumerate() {
+            let mut member = Member::new(spec);
+            if missing(at) {
+                member.state = State::Failed;
+            } else {
+                let mut length = [0; 8];
+                input.read_exact(&mut length)?;
+                let mut state = (&mut *input).take(u64::from_le_bytes(length));
+                member.ssd.load_state(&mut state)?;
+                if state.limit() > 0 {
+                    let message = format!("member {at} has more state than it should");
+                    return Err(StateError::Inconsistent(message));
+                }
+            }
+            member.ssd.advance(now);
+            members.push(member);
+        }
+        raid.members = members;
+        for member in 0..raid.members.len() {
+            raid.note_gc(member);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,286 @@
+//! Arrays keep data: random reads, writes, trims, failures and rebuilds, with real contents.
+//!
+//! A schedule is an array drawn from a seed and what happens to it. The shadow follows what the array
+//! does and computes all contents, with those of a failed member turned to garbage.
+
+mod field;
+mod shadow;
+
+use flashtwin::spec::Rotation;
+use flashtwin::{Array, ArraySpec, Op, Request, Rng};
+use shadow::{Shadow, Shape};
+
+const LEVELS: [&str; 5] = ["raid0", "raid1", "raid10", "raid5", "raid6"];
+
+/// An array drawn at random, and what its spec says of its shape.
+fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
+    let mut pick = |from: &[&'static str]| from[rng.below(from.len() as u64) as usize];
+    let count: usize = match level {
+        "raid0" => pick(&["1", "2", "3"]),
+        "raid1" => pick(&["2", "3"]),
+        "raid10" => pick(&["2", "4", "6"]),
+        "raid5" => pick(&["3", "4", "5"]),
+        _ => pick(&["4", "5", "6", "7"]),
+    }
+    .parse()
+    .unwrap();
+    let members = format!("harmonia*{count}");
+    let mut set = vec![
+        ("array.level", level),
+        ("array.members", &members),
+        ("array.chunk", pick(&["4 KiB", "8 KiB", "16 KiB", "20 KiB"])),
+        ("array.rebuild_depth", pick(&["1", "3", "8"])),
+        ("array.rebuild_mib_per_s", pick(&["0", "0", "20"])),
+        ("member.geometry.chips", "2"),
+        ("member.geometry.planes_per_chip", "1"),
+        ("member.geometry.blocks_per_plane", "16"),
+        ("member.geometry.reserve_percent", "25"),
+        ("member.geometry.pages_per_block", "8"),
+        ("member.nand.parallel_units", "1"),
+        ("member.gc.low_percent", "10"),
+    ];
+    let rotations = Rotation::ALL.map(Rotation::name);
+    set.push(("array.rotation", pick(&rotations)));
+    if pick(&["no", "no", "yes"]) == "yes" {
+        let policies = ["lru", "gcar-lru", "bplru", "gcar-bplru"];
+        set.push(("buffer.policy", pick(&policies)));
+        set.push(("buffer.capacity", pick(&["64 KiB", "256 KiB"])));
+    }
+    if pick(&["no", "no", "yes"]) == "yes" {
+        set.push(("member.buffer.policy", "lru"));
+        set.push(("member.buffer.capacity", pick(&["16 KiB", "128 KiB"])));
+        set.push(("member.buffer.evict", pick(&["blocking", "background"])));
+    }
+    let text = flashtwin::spec::builtin_array("harmonia-array").unwrap();
+    let spec = ArraySpec::with_overrides(text, "drawn", &set);
+    let spec = spec.unwrap_or_else(|e| panic!("{e}"));
+    let (data, parity, copies) = match level {
+        "raid0" => (count, 0, 1),
+        "raid1" => (1, 0, count),
+        "raid10" => (count / 2, 0, 2),
+        "raid5" => (count - 1, 1, 1),
+        _ => (count - 2, 2, 1),
+    };
+    let shape = Shape {
+        members: count,
+        data,
+        parity,
+        copies,
+        chunk: spec.chunk_pages,
+        member_pages: spec.member_pages() as u32,
+    };
+    let mut array = Array::new(&spec);
+    if pick(&["empty", "filled"]) == "filled" {
+        array.fill_sequential();
+    }
+    (array, shape)
+}
+
+/// A schedule at work.
+struct Run {
+    array: Array,
+    shadow: Shadow,
+    rng: Rng,
+    members: usize,
+    failed: Vec<usize>,
+    sent: u64,
+    done: u64,
+    failures: u64,
+    rebuilt: u64,
+}
+
+impl Run {
+    fn request(&mut self, op: Op, first: u64, pages: u64, fua: bool) -> Result<(), String> {
+        let request = Request {
+            arrival: self.array.now(),
+            offset: first * 4096,
+            bytes: pages * 4096,
+            op,
+            fua,
+        };
+        self.array
+            .submit(self.array.now(), &request, self.sent)
+            .map_err(|e| e.to_string())?;
+        self.sent += 1;
+        self.follow()
+    }
+
+    fn follow(&mut self) -> Result<(), String> {
+        self.done += self.array.completions().drain(..).count() as u64;
+        let log = self.array.take_log();
+        self.shadow.follow(log)
+    }
+
+    fn pages(&self) -> u64 {
+        self.array.exported_bytes() / 4096
+    }
+
+    /// A random request near others, so that they meet.
+    fn random_request(&mut self) -> Result<(), String> {
+        let pages = self.pages();
+        let span = 1 + self.rng.below(12).min(pages - 1);
+        let within = match self.rng.below(3) {
+            0 => pages,
+            _ => pages.min(span + 20),
+        };
+        let first = self.rng.below(within - span + 1);
+        let (op, span) = match self.rng.below(12) {
+            0 => (Op::Trim, (span * 4).min(pages - first)),
+            1..=4 => (Op::Read, span),
+            5 => (Op::Flush, 0),
+            _ => (Op::Write, span),
+        };
+        let fua = self.rng.below(8) == 0;
+        match op {
+            Op::Flush => self.request(op, 0, 0, false),
+            _ => self.request(op, first, span, fua),
+        }
+    }
+
+    fn fail_some(&mut self) -> Result<(), String> {
+        let member = self.rng.below(self.members as u64) as usize;
+        if self.array.fail_member(member).is_ok() {
+            self.failed.push(member);
+            self.failures += 1;
+        }
+        self.follow()
+    }
+
+    fn replace_some(&mut self) -> Result<(), String> {
+        if self.failed.is_empty() {
+            return Ok(());
+        }
+        let at = self.rng.below(self.failed.len() as u64) as usize;
+        let member = self.failed.swap_remove(at);
+        self.array
+            .replace_member(member)
+            .map_err(|e| e.to_string())?;
+        self.follow()
+    }
+
+    fn rest(&mut self) -> Result<(), String> {
+        while self.array.step() {}
+        self.follow()?;
+        if self.array.rebuild_progress().is_some() {
+            return Err("a rebuild never ends".into());
+        }
+        if self.done != self.sent {
+            return Err(format!("{} requests, {} answers", self.sent, self.done));
+        }
+        self.shadow.finished()
+    }
+
+    fn read_all(&mut self) -> Result<(), String> {
+        self.shadow.at_rest = true;
+        let pages = self.pages();
+        let mut first = 0;
+        while first < pages {
+            let span = 48.min(pages - first);
+            self.request(Op::Read, first, span, false)?;
+            self.rest()?;
+            first += span;
+        }
+        self.shadow.at_rest = false;
+        Ok(())
+    }
+
+    /// All there again.
+    fn mend(&mut self) -> Result<(), String> {
+        while !self.failed.is_empty() {
+            self.replace_some()?;
+            self.rebuilt += 1;
+        }
+        self.rest()
+    }
+
+    fn run(&mut self) -> Result<(), String> {
+        let requests = 60 + self.rng.below(120);
+        for _ in 0..requests {
+            self.random_request()?;
+            // Some requests come together, some when the array has had time.
+            for _ in 0..self.rng.below(4) * self.rng.below(12) {
+                self.array.step();
+            }
+            match self.rng.below(40) {
+                0 => self.fail_some()?,
+                1 | 2 => self.replace_some()?,
+                _ => {}
+            }
+            self.follow()?;
+        }
+        self.rest()?;
+        self.read_all()?;
+        // Twice: those that fail, and what is left of them, differ.
+        for _ in 0..2 {
+            self.mend()?;
+            for _ in 0..3 {
+                self.fail_some()?;
+            }
+            self.read_all()?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads checked, failures, members rebuilt.
+fn schedule(level: &str, seed: u64) -> Result<[u64; 3], String> {
+    let mut rng = Rng::new(seed);
+    let (mut array, shape) = draw(level, &mut rng);
+    array.set_log(true);
+    let pages = array.exported_bytes() / 4096;
+    let shadow = Shadow::new(shape, pages, seed);
+    let mut run = Run {
+        array,
+        shadow,
+        rng,
+        members: shape.members,
+        failed: Vec::new(),
+        sent: 0,
+        done: 0,
+        failures: 0,
+        rebuilt: 0,
+    };
+    run.run()?;
+    Ok([run.shadow.reads, run.failures, run.rebuilt])
+}
+
+fn schedules(level: usize, count: u64) {
+    let mut sums = [0; 3];
+    for seed in 0..count {
+        let name = LEVELS[level];
+        match schedule(name, seed) {
+            Ok(counts) => sums.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n),
+            Err(message) => panic!("{name}, seed {seed}: {message}"),
+        }
+    }
+    let [reads, failures, rebuilt] = sums;
+    assert!(reads > count * 100, "{reads} reads checked");
+    if level > 0 {
+        assert!(failures > 2 * count && rebuilt > count, "{sums:?}");
+    }
+}
+
+#[test]
+fn striping_keeps_data() {
+    schedules(0, 100);
+}
+
+#[test]
+fn mirrors_keep_data() {
+    schedules(1, 150);
+}
+
+#[test]
+fn striped_mirrors_keep_data() {
+    schedules(2, 150);
+}
+
+#[test]
+fn single_parity_keeps_data() {
+    schedules(3, 300);
+}
+
+#[test]
+fn double_parity_keeps_data() {
+    schedules(4, 300);
+}

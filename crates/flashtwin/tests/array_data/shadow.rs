@@ -1,0 +1,421 @@
+//! Real contents beside an array: the members' pages, what jobs compute, what the host may read.
+//!
+//! The shadow executes an array's log. A read of a page that is being written may give the old or
+//! the new contents: one of them is drawn. The same holds of the array as a whole: a read may give
+//! whatever writes that were under way at the same time, or the last ones before, have written.
+
+use std::collections::HashMap;
+
+use crate::field;
+use flashtwin::{ArrayEvent, JobKind, Lpn, Method, Op, Rng, SentFor};
+
+/// How an array is put together, worked out here once more.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub members: usize,
+    pub data: usize,
+    pub parity: usize,
+    pub copies: usize,
+    pub chunk: u32,
+    pub member_pages: u32,
+}
+
+impl Shape {
+    /// First page on members, and data place, of an array page.
+    fn place_of(&self, lpn: Lpn) -> (u32, usize) {
+        let unit = lpn.0 / self.chunk;
+        let row = unit / self.data as u32;
+        (
+            row * self.chunk + lpn.0 % self.chunk,
+            unit as usize % self.data,
+        )
+    }
+}
+
+/// A page of a member, and writes of it under way by part and order.
+#[derive(Clone, Default)]
+struct Cell {
+    value: u64,
+    order: u64,
+    flying: Vec<(u32, u64, u64)>,
+}
+
+struct Part {
+    member: usize,
+    first: u32,
+    pages: u32,
+    op: Op,
+    on_behalf: SentFor,
+    /// What a read may give, of each page.
+    may_give: Vec<Vec<u64>>,
+}
+
+struct Job {
+    kind: JobKind,
+    first: u32,
+    pages: u32,
+    /// Contents written, by page and data place.
+    new: HashMap<(u32, usize), u64>,
+    /// Contents read, by place.
+    read: HashMap<usize, Vec<u64>>,
+}
+
+struct PageOp {
+    lpn: Lpn,
+    what: Op,
+    /// What it writes, or has read.
+    value: Option<u64>,
+    job: Option<u32>,
+    /// What it may read.
+    allowed: Vec<u64>,
+}
+
+/// A write of an array page that may be what is there.
+struct Written {
+    value: u64,
+    from: u64,
+    until: Option<u64>,
+}
+
+pub struct Shadow {
+    shape: Shape,
+    rng: Rng,
+    members: Vec<Vec<Cell>>,
+    parts: HashMap<u32, Part>,
+    jobs: HashMap<u32, Job>,
+    ops: HashMap<u32, PageOp>,
+    pages: Vec<Vec<Written>>,
+    /// Counts events; contents written are numbered by it, too.
+    clock: u64,
+    /// Nothing is under way but reads: what one of them gives is what all others must give.
+    pub at_rest: bool,
+    /// Reads checked.
+    pub reads: u64,
+}
+
+impl Shadow {
+    pub fn new(shape: Shape, pages: u64, seed: u64) -> Shadow {
+        let blank = || Written {
+            value: 0,
+            from: 0,
+            until: Some(0),
+        };
+        Shadow {
+            shape,
+            rng: Rng::new(seed),
+            members: vec![vec![Cell::default(); shape.member_pages as usize]; shape.members],
+            parts: HashMap::new(),
+            jobs: HashMap::new(),
+            ops: HashMap::new(),
+            pages: (0..pages).map(|_| vec![blank()]).collect(),
+            clock: 0,
+            at_rest: false,
+            reads: 0,
+        }
+    }
+
+    /// Executes what the array did.
+    pub fn follow(&mut self, log: Vec<ArrayEvent>) -> Result<(), String> {
+        for event in log {
+            self.clock += 1;
+            let text = format!("{event:?}");
+            self.event(event)
+                .map_err(|message| format!("{message}, at event {} {text}", self.clock))?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: ArrayEvent) -> Result<(), String> {
+        match event {
+            ArrayEvent::Asked { op, lpn, what } => self.asked(op, lpn, what),
+            ArrayEvent::Forgotten { lpn } => self.forgotten(lpn),
+            ArrayEvent::Answered { op } => return self.answered(op),
+            ArrayEvent::Begun {
+                job,
+                kind,
+                first,
+                pages,
+                ops,
+            } => self.begun(job, kind, (first, pages), &ops),
+            ArrayEvent::Sent {
+                part,
+                member,
+                first,
+                pages,
+                op,
+                on_behalf,
+            } => return self.sent(part, member, (first, pages), op, on_behalf),
+            ArrayEvent::Came { part } => self.came(part),
+            ArrayEvent::Failed { member } => self.lost(member),
+            ArrayEvent::Replaced { member } => self.lost(member),
+            ArrayEvent::Rebuilt { .. } => {}
+        }
+        Ok(())
+    }
+
+    // ---- the array's pages ----
+
+    fn asked(&mut self, op: u32, lpn: Lpn, what: Op) {
+        let write = what == Op::Write;
+        let page = &mut self.pages[lpn.0 as usize];
+        if write {
+            page.push(Written {
+                value: self.clock,
+                from: self.clock,
+                until: None,
+            });
+            self.also_allowed(lpn, self.clock);
+        }
+        let page = &self.pages[lpn.0 as usize];
+        let asked = PageOp {
+            lpn,
+            what,
+            value: write.then_some(self.clock),
+            job: None,
+            allowed: page.iter().map(|written| written.value).collect(),
+        };
+        self.ops.insert(op, asked);
+    }
+
+    /// Reads under way may give this, too.
+    fn also_allowed(&mut self, lpn: Lpn, value: u64) {
+        let reads = self.ops.values_mut().filter(|op| op.lpn == lpn);
+        reads.for_each(|op| op.allowed.push(value));
+    }
+
+    /// Forgotten pages are zero from then on, or some time later, or not at all.
+    fn forgotten(&mut self, lpn: Lpn) {
+        let page = &mut self.pages[lpn.0 as usize];
+        page.retain(|written| written.value != 0);
+        page.push(Written {
+            value: 0,
+            from: self.clock,
+            until: Some(self.clock),
+        });
+        self.also_allowed(lpn, 0);
+    }
+
+    fn answered(&mut self, op: u32) -> Result<(), String> {
+        let mut op = self.ops.remove(&op).ok_or("answered, but never asked")?;
+        if op.what == Op::Flush {
+            return Ok(());
+        }
+        if op.what == Op::Write {
+            let page = &mut self.pages[op.lpn.0 as usize];
+            let own = page.iter_mut().find(|w| Some(w.value) == op.value);
+            let own = own.ok_or("written twice")?;
+            own.until = Some(self.clock);
+            let from = own.from;
+            page.retain(|w| w.until.is_none_or(|until| until > from));
+            return Ok(());
+        }
+        if let (None, Some(job)) = (op.value, op.job) {
+            let (stripe, place) = self.shape.place_of(op.lpn);
+            let job = &self.jobs[&job];
+            op.value = Some(self.whole(job, stripe - job.first)?[place]);
+        }
+        let value = op.value.ok_or("answered without a read")?;
+        if !op.allowed.contains(&value) {
+            return Err(format!(
+                "page {} reads {value:x}; allowed {:x?}",
+                op.lpn.0, op.allowed
+            ));
+        }
+        self.reads += 1;
+        if self.at_rest {
+            self.pages[op.lpn.0 as usize].retain(|w| w.value == value);
+        }
+        Ok(())
+    }
+
+    // ---- jobs ----
+
+    fn begun(&mut self, id: u32, kind: JobKind, (first, pages): (u32, u32), ops: &[u32]) {
+        let mut new = HashMap::new();
+        for op in ops {
+            let op = self.ops.get_mut(op).expect("the job works for it");
+            op.job = Some(id);
+            if let (Op::Write, Some(value)) = (op.what, op.value) {
+                let (stripe, place) = self.shape.place_of(op.lpn);
+                new.insert((stripe - first, place), value);
+            }
+        }
+        let job = Job {
+            kind,
+            first,
+            pages,
+            new,
+            read: HashMap::new(),
+        };
+        self.jobs.insert(id, job);
+    }
+
+    /// All data of a page stripe as they were, from what was read.
+    fn whole(&self, job: &Job, page: u32) -> Result<Vec<u64>, String> {
+        let at = |place: usize| Some(job.read.get(&place)?[page as usize]);
+        let known: Vec<Option<u64>> = (0..self.shape.data).map(at).collect();
+        let parities: Vec<(usize, u64)> = (0..self.shape.parity)
+            .filter_map(|j| Some((j, at(self.shape.data + j)?)))
+            .collect();
+        field::solve(&known, &parities).ok_or_else(|| "too little was read".into())
+    }
+
+    /// What a job writes to a place of a page stripe.
+    fn content(&self, job: &Job, place: usize, page: u32) -> Result<u64, String> {
+        let shape = &self.shape;
+        let new = |k: usize| job.new.get(&(page, k)).copied();
+        let read = |at: usize| {
+            let read = job.read.get(&at).map(|pages| pages[page as usize]);
+            read.ok_or_else(|| format!("place {at} was not read"))
+        };
+        if shape.copies > 1 {
+            let data = place / shape.copies;
+            return match job.kind {
+                JobKind::Rebuild => (data * shape.copies..(data + 1) * shape.copies)
+                    .find_map(|at| read(at).ok())
+                    .ok_or_else(|| "no copy was read".into()),
+                _ => new(data).ok_or_else(|| "nothing to write".into()),
+            };
+        }
+        let (method, places) = match job.kind {
+            JobKind::Write { method, places } => (method, places),
+            JobKind::Rebuild => {
+                let data = self.whole(job, page)?;
+                let parity = |j| field::parity(j, &data);
+                return Ok(match place.checked_sub(shape.data) {
+                    Some(j) => parity(j),
+                    None => data[place],
+                });
+            }
+            _ => return Err("a job that does not write".into()),
+        };
+        let Some(j) = place.checked_sub(shape.data) else {
+            return new(place).ok_or_else(|| "nothing to write".into());
+        };
+        let written = |k: usize| places >> k & 1 == 1;
+        let mut data = vec![0; shape.data];
+        for (k, value) in data.iter_mut().enumerate() {
+            *value = match (method, new(k)) {
+                (Method::ReadModifyWrite, Some(new)) if written(k) => new ^ read(k)?,
+                (Method::ReadModifyWrite, _) => 0,
+                (_, Some(new)) => new,
+                (Method::ReconstructWrite, None) => read(k)?,
+                (Method::Recover, None) => self.whole(job, page)?[k],
+                (Method::Write, None) => return Err("parity of a stripe partly known".into()),
+            };
+        }
+        let of_data = field::parity(j, &data);
+        Ok(match method {
+            Method::ReadModifyWrite => read(place)? ^ of_data,
+            _ => of_data,
+        })
+    }
+
+    // ---- members ----
+
+    fn sent(
+        &mut self,
+        id: u32,
+        member: usize,
+        (first, pages): (u32, u32),
+        op: Op,
+        on_behalf: SentFor,
+    ) -> Result<(), String> {
+        let mut may_give = Vec::new();
+        for page in 0..pages {
+            let at = (first + page) as usize;
+            if op == Op::Read {
+                let cell = &self.members[member][at];
+                let flying = cell.flying.iter().map(|&(_, _, value)| value);
+                may_give.push(flying.chain([cell.value]).collect());
+                continue;
+            }
+            let value = match (&on_behalf, op) {
+                (_, Op::Trim) => 0,
+                (SentFor::Pages(ops), _) => {
+                    let op = self.ops.get(&ops[page as usize]);
+                    op.and_then(|op| op.value).ok_or("nothing to write")?
+                }
+                (SentFor::Job { job, place }, _) => {
+                    let job = &self.jobs[job];
+                    self.content(job, *place as usize, first + page - job.first)?
+                }
+            };
+            let cell = &mut self.members[member][at];
+            cell.flying.push((id, self.clock, value));
+            let reads = self.parts.values_mut().filter(|part| {
+                let within = part.first..part.first + part.pages;
+                part.op == Op::Read && part.member == member && within.contains(&(first + page))
+            });
+            for part in reads {
+                part.may_give[(first + page - part.first) as usize].push(value);
+            }
+        }
+        let part = Part {
+            member,
+            first,
+            pages,
+            op,
+            on_behalf,
+            may_give,
+        };
+        match self.parts.insert(id, part) {
+            Some(_) => Err("two parts of one number".into()),
+            None => Ok(()),
+        }
+    }
+
+    fn came(&mut self, id: u32) {
+        let part = self.parts.remove(&id).expect("it was sent");
+        if part.op != Op::Read {
+            for page in part.first..part.first + part.pages {
+                let cell = &mut self.members[part.member][page as usize];
+                let at = cell.flying.iter().position(|&(by, _, _)| by == id);
+                let (_, order, value) = cell.flying.remove(at.expect("it was sent"));
+                if order > cell.order {
+                    (cell.order, cell.value) = (order, value);
+                }
+            }
+            return;
+        }
+        let drawn = |may_give: &Vec<u64>| {
+            let at = self.rng.below(may_give.len() as u64);
+            may_give[at as usize]
+        };
+        let values: Vec<u64> = part.may_give.iter().map(drawn).collect();
+        match part.on_behalf {
+            SentFor::Pages(ops) => {
+                for (op, value) in ops.iter().zip(values) {
+                    self.ops.get_mut(op).expect("it was asked").value = Some(value);
+                }
+            }
+            SentFor::Job { job, place } => {
+                let job = self.jobs.get_mut(&job).expect("it has begun");
+                assert_eq!(job.pages as usize, values.len());
+                job.read.insert(place as usize, values);
+            }
+        }
+    }
+
+    /// Nothing of a member is left, or nothing is there yet: whoever reads it finds garbage.
+    fn lost(&mut self, member: usize) {
+        self.parts.retain(|_, part| part.member != member);
+        for cell in &mut self.members[member] {
+            *cell = Cell {
+                value: self.rng.next_u64(),
+                order: self.clock,
+                flying: Vec::new(),
+            };
+        }
+    }
+
+    // ---- the end ----
+
+    /// Nothing is left under way.
+    pub fn finished(&self) -> Result<(), String> {
+        match (self.parts.len(), self.ops.len()) {
+            (0, 0) => Ok(()),
+            (parts, ops) => Err(format!("{parts} parts and {ops} operations are left over")),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Flush, forced unit access, and what a power cut takes from an array.
+
+use super::{array, do_alone, pages, request, until_idle};
+use flashtwin::{Array, Lpn, Op, Rng, Time};
+
+const VOLATILE_MEMBERS: [(&str, &str); 2] = [
+    ("member.buffer.policy", "lru"),
+    ("member.buffer.capacity", "256 KiB"),
+];
+
+const PROTECTED_MEMBERS: [(&str, &str); 3] = [
+    ("member.buffer.policy", "lru"),
+    ("member.buffer.capacity", "256 KiB"),
+    ("member.buffer.power_loss_protection", "true"),
+];
+
+const OWN_BUFFER: [(&str, &str); 2] = [("buffer.policy", "lru"), ("buffer.capacity", "128 KiB")];
+
+const OWN_PROTECTED: [(&str, &str); 3] = [
+    ("buffer.policy", "lru"),
+    ("buffer.capacity", "128 KiB"),
+    ("buffer.power_loss_protection", "true"),
+];
+
+fn lost(array: &Array) -> Vec<u32> {
+    array.power_cut().lost.iter().map(|lpn| lpn.0).collect()
+}
+
+/// A write is in members' memory when it is done, on flash when a flush after it is.
+#[test]
+fn a_flush_reaches_the_members() {
+    for (level, members) in [
+        ("raid0", "harmonia*2"),
+        ("raid1", "harmonia*2"),
+        ("raid10", "harmonia*4"),
+        ("raid5", "harmonia*3"),
+        ("raid6", "harmonia*5"),
+    ] {
+        let mut device = array(level, members, &VOLATILE_MEMBERS);
+        device.fill_sequential();
+        do_alone(&mut device, &request(Op::Write, 5, 3));
+        assert_eq!(lost(&device), [5, 6, 7], "{level}");
+        let flushed = do_alone(&mut device, &request(Op::Flush, 0, 0));
+        assert_eq!(lost(&device), [0; 0], "{level}");
+        let took = flushed.done - flushed.arrival;
+        assert!(took >= Time::from_us(200), "{level}: a program at least");
+        assert_eq!(flushed.breakdown.total(), took);
+        let again = do_alone(&mut device, &request(Op::Flush, 0, 0));
+        assert_eq!(again.done, again.arrival, "{level}: nothing left to do");
+    }
+}
+
+#[test]
+fn a_flush_is_free_where_nothing_can_be_lost() {
+    for more in [&[][..], &PROTECTED_MEMBERS[..]] {
+        let mut device = array("raid5", "harmonia*3", more);
+        device.fill_sequential();
+        do_alone(&mut device, &request(Op::Write, 5, 3));
+        assert_eq!(lost(&device), [0; 0]);
+        let flushed = do_alone(&mut device, &request(Op::Flush, 0, 0));
+        assert_eq!(flushed.done, flushed.arrival);
+    }
+}
+
+#[test]
+fn a_forced_write_is_on_flash_when_it_is_done() {
+    for level in ["raid0", "raid1", "raid5"] {
+        for own in [&[][..], &OWN_BUFFER[..]] {
+            let set = [&VOLATILE_MEMBERS[..], own].concat();
+            let mut device = array(level, "harmonia*3", &set);
+            device.fill_sequential();
+            do_alone(&mut device, &request(Op::Write, 100, 2));
+            let mut forced = request(Op::Write, 5, 3);
+            forced.fua = true;
+            let done = do_alone(&mut device, &forced);
+            assert!(done.done - done.arrival >= Time::from_us(200));
+            assert_eq!(lost(&device), [100, 101], "{level} {own:?}");
+        }
+    }
+}
+
+/// Whatever happened before: after a flush with nothing since, a power cut takes nothing.
+#[test]
+fn nothing_is_lost_after_a_flush() {
+    for (level, members) in [("raid1", "harmonia*3"), ("raid5", "harmonia*4")] {
+        for own in [&[][..], &OWN_BUFFER[..]] {
+            for fail in [false, true] {
+                let set = [&VOLATILE_MEMBERS[..], own].concat();
+                let mut device = array(level, members, &set);
+                device.fill_sequential();
+                let mut rng = Rng::new(11);
+                for tag in 0..600 {
+                    let first = rng.below(pages(&device) / 8);
+                    let op = [Op::Read, Op::Write, Op::Write][rng.below(3) as usize];
+                    let request = request(op, first, 1 + rng.below(6));
+                    device.submit(device.now(), &request, tag).unwrap();
+                    for _ in 0..rng.below(30) {
+                        device.step();
+                    }
+                    if fail && tag == 300 {
+                        device.fail_member(1).unwrap();
+                    }
+                    if tag % 50 == 0 {
+                        while device.outstanding() > 0 {
+                            device.step();
+                        }
+                        device.completions().clear();
+                        do_alone(&mut device, &super::request(Op::Flush, 0, 0));
+                        assert_eq!(lost(&device), [0; 0], "{level} {own:?} {tag}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What leaves a buffer that survives power cuts is forced through members that do not: nothing is
+/// lost at any time, without a flush.
+#[test]
+fn a_protected_buffer_protects_what_leaves_it() {
+    let set = [&VOLATILE_MEMBERS[..], &OWN_PROTECTED[..]].concat();
+    let mut device = array("raid5", "harmonia*4", &set);
+    device.fill_sequential();
+    let mut rng = Rng::new(5);
+    for tag in 0..800 {
+        let write = request(Op::Write, rng.below(pages(&device) - 4), 4);
+        device.submit(device.now(), &write, tag).unwrap();
+        for _ in 0..rng.below(30) {
+            device.step();
+            assert_eq!(lost(&device), [0; 0], "{tag}");
+        }
+    }
+    until_idle(&mut device);
+    device.completions().clear();
+    let flushed = do_alone(&mut device, &request(Op::Flush, 0, 0));
+    assert_eq!(flushed.done, flushed.arrival);
+}
+
+/// A page of a missing member is worked out from its stripe: it is lost with any of it.
+#[test]
+fn a_missing_page_is_lost_with_what_it_is_worked_out_from() {
+    let mut device = array("raid5", "harmonia*3", &VOLATILE_MEMBERS);
+    device.fill_sequential();
+    // Left-symmetric: stripe 0 has pages 0 and 1 on members 0 and 1.
+    device.fail_member(1).unwrap();
+    do_alone(&mut device, &request(Op::Write, 0, 1));
+    assert_eq!(device.power_cut().lost, [Lpn(0), Lpn(1)]);
+    // A mirror has the other copy.
+    let mut device = array("raid1", "harmonia*2", &VOLATILE_MEMBERS);
+    device.fill_sequential();
+    device.fail_member(1).unwrap();
+    do_alone(&mut device, &request(Op::Write, 0, 1));
+    assert_eq!(device.power_cut().lost, [Lpn(0)]);
+}

@@ -1,0 +1,72 @@
+//! Arrays and their members: rebuilding, what survives a power cut, which copy is read, saved states.
+
+mod copies;
+mod durable;
+mod rebuild;
+mod states;
+
+use flashtwin::{Array, ArraySpec, Completion, Op, Request, Rng, Time};
+
+/// An array of small members with these keys set.
+fn array(level: &str, members: &str, more: &[(&str, &str)]) -> Array {
+    let mut all = vec![
+        ("array.level", level),
+        ("array.members", members),
+        ("member.geometry.chips", "4"),
+        ("member.geometry.planes_per_chip", "1"),
+        ("member.geometry.blocks_per_plane", "64"),
+        ("member.geometry.pages_per_block", "16"),
+        ("member.nand.parallel_units", "1"),
+    ];
+    all.extend(more);
+    let text = flashtwin::spec::builtin_array("harmonia-array").unwrap();
+    Array::new(&ArraySpec::with_overrides(text, "harmonia-array", &all).unwrap())
+}
+
+fn request(op: Op, first_page: u64, pages: u64) -> Request {
+    Request {
+        arrival: Time::ZERO,
+        offset: first_page * 4096,
+        bytes: pages * 4096,
+        op,
+        fua: false,
+    }
+}
+
+fn pages(array: &Array) -> u64 {
+    array.exported_bytes() / 4096
+}
+
+/// One request alone, until the host has its answer.
+fn do_alone(array: &mut Array, request: &Request) -> Completion {
+    array.submit(array.now(), request, 0).unwrap();
+    loop {
+        if let Some(done) = array.completions().pop() {
+            return done;
+        }
+        assert!(array.step(), "a request without an answer");
+    }
+}
+
+fn until_idle(array: &mut Array) {
+    while array.step() {}
+}
+
+/// Random single pages, one every `every`; their response times, ascending.
+fn paced(array: &mut Array, op: Op, count: u64, every: Time, seed: u64) -> Vec<Time> {
+    let mut rng = Rng::new(seed);
+    let start = array.now();
+    for i in 0..count {
+        let now = start + every * i;
+        array.advance(now);
+        let page = rng.below(pages(array));
+        array.submit(now, &request(op, page, 1), i).unwrap();
+    }
+    while array.outstanding() > 0 {
+        array.step();
+    }
+    let done = std::mem::take(array.completions());
+    let mut times: Vec<Time> = done.iter().map(|c| c.done - c.arrival).collect();
+    times.sort_unstable();
+    times
+}
