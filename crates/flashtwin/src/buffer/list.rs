@@ -47,6 +47,12 @@ impl List {
         id(self.oldest)
     }
 
+    /// The most recent page.
+    #[inline]
+    pub fn newest(&self) -> Option<PageId> {
+        id(self.newest)
+    }
+
     /// The three least recent pages, the least recent first; starts loading the place of the third.
     #[inline]
     pub fn oldest_three(&self) -> [Option<PageId>; 3] {

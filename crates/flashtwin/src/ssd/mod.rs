@@ -4,7 +4,7 @@
 
 mod precondition;
 
-use crate::buffer::{Setup, Stream, UserPolicy};
+use crate::buffer::{Setup, UserPolicy};
 use crate::chips::ChipSet;
 use crate::device::{Backend, Device, Front, Work};
 use crate::divide::Divider;
@@ -79,12 +79,11 @@ impl Work for Flash {
 
     #[inline]
     fn unit_of_copy(&self, lpn: Lpn) -> Option<u32> {
-        let ppn = self.nand.ftl().lookup(lpn)?;
-        Some(if self.placement.is_static {
-            self.placement.chip(lpn)
-        } else {
-            self.nand.ftl().chip_of(ppn)
-        })
+        if self.placement.is_static {
+            let chip = self.placement.chip(lpn);
+            return self.nand.is_mapped(lpn).then_some(chip);
+        }
+        self.nand.chip_of_copy(lpn)
     }
 
     #[inline]
@@ -108,18 +107,18 @@ impl Work for Flash {
     }
 
     #[inline]
-    fn trim(&mut self, lpn: Lpn, _now: Time, _events: &mut EventQueue) {
-        self.nand.ftl_mut().unmap(lpn);
+    fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
+        self.nand.trim(lpn, now, events);
     }
 
     #[inline]
     fn prefetch(&self, lpn: Lpn) {
-        self.nand.ftl().prefetch(lpn);
+        self.nand.prefetch(lpn);
     }
 
     #[inline]
     fn prefetch_old_copy(&self, lpn: Lpn) {
-        self.nand.ftl().prefetch_old_copy(lpn);
+        self.nand.prefetch_old_copy(lpn);
     }
 
     fn reset_stats(&mut self, now: Time) {
@@ -133,8 +132,8 @@ impl Backend for Flash {
         if self.placement.is_static {
             return Some(ChipId(self.placement.chip(lpn) as u16));
         }
-        let ftl = self.nand.ftl();
-        ftl.lookup(lpn).map(|ppn| ChipId(ftl.chip_of(ppn) as u16))
+        let chip = self.nand.chip_of_copy(lpn);
+        chip.map(|chip| ChipId(chip as u16))
     }
 
     #[inline]
@@ -155,15 +154,15 @@ impl Backend for Flash {
     }
 
     fn free_blocks(&self, unit: usize) -> u32 {
-        self.nand.ftl().free_blocks_of_chip(unit as u32)
+        self.nand.free_blocks(unit)
     }
 
     fn gc_trigger_blocks(&self, unit: usize) -> u32 {
-        self.nand.ftl().gc_trigger_blocks_of_chip(unit as u32)
+        self.nand.gc_trigger_blocks(unit)
     }
 
     fn open_pages(&self, unit: usize) -> u32 {
-        self.nand.ftl().open_pages_of_chip(unit as u32)
+        self.nand.open_pages(unit)
     }
 
     fn report(&self, now: Time, since: Time) -> FlashReport {
@@ -215,34 +214,18 @@ impl Ssd {
         self.backend.nand.take_log()
     }
 
-    /// Checks the page map against itself, for tests: costs a pass over the device.
+    /// Checks the tables against each other, for tests: costs a pass over the device.
     pub fn check(&self) -> Result<(), String> {
-        self.backend.nand.ftl().check()
+        self.backend.nand.check()
     }
 
     /// Logical pages with a flash copy.
     pub fn pages_mapped(&self) -> u64 {
-        self.backend.nand.ftl().pages_mapped()
+        self.backend.nand.pages_mapped()
     }
 
     /// Pages of flash that can be programmed without an erase, summary pages among them.
     pub fn free_flash_pages(&self) -> u64 {
-        let ftl = self.backend.nand.ftl();
-        let per_block = ftl.shape.pages_per_block;
-        let streams = match self.spec().write_streams() {
-            1 => &[Stream::Cold][..],
-            _ => &[Stream::Cold, Stream::Hot],
-        };
-        let mut pages = 0;
-        for pool in 0..ftl.shape.chips * ftl.shape.pools_per_chip {
-            pages += u64::from(ftl.pool(pool).free * per_block);
-            for &stream in streams {
-                let next = ftl.next_page(pool, stream);
-                if next < ftl.shape.data_pages {
-                    pages += u64::from(per_block - next);
-                }
-            }
-        }
-        pages
+        self.backend.nand.free_pages()
     }
 }
