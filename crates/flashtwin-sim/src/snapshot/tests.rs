@@ -233,7 +233,10 @@ fn translation_layers_are_saved_whole() {
 
         let error = load_snapshot(&path, &mut device(&[("geometry.blocks_per_plane", "80")]))
             .expect_err("another translation layer");
-        assert!(error.to_string().contains("ftl.kind"), "{error}");
+        assert!(
+            error.to_string().contains("is of another device"),
+            "{error}"
+        );
         let (key, value) = match kind {
             "dftl" => ("ftl.cmt_entries", "77"),
             "bast" => ("ftl.log_blocks", "3"),
