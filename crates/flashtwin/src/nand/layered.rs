@@ -12,6 +12,8 @@
 
 mod plan;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies};
 use crate::chips::ChipSet;

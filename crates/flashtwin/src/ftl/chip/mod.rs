@@ -205,12 +205,17 @@ impl Ftl {
     /// The translation layer that `setup` describes, with nothing written.
     pub fn new(setup: &Setup) -> Result<Ftl, SetupError> {
         setup.check()?;
-        Ok(match &setup.kind {
+        Ok(Ftl::unchecked(setup))
+    }
+
+    /// The same of a chip that may be too small for it.
+    pub(crate) fn unchecked(setup: &Setup) -> Ftl {
+        match &setup.kind {
             Kind::Dftl(own) => Ftl::Dftl(Dftl::new(setup, own)),
             Kind::Bast(own) => Ftl::Bast(Bast::new(setup, own)),
             Kind::Fast(own) => Ftl::Fast(Fast::new(setup, own)),
             Kind::Faster(own) => Ftl::Faster(Faster::new(setup, own)),
-        })
+        }
     }
 }
 
