@@ -20,10 +20,19 @@ const ROUNDS: usize = 5;
 /// Name, overrides of the ECR device, requests of a round: enough for half a second.
 type Case = (&'static str, &'static [(&'static str, &'static str)], u64);
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 5] = [
     ("page_on_msr", &[], 1_000_000),
     ("dftl", &[("ftl.kind", "dftl")], 200_000),
     ("fast", &[("ftl.kind", "fast")], 100_000),
+    (
+        "modern_plain",
+        &[
+            ("nand.backend", "modern"),
+            ("geometry.channels", "16"),
+            ("nand.background_gc", "false"),
+        ],
+        1_000_000,
+    ),
     (
         "modern",
         &[
