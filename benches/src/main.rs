@@ -1,8 +1,9 @@
 //! `make bench`: every figure of speed and size as a line `name: value`, each rate beside its
 //! baseline measured in the same run. No test asserts a time; this records them.
 //!
-//! `flashtwin-bench [device|policies|growth] [POLICY...]` prints one part, of some policies.
+//! `flashtwin-bench [device|ftls|policies|growth] [POLICY...]` prints one part, of some policies.
 
+mod ftls;
 mod limit;
 mod memory;
 mod msr_csv;
@@ -76,6 +77,9 @@ fn main() -> Result<(), Failure> {
     }
     if wanted("growth") {
         policies::growth(&names)?;
+    }
+    if wanted("ftls") {
+        ftls::ratios()?;
     }
     if wanted("device") {
         device()?;

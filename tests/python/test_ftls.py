@@ -5,6 +5,7 @@ import json
 import pytest
 
 import flashtwin
+from conftest import LOAD, SMALL
 from test_cli import wrong
 
 # FAST-1 of the specification.
@@ -70,3 +71,32 @@ def test_ftl_trace_prints_the_same_steps(cli):
 )
 def test_wrong_traces(cli, arguments, parts):
     wrong(cli("ftl", "trace", *arguments), *parts)
+
+
+@pytest.mark.parametrize("name", flashtwin.ftls())
+def test_a_device_runs_with_it(name):
+    result = flashtwin.run(LOAD, "demo", set={**SMALL, "ftl.kind": name}, precondition="steady")
+    flash = result.summary["flash"]
+    count = {op["name"]: op["count"] for op in flash["ops"]}
+    counted = {counter["name"]: counter["count"] for counter in flash["ftl_counters"]}
+    host = count["destage"]
+    more = count["gc_move"] + count["merge_copy"] + count["map_write"]
+    assert result.write_amplification == pytest.approx((host + more) / host)
+    assert flash["pages_moved"] == count["gc_move"] + count["merge_copy"]
+    if name == "dftl":
+        assert count["map_read"] > 0 and counted["map_misses"] > 0 and count["merge_copy"] == 0
+    else:
+        assert count["merge_copy"] > 0 and counted["full_merges"] > 0 and count["map_read"] == 0
+    assert "mapping" in repr(result)
+
+
+def test_the_command_line_takes_it(cli):
+    shown = cli("device", "show", "demo", "--set", "ftl.kind=fast").stdout
+    assert 'kind = "fast"' in shown
+    # 3 % of 2304 blocks, one of them for sequential writes.
+    assert "rw_log_blocks = 68" in shown and "low_percent" not in shown
+    wrong(
+        cli("run", LOAD, "--device", "tlc-nvme", "--set", "ftl.kind=faster"),
+        "geometry.reserve_percent",
+        "take fewer log blocks",
+    )

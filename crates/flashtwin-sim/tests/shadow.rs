@@ -18,8 +18,8 @@ fn one_in(rng: &mut Rng, n: u64) -> bool {
     rng.below(n) == 0
 }
 
-/// A small device with every parameter drawn.
-fn draw_device(rng: &mut Rng) -> DeviceSpec {
+/// A small device with every parameter drawn, but who maps.
+fn draw_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
     loop {
         let msr = one_in(rng, 2);
         let copy_back = one_in(rng, 2);
@@ -171,7 +171,7 @@ fn draw_device(rng: &mut Rng) -> DeviceSpec {
             .expect("a string takes all");
         }
         // Some draws are no possible device (a reserve of too few blocks): draw again.
-        if let Ok(spec) = DeviceSpec::parse(&toml, "drawn") {
+        if let Ok(spec) = DeviceSpec::with_overrides(&toml, "drawn", &[("ftl.kind", mapping)]) {
             return spec;
         }
     }
@@ -249,9 +249,9 @@ fn rest(ssd: &mut Ssd) {
 }
 
 /// Runs one drawn device under one drawn load; panics with the seed's device on any fault.
-fn try_seed(seed: u64) {
+fn try_seed(seed: u64, mapping: &str) {
     let mut rng = Rng::new(seed);
-    let spec = draw_device(&mut rng);
+    let spec = draw_device(&mut rng, mapping);
     let mut ssd = Ssd::new(&spec);
     let page = u64::from(spec.geometry.page_bytes);
     let exported = u64::from(spec.exported_pages());
@@ -394,28 +394,26 @@ fn try_seed(seed: u64) {
         assert_eq!(report.pages_lost, 0);
     }
     // F1.10: what was programmed and what was freed explain the free pages, exactly.
-    let count = |cause| report.flash.count(cause) as i64;
-    let more = [
-        Cause::GcMove,
-        Cause::Fold,
-        Cause::Summary,
-        Cause::Padding,
-        Cause::Merge,
-    ];
-    let programs = report.flash.host_programs() as i64 + more.into_iter().map(count).sum::<i64>();
-    let freed = i64::from(spec.geometry.pages_per_block) * count(Cause::Erase);
+    let erases = report.flash.count(Cause::Erase);
+    let erased = u64::from(spec.geometry.pages_per_block) * erases;
+    let freed = (erased - report.flash.pages_skipped) as i64;
     assert_eq!(
-        programs,
+        report.programs() as i64,
         freed + free_before - ssd.free_flash_pages() as i64,
         "conservation of pages"
     );
 }
 
-/// Tries seeds and names the first that fails, with its device.
+/// Tries seeds with the page map.
 fn try_seeds(seeds: std::ops::Range<u64>) {
+    try_seeds_with("page", seeds);
+}
+
+/// Tries seeds and names the first that fails, with its device.
+fn try_seeds_with(mapping: &str, seeds: std::ops::Range<u64>) {
     for seed in seeds {
-        if let Err(panic) = std::panic::catch_unwind(|| try_seed(seed)) {
-            let spec = draw_device(&mut Rng::new(seed));
+        if let Err(panic) = std::panic::catch_unwind(|| try_seed(seed, mapping)) {
+            let spec = draw_device(&mut Rng::new(seed), mapping);
             eprintln!("seed {seed}: {}", spec.to_toml());
             std::panic::resume_unwind(panic);
         }
@@ -444,9 +442,32 @@ fn random_requests_on_random_devices_d() {
     try_seeds(450..600);
 }
 
+#[test]
+fn random_requests_on_random_devices_with_dftl() {
+    try_seeds_with("dftl", 0..100);
+}
+
+#[test]
+fn random_requests_on_random_devices_with_bast() {
+    try_seeds_with("bast", 100..200);
+}
+
+#[test]
+fn random_requests_on_random_devices_with_fast() {
+    try_seeds_with("fast", 200..300);
+}
+
+#[test]
+fn random_requests_on_random_devices_with_faster() {
+    try_seeds_with("faster", 300..400);
+}
+
 /// More of them, for a day on which the buffer was changed: `cargo test -- --ignored`.
 #[test]
 #[ignore = "minutes"]
 fn random_requests_on_very_many_random_devices() {
     try_seeds(600..60_000);
+    for mapping in ["dftl", "bast", "fast", "faster"] {
+        try_seeds_with(mapping, 600..20_000);
+    }
 }

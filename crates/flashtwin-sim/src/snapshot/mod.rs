@@ -53,12 +53,26 @@ const FINGERPRINT_KEYS: [&str; 19] = [
     "gc.low_percent",
 ];
 
+/// The same, of devices that have them: where they are, `ftl.kind` says.
+const FINGERPRINT_KEYS_OF_CHIPS: [&str; 9] = [
+    "ftl.cmt_entries",
+    "ftl.protected_entries",
+    "ftl.entries_per_translation_page",
+    "ftl.batching",
+    "ftl.low_blocks",
+    "ftl.log_blocks",
+    "ftl.rw_log_blocks",
+    "ftl.isolation_blocks",
+    "ftl.refinements",
+];
+
 /// One line a key, `-` for a key that the device does not have.
 fn fingerprint(spec: &DeviceSpec) -> String {
     let value = |key: &str| spec.value_toml(key).unwrap_or_else(|| "-".into());
-    FINGERPRINT_KEYS
-        .map(|key| format!("{key} = {}\n", value(key)))
-        .concat()
+    let all = FINGERPRINT_KEYS.map(|key| format!("{key} = {}\n", value(key)));
+    let of_chips = FINGERPRINT_KEYS_OF_CHIPS.iter();
+    let of_chips = of_chips.filter_map(|key| Some(format!("{key} = {}\n", spec.value_toml(key)?)));
+    all.into_iter().chain(of_chips).collect()
 }
 
 /// Saves the flash state of an idle device; `made_by` says how it came about, for people. What the

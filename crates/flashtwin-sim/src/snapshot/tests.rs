@@ -206,3 +206,44 @@ fn a_name_that_cannot_be_written_is_an_error() {
     );
     save_snapshot(Path::new("/"), &warm(), "").expect_err("no file name");
 }
+
+/// The state of a translation layer: it goes on as the one that was saved, and fits no other.
+#[test]
+fn translation_layers_are_saved_whole() {
+    for kind in ["dftl", "bast", "fast", "faster"] {
+        let directory = Directory::new(kind);
+        let path = directory.0.join("warm");
+        let overrides = [("ftl.kind", kind), ("geometry.blocks_per_plane", "80")];
+        let mut saved = device(&overrides);
+        saved.fill_steady(3);
+        save_snapshot(&path, &saved, "steady, seed 3").expect("room on the disk");
+        let mut loaded = device(&overrides);
+        load_snapshot(&path, &mut loaded).expect("the same device");
+        for ssd in [&mut saved, &mut loaded] {
+            assert_eq!(ssd.pages_mapped(), u64::from(ssd.spec().exported_pages()));
+            ssd.check().expect("consistent tables");
+            ssd.reset_metrics(None);
+            let mut rng = flashtwin::Rng::new(5);
+            assert!(ssd.write_random(&mut rng, 20_000));
+        }
+        let (one, other) = (saved.flash_report(), loaded.flash_report());
+        assert_eq!(one.flash, other.flash, "{kind}");
+        assert_eq!(one.ftl_counters, other.ftl_counters, "{kind}");
+        assert!(one.flash.count(flashtwin::Cause::Erase) > 0, "{kind}");
+
+        let error = load_snapshot(&path, &mut device(&[("geometry.blocks_per_plane", "80")]))
+            .expect_err("another translation layer");
+        assert!(
+            error.to_string().contains("is of another device"),
+            "{error}"
+        );
+        let (key, value) = match kind {
+            "dftl" => ("ftl.cmt_entries", "77"),
+            "bast" => ("ftl.log_blocks", "3"),
+            _ => ("ftl.rw_log_blocks", "3"),
+        };
+        let further = [overrides[0], overrides[1], (key, value)];
+        let error = load_snapshot(&path, &mut device(&further)).expect_err("another parameter");
+        assert!(error.to_string().contains(key), "{error}");
+    }
+}

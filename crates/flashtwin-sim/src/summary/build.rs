@@ -250,9 +250,17 @@ impl FlashSummary {
         FlashSummary {
             ops: Cause::ALL.into_iter().map(op).collect(),
             write_amplification: report.write_amplification(),
-            pages_moved: report.flash.count(Cause::GcMove),
+            pages_moved: report.flash.count(Cause::GcMove) + report.flash.count(Cause::MergeCopy),
             erases: report.flash.count(Cause::Erase),
             gc_actions: report.flash.gc_actions,
+            ftl_counters: report
+                .ftl_counters
+                .iter()
+                .map(|&(name, count)| NamedCount {
+                    name: name.to_owned(),
+                    count,
+                })
+                .collect(),
             gc_share_mean,
             gc_share_max,
             gc_time_ms_by_chip: report.gc_time.iter().map(|t| t.as_us() * 1e-3).collect(),

@@ -295,14 +295,16 @@ pub struct NamedCount {
 pub struct FlashSummary {
     /// Page operations and erases by cause.
     pub ops: Vec<NamedCount>,
-    /// Data pages programmed for each one programmed for the host.
+    /// Pages programmed, those of the map among them, for each one programmed for the host.
     pub write_amplification: f64,
-    /// Pages that garbage collection moved.
+    /// Pages that garbage collection and merges moved.
     pub pages_moved: u64,
     /// Blocks erased.
     pub erases: u64,
     /// Times a chip went into garbage collection.
     pub gc_actions: u64,
+    /// What the chips' translation layers counted; empty with the page map.
+    pub ftl_counters: Vec<NamedCount>,
     /// Share of time in garbage collection, mean over chips.
     pub gc_share_mean: f64,
     /// Share of time in garbage collection, of the chip with most.

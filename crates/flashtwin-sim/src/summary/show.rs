@@ -199,6 +199,13 @@ impl fmt::Display for Summary {
             "",
             format!("write amplification {}", digits(flash.write_amplification)),
         )?;
+        let counted = flash.ftl_counters.iter().filter(|c| c.count > 0);
+        let counters: Vec<String> = counted
+            .map(|c| format!("{} {}", c.name.replace('_', " "), grouped(c.count)))
+            .collect();
+        if !counters.is_empty() {
+            line("mapping", counters.join(", "))?;
+        }
         line(
             "gc",
             format!(

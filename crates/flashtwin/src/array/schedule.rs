@@ -57,7 +57,7 @@ impl Raid {
                 Message::LeaveOff { to } => {
                     self.stats.gc_left_off += 1;
                     self.views[to].told = false;
-                    self.members[to].ssd.gc_orders().leave_off();
+                    self.members[to].ssd.leave_off();
                 }
             }
         }

@@ -200,6 +200,12 @@ impl List {
         self.0.oldest(0)
     }
 
+    /// The most recent page.
+    #[inline]
+    pub fn newest(&self) -> Option<PageId> {
+        id(self.0.ends[0].newest)
+    }
+
     /// The three least recent pages, the least recent first; starts loading the place of the third.
     #[inline]
     pub fn oldest_three(&self) -> [Option<PageId>; 3] {

@@ -44,7 +44,7 @@ const CHUNK: usize = 64 * 1024;
 
 macro_rules! array_io {
     ($write:ident, $read:ident, $type:ty) => {
-        fn $write(out: &mut dyn Write, array: &[$type]) -> io::Result<()> {
+        pub(super) fn $write(out: &mut dyn Write, array: &[$type]) -> io::Result<()> {
             let mut bytes = Vec::with_capacity(CHUNK * size_of::<$type>());
             for chunk in array.chunks(CHUNK) {
                 bytes.clear();
@@ -53,7 +53,7 @@ macro_rules! array_io {
             }
             Ok(())
         }
-        fn $read(input: &mut dyn Read, array: &mut [$type]) -> io::Result<()> {
+        pub(super) fn $read(input: &mut dyn Read, array: &mut [$type]) -> io::Result<()> {
             let mut bytes = vec![0u8; CHUNK * size_of::<$type>()];
             for chunk in array.chunks_mut(CHUNK) {
                 let bytes = &mut bytes[..size_of_val(chunk)];

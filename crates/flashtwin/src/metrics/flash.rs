@@ -87,6 +87,8 @@ pub struct FlashReport {
     pub slot_wait_total: Time,
     /// Acknowledged pages that a device at its end of life could not write any more.
     pub pages_lost: u64,
+    /// What translation layers counted: merges, collections, hits of the cached map.
+    pub ftl_counters: Vec<(&'static str, u64)>,
     /// What the policy counted.
     pub policy_counters: Vec<(String, u64)>,
 }
@@ -95,11 +97,15 @@ impl FlashReport {
     pub(crate) fn new(nand: &Nand, now: Time, since: Time) -> FlashReport {
         FlashReport {
             flash: nand.stats().clone(),
-            erase_spread: EraseSpread::new(nand.ftl().erase_counts()),
-            spent_blocks: nand.ftl().spent_blocks(),
+            erase_spread: EraseSpread::new(&nand.erase_counts()),
+            spent_blocks: nand.spent_blocks(),
             gc_time: nand.chips().iter().map(|c| c.gc_time(now)).collect(),
             busy_time: nand.chips().iter().map(|c| c.busy_total).collect(),
             span: now - since,
+            ftl_counters: match nand.ftl_counters() {
+                Some(counters) => counters.named().to_vec(),
+                None => Vec::new(),
+            },
             ..FlashReport::default()
         }
     }
@@ -111,6 +117,7 @@ impl FlashReport {
         }
         self.flash.gc_actions += member.flash.gc_actions;
         self.flash.writes_failed += member.flash.writes_failed;
+        self.flash.pages_skipped += member.flash.pages_skipped;
         self.erase_spread = self.erase_spread.with(&member.erase_spread);
         self.spent_blocks += member.spent_blocks;
         self.gc_time.extend(&member.gc_time);
@@ -118,28 +125,31 @@ impl FlashReport {
         self.pages_lost += member.pages_lost;
     }
 
-    /// Pages programmed: the host's, those that GC moves or folds, padding, merged and summary pages.
+    /// Pages programmed: all but erases and reads.
     pub fn programs(&self) -> u64 {
+        self.more_programs() + self.flash.host_programs() + self.flash.count(Cause::Summary)
+    }
+
+    /// Pages programmed beside the host's and summaries.
+    fn more_programs(&self) -> u64 {
         let more = [
             Cause::GcMove,
             Cause::Fold,
+            Cause::MergeCopy,
+            Cause::MapWrite,
             Cause::Padding,
             Cause::Merge,
-            Cause::Summary,
         ];
-        let more: u64 = more.iter().map(|&cause| self.flash.count(cause)).sum();
-        self.flash.host_programs() + more
+        more.iter().map(|&cause| self.flash.count(cause)).sum()
     }
 
-    /// Data pages programmed for each one programmed for the host: (host + moves + folds + padding + merged)
-    /// / host. 1 if the host's pages never reached flash.
+    /// Pages programmed for each one programmed for the host: (host + moves, folds and copies + map + padding
+    /// + merged) / host. 1 if the host's pages never reached flash.
     pub fn write_amplification(&self) -> f64 {
         let host = self.flash.host_programs();
         if host == 0 {
             return 1.0;
         }
-        let more = [Cause::GcMove, Cause::Fold, Cause::Padding, Cause::Merge];
-        let more: u64 = more.iter().map(|&cause| self.flash.count(cause)).sum();
-        (host + more) as f64 / host as f64
+        (host + self.more_programs()) as f64 / host as f64
     }
 }

@@ -9,17 +9,23 @@
 //! [`Nand::activate`] for the chip it named. A back end never calls upwards.
 
 mod drain;
+mod layered;
 mod log;
 mod modern;
 mod msr;
+mod placed;
+
 #[cfg(test)]
 mod tests;
 
+pub(crate) use layered::Layered;
 pub use log::FlashEvent;
 pub(crate) use modern::Modern;
 pub(crate) use msr::Msr;
+pub(crate) use placed::PoolBlocks;
 
 use drain::{Drain, InHand, Latencies};
+use placed::Placed;
 use std::collections::VecDeque;
 
 use crate::buffer::Stream;
@@ -58,13 +64,19 @@ pub enum Cause {
     Fold,
     /// A block's summary page.
     Summary,
-    /// Erase of a collected block.
+    /// Read of a page of the map that lies in flash.
+    MapRead,
+    /// Its program.
+    MapWrite,
+    /// Read and program of a page that a merge of a log block with its data block moves.
+    MergeCopy,
+    /// Erase of a collected or merged block.
     Erase,
 }
 
 impl Cause {
     /// All causes, in the order of their counters.
-    pub const ALL: [Cause; 13] = [
+    pub const ALL: [Cause; 16] = [
         Cause::HostRead,
         Cause::Fill,
         Cause::HostWrite,
@@ -77,6 +89,9 @@ impl Cause {
         Cause::GcMove,
         Cause::Fold,
         Cause::Summary,
+        Cause::MapRead,
+        Cause::MapWrite,
+        Cause::MergeCopy,
         Cause::Erase,
     ];
 
@@ -95,6 +110,9 @@ impl Cause {
             Cause::GcMove => "gc_move",
             Cause::Fold => "fold",
             Cause::Summary => "summary",
+            Cause::MapRead => "map_read",
+            Cause::MapWrite => "map_write",
+            Cause::MergeCopy => "merge_copy",
             Cause::Erase => "erase",
         }
     }
@@ -147,9 +165,12 @@ pub struct Done {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlashStats {
     /// Operations by [`Cause`], in the order of [`Cause::ALL`].
-    pub ops: [u64; 13],
+    pub ops: [u64; Cause::ALL.len()],
     /// GC actions: times a chip went into GC.
     pub gc_actions: u64,
+    /// Pages erased without having been programmed: holes that a merge left where pages did not
+    /// exist.
+    pub pages_skipped: u64,
     /// Writes that found no free page.
     pub writes_failed: u64,
 }
@@ -227,10 +248,14 @@ impl Chip {
 pub(crate) enum Nand {
     Msr(Msr),
     Modern(Modern),
+    Layered(Layered),
 }
 
 impl Nand {
     pub fn new(spec: &DeviceSpec) -> Nand {
+        if let Some(setup) = spec.chip_setup() {
+            return Nand::Layered(Layered::new(spec, setup));
+        }
         match &spec.nand {
             spec::Nand::Msr(p) => Nand::Msr(Msr::new(spec, p)),
             spec::Nand::Modern(p) => Nand::Modern(Modern::new(spec, p)),
@@ -242,14 +267,20 @@ impl Nand {
         match self {
             Nand::Msr(n) => n.chips.len(),
             Nand::Modern(n) => n.resources(),
+            Nand::Layered(n) => n.resources(),
         }
     }
 
     /// Queues an operation on `chip` and lets the chip start on it if it is free.
     #[inline]
     pub fn enqueue(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
-        let overtakes = op.is_read() && matches!(self, Nand::Modern(n) if n.reads_overtake());
-        op.stream = self.ftl().host_stream(op.lpn, op.stream);
+        let reads_overtake = match self {
+            Nand::Msr(_) => false,
+            Nand::Modern(n) => n.reads_overtake(),
+            Nand::Layered(n) => n.reads_overtake(),
+        };
+        let overtakes = op.is_read() && reads_overtake;
+        op.stream = self.host_stream(op.lpn, op.stream);
         let c = &mut self.chips_mut()[chip];
         op.enqueued = now;
         op.gc_before = c.gc_time(now);
@@ -259,7 +290,7 @@ impl Nand {
         } else {
             c.queue.push_back(op);
         }
-        self.ftl().prefetch(op.lpn);
+        self.prefetch(op.lpn);
         if let (true, Nand::Modern(n)) = (overtakes, &mut *self) {
             n.read_came(chip, now, events);
         }
@@ -278,6 +309,7 @@ impl Nand {
         match self {
             Nand::Msr(n) => n.on_event(resource, now, events),
             Nand::Modern(n) => n.on_event(resource, now, events),
+            Nand::Layered(n) => n.on_event(resource, now, events),
         }
     }
 
@@ -287,24 +319,28 @@ impl Nand {
         match self {
             Nand::Msr(n) => n.activate(chip, now, events),
             Nand::Modern(n) => n.activate(chip, now, events),
+            Nand::Layered(n) => n.activate(chip, now, events),
         }
     }
 
-    /// What the array's controller has told this drive about collecting.
+    /// What the array's controller has told this drive about collecting; translation layers of chips
+    /// are told nothing.
     #[inline]
-    pub fn orders(&self) -> &Orders {
+    pub fn orders(&self) -> Option<&Orders> {
         match self {
-            Nand::Msr(n) => &n.orders,
-            Nand::Modern(n) => &n.orders,
+            Nand::Msr(n) => Some(&n.orders),
+            Nand::Modern(n) => Some(&n.orders),
+            Nand::Layered(_) => None,
         }
     }
 
     /// The same, to be changed.
     #[inline]
-    pub fn orders_mut(&mut self) -> &mut Orders {
+    pub fn orders_mut(&mut self) -> Option<&mut Orders> {
         match self {
-            Nand::Msr(n) => &mut n.orders,
-            Nand::Modern(n) => &mut n.orders,
+            Nand::Msr(n) => Some(&mut n.orders),
+            Nand::Modern(n) => Some(&mut n.orders),
+            Nand::Layered(_) => None,
         }
     }
 
@@ -313,6 +349,7 @@ impl Nand {
         match self {
             Nand::Msr(n) => n.orders.force(&n.ftl, force),
             Nand::Modern(n) => n.orders.force(&n.ftl, force),
+            Nand::Layered(_) => {}
         }
     }
 
@@ -321,6 +358,7 @@ impl Nand {
         match self {
             Nand::Msr(nand) => nand.fill_order(chip, n),
             Nand::Modern(nand) => chip * nand.ftl.shape.blocks_per_pool + n,
+            Nand::Layered(_) => n,
         }
     }
 
@@ -329,6 +367,7 @@ impl Nand {
         match self {
             Nand::Msr(n) => n.write_untimed(chip, lpn),
             Nand::Modern(n) => n.write_untimed(chip, lpn),
+            Nand::Layered(n) => n.write_untimed(chip, lpn),
         }
     }
 
@@ -336,7 +375,7 @@ impl Nand {
     pub fn cursors(&self, out: &mut Vec<u32>) {
         match self {
             Nand::Msr(n) => n.cursors(out),
-            Nand::Modern(_) => {}
+            Nand::Modern(_) | Nand::Layered(_) => {}
         }
     }
 
@@ -344,23 +383,25 @@ impl Nand {
     pub fn set_cursors(&mut self, cursors: &[u32]) -> bool {
         match self {
             Nand::Msr(n) => n.set_cursors(cursors),
-            Nand::Modern(_) => cursors.is_empty(),
+            Nand::Modern(_) | Nand::Layered(_) => cursors.is_empty(),
         }
     }
 
-    #[inline]
+    #[cfg(test)]
     pub fn ftl(&self) -> &PageMap {
         match self {
             Nand::Msr(n) => &n.ftl,
             Nand::Modern(n) => &n.ftl,
+            Nand::Layered(_) => panic!("no page map"),
         }
     }
 
-    #[inline]
+    #[cfg(test)]
     pub fn ftl_mut(&mut self) -> &mut PageMap {
         match self {
             Nand::Msr(n) => &mut n.ftl,
             Nand::Modern(n) => &mut n.ftl,
+            Nand::Layered(_) => panic!("no page map"),
         }
     }
 
@@ -369,6 +410,7 @@ impl Nand {
         match self {
             Nand::Msr(n) => &n.chips,
             Nand::Modern(n) => &n.chips,
+            Nand::Layered(n) => &n.chips,
         }
     }
 
@@ -377,27 +419,31 @@ impl Nand {
         match self {
             Nand::Msr(n) => &mut n.chips,
             Nand::Modern(n) => &mut n.chips,
+            Nand::Layered(n) => &mut n.chips,
         }
     }
 
     /// Time until `chip` has done what it has to do: ECR's CQCT, as printed or exactly (D-14).
     #[inline]
     pub fn drain_time(&self, chip: usize, exact: bool, now: Time) -> Time {
+        let ftl = match self.placed() {
+            Placed::Map(ftl) => ftl,
+            Placed::Layers(layers) => return layers.drain_time(chip, exact, now),
+        };
         let of = &self.chips()[chip];
         debug_assert_eq!(of.inside, self.count_inside(chip, now));
         if exact {
-            return self.drain_time_exact(chip, now);
+            return self.drain_time_exact(ftl, chip, now);
         }
-        Drain::of(self.ftl(), chip as u32, of.inside, of.in_gc, 0).time(self.times())
+        Drain::of(ftl, chip as u32, of.inside, of.in_gc, 0).time(self.times())
     }
 
-    fn drain_time_exact(&self, chip: usize, now: Time) -> Time {
+    fn drain_time_exact(&self, ftl: &PageMap, chip: usize, now: Time) -> Time {
         let of = &self.chips()[chip];
         let in_hand = self.in_hand(chip, now);
         let waiting = [of.inside[0] - in_hand.reads, of.inside[1] - in_hand.writes];
         let moves = in_hand.gc_moves;
-        Drain::of(self.ftl(), chip as u32, waiting, of.in_gc, moves)
-            .time_exact(self.times(), &in_hand)
+        Drain::of(ftl, chip as u32, waiting, of.in_gc, moves).time_exact(self.times(), &in_hand)
     }
 
     /// Flash time of the reads and writes of `chip`, those in service whole and GC apart.
@@ -423,6 +469,7 @@ impl Nand {
         match self {
             Nand::Msr(n) => n.in_hand(chip, now),
             Nand::Modern(n) => n.in_hand(chip, now),
+            Nand::Layered(n) => n.in_hand(chip, now),
         }
     }
 
@@ -431,12 +478,16 @@ impl Nand {
         match self {
             Nand::Msr(n) => &n.times,
             Nand::Modern(n) => &n.times,
+            Nand::Layered(n) => &n.times,
         }
     }
 
     /// The chip has no operation and none waits.
     #[inline]
     pub fn is_idle(&self, chip: usize) -> bool {
+        if let Nand::Layered(n) = self {
+            return n.is_idle(chip);
+        }
         let c = &self.chips()[chip];
         c.inside == [0, 0] && !c.in_gc
     }
@@ -447,6 +498,7 @@ impl Nand {
         match self {
             Nand::Msr(n) => &n.chips_in_gc,
             Nand::Modern(n) => &n.chips_in_gc,
+            Nand::Layered(n) => &n.chips_in_gc,
         }
     }
 
@@ -454,6 +506,7 @@ impl Nand {
         match self {
             Nand::Msr(n) => &n.stats,
             Nand::Modern(n) => &n.stats,
+            Nand::Layered(n) => &n.stats,
         }
     }
 
@@ -469,6 +522,7 @@ impl Nand {
         match self {
             Nand::Msr(n) => n.stats = FlashStats::default(),
             Nand::Modern(n) => n.stats = FlashStats::default(),
+            Nand::Layered(n) => n.reset_stats(),
         }
     }
 
@@ -478,6 +532,7 @@ impl Nand {
         match self {
             Nand::Msr(n) => n.log = log,
             Nand::Modern(n) => n.log = log,
+            Nand::Layered(n) => n.log = log,
         }
     }
 
@@ -486,6 +541,7 @@ impl Nand {
         let log = match self {
             Nand::Msr(n) => &mut n.log,
             Nand::Modern(n) => &mut n.log,
+            Nand::Layered(n) => &mut n.log,
         };
         log.as_mut().map(std::mem::take).unwrap_or_default()
     }

@@ -10,7 +10,7 @@ use super::keys::{nearest, KeyDoc, Kind, OPTIONAL};
 use super::profiles::builtin;
 use super::read::{from_tree, given};
 use super::tree::{Entry, Node, Tree};
-use super::{Buffer, Controller, DeviceSpec, Link};
+use super::{Buffer, Controller, DeviceSpec, Link, Mapping};
 use crate::units::Time;
 
 /// How members are put together.
@@ -596,6 +596,17 @@ impl ArraySpec {
                 }
             );
             r.report("array.members", message);
+        }
+        let coordinated = !matches!(self.coordination, Coordination::Local | Coordination::Ideal);
+        let layered = self.members.iter().find(|m| m.ftl.kind != Mapping::Page);
+        if let (true, Some(member)) = (coordinated, layered) {
+            let message = format!(
+                "found {:?}; {} maps its chips one by one and takes no orders: needs members with \
+                 ftl.kind = \"page\"",
+                self.coordination.name(),
+                member.name
+            );
+            r.report("array.coordination", message);
         }
         let page_bytes = self.members[0].geometry.page_bytes;
         if let Some(other) = self

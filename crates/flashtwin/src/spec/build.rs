@@ -1,16 +1,17 @@
 //! From values to the types of a [`DeviceSpec`].
 
 use super::convert::Value;
-use super::decimal::{scale, Rounding};
+use super::decimal::{percent_of, scale, Rounding};
 use super::keys::{keys, Kind};
 use super::policy::PolicyParams;
 use super::read::Values;
 use super::tree::split;
 use super::{
     AllocationPool, BlockInGc, Blocks, Buffer, Cell, Controller, DeviceSpec, EvictMode, Ftl, Gc,
-    Geometry, Levelling, Link, LinkKind, ModernNand, MsrNand, Nand, Partial, Placement,
+    Geometry, Levelling, Link, LinkKind, Mapping, ModernNand, MsrNand, Nand, Partial, Placement,
     PlaneMapping, Policy, Published, Separation, SlcCache, Tie, Timing, Victim, Wear,
 };
+use crate::ftl::chip;
 use crate::units::Time;
 
 /// The buffer section before it became pages.
@@ -30,23 +31,25 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
         }
         false => (None, None),
     };
+    let geometry = Geometry {
+        chips,
+        channels: if is_msr {
+            chips
+        } else {
+            v.count("geometry.channels")
+        },
+        planes_per_chip: v.count("geometry.planes_per_chip"),
+        blocks_per_plane: v.count("geometry.blocks_per_plane"),
+        pages_per_block: v.count("geometry.pages_per_block"),
+        page_bytes,
+        spare_bytes_per_sector: v.count("geometry.spare_bytes_per_sector"),
+        reserve_percent: v.float("geometry.reserve_percent"),
+    };
+    let mapping = build_mapping(v, &geometry);
     let spec = DeviceSpec {
         name: v.text("name").into(),
         description: v.text("description").into(),
-        geometry: Geometry {
-            chips,
-            channels: if is_msr {
-                chips
-            } else {
-                v.count("geometry.channels")
-            },
-            planes_per_chip: v.count("geometry.planes_per_chip"),
-            blocks_per_plane: v.count("geometry.blocks_per_plane"),
-            pages_per_block: v.count("geometry.pages_per_block"),
-            page_bytes,
-            spare_bytes_per_sector: v.count("geometry.spare_bytes_per_sector"),
-            reserve_percent: v.float("geometry.reserve_percent"),
-        },
+        geometry,
         timing: Timing {
             read: mean(&v.times("timing.read_us")),
             program: mean(&v.times("timing.program_us")),
@@ -73,22 +76,22 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
         },
         nand: match is_msr {
             true => Nand::Msr(MsrNand {
-                parallel_units: v.count("nand.parallel_units"),
+                parallel_units: v.count_or("nand.parallel_units", 1),
                 copy_back: v.flag("nand.copy_back"),
-                plane_mapping: match v.text("nand.plane_mapping") {
+                plane_mapping: match v.text_or("nand.plane_mapping", "striped") {
                     "concatenated" => PlaneMapping::Concatenated,
                     _ => PlaneMapping::Striped,
                 },
-                allocation_pool: match v.text("nand.allocation_pool") {
+                allocation_pool: match v.text_or("nand.allocation_pool", "chip") {
                     "plane" => AllocationPool::Plane,
                     _ => AllocationPool::Chip,
                 },
-                cleaning_in_background: v.flag("nand.cleaning_in_background"),
+                cleaning_in_background: v.is_on("nand.cleaning_in_background"),
             }),
             false => Nand::Modern(ModernNand {
                 read_priority: v.flag("nand.read_priority"),
                 copy_back: v.flag("nand.copy_back"),
-                background_gc: v.flag("nand.background_gc"),
+                background_gc: v.is_on("nand.background_gc"),
                 cell: {
                     let word = v.text("nand.cell");
                     let cell = Cell::ALL.into_iter().find(|cell| cell.name() == word);
@@ -106,25 +109,25 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
                     }
                     false => 1,
                 },
-                multi_plane: v.count("nand.multi_plane"),
-                independent_reads: v.flag("nand.independent_reads"),
-                cached_commands: v.flag("nand.cached_commands"),
-                program_wait: v.time("nand.program_wait_us"),
-                suspend: v.flag("nand.suspend"),
-                suspend_cost: v.time("nand.suspend_us"),
+                multi_plane: v.count_or("nand.multi_plane", 1),
+                independent_reads: v.is_on("nand.independent_reads"),
+                cached_commands: v.is_on("nand.cached_commands"),
+                program_wait: v.time_or("nand.program_wait_us", Time::ZERO),
+                suspend: v.is_on("nand.suspend"),
+                suspend_cost: v.time_or("nand.suspend_us", Time::ZERO),
                 suspend_rest: match v.has("nand.suspend_rest_us") {
                     true => v.time("nand.suspend_rest_us"),
-                    false => v.time("nand.suspend_us"),
+                    false => v.time_or("nand.suspend_us", Time::ZERO),
                 },
-                suspend_limit: v.count("nand.suspend_limit"),
+                suspend_limit: v.count_or("nand.suspend_limit", 1),
                 read_retry_ppm: scale(
-                    v.float("nand.read_retry_percent"),
+                    v.float_or("nand.read_retry_percent", 0.0),
                     1_000_000,
                     100,
                     Rounding::Nearest,
                 )
                 .expect("a percentage was checked"),
-                slc_cache: match v.float("nand.pslc_percent") {
+                slc_cache: match v.float_or("nand.pslc_percent", 0.0) {
                     0.0 => None,
                     percent => Some(SlcCache {
                         percent,
@@ -136,23 +139,21 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
             }),
         },
         ftl: Ftl {
-            placement: match v.text("ftl.placement") {
+            kind: mapping,
+            placement: match v.text_or("ftl.placement", "static") {
                 "dynamic" => Placement::Dynamic,
                 _ => Placement::Static,
             },
-            stride_pages: match v.has("ftl.stride_pages") {
-                true => v.count("ftl.stride_pages"),
-                false => 1,
-            },
-            summary_page: v.flag("ftl.summary_page"),
-            separation: match v.text("ftl.separation") {
+            stride_pages: v.count_or("ftl.stride_pages", 1),
+            summary_page: v.is_on("ftl.summary_page"),
+            separation: match v.text_or("ftl.separation", "none") {
                 "gc" => Separation::Gc,
                 "region" => Separation::Region(v.float("ftl.region_percent")),
                 _ => Separation::None,
             },
         },
         gc: Gc {
-            victim: match v.text("gc.victim") {
+            victim: match v.text_or("gc.victim", "greedy") {
                 "fifo" => Victim::Fifo,
                 "random" => Victim::Random,
                 "d-choices" => Victim::DChoices(v.count("gc.choices")),
@@ -161,21 +162,18 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
                 "cost-age-time" => Victim::CostAgeTime,
                 _ => Victim::Greedy,
             },
-            low_percent: v.float("gc.low_percent"),
+            low_percent: v.float_or("gc.low_percent", 0.0),
             idle_percent: v.has("gc.idle_percent").then(|| v.float("gc.idle_percent")),
-            ideal: v.flag("gc.ideal"),
-            preemptible: v.has("gc.preemptible") && v.flag("gc.preemptible"),
+            ideal: v.is_on("gc.ideal"),
+            preemptible: v.is_on("gc.preemptible"),
         },
         wear: Wear {
-            erase_limit: match v.count("wear.erase_limit") {
+            erase_limit: match v.count_or("wear.erase_limit", 0) {
                 0 => None,
                 limit => Some(limit),
             },
-            endurance_spread_percent: match v.has("wear.endurance_spread_percent") {
-                true => v.float("wear.endurance_spread_percent"),
-                false => 0.0,
-            },
-            levelling: match v.text("wear.levelling") {
+            endurance_spread_percent: v.float_or("wear.endurance_spread_percent", 0.0),
+            levelling: match v.text_or("wear.levelling", "none") {
                 "dynamic" => Levelling::Dynamic,
                 "static" => Levelling::Static(v.count("wear.erases_behind")),
                 _ => Levelling::None,
@@ -201,6 +199,37 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
         },
     };
     (spec, bytes)
+}
+
+/// The translation layer with its parameters; those not given follow from the chip. Numbers that no
+/// chip can have are cut off: the check refuses them.
+fn build_mapping(v: &Values, g: &Geometry) -> Mapping {
+    let name = v.text("ftl.kind");
+    let small = |n: u64| n.min(1 << 31) as u32;
+    let planes = u64::from(g.planes_per_chip);
+    let reserved = percent_of(g.blocks_per_plane.into(), g.reserve_percent);
+    let usable = planes * u64::from(g.blocks_per_plane).saturating_sub(reserved);
+    let blocks = small(planes * u64::from(g.blocks_per_plane));
+    let pages = small(usable * u64::from(g.pages_per_block));
+    let Ok(mut setup) = chip::Setup::new(name, pages, blocks, g.pages_per_block) else {
+        return Mapping::Page;
+    };
+    let mut settings = Vec::new();
+    for &parameter in setup.parameters() {
+        let value = match v.get(&format!("ftl.{parameter}")) {
+            Some(Value::Number(n)) => n.to_string(),
+            Some(Value::Bool(on)) => on.to_string(),
+            _ if parameter == "entries_per_translation_page" => {
+                (g.page_bytes / 4).max(1).to_string()
+            }
+            _ => continue,
+        };
+        settings.push((parameter, value));
+    }
+    let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, v.as_str())).collect();
+    let set = setup.set_all(&settings);
+    set.expect("each is a parameter of it, and of the kind that its key says");
+    Mapping::Chip(setup.kind)
 }
 
 fn mean(times: &[Time]) -> Time {

@@ -5,6 +5,7 @@
 use super::build::BufferBytes;
 use super::write::size;
 use super::{AllocationPool, Cell, DeviceSpec, ModernNand, Nand, Placement, Separation, Victim};
+use crate::ftl::chip;
 use crate::units::Time;
 
 /// Page numbers are 32-bit, and the last one means "none".
@@ -119,6 +120,17 @@ fn collection(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
 /// The reserve must carry the active blocks and the low watermark, or a full device stands still.
 fn reserve(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let g = &spec.geometry;
+    let exported = spec.pages_per_chip_exported();
+    let stride = spec.ftl.stride_pages;
+    if !exported.is_multiple_of(stride) {
+        report(
+            "ftl.stride_pages",
+            format!("found {stride}; must divide the {exported} pages a chip exports"),
+        );
+    }
+    if let Some(setup) = spec.chip_setup() {
+        return translation_layer(&setup, report);
+    }
     let low_percent = spec.gc.low_percent;
     if low_percent >= g.reserve_percent {
         report(
@@ -173,14 +185,16 @@ fn reserve(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
             ),
         );
     }
-    let exported = spec.pages_per_chip_exported();
-    let stride = spec.ftl.stride_pages;
-    if !exported.is_multiple_of(stride) {
-        report(
-            "ftl.stride_pages",
-            format!("found {stride}; must divide the {exported} pages a chip exports"),
-        );
-    }
+}
+
+/// A chip must have the blocks that its translation layer needs.
+fn translation_layer(setup: &chip::Setup, report: &mut dyn FnMut(&str, String)) {
+    let Err(error) = setup.check() else { return };
+    let key = match error.parameter() {
+        Some(parameter) => format!("ftl.{parameter}"),
+        None => "geometry.reserve_percent".to_owned(),
+    };
+    report(&key, format!("with ftl.kind = {:?}: {error}", setup.name()));
 }
 
 fn back_end(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {

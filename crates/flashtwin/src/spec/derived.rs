@@ -1,7 +1,8 @@
 //! Quantities that follow from a device's numbers.
 
 use super::decimal::percent_of;
-use super::{DeviceSpec, Nand, Separation, SlcCache};
+use super::{DeviceSpec, Mapping, Nand, Separation, SlcCache};
+use crate::ftl::chip;
 use crate::units::Time;
 
 /// Bytes of a sector, the unit of host addresses.
@@ -58,6 +59,19 @@ impl DeviceSpec {
     /// Bytes the host sees.
     pub fn exported_bytes(&self) -> u64 {
         u64::from(self.exported_pages()) * u64::from(self.geometry.page_bytes)
+    }
+
+    /// Each chip with its translation layer; `None` with the page map.
+    pub fn chip_setup(&self) -> Option<chip::Setup> {
+        match &self.ftl.kind {
+            Mapping::Page => None,
+            Mapping::Chip(kind) => Some(chip::Setup {
+                logical_pages: self.pages_per_chip_exported(),
+                blocks: self.blocks_per_chip(),
+                pages_per_block: self.geometry.pages_per_block,
+                kind: kind.clone(),
+            }),
+        }
     }
 
     /// Sectors in a page.

@@ -109,8 +109,14 @@ const TRANSFER_NS: u32 = 1_000_000;
 /// Larger than any device of 2^32 pages could use.
 const SIZE: u64 = 1 << 52;
 
-const MSR: &[(&str, &[&str])] = &[("nand.backend", &["msr"])];
 const MODERN: &[(&str, &[&str])] = &[("nand.backend", &["modern"])];
+const PAGE: &[(&str, &[&str])] = &[("ftl.kind", &["page"])];
+const MSR_PAGE: &[(&str, &[&str])] = &[("nand.backend", &["msr"]), ("ftl.kind", &["page"])];
+const MODERN_PAGE: &[(&str, &[&str])] = &[("nand.backend", &["modern"]), ("ftl.kind", &["page"])];
+const DFTL: &[(&str, &[&str])] = &[("ftl.kind", &["dftl"])];
+const BAST: &[(&str, &[&str])] = &[("ftl.kind", &["bast"])];
+const FASTS: &[(&str, &[&str])] = &[("ftl.kind", &["fast", "faster"])];
+const FASTER: &[(&str, &[&str])] = &[("ftl.kind", &["faster"])];
 const REFERENCE: &[(&str, &[&str])] = &[("link.kind", &["reference"])];
 const PCIE: &[(&str, &[&str])] = &[("link.kind", &["pcie"])];
 const STATIC: &[(&str, &[&str])] = &[("ftl.placement", &["static"])];
@@ -172,7 +178,7 @@ const KEYS: &[KeyDoc] = rows![
         "Pages in an erase block.", "GCaR, Harmonia, ECR";
     "geometry.page_bytes" Kind::Size(1 << 20), None, &[],
         "Size of a page: a multiple of 512 bytes from 512 bytes to 1 MiB; it need not be a power of two.", "GCaR, Harmonia, ECR";
-    "geometry.flash_page_bytes" Kind::Size(1 << 20), OPTIONAL, MODERN,
+    "geometry.flash_page_bytes" Kind::Size(1 << 20), OPTIONAL, MODERN_PAGE,
         "A flash page, read and programmed at once: whole pages of the map; left out: `page_bytes`.", "published parts: 16 KiB";
     "geometry.spare_bytes_per_sector" Kind::Count(0, 512), Some("0"), &[],
         "Bytes moved over the pins with every 512-byte sector, beside the data (ECC, metadata).", "the reference: 16";
@@ -203,83 +209,101 @@ const KEYS: &[KeyDoc] = rows![
 
     "nand.backend" Kind::Choice(&["msr", "modern"]), None, &[],
         "`msr`: the element model of the MSR SSD extension, exact. `modern`: channels shared by dies, GC as queued operations.", "ours";
-    "nand.parallel_units" Kind::Count(1, 4), Some("1"), MSR,
+    "nand.parallel_units" Kind::Count(1, 4), Some("1"), MSR_PAGE,
         "The planes are split evenly into this many units (1, 2 or 4) that may work at once; 1 without copy-back.", "the reference as shipped: 1";
     "nand.copy_back" Kind::Bool, None, &[],
         "GC moves pages inside the chip, and each plane is a pool of its own; else pages cross the pins and the chip is the pool.", "the reference as shipped: true";
-    "nand.plane_mapping" Kind::Choice(&["concatenated", "striped"]), Some("\"striped\""), MSR,
+    "nand.plane_mapping" Kind::Choice(&["concatenated", "striped"]), Some("\"striped\""), MSR_PAGE,
         "Block number to plane: `concatenated` = block / blocks_per_plane, `striped` = block mod planes.", "the reference as shipped: striped (3)";
-    "nand.allocation_pool" Kind::Choice(&["chip", "plane"]), Some("\"chip\""), MSR,
+    "nand.allocation_pool" Kind::Choice(&["chip", "plane"]), Some("\"chip\""), MSR_PAGE,
         "A write goes to any plane of the chip, or to the plane of the old copy (copy-back only).", "the reference as shipped: chip (1)";
-    "nand.cleaning_in_background" Kind::Bool, Some("false"), MSR,
+    "nand.cleaning_in_background" Kind::Bool, Some("false"), MSR_PAGE,
         "Look for cleaning after every completion, not only when requests wait.", "the reference as shipped: false";
     "nand.read_priority" Kind::Bool, Some("true"), MODERN,
         "Host reads overtake other waiting operations of their die.", "common firmware practice";
-    "nand.background_gc" Kind::Bool, Some("true"), MODERN,
+    "nand.background_gc" Kind::Bool, Some("true"), MODERN_PAGE,
         "Collect also when no host operation waits.", "common firmware practice";
     "nand.cell" Kind::Choice(&["slc", "mlc", "tlc", "qlc"]), Some("\"slc\""), MODERN,
         "Bits a cell holds, 1 to 4: how many page types `read_us` and `program_us` may tell apart. Rows of a block take the types in turn.", "published parts";
-    "nand.multi_plane" Kind::Count(1, 16), Some("1"), MODERN,
+    "nand.multi_plane" Kind::Count(1, 16), Some("1"), MODERN_PAGE,
         "Planes that a block is striped over: waiting writes fill a flash page in each and are programmed at once, waiting reads of a row are read at once, and one erase erases all.", "ONFI multi-plane commands";
-    "nand.independent_reads" Kind::Bool, Some("false"), MODERN,
+    "nand.independent_reads" Kind::Bool, Some("false"), MODERN_PAGE,
         "Waiting reads of different rows go together, too, if each is on another plane.", "ONFI asynchronous plane reads";
-    "nand.cached_commands" Kind::Bool, Some("false"), MODERN,
+    "nand.cached_commands" Kind::Bool, Some("false"), MODERN_PAGE,
         "The data of the next program cross the channel while the array programs, and the array reads for the next read while the data of the last cross (D-68).", "ONFI: page cache program, read cache";
-    "nand.program_wait_us" Kind::Micros(STEP_US), Some("0"), MODERN,
+    "nand.program_wait_us" Kind::Micros(STEP_US), Some("0"), MODERN_PAGE,
         "How long a write-back waits for others that fill its program; a flush or a write that the host waits for makes it start at once.", "our decision";
-    "nand.suspend" Kind::Bool, Some("false"), MODERN,
+    "nand.suspend" Kind::Bool, Some("false"), MODERN_PAGE,
         "A host read that comes during a program or erase stops it and goes first; one that comes while the data of a program crosses the channel does not.", "measured on a Micron 7300 PRO (ublk-disksim, VALIDATION section 5)";
-    "nand.suspend_us" Kind::Micros(STEP_US), Some("20"), MODERN,
+    "nand.suspend_us" Kind::Micros(STEP_US), Some("20"), MODERN_PAGE,
         "Time lost when the array stops, and again when it goes on.", "Wu and He, FAST '12: a verify phase of some 24";
-    "nand.suspend_rest_us" Kind::Micros(STEP_US), OPTIONAL, MODERN,
+    "nand.suspend_rest_us" Kind::Micros(STEP_US), OPTIONAL, MODERN_PAGE,
         "A program or erase that would end within this time is not stopped; left out: `suspend_us`.", "our decision (D-66)";
-    "nand.suspend_limit" Kind::Count(1, 65_535), Some("16"), MODERN,
+    "nand.suspend_limit" Kind::Count(1, 65_535), Some("16"), MODERN_PAGE,
         "Read commands that may go before one program or erase; later ones wait for its end.", "our decision: a program must end";
-    "nand.read_retry_percent" Kind::Percent, Some("0"), MODERN,
+    "nand.read_retry_percent" Kind::Percent, Some("0"), MODERN_PAGE,
         "Share of the reads of a flash page that must be repeated, each repetition by the same share again, up to 8.", "our decision";
 
-    "nand.pslc_percent" Kind::Percent, Some("0"), MODERN,
+    "nand.pslc_percent" Kind::Percent, Some("0"), MODERN_PAGE,
         "Most of the blocks of a chip that are written in SLC mode at a time, as a cache of what the host writes; a block then holds as many pages as otherwise, divided by the bits of `cell` (D-65).", "consumer drives";
-    "nand.pslc_read_us" Kind::Micros(STEP_US), Some("25"), MODERN,
+    "nand.pslc_read_us" Kind::Micros(STEP_US), Some("25"), MODERN_PAGE,
         "Page read in SLC mode; without effect while `pslc_percent` is 0, as the next two.", "published parts: 20 to 30";
-    "nand.pslc_program_us" Kind::Micros(STEP_US), Some("200"), MODERN,
+    "nand.pslc_program_us" Kind::Micros(STEP_US), Some("200"), MODERN_PAGE,
         "Page program in SLC mode.", "published parts: 160 to 300";
-    "nand.pslc_idle_us" Kind::Micros(STEP_US), Some("100000"), MODERN,
+    "nand.pslc_idle_us" Kind::Micros(STEP_US), Some("100000"), MODERN_PAGE,
         "How long a chip must have had nothing to do until it folds: moves what stands in SLC mode to other blocks.", "our decision";
 
-    "ftl.kind" Kind::Choice(&["page"]), Some("\"page\""), &[],
-        "How logical pages are mapped.", "GCaR, Harmonia, ECR";
-    "ftl.placement" Kind::Choice(&["static", "dynamic"]), Some("\"static\""), &[],
+    "ftl.kind" Kind::Choice(&["page", "dftl", "bast", "fast", "faster"]), Some("\"page\""), &[],
+        "How logical pages are mapped. `page`: a map of all pages in memory. The others, on docs/ftls.md, map each chip by itself and pay for it on flash.", "GCaR, Harmonia, ECR: page; CBM: fast and faster";
+    "ftl.cmt_entries" Kind::Count(1, U32), OPTIONAL, DFTL,
+        "Map entries that are cached for a chip; left out: for 1/32 of its pages.", "D-47";
+    "ftl.protected_entries" Kind::Count(0, U32), OPTIONAL, DFTL,
+        "Of these, how many the protected segment has; 0 makes the cache LRU; left out: half.", "D-47";
+    "ftl.entries_per_translation_page" Kind::Count(1, 1 << 18), OPTIONAL, DFTL,
+        "Map entries of a translation page; left out: 4 bytes each fill a page.", "DFTL";
+    "ftl.batching" Kind::Bool, Some("true"), DFTL,
+        "Dirty entries of a translation page that is written go with it.", "DFTL";
+    "ftl.low_blocks" Kind::Count(2, U32), OPTIONAL, DFTL,
+        "A chip collects when no more blocks than this are free; left out: 5 % of them, at most half of the spare ones.", "D-48";
+    "ftl.log_blocks" Kind::Count(1, U32), OPTIONAL, BAST,
+        "Log blocks of a chip; left out: 3 % of its blocks.", "as FAST";
+    "ftl.rw_log_blocks" Kind::Count(1, U32), OPTIONAL, FASTS,
+        "Log blocks of a chip for random writes, beside the one for sequential writes; left out: with it 3 % of the chip's blocks, with `faster` 6.7 %.", "CBM: 3 %; D-50";
+    "ftl.isolation_blocks" Kind::Count(1, U32), OPTIONAL, FASTER,
+        "Blocks of a chip's isolation area; left out: 1.6 % of its blocks.", "FASTER on OpenSSD; D-50";
+    "ftl.refinements" Kind::Bool, Some("true"), FASTER,
+        "The three refinements of the published firmware.", "FASTER";
+    "ftl.placement" Kind::Choice(&["static", "dynamic"]), Some("\"static\""), PAGE,
         "`static`: chip = (page / stride) mod chips, for ever. `dynamic`: every write goes to the next chip of a round robin, channel first (`modern` only).", "D-3";
     "ftl.stride_pages" Kind::Count(1, U32), Some("1"), STATIC,
         "Consecutive pages on a chip before the next chip.", "the reference as shipped: 1";
-    "ftl.summary_page" Kind::Bool, Some("true"), &[],
+    "ftl.summary_page" Kind::Bool, Some("true"), PAGE,
         "The last page of each block holds a summary that the device writes.", "the reference: always";
-    "ftl.separation" Kind::Choice(&["none", "gc", "region"]), Some("\"none\""), &[],
+    "ftl.separation" Kind::Choice(&["none", "gc", "region"]), Some("\"none\""), PAGE,
         "Pages that go to open blocks of their own. `gc`: those that GC moves. `region`: the first logical pages, as two namespaces or placement handles keep them, also when GC moves them. With `none` the buffer policy may still tell hot pages from cold ones.", "common firmware practice";
     "ftl.region_percent" Kind::Percent, None, &[("ftl.separation", &["region"])],
         "The first logical pages that are kept apart, as a share of all.", "ours";
 
-    "gc.victim" Kind::Choice(&["greedy", "fifo", "random", "d-choices", "windowed", "cost-benefit", "cost-age-time"]), Some("\"greedy\""), &[],
+    "gc.victim" Kind::Choice(&["greedy", "fifo", "random", "d-choices", "windowed", "cost-benefit", "cost-age-time"]), Some("\"greedy\""), PAGE,
         "Which sealed block is collected. `greedy`: the fewest valid pages. `fifo`: the block opened first. `random`. `d-choices`: the fewest valid pages among `choices` drawn at random (Van Houdt 2013). `windowed`: the same among the blocks opened first (Hu et al. 2009). `cost-benefit`: the largest age x (1 - u) / 2u (Kawaguchi et al. 1995). `cost-age-time`: the least u / (1 - u) x erases / age (Chiang and Chang 1999). Age is in blocks opened since (D-61).", "GCaR, Harmonia, ECR: greedy";
     "gc.choices" Kind::Count(1, 65535), Some("10"), &[("gc.victim", &["d-choices"])],
         "Blocks drawn, one block perhaps several times.", "ours";
     "gc.window_percent" Kind::Percent, Some("25"), &[("gc.victim", &["windowed"])],
         "Blocks of the pool among which the victim is looked for.", "ours";
-    "gc.low_percent" Kind::Percent, None, &[],
+    "gc.low_percent" Kind::Percent, None, PAGE,
         "A pool collects when its free blocks are at or below this share of its blocks, rounded down.", "GCaR Table 2, Harmonia Table 7: 5";
-    "gc.idle_percent" Kind::Percent, OPTIONAL, MODERN,
+    "gc.idle_percent" Kind::Percent, OPTIONAL, MODERN_PAGE,
         "With `background_gc`, what a chip collects at while no host operation waits; left out: `low_percent`.", "common firmware practice";
-    "gc.preemptible" Kind::Bool, Some("false"), MODERN,
+    "gc.preemptible" Kind::Bool, Some("false"), MODERN_PAGE,
         "Host writes, too, pass between two moves of a collection as long as more blocks are free than `low_percent`; reads pass with `read_priority`.", "semi-preemptive GC (Lee, Kim, Oral, Shipman, Kim, ISPASS 2011)";
-    "gc.ideal" Kind::Bool, Some("false"), &[],
+    "gc.ideal" Kind::Bool, Some("false"), PAGE,
         "Collecting takes no time: a bound on what any policy can gain.", "Harmonia section 6, \"Ideal\"";
 
-    "wear.erase_limit" Kind::Count(0, U32), Some("0"), &[],
+    "wear.erase_limit" Kind::Count(0, U32), Some("0"), PAGE,
         "Erases a block survives; 0: no limit. A device whose blocks are spent is read-only (Q4).", "the reference: 50, a constant";
-    "wear.endurance_spread_percent" Kind::Percent, Some("0"), &[],
+    "wear.endurance_spread_percent" Kind::Percent, Some("0"), PAGE,
         "Standard deviation over blocks of the erases they survive, as a share of `erase_limit`: blocks go bad one after the other. A block that is spent keeps its data, which stay readable.", "ours";
-    "wear.levelling" Kind::Choice(&["none", "dynamic", "static"]), Some("\"none\""), &[],
+    "wear.levelling" Kind::Choice(&["none", "dynamic", "static"]), Some("\"none\""), PAGE,
         "`none`: free blocks are taken in circular order. `dynamic`: the free block with the fewest erases is taken. `static`: also, a block far behind in erases is collected whatever it holds.", "the reference, GCaR, Harmonia: none; ECR section 4.1: dynamic";
     "wear.erases_behind" Kind::Count(1, U32), Some("16"), &[("wear.levelling", &["static"])],
         "Erases below the mean of its pool at which a block is collected.", "ours";
@@ -431,6 +455,12 @@ impl KeyDoc {
     pub fn is_for_policy(&self, name: &str) -> bool {
         let mut conditions = self.only.iter().filter(|(s, _)| *s == "buffer.policy");
         conditions.all(|(selector, wanted)| is_met(selector, wanted, name))
+    }
+
+    /// The key has a meaning with this `ftl.kind`, as far as that goes.
+    pub(super) fn is_for_mapping(&self, kind: &str) -> bool {
+        let mut conditions = self.only.iter().filter(|(s, _)| *s == "ftl.kind");
+        conditions.all(|(_, wanted)| wanted.contains(&kind))
     }
 }
 

@@ -29,6 +29,7 @@ pub use keys::{keys, KeyDoc, Kind};
 pub use policy::{BlockInGc, Blocks, Policy, PolicyParams, Tie};
 pub use profiles::{builtin, builtin_array, builtin_array_names, builtin_names};
 
+use crate::ftl::chip;
 use crate::units::Time;
 
 /// A whole device, checked. Build one with [`DeviceSpec::parse`].
@@ -254,9 +255,11 @@ impl Cell {
     }
 }
 
-/// Page-level mapping.
+/// Mapping of logical to physical pages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ftl {
+    /// Who maps.
+    pub kind: Mapping,
     /// Which chip a page goes to.
     pub placement: Placement,
     /// Consecutive pages on a chip before the next chip (static placement).
@@ -265,6 +268,15 @@ pub struct Ftl {
     pub summary_page: bool,
     /// Which pages are kept apart, in blocks of their own.
     pub separation: Separation,
+}
+
+/// Who maps logical to physical pages.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mapping {
+    /// A page map of the whole device, in memory.
+    Page,
+    /// A translation layer in each chip.
+    Chip(chip::Kind),
 }
 
 /// Pages that go to open blocks of their own.

@@ -263,6 +263,44 @@ impl Values {
         }
     }
 
+    // The same of keys that may have no meaning for this device.
+
+    pub(super) fn count_or(&self, key: &str, other: u32) -> u32 {
+        if self.has(key) {
+            self.count(key)
+        } else {
+            other
+        }
+    }
+
+    pub(super) fn time_or(&self, key: &str, other: Time) -> Time {
+        if self.has(key) {
+            self.time(key)
+        } else {
+            other
+        }
+    }
+
+    pub(super) fn float_or(&self, key: &str, other: f64) -> f64 {
+        if self.has(key) {
+            self.float(key)
+        } else {
+            other
+        }
+    }
+
+    pub(super) fn text_or<'a>(&'a self, key: &str, other: &'a str) -> &'a str {
+        if self.has(key) {
+            self.text(key)
+        } else {
+            other
+        }
+    }
+
+    pub(super) fn is_on(&self, key: &str) -> bool {
+        self.get(key) == Some(&Value::Bool(true))
+    }
+
     /// Whether the key has a meaning for this device.
     pub(super) fn has(&self, key: &str) -> bool {
         self.0.contains_key(key)

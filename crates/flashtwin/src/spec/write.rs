@@ -4,8 +4,8 @@ use super::decimal::show;
 use super::keys::{find, keys};
 use super::tree::split;
 use super::{
-    AllocationPool, BlockInGc, Blocks, DeviceSpec, EvictMode, Levelling, LinkKind, ModernNand,
-    Nand, Partial, Placement, PlaneMapping, Policy, Published, Separation, Tie, Victim,
+    AllocationPool, BlockInGc, Blocks, DeviceSpec, EvictMode, Levelling, LinkKind, Mapping,
+    ModernNand, Nand, Partial, Placement, PlaneMapping, Policy, Published, Separation, Tie, Victim,
 };
 use crate::units::Time;
 
@@ -31,6 +31,9 @@ impl DeviceSpec {
 
     /// The value of a dotted key as TOML text; `None` if it has no meaning for this device.
     pub fn value_toml(&self, key: &str) -> Option<String> {
+        if !find(key)?.is_for_mapping(self.mapping_name()) {
+            return None;
+        }
         let (section, name) = split(key);
         match section {
             "" => match name {
@@ -70,7 +73,7 @@ impl DeviceSpec {
             "timing.program_us" => by_type(&self.timing.program_by_type),
             "timing.erase_us" => us(self.timing.erase),
             "timing.transfer_ns_per_byte" => ns(self.timing.transfer_per_byte),
-            "ftl.kind" => quote("page"),
+            "ftl.kind" => quote(self.mapping_name()),
             "ftl.placement" => quote(match self.ftl.placement {
                 Placement::Static => "static",
                 Placement::Dynamic => "dynamic",
@@ -124,8 +127,16 @@ impl DeviceSpec {
             },
             "wear.rated_erases" => self.wear.rated_erases.unwrap_or(0).to_string(),
             "wear.warranty_years" => self.wear.warranty_years.to_string(),
-            _ => return None,
+            _ => return self.chip_setup()?.value(key.strip_prefix("ftl.")?),
         })
+    }
+
+    /// The value of `ftl.kind`.
+    fn mapping_name(&self) -> &'static str {
+        match &self.ftl.kind {
+            Mapping::Page => "page",
+            Mapping::Chip(kind) => kind.name(),
+        }
     }
 
     fn link_toml(&self, name: &str) -> Option<String> {

@@ -4,30 +4,19 @@
 
 mod precondition;
 
-use crate::buffer::{Setup, Stream, UserPolicy};
+use crate::buffer::{Setup, UserPolicy};
 use crate::chips::ChipSet;
 use crate::device::{Backend, Device, Front, Work};
 use crate::divide::Divider;
 use crate::events::EventQueue;
 use crate::gc::{Force, Orders};
 use crate::metrics::FlashReport;
-use crate::nand::{Done, FlashEvent, Nand, PageOp};
+use crate::nand::{Done, FlashEvent, Nand, PageOp, PoolBlocks};
 use crate::spec::{DeviceSpec, Placement};
 use crate::units::{ChipId, Lpn, Time};
 
 /// An SSD. Cloning it clones its whole state.
 pub type Ssd = Device<Flash>;
-
-/// Blocks of a pool.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PoolBlocks {
-    /// All of them.
-    pub blocks: u32,
-    /// Those that the host does not see.
-    pub reserved: u32,
-    /// Free ones at or below which it collects.
-    pub low: u32,
-}
 
 /// The flash of an SSD.
 #[derive(Clone, Debug)]
@@ -91,12 +80,11 @@ impl Work for Flash {
 
     #[inline]
     fn unit_of_copy(&self, lpn: Lpn) -> Option<u32> {
-        let ppn = self.nand.ftl().lookup(lpn)?;
-        Some(if self.placement.is_static {
-            self.placement.chip(lpn)
-        } else {
-            self.nand.ftl().chip_of(ppn)
-        })
+        if self.placement.is_static {
+            let chip = self.placement.chip(lpn);
+            return self.nand.is_mapped(lpn).then_some(chip);
+        }
+        self.nand.chip_of_copy(lpn)
     }
 
     #[inline]
@@ -120,18 +108,18 @@ impl Work for Flash {
     }
 
     #[inline]
-    fn trim(&mut self, lpn: Lpn, _now: Time, _events: &mut EventQueue) {
-        self.nand.ftl_mut().unmap(lpn);
+    fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
+        self.nand.trim(lpn, now, events);
     }
 
     #[inline]
     fn prefetch(&self, lpn: Lpn) {
-        self.nand.ftl().prefetch(lpn);
+        self.nand.prefetch(lpn);
     }
 
     #[inline]
     fn prefetch_old_copy(&self, lpn: Lpn) {
-        self.nand.ftl().prefetch_old_copy(lpn);
+        self.nand.prefetch_old_copy(lpn);
     }
 
     fn reset_stats(&mut self, now: Time) {
@@ -145,8 +133,8 @@ impl Backend for Flash {
         if self.placement.is_static {
             return Some(ChipId(self.placement.chip(lpn) as u16));
         }
-        let ftl = self.nand.ftl();
-        ftl.lookup(lpn).map(|ppn| ChipId(ftl.chip_of(ppn) as u16))
+        let chip = self.nand.chip_of_copy(lpn);
+        chip.map(|chip| ChipId(chip as u16))
     }
 
     #[inline]
@@ -167,15 +155,15 @@ impl Backend for Flash {
     }
 
     fn free_blocks(&self, unit: usize) -> u32 {
-        self.nand.ftl().free_blocks_of_chip(unit as u32)
+        self.nand.free_blocks(unit)
     }
 
     fn gc_trigger_blocks(&self, unit: usize) -> u32 {
-        self.nand.ftl().gc_trigger_blocks_of_chip(unit as u32)
+        self.nand.gc_trigger_blocks(unit)
     }
 
     fn open_pages(&self, unit: usize) -> u32 {
-        self.nand.ftl().open_pages_of_chip(unit as u32)
+        self.nand.open_pages(unit)
     }
 
     fn report(&self, now: Time, since: Time) -> FlashReport {
@@ -260,62 +248,41 @@ impl Ssd {
         }
     }
 
-    /// What it was told about collecting.
-    pub(crate) fn gc_orders(&mut self) -> &mut Orders {
-        self.backend.nand.orders_mut()
+    /// Tells the drive to leave off.
+    pub(crate) fn leave_off(&mut self) {
+        if let Some(orders) = self.backend.nand.orders_mut() {
+            orders.leave_off();
+        }
     }
 
     /// Pools that were told to collect and have not done so.
     pub(crate) fn gc_left(&self) -> u32 {
-        self.backend.nand.orders().left()
+        self.backend.nand.orders().map_or(0, Orders::left)
     }
 
     /// Fewest free blocks of a pool that took one since this was last asked.
     #[inline]
     pub(crate) fn take_lowest(&mut self) -> Option<u32> {
-        self.backend.nand.ftl_mut().take_lowest()
+        self.backend.nand.take_lowest()
     }
 
     /// Blocks of a pool, those that are reserved, and the watermark.
     pub(crate) fn pool_blocks(&self) -> PoolBlocks {
-        let ftl = self.backend.nand.ftl();
-        let blocks = ftl.shape.blocks_per_pool;
-        PoolBlocks {
-            blocks,
-            reserved: blocks - ftl.shape.usable_per_plane * (blocks / ftl.shape.blocks_per_plane),
-            low: ftl.low(),
-        }
+        self.backend.nand.pool_blocks()
     }
 
-    /// Checks the page map against itself, for tests: costs a pass over the device.
+    /// Checks the tables against each other, for tests: costs a pass over the device.
     pub fn check(&self) -> Result<(), String> {
-        self.backend.nand.ftl().check()
+        self.backend.nand.check()
     }
 
     /// Logical pages with a flash copy.
     pub fn pages_mapped(&self) -> u64 {
-        self.backend.nand.ftl().pages_mapped()
+        self.backend.nand.pages_mapped()
     }
 
     /// Pages of flash that can be programmed without an erase, summary pages among them.
     pub fn free_flash_pages(&self) -> u64 {
-        let ftl = self.backend.nand.ftl();
-        let per_block = ftl.shape.pages_per_block;
-        let (cold, hot) = (ftl.shape.data_pages, ftl.shape.hot_pages);
-        let streams = match self.spec().write_streams() {
-            1 => &[(Stream::Cold, cold)][..],
-            _ => &[(Stream::Cold, cold), (Stream::Hot, hot)],
-        };
-        let mut pages = 0;
-        for pool in 0..ftl.shape.chips * ftl.shape.pools_per_chip {
-            pages += u64::from(ftl.pool(pool).free * per_block);
-            for &(stream, end) in streams {
-                let next = ftl.next_page(pool, stream);
-                if next < end {
-                    pages += u64::from(end + (per_block - cold) - next);
-                }
-            }
-        }
-        pages
+        self.backend.nand.free_pages()
     }
 }

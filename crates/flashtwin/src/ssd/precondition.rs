@@ -12,7 +12,7 @@ use crate::device::Work;
 use crate::ftl::{coprime, StateError};
 use crate::nand::Nand;
 use crate::rng::Rng;
-use crate::spec::{self, Placement, Separation};
+use crate::spec::{Placement, Separation};
 use crate::units::Lpn;
 
 /// Random writes ahead of which map entries are fetched.
@@ -32,20 +32,15 @@ impl Ssd {
     /// Every exported page written once in ascending order: the state the reference starts from.
     pub fn fill_sequential(&mut self) {
         self.assert_idle();
-        let fresh = Nand::new(self.spec());
-        let keep_last_open = matches!(self.spec().nand, spec::Nand::Msr(_));
-        self.backend.nand = fresh.clone();
-        self.backend
-            .nand
-            .ftl_mut()
-            .fill_sequential(keep_last_open, |chip, n| fresh.fill_order(chip, n));
+        self.backend.nand = Nand::new(self.spec());
+        self.backend.nand.fill_sequential();
     }
 
     /// Writes `pages` uniformly random pages without time passing; false if the device wore out.
     /// Call it in portions to show progress.
     pub fn write_random(&mut self, rng: &mut Rng, pages: u64) -> bool {
         self.assert_idle();
-        let exported = self.backend.nand.ftl().shape.exported_pages as u64;
+        let exported = u64::from(self.spec().exported_pages());
         let mut ahead = [Lpn(0); AHEAD];
         for lpn in &mut ahead {
             *lpn = Lpn(rng.below(exported) as u32);
@@ -53,7 +48,7 @@ impl Ssd {
         for i in 0..pages {
             let at = i as usize % AHEAD;
             let lpn = std::mem::replace(&mut ahead[at], Lpn(rng.below(exported) as u32));
-            self.backend.nand.ftl().prefetch(ahead[at]);
+            self.backend.nand.prefetch(ahead[at]);
             let chip = self.backend.unit_for_write(lpn);
             if !self.backend.nand.write_untimed(chip as usize, lpn) {
                 self.read_only = true;
@@ -67,6 +62,11 @@ impl Ssd {
     pub fn fill_steady(&mut self, seed: u64) {
         self.assert_idle();
         let mut rng = Rng::new(seed);
+        self.backend.nand = Nand::new(self.spec());
+        if self.backend.nand.fill_steady(&mut rng) {
+            self.read_only = false;
+            return;
+        }
         let mut one = self.spec().clone();
         one.geometry.chips = 1;
         one.geometry.channels = 1;
@@ -76,11 +76,10 @@ impl Ssd {
         one.buffer = None;
         let mut worn = Ssd::new(&one);
         worn.fill_sequential();
-        let pages = worn.backend.nand.ftl().pages_per_chip();
+        let pages = worn.spec().pages_per_chip_exported();
         worn.write_random(&mut rng, WEAR_IN * pages as u64);
         let chips = self.spec().geometry.chips;
         let between = (pages / chips).clamp(pages / 64, pages / 16).max(1) as u64;
-        self.backend.nand = Nand::new(self.spec());
         for chip in 0..chips {
             let factor = coprime(pages, rng.below(pages as u64) as u32);
             let shift = rng.below(pages as u64) as u32;
@@ -89,10 +88,8 @@ impl Ssd {
                 Separation::Region(_) => (1, 0),
                 _ => (factor, shift),
             };
-            self.backend
-                .nand
-                .ftl_mut()
-                .stamp(chip, worn.backend.nand.ftl(), factor, shift);
+            let nand = &mut self.backend.nand;
+            nand.stamp(chip, &worn.backend.nand, factor, shift);
             worn.write_random(&mut rng, between);
         }
         self.reset_wear();
@@ -100,7 +97,7 @@ impl Ssd {
 
     /// Forgets wear: a preconditioned drive counts as new.
     pub fn reset_wear(&mut self) {
-        self.backend.nand.ftl_mut().reset_wear();
+        self.backend.nand.reset_wear();
         self.read_only = false;
     }
 
@@ -113,7 +110,7 @@ impl Ssd {
         for cursor in cursors {
             out.write_all(&cursor.to_le_bytes())?;
         }
-        self.backend.nand.ftl().save(out)
+        self.backend.nand.save_state(out)
     }
 
     /// Reads a state that [`Ssd::save_state`] wrote for the same spec.
@@ -133,7 +130,7 @@ impl Ssd {
                 "a cursor points beyond its planes or chips".into(),
             ));
         }
-        nand.ftl_mut().load(input)?;
+        nand.load_state(input)?;
         self.backend.nand = nand;
         self.backend.next_write = cursors[0];
         Ok(())

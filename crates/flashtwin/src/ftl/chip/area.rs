@@ -2,8 +2,12 @@
 //! being written page after page.
 
 use std::collections::VecDeque;
+use std::io::{self, Read, Write};
 
+use super::saved::{read_list, read_numbers, write_list, wrong, Roles};
 use super::store::Store;
+use crate::ftl::state::write_u32;
+use crate::ftl::StateError;
 
 /// A log of at most so many blocks.
 #[derive(Clone, Debug)]
@@ -33,6 +37,12 @@ impl Area {
     /// Blocks that it may yet begin without giving one back.
     pub fn claims(&self) -> u32 {
         self.blocks_max - self.len()
+    }
+
+    /// Pages left in the newest block.
+    #[inline]
+    pub fn open_pages(&self) -> u32 {
+        self.pages_per_block - self.next
     }
 
     /// No page can be written until the oldest block is given back.
@@ -79,6 +89,40 @@ impl Area {
         };
         let blocks = self.blocks.iter().enumerate();
         blocks.map(move |(i, &block)| (block, pages(i)))
+    }
+
+    /// Writes all there is to know.
+    pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        write_list(out, self.blocks.iter().copied())?;
+        write_u32(out, &[self.next])
+    }
+
+    /// Reads it over an empty log, whose blocks nobody else may have.
+    pub fn load(
+        &mut self,
+        roles: &mut Roles,
+        store: &Store,
+        input: &mut dyn Read,
+    ) -> Result<(), StateError> {
+        let blocks = read_list(input, self.blocks_max)?;
+        let [next] = read_numbers(input)?;
+        for (i, &block) in blocks.iter().enumerate() {
+            roles.take(block)?;
+            let is_newest = i + 1 == blocks.len();
+            let written = if is_newest {
+                next
+            } else {
+                self.pages_per_block
+            };
+            if !store.is_written_to(block, written) {
+                return wrong("a log block is written otherwise than page by page");
+            }
+        }
+        if next > self.pages_per_block || blocks.is_empty() && next < self.pages_per_block {
+            return wrong("a log is written beyond its blocks");
+        }
+        (self.blocks, self.next) = (blocks.into(), next);
+        Ok(())
     }
 
     /// `[9 13] [17]`, oldest block first.

@@ -4,11 +4,15 @@
 //! block of its logical block. A log block is merged when it is full and another page comes, or when
 //! a log block is needed and its own was written longest ago.
 
+use std::io::{self, Read, Write};
+
 use super::blocks::Blocks;
+use super::saved::{read_list, write_list, wrong};
 use super::setup::{BastSetup, Setup};
-use super::store::NONE;
+use super::store::{Store, NONE};
 use super::{ChipFtl, Counters, FlashOp, NoSpace, Why};
 use crate::buffer::{List, PageId};
+use crate::ftl::StateError;
 
 /// A log block.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +28,7 @@ struct Log {
 /// Block-associative sector translation.
 #[derive(Clone, Debug)]
 pub struct Bast {
-    blocks: Blocks,
+    pub(super) blocks: Blocks,
     logs: Vec<Log>,
     /// Places in `logs` that hold none.
     idle: Vec<u32>,
@@ -51,6 +55,75 @@ impl Bast {
         }
     }
 
+    pub(super) fn store(&self) -> &Store {
+        &self.blocks.store
+    }
+
+    pub(super) fn store_mut(&mut self) -> &mut Store {
+        &mut self.blocks.store
+    }
+
+    /// Logs that may be begun without a merge.
+    pub(super) fn idle_logs(&self) -> u32 {
+        self.idle.len() as u32
+    }
+
+    /// Pages left in the log written last.
+    pub(super) fn newest_room(&self) -> u32 {
+        let newest = self.order.newest();
+        newest.map_or(0, |at| {
+            self.blocks.store.pages_per_block() - self.logs[at.0 as usize].count
+        })
+    }
+
+    pub(super) fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.blocks.save(out)?;
+        let logs = self.order.iter_oldest_first().flat_map(|at| {
+            let log = &self.logs[at.0 as usize];
+            [log.block, log.owner, log.count, u32::from(log.in_order)]
+        });
+        write_list(out, logs)
+    }
+
+    pub(super) fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
+        let mut roles = self.blocks.load(input)?;
+        let numbers = read_list(input, 4 * self.logs.len() as u32)?;
+        for log in numbers.chunks(4) {
+            let &[block, owner, count, in_order @ (0 | 1)] = log else {
+                return wrong("a log block is cut off");
+            };
+            roles.take(block)?;
+            let log = Log {
+                block,
+                owner,
+                count,
+                in_order: in_order == 1,
+            };
+            if !self.is_sound(&log) {
+                return wrong("a log block holds what is not of its logical block");
+            }
+            let at = self.idle.pop();
+            let at = at.expect("no more were read than there are");
+            self.logs[at as usize] = log;
+            self.log_of[owner as usize] = at;
+            self.order.push_newest(PageId(at));
+        }
+        Ok(())
+    }
+
+    /// Whether this can be the log of a logical block that has none yet.
+    fn is_sound(&self, log: &Log) -> bool {
+        let store = &self.blocks.store;
+        let n = store.pages_per_block();
+        let is_its = |tag: u32| tag / n == log.owner;
+        let mut pages = (0..n).map(|offset| store.ppn(log.block, offset));
+        self.log_of.get(log.owner as usize) == Some(&NONE)
+            && (1..=n).contains(&log.count)
+            && store.is_written_to(log.block, log.count)
+            && pages.all(|ppn| store.tag(ppn).is_none_or(is_its))
+            && (!log.in_order || self.blocks.may_adopt(log.owner, log.block, log.count))
+    }
+
     /// Merges a log with its data block: switch, partial or full, by what is in it.
     fn merge(&mut self, log: u32, ops: &mut Vec<FlashOp>) {
         let Log {
@@ -70,15 +143,22 @@ impl Bast {
         }
     }
 
-    /// The log to write a page of this logical block to.
+    /// Merges the log of this logical block if no page can be written to it.
+    fn merge_if_full(&mut self, owner: u32, ops: &mut Vec<FlashOp>) {
+        let own = self.log_of[owner as usize];
+        let log = self.logs.get(own as usize);
+        if log.is_some_and(|log| log.count == self.blocks.store.pages_per_block()) {
+            self.merge(own, ops);
+        }
+    }
+
+    /// The log to write a page of this logical block to; its own one is not full.
     fn log_for(&mut self, owner: u32, ops: &mut Vec<FlashOp>) -> u32 {
         let own = self.log_of[owner as usize];
         if own != NONE {
-            if self.logs[own as usize].count < self.blocks.store.pages_per_block() {
-                return own;
-            }
-            self.merge(own, ops);
-        } else if self.idle.is_empty() {
+            return own;
+        }
+        if self.idle.is_empty() {
             if let Some(oldest) = self.order.oldest() {
                 self.merge(oldest.0, ops);
             }
@@ -107,12 +187,16 @@ impl ChipFtl for Bast {
     }
 
     fn write(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> Result<(), NoSpace> {
+        let (owner, offset) = self.blocks.split(page);
+        if !self.blocks.is_unwritten(page) {
+            // The merge may leave a hole in the page's place, which must not be filled after the log.
+            self.merge_if_full(owner, ops);
+        }
         if self.blocks.is_unwritten(page) {
             // The idle logs, and the new block of a full merge.
             let claims = self.idle.len() as u32 + 1;
             return self.blocks.write_in_place(page, claims, ops);
         }
-        let (owner, offset) = self.blocks.split(page);
         let at = self.log_for(owner, ops);
         self.order.remove(PageId(at));
         self.order.push_newest(PageId(at));

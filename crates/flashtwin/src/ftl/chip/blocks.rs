@@ -5,9 +5,15 @@
 //! version of a page is, in a data block or in a log, stands in one array; the published tables of
 //! log blocks hold the same.
 
+use std::io::{self, Read, Write};
+
+use super::saved::{wrong, Roles};
 use super::setup::Setup;
 use super::store::{Store, NONE};
 use super::{Counters, FlashOp, NoSpace, Why};
+use crate::ftl::state::{read_u32, write_u32};
+use crate::ftl::StateError;
+use crate::memory::prefetch;
 
 /// Data blocks, and where each page is.
 #[derive(Clone, Debug)]
@@ -42,6 +48,10 @@ impl Blocks {
         }
     }
 
+    pub fn logical_blocks(&self) -> u32 {
+        self.data.len() as u32
+    }
+
     /// Logical block and offset of a page.
     #[inline]
     pub fn split(&self, page: u32) -> (u32, u32) {
@@ -53,6 +63,12 @@ impl Blocks {
     pub fn lookup(&self, page: u32) -> Option<u32> {
         let ppn = self.map[page as usize];
         (ppn != NONE).then_some(ppn)
+    }
+
+    /// Starts loading where the page is.
+    #[inline]
+    pub fn prefetch(&self, page: u32) {
+        prefetch(&self.map, page as usize);
     }
 
     pub fn read(&self, page: u32, ops: &mut Vec<FlashOp>) {
@@ -187,6 +203,45 @@ impl Blocks {
         if old != NONE {
             self.store.erase(old, Why::Merge, ops);
         }
+    }
+
+    /// Writes all there is to know: where pages are stands in the pages.
+    pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.store.save(out)?;
+        write_u32(out, &self.data)
+    }
+
+    /// Reads it over new blocks; returns who has which of them.
+    pub fn load(&mut self, input: &mut dyn Read) -> Result<Roles, StateError> {
+        self.store.load(self.map.len() as u32, input)?;
+        read_u32(input, &mut self.data)?;
+        let mut roles = Roles::of(&self.store)?;
+        for &data in self.data.iter().filter(|&&data| data != NONE) {
+            roles.take(data)?;
+        }
+        for (page, ppn) in self.store.live_pages() {
+            if std::mem::replace(&mut self.map[page as usize], ppn) != NONE {
+                return wrong("a page is twice on flash");
+            }
+        }
+        Ok(roles)
+    }
+
+    /// Whether a block holds the first `count` pages of a logical block, in place, and nothing else;
+    /// it may then become its data block. A page that does not exist leaves a hole.
+    pub fn may_adopt(&self, block: u32, log: u32, count: u32) -> bool {
+        let n = self.store.pages_per_block();
+        let mut offsets = 0..n;
+        count <= n
+            && offsets.all(|offset| {
+                let (page, ppn) = (block * n + offset, self.store.ppn(log, offset));
+                let is_elsewhere = || self.map.get(page as usize).is_some_and(|&at| at != NONE);
+                match self.store.tag(ppn) {
+                    Some(tag) => offset < count && tag == page,
+                    None if offset < count => !is_elsewhere(),
+                    None => self.store.is_erased(ppn),
+                }
+            })
     }
 
     /// Checks the map and the data blocks; `logs` is the number of blocks that the logs hold.

@@ -1,8 +1,15 @@
 //! The cached mapping table (CMT) of DFTL: some entries of the page map, with their dirty bits, in a
 //! segmented LRU order.
 
+use std::io::{self, Read, Write};
+
+use super::saved::{read_list, write_list, wrong};
+use super::setup::{DftlSetup, Setup};
 use super::store::NONE;
 use crate::buffer::{List, PageId};
+use crate::divide::Divider;
+use crate::ftl::StateError;
+use crate::memory::prefetch;
 
 /// A cached entry of the map.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +21,9 @@ pub(super) struct Entry {
     /// Newer than the translation page on flash.
     pub is_dirty: bool,
     is_protected: bool,
+    /// If it is dirty, its neighbours among the dirty ones of its translation page.
+    newer: u32,
+    older: u32,
 }
 
 /// The cache. A page enters on probation; a hit there protects it; what the protected part has no
@@ -27,17 +37,23 @@ pub(super) struct CachedMap {
     place_of: Vec<u32>,
     probation: List,
     protected: List,
+    /// The entry of each translation page that became dirty last.
+    dirty: Vec<u32>,
+    by_translation_page: Divider,
 }
 
 impl CachedMap {
-    pub fn new(logical_pages: u32, entries_max: u32, protected_max: u32) -> CachedMap {
+    pub fn new(setup: &Setup, own: &DftlSetup) -> CachedMap {
+        let (logical_pages, entries_max) = (setup.logical_pages, own.cmt_entries);
         CachedMap {
             entries: Vec::with_capacity(entries_max as usize),
             entries_max: entries_max as usize,
-            protected_max: protected_max as usize,
+            protected_max: own.protected_entries as usize,
             place_of: vec![NONE; logical_pages as usize],
             probation: List::default(),
             protected: List::default(),
+            dirty: vec![NONE; own.translation_pages(logical_pages) as usize],
+            by_translation_page: Divider::new(own.entries_per_translation_page),
         }
     }
 
@@ -46,9 +62,63 @@ impl CachedMap {
         self.entries.get(self.place_of[page as usize] as usize)
     }
 
+    /// A page is elsewhere now: its entry, if it is cached, becomes dirty. Returns where it was.
     #[inline]
-    pub fn get_mut(&mut self, page: u32) -> Option<&mut Entry> {
-        self.entries.get_mut(self.place_of[page as usize] as usize)
+    pub fn change(&mut self, page: u32, ppn: u32) -> Option<u32> {
+        let place = self.place_of[page as usize];
+        let entry = self.entries.get_mut(place as usize)?;
+        let old = std::mem::replace(&mut entry.ppn, ppn);
+        if !entry.is_dirty {
+            self.soil(place);
+        }
+        Some(old)
+    }
+
+    fn soil(&mut self, place: u32) {
+        let entry = &mut self.entries[place as usize];
+        let newest = &mut self.dirty[self.by_translation_page.div(entry.page) as usize];
+        let older = std::mem::replace(newest, place);
+        entry.is_dirty = true;
+        (entry.newer, entry.older) = (NONE, older);
+        if let Some(older) = self.entries.get_mut(older as usize) {
+            older.newer = place;
+        }
+    }
+
+    /// Some entry of a translation page is dirty.
+    pub fn has_dirty(&self, which: u32) -> bool {
+        self.dirty[which as usize] != NONE
+    }
+
+    /// The page's entry goes to flash, if it is dirty: where the page is.
+    pub fn clean(&mut self, page: u32) -> Option<u32> {
+        let place = self.place_of[page as usize] as usize;
+        let entry = self.entries.get_mut(place).filter(|entry| entry.is_dirty)?;
+        entry.is_dirty = false;
+        let Entry {
+            ppn, newer, older, ..
+        } = *entry;
+        match self.entries.get_mut(newer as usize) {
+            Some(newer) => newer.older = older,
+            None => self.dirty[self.by_translation_page.div(page) as usize] = older,
+        }
+        if let Some(older) = self.entries.get_mut(older as usize) {
+            older.newer = newer;
+        }
+        Some(ppn)
+    }
+
+    /// The same of some dirty entry of a translation page, if there is one: page and place.
+    pub fn clean_one(&mut self, which: u32) -> Option<(u32, u32)> {
+        let newest = self.dirty[which as usize];
+        let page = self.entries.get(newest as usize)?.page;
+        Some((page, self.clean(page)?))
+    }
+
+    /// Starts loading whether the page is cached.
+    #[inline]
+    pub fn prefetch(&self, page: u32) {
+        prefetch(&self.place_of, page as usize);
     }
 
     /// The entry that leaves when another comes; `None` while there is room.
@@ -90,6 +160,8 @@ impl CachedMap {
             ppn,
             is_dirty: false,
             is_protected: false,
+            newer: NONE,
+            older: NONE,
         };
         let place = match self.victim().copied() {
             None => {
@@ -109,6 +181,56 @@ impl CachedMap {
         };
         self.place_of[page as usize] = place;
         self.probation.push_newest(PageId(place));
+    }
+
+    /// Writes the pages cached, protected before those on probation, oldest first, with their dirty
+    /// bits.
+    pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        for list in [&self.protected, &self.probation] {
+            let entries = list.iter_oldest_first();
+            let numbers = entries.flat_map(|place| {
+                let entry = &self.entries[place.0 as usize];
+                [entry.page, u32::from(entry.is_dirty)]
+            });
+            write_list(out, numbers)?;
+        }
+        Ok(())
+    }
+
+    /// Reads them into an empty cache; `place` is where each page is.
+    pub fn load(&mut self, places: &[u32], input: &mut dyn Read) -> Result<(), StateError> {
+        for is_protected in [true, false] {
+            let most = match is_protected {
+                true => self.protected_max,
+                false => self.entries_max - self.entries.len(),
+            };
+            for entry in read_list(input, 2 * most as u32)?.chunks(2) {
+                let &[page, dirty @ (0 | 1)] = entry else {
+                    return wrong("a cached map entry is cut off");
+                };
+                if self.place_of.get(page as usize) != Some(&NONE) {
+                    return wrong("a cached map entry is of no page, or twice there");
+                }
+                let place = self.entries.len() as u32;
+                self.place_of[page as usize] = place;
+                self.entries.push(Entry {
+                    page,
+                    ppn: places[page as usize],
+                    is_dirty: false,
+                    is_protected,
+                    newer: NONE,
+                    older: NONE,
+                });
+                if dirty == 1 {
+                    self.soil(place);
+                }
+                match is_protected {
+                    true => self.protected.push_newest(PageId(place)),
+                    false => self.probation.push_newest(PageId(place)),
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Entries, in no order that means anything.
@@ -136,11 +258,18 @@ impl CachedMap {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Kind;
     use super::*;
 
     #[test]
     fn a_hit_protects_and_the_protected_part_gives_back_its_oldest() {
-        let mut cache = CachedMap::new(9, 3, 1);
+        let mut setup = Setup::new("dftl", 9, 16, 4).unwrap();
+        let set = [("cmt_entries", "3"), ("protected_entries", "1")];
+        setup.set_all(&set).unwrap();
+        let Kind::Dftl(own) = &setup.kind else {
+            panic!()
+        };
+        let mut cache = CachedMap::new(&setup, own);
         for page in [0, 1, 2] {
             cache.insert(page, page);
         }

@@ -5,10 +5,15 @@
 //! greedy over both kinds. Entries of moved pages that are cached only become dirty; the translation
 //! pages of the others are each written once.
 
+use std::io::{self, Read, Write};
+
 use super::cached_map::CachedMap;
+use super::saved::{read_bits, read_numbers, write_bits, wrong, Roles};
 use super::setup::{DftlSetup, Setup};
 use super::store::{Store, NONE};
 use super::{ChipFtl, Counters, FlashOp, NoSpace, Why};
+use crate::ftl::state::write_u32;
+use crate::ftl::StateError;
 
 /// Free blocks that an access may find at least: it can begin a block of each kind, and one remains
 /// for the collection that follows.
@@ -16,10 +21,10 @@ const FREE_MIN: u32 = 3;
 
 /// The block being written of a kind; once it is full it may be collected.
 #[derive(Clone, Copy, Debug)]
-struct Frontier {
+pub(super) struct Frontier {
     block: u32,
     /// Its next page.
-    next: u32,
+    pub next: u32,
     /// Blocks of this kind.
     blocks: u32,
 }
@@ -27,21 +32,21 @@ struct Frontier {
 /// Demand-based page mapping.
 #[derive(Clone, Debug)]
 pub struct Dftl {
-    store: Store,
-    cache: CachedMap,
+    pub(super) store: Store,
+    pub(super) cache: CachedMap,
     /// What the translation pages on flash say: physical page of each logical page.
-    stored: Vec<u32>,
+    pub(super) stored: Vec<u32>,
     /// Physical page of each translation page (GTD).
     directory: Vec<u32>,
     entries_per_page: u32,
     batching: bool,
-    data: Frontier,
+    pub(super) data: Frontier,
     translation: Frontier,
     /// Kind of each block in use.
     is_translation: Vec<bool>,
     /// Data blocks are never more than this, so that what is left always suffices to collect.
     data_blocks_max: u32,
-    low_blocks: u32,
+    pub(super) low_blocks: u32,
     /// Translation pages to be written by a collection, and the collection that last noted each.
     affected: Vec<u32>,
     noted: Vec<u64>,
@@ -61,7 +66,7 @@ impl Dftl {
         let translation_blocks_max = translation_pages / n + 1;
         Dftl {
             store: Store::new(setup.blocks, n),
-            cache: CachedMap::new(setup.logical_pages, own.cmt_entries, own.protected_entries),
+            cache: CachedMap::new(setup, own),
             stored: vec![NONE; setup.logical_pages as usize],
             directory: vec![NONE; translation_pages as usize],
             entries_per_page: own.entries_per_translation_page,
@@ -77,6 +82,74 @@ impl Dftl {
             noted: vec![0; translation_pages as usize],
             counters: Counters::default(),
         }
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(super) fn store_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
+    pub(super) fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.store.save(out)?;
+        write_bits(out, &self.is_translation)?;
+        for frontier in [&self.data, &self.translation] {
+            write_u32(out, &[frontier.block, frontier.next])?;
+        }
+        self.cache.save(out)
+    }
+
+    pub(super) fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
+        let logical_pages = self.stored.len() as u32;
+        let tags_end = logical_pages + self.directory.len() as u32;
+        self.store.load(tags_end, input)?;
+        read_bits(input, &mut self.is_translation)?;
+        let mut roles = Roles::of(&self.store)?;
+        let n = self.store.pages_per_block();
+        for (frontier, is_translation) in [(&mut self.data, false), (&mut self.translation, true)] {
+            [frontier.block, frontier.next] = read_numbers(input)?;
+            if frontier.next == n {
+                continue;
+            }
+            roles.take(frontier.block)?;
+            let is_right = self.is_translation[frontier.block as usize] == is_translation;
+            if !is_right
+                || frontier.next > n
+                || !self.store.is_written_to(frontier.block, frontier.next)
+            {
+                return wrong("an open block is written otherwise than page by page");
+            }
+            frontier.blocks += 1;
+        }
+        for block in roles.left() {
+            if !self.store.is_written_to(block, n) {
+                return wrong("a block is neither free nor open and has erased pages");
+            }
+            self.store.seal(block);
+            match self.is_translation[block as usize] {
+                true => self.translation.blocks += 1,
+                false => self.data.blocks += 1,
+            }
+        }
+        for (tag, ppn) in self.store.live_pages() {
+            let which = tag.checked_sub(logical_pages);
+            let place = match which {
+                Some(which) => &mut self.directory[which as usize],
+                None => &mut self.stored[tag as usize],
+            };
+            let is_right = self.is_translation[(ppn / n) as usize] == which.is_some();
+            if !is_right || std::mem::replace(place, ppn) != NONE {
+                return wrong("a page is twice on flash, or in a block of the other kind");
+            }
+        }
+        self.cache.load(&self.stored, input)?;
+        // Of a dirty entry nothing is known but where its page is.
+        for entry in self.cache.iter().filter(|entry| entry.is_dirty) {
+            self.stored[entry.page as usize] = NONE;
+        }
+        Ok(())
     }
 
     /// The next page to write data or a translation page to; begins a block if that is due.
@@ -159,9 +232,7 @@ impl Dftl {
             };
             let to = self.place(false);
             self.store.copy(from, to, Why::Gc, ops);
-            if let Some(entry) = self.cache.get_mut(page) {
-                entry.ppn = to;
-                entry.is_dirty = true;
+            if self.cache.change(page, to).is_some() {
                 continue;
             }
             self.stored[page as usize] = to;
@@ -181,29 +252,18 @@ impl Dftl {
         self.data.blocks -= 1;
     }
 
-    /// Logical pages of a translation page.
-    fn pages_of(&self, which: u32) -> std::ops::Range<u32> {
-        let first = which * self.entries_per_page;
-        let end = first.saturating_add(self.entries_per_page);
-        first..end.min(self.stored.len() as u32)
-    }
-
     /// What of a page's entry is dirty goes to the translation page about to be written.
-    fn clean(&mut self, page: u32) -> bool {
-        let entry = self.cache.get_mut(page).filter(|entry| entry.is_dirty);
-        let Some(entry) = entry else { return false };
-        entry.is_dirty = false;
-        self.stored[page as usize] = entry.ppn;
-        true
+    fn clean(&mut self, page: u32) {
+        if let Some(ppn) = self.cache.clean(page) {
+            self.stored[page as usize] = ppn;
+        }
     }
 
-    /// The same for all entries of a translation page: whether there were any.
-    fn clean_all(&mut self, which: u32) -> bool {
-        let mut any = false;
-        for page in self.pages_of(which) {
-            any |= self.clean(page);
+    /// The same for all entries of a translation page.
+    fn clean_all(&mut self, which: u32) {
+        while let Some((page, ppn)) = self.cache.clean_one(which) {
+            self.stored[page as usize] = ppn;
         }
-        any
     }
 
     /// Writes a translation page anew: what is on flash of it is read first.
@@ -255,12 +315,7 @@ impl Dftl {
 
     /// Points a page's cached entry elsewhere and drops what it pointed to.
     fn remap(&mut self, page: u32, ppn: u32) {
-        let Some(entry) = self.cache.get_mut(page) else {
-            return;
-        };
-        let old = std::mem::replace(&mut entry.ppn, ppn);
-        entry.is_dirty = true;
-        if old != NONE {
+        if let Some(old) = self.cache.change(page, ppn).filter(|&old| old != NONE) {
             self.store.drop_page(old);
         }
     }
@@ -305,9 +360,9 @@ impl ChipFtl for Dftl {
 
     fn flush(&mut self, ops: &mut Vec<FlashOp>) {
         for which in 0..self.directory.len() as u32 {
-            let mut pages = self.pages_of(which);
-            let is_dirty = |page| self.cache.get(page).is_some_and(|entry| entry.is_dirty);
-            if pages.any(is_dirty) && self.make_room(ops) && self.clean_all(which) {
+            // Making room may have cleaned it.
+            if self.cache.has_dirty(which) && self.make_room(ops) && self.cache.has_dirty(which) {
+                self.clean_all(which);
                 self.write_translation(which, Why::Map, ops);
             }
         }

@@ -4,18 +4,22 @@
 //! (RW), are used in turn. When they are full the oldest is reclaimed: each logical block of which it
 //! holds a newest page is merged.
 
+use std::io::{self, Read, Write};
+
 use super::area::Area;
 use super::blocks::Blocks;
 use super::sequential::Sequential;
 use super::setup::{FastSetup, Setup};
+use super::store::Store;
 use super::{ChipFtl, Counters, FlashOp, NoSpace, Why};
+use crate::ftl::StateError;
 
 /// Fully associative sector translation.
 #[derive(Clone, Debug)]
 pub struct Fast {
-    blocks: Blocks,
+    pub(super) blocks: Blocks,
     sequential: Sequential,
-    random: Area,
+    pub(super) random: Area,
 }
 
 impl Fast {
@@ -25,6 +29,26 @@ impl Fast {
             sequential: Sequential::default(),
             random: Area::new(own.rw_log_blocks, setup.pages_per_block),
         }
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.blocks.store
+    }
+
+    pub(super) fn store_mut(&mut self) -> &mut Store {
+        &mut self.blocks.store
+    }
+
+    pub(super) fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.blocks.save(out)?;
+        self.sequential.save(out)?;
+        self.random.save(out)
+    }
+
+    pub(super) fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
+        let mut roles = self.blocks.load(input)?;
+        self.sequential.load(&mut roles, &self.blocks, input)?;
+        self.random.load(&mut roles, &self.blocks.store, input)
     }
 
     /// Merges what the oldest RW block holds, and erases it.

@@ -4,11 +4,17 @@
 //! its head once more, marked; marked ones go to the isolation area. Only that is merged, a logical
 //! block at a time, spread over the host's writes once it is nearly full.
 
+use std::io::{self, Read, Write};
+
 use super::area::Area;
 use super::blocks::Blocks;
+use super::saved::{read_bits, read_numbers, write_bits};
 use super::sequential::Sequential;
 use super::setup::{FasterSetup, Setup};
+use super::store::Store;
 use super::{ChipFtl, Counters, FlashOp, NoSpace, Why};
+use crate::ftl::state::write_u32;
+use crate::ftl::StateError;
 
 /// Isolation blocks that progressive merging keeps free.
 const RESERVED: u32 = 2;
@@ -19,9 +25,9 @@ const RUN: u32 = 4;
 /// FAST with second chance and isolation.
 #[derive(Clone, Debug)]
 pub struct Faster {
-    blocks: Blocks,
+    pub(super) blocks: Blocks,
     sequential: Sequential,
-    random: Area,
+    pub(super) random: Area,
     isolation: Area,
     refinements: bool,
     /// Physical pages of the RW log that had their second chance.
@@ -73,6 +79,48 @@ impl Faster {
             run: 0,
             progress: Progress::default(),
         }
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.blocks.store
+    }
+
+    pub(super) fn store_mut(&mut self) -> &mut Store {
+        &mut self.blocks.store
+    }
+
+    pub(super) fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.blocks.save(out)?;
+        self.sequential.save(out)?;
+        self.random.save(out)?;
+        self.isolation.save(out)?;
+        write_bits(out, &self.marked)?;
+        let progress = &self.progress;
+        let numbers = [
+            self.last,
+            self.run,
+            progress.writes_per_block,
+            progress.since_block,
+            progress.since_step,
+        ];
+        write_u32(out, &numbers)
+    }
+
+    pub(super) fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
+        let mut roles = self.blocks.load(input)?;
+        self.sequential.load(&mut roles, &self.blocks, input)?;
+        self.random.load(&mut roles, &self.blocks.store, input)?;
+        self.isolation.load(&mut roles, &self.blocks.store, input)?;
+        read_bits(input, &mut self.marked)?;
+        let numbers = read_numbers(input)?;
+        let [last, run, writes_per_block, since_block, since_step] = numbers;
+        (self.last, self.run) = (last, run);
+        self.progress = Progress {
+            writes_per_block,
+            since_block,
+            since_step,
+        };
+        Ok(())
     }
 
     /// Makes room in the RW log.
@@ -211,9 +259,15 @@ impl ChipFtl for Faster {
 
     fn check(&self) -> Result<(), String> {
         let store = &self.blocks.store;
+        let n = store.pages_per_block();
+        let mut is_log = vec![false; store.blocks() as usize];
+        self.random
+            .iter()
+            .for_each(|(block, _)| is_log[block as usize] = true);
         let mut marked = (0u32..).zip(&self.marked).filter(|(_, marked)| **marked);
-        if let Some((ppn, _)) = marked.find(|(ppn, _)| store.is_erased(*ppn)) {
-            return Err(format!("page {ppn} is marked and erased"));
+        let is_wrong = |ppn: u32| store.is_erased(ppn) || !is_log[(ppn / n) as usize];
+        if let Some((ppn, _)) = marked.find(|(ppn, _)| is_wrong(*ppn)) {
+            return Err(format!("page {ppn} is marked and not in the log"));
         }
         let logs = self.sequential.len() + self.random.len() + self.isolation.len();
         self.blocks.check(logs)

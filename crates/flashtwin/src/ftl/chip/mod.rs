@@ -14,6 +14,8 @@ pub mod catalog;
 mod dftl;
 mod fast;
 mod faster;
+mod outlook;
+mod saved;
 mod sequential;
 mod setup;
 mod store;
@@ -28,6 +30,9 @@ pub use faster::Faster;
 pub use setup::{BastSetup, DftlSetup, FastSetup, FasterSetup, Kind, Setup, SetupError};
 
 use std::fmt;
+use std::ops::{AddAssign, Sub};
+
+pub(crate) use outlook::Outlook;
 
 /// One flash operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +116,44 @@ pub struct Counters {
     pub map_misses: u64,
 }
 
+impl Counters {
+    /// Each with its name in results.
+    pub fn named(&self) -> [(&'static str, u64); 6] {
+        [
+            ("switch_merges", self.switch_merges),
+            ("partial_merges", self.partial_merges),
+            ("full_merges", self.full_merges),
+            ("gc_runs", self.gc_runs),
+            ("map_hits", self.map_hits),
+            ("map_misses", self.map_misses),
+        ]
+    }
+
+    fn with(self, other: Counters, of: impl Fn(u64, u64) -> u64) -> Counters {
+        Counters {
+            switch_merges: of(self.switch_merges, other.switch_merges),
+            partial_merges: of(self.partial_merges, other.partial_merges),
+            full_merges: of(self.full_merges, other.full_merges),
+            gc_runs: of(self.gc_runs, other.gc_runs),
+            map_hits: of(self.map_hits, other.map_hits),
+            map_misses: of(self.map_misses, other.map_misses),
+        }
+    }
+}
+
+impl AddAssign for Counters {
+    fn add_assign(&mut self, other: Counters) {
+        *self = self.with(other, |a, b| a + b);
+    }
+}
+
+impl Sub for Counters {
+    type Output = Counters;
+    fn sub(self, other: Counters) -> Counters {
+        self.with(other, |a, b| a - b)
+    }
+}
+
 /// A translation layer. A new one has only erased blocks.
 ///
 /// Operations are appended to `ops`; page numbers must be below [`Setup::logical_pages`].
@@ -162,12 +205,17 @@ impl Ftl {
     /// The translation layer that `setup` describes, with nothing written.
     pub fn new(setup: &Setup) -> Result<Ftl, SetupError> {
         setup.check()?;
-        Ok(match &setup.kind {
+        Ok(Ftl::unchecked(setup))
+    }
+
+    /// The same of a chip that may be too small for it.
+    pub(crate) fn unchecked(setup: &Setup) -> Ftl {
+        match &setup.kind {
             Kind::Dftl(own) => Ftl::Dftl(Dftl::new(setup, own)),
             Kind::Bast(own) => Ftl::Bast(Bast::new(setup, own)),
             Kind::Fast(own) => Ftl::Fast(Fast::new(setup, own)),
             Kind::Faster(own) => Ftl::Faster(Faster::new(setup, own)),
-        })
+        }
     }
 }
 

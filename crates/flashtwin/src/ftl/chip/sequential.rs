@@ -1,8 +1,12 @@
 //! The log block for sequential writes (SW) of FAST and FASTER: it fills with the pages of one
 //! logical block in order, so that it can take the place of its data block.
 
+use std::io::{self, Read, Write};
+
 use super::blocks::Blocks;
+use super::saved::{read_list, write_list, wrong, Roles};
 use super::{FlashOp, Why};
+use crate::ftl::StateError;
 
 /// The SW block while it holds something.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +101,37 @@ impl Sequential {
             Some(open) if open.owner == block => self.close(blocks, ops),
             _ => blocks.merge_full(block, None, ops),
         }
+    }
+
+    /// Writes all there is to know.
+    pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        let numbers = self.open.map(|open| [open.block, open.owner, open.count]);
+        write_list(out, numbers.into_iter().flatten())
+    }
+
+    /// Reads it over an SW block that holds nothing.
+    pub fn load(
+        &mut self,
+        roles: &mut Roles,
+        blocks: &Blocks,
+        input: &mut dyn Read,
+    ) -> Result<(), StateError> {
+        self.open = match read_list(input, 3)?[..] {
+            [] => None,
+            [block, owner, count] => {
+                roles.take(block)?;
+                if owner >= blocks.logical_blocks() || !blocks.may_adopt(owner, block, count) {
+                    return wrong("the log block for sequential writes is not in order");
+                }
+                Some(Open {
+                    block,
+                    owner,
+                    count,
+                })
+            }
+            _ => return wrong("the log block for sequential writes is cut off"),
+        };
+        Ok(())
     }
 
     /// `SW0[0 1]`

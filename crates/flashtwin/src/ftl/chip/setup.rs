@@ -31,6 +31,18 @@ pub enum Kind {
     Faster(FasterSetup),
 }
 
+impl Kind {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Kind::Dftl(_) => "dftl",
+            Kind::Bast(_) => "bast",
+            Kind::Fast(_) => "fast",
+            Kind::Faster(_) => "faster",
+        }
+    }
+}
+
 /// Parameters of DFTL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DftlSetup {
@@ -82,6 +94,15 @@ impl fmt::Display for SetupError {
 }
 
 impl std::error::Error for SetupError {}
+
+impl SetupError {
+    /// The parameter that is wrong, if it is one of the translation layer's own.
+    pub(crate) fn parameter(&self) -> Option<&str> {
+        let (name, _) = self.0.split_once(':')?;
+        let is_geometry = ["blocks", "pages_per_block", "logical_pages", "ftl"].contains(&name);
+        (!is_geometry).then_some(name)
+    }
+}
 
 /// So many thousandths of the blocks, rounded, and at least `min`.
 fn share(blocks: u32, thousandths: u64, min: u32) -> u32 {
@@ -150,12 +171,7 @@ impl Setup {
 
     /// Its name.
     pub fn name(&self) -> &'static str {
-        match self.kind {
-            Kind::Dftl(_) => "dftl",
-            Kind::Bast(_) => "bast",
-            Kind::Fast(_) => "fast",
-            Kind::Faster(_) => "faster",
-        }
+        self.kind.name()
     }
 
     /// Names of the parameters.
@@ -172,6 +188,25 @@ impl Setup {
             Kind::Fast(_) => &["rw_log_blocks"],
             Kind::Faster(_) => &["rw_log_blocks", "isolation_blocks", "refinements"],
         }
+    }
+
+    /// The value of a parameter as text; `None` if there is no such parameter.
+    pub(crate) fn value(&self, parameter: &str) -> Option<String> {
+        Some(match (&self.kind, parameter) {
+            (Kind::Dftl(own), "cmt_entries") => own.cmt_entries.to_string(),
+            (Kind::Dftl(own), "protected_entries") => own.protected_entries.to_string(),
+            (Kind::Dftl(own), "entries_per_translation_page") => {
+                own.entries_per_translation_page.to_string()
+            }
+            (Kind::Dftl(own), "batching") => own.batching.to_string(),
+            (Kind::Dftl(own), "low_blocks") => own.low_blocks.to_string(),
+            (Kind::Bast(own), "log_blocks") => own.log_blocks.to_string(),
+            (Kind::Fast(own), "rw_log_blocks") => own.rw_log_blocks.to_string(),
+            (Kind::Faster(own), "rw_log_blocks") => own.rw_log_blocks.to_string(),
+            (Kind::Faster(own), "isolation_blocks") => own.isolation_blocks.to_string(),
+            (Kind::Faster(own), "refinements") => own.refinements.to_string(),
+            _ => return None,
+        })
     }
 
     /// Sets several parameters, given as text; those of DFTL that follow from others and are not
@@ -228,6 +263,19 @@ impl Setup {
                 self.name(),
                 self.parameters().join(", ")
             ))),
+        }
+    }
+
+    /// Pages to write until nothing is left of an older state: all of them, or those of the logs.
+    pub(crate) fn turn_pages(&self) -> u64 {
+        let n = u64::from(self.pages_per_block);
+        match &self.kind {
+            Kind::Dftl(_) => self.logical_pages.into(),
+            Kind::Bast(own) => u64::from(own.log_blocks) * n,
+            Kind::Fast(own) => u64::from(own.rw_log_blocks) * n,
+            Kind::Faster(own) => {
+                (u64::from(own.rw_log_blocks) + u64::from(own.isolation_blocks)) * n
+            }
         }
     }
 

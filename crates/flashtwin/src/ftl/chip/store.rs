@@ -3,8 +3,12 @@
 //! operations and the tables cannot disagree.
 
 use std::collections::VecDeque;
+use std::io::{self, Read, Write};
 
+use super::saved::{read_list, write_list, wrong};
 use super::{FlashOp, OpKind, Why};
+use crate::ftl::state::{read_u32, write_u32};
+use crate::ftl::StateError;
 
 /// No page, no block.
 pub(super) const NONE: u32 = u32::MAX;
@@ -31,6 +35,10 @@ pub(super) struct Store {
     tallies: Vec<u16>,
     /// Erased longest ago first, which spreads wear.
     free: VecDeque<u32>,
+    /// Erases of each block.
+    erases: Vec<u32>,
+    /// Pages that were erased without having been programmed.
+    skipped: u64,
 }
 
 impl Store {
@@ -40,7 +48,66 @@ impl Store {
             tags: vec![ERASED; blocks as usize * pages_per_block as usize],
             tallies: vec![OPEN; blocks as usize],
             free: (0..blocks).collect(),
+            erases: vec![0; blocks as usize],
+            skipped: 0,
         }
+    }
+
+    pub fn erases(&self) -> &[u32] {
+        &self.erases
+    }
+
+    pub fn reset_wear(&mut self) {
+        self.erases.fill(0);
+    }
+
+    /// Pages that were erased without having been programmed: a merge leaves holes in a block where
+    /// pages do not exist.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Pages that can be programmed, in whatever block.
+    pub fn erased_pages(&self) -> u64 {
+        self.tags.iter().filter(|&&tag| tag == ERASED).count() as u64
+    }
+
+    /// Writes all there is to know.
+    pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        write_u32(out, &self.tags)?;
+        write_u32(out, &self.erases)?;
+        write_list(out, self.free.iter().copied())
+    }
+
+    /// Reads it over a new store; pages may hold tags below `tags_end`. No block is sealed yet.
+    pub fn load(&mut self, tags_end: u32, input: &mut dyn Read) -> Result<(), StateError> {
+        read_u32(input, &mut self.tags)?;
+        read_u32(input, &mut self.erases)?;
+        self.free = read_list(input, self.blocks())?.into();
+        if self.tags.iter().any(|tag| (tags_end..STALE).contains(tag)) {
+            return wrong("a page holds what is no page");
+        }
+        let blocks = self.tags.chunks(self.pages_per_block as usize);
+        for (tally, pages) in self.tallies.iter_mut().zip(blocks) {
+            *tally = OPEN | pages.iter().filter(|&&tag| tag < STALE).count() as u16;
+        }
+        Ok(())
+    }
+
+    pub fn free(&self) -> impl Iterator<Item = u32> + '_ {
+        self.free.iter().copied()
+    }
+
+    /// What each page holds that holds something, with the page.
+    pub fn live_pages(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let pages = (0u32..).zip(&self.tags);
+        pages.filter_map(|(ppn, &tag)| (tag < STALE).then_some((tag, ppn)))
+    }
+
+    /// The first `count` pages of a block have been programmed, and no other.
+    pub fn is_written_to(&self, block: u32, count: u32) -> bool {
+        let mut offsets = 0..self.pages_per_block;
+        offsets.all(|offset| self.is_erased(self.ppn(block, offset)) == (offset >= count))
     }
 
     /// N.
@@ -138,7 +205,11 @@ impl Store {
     pub fn erase(&mut self, block: u32, why: Why, ops: &mut Vec<FlashOp>) {
         debug_assert_eq!(self.live(block), 0, "block {block} still holds pages");
         let first = self.ppn(block, 0) as usize;
-        self.tags[first..first + self.pages_per_block as usize].fill(ERASED);
+        let tags = &mut self.tags[first..first + self.pages_per_block as usize];
+        self.skipped += tags.iter().filter(|&&tag| tag == ERASED).count() as u64;
+        tags.fill(ERASED);
+        let erases = &mut self.erases[block as usize];
+        *erases = erases.saturating_add(1);
         self.tallies[block as usize] = OPEN;
         self.free.push_back(block);
         let kind = OpKind::Erase { block };

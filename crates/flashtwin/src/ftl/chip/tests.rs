@@ -1,7 +1,7 @@
 //! Chips too small for their translation layer, which only tests can make: what cannot be written is
-//! refused, and what was written stays.
+//! refused, and what was written stays. States saved, read back, and damaged.
 
-use super::{Bast, ChipFtl, Dftl, Fast, Faster, FlashOp, Kind, NoSpace, Setup};
+use super::{Bast, ChipFtl, Dftl, Fast, Faster, FlashOp, Ftl, Kind, NoSpace, Setup};
 use crate::rng::Rng;
 
 /// Writes at random until nothing more is taken, and then goes on.
@@ -42,4 +42,134 @@ fn what_finds_no_room_is_refused_and_nothing_is_lost() {
             Kind::Faster(own) => overfill(&mut Faster::new(&setup, own), 80),
         }
     }
+}
+
+/// A merge that makes room for a page leaves a hole in its place where the page did not exist; what
+/// went to a log instead would be older than what a later write puts there.
+#[test]
+fn a_log_never_passes_a_hole_of_its_data_block() {
+    let mut setup = Setup::new("bast", 16, 16, 4).unwrap();
+    setup.set_all(&[("log_blocks", "1")]).unwrap();
+    let mut ftl = Ftl::new(&setup).unwrap();
+    ftl.fill();
+    let mut ops = Vec::new();
+    ftl.trim(0, &mut ops);
+    for page in [1, 2, 3, 1, 0] {
+        ftl.write(page, &mut ops).unwrap();
+    }
+    ftl.trim(0, &mut ops);
+    for page in [0, 4] {
+        ftl.write(page, &mut ops).unwrap();
+        ftl.check().unwrap();
+    }
+    assert!(ftl.lookup(0).is_some(), "page 0 is lost");
+}
+
+/// A translation layer in use: writes, trims and reads, some pages missing.
+fn used(setup: &Setup, seed: u64, accesses: u32) -> Ftl {
+    let mut ftl = Ftl::new(setup).unwrap();
+    ftl.fill();
+    let mut rng = Rng::new(seed);
+    let mut ops = Vec::new();
+    for _ in 0..accesses {
+        access(&mut ftl, setup, &mut rng, &mut ops);
+    }
+    ftl
+}
+
+fn access(ftl: &mut Ftl, setup: &Setup, rng: &mut Rng, ops: &mut Vec<FlashOp>) {
+    let first = rng.below(setup.logical_pages.into()) as u32;
+    match rng.below(8) {
+        0 => ftl.read(first, ops),
+        1 => ftl.trim(first, ops),
+        2 => {
+            // A sequence, so that there are logs in order.
+            let first = first / setup.pages_per_block * setup.pages_per_block;
+            let end = first + 1 + rng.below(setup.pages_per_block.into()) as u32;
+            for page in first..end.min(setup.logical_pages) {
+                ftl.write(page, ops).unwrap();
+            }
+        }
+        _ => ftl.write(first, ops).unwrap(),
+    }
+}
+
+fn setups() -> impl Iterator<Item = Setup> {
+    let sizes = [(66, 32, 4), (200, 40, 8)];
+    Setup::NAMES.into_iter().flat_map(move |name| {
+        sizes.map(|(pages, blocks, n)| {
+            let mut setup = Setup::new(name, pages, blocks, n).unwrap();
+            if name == "dftl" {
+                let set = [("entries_per_translation_page", "8"), ("cmt_entries", "9")];
+                setup.set_all(&set).unwrap();
+            }
+            setup
+        })
+    })
+}
+
+#[test]
+fn a_state_read_back_goes_on_as_the_one_saved() {
+    for setup in setups() {
+        for seed in 0..20 {
+            let mut ftl = used(&setup, seed, 50 * seed as u32);
+            let mut bytes = Vec::new();
+            ftl.save(&mut bytes).unwrap();
+            let mut again = Ftl::new(&setup).unwrap();
+            let mut left = &bytes[..];
+            again.load(&setup, &mut left).unwrap();
+            assert!(left.is_empty());
+            assert_eq!(again.state(), ftl.state());
+            let (mut ops, mut ops_again) = (Vec::new(), Vec::new());
+            let mut rng = Rng::new(9);
+            let mut rng_again = rng.clone();
+            for _ in 0..1000 {
+                access(&mut ftl, &setup, &mut rng, &mut ops);
+                access(&mut again, &setup, &mut rng_again, &mut ops_again);
+            }
+            assert_eq!(ops, ops_again, "{} {seed}", setup.name());
+        }
+    }
+}
+
+/// Bytes that were changed are refused, or make a state that works: nothing panics, be it with all
+/// assertions on.
+#[test]
+fn a_damaged_state_is_refused_or_works() {
+    let (mut refused, mut taken) = (0, 0);
+    for setup in setups() {
+        for seed in 0..400 {
+            let mut rng = Rng::new(seed);
+            let mut bytes = Vec::new();
+            used(&setup, seed, 200).save(&mut bytes).unwrap();
+            for _ in 0..1 + rng.below(3) {
+                let at = rng.below(bytes.len() as u64 / 4) as usize * 4;
+                let other = rng.below(bytes.len() as u64 / 4) as usize * 4;
+                let number = match rng.below(4) {
+                    0 => (rng.below(80) as u32).to_le_bytes(),
+                    1 => u32::MAX.to_le_bytes(),
+                    2 => (u32::MAX - 1).to_le_bytes(),
+                    // Something that stands elsewhere.
+                    _ => bytes[other..other + 4].try_into().unwrap(),
+                };
+                bytes[at..at + 4].copy_from_slice(&number);
+            }
+            if rng.below(20) == 0 {
+                bytes.truncate(rng.below(bytes.len() as u64) as usize);
+            }
+            let mut ftl = Ftl::new(&setup).unwrap();
+            if ftl.load(&setup, &mut &bytes[..]).is_err() {
+                refused += 1;
+                ftl.check().unwrap();
+                continue;
+            }
+            taken += 1;
+            let mut ops = Vec::new();
+            for _ in 0..300 {
+                access(&mut ftl, &setup, &mut rng, &mut ops);
+                ftl.check().unwrap();
+            }
+        }
+    }
+    assert!(refused > 1000 && taken > 100, "{refused} {taken}");
 }

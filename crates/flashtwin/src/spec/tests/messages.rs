@@ -337,8 +337,32 @@ const CASES: &[(&str, &str, &str)] = &[
     ),
     (
         "[gc]",
+        "[ftl]\nkind = \"block\"\n[gc]",
+        "x.toml:22:1: ftl.kind: found \"block\"; must be one of \"page\", \"dftl\", \"bast\", \"fast\", \
+         \"faster\"",
+    ),
+    (
+        "[gc]",
         "[ftl]\nkind = \"bast\"\n[gc]",
-        "x.toml:22:1: ftl.kind: found \"bast\"; must be \"page\"",
+        "x.toml:24:1: gc.low_percent: has no effect here; it needs ftl.kind = \"page\"",
+    ),
+    (
+        "[gc]\nlow_percent = 12\n",
+        "[ftl]\nkind = \"dftl\"\nlog_blocks = 2\n",
+        "x.toml:23:1: ftl.log_blocks: has no effect here; it needs ftl.kind = \"bast\"",
+    ),
+    (
+        "[gc]\nlow_percent = 12\n",
+        "[ftl]\nkind = \"dftl\"\ncmt_entries = 4\nprotected_entries = 4\n",
+        "x.toml:24:1: ftl.protected_entries: with ftl.kind = \"dftl\": protected_entries: found 4; must \
+         be below cmt_entries, 4",
+    ),
+    (
+        "[gc]\nlow_percent = 12\n",
+        "[ftl]\nkind = \"fast\"\nrw_log_blocks = 7\n",
+        "x.toml:9:1: geometry.reserve_percent: with ftl.kind = \"fast\": blocks: found 32; fast needs 33 \
+         for 192 logical pages: 24 for data and 9 to write, merge and collect. Give more blocks, export \
+         fewer pages or take fewer log blocks",
     ),
     (
         "[gc]",

@@ -22,6 +22,30 @@ fn every_profile_reads_and_reads_back_equal() {
     assert_eq!(builtin("nand"), None);
 }
 
+/// FASTER's default logs need more blocks than some drives have to spare: the message says so.
+#[test]
+fn every_profile_takes_every_translation_layer() {
+    for name in builtin_names() {
+        for kind in ["dftl", "bast", "fast", "faster"] {
+            let text = builtin(name).unwrap_or_else(|| panic!("no profile {name}"));
+            match DeviceSpec::with_overrides(text, name, &[("ftl.kind", kind)]) {
+                Ok(spec) => {
+                    let text = spec.to_toml();
+                    let again = DeviceSpec::parse(&text, "again");
+                    assert_eq!(again.unwrap_or_else(|e| panic!("{e}\n{text}")), spec);
+                }
+                Err(e) => {
+                    assert_eq!(kind, "faster", "{name}: {e}");
+                    assert!(
+                        e.to_string().contains("take fewer log blocks"),
+                        "{name}: {e}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn the_paper_devices_have_the_sizes_of_their_papers() {
     const GIB: u64 = 1 << 30;

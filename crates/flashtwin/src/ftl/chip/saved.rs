@@ -1,0 +1,125 @@
+//! The state of a translation layer as bytes: what a snapshot of a device holds for each chip.
+//!
+//! What each page holds and which block is used for what is written; the maps follow from that.
+//! Little-endian 32-bit numbers; lengths are fixed by the setup, or bounded by it where a list's own
+//! length is in the file. A state that is read is checked whole before it is used: each block has one
+//! use, each page is once on flash, and a log is as its rules leave it.
+
+use std::io::{self, Read, Write};
+
+use super::store::Store;
+use super::{ChipFtl, Ftl, Setup};
+use crate::ftl::state::{read_u32, write_u32};
+use crate::ftl::StateError;
+
+impl Ftl {
+    /// Writes the whole state.
+    pub(crate) fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Ftl::Dftl(ftl) => ftl.save(out),
+            Ftl::Bast(ftl) => ftl.save(out),
+            Ftl::Fast(ftl) => ftl.save(out),
+            Ftl::Faster(ftl) => ftl.save(out),
+        }
+    }
+
+    /// Reads a state in place of this one, which has the same `setup`.
+    pub(crate) fn load(&mut self, setup: &Setup, input: &mut dyn Read) -> Result<(), StateError> {
+        let mut new = match Ftl::new(setup) {
+            Ok(new) => new,
+            Err(e) => return wrong(&e.to_string()),
+        };
+        match &mut new {
+            Ftl::Dftl(ftl) => ftl.load(input)?,
+            Ftl::Bast(ftl) => ftl.load(input)?,
+            Ftl::Fast(ftl) => ftl.load(input)?,
+            Ftl::Faster(ftl) => ftl.load(input)?,
+        }
+        new.check().map_err(StateError::Inconsistent)?;
+        *self = new;
+        Ok(())
+    }
+}
+
+pub(super) fn wrong<T>(what: &str) -> Result<T, StateError> {
+    Err(StateError::Inconsistent(what.to_owned()))
+}
+
+/// Which blocks somebody has.
+pub(super) struct Roles(Vec<bool>);
+
+impl Roles {
+    /// The free ones, which must be erased.
+    pub fn of(store: &Store) -> Result<Roles, StateError> {
+        let mut roles = Roles(vec![false; store.blocks() as usize]);
+        for block in store.free() {
+            roles.take(block)?;
+            if !store.is_written_to(block, 0) {
+                return wrong("a free block is not erased");
+            }
+        }
+        Ok(roles)
+    }
+
+    /// Gives a block to somebody.
+    pub fn take(&mut self, block: u32) -> Result<(), StateError> {
+        match self.0.get_mut(block as usize) {
+            Some(taken @ false) => {
+                *taken = true;
+                Ok(())
+            }
+            _ => wrong("a block does not exist, or is used for two things"),
+        }
+    }
+
+    /// Those that nobody has.
+    pub fn left(self) -> impl Iterator<Item = u32> {
+        let blocks = (0u32..).zip(self.0);
+        blocks.filter_map(|(block, taken)| (!taken).then_some(block))
+    }
+}
+
+/// Writes a list with its length.
+pub(super) fn write_list(out: &mut dyn Write, list: impl Iterator<Item = u32>) -> io::Result<()> {
+    let list: Vec<u32> = list.collect();
+    write_u32(out, &[list.len() as u32])?;
+    write_u32(out, &list)
+}
+
+/// Reads a list of at most so many numbers.
+pub(super) fn read_list(input: &mut dyn Read, most: u32) -> Result<Vec<u32>, StateError> {
+    let [length] = read_numbers(input)?;
+    if length > most {
+        return wrong("a list is longer than it can be");
+    }
+    let mut list = vec![0; length as usize];
+    read_u32(input, &mut list)?;
+    Ok(list)
+}
+
+pub(super) fn read_numbers<const N: usize>(input: &mut dyn Read) -> io::Result<[u32; N]> {
+    let mut numbers = [0; N];
+    read_u32(input, &mut numbers)?;
+    Ok(numbers)
+}
+
+/// Writes bits, 32 in a number, the first lowest.
+pub(super) fn write_bits(out: &mut dyn Write, bits: &[bool]) -> io::Result<()> {
+    let number = |bits: &[bool]| {
+        let ones = (0..).zip(bits).map(|(i, &bit)| u32::from(bit) << i);
+        ones.fold(0, |number, one| number | one)
+    };
+    write_u32(out, &bits.chunks(32).map(number).collect::<Vec<_>>())
+}
+
+/// Reads as many bits as there is room for.
+pub(super) fn read_bits(input: &mut dyn Read, bits: &mut [bool]) -> io::Result<()> {
+    let mut numbers = vec![0; bits.len().div_ceil(32)];
+    read_u32(input, &mut numbers)?;
+    for (bits, number) in bits.chunks_mut(32).zip(numbers) {
+        for (i, bit) in bits.iter_mut().enumerate() {
+            *bit = number >> i & 1 == 1;
+        }
+    }
+    Ok(())
+}

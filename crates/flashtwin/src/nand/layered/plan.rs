@@ -1,0 +1,255 @@
+//! From what a translation layer asks of flash to the steps of its chip.
+
+use std::collections::VecDeque;
+
+use super::super::{Cause, Done, FlashEvent, PageOp};
+use super::Layered;
+use crate::ftl::chip::{FlashOp, OpKind, Why};
+use crate::spec::DeviceSpec;
+use crate::units::Time;
+
+/// What a chip does next; two of them take time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The chip works by itself.
+    Array(Time),
+    /// A page crosses the channel.
+    Transfer(Time),
+    /// The chip goes into GC, or comes out of it.
+    Gc(bool),
+    /// The operation in hand has waited to its end: its own pages are next, or those of the map.
+    Serve,
+    /// The operation in hand has ended.
+    Deliver,
+}
+
+/// The work that a chip has in hand.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lane {
+    /// The host's operation that has not ended.
+    pub in_hand: Option<Done>,
+    /// Steps not begun, in order.
+    steps: VecDeque<Step>,
+    /// What they take.
+    planned: Time,
+    /// The step under way takes so long.
+    begun: Option<Time>,
+    /// When it ends; `NEVER` while it waits for the channel.
+    pub ends: Time,
+    pub since: Time,
+}
+
+impl Lane {
+    pub fn is_free(&self) -> bool {
+        self.begun.is_none()
+    }
+
+    /// The next step, which begins now.
+    pub fn next(&mut self) -> Option<Step> {
+        let step = self.steps.pop_front();
+        self.begun = match step {
+            Some(Step::Array(time) | Step::Transfer(time)) => Some(time),
+            _ => None,
+        };
+        self.planned -= self.begun.unwrap_or(Time::ZERO);
+        step
+    }
+
+    /// Time until it is free if it waits for nothing.
+    pub fn rest(&self, now: Time) -> Time {
+        let begun = match self.begun {
+            None => Time::ZERO,
+            Some(time) if self.ends == Time::NEVER => time,
+            Some(_) => self.ends - now,
+        };
+        begun + self.planned
+    }
+
+    fn mark(&mut self, step: Step) {
+        self.steps.push_back(step);
+    }
+
+    /// The chip works on, without an instant of its own.
+    fn work(&mut self, time: Time) {
+        self.planned += time;
+        match self.steps.back_mut() {
+            Some(Step::Array(before)) => *before += time,
+            _ => self.steps.push_back(Step::Array(time)),
+        }
+    }
+
+    fn cross(&mut self, time: Time, has_own_pins: bool) {
+        if has_own_pins {
+            return self.work(time);
+        }
+        self.planned += time;
+        self.steps.push_back(Step::Transfer(time));
+    }
+}
+
+/// What each operation takes.
+#[derive(Clone, Debug)]
+pub(super) struct Costs {
+    pages_per_block: u32,
+    /// By page type; one where all are alike. Page i of a block is of type i mod types.
+    read: Vec<Time>,
+    program: Vec<Time>,
+    erase: Time,
+    transfer: Time,
+    copy_back: bool,
+    has_own_pins: bool,
+}
+
+impl Costs {
+    pub fn new(spec: &DeviceSpec, has_own_pins: bool) -> Costs {
+        Costs {
+            pages_per_block: spec.geometry.pages_per_block,
+            read: spec.timing.read_by_type.clone(),
+            program: spec.timing.program_by_type.clone(),
+            erase: spec.timing.erase,
+            transfer: spec.page_transfer(),
+            copy_back: spec.copy_back(),
+            has_own_pins,
+        }
+    }
+
+    fn of_type(&self, times: &[Time], ppn: u32) -> Time {
+        match times {
+            [one] => *one,
+            _ => times[(ppn % self.pages_per_block) as usize % times.len()],
+        }
+    }
+
+    /// Appends what the operation does; returns what it takes on the channel and in the array.
+    fn append(&self, kind: OpKind, lane: &mut Lane) -> (Time, Time) {
+        let transfer = self.transfer;
+        match kind {
+            OpKind::Read { ppn } => {
+                let read = self.of_type(&self.read, ppn);
+                lane.work(read);
+                lane.cross(transfer, self.has_own_pins);
+                (transfer, read)
+            }
+            OpKind::Program { ppn } => {
+                let program = self.of_type(&self.program, ppn);
+                lane.cross(transfer, self.has_own_pins);
+                lane.work(program);
+                (transfer, program)
+            }
+            OpKind::Copy { from, to } => {
+                let read = self.of_type(&self.read, from);
+                let program = self.of_type(&self.program, to);
+                if self.copy_back {
+                    lane.work(read + program);
+                    return (Time::ZERO, read + program);
+                }
+                lane.work(read);
+                lane.cross(transfer, self.has_own_pins);
+                lane.cross(transfer, self.has_own_pins);
+                lane.work(program);
+                (transfer * 2, read + program)
+            }
+            OpKind::Erase { .. } => {
+                lane.work(self.erase);
+                (Time::ZERO, self.erase)
+            }
+        }
+    }
+}
+
+/// The counter of an operation, in an access that the host makes for `host`.
+pub(super) fn cause(op: &FlashOp, host: Cause) -> Cause {
+    match (op.kind, op.why) {
+        (OpKind::Read { .. } | OpKind::Program { .. }, Why::Host) => host,
+        (OpKind::Read { .. }, _) => Cause::MapRead,
+        (OpKind::Program { .. }, _) => Cause::MapWrite,
+        (OpKind::Copy { .. }, Why::Merge) => Cause::MergeCopy,
+        (OpKind::Copy { .. }, _) => Cause::GcMove,
+        (OpKind::Erase { .. }, _) => Cause::Erase,
+    }
+}
+
+fn is_gc(op: &FlashOp) -> bool {
+    matches!(op.why, Why::Gc | Why::GcMap | Why::Merge)
+}
+
+impl Layered {
+    /// Appends the operations of an access to the steps of its chip: for one of the host with what
+    /// it is, and whether its page was written; a trim has none.
+    pub(super) fn plan(&mut self, chip: usize, host: Option<(PageOp, bool)>, now: Time) {
+        let lane = &mut self.lanes[chip];
+        let first_gc = self.ops.iter().position(is_gc);
+        let last_gc = self.ops.iter().rposition(is_gc);
+        let host_cause = host.map_or(Cause::HostRead, |(op, _)| op.cause);
+        let (mut transfer, mut array, mut collecting) = (Time::ZERO, Time::ZERO, Time::ZERO);
+        let (mut is_served, mut has_ended) = (host.is_none(), host.is_none());
+        for (i, op) in self.ops.iter().enumerate() {
+            if first_gc == Some(i) {
+                lane.mark(Step::Gc(true));
+            }
+            if !is_gc(op) && !is_served {
+                is_served = true;
+                lane.mark(Step::Serve);
+            }
+            let (on_channel, in_array) = self.costs.append(op.kind, lane);
+            if is_gc(op) {
+                collecting += on_channel + in_array;
+            } else {
+                transfer += on_channel;
+                array += in_array;
+            }
+            if op.why == Why::Host {
+                has_ended = true;
+                lane.mark(Step::Deliver);
+            }
+            if last_gc == Some(i) {
+                lane.mark(Step::Gc(false));
+            }
+            self.stats.add(cause(op, host_cause), 1);
+        }
+        if first_gc.is_some() {
+            self.gc_took[chip] = collecting;
+        }
+        let Some((op, written)) = host else { return };
+        if !is_served {
+            lane.mark(Step::Serve);
+        }
+        if !has_ended {
+            // A read of a page that is nowhere takes as long as any; a write that failed ends at
+            // once, as an event of its own.
+            if op.is_read() {
+                let nowhere = OpKind::Read { ppn: 0 };
+                let (on_channel, in_array) = self.costs.append(nowhere, lane);
+                transfer += on_channel;
+                array += in_array;
+                self.stats.add(op.cause, 1);
+            } else {
+                lane.work(Time::ZERO);
+            }
+            lane.mark(Step::Deliver);
+        }
+        lane.in_hand = Some(Done {
+            op,
+            queue_gc: Time::ZERO,
+            transfer,
+            array,
+            written,
+        });
+        let Some(log) = &mut self.log else { return };
+        if first_gc.is_some() {
+            log.push(FlashEvent::Clean {
+                at: now,
+                chip: chip as u32,
+                duration: collecting,
+            });
+        }
+        log.push(FlashEvent::Page {
+            at: now,
+            chip: chip as u32,
+            plane: None,
+            lpn: op.lpn,
+            cause: op.cause,
+            duration: transfer + array,
+        });
+    }
+}

@@ -1,0 +1,25 @@
+//! The state of the translation layers as bytes.
+
+use std::io::{self, Read, Write};
+
+use super::Layered;
+use crate::ftl::StateError;
+
+impl Layered {
+    /// Writes the whole state of idle flash.
+    pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        for ftl in &self.ftls {
+            ftl.save(out)?;
+        }
+        Ok(())
+    }
+
+    /// Reads such a state over this one, which was made for the same device.
+    pub fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
+        for ftl in &mut self.ftls {
+            ftl.load(&self.setup, input)?;
+        }
+        self.reset_stats();
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! Chips too small for their translation layer, which only tests can make: a write that finds no room
+//! fails, and the chip goes on.
+
+use super::super::{Nand, PageOp};
+use super::*;
+use crate::buffer::Stream;
+use crate::spec::builtin;
+
+/// Lets one operation pass through an idle chip.
+fn pass(nand: &mut Nand, lpn: u32, cause: Cause, now: &mut Time) -> Done {
+    let mut events = EventQueue::new(nand.resources());
+    let op = PageOp {
+        lpn: Lpn(lpn),
+        owner: 0,
+        cause,
+        stream: Stream::Cold,
+        fua: false,
+        enqueued: *now,
+        gc_before: Time::ZERO,
+    };
+    nand.enqueue(0, op, *now, &mut events);
+    let mut done = None;
+    while events.next_time() != Time::NEVER {
+        *now = events.next_time();
+        let resource = events.pop().unwrap();
+        let (chip, ended) = nand.on_event(resource, *now, &mut events);
+        done = done.or(ended);
+        nand.activate(chip, *now, &mut events);
+    }
+    done.expect("it ended")
+}
+
+#[test]
+fn a_write_without_room_fails_and_the_chip_goes_on() {
+    for kind in Setup::NAMES {
+        let overrides = [
+            ("geometry.chips", "1"),
+            ("geometry.planes_per_chip", "1"),
+            ("geometry.blocks_per_plane", "16"),
+            ("geometry.pages_per_block", "4"),
+            ("geometry.reserve_percent", "60"),
+            ("ftl.kind", kind),
+            ("buffer", "none"),
+        ];
+        let spec = DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &overrides).unwrap();
+        let mut nand = Nand::new(&spec);
+        let Nand::Layered(layers) = &mut nand else {
+            panic!("a translation layer was asked for")
+        };
+        // 20 logical blocks on 16.
+        let setup = Setup::new(kind, 80, 16, 4).unwrap();
+        layers.ftls = vec![Ftl::unchecked(&setup)];
+        let mut rng = Rng::new(3);
+        let (mut now, mut failed) = (Time::ZERO, 0);
+        for _ in 0..2000 {
+            let lpn = rng.below(80) as u32;
+            let was_mapped = nand.is_mapped(Lpn(lpn));
+            let write = pass(&mut nand, lpn, Cause::HostWrite, &mut now);
+            failed += u64::from(!write.written);
+            assert_eq!(nand.is_mapped(Lpn(lpn)), was_mapped || write.written);
+            assert!(pass(&mut nand, lpn, Cause::HostRead, &mut now).written);
+            assert!(nand.is_idle(0) && nand.chips_in_gc().is_empty(), "{kind}");
+        }
+        assert!(failed > 0, "{kind}: the chip was meant to be too small");
+        assert_eq!(nand.stats().writes_failed, failed, "{kind}");
+        assert_eq!(nand.stats().count(Cause::HostRead), 2000, "{kind}");
+        assert_eq!(
+            nand.stats().count(Cause::HostWrite),
+            2000 - failed,
+            "{kind}"
+        );
+        nand.check().unwrap();
+    }
+}

@@ -1,0 +1,282 @@
+//! Where pages are: the page map of the whole device, or a translation layer in each chip.
+
+use std::borrow::Cow;
+use std::io::{self, Read, Write};
+
+use super::{Layered, Nand};
+use crate::buffer::Stream;
+use crate::events::EventQueue;
+use crate::ftl::chip::Counters;
+use crate::ftl::{PageMap, StateError};
+use crate::rng::Rng;
+use crate::units::{Lpn, Time};
+
+/// Blocks of a pool.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PoolBlocks {
+    /// All of them.
+    pub blocks: u32,
+    /// Those that the host does not see.
+    pub reserved: u32,
+    /// Free ones at or below which it collects.
+    pub low: u32,
+}
+
+/// Who knows where pages are.
+pub(super) enum Placed<'a> {
+    Map(&'a PageMap),
+    Layers(&'a Layered),
+}
+
+/// The same, to be changed.
+enum PlacedMut<'a> {
+    Map(&'a mut PageMap),
+    Layers(&'a mut Layered),
+}
+
+impl Nand {
+    #[inline]
+    pub(super) fn placed(&self) -> Placed<'_> {
+        match self {
+            Nand::Msr(n) => Placed::Map(&n.ftl),
+            Nand::Modern(n) => Placed::Map(&n.ftl),
+            Nand::Layered(n) => Placed::Layers(n),
+        }
+    }
+
+    #[inline]
+    fn placed_mut(&mut self) -> PlacedMut<'_> {
+        match self {
+            Nand::Msr(n) => PlacedMut::Map(&mut n.ftl),
+            Nand::Modern(n) => PlacedMut::Map(&mut n.ftl),
+            Nand::Layered(n) => PlacedMut::Layers(n),
+        }
+    }
+
+    /// The page has a copy on flash.
+    #[inline]
+    pub fn is_mapped(&self, lpn: Lpn) -> bool {
+        match self.placed() {
+            Placed::Map(map) => map.lookup(lpn).is_some(),
+            Placed::Layers(layers) => layers.is_mapped(lpn),
+        }
+    }
+
+    /// The chip that holds the page's copy, where the map says so: translation layers know only
+    /// their own chip.
+    #[inline]
+    pub fn chip_of_copy(&self, lpn: Lpn) -> Option<u32> {
+        match self.placed() {
+            Placed::Map(map) => map.lookup(lpn).map(|ppn| map.chip_of(ppn)),
+            Placed::Layers(_) => None,
+        }
+    }
+
+    /// Starts loading what an operation on the page will touch first.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        match self.placed() {
+            Placed::Map(map) => map.prefetch(lpn),
+            Placed::Layers(layers) => layers.prefetch(lpn),
+        }
+    }
+
+    /// Starts loading what follows from that.
+    #[inline]
+    pub fn prefetch_old_copy(&self, lpn: Lpn) {
+        if let Placed::Map(map) = self.placed() {
+            map.prefetch_old_copy(lpn);
+        }
+    }
+
+    /// The open block that a write goes to.
+    #[inline]
+    pub(super) fn host_stream(&self, lpn: Lpn, asked: Stream) -> Stream {
+        match self.placed() {
+            Placed::Map(map) => map.host_stream(lpn, asked),
+            Placed::Layers(_) => asked,
+        }
+    }
+
+    /// Forgets a page.
+    pub fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
+        match self.placed_mut() {
+            PlacedMut::Map(map) => {
+                map.unmap(lpn);
+            }
+            PlacedMut::Layers(layers) => layers.trim(lpn, now, events),
+        }
+    }
+
+    /// Blocks that a chip may begin before it must give one back.
+    pub fn free_blocks(&self, chip: usize) -> u32 {
+        match self.placed() {
+            Placed::Map(map) => map.free_blocks_of_chip(chip as u32),
+            Placed::Layers(layers) => layers.outlook(chip).free_blocks,
+        }
+    }
+
+    /// At how many of them it collects.
+    pub fn gc_trigger_blocks(&self, chip: usize) -> u32 {
+        match self.placed() {
+            Placed::Map(map) => map.gc_trigger_blocks_of_chip(chip as u32),
+            Placed::Layers(layers) => layers.outlook(chip).trigger_blocks,
+        }
+    }
+
+    /// Pages left in its open block.
+    pub fn open_pages(&self, chip: usize) -> u32 {
+        match self.placed() {
+            Placed::Map(map) => map.open_pages_of_chip(chip as u32),
+            Placed::Layers(layers) => layers.outlook(chip).open_pages,
+        }
+    }
+
+    /// Proves the tables against each other.
+    pub fn check(&self) -> Result<(), String> {
+        match self.placed() {
+            Placed::Map(map) => map.check(),
+            Placed::Layers(layers) => layers.check(),
+        }
+    }
+
+    /// Logical pages with a flash copy.
+    pub fn pages_mapped(&self) -> u64 {
+        match self.placed() {
+            Placed::Map(map) => map.pages_mapped(),
+            Placed::Layers(layers) => layers.pages_mapped(),
+        }
+    }
+
+    /// Pages that can be programmed without an erase, summary pages among them.
+    pub fn free_pages(&self) -> u64 {
+        match self.placed() {
+            Placed::Map(map) => map.free_pages(),
+            Placed::Layers(layers) => layers.erased_pages(),
+        }
+    }
+
+    /// Fewest free blocks of a pool that took one since this was last asked.
+    #[inline]
+    pub fn take_lowest(&mut self) -> Option<u32> {
+        match self.placed_mut() {
+            PlacedMut::Map(map) => map.take_lowest(),
+            PlacedMut::Layers(_) => None,
+        }
+    }
+
+    /// Blocks of a pool, of the page map; translation layers have none.
+    pub fn pool_blocks(&self) -> PoolBlocks {
+        let Placed::Map(map) = self.placed() else {
+            return PoolBlocks::default();
+        };
+        let blocks = map.shape.blocks_per_pool;
+        PoolBlocks {
+            blocks,
+            reserved: blocks - map.shape.usable_per_plane * (blocks / map.shape.blocks_per_plane),
+            low: map.low(),
+        }
+    }
+
+    /// Erases of each block.
+    pub fn erase_counts(&self) -> Cow<'_, [u32]> {
+        match self.placed() {
+            Placed::Map(map) => map.erase_counts().into(),
+            Placed::Layers(layers) => layers.erase_counts().into(),
+        }
+    }
+
+    /// Blocks that have had all the erases they survive.
+    pub fn spent_blocks(&self) -> u32 {
+        match self.placed() {
+            Placed::Map(map) => map.spent_blocks(),
+            Placed::Layers(_) => 0,
+        }
+    }
+
+    /// Forgets wear.
+    pub fn reset_wear(&mut self) {
+        match self.placed_mut() {
+            PlacedMut::Map(map) => map.reset_wear(),
+            PlacedMut::Layers(layers) => layers.reset_wear(),
+        }
+    }
+
+    /// What translation layers counted; `None` with the page map.
+    pub fn ftl_counters(&self) -> Option<Counters> {
+        match self.placed() {
+            Placed::Map(_) => None,
+            Placed::Layers(layers) => Some(layers.counters()),
+        }
+    }
+
+    // ---- initial states ----
+
+    /// Every exported page written once in ascending order, on new flash.
+    pub fn fill_sequential(&mut self) {
+        if let Nand::Layered(layers) = self {
+            return layers.fill_sequential();
+        }
+        let fresh = self.clone();
+        let keep_last_open = matches!(self, Nand::Msr(_));
+        if let PlacedMut::Map(map) = self.placed_mut() {
+            map.fill_sequential(keep_last_open, |chip, n| fresh.fill_order(chip, n));
+        }
+    }
+
+    /// Stamps a chip of the page map with that of `worn`, its pages renamed.
+    pub fn stamp(&mut self, chip: u32, worn: &Nand, factor: u32, shift: u32) {
+        if let (PlacedMut::Map(map), Placed::Map(worn)) = (self.placed_mut(), worn.placed()) {
+            map.stamp(chip, worn, factor, shift);
+        }
+    }
+
+    /// The steady state, where translation layers reach it by themselves: whether they do.
+    pub fn fill_steady(&mut self, rng: &mut Rng) -> bool {
+        match self.placed_mut() {
+            PlacedMut::Map(_) => false,
+            PlacedMut::Layers(layers) => {
+                layers.fill_steady(rng);
+                true
+            }
+        }
+    }
+
+    /// Writes the whole state of idle flash, but for [`Nand::cursors`].
+    pub fn save_state(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self.placed() {
+            Placed::Map(map) => map.save(out),
+            Placed::Layers(layers) => layers.save(out),
+        }
+    }
+
+    /// Reads such a state.
+    pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
+        match self.placed_mut() {
+            PlacedMut::Map(map) => map.load(input),
+            PlacedMut::Layers(layers) => layers.load(input),
+        }
+    }
+}
+
+impl PageMap {
+    fn free_pages(&self) -> u64 {
+        let per_block = self.shape.pages_per_block;
+        let (cold, hot) = (self.shape.data_pages, self.shape.hot_pages);
+        let streams = match self.shape.streams {
+            1 => &[(Stream::Cold, cold)][..],
+            _ => &[(Stream::Cold, cold), (Stream::Hot, hot)],
+        };
+        let mut pages = 0;
+        for pool in 0..self.shape.chips * self.shape.pools_per_chip {
+            pages += u64::from(self.pool(pool).free * per_block);
+            for &(stream, end) in streams {
+                let next = self.next_page(pool, stream);
+                if next < end {
+                    pages += u64::from(end + (per_block - cold) - next);
+                }
+            }
+        }
+        pages
+    }
+}
