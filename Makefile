@@ -29,8 +29,8 @@ check-rust:
 	cargo test --workspace --locked
 
 check-python: $(VENV)/.flashtwin $(VENV)/.dev
-	$(BIN)/ruff format --check python tests/python
-	$(BIN)/ruff check python tests/python
+	$(BIN)/ruff format --check python tests/python studies
+	$(BIN)/ruff check python tests/python studies
 	$(BIN)/mypy
 	$(BIN)/pytest
 

@@ -23,6 +23,8 @@ pub(crate) struct Orders {
     chips: Vec<u16>,
     /// And of them all.
     left: u32,
+    /// No pool takes more than one victim.
+    single: bool,
     /// Told to leave off between two moves when asked to.
     pub yields: bool,
 }
@@ -34,6 +36,8 @@ pub(crate) struct Force {
     pub until: u32,
     /// Every pool takes one victim at least.
     pub once: bool,
+    /// No pool takes more than one.
+    pub single: bool,
     /// It is to leave off when the host wants something.
     pub yields: bool,
 }
@@ -45,6 +49,7 @@ impl Orders {
             pools: vec![Told::default(); (shape.chips * shape.pools_per_chip) as usize],
             chips: vec![0; shape.chips as usize],
             left: 0,
+            single: false,
             yields: false,
         }
     }
@@ -52,6 +57,7 @@ impl Orders {
     /// Tells all pools to collect.
     pub fn force(&mut self, ftl: &PageMap, force: Force) {
         self.yields = force.yields;
+        self.single = force.single;
         for pool in 0..self.pools.len() as u32 {
             if force.once || ftl.pool(pool).free <= force.until {
                 let told = &mut self.pools[pool as usize];
@@ -108,7 +114,7 @@ impl Orders {
         told.once = false;
         if told
             .until
-            .is_some_and(|until| !found || ftl.pool(pool).free > until)
+            .is_some_and(|until| !found || self.single || ftl.pool(pool).free > until)
         {
             told.until = None;
             self.chips[(pool / ftl.shape.pools_per_chip) as usize] -= 1;

@@ -70,6 +70,7 @@ impl Coordinate for Idle {
             let force = Force {
                 until: members[to].idle_until.saturating_sub(1),
                 once: false,
+                single: false,
                 yields: true,
             };
             out.push(Message::Force { to, force });

@@ -124,6 +124,7 @@ fn force_round(view: &MemberView) -> Force {
     Force {
         until: view.stop,
         once: true,
+        single: false,
         yields: false,
     }
 }

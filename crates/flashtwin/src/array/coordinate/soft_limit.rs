@@ -55,6 +55,7 @@ impl Coordinate for SoftLimit {
                 let force = Force {
                     until: members[to].soft,
                     once: false,
+                    single: true,
                     yields: false,
                 };
                 out.push(Message::Force { to, force });

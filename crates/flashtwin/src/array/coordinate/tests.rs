@@ -174,6 +174,7 @@ fn the_soft_limit_begins_before_anybody_must() {
     let force = Force {
         until: 8,
         once: false,
+        single: true,
         yields: false,
     };
     assert_eq!(out, [Message::Force { to: 1, force }]);

@@ -3,7 +3,7 @@
 //! members).
 //!
 //! A member whose scarcest pool comes down to T_soft asks for the token and waits in line. Whoever
-//! holds it collects until all its pools are above T_soft. A member that comes down to T_hard while
+//! holds it collects one block in each pool that is at or below T_soft. A member that comes down to T_hard while
 //! it waits collects by itself: the distance between the two must last for a round of turns.
 
 use std::collections::VecDeque;
@@ -27,6 +27,7 @@ impl Turns {
             let force = Force {
                 until: members[to].soft,
                 once: false,
+                single: true,
                 yields: false,
             };
             out.push(Message::Force { to, force });
