@@ -245,3 +245,55 @@ fn schemes_send_their_messages() {
         }
     }
 }
+
+/// GGC-2, the part that takes time: a request that comes while the idle array collects waits for the
+/// move or erase under way at most, and the collection leaves off.
+#[test]
+fn idle_collection_makes_room_for_a_request_at_once() {
+    let more = [
+        ("array.coordination", "idle"),
+        ("array.soft_percent", "30"),
+        ("array.idle_ms", "1"),
+        ("array.idle_until_percent", "14"),
+    ];
+    let mut device = array("raid0", "harmonia*2", &more);
+    device.fill_steady(5);
+    let mut rng = Rng::new(6);
+    let pages = device.exported_bytes() / 4096;
+    let request = |at, page: u64, op| Request {
+        arrival: at,
+        offset: page * 4096,
+        bytes: 4096,
+        op,
+        fua: false,
+    };
+    // Every pool takes a block: both members register.
+    for tag in 0..400 {
+        let at = device.now();
+        let write = request(at, rng.below(pages), Op::Write);
+        device.submit(at, &write, tag).unwrap();
+        while device.outstanding() > 0 {
+            device.step();
+        }
+    }
+    device.completions().clear();
+    let erase = Time::from_us(1_500);
+    let mut waited = Time::ZERO;
+    for tag in 400..440 {
+        // The array falls idle, is found to be so, and has been collecting for a while.
+        let at = device.now() + Time::from_us(3_137);
+        device.advance(at);
+        let read = request(at, rng.below(pages), Op::Read);
+        device.submit(at, &read, tag).unwrap();
+        while device.outstanding() > 0 {
+            device.step();
+        }
+        let done = device.completions().pop().unwrap();
+        assert!(done.breakdown.queue_gc <= erase, "{:?}", done.breakdown);
+        waited = waited.max(done.breakdown.queue_gc);
+    }
+    assert!(waited > Time::ZERO, "some read met a collection");
+    assert!(device.raid_stats().gc_left_off > 0);
+    let moves = device.flash_report().flash.count(flashtwin::Cause::GcMove);
+    assert!(moves > 0);
+}

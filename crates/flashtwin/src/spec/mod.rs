@@ -4,7 +4,6 @@
 //! number in it carries its unit in its type or at the end of its name.
 
 mod array;
-mod array_write;
 mod build;
 mod check;
 mod convert;

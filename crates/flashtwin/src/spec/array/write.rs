@@ -1,11 +1,11 @@
 //! An array as TOML: what reads back as the same array.
 
-use super::array::{array_keys, ArraySpec, Coordination, MemberInGc, Protect, Reads};
-use super::keys::keys;
-use super::profiles::builtin;
-use super::tree::split;
-use super::write::size;
-use super::DeviceSpec;
+use super::{array_keys, ArraySpec, Coordination, MemberInGc, Protect, Reads};
+use crate::spec::keys::keys;
+use crate::spec::profiles::builtin;
+use crate::spec::tree::split;
+use crate::spec::write::size;
+use crate::spec::DeviceSpec;
 
 fn quote(word: &str) -> String {
     format!("{word:?}")

@@ -1,0 +1,161 @@
+//! The keys of `[array]`, with what they take and where they come from.
+
+use super::{Coordination, Level, Rotation};
+use crate::spec::keys::{KeyDoc, Kind, OPTIONAL};
+
+/// The keys of `[array]`.
+pub(super) const KEYS: &[KeyDoc] = &[
+    KeyDoc {
+        key: "array.level",
+        kind: Kind::Choice(Level::WORDS),
+        default: None,
+        only: &[],
+        doc: "How members are put together.",
+        provenance: "policies.md C4",
+    },
+    KeyDoc {
+        key: "array.members",
+        kind: Kind::Text,
+        default: None,
+        only: &[],
+        doc: "The members: devices that come with flashtwin, each with how many of it, as in \
+              \"harmonia*8\" or \"nvme-tlc*4, sata-tlc*2\".",
+        provenance: "ours",
+    },
+    KeyDoc {
+        key: "array.chunk",
+        kind: Kind::Size(1 << 32),
+        default: Some("\"4 KiB\""),
+        only: &[],
+        doc: "Consecutive bytes on a member (stripe unit); whole pages.",
+        provenance: "Harmonia section 5.1 (D-23)",
+    },
+    KeyDoc {
+        key: "array.rotation",
+        kind: Kind::Choice(Rotation::WORDS),
+        default: Some("\"left-symmetric\""),
+        only: &[],
+        doc: "How parity moves from row to row (raid5, raid6).",
+        provenance: "D-23",
+    },
+    KeyDoc {
+        key: "array.member_in_gc",
+        kind: Kind::Choice(&["any", "chip", "share"]),
+        default: Some("\"any\""),
+        only: &[],
+        doc: "When the array's buffer takes a page for one whose chip is in GC: any chip of its \
+              member is, the chip that holds it is, or a share of the member's chips is.",
+        provenance: "GCaR section 3.2, D-26",
+    },
+    KeyDoc {
+        key: "array.member_in_gc_share",
+        kind: Kind::Share,
+        default: Some("0.5"),
+        only: &[],
+        doc: "That share.",
+        provenance: "D-26",
+    },
+    KeyDoc {
+        key: "array.protect",
+        kind: Kind::Choice(&["data", "stripe"]),
+        default: Some("\"data\""),
+        only: &[],
+        doc: "What keeps a page in the array's buffer under GCaR: GC on the member that holds it, or \
+              also on one that holds its parity or another copy.",
+        provenance: "policies.md C7; stripe: ours (D-93)",
+    },
+    KeyDoc {
+        key: "array.reads",
+        kind: Kind::Choice(&["direct", "around-gc"]),
+        default: Some("\"direct\""),
+        only: &[],
+        doc: "How a page is read whose chip is in GC: from there, or from the others of its stripe or \
+              another copy if none of those is in GC.",
+        provenance: "the idea of TTFLASH (FAST 2017) and IODA (SOSP 2021)",
+    },
+    KeyDoc {
+        key: "array.rebuild_depth",
+        kind: Kind::Count(1, 4096),
+        default: Some("8"),
+        only: &[],
+        doc: "Rows under way at a time while a member is rebuilt.",
+        provenance: "D-89",
+    },
+    KeyDoc {
+        key: "array.rebuild_mib_per_s",
+        kind: Kind::Count(0, 1_000_000),
+        default: Some("0"),
+        only: &[],
+        doc: "MiB written to the new member a second at most; 0: as fast as it goes.",
+        provenance: "D-89",
+    },
+    KeyDoc {
+        key: "array.coordination",
+        kind: Kind::Choice(Coordination::WORDS),
+        default: Some("\"local\""),
+        only: &[],
+        doc:
+            "Who says which member collects when: each for itself; when one must, all do; when one \
+              must, those registered do; the same and while the array is idle; the controller looks \
+              now and then and has those registered collect; one member at a time; collecting takes \
+              no time.",
+        provenance: "Harmonia section 4",
+    },
+    KeyDoc {
+        key: "array.soft_percent",
+        kind: Kind::Percent,
+        default: Some("7"),
+        only: &[],
+        doc:
+            "A member is registered when the free blocks of one of its pools are at or below this \
+              share.",
+        provenance: "not printed (D-24)",
+    },
+    KeyDoc {
+        key: "array.hard_percent",
+        kind: Kind::Percent,
+        default: OPTIONAL,
+        only: &[],
+        doc: "A member asks the coordinator when the free blocks of one of its pools are at or below \
+              this share; by default when it would collect by itself (gc.low_percent).",
+        provenance: "Harmonia section 4.3.1",
+    },
+    KeyDoc {
+        key: "array.stop_blocks",
+        kind: Kind::Count(0, 1_000_000),
+        default: Some("1"),
+        only: &[],
+        doc: "Told to collect, a pool takes one victim and goes on until it has more free blocks than \
+              T_hard and this.",
+        provenance: "not printed (D-24, D-25)",
+    },
+    KeyDoc {
+        key: "array.idle_until_percent",
+        kind: Kind::Percent,
+        default: OPTIONAL,
+        only: &[],
+        doc: "While the array is idle, pools collect until this share of their blocks is free; by \
+              default the whole reserve.",
+        provenance: "Harmonia section 4.3.2: the reserve",
+    },
+    KeyDoc {
+        key: "array.idle_ms",
+        kind: Kind::Count(0, 1_000_000),
+        default: Some("10"),
+        only: &[],
+        doc: "The array counts as idle after so long without a request inside.",
+        provenance: "not printed (D-24)",
+    },
+    KeyDoc {
+        key: "array.idle_check_us",
+        kind: Kind::Count(1, 1_000_000_000),
+        default: Some("1000"),
+        only: &[],
+        doc: "How often that is looked at.",
+        provenance: "not printed (D-24)",
+    },
+];
+/// Every key of `[array]`, in the order of the documentation.
+pub fn array_keys() -> &'static [KeyDoc] {
+    KEYS
+}

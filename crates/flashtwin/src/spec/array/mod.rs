@@ -1,0 +1,223 @@
+//! What an array is: its members, how they are put together, and the front end before them.
+//!
+//! An array file has a section `[array]`. Its `[buffer]`, `[link]` and `[controller]` are those of
+//! the array's own front end; `[member]` sets keys of the members (`gc.low_percent = 6`) on top of
+//! the device that `array.members` names.
+
+mod keys;
+mod read;
+mod write;
+
+use super::{Buffer, Controller, DeviceSpec, Link};
+use crate::units::Time;
+pub use keys::array_keys;
+pub use read::is_array;
+
+/// How members are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Striping.
+    Raid0,
+    /// Every member holds every page.
+    Raid1,
+    /// Striping over pairs of mirrors.
+    Raid10,
+    /// Striping with one rotating parity.
+    Raid5,
+    /// Striping with two rotating parities.
+    Raid6,
+}
+
+impl Level {
+    pub(super) const WORDS: &[&str] = &["raid0", "raid1", "raid10", "raid5", "raid6"];
+
+    /// As a device file calls it.
+    pub fn name(self) -> &'static str {
+        Level::WORDS[self as usize]
+    }
+
+    pub(super) fn from_word(word: &str) -> Level {
+        match word {
+            "raid1" => Level::Raid1,
+            "raid10" => Level::Raid10,
+            "raid5" => Level::Raid5,
+            "raid6" => Level::Raid6,
+            _ => Level::Raid0,
+        }
+    }
+
+    /// Members that may be missing while all data can still be read.
+    pub fn redundancy(self, members: u32) -> u32 {
+        match self {
+            Level::Raid0 => 0,
+            Level::Raid1 => members - 1,
+            Level::Raid10 | Level::Raid5 => 1,
+            Level::Raid6 => 2,
+        }
+    }
+}
+
+/// How parity moves from row to row (D-23).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rotation {
+    /// Parity from the last member down, data begins after it.
+    LeftSymmetric,
+    /// Parity from the last member down, data in the order of members.
+    LeftAsymmetric,
+    /// Parity from the first member up, data begins after it.
+    RightSymmetric,
+    /// Parity from the first member up, data in the order of members.
+    RightAsymmetric,
+}
+
+impl Rotation {
+    /// All of them.
+    pub const ALL: [Rotation; 4] = [
+        Rotation::LeftSymmetric,
+        Rotation::LeftAsymmetric,
+        Rotation::RightSymmetric,
+        Rotation::RightAsymmetric,
+    ];
+    pub(super) const WORDS: &[&str] = &[
+        "left-symmetric",
+        "left-asymmetric",
+        "right-symmetric",
+        "right-asymmetric",
+    ];
+
+    /// As a device file calls it.
+    pub fn name(self) -> &'static str {
+        Rotation::WORDS[self as usize]
+    }
+
+    pub(crate) fn is_symmetric(self) -> bool {
+        matches!(self, Rotation::LeftSymmetric | Rotation::RightSymmetric)
+    }
+
+    pub(crate) fn goes_left(self) -> bool {
+        matches!(self, Rotation::LeftSymmetric | Rotation::LeftAsymmetric)
+    }
+}
+
+/// When the array's buffer takes a page for one whose chip is in GC (D-26).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MemberInGc {
+    /// Any chip of the member is.
+    Any,
+    /// The chip of the member that holds the page is.
+    Chip,
+    /// At least this share of the member's chips is.
+    Share(f64),
+}
+
+/// Who says which member collects when.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Coordination {
+    /// Each member for itself.
+    Local,
+    /// When one must collect, all do (Harmonia, "reactive inclusive").
+    Inclusive,
+    /// When one must collect, those that will soon have to do so too ("reactive selective").
+    Selective,
+    /// The same, and those registered collect while the array is idle ("proactive idle").
+    Idle,
+    /// The controller has members collect before one must ("proactive soft limit", described in the
+    /// paper and not built there).
+    SoftLimit,
+    /// One member at a time.
+    Turns,
+    /// Collecting takes no time.
+    Ideal,
+}
+
+impl Coordination {
+    pub(super) const ALL: [Coordination; 7] = [
+        Coordination::Local,
+        Coordination::Inclusive,
+        Coordination::Selective,
+        Coordination::Idle,
+        Coordination::SoftLimit,
+        Coordination::Turns,
+        Coordination::Ideal,
+    ];
+    pub(super) const WORDS: &[&str] = &[
+        "local",
+        "inclusive",
+        "selective",
+        "idle",
+        "soft-limit",
+        "turns",
+        "ideal",
+    ];
+
+    /// As a device file calls it.
+    pub fn name(self) -> &'static str {
+        let at = Coordination::ALL.iter().position(|&c| c == self);
+        Coordination::WORDS[at.unwrap_or(0)]
+    }
+}
+
+/// How the array reads a page whose chip is in GC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// From where it lies: it waits.
+    Direct,
+    /// From the other members of its stripe or another copy, if none of those is in GC.
+    AroundGc,
+}
+
+/// What keeps a page in the array's buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protect {
+    /// GC on the member that holds it (GCaR section 3.2).
+    Data,
+    /// GC on that member, or on one that holds its parity or copy.
+    Stripe,
+}
+
+/// An array, checked. Build one with [`ArraySpec::parse`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArraySpec {
+    /// Short name, as in `devices/NAME.toml`.
+    pub name: String,
+    /// One line for people.
+    pub description: String,
+    /// How members are put together.
+    pub level: Level,
+    /// How parity moves from row to row.
+    pub rotation: Rotation,
+    /// Consecutive pages on a member.
+    pub chunk_pages: u32,
+    /// The members; they may differ, but not in the size of their pages.
+    pub members: Vec<DeviceSpec>,
+    /// Host interface in front of the array.
+    pub link: Link,
+    /// The array controller's processor.
+    pub controller: Controller,
+    /// The array controller's buffer, if it has one.
+    pub buffer: Option<Buffer>,
+    /// When that buffer counts a member as collecting.
+    pub member_in_gc: MemberInGc,
+    /// What keeps a page in that buffer.
+    pub protect: Protect,
+    /// How a page is read whose chip is in GC.
+    pub reads: Reads,
+    /// Rows under way at a time while a member is rebuilt.
+    pub rebuild_depth: u32,
+    /// MiB written to members a second while they are rebuilt; 0: as fast as it goes.
+    pub rebuild_mib_per_s: u32,
+    /// Who says which member collects when.
+    pub coordination: Coordination,
+    /// Free blocks of a pool at or below which a member is registered, in percent (D-24).
+    pub soft_percent: f64,
+    /// Those at which it asks the coordinator, in percent; `None`: its own watermark.
+    pub hard_percent: Option<f64>,
+    /// Told to collect, a pool goes on until it has more free blocks than T_hard and this.
+    pub stop_blocks: u32,
+    /// Free blocks until which pools collect while the array is idle, in percent; `None`: the reserve.
+    pub idle_until_percent: Option<f64>,
+    /// The array counts as idle after so long without a request inside (D-24).
+    pub idle_after: Time,
+    /// How often that is looked at (D-24).
+    pub idle_check: Time,
+}
