@@ -46,9 +46,9 @@ def test_the_same_array_gives_the_same_bytes() -> None:
         ({"member.geometry.chip": 4}, "chips"),
     ],
 )
-def test_wrong_arrays_are_refused_with_what_would_be_right(settings: dict[str, object], words: str) -> None:
+def test_wrong_arrays_are_refused_with_what_would_be_right(settings: flashtwin.Overrides, words: str) -> None:
     with pytest.raises(flashtwin.DeviceError, match=words):
-        flashtwin.device("raid5-array", settings)  # type: ignore[arg-type]
+        flashtwin.device("raid5-array", settings)
 
 
 def test_what_needs_a_single_drive_says_so(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_what_needs_a_single_drive_says_so(tmp_path: Path) -> None:
         flashtwin.save_snapshot(tmp_path / "state", "raid5-array", precondition="none", set=SMALL)
 
 
-def test_the_study_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_study_runs(capsys: pytest.CaptureFixture[str]) -> None:
     study = runpy.run_path(str(STUDY))
     small = {"array.members": "harmonia*3", "member.geometry.chips": 4}
     loads = study["run"](LOAD, "harmonia-array", small)

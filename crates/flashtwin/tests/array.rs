@@ -297,3 +297,21 @@ fn idle_collection_makes_room_for_a_request_at_once() {
     let moves = device.flash_report().flash.count(flashtwin::Cause::GcMove);
     assert!(moves > 0);
 }
+
+/// Around GC nothing is read from a chip that collects while the rest of its stripe is free.
+#[test]
+fn pages_of_a_collecting_chip_are_worked_out() {
+    let run = |reads: &str| {
+        let more = [
+            ("array.coordination", "turns"),
+            ("array.soft_percent", "14"),
+            ("array.reads", reads),
+        ];
+        let mut device = array("raid5", "harmonia*4", &more);
+        device.fill_steady(2);
+        once_each(&drive(&mut device, 17, 2000), 2000);
+        device.raid_stats().pages_recovered
+    };
+    assert_eq!(run("direct"), 0);
+    assert!(run("around-gc") > 0);
+}

@@ -212,3 +212,44 @@ impl Raid {
         self.spec.reads == Reads::AroundGc
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::spec::builtin_array;
+    use crate::units::{ChipId, Lpn};
+    use crate::{Array, ArraySpec};
+
+    fn array(level: &str, protect: &str) -> Array {
+        let set = [
+            ("array.level", level),
+            ("array.members", "harmonia*4"),
+            ("array.protect", protect),
+            ("member.geometry.chips", "2"),
+            ("member.geometry.blocks_per_plane", "32"),
+        ];
+        let text = builtin_array("harmonia-array").unwrap();
+        Array::new(&ArraySpec::with_overrides(text, "harmonia-array", &set).unwrap())
+    }
+
+    /// Of the first pages, those whose unit is in GC while `member` is.
+    fn kept(level: &str, protect: &str, member: usize) -> Vec<u32> {
+        let raid = &mut array(level, protect).backend;
+        raid.in_gc[member] = true;
+        raid.mark_units(member);
+        let in_gc = |lpn: &u32| {
+            let unit: ChipId = raid.unit_of_page(Lpn(*lpn)).unwrap();
+            raid.units_in_gc.contains(unit)
+        };
+        (0..12).filter(in_gc).collect()
+    }
+
+    /// Left-symmetric RAID-5 of 4: rows 0 1 2 P, 4 5 P 3, 8 P 6 7, P 9 10 11.
+    #[test]
+    fn a_stripe_is_kept_for_its_parity_too() {
+        assert_eq!(kept("raid5", "data", 3), [3, 7, 11]);
+        assert_eq!(kept("raid5", "stripe", 3), [0, 1, 2, 3, 7, 11]);
+        assert_eq!(kept("raid10", "data", 1), [0; 0]);
+        assert_eq!(kept("raid10", "stripe", 1), [0, 2, 4, 6, 8, 10]);
+        assert_eq!(kept("raid0", "stripe", 1), [1, 5, 9]);
+    }
+}

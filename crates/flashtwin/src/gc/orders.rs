@@ -122,3 +122,35 @@ impl Orders {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::builtin;
+    use crate::DeviceSpec;
+
+    /// Told to collect until more blocks are free than there are, a pool takes one victim or goes on.
+    #[test]
+    fn a_single_collection_is_one() {
+        let spec = DeviceSpec::parse(builtin("demo").unwrap(), "demo").unwrap();
+        let ftl = PageMap::new(&spec, true, 1);
+        let left_after_one = |single: bool, found: bool| {
+            let mut orders = Orders::new(&ftl);
+            let force = Force {
+                until: u32::MAX,
+                once: true,
+                single,
+                yields: false,
+            };
+            orders.force(&ftl, force);
+            let all = orders.left();
+            assert!(orders.any(0) && orders.wants(0, 9, 1));
+            orders.collected(&ftl, 0, found);
+            assert_eq!(orders.wants(0, 9, 1), orders.left() == all);
+            all - orders.left()
+        };
+        assert_eq!(left_after_one(true, true), 1);
+        assert_eq!(left_after_one(false, true), 0);
+        assert_eq!(left_after_one(false, false), 1);
+    }
+}
