@@ -89,8 +89,10 @@ pub(super) struct Member {
 
 impl Member {
     pub fn new(spec: &DeviceSpec) -> Member {
+        let mut ssd = Ssd::new(spec);
+        ssd.leave_measuring();
         Member {
-            ssd: Ssd::new(spec),
+            ssd,
             state: State::There,
             rows: Rows::default(),
             volatile: spec.buffer.as_ref().is_some_and(|b| !b.is_protected()),

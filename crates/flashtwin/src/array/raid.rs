@@ -58,6 +58,15 @@ impl Chain {
         head: NONE,
         tail: NONE,
     };
+
+    #[inline]
+    fn append(&mut self, op: u32, ops: &mut [(PageOp, u32)]) {
+        match self.head {
+            NONE => self.head = op,
+            _ => ops[self.tail as usize].1 = op,
+        }
+        self.tail = op;
+    }
 }
 
 /// A request to a member.
@@ -98,6 +107,18 @@ pub struct RaidStats {
     pub gc_left_off: u64,
 }
 
+/// Lets a resource's pending instant be `at` if that is earlier.
+#[inline]
+pub(super) fn set_earlier(pending: &mut Time, resource: usize, at: Time, events: &mut EventQueue) {
+    if at >= *pending {
+        return;
+    }
+    match std::mem::replace(pending, at) {
+        Time::NEVER => events.set(resource, at),
+        _ => events.bring_forward(resource, at),
+    }
+}
+
 /// The members of an array.
 #[derive(Clone, Debug)]
 pub struct Raid {
@@ -115,6 +136,8 @@ pub struct Raid {
     free_ops: Vec<u32>,
     parts: Vec<Part>,
     free_parts: Vec<u32>,
+    /// Members for which a request is being put together, as bits.
+    joining: u64,
     /// What was queued at this instant.
     pub(super) batch: Vec<u32>,
     pub(super) trims: Vec<Lpn>,
@@ -173,6 +196,7 @@ impl Raid {
             free_ops: Vec::new(),
             parts: Vec::new(),
             free_parts: Vec::new(),
+            joining: 0,
             batch: Vec::new(),
             trims: Vec::new(),
             sorted: Vec::new(),
@@ -230,11 +254,7 @@ impl Raid {
     }
 
     pub(super) fn append(&mut self, chain: &mut Chain, op: u32) {
-        match chain.head {
-            NONE => chain.head = op,
-            _ => self.ops[chain.tail as usize].1 = op,
-        }
-        chain.tail = op;
+        chain.append(op, &mut self.ops);
     }
 
     /// The operations of a chain are done.
@@ -323,6 +343,7 @@ impl Raid {
             run.pages > 0 && run.op == op && run.fua == fua && run.first + run.pages == spot.lpn.0;
         if !follows {
             self.send_run(spot.member, now, events);
+            self.joining |= 1 << spot.member;
             self.members[spot.member].run = Run {
                 first: spot.lpn.0,
                 pages: 0,
@@ -331,17 +352,17 @@ impl Raid {
                 chain: Chain::EMPTY,
             };
         }
-        let mut run = self.members[spot.member].run;
+        let run = &mut self.members[spot.member].run;
         run.pages += 1;
         if id != NONE {
-            self.append(&mut run.chain, id);
+            run.chain.append(id, &mut self.ops);
         }
-        self.members[spot.member].run = run;
     }
 
     fn send_run(&mut self, member: usize, now: Time, events: &mut EventQueue) {
-        let run = std::mem::take(&mut self.members[member].run);
+        let run = self.members[member].run;
         if run.pages > 0 {
+            self.members[member].run.pages = 0;
             let pages = (run.first, run.pages);
             let to = (NONE, run.chain);
             let part = self.send(member, pages, run.op, run.fua, to, now, events);
@@ -357,8 +378,10 @@ impl Raid {
     }
 
     pub(super) fn send_runs(&mut self, now: Time, events: &mut EventQueue) {
-        for member in 0..self.members.len() {
-            self.send_run(member, now, events);
+        let mut joining = std::mem::take(&mut self.joining);
+        while joining != 0 {
+            self.send_run(joining.trailing_zeros() as usize, now, events);
+            joining &= joining - 1;
         }
     }
 
@@ -369,17 +392,11 @@ impl Raid {
             true => m.ssd.next_event().unwrap_or(Time::NEVER),
             false => now,
         };
-        if at < m.pending {
-            m.pending = at;
-            events.set(member, at);
-        }
+        set_earlier(&mut m.pending, member, at, events);
     }
 
     pub(super) fn wake_self(&mut self, at: Time, events: &mut EventQueue) {
-        if at < self.own_pending {
-            self.own_pending = at;
-            events.set(self.members.len(), at);
-        }
+        set_earlier(&mut self.own_pending, self.members.len(), at, events);
     }
 
     fn member_event(&mut self, member: usize, now: Time, events: &mut EventQueue) {
@@ -485,15 +502,12 @@ impl Work for Raid {
         now: Time,
         events: &mut EventQueue,
     ) -> (usize, Option<Done>) {
-        // An instant that an earlier one took the place of finds nothing to do.
         if resource == self.members.len() {
-            if self.own_pending == now {
-                self.own_pending = Time::NEVER;
-                self.check_time(now, events);
-            }
+            self.own_pending = Time::NEVER;
+            self.check_time(now, events);
         } else if resource > self.members.len() {
             self.rebuild_due(now, events);
-        } else if self.members[resource].pending == now {
+        } else {
             self.members[resource].pending = Time::NEVER;
             self.member_event(resource, now, events);
         }

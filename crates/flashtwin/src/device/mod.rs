@@ -206,6 +206,11 @@ impl<B: Backend> Device<B> {
         self.cache.reset_counters();
     }
 
+    /// For the member of an array: what its requests meet is the array's to measure.
+    pub(crate) fn leave_measuring(&mut self) {
+        self.metrics.leave_requests();
+    }
+
     /// Starts the counters of flash and buffer at zero, with requests inside or not: for the member of
     /// an array, which may be at work while the array is not.
     pub(crate) fn reset_flash_report(&mut self) {
