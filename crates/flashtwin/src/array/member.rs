@@ -82,6 +82,10 @@ pub(super) struct Member {
     pub rows: Rows,
     /// It has a buffer that a power cut empties.
     pub volatile: bool,
+    /// Reads and writes go to its flash page by page: its front end takes no time.
+    pub takes_pages: bool,
+    /// Requests to it that are not done.
+    pub under_way: u32,
     /// The earliest instant of this member in the array's event queue.
     pub pending: Time,
     pub run: Run,
@@ -92,6 +96,8 @@ impl Member {
         let mut ssd = Ssd::new(spec);
         ssd.leave_measuring();
         Member {
+            takes_pages: ssd.is_bare(),
+            under_way: 0,
             ssd,
             state: State::There,
             rows: Rows::default(),
@@ -99,5 +105,11 @@ impl Member {
             pending: Time::NEVER,
             run: Run::default(),
         }
+    }
+
+    /// Something it was sent is done and not taken yet.
+    #[inline]
+    pub fn has_answers(&mut self) -> bool {
+        !self.ssd.outside_done().is_empty() || !self.ssd.completions().is_empty()
     }
 }

@@ -17,7 +17,7 @@ use crate::chips::ChipSet;
 use crate::device::Work;
 use crate::events::EventQueue;
 use crate::metrics::Breakdown;
-use crate::nand::{Done, PageOp};
+use crate::nand::{Cause, Done, PageOp};
 use crate::request::{Completion, Op, Request, Status};
 use crate::spec::{ArraySpec, Buffer};
 use crate::units::{Lpn, Time};
@@ -77,6 +77,10 @@ pub(super) struct Part {
     pub work: u32,
     /// The page operations it does all by itself.
     pub chain: Chain,
+    /// Pages of it that are not done, if its member takes pages.
+    left: u32,
+    /// None of them was refused.
+    written: bool,
     in_use: bool,
 }
 
@@ -156,6 +160,7 @@ pub struct Raid {
     pub(super) stats: RaidStats,
     pub(super) log: Option<Vec<ArrayEvent>>,
     completions: Vec<Completion>,
+    pages_done: Vec<Done>,
     pub(super) coordinator: Coordinator,
     pub(super) views: Vec<MemberView>,
     pub(super) messages: Vec<Message>,
@@ -209,6 +214,7 @@ impl Raid {
             stats: RaidStats::default(),
             log: None,
             completions: Vec::new(),
+            pages_done: Vec::new(),
             coordinator: Coordinator::of(spec),
             views,
             messages: Vec::new(),
@@ -300,6 +306,8 @@ impl Raid {
             member: member as u32,
             work,
             chain,
+            left: pages,
+            written: true,
             in_use: true,
         };
         let id = match self.free_parts.pop() {
@@ -312,17 +320,27 @@ impl Raid {
                 self.parts.len() as u32 - 1
             }
         };
-        let request = Request {
-            arrival: now,
-            offset: u64::from(first) * self.page_bytes,
-            bytes: u64::from(pages) * self.page_bytes,
-            op,
-            fua,
+        let to = &mut self.members[member];
+        to.under_way += 1;
+        let cause = match op {
+            Op::Read => Some(Cause::HostRead),
+            Op::Write => Some(Cause::HostWrite),
+            Op::Trim | Op::Flush => None,
         };
-        self.members[member]
-            .ssd
-            .submit(now, &request, id.into())
-            .expect("the layout stays within its members");
+        match cause.filter(|_| to.takes_pages) {
+            Some(cause) => (to.ssd).submit_pages(now, (Lpn(first), pages), (cause, fua), id),
+            None => {
+                let request = Request {
+                    arrival: now,
+                    offset: u64::from(first) * self.page_bytes,
+                    bytes: u64::from(pages) * self.page_bytes,
+                    op,
+                    fua,
+                };
+                (to.ssd.submit(now, &request, id.into()))
+                    .expect("the layout stays within its members");
+            }
+        }
         self.look_at(member, now, events);
         self.wake(member, now, events);
         id
@@ -388,9 +406,9 @@ impl Raid {
     /// A member's own next instant may have come nearer.
     pub(super) fn wake(&mut self, member: usize, now: Time, events: &mut EventQueue) {
         let m = &mut self.members[member];
-        let at = match m.ssd.completions().is_empty() {
-            true => m.ssd.next_event().unwrap_or(Time::NEVER),
-            false => now,
+        let at = match m.has_answers() {
+            false => m.ssd.next_event().unwrap_or(Time::NEVER),
+            true => now,
         };
         set_earlier(&mut m.pending, member, at, events);
     }
@@ -400,23 +418,50 @@ impl Raid {
     }
 
     fn member_event(&mut self, member: usize, now: Time, events: &mut EventQueue) {
-        self.members[member].ssd.advance(now);
+        let next = self.members[member].ssd.advance_to(now);
         self.look_at(member, now, events);
+        if self.members[member].has_answers() {
+            self.take_answers(member, now, events);
+            self.wake(member, now, events);
+        } else {
+            set_earlier(&mut self.members[member].pending, member, next, events);
+        }
+        self.may_be_idle(now, events);
+    }
+
+    /// Takes what a member has done.
+    fn take_answers(&mut self, member: usize, now: Time, events: &mut EventQueue) {
+        let mut pages = std::mem::take(&mut self.pages_done);
+        std::mem::swap(&mut pages, self.members[member].ssd.outside_done());
+        for page in pages.drain(..) {
+            let part = &mut self.parts[page.tag() as usize];
+            part.left -= 1;
+            part.written &= page.written;
+            if part.left == 0 {
+                let written = part.written;
+                let spent = Spent {
+                    queue_gc: page.queue_gc,
+                    transfer: page.transfer,
+                    array: page.array,
+                };
+                self.part_done(page.tag(), spent, written, now, events);
+            }
+        }
+        self.pages_done = pages;
         let mut completions = std::mem::take(&mut self.completions);
         std::mem::swap(&mut completions, self.members[member].ssd.completions());
         for c in completions.drain(..) {
-            self.part_done(c.tag as u32, Spent::of(&c.breakdown), c.status, now, events);
+            let written = c.status == Status::Ok;
+            self.part_done(c.tag as u32, Spent::of(&c.breakdown), written, now, events);
         }
         self.completions = completions;
-        self.wake(member, now, events);
-        self.may_be_idle(now, events);
     }
 
     fn part_done(
         &mut self,
         id: u32,
         spent: Spent,
-        status: Status,
+        written: bool,
         now: Time,
         events: &mut EventQueue,
     ) {
@@ -424,8 +469,8 @@ impl Raid {
         part.in_use = false;
         let part = *part;
         self.free_parts.push(id);
+        self.members[part.member as usize].under_way -= 1;
         self.tell(|_| ArrayEvent::Came { part: id });
-        let written = status == Status::Ok;
         match part.work {
             NONE => self.finish(part.chain, spent, written),
             work => self.step_done(work, spent, written, now, events),
@@ -442,6 +487,7 @@ impl Raid {
                 self.free_parts.push(id as u32);
             }
         }
+        self.members[member].under_way = 0;
         taken
     }
 
