@@ -24,6 +24,7 @@ impl Raid {
     pub(super) fn place(&mut self, now: Time, events: &mut EventQueue) {
         self.leave_idle(now, events);
         let mut batch = std::mem::take(&mut self.batch);
+        self.batch_of_one = batch.len() == 1;
         for &id in &batch {
             let op = self.ops[id as usize].0;
             if op.is_read() {
@@ -37,6 +38,7 @@ impl Raid {
                 self.join(self.layout.spot(op.lpn), id, Op::Write, fua, now, events);
             }
         }
+        self.batch_of_one = false;
         batch.clear();
         self.batch = batch;
         self.send_runs(now, events);

@@ -107,6 +107,26 @@ impl Member {
         }
     }
 
+    /// Lets all happen that is due by `now`; returns when the next thing is, [`Time::NEVER`] if
+    /// there is none.
+    #[inline]
+    pub fn advance(&mut self, now: Time) -> Time {
+        if self.takes_pages {
+            return self.ssd.advance_flash(now);
+        }
+        self.ssd.advance(now);
+        self.next_event()
+    }
+
+    /// When the next thing happens there, [`Time::NEVER`] if there is none.
+    #[inline]
+    pub fn next_event(&self) -> Time {
+        match self.takes_pages {
+            true => self.ssd.next_flash_event(),
+            false => self.ssd.next_event().unwrap_or(Time::NEVER),
+        }
+    }
+
     /// Something it was sent is done and not taken yet.
     #[inline]
     pub fn has_answers(&mut self) -> bool {

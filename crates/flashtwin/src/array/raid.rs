@@ -19,7 +19,7 @@ use crate::events::EventQueue;
 use crate::metrics::Breakdown;
 use crate::nand::{Cause, Done, PageOp};
 use crate::request::{Completion, Op, Request, Status};
-use crate::spec::{ArraySpec, Buffer};
+use crate::spec::{ArraySpec, Buffer, MemberInGc};
 use crate::units::{Lpn, Time};
 
 /// Where the time of a page operation went, as far as it is not waiting.
@@ -135,6 +135,8 @@ pub struct Raid {
     pub(super) first_unit: Vec<u32>,
     /// Which members count as being in GC.
     pub(super) in_gc: Vec<bool>,
+    /// They do if any chip is.
+    pub(super) any_chip_counts: bool,
     /// Page operations and what follows each in its chain.
     pub(super) ops: Vec<(PageOp, u32)>,
     free_ops: Vec<u32>,
@@ -142,6 +144,8 @@ pub struct Raid {
     free_parts: Vec<u32>,
     /// Members for which a request is being put together, as bits.
     joining: u64,
+    /// One page was queued at this instant: there is nothing to put together.
+    pub(super) batch_of_one: bool,
     /// What was queued at this instant.
     pub(super) batch: Vec<u32>,
     pub(super) trims: Vec<Lpn>,
@@ -197,11 +201,13 @@ impl Raid {
             units_in_gc: ChipSet::none(0),
             first_unit: Vec::new(),
             in_gc: vec![false; spec.members.len()],
+            any_chip_counts: spec.member_in_gc == MemberInGc::Any,
             ops: Vec::new(),
             free_ops: Vec::new(),
             parts: Vec::new(),
             free_parts: Vec::new(),
             joining: 0,
+            batch_of_one: false,
             batch: Vec::new(),
             trims: Vec::new(),
             sorted: Vec::new(),
@@ -356,6 +362,16 @@ impl Raid {
         now: Time,
         events: &mut EventQueue,
     ) {
+        if self.batch_of_one && id != NONE {
+            let run = Run {
+                first: spot.lpn.0,
+                pages: 1,
+                op,
+                fua,
+                chain: Chain { head: id, tail: id },
+            };
+            return self.send_pages(spot.member, &run, now, events);
+        }
         let run = &self.members[spot.member].run;
         let follows =
             run.pages > 0 && run.op == op && run.fua == fua && run.first + run.pages == spot.lpn.0;
@@ -381,18 +397,22 @@ impl Raid {
         let run = self.members[member].run;
         if run.pages > 0 {
             self.members[member].run.pages = 0;
-            let pages = (run.first, run.pages);
-            let to = (NONE, run.chain);
-            let part = self.send(member, pages, run.op, run.fua, to, now, events);
-            self.tell(|raid| ArrayEvent::Sent {
-                part,
-                member,
-                first: run.first,
-                pages: run.pages,
-                op: run.op,
-                on_behalf: SentFor::Pages(raid.ops_of(run.chain)),
-            });
+            self.send_pages(member, &run, now, events);
         }
+    }
+
+    fn send_pages(&mut self, member: usize, run: &Run, now: Time, events: &mut EventQueue) {
+        let pages = (run.first, run.pages);
+        let to = (NONE, run.chain);
+        let part = self.send(member, pages, run.op, run.fua, to, now, events);
+        self.tell(|raid| ArrayEvent::Sent {
+            part,
+            member,
+            first: run.first,
+            pages: run.pages,
+            op: run.op,
+            on_behalf: SentFor::Pages(raid.ops_of(run.chain)),
+        });
     }
 
     pub(super) fn send_runs(&mut self, now: Time, events: &mut EventQueue) {
@@ -407,7 +427,7 @@ impl Raid {
     pub(super) fn wake(&mut self, member: usize, now: Time, events: &mut EventQueue) {
         let m = &mut self.members[member];
         let at = match m.has_answers() {
-            false => m.ssd.next_event().unwrap_or(Time::NEVER),
+            false => m.next_event(),
             true => now,
         };
         set_earlier(&mut m.pending, member, at, events);
@@ -418,7 +438,7 @@ impl Raid {
     }
 
     fn member_event(&mut self, member: usize, now: Time, events: &mut EventQueue) {
-        let next = self.members[member].ssd.advance_to(now);
+        let next = self.members[member].advance(now);
         self.look_at(member, now, events);
         if self.members[member].has_answers() {
             self.take_answers(member, now, events);
@@ -611,7 +631,7 @@ impl Work for Raid {
     fn reset_stats(&mut self, now: Time) {
         self.stats = RaidStats::default();
         for member in &mut self.members {
-            member.ssd.advance(now);
+            member.advance(now);
             member.ssd.reset_flash_report();
         }
     }

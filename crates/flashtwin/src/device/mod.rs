@@ -242,17 +242,11 @@ impl<B: Backend> Device<B> {
     /// Lets all happen that is due up to and at `until`.
     #[inline]
     pub fn advance(&mut self, until: Time) {
-        self.advance_to(until);
-    }
-
-    /// The same; returns when the next thing will happen, [`Time::NEVER`] if there is none.
-    #[inline]
-    pub(crate) fn advance_to(&mut self, until: Time) -> Time {
         loop {
             let (flash_at, link_at) = (self.events.next_time(), self.link.next_time());
             if flash_at.min(link_at) > until {
                 self.now = self.now.max(until);
-                return flash_at.min(link_at);
+                return;
             }
             self.next_step(flash_at, link_at);
         }

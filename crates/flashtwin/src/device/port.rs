@@ -61,6 +61,38 @@ impl Device<Flash> {
         }
     }
 
+    /// [`Device::advance`] for a bare device, where nothing but the flash has anything to do; returns
+    /// when the next thing will happen, [`Time::NEVER`] if there is none.
+    #[inline]
+    pub(crate) fn advance_flash(&mut self, until: Time) -> Time {
+        loop {
+            let at = self.events.next_time();
+            if at > until {
+                self.now = self.now.max(until);
+                return at;
+            }
+            debug_assert!(at >= self.now, "an event in the past");
+            self.now = at;
+            let Some(resource) = self.events.pop() else {
+                return Time::NEVER;
+            };
+            let (chip, mut done) = self.backend.on_event(resource, at, &mut self.events);
+            while let Some(page) = done {
+                debug_assert!(page.op.owner & OWNER_IS_OUTSIDE != 0, "whose page is this?");
+                self.read_only |= !page.written;
+                self.outside.push(page);
+                done = self.backend.more_done();
+            }
+            self.backend.activate(chip, at, &mut self.events);
+        }
+    }
+
+    /// When its flash will next do something.
+    #[inline]
+    pub(crate) fn next_flash_event(&self) -> Time {
+        self.events.next_time()
+    }
+
     /// What of it is done, oldest first. The caller clears it.
     #[inline]
     pub(crate) fn outside_done(&mut self) -> &mut Vec<Done> {
