@@ -20,6 +20,7 @@ use crate::metrics::Breakdown;
 use crate::nand::{Cause, Done, PageOp};
 use crate::request::{Completion, Op, Request, Status};
 use crate::spec::{ArraySpec, Buffer, MemberInGc};
+use crate::ssd::Flash;
 use crate::units::{Lpn, Time};
 
 /// Where the time of a page operation went, as far as it is not waiting.
@@ -522,6 +523,21 @@ impl Raid {
     }
 }
 
+impl Raid {
+    /// What a write of one page touches: it and its parity.
+    #[inline]
+    fn for_each_touched(&self, lpn: Lpn, touch: impl Fn(&Flash, Lpn)) {
+        let (stripe, place) = self.layout.stripe_of(lpn);
+        let lpn = Lpn(stripe.0);
+        let data = self.layout.data_member(stripe, place);
+        touch(&self.members[data].ssd.backend, lpn);
+        for which in 0..self.layout.parity {
+            let parity = self.layout.parity_member(stripe, which);
+            touch(&self.members[parity].ssd.backend, lpn);
+        }
+    }
+}
+
 impl Work for Raid {
     fn resources(&self) -> usize {
         self.members.len() + 2
@@ -617,15 +633,12 @@ impl Work for Raid {
 
     #[inline]
     fn prefetch(&self, lpn: Lpn) {
-        let spot = self.layout.spot(lpn);
-        self.members[spot.member].ssd.backend.prefetch(spot.lpn);
+        self.for_each_touched(lpn, |flash, lpn| flash.prefetch(lpn));
     }
 
     #[inline]
     fn prefetch_old_copy(&self, lpn: Lpn) {
-        let spot = self.layout.spot(lpn);
-        let flash = &self.members[spot.member].ssd.backend;
-        flash.prefetch_old_copy(spot.lpn);
+        self.for_each_touched(lpn, |flash, lpn| flash.prefetch_old_copy(lpn));
     }
 
     fn reset_stats(&mut self, now: Time) {
