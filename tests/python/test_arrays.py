@@ -51,9 +51,17 @@ def test_wrong_arrays_are_refused_with_what_would_be_right(settings: flashtwin.O
         flashtwin.device("raid5-array", settings)
 
 
-def test_what_needs_a_single_drive_says_so(tmp_path: Path) -> None:
-    with pytest.raises(flashtwin.FlashtwinError, match="array"):
-        flashtwin.save_snapshot(tmp_path / "state", "raid5-array", precondition="none", set=SMALL)
+def test_an_array_is_preconditioned_once_and_run_many_times(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    flashtwin.save_snapshot(state, "raid5-array", set=SMALL)
+    for more in ({}, {"array.coordination": "turns"}, {"array.coordination": "ideal"}):
+        warm = flashtwin.run(LOAD, device="raid5-array", set=SMALL | more, snapshot=state)
+        cold = flashtwin.run(LOAD, device="raid5-array", set=SMALL | more)
+        assert warm.summary.pop("precondition") == "snapshot (steady, seed 1)"
+        cold.summary.pop("precondition")
+        assert warm.summary == cold.summary
+    with pytest.raises(flashtwin.SnapshotError, match=r"member.geometry.chips is 4 in the snapshot"):
+        flashtwin.run(LOAD, device="raid5-array", set=SMALL | {"member.geometry.chips": 2}, snapshot=state)
 
 
 def test_the_study_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -232,19 +232,6 @@ impl State {
         let loaded = either!(self, to => to.load_state(&mut state.as_slice()));
         loaded.map_err(|e| e.to_string())
     }
-
-    fn ssd(&self) -> PyResult<&Ssd> {
-        match self {
-            State::Ssd(ssd) => Ok(ssd),
-            State::Array(_) => Err(of_array()),
-        }
-    }
-}
-
-fn of_array() -> PyErr {
-    DeviceError::new_err(
-        "snapshots of arrays are not written: precondition the array in the run itself",
-    )
 }
 
 /// What a run gives back: summary as JSON, summary as text, and the response-time histograms of
@@ -281,17 +268,15 @@ impl Device {
 
     /// Writes the state to a file, with a line that says how it came about.
     fn save_snapshot(&self, py: Python<'_>, path: PathBuf, made_by: &str) -> PyResult<()> {
-        let ssd = self.state.ssd()?;
-        py.detach(|| flashtwin_sim::save_snapshot(&path, ssd, made_by))
+        let state = &self.state;
+        py.detach(|| either!(state, device => flashtwin_sim::save_snapshot(&path, device, made_by)))
             .map_err(of_sim)
     }
 
     /// Takes the state from a file written for the same flash; returns how it came about.
     fn load_snapshot(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
-        let State::Ssd(ssd) = &mut self.state else {
-            return Err(of_array());
-        };
-        py.detach(|| flashtwin_sim::load_snapshot(&path, ssd))
+        let state = &mut self.state;
+        py.detach(|| either!(state, device => flashtwin_sim::load_snapshot(&path, device)))
             .map_err(of_sim)
     }
 
