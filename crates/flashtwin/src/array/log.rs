@@ -41,6 +41,13 @@ pub enum SentFor {
         /// The place.
         place: u32,
     },
+    /// The rebuilding of adjacent rows.
+    Rows {
+        /// Its number.
+        job: u32,
+        /// The member's place in each row.
+        places: Vec<u32>,
+    },
 }
 
 /// Something that an array did. Numbers of operations, jobs and parts are used again once done.

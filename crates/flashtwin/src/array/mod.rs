@@ -2,6 +2,7 @@
 //! the same buffer policies manage its controller's memory.
 
 mod batch;
+mod condition;
 mod coordinate;
 mod failure;
 mod layout;
@@ -21,6 +22,7 @@ use crate::device::{Device, Front};
 use crate::metrics::FlashReport;
 use crate::rng::Rng;
 use crate::spec::{ArraySpec, PolicyParams};
+pub use condition::{Condition, MemberRebuild, Phase};
 pub use failure::MemberError;
 pub use log::{ArrayEvent, JobKind, SentFor};
 pub use plan::Method;

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use super::condition::History;
 use super::coordinate::{Coordinator, MemberView, Message};
 use super::layout::{Layout, Spot, Stripe};
 use super::log::{ArrayEvent, SentFor};
@@ -74,6 +75,12 @@ pub(super) struct Part {
 /// What the array did itself, beside what its members did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RaidStats {
+    /// Pages that the front end read of the array.
+    pub data_pages_read: u64,
+    /// All pages read from members, for whatever reason.
+    pub member_pages_read: u64,
+    /// All pages written to members.
+    pub member_pages_written: u64,
     /// Pages written to members as data, and as parity.
     pub data_pages_written: u64,
     /// Parity pages among those written.
@@ -82,6 +89,8 @@ pub struct RaidStats {
     pub pages_read_for_parity: u64,
     /// Pages worked out from the others of their stripe.
     pub pages_recovered: u64,
+    /// Pages read to rebuild members.
+    pub pages_read_to_rebuild: u64,
     /// Pages written to members that took the place of failed ones, because they lacked them.
     pub pages_rebuilt: u64,
     /// Page stripes written in each way: whole, read-modify-write, reconstruct-write, recovering.
@@ -125,6 +134,9 @@ pub struct Raid {
     /// When the array itself has something to do: its pending instant.
     own_pending: Time,
     pub(super) rebuild: Rebuild,
+    pub(super) history: History,
+    /// Data are lost: nothing is done any more.
+    pub(super) broken: bool,
     /// What leaves the array's buffer must not be lost, while that buffer survives a power cut and
     /// members' do not: all writes are forced through (D-91).
     pub(super) through: bool,
@@ -180,6 +192,8 @@ impl Raid {
             done: VecDeque::new(),
             own_pending: Time::NEVER,
             rebuild: Rebuild::default(),
+            history: History::new(),
+            broken: false,
             through: volatile && spec.buffer.as_ref().is_some_and(Buffer::is_protected),
             volatile,
             stats: RaidStats::default(),
@@ -292,6 +306,11 @@ impl Raid {
                 self.parts.len() as u32 - 1
             }
         };
+        match op {
+            Op::Read => self.stats.member_pages_read += u64::from(pages),
+            Op::Write => self.stats.member_pages_written += u64::from(pages),
+            Op::Trim | Op::Flush => {}
+        }
         let request = Request {
             arrival: now,
             offset: u64::from(first) * self.page_bytes,
@@ -428,6 +447,13 @@ impl Raid {
         taken
     }
 
+    /// Takes what is under way at all members.
+    pub(super) fn all_parts(&mut self) -> Vec<Part> {
+        self.free_parts.clear();
+        let parts = std::mem::take(&mut self.parts).into_iter();
+        parts.filter(|part| part.in_use).collect()
+    }
+
     /// Page operations go back to where they began.
     pub(super) fn again(&mut self, chain: Chain) {
         let mut at = chain.head;
@@ -516,6 +542,10 @@ impl Work for Raid {
             lpn: op.lpn,
             what: Op::Flush,
         });
+        if self.broken {
+            self.batch.push(id);
+            return self.refuse(now, events);
+        }
         self.flush_members(id, now, events);
     }
 
@@ -550,6 +580,7 @@ impl Work for Raid {
 
     fn reset_stats(&mut self, now: Time) {
         self.stats = RaidStats::default();
+        self.reset_history(now);
         for member in &mut self.members {
             member.ssd.advance(now);
             member.ssd.reset_flash_report();

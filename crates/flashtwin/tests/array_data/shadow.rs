@@ -56,8 +56,8 @@ struct Job {
     pages: u32,
     /// Contents written, by page and data place.
     new: HashMap<(u32, usize), u64>,
-    /// Contents read, by place.
-    read: HashMap<usize, Vec<u64>>,
+    /// Contents read, by place and page.
+    read: HashMap<(usize, u32), u64>,
 }
 
 struct PageOp {
@@ -252,7 +252,7 @@ impl Shadow {
 
     /// All data of a page stripe as they were, from what was read.
     fn whole(&self, job: &Job, page: u32) -> Result<Vec<u64>, String> {
-        let at = |place: usize| Some(job.read.get(&place)?[page as usize]);
+        let at = |place: usize| job.read.get(&(place, page)).copied();
         let known: Vec<Option<u64>> = (0..self.shape.data).map(at).collect();
         let parities: Vec<(usize, u64)> = (0..self.shape.parity)
             .filter_map(|j| Some((j, at(self.shape.data + j)?)))
@@ -265,7 +265,7 @@ impl Shadow {
         let shape = &self.shape;
         let new = |k: usize| job.new.get(&(page, k)).copied();
         let read = |at: usize| {
-            let read = job.read.get(&at).map(|pages| pages[page as usize]);
+            let read = job.read.get(&(at, page)).copied();
             read.ok_or_else(|| format!("place {at} was not read"))
         };
         if shape.copies > 1 {
@@ -340,6 +340,11 @@ impl Shadow {
                     let job = &self.jobs[job];
                     self.content(job, *place as usize, first + page - job.first)?
                 }
+                (SentFor::Rows { job, places }, _) => {
+                    let job = &self.jobs[job];
+                    let place = places[(page / self.shape.chunk) as usize];
+                    self.content(job, place as usize, first + page - job.first)?
+                }
             };
             let cell = &mut self.members[member][at];
             cell.flying.push((id, self.clock, value));
@@ -392,7 +397,16 @@ impl Shadow {
             SentFor::Job { job, place } => {
                 let job = self.jobs.get_mut(&job).expect("it has begun");
                 assert_eq!(job.pages as usize, values.len());
-                job.read.insert(place as usize, values);
+                let pages = (0..).zip(values);
+                let read = pages.map(|(page, value)| ((place as usize, page), value));
+                job.read.extend(read);
+            }
+            SentFor::Rows { job, places } => {
+                let job = self.jobs.get_mut(&job).expect("it has begun");
+                for (at, value) in (0..).zip(values) {
+                    let place = places[(at / self.shape.chunk) as usize] as usize;
+                    job.read.insert((place, part.first + at - job.first), value);
+                }
             }
         }
     }
