@@ -3,6 +3,8 @@
     python studies/arrays.py harmonia --requests 20000
     python studies/arrays.py gcar --requests 60000
     python studies/arrays.py line --requests 20000
+    python studies/arrays.py rebuild --requests 60000
+    python studies/arrays.py timeline --requests 20000 --figure gc.png
 
 Prints tables in Markdown; `docs/array-claims.md` holds what they said. Loads are generated (policies
 of the papers' traces are not public); each table names its load.
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import flashtwin
+from flashtwin.figures import draw_collections
 
 Summary = Mapping[str, Any]
 
@@ -208,6 +211,10 @@ LINE: dict[str, dict[str, str]] = {
 }
 
 
+#: Members of the rebuild study: 218 MiB each.
+REBUILT = {"member.geometry.blocks_per_plane": 16, "buffer.capacity": "1 MiB"}
+
+
 def line(requests: int) -> None:
     """Print the whole line on RAID-5 of 8: p50 to p99.99 on three loads."""
     loads = {
@@ -227,7 +234,72 @@ def line(requests: int) -> None:
         table(f"RAID-5 of 8, {name}: {load}", head, rows)
 
 
-STUDIES = {"harmonia": harmonia, "gcar": gcar, "line": line}
+def rebuild(requests: int) -> None:
+    """Print response times before, without, while rebuilding and after a member, at several limits."""
+    head = ["limit MiB/s", "rebuild s", "p99 whole us", "degraded", "rebuilding", "p99.9 rebuilding", "after"]
+    for chunk in ("4 KiB", "64 KiB"):
+        rows = []
+        for limit in (0, 100, 50, 20):
+            load = f"uniform:size=4k,write=0.2,rate=4k/s,requests={requests}"
+            s = flashtwin.run(
+                load,
+                device="raid5-array",
+                set=REBUILT | {"array.chunk": chunk, "array.rebuild_mib_per_s": limit},
+                precondition="sequential",
+                faults=[flashtwin.Fail(3, at_s=1), flashtwin.Replace(3, at_s=2)],
+            ).summary["array"]
+            by_condition = {phase["condition"]: phase["all"] for phase in s["phases"][1:]}
+            took = s["rebuilds"][0]["until_s"] - s["rebuilds"][0]["from_s"]
+            p99 = [f"{by_condition[c]['p99_us']:.0f}" for c in ("degraded", "rebuilding")]
+            before, after = (s["phases"][at]["all"]["p99_us"] for at in (0, -1))
+            tail = by_condition["rebuilding"]["p999_us"]
+            rows.append(
+                (limit or "none", f"{took:.2f}", f"{before:.0f}", *p99, f"{tail:.0f}", f"{after:.0f}")
+            )
+        table(f"A member of RAID-5 of 8 is rebuilt, chunks of {chunk}", head, rows)
+
+
+def timeline(requests: int, figure: str | None) -> None:
+    """Print how much of the time 0, 1, and more members collect at once; draw who does when."""
+    results = {}
+    rows = []
+    for coordination in ("local", "inclusive", "turns"):
+        result = flashtwin.run(
+            f"uniform:size=4k,write=0.8,rate=6k/s,requests={2 * requests}",
+            device="raid5-array",
+            set={"buffer.policy": "lru", "array.coordination": coordination},
+            snapshot=WARM.snapshot("raid5-array", {}, "steady"),
+            warmup_requests=requests,
+            gc_timeline=True,
+        )
+        results[coordination] = result
+        shares = at_once(result, 8)
+        cells = [f"{100 * share:.0f} %" for share in (*shares[:3], sum(shares[3:8]), shares[8])]
+        rows.append((coordination, *cells, f"{result.latency['variation']:.2f}"))
+    head = ("coordination", "nobody", "one", "two", "three to seven", "all", "CV of response times")
+    table("RAID-5 of 8 under writes: share of the time in which so many members collect", head, rows)
+    if figure:
+        draw_collections(results, Path(figure), 0, 1)
+
+
+def at_once(result: flashtwin.Result, members: int) -> list[float]:
+    """Return the share of the time in which 0, 1, 2 ... members collect."""
+    assert result.gc_intervals is not None
+    steps = []
+    for row in result.gc_intervals.to_pylist():
+        steps += [(row["begin_ns"], 1), (row["end_ns"], -1)]
+    end = result.summary["span_s"] * 1e9
+    spent = [0.0] * (members + 1)
+    now, collecting = 0.0, 0
+    for at, step in [*sorted(steps), (end, 0)]:
+        spent[collecting] += min(at, end) - now
+        now, collecting = min(at, end), collecting + step
+    return [span / end for span in spent]
+
+
+STUDIES = {"harmonia": harmonia, "gcar": gcar, "line": line, "rebuild": rebuild, "timeline": timeline}
+#: Those that draw a figure, too.
+DRAWN = ("timeline",)
 
 
 def main() -> None:
@@ -237,8 +309,12 @@ def main() -> None:
     )
     parser.add_argument("study", choices=STUDIES, help="which tables")
     parser.add_argument("--requests", type=int, default=20_000, help="requests a run (default: 20000)")
+    parser.add_argument("--figure", metavar="FILE", help=f"draw it, too (only {', '.join(DRAWN)})")
     args = parser.parse_args()
-    STUDIES[args.study](args.requests)
+    if args.figure and args.study not in DRAWN:
+        parser.error(f"--figure: {args.study} is a table only")
+    more = [args.figure] if args.study in DRAWN else []
+    STUDIES[args.study](args.requests, *more)
 
 
 if __name__ == "__main__":

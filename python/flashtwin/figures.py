@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from .comparison import Comparison
     from .hit_ratios import HitTable
+    from .result import Result
 
 _DASHES = ["-", "--", "-.", ":"]
 _HATCHES = ["", "//", "..", "xx", "\\\\", "++"]
@@ -22,6 +24,10 @@ _TAIL = 1e-5
 #: A part of the mean is drawn on its own from this share of the longest bar.
 _VISIBLE = 0.01
 
+
+#: A member's own collections, and those it was told to do.
+_OWN: dict[str, Any] = {"facecolor": "0.75", "edgecolor": "0.4", "linewidth": 0.4}
+_FORCED: dict[str, Any] = {"facecolor": "#0b3c5d", "edgecolor": "#0b3c5d", "linewidth": 0.4}
 
 #: With more policies than this, names stand upright and the figure grows.
 _FEW = 6
@@ -102,6 +108,40 @@ def draw_hits(table: HitTable, path: Path) -> None:
     axes.set(xlabel="buffer (MiB)", ylabel="hit ratio (%)", title=Path(table.workload.split(": ")[0]).name)
     axes.grid(which="major", color="0.88")
     axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+    _save(figure, path, kind)
+
+
+def draw_collections(
+    results: Mapping[str, Result], path: Path, from_s: float = 0, until_s: float | None = None
+) -> None:
+    """Draw a row for each member of an array, with bars where it collects; a panel for each result.
+
+    Bars of collections that the coordinator asked for are dark and full, those of a member's own light.
+    """
+    members = []
+    for result in results.values():
+        if result.gc_intervals is None:
+            raise FlashtwinError("a figure of who collects when needs a run with gc_timeline=True")
+        members.append(len(result.summary["array"]["members"]))
+    figure, kind = _new(path, 9.5, 0.9 + sum(0.5 + 0.16 * count for count in members))
+    from matplotlib.patches import Patch
+
+    panels = figure.subplots(len(members), 1, sharex=True, squeeze=False, height_ratios=members)[:, 0]
+    for axes, (label, result), count in zip(panels, results.items(), members, strict=True):
+        end_s = result.summary["span_s"] if until_s is None else until_s
+        for forced, style in ((False, _OWN), (True, _FORCED)):
+            bars: list[list[tuple[float, float]]] = [[] for _ in range(count)]
+            for row in result.gc_intervals.to_pylist():
+                begin, end = row["begin_ns"] * 1e-9, row["end_ns"] * 1e-9
+                if (row["kind"] == "forced") == forced and end > from_s and begin < end_s:
+                    bars[row["member"]].append((begin, end - begin))
+            for member, spans in enumerate(bars):
+                axes.broken_barh(spans, (member - 0.4, 0.8), **style)
+        axes.set(title=label, ylabel="member", xlim=(from_s, end_s), ylim=(count - 0.4, -0.6))
+        axes.set_yticks(range(count))
+    panels[-1].set(xlabel="virtual time (s)")
+    handles = [Patch(label=text, **style) for text, style in (("its own", _OWN), ("told to", _FORCED))]
+    figure.legend(handles=handles, loc="outside upper right", ncols=2, frameon=False)
     _save(figure, path, kind)
 
 

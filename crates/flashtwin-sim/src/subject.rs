@@ -43,6 +43,10 @@ pub trait Subject: Backend + Sized {
     fn array(_device: &Device<Self>) -> Option<&Array> {
         None
     }
+    /// The device as an array, if it is one.
+    fn array_mut(_device: &mut Device<Self>) -> Option<&mut Array> {
+        None
+    }
 }
 
 fn backend(spec: &DeviceSpec) -> &'static str {
@@ -137,6 +141,10 @@ impl Subject for Raid {
     }
 
     fn array(device: &Device<Self>) -> Option<&Array> {
+        Some(device)
+    }
+
+    fn array_mut(device: &mut Device<Self>) -> Option<&mut Array> {
         Some(device)
     }
 }

@@ -38,8 +38,8 @@ mod ssd;
 pub mod units;
 
 pub use array::{
-    Array, ArrayEvent, Condition, JobKind, MemberError, MemberRebuild, Method, Phase, Raid,
-    RaidStats, SentFor,
+    Array, ArrayEvent, Condition, GcInterval, JobKind, MemberError, MemberRebuild, Method, Phase,
+    Raid, RaidStats, SentFor,
 };
 pub use chips::ChipSet;
 pub use device::{Backend, Device, OutOfRange, PowerCut};

@@ -15,6 +15,7 @@ mod rebuild;
 mod schedule;
 mod state;
 mod stripes;
+mod timeline;
 mod units;
 
 use crate::buffer::{Setup, UserPolicy};
@@ -27,6 +28,7 @@ pub use failure::MemberError;
 pub use log::{ArrayEvent, JobKind, SentFor};
 pub use plan::Method;
 pub use raid::{Raid, RaidStats};
+pub use timeline::GcInterval;
 
 /// An array of SSDs. Cloning it clones its whole state.
 pub type Array = Device<Raid>;

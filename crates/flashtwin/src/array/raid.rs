@@ -14,6 +14,7 @@ use super::log::{ArrayEvent, SentFor};
 use super::member::{Member, Run, State};
 use super::rebuild::Rebuild;
 use super::stripes::{Stripes, NONE};
+use super::timeline::Timeline;
 use crate::chips::ChipSet;
 use crate::device::Work;
 use crate::events::EventQueue;
@@ -144,6 +145,7 @@ pub struct Raid {
     volatile: bool,
     pub(super) stats: RaidStats,
     pub(super) log: Option<Vec<ArrayEvent>>,
+    pub(super) timeline: Option<Timeline>,
     completions: Vec<Completion>,
     pub(super) coordinator: Coordinator,
     pub(super) views: Vec<MemberView>,
@@ -198,6 +200,7 @@ impl Raid {
             volatile,
             stats: RaidStats::default(),
             log: None,
+            timeline: None,
             completions: Vec::new(),
             coordinator: Coordinator::of(spec),
             views,
@@ -581,6 +584,7 @@ impl Work for Raid {
     fn reset_stats(&mut self, now: Time) {
         self.stats = RaidStats::default();
         self.reset_history(now);
+        self.reset_timeline(now);
         for member in &mut self.members {
             member.ssd.advance(now);
             member.ssd.reset_flash_report();

@@ -56,8 +56,9 @@ impl Default for OpMetrics {
 }
 
 impl OpMetrics {
+    /// Counts a request.
     #[inline]
-    fn record(&mut self, c: &Completion) {
+    pub fn record(&mut self, c: &Completion) {
         let response = c.done - c.arrival;
         let ns = response.to_ns();
         self.requests += 1;
