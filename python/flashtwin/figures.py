@@ -33,19 +33,25 @@ _FORCED: dict[str, Any] = {"facecolor": "#0b3c5d", "edgecolor": "#0b3c5d", "line
 _FEW = 6
 
 
-def _new(path: Path, width: float, height: float) -> tuple[Figure, str]:
-    """Make a figure, and find the kind of file that its name asks for."""
+def kind_of(path: Path) -> str:
+    """Find the kind of figure that a file's name asks for."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
     except ImportError:
         raise FlashtwinError("figures need matplotlib: pip install 'flashtwin[plot]'") from None
-    figure = Figure(figsize=(width, height), layout="constrained")
-    known = FigureCanvasAgg(figure).get_supported_filetypes()
+    known = FigureCanvasAgg.filetypes
     kind = path.suffix.lstrip(".").lower()
     if kind not in known:
         raise FlashtwinError(f"{path}: a figure's name must end in one of: .{', .'.join(sorted(known))}")
-    return figure, kind
+    return kind
+
+
+def _new(path: Path, width: float, height: float) -> tuple[Figure, str]:
+    """Make a figure, and find the kind of file that its name asks for."""
+    kind = kind_of(path)
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained"), kind
 
 
 def _save(figure: Figure, path: Path, kind: str) -> None:
@@ -119,19 +125,22 @@ def draw_collections(
     Bars of collections that the coordinator asked for are dark and full, those of a member's own light.
     """
     members = []
+    intervals = []
     for result in results.values():
         if result.gc_intervals is None:
             raise FlashtwinError("a figure of who collects when needs a run with gc_timeline=True")
         members.append(len(result.summary["array"]["members"]))
+        intervals.append(result.gc_intervals.to_pylist())
     figure, kind = _new(path, 9.5, 0.9 + sum(0.5 + 0.16 * count for count in members))
     from matplotlib.patches import Patch
 
     panels = figure.subplots(len(members), 1, sharex=True, squeeze=False, height_ratios=members)[:, 0]
-    for axes, (label, result), count in zip(panels, results.items(), members, strict=True):
+    drawn = zip(panels, results.items(), members, intervals, strict=True)
+    for axes, (label, result), count, rows in drawn:
         end_s = result.summary["span_s"] if until_s is None else until_s
         for forced, style in ((False, _OWN), (True, _FORCED)):
             bars: list[list[tuple[float, float]]] = [[] for _ in range(count)]
-            for row in result.gc_intervals.to_pylist():
+            for row in rows:
                 begin, end = row["begin_ns"] * 1e-9, row["end_ns"] * 1e-9
                 if (row["kind"] == "forced") == forced and end > from_s and begin < end_s:
                     bars[row["member"]].append((begin, end - begin))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import runpy
 from pathlib import Path
@@ -134,7 +135,7 @@ def test_who_collects_when(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         for member, of in enumerate(result.summary["array"]["members"]):
             spans = [(row["begin_ns"], row["end_ns"]) for row in rows if row["member"] == member]
             assert all(begin < end for begin, end in spans)
-            assert all(end <= begin for (_, end), (begin, _) in zip(spans, spans[1:], strict=False))
+            assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(spans))
             # Any chip in GC for so long: the longest of them at least, their sum at most.
             chips = of["flash"]["gc_time_ms_by_chip"]
             total_ms = sum(end - begin for begin, end in spans) / 1e6
@@ -150,9 +151,10 @@ def test_who_collects_when(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert text[0] == "member,begin_ns,end_ns,kind"
     assert len(text) == len(rows) + 1
     assert pq.read_table(names[1]).to_pylist() == rows
-    assert b"told to" in names[2].read_bytes() or names[2].stat().st_size > 1000
-    assert cli.main([*command, "--gc-timeline", "gc.txt"]) == 2
+    assert names[2].read_bytes().startswith(b"<?xml")
     capsys.readouterr()
+    assert cli.main([*command, "--gc-timeline", "gc.txt"]) == 2
+    assert capsys.readouterr().out == ""
     assert cli.main(["run", "--workload", load, "--device", "demo", "--gc-timeline", "gc.csv"]) == 2
     assert "needs an array" in capsys.readouterr().err
     with pytest.raises(flashtwin.FlashtwinError, match="gc_timeline=True"):

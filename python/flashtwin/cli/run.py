@@ -6,7 +6,7 @@ import argparse
 import time
 from pathlib import Path
 
-from .. import Interrupted, Result, words
+from .. import Interrupted, Result, figures, words
 from .. import run as run_workload
 from ..files import write_text
 from ..tables import write_table
@@ -16,6 +16,9 @@ from .common import ProgressBar, note, run_arguments
 def command(args: argparse.Namespace) -> int:
     """Run one workload on one device."""
     arguments = run_arguments(args)
+    for name in args.gc_timeline:
+        if Path(name).suffix not in _TABLES:
+            figures.kind_of(Path(name))
     began = time.monotonic()
     code = 0
     try:
@@ -50,8 +53,12 @@ def command(args: argparse.Namespace) -> int:
     return code
 
 
+#: Kinds of tables; other names are those of figures.
+_TABLES = (".csv", ".parquet")
+
+
 def _write_timeline(result: Result, path: Path) -> None:
-    if result.gc_intervals is not None and path.suffix in (".csv", ".parquet"):
+    if result.gc_intervals is not None and path.suffix in _TABLES:
         write_table(result.gc_intervals, path, "the timeline of collections")
     else:
         result.gc_figure(path)
