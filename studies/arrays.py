@@ -211,8 +211,8 @@ LINE: dict[str, dict[str, str]] = {
 }
 
 
-#: Members of the rebuild study: 218 MiB each.
-REBUILT = {"member.geometry.blocks_per_plane": 16, "buffer.capacity": "1 MiB"}
+#: Members of the rebuild study: 272 MiB each.
+REBUILT = {"member.geometry.blocks_per_plane": 20, "buffer.capacity": "1 MiB"}
 
 
 def line(requests: int) -> None:
@@ -239,8 +239,8 @@ def rebuild(requests: int) -> None:
     head = ["limit MiB/s", "rebuild s", "p99 whole us", "degraded", "rebuilding", "p99.9 rebuilding", "after"]
     for chunk in ("4 KiB", "64 KiB"):
         rows = []
-        for limit in (0, 100, 50, 20):
-            load = f"uniform:size=4k,write=0.2,rate=4k/s,requests={requests}"
+        for limit in (0, 100, 50, 25):
+            load = f"uniform:size=4k,rate=4k/s,requests={requests}"
             s = flashtwin.run(
                 load,
                 device="raid5-array",

@@ -72,6 +72,18 @@ pub enum ArrayEvent {
         /// Its number.
         op: u32,
     },
+    /// A page that was asked for is asked for elsewhere, too: what is done first counts.
+    Hedged {
+        /// The operation.
+        op: u32,
+        /// The other one, on the same page.
+        twin: u32,
+    },
+    /// An operation is done whose twin was before it.
+    Late {
+        /// Its number.
+        op: u32,
+    },
     /// A job got its row; or begins anew, because a member failed. Flushes have no row.
     Begun {
         /// Its number.

@@ -5,6 +5,7 @@ mod batch;
 mod condition;
 mod coordinate;
 mod failure;
+mod hedge;
 mod layout;
 mod log;
 mod member;

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use super::condition::History;
 use super::coordinate::{Coordinator, MemberView, Message};
+use super::hedge::Hedge;
 use super::layout::{Layout, Spot, Stripe};
 use super::log::{ArrayEvent, SentFor};
 use super::member::{Member, Run, State};
@@ -71,6 +72,7 @@ pub(super) struct Part {
     /// The page operations it does all by itself.
     pub chain: Chain,
     in_use: bool,
+    sent: Time,
 }
 
 /// What the array did itself, beside what its members did.
@@ -90,6 +92,12 @@ pub struct RaidStats {
     pub pages_read_for_parity: u64,
     /// Pages worked out from the others of their stripe.
     pub pages_recovered: u64,
+    /// Pages asked for elsewhere, too, because they took long.
+    pub pages_hedged: u64,
+    /// Those of them that came from there first.
+    pub hedges_won: u64,
+    /// Pages read from members for an answer that came too late.
+    pub pages_read_in_vain: u64,
     /// Pages read to rebuild members.
     pub pages_read_to_rebuild: u64,
     /// Pages written to members that took the place of failed ones, because they lacked them.
@@ -135,6 +143,7 @@ pub struct Raid {
     /// When the array itself has something to do: its pending instant.
     own_pending: Time,
     pub(super) rebuild: Rebuild,
+    pub(super) hedge: Option<Box<Hedge>>,
     pub(super) history: History,
     /// Data are lost: nothing is done any more.
     pub(super) broken: bool,
@@ -194,6 +203,7 @@ impl Raid {
             done: VecDeque::new(),
             own_pending: Time::NEVER,
             rebuild: Rebuild::default(),
+            hedge: Hedge::of(spec),
             history: History::new(),
             broken: false,
             through: volatile && spec.buffer.as_ref().is_some_and(Buffer::is_protected),
@@ -233,7 +243,7 @@ impl Raid {
 
     // ---- page operations ----
 
-    fn add_op(&mut self, op: PageOp) -> u32 {
+    pub(super) fn add_op(&mut self, op: PageOp) -> u32 {
         match self.free_ops.pop() {
             Some(id) => {
                 self.ops[id as usize] = (op, NONE);
@@ -259,15 +269,19 @@ impl Raid {
         let mut at = chain.head;
         while at != NONE {
             let (op, next) = self.ops[at as usize];
-            self.done.push_back(Done {
-                op,
-                queue_gc: spent.queue_gc,
-                transfer: spent.transfer,
-                array: spent.array,
-                written,
-            });
+            if self.is_first(at) {
+                self.done.push_back(Done {
+                    op,
+                    queue_gc: spent.queue_gc,
+                    transfer: spent.transfer,
+                    array: spent.array,
+                    written,
+                });
+                self.tell(|_| ArrayEvent::Answered { op: at });
+            } else {
+                self.tell(|_| ArrayEvent::Late { op: at });
+            }
             self.free_ops.push(at);
-            self.tell(|_| ArrayEvent::Answered { op: at });
             at = next;
         }
     }
@@ -298,6 +312,7 @@ impl Raid {
             work,
             chain,
             in_use: true,
+            sent: now,
         };
         let id = match self.free_parts.pop() {
             Some(id) => {
@@ -375,6 +390,9 @@ impl Raid {
                 op: run.op,
                 on_behalf: SentFor::Pages(raid.ops_of(run.chain)),
             });
+            if run.op == Op::Read {
+                self.watch_read(part, now, events);
+            }
         }
     }
 
@@ -432,7 +450,12 @@ impl Raid {
         self.tell(|_| ArrayEvent::Came { part: id });
         let written = status == Status::Ok;
         match part.work {
-            NONE => self.finish(part.chain, spent, written),
+            NONE => {
+                if self.hedge.is_some() && self.reads(part.chain) {
+                    self.read_took(now - part.sent);
+                }
+                self.finish(part.chain, spent, written);
+            }
             work => self.step_done(work, spent, written, now, events),
         }
     }
@@ -450,6 +473,20 @@ impl Raid {
         taken
     }
 
+    /// The member and the pages of a request of the front end's reads, sent at `sent`, if it is
+    /// under way.
+    pub(super) fn reads_under_way(&self, part: u32, sent: Time) -> Option<(usize, Chain)> {
+        let part = self.parts.get(part as usize)?;
+        let is_it = part.in_use && part.sent == sent && part.work == NONE;
+        (is_it && self.reads(part.chain)).then_some((part.member as usize, part.chain))
+    }
+
+    /// These page operations, if there are any, are reads.
+    fn reads(&self, chain: Chain) -> bool {
+        let first = self.ops.get(chain.head as usize);
+        first.is_some_and(|(op, _)| op.is_read())
+    }
+
     /// Takes what is under way at all members.
     pub(super) fn all_parts(&mut self) -> Vec<Part> {
         self.free_parts.clear();
@@ -462,7 +499,10 @@ impl Raid {
         let mut at = chain.head;
         while at != NONE {
             let next = std::mem::replace(&mut self.ops[at as usize].1, NONE);
-            self.batch.push(at);
+            match self.is_late(at) {
+                true => self.finish(Chain { head: at, tail: at }, Spent::default(), true),
+                false => self.batch.push(at),
+            }
             at = next;
         }
     }
@@ -470,7 +510,7 @@ impl Raid {
 
 impl Work for Raid {
     fn resources(&self) -> usize {
-        self.members.len() + 2
+        self.hedge_resource() + 1
     }
 
     fn unit_for_write(&mut self, lpn: Lpn) -> u32 {
@@ -520,6 +560,8 @@ impl Work for Raid {
                 self.own_pending = Time::NEVER;
                 self.check_time(now, events);
             }
+        } else if resource == self.hedge_resource() {
+            self.hedge_due(now, events);
         } else if resource > self.members.len() {
             self.rebuild_due(now, events);
         } else if self.members[resource].pending == now {

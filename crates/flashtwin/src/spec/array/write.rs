@@ -107,7 +107,14 @@ impl ArraySpec {
             "array.reads" => quote(match self.reads {
                 Reads::Direct => "direct",
                 Reads::AroundGc => "around-gc",
+                Reads::Hedged => "hedged",
             }),
+            "array.hedge_percent" if self.reads == Reads::Hedged => {
+                format!("{:?}", self.hedge_percent)
+            }
+            "array.hedge_after_us" if self.reads == Reads::Hedged => {
+                (self.hedge_after?.to_ns() / 1_000).to_string()
+            }
             "array.rebuild_depth" => self.rebuild_depth.to_string(),
             "array.rebuild_mib_per_s" => self.rebuild_mib_per_s.to_string(),
             "array.coordination" => quote(self.coordination.name()),
