@@ -25,6 +25,12 @@ pub struct ArraySummary {
     pub pages_read_for_parity: u64,
     /// Pages worked out from the others of their stripe.
     pub pages_recovered: u64,
+    /// Pages asked for elsewhere, too, because they took long.
+    pub pages_hedged: u64,
+    /// Those of them that came from there first.
+    pub hedges_won: u64,
+    /// Pages read from members for an answer that came too late.
+    pub pages_read_in_vain: u64,
     /// Pages read to rebuild members.
     pub pages_read_to_rebuild: u64,
     /// Pages written to members that took the place of failed ones, because they lacked them.
@@ -146,6 +152,9 @@ impl ArraySummary {
             parity_pages_written: s.parity_pages_written,
             pages_read_for_parity: s.pages_read_for_parity,
             pages_recovered: s.pages_recovered,
+            pages_hedged: s.pages_hedged,
+            hedges_won: s.hedges_won,
+            pages_read_in_vain: s.pages_read_in_vain,
             pages_read_to_rebuild: s.pages_read_to_rebuild,
             pages_rebuilt: s.pages_rebuilt,
             member_pages_read: s.member_pages_read,

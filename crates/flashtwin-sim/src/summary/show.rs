@@ -308,6 +308,15 @@ impl fmt::Display for Summary {
                 format!("write amplification by member {}", wa.join(", ")),
             )?;
             line("", format!("erases by member {}", erases.join(", ")))?;
+            if a.pages_hedged > 0 {
+                let text = format!(
+                    "{} pages, {} came from elsewhere first; {} pages read in vain",
+                    grouped(a.pages_hedged),
+                    grouped(a.hedges_won),
+                    grouped(a.pages_read_in_vain)
+                );
+                line("hedged reads", text)?;
+            }
             for phase in &a.phases {
                 line(&format!("  {}", phase.condition), phase_row(phase))?;
             }

@@ -24,7 +24,11 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
     }
     .parse()
     .unwrap();
-    let members = format!("harmonia*{count}");
+    let modern = pick(&["no", "no", "yes"]) == "yes";
+    let members = match modern {
+        true => format!("nvme-tlc*{count}"),
+        false => format!("harmonia*{count}"),
+    };
     let mut set = vec![
         ("array.level", level),
         ("array.members", &members),
@@ -33,12 +37,22 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
         ("array.rebuild_mib_per_s", pick(&["0", "0", "20"])),
         ("member.geometry.chips", "2"),
         ("member.geometry.planes_per_chip", "1"),
-        ("member.geometry.blocks_per_plane", "16"),
-        ("member.geometry.reserve_percent", "25"),
-        ("member.geometry.pages_per_block", "8"),
-        ("member.nand.parallel_units", "1"),
         ("member.gc.low_percent", "10"),
     ];
+    set.extend(match modern {
+        true => [
+            ("member.geometry.channels", "1"),
+            ("member.geometry.blocks_per_plane", "12"),
+            ("member.geometry.pages_per_block", "16"),
+            ("member.geometry.reserve_percent", "50"),
+        ],
+        false => [
+            ("member.geometry.blocks_per_plane", "16"),
+            ("member.geometry.pages_per_block", "8"),
+            ("member.geometry.reserve_percent", "25"),
+            ("member.nand.parallel_units", "1"),
+        ],
+    });
     let rotations = Rotation::ALL.map(Rotation::name);
     set.push(("array.rotation", pick(&rotations)));
     if pick(&["no", "no", "yes"]) == "yes" {
@@ -46,7 +60,9 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
         set.push(("buffer.policy", pick(&policies)));
         set.push(("buffer.capacity", pick(&["64 KiB", "256 KiB"])));
     }
-    if pick(&["no", "no", "yes"]) == "yes" {
+    if modern {
+        set.push(("member.buffer.capacity", "64 KiB"));
+    } else if pick(&["no", "no", "yes"]) == "yes" {
         set.push(("member.buffer.policy", "lru"));
         set.push(("member.buffer.capacity", pick(&["16 KiB", "128 KiB"])));
         set.push(("member.buffer.evict", pick(&["blocking", "background"])));
