@@ -2,7 +2,7 @@
 
     python studies/arrays.py harmonia --requests 20000
     python studies/arrays.py gcar --requests 60000
-    python studies/arrays.py line --requests 20000
+    python studies/arrays.py line --requests 20000 --figure line.svg
     python studies/arrays.py rebuild --requests 60000
     python studies/arrays.py timeline --requests 20000 --figure gc.png
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import flashtwin
-from flashtwin.figures import draw_collections
+from flashtwin.figures import draw_collections, draw_percentiles
 
 Summary = Mapping[str, Any]
 
@@ -54,12 +54,19 @@ class Warm:
 WARM = Warm()
 
 
+def full_run(
+    load: str, device: str, settings: Mapping[str, Any], precondition: str = "steady", warmup: int = 0
+) -> flashtwin.Result:
+    """Run a load on an array."""
+    snapshot = WARM.snapshot(device, settings, precondition)
+    return flashtwin.run(load, device=device, set=settings, snapshot=snapshot, warmup_requests=warmup)
+
+
 def run(
     load: str, device: str, settings: Mapping[str, Any], precondition: str = "steady", warmup: int = 0
 ) -> Summary:
     """Run a load on an array and return its summary."""
-    snapshot = WARM.snapshot(device, settings, precondition)
-    return flashtwin.run(load, device=device, set=settings, snapshot=snapshot, warmup_requests=warmup).summary
+    return full_run(load, device, settings, precondition, warmup).summary
 
 
 def scheme(load: str, coordination: str, precondition: str = "steady", **more: object) -> Summary:
@@ -198,9 +205,12 @@ LINE: dict[str, dict[str, str]] = {
     "local": {},
     "inclusive": {"array.coordination": "inclusive"},
     "selective": {"array.coordination": "selective"},
+    "soft-limit": {"array.coordination": "soft-limit"},
     "proactive-idle": {"array.coordination": "idle"},
     "turns": {"array.coordination": "turns"},
     "turns, reads around": {"array.coordination": "turns", "array.reads": "around-gc"},
+    "hedged": {"array.reads": "hedged"},
+    "turns, hedged": {"array.coordination": "turns", "array.reads": "hedged"},
     "ebb": {
         "array.coordination": "turns",
         "array.reads": "around-gc",
@@ -215,23 +225,30 @@ LINE: dict[str, dict[str, str]] = {
 REBUILT = {"member.geometry.blocks_per_plane": 20, "buffer.capacity": "1 MiB"}
 
 
-def line(requests: int) -> None:
-    """Print the whole line on RAID-5 of 8: p50 to p99.99 on three loads."""
+def line(requests: int, figure: str | None) -> None:
+    """Print the whole line on RAID-5 of 8: p50 to p99.99 on three loads; draw it."""
     loads = {
         "writes": f"uniform:size=4k,write=0.8,rate=6k/s,requests={2 * requests}",
         "reads": f"uniform:size=4k,write=0.2,rate=12k/s,requests={2 * requests}",
         "bursts": f"uniform:size=16k,write=0.7,on_rate=10k/s,on_length=100,duty=0.1,requests={2 * requests}",
     }
     shares = ("p50_us", "p90_us", "p99_us", "p999_us", "p9999_us")
+    panels: dict[str, dict[str, flashtwin.Result]] = {}
     for name, load in loads.items():
         rows = []
+        panels[name] = {}
         for label, settings in LINE.items():
             # The first half brings the pools to where the scheme keeps them.
-            s = run(load, "raid5-array", {"buffer.policy": "lru"} | settings, warmup=requests)
+            result = full_run(load, "raid5-array", {"buffer.policy": "lru"} | settings, warmup=requests)
+            panels[name][label] = result
+            s = result.summary
             cells = (f"{s['all'][share]:.0f}" for share in shares)
-            rows.append((label, *cells, f"{s['flash']['write_amplification']:.2f}"))
-        head = ("scheme", "p50", "p90", "p99", "p99.9", "p99.99 us", "write amplification")
+            cv, wa = s["all"]["variation"], s["flash"]["write_amplification"]
+            rows.append((label, *cells, f"{cv:.2f}", f"{wa:.2f}"))
+        head = ("scheme", "p50", "p90", "p99", "p99.9", "p99.99 us", "CV", "write amplification")
         table(f"RAID-5 of 8, {name}: {load}", head, rows)
+    if figure:
+        draw_percentiles(panels, Path(figure))
 
 
 def rebuild(requests: int) -> None:
@@ -299,7 +316,7 @@ def at_once(result: flashtwin.Result, members: int) -> list[float]:
 
 STUDIES = {"harmonia": harmonia, "gcar": gcar, "line": line, "rebuild": rebuild, "timeline": timeline}
 #: Those that draw a figure, too.
-DRAWN = ("timeline",)
+DRAWN = ("line", "timeline")
 
 
 def main() -> None:

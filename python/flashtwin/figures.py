@@ -25,6 +25,9 @@ _TAIL = 1e-5
 _VISIBLE = 0.01
 
 
+#: Percentiles of a summary, by the share of requests that took longer.
+_PERCENTILES = {0.5: "p50_us", 0.1: "p90_us", 0.01: "p99_us", 1e-3: "p999_us", 1e-4: "p9999_us"}
+_MARKERS = "osv^D<>Xp*"
 #: A member's own collections, and those it was told to do.
 _OWN: dict[str, Any] = {"facecolor": "0.75", "edgecolor": "0.4", "linewidth": 0.4}
 _FORCED: dict[str, Any] = {"facecolor": "#0b3c5d", "edgecolor": "#0b3c5d", "linewidth": 0.4}
@@ -151,6 +154,28 @@ def draw_collections(
     panels[-1].set(xlabel="virtual time (s)")
     handles = [Patch(label=text, **style) for text, style in (("its own", _OWN), ("told to", _FORCED))]
     figure.legend(handles=handles, loc="outside upper right", ncols=2, frameon=False)
+    _save(figure, path, kind)
+
+
+def draw_percentiles(panels: Mapping[str, Mapping[str, Result]], path: Path) -> None:
+    """Draw response times from the median to p99.99, a panel for each load and a line for each scheme.
+
+    Lines differ in colour, dashes and marker, so that they can be told apart in grey.
+    """
+    figure, kind = _new(path, 4.0 * len(panels) + 1.8, 4.4)
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for panel, (load, results) in zip(axes, panels.items(), strict=True):
+        for i, (label, result) in enumerate(results.items()):
+            at = list(_PERCENTILES)
+            times = [result.latency[_PERCENTILES[share]] for share in at]
+            style = {"color": "black", "linestyle": ":"} if label == "ideal" else _line(i)
+            panel.plot(at, times, label=label, marker=_MARKERS[i % len(_MARKERS)], markersize=4, **style)
+        panel.set(xscale="log", yscale="log", title=load, xlim=(0.6, 0.8e-4))
+        panel.set_xticks(list(_PERCENTILES), ["p50", "p90", "p99", "p99.9", "p99.99"])
+        panel.minorticks_off()
+        panel.grid(which="major", color="0.88")
+    axes[0].set(ylabel="response time (us)")
+    axes[-1].legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     _save(figure, path, kind)
 
 

@@ -161,6 +161,38 @@ def test_who_collects_when(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         flashtwin.run(LOAD, device="raid5-array", set=SMALL, precondition="none").gc_figure(names[2])
 
 
+def test_reads_are_hedged() -> None:
+    load = "uniform:write=0.05,size=4k,rate=3k/s,requests=8000"
+    direct, hedged = (
+        flashtwin.run(load, device="raid5-array", set=SMALL | more, warmup_requests=3000)
+        for more in ({}, {"array.reads": "hedged"})
+    )
+    array = hedged.summary["array"]
+    assert direct.summary["array"]["pages_hedged"] == 0
+    assert 0 < array["hedges_won"] < array["pages_hedged"]
+    assert array["pages_read_in_vain"] >= array["pages_hedged"]
+    assert hedged.summary["read"]["p99_us"] * 5 < direct.summary["read"]["p99_us"]
+    assert "hedged reads" in str(hedged)
+    with pytest.raises(flashtwin.DeviceError, match="raid0 holds every page once"):
+        flashtwin.device("harmonia-array", {"array.reads": "hedged"})
+
+
+def test_the_shipped_raid_6_runs_and_is_rebuilt() -> None:
+    small = {"member.geometry.blocks_per_plane": 16, "member.gc.low_percent": 10}
+    result = flashtwin.run(
+        "uniform:write=0.3,size=16k,rate=4k/s,requests=1000",
+        device="raid6-nvme",
+        set=small | {"array.rebuild_mib_per_s": 0},
+        precondition="sequential",
+        faults=[flashtwin.Fail(0, 0.05), flashtwin.Fail(7, 0.05), flashtwin.Replace(7, 0.1)],
+    )
+    array = result.summary["array"]
+    assert result.summary["requests_failed"] == 0
+    assert array["level"] == "raid6"
+    assert array["rebuilds"][0]["bytes_written"] == array["rebuilds"][0]["bytes"]
+    assert array["phases"][-1]["condition"] == "degraded"
+
+
 def test_results_say_how_response_times_vary() -> None:
     result = flashtwin.run(LOAD, device="raid5-array", set=SMALL)
     latency = result.latency
