@@ -171,7 +171,7 @@ def draw_percentiles(panels: Mapping[str, Mapping[str, Result]], path: Path) -> 
             style = {"color": "black", "linestyle": ":"} if label == "ideal" else _line(i)
             panel.plot(at, times, label=label, marker=_MARKERS[i % len(_MARKERS)], markersize=4, **style)
         panel.set(xscale="log", yscale="log", title=load, xlim=(0.6, 0.8e-4))
-        panel.set_xticks(list(_PERCENTILES), ["p50", "p90", "p99", "p99.9", "p99.99"])
+        panel.set_xticks(list(_PERCENTILES), ["p50", "p90", "p99", "p99.9", "p99.99"], fontsize="small")
         panel.minorticks_off()
         panel.grid(which="major", color="0.88")
     axes[0].set(ylabel="response time (us)")

@@ -85,6 +85,13 @@ def test_members_fail_and_are_rebuilt_in_a_run() -> None:
     assert "rebuilding" in str(result)
 
 
+def test_policies_are_compared_through_a_failure() -> None:
+    faults = [flashtwin.Fail(1, at_s=0.1)]
+    compared = flashtwin.compare(LOAD, ["lru", "gcar-lru"], device="raid5-array", set=SMALL, faults=faults)
+    for result in compared:
+        assert [phase["from_s"] for phase in result.summary["array"]["phases"]] == [0.0, 0.1]
+
+
 def test_a_failure_too_many_is_counted(tmp_path: Path) -> None:
     faults = [flashtwin.Fail(member, at_s=0.1) for member in (0, 1)]
     result = flashtwin.run(LOAD, device="raid5-array", set=SMALL, faults=faults, log=True)

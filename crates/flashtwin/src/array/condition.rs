@@ -161,6 +161,7 @@ impl Raid {
             self.finish(chain, Spent::default(), false);
         }
         self.tell(|_| ArrayEvent::Failed { member });
+        self.end_intervals(now);
         self.begin_phase(now);
         self.deliver(now, events);
     }

@@ -209,7 +209,10 @@ impl Raid {
 
     fn due(&mut self, now: Time) -> Option<(Time, u32, Time)> {
         let waiting = &mut self.hedge.as_mut()?.waiting;
-        waiting.pop_front_if(|&mut (at, _, _)| at <= now)
+        match waiting.front() {
+            Some(&(at, _, _)) if at <= now => waiting.pop_front(),
+            _ => None,
+        }
     }
 
     /// Asks for the pages of a request elsewhere, those that follow each other in a row together.

@@ -94,6 +94,15 @@ impl Raid {
         }
     }
 
+    /// No member does anything any more.
+    pub(super) fn end_intervals(&mut self, now: Time) {
+        if let Some(timeline) = &mut self.timeline {
+            for member in 0..timeline.open.len() {
+                timeline.turn(member, now, None);
+            }
+        }
+    }
+
     /// What was before is forgotten.
     pub(super) fn reset_timeline(&mut self, now: Time) {
         self.cut_intervals(now);

@@ -57,17 +57,23 @@ fn a_failure_too_many_is_answered_with_errors() {
         ("raid5", "harmonia*4", &[0, 3]),
         ("raid6", "harmonia*5", &[4, 0, 2]),
     ] {
-        for buffer in [
+        for more in [
             &[][..],
             &[("buffer.capacity", "256 KiB"), ("buffer.policy", "bplru")],
+            &[("array.reads", "hedged"), ("array.hedge_after_us", "60")],
             &[
                 ("member.buffer.capacity", "64 KiB"),
                 ("member.buffer.policy", "lru"),
                 ("array.coordination", "turns"),
             ],
         ] {
-            let mut device = array(level, members, buffer);
+            let hedged = more.contains(&("array.reads", "hedged"));
+            if hedged && level == "raid0" {
+                continue;
+            }
+            let mut device = array(level, members, more);
             device.fill_steady(1);
+            device.set_gc_timeline(true);
             let [ok, failed] = through_a_loss(&mut device, failing);
             assert!(ok > 400 && failed >= 1000, "{level} {ok} {failed}");
             let phases = device.phases();
@@ -77,7 +83,12 @@ fn a_failure_too_many_is_answered_with_errors() {
             want.push(Condition::Lost);
             assert_eq!(conditions, want, "{level}");
             assert_eq!(phases[1].from, Time::from_ms(200));
+            let phases_end = phases[phases.len() - 1].from;
             assert!(!device.is_read_only());
+            assert_eq!(device.raid_stats().pages_hedged > 0, hedged, "{level}");
+            let intervals = device.take_gc_intervals();
+            assert!(!intervals.is_empty());
+            assert!(intervals.iter().all(|i| i.end <= phases_end), "{level}");
             assert_eq!(device.replace_member(failing[0]), Err(MemberError::Lost));
             assert_eq!(device.fail_member(0), Err(MemberError::Lost));
             let read = do_alone(&mut device, &request(Op::Read, 0, 1));
