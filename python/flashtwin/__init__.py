@@ -14,6 +14,7 @@ from ._core import __version__
 from .comparison import Comparison
 from .devices import Overrides, Spec, device, devices
 from .errors import DeviceError, FlashtwinError, Interrupted, SnapshotError, WorkloadError
+from .faults import Fail, Fault, Replace
 from .ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
 from .hit_ratios import HitRow, HitTable, hits
 from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
@@ -33,6 +34,8 @@ __all__ = [
     "Comparison",
     "Converted",
     "DeviceError",
+    "Fail",
+    "Fault",
     "FlashtwinError",
     "FtlInfo",
     "FtlTrace",
@@ -47,6 +50,7 @@ __all__ = [
     "PolicyInfo",
     "PolicyTrace",
     "Progress",
+    "Replace",
     "Result",
     "SnapshotError",
     "Spec",

@@ -23,6 +23,8 @@ class Control:
     def done(self) -> int: ...
     @property
     def total(self) -> int: ...
+    @property
+    def rebuild(self) -> tuple[int, int]: ...
 
 class Spec:
     @staticmethod
@@ -83,11 +85,13 @@ class Device:
         warmup_requests: int,
         requests_max: int | None,
         series_interval_s: float | None,
+        faults: list[tuple[float, bool, int]],
+        gc_timeline: bool,
         precondition: str,
         seed: int,
         label: str | None,
         sink: Callable[[Columns], None] | None,
-    ) -> tuple[str, str, tuple[Histogram, Histogram, Histogram]]: ...
+    ) -> tuple[str, str, tuple[Histogram, Histogram, Histogram], Columns | None]: ...
 
 class Access:
     @property

@@ -53,6 +53,8 @@ class _Row:
 
 _ROWS = [
     _Row("mean response", ("all", "mean_us"), "us"),
+    _Row("  deviation", ("all", "deviation_us"), "us"),
+    _Row("  CV", ("all", "variation"), "number"),
     _Row("  reads", ("read", "mean_us"), "us"),
     _Row("  writes", ("write", "mean_us"), "us"),
     _Row("  wait for a slot", ("all", "parts_us", "slot"), "us"),

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names, is_array};
 use flashtwin::{Array, ArraySpec, Completion, Device as AnyDevice, DeviceSpec, Op, Ssd, Time};
 use flashtwin_sim::{
-    Beyond, Figure, Outcome, Pacing, Precondition, RunConfig, RunInfo, SimError, Subject, Summary,
+    Beyond, Fault, FaultKind, Figure, Outcome, Pacing, Precondition, RunConfig, RunInfo, SimError,
+    Subject, Summary,
 };
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::columns;
 use crate::control::Control;
@@ -232,24 +234,11 @@ impl State {
         let loaded = either!(self, to => to.load_state(&mut state.as_slice()));
         loaded.map_err(|e| e.to_string())
     }
-
-    fn ssd(&self) -> PyResult<&Ssd> {
-        match self {
-            State::Ssd(ssd) => Ok(ssd),
-            State::Array(_) => Err(of_array()),
-        }
-    }
-}
-
-fn of_array() -> PyErr {
-    DeviceError::new_err(
-        "snapshots of arrays are not written: precondition the array in the run itself",
-    )
 }
 
 /// What a run gives back: summary as JSON, summary as text, and the response-time histograms of
-/// reads, writes and both.
-type RunResult = (String, String, [Vec<(u64, u64)>; 3]);
+/// reads, writes and both; columns of when members of an array collected, if asked for.
+type RunResult = (String, String, [Vec<(u64, u64)>; 3], Option<Py<PyDict>>);
 
 #[pymethods]
 impl Device {
@@ -281,17 +270,15 @@ impl Device {
 
     /// Writes the state to a file, with a line that says how it came about.
     fn save_snapshot(&self, py: Python<'_>, path: PathBuf, made_by: &str) -> PyResult<()> {
-        let ssd = self.state.ssd()?;
-        py.detach(|| flashtwin_sim::save_snapshot(&path, ssd, made_by))
+        let state = &self.state;
+        py.detach(|| either!(state, device => flashtwin_sim::save_snapshot(&path, device, made_by)))
             .map_err(of_sim)
     }
 
     /// Takes the state from a file written for the same flash; returns how it came about.
     fn load_snapshot(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
-        let State::Ssd(ssd) = &mut self.state else {
-            return Err(of_array());
-        };
-        py.detach(|| flashtwin_sim::load_snapshot(&path, ssd))
+        let state = &mut self.state;
+        py.detach(|| either!(state, device => flashtwin_sim::load_snapshot(&path, device)))
             .map_err(of_sim)
     }
 
@@ -314,10 +301,11 @@ impl Device {
     }
 
     /// Runs a workload. `speed` (open loop) and `queue_depth` (closed loop) exclude each other;
+    /// `faults` are instants in seconds, whether a member is replaced (else it fails), and which.
     /// `sink` gets every batch of measured completions as a dict of columns. The results carry
     /// `label` for the policy, if it is given.
     #[pyo3(signature = (workload, control, *, speed, queue_depth, beyond, warmup_requests, requests_max,
-                        series_interval_s, precondition, seed, label, sink))]
+                        series_interval_s, faults, gc_timeline, precondition, seed, label, sink))]
     #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
     fn run(
         &mut self,
@@ -330,6 +318,8 @@ impl Device {
         warmup_requests: u64,
         requests_max: Option<u64>,
         series_interval_s: Option<f64>,
+        faults: Vec<(f64, bool, usize)>,
+        gc_timeline: bool,
         precondition: String,
         seed: u64,
         label: Option<String>,
@@ -341,6 +331,8 @@ impl Device {
             warmup_requests,
             requests_max,
             series_interval: series_interval_s.map(interval).transpose()?,
+            faults: faults.into_iter().map(fault).collect::<PyResult<_>>()?,
+            gc_timeline,
         };
         if let Some(failure) = &self.failure {
             failure.stops(&control.0);
@@ -383,10 +375,14 @@ impl Device {
         let m = &outcome.metrics;
         let histograms =
             [m.op(Op::Read), m.op(Op::Write), &m.reads_and_writes()].map(columns::of_histogram);
+        let gc_intervals = gc_timeline
+            .then(|| columns::of_gc_intervals(py, &outcome.gc_intervals).map(Bound::unbind))
+            .transpose()?;
         Ok((
             serde_json::to_string(&summary).map_err(of_json)?,
             summary.to_string(),
             histograms,
+            gc_intervals,
         ))
     }
 }
@@ -425,6 +421,24 @@ fn interval(seconds: f64) -> PyResult<Time> {
         )));
     }
     Ok(Time(ps as u64))
+}
+
+/// Instant in seconds, whether the member is replaced (else it fails), and which.
+fn fault((at_s, replace, member): (f64, bool, usize)) -> PyResult<Fault> {
+    let ps = (at_s * 1e12).round();
+    if !(0.0..=1e19).contains(&ps) {
+        return Err(FlashtwinError::new_err(format!(
+            "a fault at {at_s} s: give a number of seconds from 0, as in 10 or 0.5"
+        )));
+    }
+    Ok(Fault {
+        at: Time(ps as u64),
+        kind: match replace {
+            true => FaultKind::Replace,
+            false => FaultKind::Fail,
+        },
+        member,
+    })
 }
 
 /// The pacing in words, for the record.

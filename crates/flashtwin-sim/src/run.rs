@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use flashtwin::metrics::{FlashReport, Metrics};
-use flashtwin::{Backend, Completion, Device, Request, Time};
+use flashtwin::{Completion, Device, GcInterval, Request, Time};
 use flashtwin_workload::Workload;
 
-use crate::SimError;
+use crate::faults::{Agenda, Fault, FaultsOutcome};
+use crate::{SimError, Subject};
 
 /// When requests reach the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +36,7 @@ pub enum Beyond {
 }
 
 /// How to run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RunConfig {
     /// When requests reach the device.
     pub pacing: Pacing,
@@ -47,6 +48,11 @@ pub struct RunConfig {
     pub requests_max: Option<u64>,
     /// One point of the time series every so much virtual time.
     pub series_interval: Option<Time>,
+    /// What happens to members of an array meanwhile; after the last request only while the array has
+    /// something to do.
+    pub faults: Vec<Fault>,
+    /// Keep when members of an array collect.
+    pub gc_timeline: bool,
 }
 
 impl Default for RunConfig {
@@ -57,6 +63,8 @@ impl Default for RunConfig {
             warmup_requests: 0,
             requests_max: None,
             series_interval: None,
+            faults: Vec::new(),
+            gc_timeline: false,
         }
     }
 }
@@ -70,6 +78,10 @@ pub struct Control {
     pub done: AtomicU64,
     /// Of how many, 0 if unknown.
     pub total: AtomicU64,
+    /// Rows that are there again of members being rebuilt.
+    pub rows_rebuilt: AtomicU64,
+    /// Of how many, 0 if none is being rebuilt.
+    pub rows_to_rebuild: AtomicU64,
 }
 
 impl Control {
@@ -95,6 +107,10 @@ pub struct Outcome {
     pub interrupted: bool,
     /// The device reached its end of life.
     pub read_only: bool,
+    /// What faults did.
+    pub faults: FaultsOutcome,
+    /// When members of an array collected, from the start of the measurement, in order of their ends.
+    pub gc_intervals: Vec<GcInterval>,
 }
 
 /// Requests ahead whose map entries are fetched.
@@ -103,9 +119,12 @@ const AHEAD: usize = 4;
 /// Completions handed to the caller at a time.
 const BATCH: usize = 64;
 
+/// Events between two looks at the control, once all requests are submitted.
+const LOOK: u32 = 4096;
+
 /// Runs a workload on a device. `sink` gets every measured completion, in order of completion.
-pub fn run<B: Backend>(
-    device: &mut Device<B>,
+pub fn run<S: Subject>(
+    device: &mut Device<S>,
     workload: &mut dyn Workload,
     config: &RunConfig,
     control: &Control,
@@ -128,7 +147,17 @@ pub fn run<B: Backend>(
     };
     control.done.store(0, Ordering::Relaxed);
     control.total.store(total, Ordering::Relaxed);
+    match S::array_mut(device) {
+        Some(array) => array.set_gc_timeline(config.gc_timeline),
+        None if config.gc_timeline => {
+            let message = "a timeline of collections needs an array; this device is a single SSD";
+            return Err(SimError::Config(message.into()));
+        }
+        None => {}
+    }
+    let agenda = Agenda::new(device, &config.faults, config.series_interval)?;
     let mut driver = Driver {
+        agenda,
         start: device.now(),
         exported_bytes: device.exported_bytes(),
         device,
@@ -140,6 +169,9 @@ pub fn run<B: Backend>(
         wrapped: 0,
     };
     driver.device.reset_metrics(config.series_interval);
+    if config.warmup_requests == 0 {
+        driver.agenda.begin(driver.start);
+    }
     let mut batch = Vec::new();
     let mut interrupted = false;
     'run: loop {
@@ -162,17 +194,17 @@ pub fn run<B: Backend>(
             break;
         }
     }
-    // What is still in the device finishes, also after an interruption: no request is lost.
-    while driver.device.step() {
-        driver.drain(false)?;
-    }
-    driver.drain(true)?;
+    interrupted |= driver.finish()?;
     if driver.submitted == 0 && !interrupted {
         return Err(SimError::NoRequests {
             dropped: driver.dropped,
         });
     }
+    let faults = driver.agenda.end(driver.device);
+    let gc_intervals = gc_intervals(driver.device);
     Ok(Outcome {
+        faults,
+        gc_intervals,
         metrics: driver.device.metrics().clone(),
         flash: driver.device.flash_report(),
         submitted: driver.submitted,
@@ -183,8 +215,20 @@ pub fn run<B: Backend>(
     })
 }
 
-struct Driver<'a, B: Backend> {
-    device: &'a mut Device<B>,
+fn gc_intervals<S: Subject>(device: &mut Device<S>) -> Vec<GcInterval> {
+    let start = device.metrics().since();
+    let intervals = S::array_mut(device).map_or(Vec::new(), |array| array.take_gc_intervals());
+    let from_start = |i: GcInterval| GcInterval {
+        begin: i.begin - start,
+        end: i.end - start,
+        ..i
+    };
+    intervals.into_iter().map(from_start).collect()
+}
+
+struct Driver<'a, S: Subject> {
+    device: &'a mut Device<S>,
+    agenda: Agenda,
     config: &'a RunConfig,
     control: &'a Control,
     sink: &'a mut dyn FnMut(&[Completion]) -> Result<(), SimError>,
@@ -195,7 +239,7 @@ struct Driver<'a, B: Backend> {
     wrapped: u64,
 }
 
-impl<B: Backend> Driver<'_, B> {
+impl<S: Subject> Driver<'_, S> {
     /// Submits one request when its time has come.
     #[inline]
     fn one(&mut self, request: &Request) -> Result<(), SimError> {
@@ -211,13 +255,16 @@ impl<B: Backend> Driver<'_, B> {
                     _ => Time((request.arrival.0 as f64 / speed) as u64),
                 };
                 let at = self.start + after;
+                while self.agenda.next() <= at {
+                    self.act();
+                }
                 self.device.advance(at);
                 at
             }
             Pacing::Closed { depth } => {
                 while self.device.outstanding() >= depth as usize {
                     assert!(
-                        self.device.step(),
+                        self.step(),
                         "the device holds requests and has nothing to do"
                     );
                 }
@@ -251,7 +298,56 @@ impl<B: Backend> Driver<'_, B> {
         self.device.reset_metrics(self.config.series_interval);
         let now = self.device.now().max(at);
         self.start += now - at;
+        self.agenda.begin(now);
         now
+    }
+
+    /// Lets happen what is on the agenda next.
+    #[cold]
+    fn act(&mut self) {
+        self.device.advance(self.agenda.next());
+        self.agenda.act(self.device);
+    }
+
+    /// Lets the next thing happen, in the device or on the agenda; false if the device has nothing to
+    /// do any more.
+    #[inline]
+    fn step(&mut self) -> bool {
+        let Some(event) = self.device.next_event() else {
+            return false;
+        };
+        if self.agenda.next() <= event {
+            self.act();
+            return true;
+        }
+        self.device.step()
+    }
+
+    /// What is still in the device finishes: no request is lost. A rebuild goes on to its end, unless
+    /// the run is stopped; true if it was.
+    fn finish(&mut self) -> Result<bool, SimError> {
+        let mut steps = 0;
+        while self.step() {
+            self.drain(false)?;
+            steps += 1;
+            if steps % LOOK == 0 {
+                self.show_rebuild();
+                if self.control.stopped() && self.device.outstanding() == 0 {
+                    self.drain(true)?;
+                    return Ok(true);
+                }
+            }
+        }
+        self.drain(true)?;
+        Ok(false)
+    }
+
+    fn show_rebuild(&self) {
+        if let Some(array) = S::array(self.device).filter(|_| !self.agenda.is_empty()) {
+            let (done, of) = array.rebuild_progress().unwrap_or((0, 0));
+            self.control.rows_rebuilt.store(done, Ordering::Relaxed);
+            self.control.rows_to_rebuild.store(of, Ordering::Relaxed);
+        }
     }
 
     /// Hands full batches of completions on.
@@ -259,10 +355,14 @@ impl<B: Backend> Driver<'_, B> {
     fn drain(&mut self, all: bool) -> Result<(), SimError> {
         let completions = self.device.completions();
         if completions.len() >= BATCH || all {
+            let mut completions = std::mem::take(completions);
+            self.agenda.answered(self.device, &completions);
+            self.show_rebuild();
             if self.submitted > self.config.warmup_requests || self.config.warmup_requests == 0 {
-                (self.sink)(completions)?;
+                (self.sink)(&completions)?;
             }
             completions.clear();
+            *self.device.completions() = completions;
             self.control.done.store(self.submitted, Ordering::Relaxed);
         }
         Ok(())

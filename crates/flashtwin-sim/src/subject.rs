@@ -1,7 +1,10 @@
-//! What the driver can do with any device, an SSD or an array: precondition it and say what it is.
+//! What the driver can do with any device, an SSD or an array: precondition it, save it, and say what
+//! it is.
+
+use std::io::{self, Read, Write};
 
 use flashtwin::spec::{ArraySpec, Buffer, Nand};
-use flashtwin::{Array, Backend, Device, DeviceSpec, Flash, Raid, Rng};
+use flashtwin::{Array, Backend, Device, DeviceSpec, Flash, Raid, Rng, StateError};
 
 /// What results say of a device.
 #[derive(Clone, Debug)]
@@ -14,6 +17,8 @@ pub struct Described<'a> {
     pub buffer: Option<&'a Buffer>,
     /// Bytes in a page.
     pub page_bytes: u32,
+    /// It is an array.
+    pub is_array: bool,
     /// The SSDs it is made of.
     pub members: Vec<&'a DeviceSpec>,
 }
@@ -30,8 +35,16 @@ pub trait Subject: Backend + Sized {
     fn write_random(device: &mut Device<Self>, rng: &mut Rng, pages: u64) -> bool;
     /// A preconditioned device counts as new.
     fn reset_wear(device: &mut Device<Self>);
+    /// Writes the state of the flash of an idle device.
+    fn save_state(device: &Device<Self>, out: &mut dyn Write) -> io::Result<()>;
+    /// Takes a state that [`Subject::save_state`] wrote for the same flash.
+    fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError>;
     /// What the array did itself, if it is one.
     fn array(_device: &Device<Self>) -> Option<&Array> {
+        None
+    }
+    /// The device as an array, if it is one.
+    fn array_mut(_device: &mut Device<Self>) -> Option<&mut Array> {
         None
     }
 }
@@ -51,6 +64,7 @@ impl Subject for Flash {
             backend: backend(spec),
             buffer: spec.buffer.as_ref(),
             page_bytes: spec.geometry.page_bytes,
+            is_array: false,
             members: vec![spec],
         }
     }
@@ -69,6 +83,14 @@ impl Subject for Flash {
 
     fn reset_wear(device: &mut Device<Self>) {
         device.reset_wear();
+    }
+
+    fn save_state(device: &Device<Self>, out: &mut dyn Write) -> io::Result<()> {
+        device.save_state(out)
+    }
+
+    fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError> {
+        device.load_state(input)
     }
 }
 
@@ -89,6 +111,7 @@ impl Subject for Raid {
             backend: array_backend(spec),
             buffer: spec.buffer.as_ref(),
             page_bytes: spec.page_bytes(),
+            is_array: true,
             members: spec.members.iter().collect(),
         }
     }
@@ -109,7 +132,19 @@ impl Subject for Raid {
         device.reset_wear();
     }
 
+    fn save_state(device: &Device<Self>, out: &mut dyn Write) -> io::Result<()> {
+        device.save_state(out)
+    }
+
+    fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError> {
+        device.load_state(input)
+    }
+
     fn array(device: &Device<Self>) -> Option<&Array> {
+        Some(device)
+    }
+
+    fn array_mut(device: &mut Device<Self>) -> Option<&mut Array> {
         Some(device)
     }
 }

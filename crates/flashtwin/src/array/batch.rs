@@ -22,6 +22,9 @@ struct Stretch {
 
 impl Raid {
     pub(super) fn place(&mut self, now: Time, events: &mut EventQueue) {
+        if self.broken {
+            return self.refuse(now, events);
+        }
         self.leave_idle(now, events);
         let mut batch = std::mem::take(&mut self.batch);
         self.batch_of_one = batch.len() == 1;
@@ -58,6 +61,7 @@ impl Raid {
 
     fn read(&mut self, id: u32, lpn: Lpn, now: Time, events: &mut EventQueue) {
         let (stripe, place) = self.layout.stripe_of(lpn);
+        self.stats.data_pages_read += 1;
         match self.readable_copy(stripe, place) {
             Some(member) => {
                 let spot = Spot {

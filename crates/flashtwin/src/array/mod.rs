@@ -2,8 +2,10 @@
 //! the same buffer policies manage its controller's memory.
 
 mod batch;
+mod condition;
 mod coordinate;
 mod failure;
+mod hedge;
 mod layout;
 mod log;
 mod member;
@@ -14,6 +16,7 @@ mod rebuild;
 mod schedule;
 mod state;
 mod stripes;
+mod timeline;
 mod units;
 
 use crate::buffer::{Setup, UserPolicy};
@@ -21,10 +24,12 @@ use crate::device::{Device, Front};
 use crate::metrics::FlashReport;
 use crate::rng::Rng;
 use crate::spec::{ArraySpec, PolicyParams};
+pub use condition::{Condition, MemberRebuild, Phase};
 pub use failure::MemberError;
 pub use log::{ArrayEvent, JobKind, SentFor};
 pub use plan::Method;
 pub use raid::{Raid, RaidStats};
+pub use timeline::GcInterval;
 
 /// An array of SSDs. Cloning it clones its whole state.
 pub type Array = Device<Raid>;

@@ -7,12 +7,15 @@
 
 use std::collections::VecDeque;
 
+use super::condition::History;
 use super::coordinate::{Coordinator, MemberView, Message};
+use super::hedge::Hedge;
 use super::layout::{Layout, Spot, Stripe};
 use super::log::{ArrayEvent, SentFor};
 use super::member::{Member, Run, State};
 use super::rebuild::Rebuild;
 use super::stripes::{Stripes, NONE};
+use super::timeline::Timeline;
 use crate::chips::ChipSet;
 use crate::device::Work;
 use crate::events::EventQueue;
@@ -83,11 +86,18 @@ pub(super) struct Part {
     /// None of them was refused.
     written: bool,
     in_use: bool,
+    sent: Time,
 }
 
 /// What the array did itself, beside what its members did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RaidStats {
+    /// Pages that the front end read of the array.
+    pub data_pages_read: u64,
+    /// All pages read from members, for whatever reason.
+    pub member_pages_read: u64,
+    /// All pages written to members.
+    pub member_pages_written: u64,
     /// Pages written to members as data, and as parity.
     pub data_pages_written: u64,
     /// Parity pages among those written.
@@ -96,6 +106,14 @@ pub struct RaidStats {
     pub pages_read_for_parity: u64,
     /// Pages worked out from the others of their stripe.
     pub pages_recovered: u64,
+    /// Pages asked for elsewhere, too, because they took long.
+    pub pages_hedged: u64,
+    /// Those of them that came from there first.
+    pub hedges_won: u64,
+    /// Pages read from members for an answer that came too late.
+    pub pages_read_in_vain: u64,
+    /// Pages read to rebuild members.
+    pub pages_read_to_rebuild: u64,
     /// Pages written to members that took the place of failed ones, because they lacked them.
     pub pages_rebuilt: u64,
     /// Page stripes written in each way: whole, read-modify-write, reconstruct-write, recovering.
@@ -157,6 +175,10 @@ pub struct Raid {
     /// When the array itself has something to do: its pending instant.
     own_pending: Time,
     pub(super) rebuild: Rebuild,
+    pub(super) hedge: Option<Box<Hedge>>,
+    pub(super) history: History,
+    /// Data are lost: nothing is done any more.
+    pub(super) broken: bool,
     /// What leaves the array's buffer must not be lost, while that buffer survives a power cut and
     /// members' do not: all writes are forced through (D-91).
     pub(super) through: bool,
@@ -164,6 +186,7 @@ pub struct Raid {
     volatile: bool,
     pub(super) stats: RaidStats,
     pub(super) log: Option<Vec<ArrayEvent>>,
+    pub(super) timeline: Option<Timeline>,
     completions: Vec<Completion>,
     pages_done: Vec<Done>,
     pub(super) coordinator: Coordinator,
@@ -216,10 +239,14 @@ impl Raid {
             done: VecDeque::new(),
             own_pending: Time::NEVER,
             rebuild: Rebuild::default(),
+            hedge: Hedge::of(spec),
+            history: History::new(),
+            broken: false,
             through: volatile && spec.buffer.as_ref().is_some_and(Buffer::is_protected),
             volatile,
             stats: RaidStats::default(),
             log: None,
+            timeline: None,
             completions: Vec::new(),
             pages_done: Vec::new(),
             coordinator: Coordinator::of(spec),
@@ -253,7 +280,7 @@ impl Raid {
 
     // ---- page operations ----
 
-    fn add_op(&mut self, op: PageOp) -> u32 {
+    pub(super) fn add_op(&mut self, op: PageOp) -> u32 {
         match self.free_ops.pop() {
             Some(id) => {
                 self.ops[id as usize] = (op, NONE);
@@ -275,15 +302,19 @@ impl Raid {
         let mut at = chain.head;
         while at != NONE {
             let (op, next) = self.ops[at as usize];
-            self.done.push_back(Done {
-                op,
-                queue_gc: spent.queue_gc,
-                transfer: spent.transfer,
-                array: spent.array,
-                written,
-            });
+            if self.is_first(at) {
+                self.done.push_back(Done {
+                    op,
+                    queue_gc: spent.queue_gc,
+                    transfer: spent.transfer,
+                    array: spent.array,
+                    written,
+                });
+                self.tell(|_| ArrayEvent::Answered { op: at });
+            } else {
+                self.tell(|_| ArrayEvent::Late { op: at });
+            }
             self.free_ops.push(at);
-            self.tell(|_| ArrayEvent::Answered { op: at });
             at = next;
         }
     }
@@ -316,6 +347,7 @@ impl Raid {
             left: pages,
             written: true,
             in_use: true,
+            sent: now,
         };
         let id = match self.free_parts.pop() {
             Some(id) => {
@@ -330,8 +362,14 @@ impl Raid {
         let to = &mut self.members[member];
         to.under_way += 1;
         let cause = match op {
-            Op::Read => Some(Cause::HostRead),
-            Op::Write => Some(Cause::HostWrite),
+            Op::Read => {
+                self.stats.member_pages_read += u64::from(pages);
+                Some(Cause::HostRead)
+            }
+            Op::Write => {
+                self.stats.member_pages_written += u64::from(pages);
+                Some(Cause::HostWrite)
+            }
             Op::Trim | Op::Flush => None,
         };
         match cause.filter(|_| to.takes_pages) {
@@ -414,6 +452,9 @@ impl Raid {
             op: run.op,
             on_behalf: SentFor::Pages(raid.ops_of(run.chain)),
         });
+        if run.op == Op::Read {
+            self.watch_read(part, now, events);
+        }
     }
 
     pub(super) fn send_runs(&mut self, now: Time, events: &mut EventQueue) {
@@ -493,7 +534,12 @@ impl Raid {
         self.members[part.member as usize].under_way -= 1;
         self.tell(|_| ArrayEvent::Came { part: id });
         match part.work {
-            NONE => self.finish(part.chain, spent, written),
+            NONE => {
+                if self.hedge.is_some() && self.reads(part.chain) {
+                    self.read_took(now - part.sent);
+                }
+                self.finish(part.chain, spent, written);
+            }
             work => self.step_done(work, spent, written, now, events),
         }
     }
@@ -512,12 +558,36 @@ impl Raid {
         taken
     }
 
+    /// The member and the pages of a request of the front end's reads, sent at `sent`, if it is
+    /// under way.
+    pub(super) fn reads_under_way(&self, part: u32, sent: Time) -> Option<(usize, Chain)> {
+        let part = self.parts.get(part as usize)?;
+        let is_it = part.in_use && part.sent == sent && part.work == NONE;
+        (is_it && self.reads(part.chain)).then_some((part.member as usize, part.chain))
+    }
+
+    /// These page operations, if there are any, are reads.
+    fn reads(&self, chain: Chain) -> bool {
+        let first = self.ops.get(chain.head as usize);
+        first.is_some_and(|(op, _)| op.is_read())
+    }
+
+    /// Takes what is under way at all members.
+    pub(super) fn all_parts(&mut self) -> Vec<Part> {
+        self.free_parts.clear();
+        let parts = std::mem::take(&mut self.parts).into_iter();
+        parts.filter(|part| part.in_use).collect()
+    }
+
     /// Page operations go back to where they began.
     pub(super) fn again(&mut self, chain: Chain) {
         let mut at = chain.head;
         while at != NONE {
             let next = std::mem::replace(&mut self.ops[at as usize].1, NONE);
-            self.batch.push(at);
+            match self.is_late(at) {
+                true => self.finish(Chain { head: at, tail: at }, Spent::default(), true),
+                false => self.batch.push(at),
+            }
             at = next;
         }
     }
@@ -540,7 +610,7 @@ impl Raid {
 
 impl Work for Raid {
     fn resources(&self) -> usize {
-        self.members.len() + 2
+        self.hedge_resource() + 1
     }
 
     fn unit_for_write(&mut self, lpn: Lpn) -> u32 {
@@ -587,6 +657,10 @@ impl Work for Raid {
         if resource == self.members.len() {
             self.own_pending = Time::NEVER;
             self.check_time(now, events);
+        } else if resource == self.hedge_resource() {
+            self.hedge_due(now, events);
+        } else if self.broken {
+            // Nobody waits for what members still do.
         } else if resource > self.members.len() {
             self.rebuild_due(now, events);
         } else {
@@ -612,6 +686,10 @@ impl Work for Raid {
             lpn: op.lpn,
             what: Op::Flush,
         });
+        if self.broken {
+            self.batch.push(id);
+            return self.refuse(now, events);
+        }
         self.flush_members(id, now, events);
     }
 
@@ -643,6 +721,8 @@ impl Work for Raid {
 
     fn reset_stats(&mut self, now: Time) {
         self.stats = RaidStats::default();
+        self.reset_history(now);
+        self.reset_timeline(now);
         for member in &mut self.members {
             member.advance(now);
             member.ssd.reset_flash_report();

@@ -13,6 +13,7 @@ impl Raid {
     #[inline]
     pub(super) fn look_at(&mut self, member: usize, now: Time, events: &mut EventQueue) {
         self.note_gc(member);
+        self.note_interval(member, now);
         if self.coordinator.is_local() {
             return;
         }
@@ -51,6 +52,7 @@ impl Raid {
                     self.views[to].told = true;
                     self.members[to].ssd.force_gc(now, force);
                     self.note_gc(to);
+                    self.note_interval(to, now);
                     self.observe(to, now);
                     self.wake(to, now, events);
                 }

@@ -92,6 +92,8 @@ pub struct Device<B: Backend> {
     in_buffer: VecDeque<(Time, ReqId)>,
     latencies: BufferLatencies,
     pub(crate) read_only: bool,
+    /// What is behind it has lost data: every request is answered with [`Status::Failed`].
+    pub(crate) broken: bool,
 }
 
 /// Access times of the buffer memory.
@@ -167,6 +169,7 @@ impl<B: Backend> Device<B> {
             in_buffer: VecDeque::new(),
             latencies,
             read_only: false,
+            broken: false,
             backend,
         }
     }
@@ -348,6 +351,10 @@ impl<B: Backend> Device<B> {
         let r = &mut self.requests[id];
         r.dispatched = self.now;
         let (op, first, pages) = (r.op, r.first_page, r.pages);
+        if self.broken {
+            r.status = Status::Failed;
+            return self.pages_done(id);
+        }
         if self.read_only && matches!(op, Op::Write | Op::Trim) {
             r.status = Status::ReadOnly;
             return self.pages_done(id);
@@ -452,13 +459,17 @@ impl<B: Backend> Device<B> {
     /// The host has its answer.
     fn complete(&mut self, id: ReqId) {
         let r = self.requests.remove(id);
+        let status = match self.broken {
+            true => Status::Failed,
+            false => r.status,
+        };
         let mut breakdown = r.parts;
         breakdown.link = (r.dispatched - r.arrival - r.cpu) + (self.now - r.pages_done);
         breakdown.cpu += r.cpu;
         let completion = Completion {
             tag: r.tag,
             op: r.op,
-            status: r.status,
+            status,
             offset: r.offset,
             bytes: r.bytes,
             pages: r.pages,
@@ -507,7 +518,7 @@ impl<B: Backend> Device<B> {
     }
 
     fn flash_done(&mut self, done: &Done) {
-        if !done.written {
+        if !done.written && !self.broken {
             self.read_only = true;
         }
         if done.op.owner & OWNER_IS_REQUEST == 0 {
