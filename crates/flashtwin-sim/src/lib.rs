@@ -3,6 +3,7 @@
 //! One thread a run, no clock but the device's: the same configuration, workload and seed give the
 //! same bytes.
 
+mod ahead;
 mod error;
 mod faults;
 mod measure;

@@ -53,6 +53,9 @@ pub struct RunConfig {
     pub faults: Vec<Fault>,
     /// Keep when members of an array collect.
     pub gc_timeline: bool,
+    /// Threads on which members of an array are simulated, where nothing that one does decides what
+    /// another is asked; results are the same.
+    pub threads: u32,
 }
 
 impl Default for RunConfig {
@@ -65,6 +68,7 @@ impl Default for RunConfig {
             series_interval: None,
             faults: Vec::new(),
             gc_timeline: false,
+            threads: 1,
         }
     }
 }
@@ -167,6 +171,7 @@ pub fn run<S: Subject>(
         submitted: 0,
         dropped: 0,
         wrapped: 0,
+        warming: config.warmup_requests > 0,
     };
     driver.device.reset_metrics(config.series_interval);
     if config.warmup_requests == 0 {
@@ -179,7 +184,11 @@ pub fn run<S: Subject>(
         if workload.next_batch(&mut batch)? == 0 {
             break;
         }
+        let mut foreseen = 0;
         for (i, request) in batch.iter().enumerate() {
+            if i >= foreseen {
+                foreseen = i + driver.look_ahead(&batch[i..])?;
+            }
             if let Some(later) = batch.get(i + AHEAD) {
                 driver.device.prefetch(later);
             }
@@ -194,6 +203,7 @@ pub fn run<S: Subject>(
             break;
         }
     }
+    driver.end_ahead();
     interrupted |= driver.finish()?;
     if driver.submitted == 0 && !interrupted {
         return Err(SimError::NoRequests {
@@ -226,20 +236,33 @@ fn gc_intervals<S: Subject>(device: &mut Device<S>) -> Vec<GcInterval> {
     intervals.into_iter().map(from_start).collect()
 }
 
-struct Driver<'a, S: Subject> {
-    device: &'a mut Device<S>,
-    agenda: Agenda,
-    config: &'a RunConfig,
+pub(crate) struct Driver<'a, S: Subject> {
+    pub(crate) device: &'a mut Device<S>,
+    pub(crate) agenda: Agenda,
+    pub(crate) config: &'a RunConfig,
     control: &'a Control,
     sink: &'a mut dyn FnMut(&[Completion]) -> Result<(), SimError>,
     start: Time,
-    exported_bytes: u64,
-    submitted: u64,
+    pub(crate) exported_bytes: u64,
+    pub(crate) submitted: u64,
     dropped: u64,
     wrapped: u64,
+    /// The measurement has not begun.
+    pub(crate) warming: bool,
 }
 
 impl<S: Subject> Driver<'_, S> {
+    /// When a request is due in an open loop.
+    pub(crate) fn due(&self, request: &Request) -> Time {
+        let after = match self.config.pacing {
+            Pacing::Open { speed } if speed != 1.0 => {
+                Time((request.arrival.0 as f64 / speed) as u64)
+            }
+            _ => request.arrival,
+        };
+        self.start + after
+    }
+
     /// Submits one request when its time has come.
     #[inline]
     fn one(&mut self, request: &Request) -> Result<(), SimError> {
@@ -249,12 +272,8 @@ impl<S: Subject> Driver<'_, S> {
             return Ok(());
         }
         let at = match self.config.pacing {
-            Pacing::Open { speed } => {
-                let after = match speed {
-                    1.0 => request.arrival,
-                    _ => Time((request.arrival.0 as f64 / speed) as u64),
-                };
-                let at = self.start + after;
+            Pacing::Open { .. } => {
+                let at = self.due(&request);
                 while self.agenda.next() <= at {
                     self.act();
                 }
@@ -275,7 +294,7 @@ impl<S: Subject> Driver<'_, S> {
             }
         };
         self.drain(false)?;
-        let at = if self.submitted == self.config.warmup_requests && self.submitted > 0 {
+        let at = if self.warming && self.submitted == self.config.warmup_requests {
             self.begin_measuring(at)
         } else {
             at
@@ -292,7 +311,8 @@ impl<S: Subject> Driver<'_, S> {
 
     /// Forgets what the warm-up measured, once its requests have left the device. An open loop
     /// pauses that long; returns when the next request is due now.
-    fn begin_measuring(&mut self, at: Time) -> Time {
+    pub(crate) fn begin_measuring(&mut self, at: Time) -> Time {
+        self.warming = false;
         while self.device.step() {}
         self.device.completions().clear();
         self.device.reset_metrics(self.config.series_interval);
@@ -352,7 +372,7 @@ impl<S: Subject> Driver<'_, S> {
 
     /// Hands full batches of completions on.
     #[inline]
-    fn drain(&mut self, all: bool) -> Result<(), SimError> {
+    pub(crate) fn drain(&mut self, all: bool) -> Result<(), SimError> {
         let completions = self.device.completions();
         if completions.len() >= BATCH || all {
             let mut completions = std::mem::take(completions);

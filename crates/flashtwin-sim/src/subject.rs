@@ -4,7 +4,7 @@
 use std::io::{self, Read, Write};
 
 use flashtwin::spec::{ArraySpec, Buffer, Nand};
-use flashtwin::{Array, Backend, Device, DeviceSpec, Flash, Raid, Rng, StateError};
+use flashtwin::{Array, Backend, Device, DeviceSpec, Flash, Raid, Request, Rng, StateError};
 
 /// What results say of a device.
 #[derive(Clone, Debug)]
@@ -43,6 +43,18 @@ pub trait Subject: Backend + Sized {
     fn array(_device: &Device<Self>) -> Option<&Array> {
         None
     }
+    /// Has members of an array do ahead what these requests ask of them ([`Array::run_ahead`]); false
+    /// if that is not possible.
+    fn run_ahead(
+        _device: &mut Device<Self>,
+        _requests: &[Request],
+        _last: bool,
+        _threads: usize,
+    ) -> bool {
+        false
+    }
+    /// Requests come that were not handed over so.
+    fn go_along(_device: &mut Device<Self>) {}
     /// The device as an array, if it is one.
     fn array_mut(_device: &mut Device<Self>) -> Option<&mut Array> {
         None
@@ -142,6 +154,19 @@ impl Subject for Raid {
 
     fn array(device: &Device<Self>) -> Option<&Array> {
         Some(device)
+    }
+
+    fn run_ahead(
+        device: &mut Device<Self>,
+        requests: &[Request],
+        last: bool,
+        threads: usize,
+    ) -> bool {
+        device.run_ahead(requests, last, threads)
+    }
+
+    fn go_along(device: &mut Device<Self>) {
+        device.go_along();
     }
 
     fn array_mut(device: &mut Device<Self>) -> Option<&mut Array> {

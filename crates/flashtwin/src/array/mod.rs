@@ -1,6 +1,7 @@
 //! An array: members behind one front end. It is a device made of devices: the same driver runs it,
 //! the same buffer policies manage its controller's memory.
 
+mod ahead;
 mod batch;
 mod condition;
 mod coordinate;
@@ -72,7 +73,12 @@ impl Array {
                 ),
             },
         };
-        Device::behind(&front, raid, policy)
+        let independent = raid.independent;
+        let mut array = Device::behind(&front, raid, policy);
+        if independent {
+            array.events.order_by_resource();
+        }
+        array
     }
 
     /// What the array is.

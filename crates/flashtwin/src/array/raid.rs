@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use super::ahead::members_are_independent;
 use super::condition::History;
 use super::coordinate::{Coordinator, MemberView, Message};
 use super::hedge::Hedge;
@@ -20,8 +21,8 @@ use crate::chips::ChipSet;
 use crate::device::Work;
 use crate::events::EventQueue;
 use crate::metrics::Breakdown;
-use crate::nand::{Cause, Done, PageOp};
-use crate::request::{Completion, Op, Request, Status};
+use crate::nand::{Done, PageOp};
+use crate::request::{Completion, Op, Status};
 use crate::spec::{ArraySpec, Buffer, MemberInGc};
 use crate::ssd::Flash;
 use crate::units::{Lpn, Time};
@@ -35,7 +36,15 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    fn of(parts: &Breakdown) -> Spent {
+    pub fn of_page(page: &Done) -> Spent {
+        Spent {
+            queue_gc: page.queue_gc,
+            transfer: page.transfer,
+            array: page.array,
+        }
+    }
+
+    pub fn of(parts: &Breakdown) -> Spent {
         Spent {
             queue_gc: parts.queue_gc,
             transfer: parts.transfer + parts.link,
@@ -147,7 +156,6 @@ pub(super) fn set_earlier(pending: &mut Time, resource: usize, at: Time, events:
 pub struct Raid {
     pub(super) spec: Box<ArraySpec>,
     pub(super) layout: Layout,
-    page_bytes: u64,
     pub(super) members: Vec<Member>,
     /// No member is missing or being rebuilt.
     pub(super) whole: bool,
@@ -165,6 +173,10 @@ pub struct Raid {
     free_parts: Vec<u32>,
     /// Members for which a request is being put together, as bits.
     joining: u64,
+    /// Members can be simulated each by itself ([`super::ahead`]).
+    pub(super) independent: bool,
+    /// They have been, to the end.
+    pub(super) ahead_ends: bool,
     /// One page was queued at this instant: there is nothing to put together.
     pub(super) batch_of_one: bool,
     /// What was queued at this instant.
@@ -222,7 +234,6 @@ impl Raid {
                 members.len() as u32,
                 spec.chunk_pages,
             ),
-            page_bytes: spec.page_bytes().into(),
             members,
             whole: true,
             units_in_gc: ChipSet::none(0),
@@ -234,6 +245,8 @@ impl Raid {
             parts: Vec::new(),
             free_parts: Vec::new(),
             joining: 0,
+            independent: members_are_independent(spec),
+            ahead_ends: false,
             batch_of_one: false,
             batch: Vec::new(),
             trims: Vec::new(),
@@ -361,32 +374,16 @@ impl Raid {
                 self.parts.len() as u32 - 1
             }
         };
+        match op {
+            Op::Read => self.stats.member_pages_read += u64::from(pages),
+            Op::Write => self.stats.member_pages_written += u64::from(pages),
+            Op::Trim | Op::Flush => {}
+        }
         let to = &mut self.members[member];
         to.under_way += 1;
-        let cause = match op {
-            Op::Read => {
-                self.stats.member_pages_read += u64::from(pages);
-                Some(Cause::HostRead)
-            }
-            Op::Write => {
-                self.stats.member_pages_written += u64::from(pages);
-                Some(Cause::HostWrite)
-            }
-            Op::Trim | Op::Flush => None,
-        };
-        match cause.filter(|_| to.takes_pages) {
-            Some(cause) => (to.ssd).submit_pages(now, (Lpn(first), pages), (cause, fua), id),
-            None => {
-                let request = Request {
-                    arrival: now,
-                    offset: u64::from(first) * self.page_bytes,
-                    bytes: u64::from(pages) * self.page_bytes,
-                    op,
-                    fua,
-                };
-                (to.ssd.submit(now, &request, id.into()))
-                    .expect("the layout stays within its members");
-            }
+        match to.ahead.is_some() {
+            true => to.send_ahead(now, (first, pages), op, fua, id),
+            false => to.submit(now, (first, pages), op, fua, id),
         }
         self.look_at(member, now, events);
         self.wake(member, now, events);
@@ -470,7 +467,7 @@ impl Raid {
     /// A member's own next instant may have come nearer.
     pub(super) fn wake(&mut self, member: usize, now: Time, events: &mut EventQueue) {
         let m = &mut self.members[member];
-        let at = match m.has_answers() {
+        let at = match m.has_answers(now) {
             false => m.next_event(),
             true => now,
         };
@@ -484,7 +481,7 @@ impl Raid {
     fn member_event(&mut self, member: usize, now: Time, events: &mut EventQueue) {
         let next = self.members[member].advance(now);
         self.look_at(member, now, events);
-        if self.members[member].has_answers() {
+        if self.members[member].has_answers(now) {
             self.take_answers(member, now, events);
             self.wake(member, now, events);
         } else {
@@ -495,6 +492,9 @@ impl Raid {
 
     /// Takes what a member has done.
     fn take_answers(&mut self, member: usize, now: Time, events: &mut EventQueue) {
+        if self.members[member].ahead.is_some() {
+            return self.take_foreseen(member, now, events);
+        }
         let mut pages = std::mem::take(&mut self.pages_done);
         std::mem::swap(&mut pages, self.members[member].ssd.outside_done());
         for page in pages.drain(..) {
@@ -503,12 +503,7 @@ impl Raid {
             part.written &= page.written;
             if part.left == 0 {
                 let written = part.written;
-                let spent = Spent {
-                    queue_gc: page.queue_gc,
-                    transfer: page.transfer,
-                    array: page.array,
-                };
-                self.part_done(page.tag(), spent, written, now, events);
+                self.part_done(page.tag(), Spent::of_page(&page), written, now, events);
             }
         }
         self.pages_done = pages;
@@ -519,6 +514,21 @@ impl Raid {
             self.part_done(c.tag as u32, Spent::of(&c.breakdown), written, now, events);
         }
         self.completions = completions;
+    }
+
+    /// The same of a member that was simulated ahead.
+    fn take_foreseen(&mut self, member: usize, now: Time, events: &mut EventQueue) {
+        loop {
+            let ahead = self.members[member].ahead.as_mut();
+            let Some((part, answer)) = ahead.and_then(|ahead| ahead.take(now)) else {
+                break;
+            };
+            self.part_done(part, answer.spent, answer.written, now, events);
+        }
+        let ahead = &mut self.members[member].ahead;
+        if self.ahead_ends && ahead.as_ref().is_some_and(|ahead| ahead.is_done()) {
+            *ahead = None;
+        }
     }
 
     fn part_done(

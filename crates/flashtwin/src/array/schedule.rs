@@ -12,6 +12,9 @@ impl Raid {
     /// should know.
     #[inline]
     pub(super) fn look_at(&mut self, member: usize, now: Time, events: &mut EventQueue) {
+        if self.members[member].ahead.is_some() {
+            return;
+        }
         self.note_gc(member);
         self.note_interval(member, now);
         if self.coordinator.is_local() {
