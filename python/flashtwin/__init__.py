@@ -20,7 +20,9 @@ from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
 from .policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
 from .reference import CaseReport, validate
 from .result import Result
+from .results import Results, results
 from .runs import compare, run, save_snapshot
+from .sweep import SweepProgress, sweep
 from .traces import Converted, TraceInfo, TraceOptions, convert, example_trace, trace_formats, trace_info
 from .user_policy import Access, Policy, PolicyDevice
 from .watch import Progress
@@ -48,8 +50,10 @@ __all__ = [
     "PolicyTrace",
     "Progress",
     "Result",
+    "Results",
     "SnapshotError",
     "Spec",
+    "SweepProgress",
     "TraceInfo",
     "TraceOptions",
     "WorkloadError",
@@ -64,8 +68,10 @@ __all__ = [
     "hits",
     "policies",
     "policy_info",
+    "results",
     "run",
     "save_snapshot",
+    "sweep",
     "trace_formats",
     "trace_ftl",
     "trace_info",

@@ -11,6 +11,7 @@ use flashtwin_sim::{
     Beyond, Figure, Outcome, Pacing, Precondition, RunConfig, RunInfo, SimError, Subject, Summary,
 };
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::columns;
 use crate::control::Control;
@@ -225,12 +226,19 @@ impl State {
         }
     }
 
-    fn copy_flash(&mut self, from: &State) -> Result<(), String> {
-        let mut state = Vec::new();
-        let saved = either!(from, from => from.save_state(&mut state));
-        saved.map_err(|e| e.to_string())?;
-        let loaded = either!(self, to => to.load_state(&mut state.as_slice()));
-        loaded.map_err(|e| e.to_string())
+    fn flash_bytes(&self) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::new();
+        let saved = either!(self, device => device.save_state(&mut bytes));
+        saved.map(|()| bytes).map_err(|e| e.to_string())
+    }
+
+    fn load_flash(&mut self, mut bytes: &[u8]) -> Result<(), String> {
+        let loaded = either!(self, device => device.load_state(&mut bytes));
+        loaded.map_err(|e| e.to_string())?;
+        match bytes.len() {
+            0 => Ok(()),
+            left => Err(format!("{left} bytes too many: it is of another device")),
+        }
     }
 
     fn ssd(&self) -> PyResult<&Ssd> {
@@ -245,6 +253,10 @@ fn of_array() -> PyErr {
     DeviceError::new_err(
         "snapshots of arrays are not written: precondition the array in the run itself",
     )
+}
+
+fn of_state(message: String) -> PyErr {
+    FlashtwinError::new_err(format!("cannot copy the state of a device: {message}"))
 }
 
 /// What a run gives back: summary as JSON, summary as text, and the response-time histograms of
@@ -295,6 +307,19 @@ impl Device {
             .map_err(of_sim)
     }
 
+    /// The state of the flash as bytes, for `load_state` of a device with the same flash.
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let from = &self.state;
+        let bytes = py.detach(|| from.flash_bytes()).map_err(of_state)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Takes the state of the flash from bytes of `state`; the buffer may be another.
+    fn load_state(&mut self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
+        let to = &mut self.state;
+        py.detach(|| to.load_flash(bytes)).map_err(of_state)
+    }
+
     /// A device of `spec` whose flash is in the state of this one's. The two may differ in their
     /// buffer, not in their flash. `user` takes the place of the policy that `spec` names.
     fn fork(&self, py: Python<'_>, spec: &Spec, user: Option<&UserPolicy>) -> PyResult<Device> {
@@ -302,11 +327,10 @@ impl Device {
         let policy = user.map(UserPolicy::boxed);
         let forked = py.detach(|| {
             let mut state = State::new(spec, policy);
-            state.copy_flash(from)?;
+            state.load_flash(&from.flash_bytes()?)?;
             Ok(state)
         });
-        let state = forked
-            .map_err(|e: String| FlashtwinError::new_err(format!("cannot fork a device: {e}")))?;
+        let state = forked.map_err(of_state)?;
         Ok(Device {
             state,
             failure: user.map(|user| user.failure.clone()),

@@ -6,7 +6,7 @@ import argparse
 from typing import Any, NoReturn, TypeAlias
 
 from .. import __version__, trace_formats
-from . import compare, device, ftl, policy, run, snapshot, trace, validate
+from . import compare, device, ftl, policy, run, snapshot, sweeping, trace, validate
 
 _EXAMPLES = """\
 examples:
@@ -14,11 +14,12 @@ examples:
   flashtwin run --workload zipf:theta=0.9,write=0.8,requests=1e6 --policy gcar-lru
   flashtwin compare trace.csv.gz --policies lru,cflru,gcar-lru --figure out.png
   flashtwin trace info trace.csv.gz
+  flashtwin sweep experiment.toml
   flashtwin device list
   flashtwin policy list
   flashtwin ftl list
 
-Exit codes: 0 done, 1 validate found mismatches, 2 wrong input, 130 Ctrl-C.
+Exit codes: 0 done, 1 validate found mismatches or cells of a sweep failed, 2 wrong input, 130 Ctrl-C.
 """
 
 
@@ -36,6 +37,7 @@ def build() -> _Parser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     _run(commands)
     _compare(commands)
+    sweeping.add(commands, _new)
     _trace(commands)
     _device(commands)
     _policy(commands)

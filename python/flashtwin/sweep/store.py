@@ -1,0 +1,45 @@
+"""Finished cells on disk: one small file each, whole or recognised as not whole."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from ..folders import Folder
+
+_MAGIC = b"flashtwin cell 1"
+_CELLS = "cells"
+
+
+class Store:
+    """The finished cells of a directory, by key."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        folder.make(_CELLS)
+        folder.sweep_out(_CELLS)
+        self._names = folder.names(_CELLS)
+
+    def read(self, key: str) -> bytes | None:
+        """Return a finished cell's result; None if there is none, or it is not whole."""
+        name = f"{key}.json"
+        if name not in self._names:
+            return None
+        data = self._folder.read(f"{_CELLS}/{name}") or b""
+        head, _, body = data.partition(b"\n")
+        return body if head == _head(key, body) else None
+
+    def read_all(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """Return the results of those that are finished."""
+        found = ((key, self.read(key)) for key in keys)
+        return {key: body for key, body in found if body is not None}
+
+    def write(self, key: str, body: bytes) -> None:
+        """Keep a finished cell's result."""
+        name = f"{key}.json"
+        self._folder.write(f"{_CELLS}/{name}", _head(key, body) + b"\n" + body, "a finished cell")
+        self._names.add(name)
+
+
+def _head(key: str, body: bytes) -> bytes:
+    return b" ".join([_MAGIC, key.encode(), hashlib.sha256(body).hexdigest().encode()])

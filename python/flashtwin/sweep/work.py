@@ -1,0 +1,99 @@
+"""What workers do: make a preconditioned state, run a cell. Plain values in, bytes out, in any process."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _core
+from ..devices import Spec
+from ..errors import FlashtwinError
+from ..folders import fetch
+
+
+class StoppedError(Exception):
+    """A piece of work was asked to end early; it has no result."""
+
+
+@dataclass(frozen=True)
+class StateJob:
+    """A flash to precondition.
+
+    Attributes:
+        key: hash of all that determines the state.
+        device: the device as TOML, without its buffer.
+    """
+
+    key: str
+    device: str
+    precondition: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class CellJob:
+    """One run: `identity` holds all that determines its result, and nothing else.
+
+    Attributes:
+        key: hash of the identity.
+        identity: version, device as TOML, workload, seed, pacing and limits.
+        trace: where the trace is, if the workload is one.
+    """
+
+    key: str
+    identity: dict[str, Any]
+    trace: str | None
+
+
+def make_state(job: StateJob, control: _core.Control | None = None) -> bytes:
+    """Precondition a flash, once for all cells that start from it."""
+    control = control or _core.Control()
+    device = _core.Device(Spec.parse(job.device, "device", []))
+    if not device.precondition(job.precondition, job.seed, control):
+        raise StoppedError
+    return device.state()
+
+
+def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = None) -> bytes:
+    """Run a cell from a state (a new device if None); the result as JSON, the same bytes anywhere."""
+    control = control or _core.Control()
+    what = job.identity
+    spec = Spec.parse(what["device"], "device", [])
+    path = None
+    if job.trace is not None:
+        path, _ = fetch(job.trace, what["workload"]["sha256"])
+        workload = _core.Workload.trace(path, json.dumps(what["workload"]["options"]))
+    else:
+        workload = _core.Workload.generated(what["workload"]["text"], spec.exported_bytes, what["seed"])
+    device = _core.Device(spec)
+    if state is not None:
+        device.load_state(state)
+    try:
+        summary, _, histograms = device.run(
+            workload,
+            control,
+            speed=what["speed"],
+            queue_depth=what["queue_depth"],
+            beyond=what["beyond"],
+            warmup_requests=what["warmup_requests"],
+            requests_max=what["requests_max"],
+            series_interval_s=what["series_s"],
+            precondition=what["precondition"],
+            seed=what["seed"],
+            label=what["label"],
+            sink=None,
+        )
+    except FlashtwinError as e:
+        # The place of this machine's copy is not the user's name for the trace.
+        if path is None or job.trace is None:
+            raise
+        raise type(e)(str(e).replace(path, job.trace)) from None
+    if path is not None:
+        # Where the trace lies does not change what a run of it gives.
+        summary = summary.replace(json.dumps(path, ensure_ascii=False)[1:-1], "trace")
+    values = json.loads(summary)
+    if values["interrupted"]:
+        raise StoppedError
+    kinds = dict(zip(("read", "write", "all"), histograms, strict=True))
+    return json.dumps({"summary": values, "histograms_ns": kinds}, separators=(",", ":")).encode()
