@@ -52,7 +52,7 @@ def dataset(directory):
 
 
 def finished(directory):
-    return sorted((Path(directory) / "cells").glob("*.json"))
+    return sorted((Path(directory) / "cells").glob("*.cell"))
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_kill_9_three_times_loses_and_repeats_nothing(tmp_path):
         # What was finished before is still the same file.
         assert all(path.stat().st_mtime_ns == stamp for path, stamp in kept.items())
         kept = {path: path.stat().st_mtime_ns for path in finished(out)}
-    (out / "cells" / "0.json.1.partial").write_text("half")
+    (out / "cells" / "0.cell.1.partial").write_text("half")
     result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 0, result.stderr
     assert f"{CELLS} cells: {len(kept)} found finished" in result.stderr

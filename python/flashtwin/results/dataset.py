@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import FlashtwinError
 from ..folders import Folder
+from .body import summary_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,7 +88,7 @@ def table_of(
         row.update((name, identity.get(name)) for name in _SETTINGS)
         row["device_toml"] = identity.get("device")
         rows.append(row)
-        figures.append({} if body is None else figures_of(json.loads(body)["summary"]))
+        figures.append({} if body is None else figures_of(summary_of(body)))
     names = list(dict.fromkeys(name for row in figures for name in row))
     columns = {name: _axis_array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
     columns |= {name: pa.array([row.get(name) for row in figures]) for name in names}
@@ -136,7 +137,9 @@ def read(folder: Folder) -> tuple[pa.Table, dict[str, Any]]:
             "was cut off"
         )
     try:
-        table = pq.read_table(pa.BufferReader(data))
+        # Without threads of Arrow's: one that lets go of `data` while the interpreter ends aborts it.
+        with pq.ParquetFile(pa.BufferReader(data), pre_buffer=False) as file:
+            table = file.read(use_threads=False)
         about = json.loads((table.schema.metadata or {})[_METADATA])
     except (pa.ArrowException, OSError, KeyError, ValueError) as e:
         raise FlashtwinError(f"{folder.name}/{FILE}: not written by flashtwin sweep: {e}") from None

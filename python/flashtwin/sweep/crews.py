@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from concurrent.futures import Future as LocalFuture
@@ -13,12 +15,21 @@ from typing import Any, Protocol
 from .. import _core
 from ..errors import FlashtwinError
 
+#: How old the number of a cluster's workers may be.
+_ASK_EVERY_S = 2.0
+#: For the allocator of local workers, in bytes: up to which size blocks lie in the heap (the most that
+#: glibc takes), and how much of it may be free.
+_MALLOC = {"MALLOC_MMAP_THRESHOLD_": 32 << 20, "MALLOC_TRIM_THRESHOLD_": 1 << 30}
+
 
 class Future(Protocol):
     """What the engine asks of a piece of work under way."""
 
     def result(self) -> Any:  # noqa: ANN401
         """Return its result, or raise its error."""
+
+    def exception(self) -> BaseException | None:
+        """Return its error, if it ended with one."""
 
     def cancel(self) -> Any:  # noqa: ANN401
         """Drop it if it has not begun."""
@@ -128,17 +139,39 @@ class Dask(Crew):
         else:
             self._client = where
         self._futures: set[Any] = set()
+        self._threads: dict[str, int] = {}
+        self._ask_again = 0.0
+        # Pieces of work given to each worker and not yet back.
+        self._given: Counter[str] = Counter()
+        self._lock = threading.Lock()
 
     @property
     def slots(self) -> int:  # noqa: D102
-        threads: dict[str, int] = self._client.nthreads()
-        return max(2, 3 * sum(threads.values()))
+        # Workers come and go, but asking takes a message there and back.
+        if time.monotonic() >= self._ask_again:
+            self._threads = self._client.nthreads()
+            self._ask_again = time.monotonic() + _ASK_EVERY_S
+        return max(2, 3 * sum(self._threads.values()))
 
     def submit(self, work: Callable[..., bytes], *arguments: object) -> Future:  # noqa: D102
-        future = self._client.submit(work, *arguments, pure=False)
+        # Left to itself the scheduler would keep cells on the worker that has their state while others
+        # idle: it goes to whoever has least to do, or if that one is lost to any other.
+        with self._lock:
+            given = self._given
+            worker = min(self._threads, key=lambda w: given[w] / self._threads[w], default=None)
+            if worker is not None:
+                given[worker] += 1
+        at = {"workers": [worker], "allow_other_workers": True} if worker else {}
+        future = self._client.submit(work, *arguments, pure=False, **at)
         self._futures.add(future)
-        future.add_done_callback(self._futures.discard)
+        future.add_done_callback(lambda done: self._back(done, worker))
         return future  # type: ignore[no-any-return]
+
+    def _back(self, future: Any, worker: str | None) -> None:  # noqa: ANN401
+        with self._lock:
+            self._futures.discard(future)
+            if worker is not None:
+                self._given[worker] -= 1
 
     def share(self, made: Future) -> object:  # noqa: D102
         return made
@@ -162,9 +195,13 @@ def _cluster(distributed: Any, where: str, workers: int) -> Any:  # noqa: ANN401
     """Start the cluster that a name asks for; an address stays as it is."""
     kind, _, rest = where.partition(":")
     if kind == "local":
-        return distributed.LocalCluster(
-            n_workers=int(_number(rest, where, workers)), threads_per_worker=1, dashboard_address=None
-        )
+        import dask
+
+        # Dask has workers give freed memory back at once: every cell would fault its device in anew.
+        with dask.config.set({f"distributed.nanny.pre-spawn-environ.{k}": v for k, v in _MALLOC.items()}):
+            return distributed.LocalCluster(
+                n_workers=_number(rest, where, workers), threads_per_worker=1, dashboard_address=None
+            )
     if kind == "ssh":
         hosts = [host for host in rest.split(",") if host]
         if not hosts:

@@ -155,7 +155,11 @@ class Engine:
         future, what, began = self._flying.pop(number)
         jobs = list(what.jobs) if isinstance(what, _Group) else [what]
         try:
-            result = future.result()
+            # Of a state nothing is fetched: where it was made it is wanted.
+            result = future.result() if isinstance(what, CellJob) else None
+            error = None if result is not None else future.exception()
+            if error is not None:
+                raise error
         except (*_GONE, KeyboardInterrupt):
             raise
         except FlashtwinError as e:
@@ -171,6 +175,7 @@ class Engine:
             state = self._crew.share(future)
             self._ready.extend((job, state) for job in jobs)
             return
+        assert result is not None
         self._store.write(what.key, result)
         self.bodies[what.key] = result
         self.wall_s[what.key] = time.monotonic() - began

@@ -22,7 +22,7 @@ class Store:
 
     def read(self, key: str) -> bytes | None:
         """Return a finished cell's result; None if there is none, or it is not whole."""
-        name = f"{key}.json"
+        name = f"{key}.cell"
         if name not in self._names:
             return None
         data = self._folder.read(f"{_CELLS}/{name}") or b""
@@ -36,7 +36,7 @@ class Store:
 
     def write(self, key: str, body: bytes) -> None:
         """Keep a finished cell's result."""
-        name = f"{key}.json"
+        name = f"{key}.cell"
         self._folder.write(f"{_CELLS}/{name}", _head(key, body) + b"\n" + body, "a finished cell")
         self._names.add(name)
 

@@ -10,6 +10,7 @@ from .. import _core
 from ..devices import Spec
 from ..errors import FlashtwinError
 from ..folders import fetch
+from ..results import body
 
 
 class StoppedError(Exception):
@@ -56,7 +57,7 @@ def make_state(job: StateJob, control: _core.Control | None = None) -> bytes:
 
 
 def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = None) -> bytes:
-    """Run a cell from a state (a new device if None); the result as JSON, the same bytes anywhere."""
+    """Run a cell from a state (a new device if None); the result as bytes, the same anywhere."""
     control = control or _core.Control()
     what = job.identity
     spec = Spec.parse(what["device"], "device", [])
@@ -92,8 +93,7 @@ def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = 
     if path is not None:
         # Where the trace lies does not change what a run of it gives.
         summary = summary.replace(json.dumps(path, ensure_ascii=False)[1:-1], "trace")
-    values = json.loads(summary)
-    if values["interrupted"]:
+    if json.loads(summary)["interrupted"]:
         raise StoppedError
-    kinds = dict(zip(("read", "write", "all"), histograms, strict=True))
-    return json.dumps({"summary": values, "histograms_ns": kinds}, separators=(",", ":")).encode()
+    read, write, _ = histograms
+    return body.encode(summary, read, write)
