@@ -19,6 +19,7 @@ from .hit_ratios import HitRow, HitTable, hits
 from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
 from .policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
 from .reference import CaseReport, validate
+from .report import report
 from .result import Result
 from .results import Results, results
 from .runs import compare, run, save_snapshot
@@ -68,6 +69,7 @@ __all__ = [
     "hits",
     "policies",
     "policy_info",
+    "report",
     "results",
     "run",
     "save_snapshot",

@@ -85,11 +85,12 @@ class Device:
         warmup_requests: int,
         requests_max: int | None,
         series_interval_s: float | None,
+        history: bool,
         precondition: str,
         seed: int,
         label: str | None,
         sink: Callable[[Columns], None] | None,
-    ) -> tuple[str, str, tuple[Histogram, Histogram, Histogram]]: ...
+    ) -> tuple[str, str, tuple[Histogram, Histogram, Histogram], str | None]: ...
 
 class Access:
     @property

@@ -37,6 +37,7 @@ def run(
     beyond: str = "error",
     snapshot: str | os.PathLike[str] | None = None,
     series_s: float | None = None,
+    history: bool = False,
     trace_options: TraceOptions | None = None,
     log: bool | str | os.PathLike[str] = False,
     progress: OnProgress | None = None,
@@ -65,6 +66,7 @@ def run(
         beyond: what a request beyond the device's end does: "error", "wrap" or "drop".
         snapshot: file of `save_snapshot` to start from instead of preconditioning.
         series_s: length of an interval of the time series, in seconds of virtual time.
+        history: keep what happened when, in at most 256 windows, for reports: `Result.history`.
         trace_options: how to read the trace, where it is not to be guessed.
         log: True keeps every request in `Result.requests`; a path writes them there as Parquet
             instead, in bounded memory.
@@ -93,7 +95,7 @@ def run(
     candidate = job.candidates[0]
     # A policy of the user's is put in by a fork; else the device runs as it is.
     make = partial(base.fork, candidate.spec, candidate.user) if candidate.user else lambda: base
-    task = job.task(candidate, make, log)
+    task = job.task(candidate, make, log, history)
     results, interrupted = run_all([task], 1, progress)
     if interrupted:
         raise Interrupted(cast(Result, results[0]) if results else None)
@@ -263,7 +265,11 @@ class Job:
         return base
 
     def task(
-        self, each: Candidate, make: Callable[[], _core.Device], log: bool | str | os.PathLike[str] = False
+        self,
+        each: Candidate,
+        make: Callable[[], _core.Device],
+        log: bool | str | os.PathLike[str] = False,
+        history: bool = False,
     ) -> Task:
         """Make the run of one policy; `make` gives it its device when its turn has come."""
         spec = each.spec
@@ -273,7 +279,7 @@ class Job:
             table = tables.RequestTable() if log is True else None
             in_memory = nullcontext(table.add if table else None)
             with in_memory if isinstance(log, bool) else tables.request_file(Path(log)) as sink:
-                as_json, text, histograms = ready.run(
+                as_json, text, histograms, windows = ready.run(
                     self.source.open(spec.exported_bytes, self.seed),
                     control,
                     speed=self.pacing.speed if isinstance(self.pacing, OpenLoop) else None,
@@ -282,12 +288,13 @@ class Job:
                     warmup_requests=self.warmup_requests,
                     requests_max=self.requests_max,
                     series_interval_s=self.series_s,
+                    history=history,
                     precondition=self.precondition,
                     seed=self.seed,
                     label=each.label,
                     sink=sink,
                 )
-            return Result(as_json, text, histograms, table.table() if table else None)
+            return Result(as_json, text, histograms, table.table() if table else None, windows)
 
         return Task(each.label or spec.policy or "no buffer", work, self.requests_total)
 

@@ -259,9 +259,9 @@ fn of_state(message: String) -> PyErr {
     FlashtwinError::new_err(format!("cannot copy the state of a device: {message}"))
 }
 
-/// What a run gives back: summary as JSON, summary as text, and the response-time histograms of
-/// reads, writes and both.
-type RunResult = (String, String, [Vec<(u64, u64)>; 3]);
+/// What a run gives back: summary as JSON, summary as text, the response-time histograms of reads,
+/// writes and both, and its history as JSON if one was asked for.
+type RunResult = (String, String, [Vec<(u64, u64)>; 3], Option<String>);
 
 #[pymethods]
 impl Device {
@@ -341,7 +341,7 @@ impl Device {
     /// `sink` gets every batch of measured completions as a dict of columns. The results carry
     /// `label` for the policy, if it is given.
     #[pyo3(signature = (workload, control, *, speed, queue_depth, beyond, warmup_requests, requests_max,
-                        series_interval_s, precondition, seed, label, sink))]
+                        series_interval_s, history, precondition, seed, label, sink))]
     #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
     fn run(
         &mut self,
@@ -354,6 +354,7 @@ impl Device {
         warmup_requests: u64,
         requests_max: Option<u64>,
         series_interval_s: Option<f64>,
+        history: bool,
         precondition: String,
         seed: u64,
         label: Option<String>,
@@ -365,6 +366,7 @@ impl Device {
             warmup_requests,
             requests_max,
             series_interval: series_interval_s.map(interval).transpose()?,
+            history,
         };
         if let Some(failure) = &self.failure {
             failure.stops(&control.0);
@@ -407,10 +409,12 @@ impl Device {
         let m = &outcome.metrics;
         let histograms =
             [m.op(Op::Read), m.op(Op::Write), &m.reads_and_writes()].map(columns::of_histogram);
+        let history = outcome.history.as_ref().map(serde_json::to_string);
         Ok((
             serde_json::to_string(&summary).map_err(of_json)?,
             summary.to_string(),
             histograms,
+            history.transpose().map_err(of_json)?,
         ))
     }
 }

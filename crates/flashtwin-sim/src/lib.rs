@@ -4,6 +4,7 @@
 //! same bytes.
 
 mod error;
+mod history;
 mod measure;
 mod precondition;
 mod run;
@@ -13,6 +14,7 @@ mod summary;
 mod validate;
 
 pub use error::SimError;
+pub use history::{History, HistoryPoint};
 pub use measure::{measure, Figure};
 pub use precondition::{precondition, Precondition};
 pub use run::{run, Beyond, Control, Outcome, Pacing, RunConfig};

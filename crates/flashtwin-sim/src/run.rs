@@ -6,6 +6,7 @@ use flashtwin::metrics::{FlashReport, Metrics};
 use flashtwin::{Backend, Completion, Device, Request, Time};
 use flashtwin_workload::Workload;
 
+use crate::history::{History, HistoryPoint};
 use crate::SimError;
 
 /// When requests reach the device.
@@ -47,6 +48,8 @@ pub struct RunConfig {
     pub requests_max: Option<u64>,
     /// One point of the time series every so much virtual time.
     pub series_interval: Option<Time>,
+    /// Keep what happened when, in windows ([`History`]).
+    pub history: bool,
 }
 
 impl Default for RunConfig {
@@ -57,6 +60,7 @@ impl Default for RunConfig {
             warmup_requests: 0,
             requests_max: None,
             series_interval: None,
+            history: false,
         }
     }
 }
@@ -95,6 +99,8 @@ pub struct Outcome {
     pub interrupted: bool,
     /// The device reached its end of life.
     pub read_only: bool,
+    /// What happened when, if it was asked for.
+    pub history: Option<Vec<HistoryPoint>>,
 }
 
 /// Requests ahead whose map entries are fetched.
@@ -138,7 +144,9 @@ pub fn run<B: Backend>(
         submitted: 0,
         dropped: 0,
         wrapped: 0,
+        history: None,
     };
+    driver.begin_history();
     driver.device.reset_metrics(config.series_interval);
     let mut batch = Vec::new();
     let mut interrupted = false;
@@ -167,6 +175,11 @@ pub fn run<B: Backend>(
         driver.drain(false)?;
     }
     driver.drain(true)?;
+    let history = driver.history.take().map(|mut history| {
+        let now = driver.device.now();
+        history.sample(now, &driver.device.flash_report());
+        history.points(now)
+    });
     if driver.submitted == 0 && !interrupted {
         return Err(SimError::NoRequests {
             dropped: driver.dropped,
@@ -180,6 +193,7 @@ pub fn run<B: Backend>(
         wrapped: driver.wrapped,
         interrupted,
         read_only: driver.device.is_read_only(),
+        history,
     })
 }
 
@@ -193,6 +207,7 @@ struct Driver<'a, B: Backend> {
     submitted: u64,
     dropped: u64,
     wrapped: u64,
+    history: Option<Box<History>>,
 }
 
 impl<B: Backend> Driver<'_, B> {
@@ -228,6 +243,12 @@ impl<B: Backend> Driver<'_, B> {
             }
         };
         self.drain(false)?;
+        if let Some(history) = &mut self.history {
+            let now = self.device.now();
+            if history.wants_sample(now) {
+                history.sample(now, &self.device.flash_report());
+            }
+        }
         let at = if self.submitted == self.config.warmup_requests && self.submitted > 0 {
             self.begin_measuring(at)
         } else {
@@ -249,9 +270,16 @@ impl<B: Backend> Driver<'_, B> {
         while self.device.step() {}
         self.device.completions().clear();
         self.device.reset_metrics(self.config.series_interval);
+        self.begin_history();
         let now = self.device.now().max(at);
         self.start += now - at;
         now
+    }
+
+    /// What was measured before no longer counts.
+    fn begin_history(&mut self) {
+        let history = || Box::new(History::new(self.device.now()));
+        self.history = self.config.history.then(history);
     }
 
     /// Hands full batches of completions on.
@@ -260,6 +288,9 @@ impl<B: Backend> Driver<'_, B> {
         let completions = self.device.completions();
         if completions.len() >= BATCH || all {
             if self.submitted > self.config.warmup_requests || self.config.warmup_requests == 0 {
+                if let Some(history) = &mut self.history {
+                    completions.iter().for_each(|c| history.record(c));
+                }
                 (self.sink)(completions)?;
             }
             completions.clear();

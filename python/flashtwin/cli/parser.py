@@ -176,6 +176,7 @@ examples:
     g.add_argument("-o", "--output", metavar="FILE", help="write the summary as JSON to a file")
     g.add_argument("--requests", metavar="FILE", help="write one row a request as Parquet")
     g.add_argument("--series", metavar="FILE", help="write a time series as CSV")
+    g.add_argument("--record", metavar="FILE", help="write what flashtwin report makes a page of")
     g.add_argument(
         "--interval", type=float, default=1.0, metavar="SECONDS", help="of the series, virtual (default 1)"
     )

@@ -23,6 +23,7 @@ def command(args: argparse.Namespace) -> int:
                 **arguments,
                 policy=args.policy,
                 series_s=args.interval if args.series else None,
+                history=args.record is not None,
                 log=args.requests or False,
                 progress=bar,
             )
@@ -33,6 +34,8 @@ def command(args: argparse.Namespace) -> int:
     wall_s = time.monotonic() - began
     if args.output:
         write_text(Path(args.output), result.to_json() + "\n", "the summary")
+    if args.record:
+        result.save(args.record)
     if args.series:
         _write_series(result, Path(args.series))
     if args.json:

@@ -1,4 +1,4 @@
-"""The grammar of the commands around sweeps: `sweep` and `results`."""
+"""The grammar of the commands around many runs: `sweep`, `results` and `report`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from . import results, sweep
+from . import report, results, sweep
 
 #: Adds a command: to whom, its name, what it does, examples.
 _New = Callable[[Any, str, str, str], argparse.ArgumentParser]
@@ -16,6 +16,7 @@ def add(commands: Any, new: _New) -> None:  # noqa: ANN401 (argparse has no publ
     """Add the commands."""
     _sweep(commands, new)
     _results(commands, new)
+    _report(commands, new)
 
 
 def _sweep(commands: Any, new: _New) -> None:  # noqa: ANN401
@@ -89,6 +90,29 @@ examples:
     query.add_argument("sql", metavar="SQL")
     _add_form(query)
     query.set_defaults(command=results.query)
+
+
+def _report(commands: Any, new: _New) -> None:  # noqa: ANN401
+    p = new(
+        commands,
+        "report",
+        "Write a run, several runs or a sweep as one page that needs no network.",
+        """\
+examples:
+  flashtwin run trace.csv.gz --device demo --record lru.json
+  flashtwin report lru.json -o report.html
+  flashtwin report lru.json gcar.json -o both.html
+  flashtwin report experiment.sweep -o sweep.html
+
+Several runs are compared with the first.
+""",
+    )
+    p.add_argument(
+        "what", nargs="+", metavar="RUN|SWEEP", help="files of run --record, or a sweep's directory"
+    )
+    p.add_argument("-o", "--output", default="report.html", metavar="FILE", help="default report.html")
+    p.add_argument("--title", metavar="TEXT", help="of the page")
+    p.set_defaults(command=report.command)
 
 
 def _add_form(p: argparse.ArgumentParser) -> None:

@@ -59,7 +59,9 @@ def sweep(
     folder = Folder(directory)
     folder.make("")
     with folder.alone():
-        engine = Engine(_crew(threads, executor, dask), Store(folder), progress)
+        store = Store(folder)
+        store.prepare()
+        engine = Engine(_crew(threads, executor, dask), store, progress)
         jobs = list(unique_jobs(cells))
         try:
             engine.run(jobs)

@@ -16,9 +16,12 @@ class Store:
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        folder.make(_CELLS)
-        folder.sweep_out(_CELLS)
         self._names = folder.names(_CELLS)
+
+    def prepare(self) -> None:
+        """Make room for cells to be written."""
+        self._folder.make(_CELLS)
+        self._folder.sweep_out(_CELLS)
 
     def read(self, key: str) -> bytes | None:
         """Return a finished cell's result; None if there is none, or it is not whole."""

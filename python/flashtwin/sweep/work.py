@@ -71,7 +71,7 @@ def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = 
     if state is not None:
         device.load_state(state)
     try:
-        summary, _, histograms = device.run(
+        summary, _, histograms, _ = device.run(
             workload,
             control,
             speed=what["speed"],
@@ -80,6 +80,7 @@ def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = 
             warmup_requests=what["warmup_requests"],
             requests_max=what["requests_max"],
             series_interval_s=what["series_s"],
+            history=False,
             precondition=what["precondition"],
             seed=what["seed"],
             label=what["label"],
