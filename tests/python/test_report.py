@@ -8,6 +8,7 @@ import pytest
 import flashtwin
 from browser import look
 from conftest import LOAD, SMALL
+from flashtwin.report import _page
 from flashtwin.report.data import labels_of, percentile_curve
 
 RUN_CHARTS = {"percentiles", "breakdown", "iops", "latency", "queue", "wa", "hits", "destages", "erases"}
@@ -93,6 +94,12 @@ def test_a_run_in_a_browser(tmp_path, cli, small_device):
     dom = check(page, tmp_path, RUN_CHARTS | {"gc-0"})
     assert "A &lt;/script&gt; &amp; &lt;b&gt;title&lt;/b&gt;" in dom
     check(page, tmp_path, RUN_CHARTS | {"gc-0"}, "--blink-settings=preferredColorScheme=0")
+
+
+def test_data_cannot_end_its_script():
+    page = _page("title", {"label": "</script><b>"}, [], [])
+    assert "</script><b>" not in page
+    assert '{"label":"\\u003c/script>' in page
 
 
 def test_a_comparison_in_a_browser(runs, tmp_path):

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import itertools
 import json
 import os
 import resource
@@ -21,7 +22,9 @@ import flashtwin
 from conftest import LOAD, SMALL
 from flashtwin import _core, folders
 from flashtwin.results.dataset import figures_of
-from flashtwin.sweep import engine
+from flashtwin.sweep import engine, work
+from flashtwin.sweep.cells import cells_of
+from flashtwin.sweep.experiment import read_experiment
 
 EXPERIMENT = {
     "devices": ["demo"],
@@ -63,9 +66,14 @@ def whole(tmp_path_factory):
     return directory
 
 
+def row_of(row):
+    return row["policy"], row["set_buffer_capacity"], row["seed"]
+
+
 def test_a_row_is_what_run_gives(whole):
     rows = pq.read_table(whole / "results.parquet").to_pylist()
-    assert len(rows) == CELLS
+    axes = [row_of(row) for row in rows]
+    assert axes == list(itertools.product(EXPERIMENT["policies"], ["256 KiB", "1 MiB"], [1, 2]))
     for row in (rows[0], rows[7]):
         options = {**SMALL, "buffer.capacity": row["set_buffer_capacity"]}
         alone = flashtwin.run(LOAD, "demo", set=options, policy=row["policy"], seed=row["seed"])
@@ -256,6 +264,16 @@ def test_a_panic_of_one_cell_does_not_stop_the_others(tmp_path, monkeypatch):
     found = flashtwin.sweep(EXPERIMENT, tmp_path / "out")
     assert found.failed == CELLS // 3
     assert "Panic: index out of bounds" in repr(found)
+
+
+def test_work_that_was_stopped_has_no_result():
+    cell = cells_of(read_experiment({**EXPERIMENT, "run": {"precondition": "random"}}))[0]
+    control = _core.Control()
+    control.stop()
+    with pytest.raises(work.StoppedError):
+        work.run_cell(cell.job, None, control)
+    with pytest.raises(work.StoppedError):
+        work.make_state(cell.state, control)
 
 
 def test_each_state_is_made_once(tmp_path, monkeypatch):
