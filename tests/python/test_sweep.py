@@ -406,7 +406,15 @@ def test_an_error_of_a_mapping_names_its_key(tmp_path, change, message):
         flashtwin.sweep({**EXPERIMENT, **change}, tmp_path / "out")
 
 
-@pytest.mark.parametrize("where", ["nonsense", "ssh", "local:0", "local:x"])
+def test_a_worker_of_another_version_does_nothing(monkeypatch):
+    cell = cells_of(read_experiment(EXPERIMENT))[0]
+    monkeypatch.setattr(_core, "__version__", "0.0.0")
+    for do in (lambda: work.make_state(cell.state), lambda: work.run_cell(cell.job, None)):
+        with pytest.raises(flashtwin.FlashtwinError, match=r"this worker has flashtwin 0\.0\.0"):
+            do()
+
+
+@pytest.mark.parametrize("where", ["nonsense", "ssh", "local:0", "local:x", "slurm"])
 def test_where_dask_is_not_is_said(tmp_path, where):
     with pytest.raises(flashtwin.FlashtwinError, match="--dask"):
         flashtwin.sweep(EXPERIMENT, tmp_path / "out", dask=where)

@@ -6,9 +6,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names, is_array};
-use flashtwin::{Array, ArraySpec, Completion, Device as AnyDevice, DeviceSpec, Op, Ssd, Time};
+use flashtwin::{Array, ArraySpec, Completion, Device as AnyDevice, DeviceSpec, Op, Ssd};
 use flashtwin_sim::{
-    Beyond, Figure, Outcome, Pacing, Precondition, RunConfig, RunInfo, SimError, Subject, Summary,
+    Figure, Outcome, Precondition, RunConfig, RunInfo, SimError, Subject, Summary,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -16,6 +16,7 @@ use pyo3::types::PyBytes;
 use crate::columns;
 use crate::control::Control;
 use crate::errors::{of_json, of_sim, of_spec, DeviceError, FlashtwinError};
+use crate::settings::{beyond_from, describe, interval, pacing};
 use crate::user::{Failure, UserPolicy};
 use crate::workload::Workload;
 
@@ -421,52 +422,4 @@ impl Device {
 
 fn summary<S: Subject>(device: &AnyDevice<S>, outcome: &Outcome, info: &RunInfo) -> Summary {
     Summary::new(device, outcome, info)
-}
-
-fn pacing(speed: Option<f64>, queue_depth: Option<u32>) -> PyResult<Pacing> {
-    match (speed, queue_depth) {
-        (Some(speed), None) => Ok(Pacing::Open { speed }),
-        (None, Some(depth)) => Ok(Pacing::Closed { depth }),
-        _ => Err(FlashtwinError::new_err(
-            "pacing: give either a speed or a queue depth",
-        )),
-    }
-}
-
-fn beyond_from(name: &str) -> PyResult<Beyond> {
-    match name {
-        "error" => Ok(Beyond::Error),
-        "wrap" => Ok(Beyond::Wrap),
-        "drop" => Ok(Beyond::Drop),
-        _ => Err(FlashtwinError::new_err(format!(
-            "beyond \"{}\" is unknown; error, wrap and drop are known",
-            name.escape_debug()
-        ))),
-    }
-}
-
-fn interval(seconds: f64) -> PyResult<Time> {
-    let ps = (seconds * 1e12).round();
-    if !(1.0..=1e19).contains(&ps) {
-        return Err(FlashtwinError::new_err(format!(
-            "series interval {seconds} s: give a number above 0, such as 1 or 0.1"
-        )));
-    }
-    Ok(Time(ps as u64))
-}
-
-/// The pacing in words, for the record.
-fn describe(config: &RunConfig) -> String {
-    let mut text = match config.pacing {
-        Pacing::Open { speed: 1.0 } => "open loop at the workload's times".into(),
-        Pacing::Open { speed } => format!("open loop at {speed} times the workload's speed"),
-        Pacing::Closed { depth } => format!("closed loop at queue depth {depth}"),
-    };
-    if config.warmup_requests > 0 {
-        text.push_str(&format!(
-            ", not counting the first {} requests",
-            config.warmup_requests
-        ));
-    }
-    text
 }

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import FlashtwinError
 from ..folders import Folder
-from .body import summary_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,7 +65,7 @@ def _flat(value: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 (
 
 
 def table_of(
-    experiment: Experiment, cells: list[Cell], bodies: Mapping[str, bytes], errors: Mapping[str, str]
+    experiment: Experiment, cells: list[Cell], summaries: Mapping[str, bytes], errors: Mapping[str, str]
 ) -> pa.Table:
     """Build the dataset, in the order of the cells; cells that were not computed are left out."""
     import pyarrow as pa
@@ -75,12 +74,12 @@ def table_of(
     figures: list[dict[str, Any]] = []
     for cell in cells:
         job = cell.job
-        body = bodies.get(job.key) if job else None
+        summary = summaries.get(job.key) if job else None
         error = cell.error if job is None else errors.get(job.key)
-        if body is None and error is None:
+        if summary is None and error is None:
             continue
         row: dict[str, Any] = {column_of(axis): value for axis, value in cell.axes.items()}
-        row["status"] = "failed" if body is None else "ok"
+        row["status"] = "failed" if summary is None else "ok"
         row["error"] = error
         row["cell"] = job.key if job else None
         identity = job.identity if job else {}
@@ -88,7 +87,7 @@ def table_of(
         row.update((name, identity.get(name)) for name in _SETTINGS)
         row["device_toml"] = identity.get("device")
         rows.append(row)
-        figures.append({} if body is None else figures_of(summary_of(body)))
+        figures.append({} if summary is None else figures_of(json.loads(summary)))
     names = list(dict.fromkeys(name for row in figures for name in row))
     columns = {name: _axis_array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
     columns |= {name: pa.array([row.get(name) for row in figures]) for name in names}

@@ -67,13 +67,13 @@ def sweep(
             engine.run(jobs)
         except KeyboardInterrupt:
             # It may have come between keeping a cell and knowing of it.
-            kept = Store(folder).read_all(job.key for job, _ in jobs)
+            kept = Store(folder).summaries(job.key for job, _ in jobs)
             dataset.write(folder, dataset.table_of(read, cells, kept, engine.errors))
             raise Interrupted(Results(directory)) from None
         finally:
             times = ({"cell": key, "wall_s": round(s, 3)} for key, s in engine.wall_s.items())
             folder.append("wall_times.jsonl", "".join(json.dumps(row) + "\n" for row in times))
-        dataset.write(folder, dataset.table_of(read, cells, engine.bodies, engine.errors))
+        dataset.write(folder, dataset.table_of(read, cells, engine.summaries, engine.errors))
     return Results(directory)
 
 

@@ -170,7 +170,8 @@ def _flash(toml: str, name: str) -> str:
 
 
 def _state(flash: str, precondition: str, seed: int) -> StateJob:
-    return StateJob(key_of([_core.__version__, flash, precondition, seed]), flash, precondition, seed)
+    version = _core.__version__
+    return StateJob(key_of([version, flash, precondition, seed]), version, flash, precondition, seed)
 
 
 def unique_jobs(cells: list[Cell]) -> Iterator[tuple[CellJob, StateJob | None]]:

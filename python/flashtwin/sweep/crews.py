@@ -130,11 +130,16 @@ class Dask(Crew):
         self._own: list[Any] = []
         if isinstance(where, str):
             distributed = _distributed()
-            cluster = _cluster(distributed, where, workers)
             try:
+                cluster = _cluster(distributed, where, workers)
                 self._client = distributed.Client(cluster)
-            except (OSError, ValueError) as e:
-                raise FlashtwinError(f"--dask {where}: no scheduler answers there: {e}") from None
+            except (ImportError, OSError, RuntimeError, ValueError) as e:
+                if isinstance(e, FlashtwinError):
+                    raise
+                raise FlashtwinError(
+                    f"--dask {where}: cannot start or reach it: {e}; see that its scheduler runs, or how "
+                    "Dask's own documentation sets such a cluster up"
+                ) from None
             self._own = [self._client] if isinstance(cluster, str) else [self._client, cluster]
         else:
             self._client = where

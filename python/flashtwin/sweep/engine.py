@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..errors import FlashtwinError
+from ..results.body import summary_line
 from .crews import Crew, Future
 from .store import Store
 from .work import CellJob, StateJob, StoppedError, make_state, run_cell
@@ -73,8 +74,8 @@ class Engine:
         self._crew = crew
         self._store = store
         self._on_progress = on_progress
-        #: Results and errors by the keys of cells.
-        self.bodies: dict[str, bytes] = {}
+        #: Summaries, as lines of JSON, and errors by the keys of cells.
+        self.summaries: dict[str, bytes] = {}
         self.errors: dict[str, str] = {}
         #: Wall time of each cell from its being handed out, in seconds.
         self.wall_s: dict[str, float] = {}
@@ -93,13 +94,13 @@ class Engine:
         """
         progress = SweepProgress(len(jobs))
         groups: dict[str | None, _Group] = {}
-        self.bodies = self._store.read_all(job.key for job, _ in jobs)
+        self.summaries = self._store.summaries(job.key for job, _ in jobs)
         for job, state in jobs:
-            if job.key in self.bodies:
+            if job.key in self.summaries:
                 continue
             group = groups.setdefault(state.key if state else None, _Group(state))
             group.jobs.append(job)
-        progress.found = len(self.bodies)
+        progress.found = len(self.summaries)
         self._waiting.extend(groups.values())
         began = time.monotonic()
         whole = False
@@ -119,7 +120,7 @@ class Engine:
             self._crew.close(stop=not whole)
 
     def _tell(self, progress: SweepProgress, began: float) -> None:
-        progress.done, progress.failed = len(self.bodies), len(self.errors)
+        progress.done, progress.failed = len(self.summaries), len(self.errors)
         progress.elapsed_s = time.monotonic() - began
         if self._on_progress:
             self._on_progress(progress)
@@ -177,5 +178,5 @@ class Engine:
             return
         assert result is not None
         self._store.write(what.key, result)
-        self.bodies[what.key] = result
+        self.summaries[what.key] = summary_line(result)
         self.wall_s[what.key] = time.monotonic() - began

@@ -23,10 +23,12 @@ class StateJob:
 
     Attributes:
         key: hash of all that determines the state.
+        flashtwin: the version that the sweep asks for.
         device: the device as TOML, without its buffer.
     """
 
     key: str
+    flashtwin: str
     device: str
     precondition: str
     seed: int
@@ -49,6 +51,7 @@ class CellJob:
 
 def make_state(job: StateJob, control: _core.Control | None = None) -> bytes:
     """Precondition a flash, once for all cells that start from it."""
+    _check_version(job.flashtwin)
     control = control or _core.Control()
     device = _core.Device(Spec.parse(job.device, "device", []))
     if not device.precondition(job.precondition, job.seed, control):
@@ -56,10 +59,19 @@ def make_state(job: StateJob, control: _core.Control | None = None) -> bytes:
     return device.state()
 
 
+def _check_version(wanted: str) -> None:
+    """Refuse work for another version: its results would differ."""
+    if wanted != _core.__version__:
+        raise FlashtwinError(
+            f"this worker has flashtwin {_core.__version__}, the sweep {wanted}: install the same version"
+        )
+
+
 def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = None) -> bytes:
     """Run a cell from a state (a new device if None); the result as bytes, the same anywhere."""
     control = control or _core.Control()
     what = job.identity
+    _check_version(what["flashtwin"])
     spec = Spec.parse(what["device"], "device", [])
     path = None
     if job.trace is not None:
