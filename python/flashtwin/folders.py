@@ -91,12 +91,15 @@ class Folder:
         path = Path(self._root, name)
         with whole_file(path, what) as file:
             file.write(data)
-        # The name is durable only with its directory.
-        directory = os.open(path.parent, os.O_RDONLY)
         try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+            # The name is durable only with its directory.
+            directory = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+        except OSError as e:
+            raise FlashtwinError(f"{path}: cannot make {what} durable: {e.strerror or e}") from e
 
     def append(self, name: str, lines: str) -> None:
         """Add lines to a file of notes; where files cannot grow there are no notes."""
@@ -120,14 +123,20 @@ class Folder:
         if self._fs is not None:
             yield
             return
-        with Path(self._root, "lock").open("w") as file:
+        try:
+            lock = os.open(Path(self._root, "lock"), os.O_WRONLY | os.O_CREAT, 0o666)
+        except OSError as e:
+            raise FlashtwinError(f"{self.name}: cannot write here: {e.strerror or e}; give another") from e
+        try:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
                 raise FlashtwinError(
                     f"{self.name}: another sweep is writing here; wait for it, or give another directory"
                 ) from None
             yield
+        finally:
+            os.close(lock)
 
 
 #: Traces whose content was seen by this process: path and identity of the file, and the hash.

@@ -123,12 +123,12 @@ def test_dask_from_the_command_line(whole, tmp_path, cli):
 
 
 def test_kill_9_three_times_loses_and_repeats_nothing(tmp_path):
-    longer = LOAD.replace("3000", "60000")
+    longer = LOAD.replace("3000", "150000")
     experiment = toml(tmp_path / "e.toml", workloads=[longer])
     out = tmp_path / "out"
     command = [sys.executable, "-m", "flashtwin.cli", "sweep", str(experiment), "-o", str(out)]
     kept = {}
-    for least in (1, 4, 7):
+    for least in (1, 3, 5):
         with subprocess.Popen([*command, "--threads", "2"], stderr=subprocess.PIPE) as process:
             while len(finished(out)) < least and process.poll() is None:
                 time.sleep(0.002)
@@ -247,6 +247,19 @@ def test_a_cell_that_fails_is_a_row_and_is_tried_again(tmp_path, cli):
     again = cli("sweep", experiment, "-o", tmp_path / "out")
     assert again.returncode == 0, again.stderr
     assert f"{CELLS} found finished, {CELLS} run" in again.stderr
+
+
+def test_when_every_cell_fails_there_are_only_errors(tmp_path, cli):
+    beyond = tmp_path / "beyond.csv"
+    beyond.write_text(f"time_us,op,offset_bytes,size_bytes\n0,W,{1 << 50},4096\n")
+    experiment = toml(tmp_path / "e.toml", workloads=["beyond.csv"])
+    assert cli("sweep", experiment, "-o", tmp_path / "out").returncode == 1
+    shown = cli("results", "show", tmp_path / "out")
+    assert shown.returncode == 0, shown.stderr
+    assert f"failed: {CELLS} of {CELLS} cells" in shown.stdout
+    report = cli("report", tmp_path / "out", "-o", tmp_path / "report.html")
+    assert report.returncode == 2
+    assert "no cell finished" in report.stderr
 
 
 def test_a_panic_of_one_cell_does_not_stop_the_others(tmp_path, monkeypatch):

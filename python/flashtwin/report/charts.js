@@ -168,7 +168,7 @@ function means(figure, points) {
     tooltip: { formatter: (p) => {
       const v = points[p.dataIndex].values[figure.name];
       const interval = v.low === null ? "" : `, ${format(v.low)} to ${format(v.high)}`;
-      return `${points[p.dataIndex].label}: ${format(v.mean)}${interval}`;
+      return echarts.format.encodeHTML(`${points[p.dataIndex].label}: ${format(v.mean)}${interval}`);
     } },
     xAxis: { type: "value", scale: true, axisLabel: { formatter: format } },
     yAxis: { type: "category", inverse: true, data: points.map((p) => p.label), axisLabel: { width: 220, overflow: "truncate" } },

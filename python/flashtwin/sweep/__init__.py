@@ -68,6 +68,8 @@ def sweep(
         except KeyboardInterrupt:
             # It may have come between keeping a cell and knowing of it.
             kept = Store(folder).summaries(job.key for job, _ in jobs)
+            if not (kept or engine.errors):
+                raise Interrupted(None) from None
             dataset.write(folder, dataset.table_of(read, cells, kept, engine.errors))
             raise Interrupted(Results(directory)) from None
         finally:
