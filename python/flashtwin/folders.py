@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from .errors import FlashtwinError
@@ -38,6 +39,8 @@ class Folder:
 
     def __init__(self, where: str | os.PathLike[str]) -> None:
         self.name = os.fspath(where)
+        #: The folder as other processes of this machine find it, too.
+        self.anywhere = self.name if is_remote(self.name) else str(Path(self.name).resolve())
         self._fs: Any = None
         if is_remote(self.name):
             self._fs, self._root = _fsspec(self.name)
@@ -100,6 +103,20 @@ class Folder:
                 os.close(directory)
         except OSError as e:
             raise FlashtwinError(f"{path}: cannot make {what} durable: {e.strerror or e}") from e
+
+    @contextmanager
+    def local_file(self, name: str) -> Iterator[Path]:
+        """Yield the path of a file on this machine that is written and then is in the folder."""
+        if self._fs is None:
+            yield Path(self._root, name)
+            return
+        with TemporaryDirectory() as place:
+            path = Path(place, PurePosixPath(name).name)
+            yield path
+            try:
+                self._fs.put_file(str(path), f"{self._root}/{name}")
+            except OSError as e:
+                raise FlashtwinError(f"{self.name}/{name}: cannot write it: {e.strerror or e}") from e
 
     def append(self, name: str, lines: str) -> None:
         """Add lines to a file of notes; where files cannot grow there are no notes."""

@@ -363,6 +363,31 @@ def test_urls_of_fsspec_hold_traces_and_results(trace, tmp_path, monkeypatch):
     assert again.table.equals(there.table)
 
 
+def test_logs_of_requests_are_kept_on_request(tmp_path):
+    import fsspec
+
+    asked = {**EXPERIMENT, "policies": ["lru"], "seeds": [1]}
+    out = tmp_path / "out"
+    flashtwin.sweep(asked, out)
+    assert not (out / "requests").exists()
+    asked["run"] = {"requests_log": True}
+    seen = []
+    found = flashtwin.sweep(asked, out, progress=lambda p: seen.append(p.found))
+    # The cells were finished without their logs.
+    assert seen[-1] == 0
+    for row in found.table.to_pylist():
+        log = pq.read_table(out / "requests" / f"{row['cell']}.parquet")
+        assert log.num_rows == row["all_requests"]
+        mean_us = sum(log["response_ps"].to_pylist()) / log.num_rows * 1e-6
+        assert mean_us == pytest.approx(row["all_mean_us"])
+    flashtwin.sweep(asked, out, progress=lambda p: seen.append(p.found))
+    assert seen[-1] == 2
+    flashtwin.sweep(asked, "memory://logs/out")
+    memory = fsspec.filesystem("memory")
+    for path in (out / "requests").iterdir():
+        assert memory.cat_file(f"/logs/out/requests/{path.name}") == path.read_bytes()
+
+
 def test_one_directory_takes_one_sweep_at_a_time(tmp_path):
     def meet(progress):
         with pytest.raises(flashtwin.FlashtwinError, match="another sweep is writing here"):
@@ -390,6 +415,9 @@ def test_one_directory_takes_one_sweep_at_a_time(tmp_path):
         ("[run]\nqueue_depth = 4\nspeed = 1.0", (":5: run.speed", "take one of them")),
         ('[baseline]\npolicy = "arc"', (":4: baseline.policy", "one of the values of that axis")),
         ("[baseline]\nseed = 1", (":4: baseline.seed", "no axis")),
+        ("[run]\nrequests_log = 1", (":4: run.requests_log", "true or false")),
+        ("[run]\nqueue_depth = true", (":4: run.queue_depth", "a whole number")),
+        ('[parameters]\n"run.requests_log" = [true]', (":4: parameters.run.requests_log", "in [run]")),
         ("[trace]\nformatt = 1", (":4: trace.formatt", "did you mean format?")),
         ("[", ("not TOML", "line 3")),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any
 
 from ..errors import FlashtwinError, Interrupted
@@ -59,15 +60,18 @@ def sweep(
     folder = Folder(directory)
     folder.make("")
     with folder.alone():
-        store = Store(folder)
+        logs = bool(read.run.get("requests_log"))
+        store = Store(folder, logs)
         store.prepare()
         engine = Engine(_crew(threads, executor, dask), store, progress)
         jobs = list(unique_jobs(cells))
+        if logs:
+            jobs = [(replace(j, log=(folder.anywhere, Store.log_name(j.key))), state) for j, state in jobs]
         try:
             engine.run(jobs)
         except KeyboardInterrupt:
             # It may have come between keeping a cell and knowing of it.
-            kept = Store(folder).summaries(job.key for job, _ in jobs)
+            kept = Store(folder, logs).summaries(job.key for job, _ in jobs)
             if not (kept or engine.errors):
                 raise Interrupted(None) from None
             dataset.write(folder, dataset.table_of(read, cells, kept, engine.errors))

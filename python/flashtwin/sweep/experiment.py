@@ -40,6 +40,7 @@ _RUN: Final[dict[str, type]] = {
     "warmup_requests": int,
     "beyond": str,
     "series_s": float,
+    "requests_log": bool,
 }
 #: Parameters whose name begins so are settings of the run, not keys of the device.
 RUN_PREFIX: Final = "run."
@@ -155,14 +156,7 @@ def _build(given: dict[str, Any], places: Places, directory: Path) -> Experiment
         axes[_PLURALS[plural]] = _texts(given, plural, places)
     if given.get("policies") is None:
         axes["policy"] = [None]
-    for key, values in tables["parameters"].items():
-        path = f"parameters.{key}"
-        if not isinstance(values, list):
-            raise places.wrong(path, f"found {values!r}; must be a list of values, as in [1, 2]")
-        axes[key] = _distinct([_scalar(value, path, places) for value in values], path, places)
-        if key.startswith(RUN_PREFIX):
-            for value in values:
-                _run_setting(key.removeprefix(RUN_PREFIX), value, path, places)
+    axes |= _parameters(tables["parameters"], places)
     axes["seed"] = _seeds(given.get("seeds", [1]), places)
     count = 1
     for values in axes.values():
@@ -210,6 +204,21 @@ def _table(given: dict[str, Any], name: str, places: Places) -> dict[str, Any]:
                 yield f"{prefix}{key}", inner
 
     return dict(flat(value, ""))
+
+
+def _parameters(given: dict[str, Any], places: Places) -> dict[str, list[Value]]:
+    axes = {}
+    for key, values in given.items():
+        path = f"parameters.{key}"
+        if not isinstance(values, list):
+            raise places.wrong(path, f"found {values!r}; must be a list of values, as in [1, 2]")
+        axes[key] = _distinct([_scalar(value, path, places) for value in values], path, places)
+        if key.startswith(RUN_PREFIX):
+            if key == f"{RUN_PREFIX}requests_log":
+                raise places.wrong(path, "changes no result; give it once, in [run]")
+            for value in values:
+                _run_setting(key.removeprefix(RUN_PREFIX), value, path, places)
+    return axes
 
 
 def _scalar(value: object, path: str, places: Places) -> Value:
@@ -260,8 +269,8 @@ def _run_setting(key: str, value: object, path: str, places: Places) -> Value:
     kind = _RUN.get(key)
     if kind is None:
         raise places.wrong(path, f"unknown; {_nearest(key, _RUN)}")
-    fits = isinstance(value, (int, float) if kind is float else kind) and not isinstance(value, bool)
-    if not fits:
+    fits = isinstance(value, (int, float) if kind is float else kind)
+    if not fits or (isinstance(value, bool) and kind is not bool):
         raise places.wrong(path, f"found {value!r}; must be {_TYPES[kind]}")
     least = 0 if key == "warmup_requests" else 1
     if kind is int and not (isinstance(value, int) and least <= value < 1 << 32):

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..devices import Spec
 from ..errors import FlashtwinError
-from ..folders import fetch
+from ..folders import Folder, fetch
 from ..results import body
+from ..tables import request_file
+
+if TYPE_CHECKING:
+    from .._core import Columns, Histogram
 
 
 class StoppedError(Exception):
@@ -42,11 +48,13 @@ class CellJob:
         key: hash of the identity.
         identity: version, device as TOML, workload, seed, pacing and limits.
         trace: where the trace is, if the workload is one.
+        log: where the per-request log goes, if one is wanted: a folder and a name in it.
     """
 
     key: str
     identity: dict[str, Any]
     trace: str | None
+    log: tuple[str, str] | None = None
 
 
 def make_state(job: StateJob, control: _core.Control | None = None) -> bytes:
@@ -82,8 +90,36 @@ def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = 
     device = _core.Device(spec)
     if state is not None:
         device.load_state(state)
+    with _log_sink(job.log) as sink:
+        summary, read, write = _run(job, device, workload, path=path, sink=sink, control=control)
+        if json.loads(summary)["interrupted"]:
+            raise StoppedError
+    return body.encode(summary, read, write)
+
+
+@contextmanager
+def _log_sink(log: tuple[str, str] | None) -> Iterator[Callable[[Columns], None] | None]:
+    """Yield what takes the per-request log, which gets its name when the run is done."""
+    if log is None:
+        yield None
+        return
+    where, name = log
+    with Folder(where).local_file(name) as path, request_file(path) as add:
+        yield add
+
+
+def _run(
+    job: CellJob,
+    device: _core.Device,
+    workload: _core.Workload,
+    *,
+    path: str | None,
+    sink: Callable[[Columns], None] | None,
+    control: _core.Control,
+) -> tuple[str, Histogram, Histogram]:
+    what = job.identity
     try:
-        summary, _, histograms, _ = device.run(
+        summary, _, (read, write, _), _ = device.run(
             workload,
             control,
             speed=what["speed"],
@@ -96,7 +132,7 @@ def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = 
             precondition=what["precondition"],
             seed=what["seed"],
             label=what["label"],
-            sink=None,
+            sink=sink,
         )
     except FlashtwinError as e:
         # The place of this machine's copy is not the user's name for the trace.
@@ -106,7 +142,4 @@ def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = 
     if path is not None:
         # Where the trace lies does not change what a run of it gives.
         summary = summary.replace(json.dumps(path, ensure_ascii=False)[1:-1], "trace")
-    if json.loads(summary)["interrupted"]:
-        raise StoppedError
-    read, write, _ = histograms
-    return body.encode(summary, read, write)
+    return summary, read, write
