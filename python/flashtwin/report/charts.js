@@ -71,6 +71,8 @@ function overTime(runs, key, format, more) {
       axisPointer: { label: { formatter: (p) => seconds(p.value) } } },
     xAxis: { type: "value", min: 0, max: Math.max(...runs.map((r) => r.history.end_s)), axisLabel: { formatter: seconds } },
     yAxis: Object.assign({ type: "value", min: 0, axisLabel: { formatter: format } }, more),
+    // The wheel alone scrolls the page.
+    dataZoom: [{ type: "inside", filterMode: "none", zoomOnMouseWheel: "ctrl" }],
     series: runs.map((r, i) => line(r.label, steps(r, r.history[key]), i, { step: "end" })),
   };
 }
