@@ -17,9 +17,16 @@ from ..errors import FlashtwinError
 
 #: How old the number of a cluster's workers may be.
 _ASK_EVERY_S = 2.0
-#: For the allocator of local workers, in bytes: up to which size blocks lie in the heap (the most that
-#: glibc takes), and how much of it may be free.
-_MALLOC = {"MALLOC_MMAP_THRESHOLD_": 32 << 20, "MALLOC_TRIM_THRESHOLD_": 1 << 30}
+#: Settings of a local cluster, whose scheduler runs on the cores that its workers need. By default
+#: workers give freed memory back at once, so that every cell would fault its device in anew: up to
+#: which size blocks lie in the heap (the most that glibc takes), and how much of it may be free.
+_LOCAL = {
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 32 << 20,
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 30,
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "5s",
+}
 
 
 class Future(Protocol):
@@ -202,8 +209,7 @@ def _cluster(distributed: Any, where: str, workers: int) -> Any:  # noqa: ANN401
     if kind == "local":
         import dask
 
-        # Dask has workers give freed memory back at once: every cell would fault its device in anew.
-        with dask.config.set({f"distributed.nanny.pre-spawn-environ.{k}": v for k, v in _MALLOC.items()}):
+        with dask.config.set(_LOCAL):
             return distributed.LocalCluster(
                 n_workers=_number(rest, where, workers), threads_per_worker=1, dashboard_address=None
             )
