@@ -223,7 +223,7 @@ def _cluster(distributed: Any, where: str, workers: int) -> Any:  # noqa: ANN401
         try:
             import dask_jobqueue
         except ImportError:
-            raise FlashtwinError("--dask slurm needs dask-jobqueue: pip install dask-jobqueue") from None
+            raise FlashtwinError("--dask slurm needs dask-jobqueue: pip install 'flashtwin[dask]'") from None
         cluster = dask_jobqueue.SLURMCluster()
         cluster.scale(jobs=_number(rest, where, workers))
         return cluster
