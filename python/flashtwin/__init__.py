@@ -20,8 +20,11 @@ from .hit_ratios import HitRow, HitTable, hits
 from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
 from .policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
 from .reference import CaseReport, validate
+from .report import report
 from .result import Result
+from .results import Results, results
 from .runs import compare, run, save_snapshot
+from .sweep import SweepProgress, sweep
 from .traces import Converted, TraceInfo, TraceOptions, convert, example_trace, trace_formats, trace_info
 from .user_policy import Access, Policy, PolicyDevice
 from .watch import Progress
@@ -52,8 +55,10 @@ __all__ = [
     "Progress",
     "Replace",
     "Result",
+    "Results",
     "SnapshotError",
     "Spec",
+    "SweepProgress",
     "TraceInfo",
     "TraceOptions",
     "WorkloadError",
@@ -68,8 +73,11 @@ __all__ = [
     "hits",
     "policies",
     "policy_info",
+    "report",
+    "results",
     "run",
     "save_snapshot",
+    "sweep",
     "trace_formats",
     "trace_ftl",
     "trace_info",

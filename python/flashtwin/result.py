@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import tables, words
+from .record import Record, save_record
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,12 +43,14 @@ class Result:
         histograms: tuple[Histogram, Histogram, Histogram],
         requests: pa.Table | None,
         gc_columns: Columns | None = None,
+        history: str | None = None,
     ) -> None:
+        self._history = history
         self.summary: dict[str, Any] = json.loads(as_json)
         self.requests: pa.Table | None = requests
         self.gc_intervals: pa.Table | None = None if gc_columns is None else tables.gc_table(gc_columns)
         self._text = text
-        self._histograms = dict(zip(("read", "write", "all"), histograms, strict=True))
+        self._histograms = dict[str, "Histogram"](zip(("read", "write", "all"), histograms, strict=True))
 
     @property
     def policy(self) -> str:
@@ -101,6 +105,23 @@ class Result:
     def series(self) -> pa.Table:
         """The time series, one row an interval of virtual time; empty unless `series_s` was given."""
         return tables.series_table(self.summary["series"])
+
+    @cached_property
+    def history(self) -> pa.Table:
+        """What happened when: one row a window of virtual time, at most 256; empty unless asked for.
+
+        `gc_share_by_chip` is a list: the share of the window that each chip spent collecting. Where
+        nothing can be said of a window (a hit ratio without an access) a value is null.
+        """
+        return tables.history_table(json.loads(self._history or "[]"))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all but the per-request log to a file that `flashtwin.report` makes a page of."""
+        save_record(Path(path), self.record())
+
+    def record(self) -> Record:
+        """Return what `save` writes."""
+        return Record(self.summary, self._histograms, json.loads(self._history or "[]"))
 
     def cdf(self, kind: Kind = "all") -> pa.Table:
         """Cumulative distribution of response times: `response_us`, and the `share` up to it."""

@@ -39,6 +39,8 @@ def run(
     snapshot: str | os.PathLike[str] | None = None,
     series_s: float | None = None,
     faults: Sequence[Fault] = (),
+    history: bool = False,
+    threads: int = 1,
     trace_options: TraceOptions | None = None,
     log: bool | str | os.PathLike[str] = False,
     gc_timeline: bool = False,
@@ -70,6 +72,9 @@ def run(
         series_s: length of an interval of the time series, in seconds of virtual time.
         faults: members of an array that fail and are replaced, as in [Fail(3, at_s=10), Replace(3, at_s=20)]
             (docs/arrays.md).
+        history: keep what happened when, in at most 256 windows, for reports: `Result.history`.
+        threads: threads on which members of an array are simulated, where nothing that one does decides
+            what another is asked (docs/arrays.md); results are the same.
         trace_options: how to read the trace, where it is not to be guessed.
         log: True keeps every request in `Result.requests`; a path writes them there as Parquet
             instead, in bounded memory.
@@ -100,7 +105,7 @@ def run(
     candidate = job.candidates[0]
     # A policy of the user's is put in by a fork; else the device runs as it is.
     make = partial(base.fork, candidate.spec, candidate.user) if candidate.user else lambda: base
-    task = job.task(candidate, make, log, gc_timeline)
+    task = job.task(candidate, make, log, gc_timeline=gc_timeline, history=history, threads=threads)
     results, interrupted = run_all([task], 1, progress)
     if interrupted:
         raise Interrupted(cast(Result, results[0]) if results else None)
@@ -280,7 +285,10 @@ class Job:
         each: Candidate,
         make: Callable[[], _core.Device],
         log: bool | str | os.PathLike[str] = False,
+        *,
         gc_timeline: bool = False,
+        history: bool = False,
+        threads: int = 1,
     ) -> Task:
         """Make the run of one policy; `make` gives it its device when its turn has come."""
         spec = each.spec
@@ -290,7 +298,7 @@ class Job:
             table = tables.RequestTable() if log is True else None
             in_memory = nullcontext(table.add if table else None)
             with in_memory if isinstance(log, bool) else tables.request_file(Path(log)) as sink:
-                as_json, text, histograms, gc_columns = ready.run(
+                as_json, text, histograms, gc_columns, windows = ready.run(
                     self.source.open(spec.exported_bytes, self.seed),
                     control,
                     speed=self.pacing.speed if isinstance(self.pacing, OpenLoop) else None,
@@ -301,13 +309,15 @@ class Job:
                     series_interval_s=self.series_s,
                     faults=self.faults,
                     gc_timeline=gc_timeline,
+                    history=history,
+                    threads=threads,
                     precondition=self.precondition,
                     seed=self.seed,
                     label=each.label,
                     sink=sink,
                 )
             requests = table.table() if table else None
-            return Result(as_json, text, histograms, requests, gc_columns)
+            return Result(as_json, text, histograms, requests, gc_columns, windows)
 
         return Task(each.label or spec.policy or "no buffer", work, self.requests_total)
 

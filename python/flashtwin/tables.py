@@ -130,6 +130,16 @@ def write_table(table: pa.Table, path: Path, what: str) -> None:
     write_text(path, "".join(lines), what)
 
 
+def history_table(windows: list[dict[str, Any]]) -> pa.Table:
+    """Make a table of the windows of a run."""
+    import pyarrow as pa
+
+    names = ["t_s", "length_s", "iops", "mb_per_s", "mean_us", "p99_us", "hit_ratio", "inside_mean"]
+    fields = [(name, pa.float64()) for name in [*names, "write_amplification"]]
+    schema = pa.schema([*fields, ("gc_share_by_chip", pa.list_(pa.float64()))])
+    return pa.Table.from_pylist(windows, schema=schema)
+
+
 def cdf_table(histogram: Histogram) -> pa.Table:
     """Turn the buckets of a histogram into a cumulative distribution of response times."""
     import pyarrow as pa

@@ -6,17 +6,17 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names, is_array};
-use flashtwin::{Array, ArraySpec, Completion, Device as AnyDevice, DeviceSpec, Op, Ssd, Time};
+use flashtwin::{Array, ArraySpec, Completion, Device as AnyDevice, DeviceSpec, Op, Ssd};
 use flashtwin_sim::{
-    Beyond, Fault, FaultKind, Figure, Outcome, Pacing, Precondition, RunConfig, RunInfo, SimError,
-    Subject, Summary,
+    Fault, FaultKind, Figure, Outcome, Precondition, RunConfig, RunInfo, SimError, Subject, Summary,
 };
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::columns;
 use crate::control::Control;
 use crate::errors::{of_json, of_sim, of_spec, DeviceError, FlashtwinError};
+use crate::settings::{beyond_from, describe, fault, interval, pacing};
 use crate::user::{Failure, UserPolicy};
 use crate::workload::Workload;
 
@@ -227,18 +227,36 @@ impl State {
         }
     }
 
-    fn copy_flash(&mut self, from: &State) -> Result<(), String> {
-        let mut state = Vec::new();
-        let saved = either!(from, from => from.save_state(&mut state));
-        saved.map_err(|e| e.to_string())?;
-        let loaded = either!(self, to => to.load_state(&mut state.as_slice()));
-        loaded.map_err(|e| e.to_string())
+    fn flash_bytes(&self) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::new();
+        let saved = either!(self, device => device.save_state(&mut bytes));
+        saved.map(|()| bytes).map_err(|e| e.to_string())
+    }
+
+    fn load_flash(&mut self, mut bytes: &[u8]) -> Result<(), String> {
+        let loaded = either!(self, device => device.load_state(&mut bytes));
+        loaded.map_err(|e| e.to_string())?;
+        match bytes.len() {
+            0 => Ok(()),
+            left => Err(format!("{left} bytes too many: it is of another device")),
+        }
     }
 }
 
+fn of_state(message: String) -> PyErr {
+    FlashtwinError::new_err(format!("cannot copy the state of a device: {message}"))
+}
+
 /// What a run gives back: summary as JSON, summary as text, and the response-time histograms of
-/// reads, writes and both; columns of when members of an array collected, if asked for.
-type RunResult = (String, String, [Vec<(u64, u64)>; 3], Option<Py<PyDict>>);
+/// reads, writes and both; columns of when members of an array collected and the history as JSON, if
+/// asked for.
+type RunResult = (
+    String,
+    String,
+    [Vec<(u64, u64)>; 3],
+    Option<Py<PyDict>>,
+    Option<String>,
+);
 
 #[pymethods]
 impl Device {
@@ -282,6 +300,19 @@ impl Device {
             .map_err(of_sim)
     }
 
+    /// The state of the flash as bytes, for `load_state` of a device with the same flash.
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let from = &self.state;
+        let bytes = py.detach(|| from.flash_bytes()).map_err(of_state)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Takes the state of the flash from bytes of `state`; the buffer may be another.
+    fn load_state(&mut self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
+        let to = &mut self.state;
+        py.detach(|| to.load_flash(bytes)).map_err(of_state)
+    }
+
     /// A device of `spec` whose flash is in the state of this one's. The two may differ in their
     /// buffer, not in their flash. `user` takes the place of the policy that `spec` names.
     fn fork(&self, py: Python<'_>, spec: &Spec, user: Option<&UserPolicy>) -> PyResult<Device> {
@@ -289,11 +320,10 @@ impl Device {
         let policy = user.map(UserPolicy::boxed);
         let forked = py.detach(|| {
             let mut state = State::new(spec, policy);
-            state.copy_flash(from)?;
+            state.load_flash(&from.flash_bytes()?)?;
             Ok(state)
         });
-        let state = forked
-            .map_err(|e: String| FlashtwinError::new_err(format!("cannot fork a device: {e}")))?;
+        let state = forked.map_err(of_state)?;
         Ok(Device {
             state,
             failure: user.map(|user| user.failure.clone()),
@@ -305,7 +335,8 @@ impl Device {
     /// `sink` gets every batch of measured completions as a dict of columns. The results carry
     /// `label` for the policy, if it is given.
     #[pyo3(signature = (workload, control, *, speed, queue_depth, beyond, warmup_requests, requests_max,
-                        series_interval_s, faults, gc_timeline, precondition, seed, label, sink))]
+                        series_interval_s, faults, gc_timeline, history, threads, precondition,
+                        seed, label, sink))]
     #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
     fn run(
         &mut self,
@@ -320,6 +351,8 @@ impl Device {
         series_interval_s: Option<f64>,
         faults: Vec<(f64, bool, usize)>,
         gc_timeline: bool,
+        history: bool,
+        threads: u32,
         precondition: String,
         seed: u64,
         label: Option<String>,
@@ -333,6 +366,8 @@ impl Device {
             series_interval: series_interval_s.map(interval).transpose()?,
             faults: faults.into_iter().map(fault).collect::<PyResult<_>>()?,
             gc_timeline,
+            history,
+            threads,
         };
         if let Some(failure) = &self.failure {
             failure.stops(&control.0);
@@ -378,81 +413,17 @@ impl Device {
         let gc_intervals = gc_timeline
             .then(|| columns::of_gc_intervals(py, &outcome.gc_intervals).map(Bound::unbind))
             .transpose()?;
+        let history = outcome.history.as_ref().map(serde_json::to_string);
         Ok((
             serde_json::to_string(&summary).map_err(of_json)?,
             summary.to_string(),
             histograms,
             gc_intervals,
+            history.transpose().map_err(of_json)?,
         ))
     }
 }
 
 fn summary<S: Subject>(device: &AnyDevice<S>, outcome: &Outcome, info: &RunInfo) -> Summary {
     Summary::new(device, outcome, info)
-}
-
-fn pacing(speed: Option<f64>, queue_depth: Option<u32>) -> PyResult<Pacing> {
-    match (speed, queue_depth) {
-        (Some(speed), None) => Ok(Pacing::Open { speed }),
-        (None, Some(depth)) => Ok(Pacing::Closed { depth }),
-        _ => Err(FlashtwinError::new_err(
-            "pacing: give either a speed or a queue depth",
-        )),
-    }
-}
-
-fn beyond_from(name: &str) -> PyResult<Beyond> {
-    match name {
-        "error" => Ok(Beyond::Error),
-        "wrap" => Ok(Beyond::Wrap),
-        "drop" => Ok(Beyond::Drop),
-        _ => Err(FlashtwinError::new_err(format!(
-            "beyond \"{}\" is unknown; error, wrap and drop are known",
-            name.escape_debug()
-        ))),
-    }
-}
-
-fn interval(seconds: f64) -> PyResult<Time> {
-    let ps = (seconds * 1e12).round();
-    if !(1.0..=1e19).contains(&ps) {
-        return Err(FlashtwinError::new_err(format!(
-            "series interval {seconds} s: give a number above 0, such as 1 or 0.1"
-        )));
-    }
-    Ok(Time(ps as u64))
-}
-
-/// Instant in seconds, whether the member is replaced (else it fails), and which.
-fn fault((at_s, replace, member): (f64, bool, usize)) -> PyResult<Fault> {
-    let ps = (at_s * 1e12).round();
-    if !(0.0..=1e19).contains(&ps) {
-        return Err(FlashtwinError::new_err(format!(
-            "a fault at {at_s} s: give a number of seconds from 0, as in 10 or 0.5"
-        )));
-    }
-    Ok(Fault {
-        at: Time(ps as u64),
-        kind: match replace {
-            true => FaultKind::Replace,
-            false => FaultKind::Fail,
-        },
-        member,
-    })
-}
-
-/// The pacing in words, for the record.
-fn describe(config: &RunConfig) -> String {
-    let mut text = match config.pacing {
-        Pacing::Open { speed: 1.0 } => "open loop at the workload's times".into(),
-        Pacing::Open { speed } => format!("open loop at {speed} times the workload's speed"),
-        Pacing::Closed { depth } => format!("closed loop at queue depth {depth}"),
-    };
-    if config.warmup_requests > 0 {
-        text.push_str(&format!(
-            ", not counting the first {} requests",
-            config.warmup_requests
-        ));
-    }
-    text
 }

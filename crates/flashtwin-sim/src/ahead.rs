@@ -12,7 +12,8 @@ impl<S: Subject> Driver<'_, S> {
         let Pacing::Open { .. } = self.config.pacing else {
             return Ok(0);
         };
-        if self.threads() < 2 || self.agenda.next() != Time::NEVER {
+        // A history looks at the flash in between.
+        if self.threads() < 2 || self.config.history || self.agenda.next() != Time::NEVER {
             return Ok(0);
         }
         let exported_bytes = self.exported_bytes;

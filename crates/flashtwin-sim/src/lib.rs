@@ -6,6 +6,7 @@
 mod ahead;
 mod error;
 mod faults;
+mod history;
 mod measure;
 mod precondition;
 mod run;
@@ -16,6 +17,7 @@ mod validate;
 
 pub use error::SimError;
 pub use faults::{Fault, FaultKind, FaultsOutcome, PhaseOutcome, RebuildPoint};
+pub use history::{History, HistoryPoint};
 pub use measure::{measure, Figure};
 pub use precondition::{precondition, Precondition};
 pub use run::{run, Beyond, Control, Outcome, Pacing, RunConfig};

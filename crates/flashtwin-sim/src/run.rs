@@ -7,6 +7,7 @@ use flashtwin::{Completion, Device, GcInterval, Request, Time};
 use flashtwin_workload::Workload;
 
 use crate::faults::{Agenda, Fault, FaultsOutcome};
+use crate::history::{History, HistoryPoint};
 use crate::{SimError, Subject};
 
 /// When requests reach the device.
@@ -56,6 +57,8 @@ pub struct RunConfig {
     /// Threads on which members of an array are simulated, where nothing that one does decides what
     /// another is asked; results are the same.
     pub threads: u32,
+    /// Keep what happened when, in windows ([`History`]).
+    pub history: bool,
 }
 
 impl Default for RunConfig {
@@ -69,6 +72,7 @@ impl Default for RunConfig {
             faults: Vec::new(),
             gc_timeline: false,
             threads: 1,
+            history: false,
         }
     }
 }
@@ -115,6 +119,8 @@ pub struct Outcome {
     pub faults: FaultsOutcome,
     /// When members of an array collected, from the start of the measurement, in order of their ends.
     pub gc_intervals: Vec<GcInterval>,
+    /// What happened when, if it was asked for.
+    pub history: Option<Vec<HistoryPoint>>,
 }
 
 /// Requests ahead whose map entries are fetched.
@@ -172,7 +178,9 @@ pub fn run<S: Subject>(
         dropped: 0,
         wrapped: 0,
         warming: config.warmup_requests > 0,
+        history: None,
     };
+    driver.begin_history();
     driver.device.reset_metrics(config.series_interval);
     if config.warmup_requests == 0 {
         driver.agenda.begin(driver.start);
@@ -205,6 +213,11 @@ pub fn run<S: Subject>(
     }
     driver.end_ahead();
     interrupted |= driver.finish()?;
+    let history = driver.history.take().map(|mut history| {
+        let now = driver.device.now();
+        history.sample(now, &driver.device.flash_report());
+        history.points(now)
+    });
     if driver.submitted == 0 && !interrupted {
         return Err(SimError::NoRequests {
             dropped: driver.dropped,
@@ -222,6 +235,7 @@ pub fn run<S: Subject>(
         wrapped: driver.wrapped,
         interrupted,
         read_only: driver.device.is_read_only(),
+        history,
     })
 }
 
@@ -249,6 +263,7 @@ pub(crate) struct Driver<'a, S: Subject> {
     wrapped: u64,
     /// The measurement has not begun.
     pub(crate) warming: bool,
+    history: Option<Box<History>>,
 }
 
 impl<S: Subject> Driver<'_, S> {
@@ -294,6 +309,12 @@ impl<S: Subject> Driver<'_, S> {
             }
         };
         self.drain(false)?;
+        if let Some(history) = &mut self.history {
+            let now = self.device.now();
+            if history.wants_sample(now) {
+                history.sample(now, &self.device.flash_report());
+            }
+        }
         let at = if self.warming && self.submitted == self.config.warmup_requests {
             self.begin_measuring(at)
         } else {
@@ -316,10 +337,17 @@ impl<S: Subject> Driver<'_, S> {
         while self.device.step() {}
         self.device.completions().clear();
         self.device.reset_metrics(self.config.series_interval);
+        self.begin_history();
         let now = self.device.now().max(at);
         self.start += now - at;
         self.agenda.begin(now);
         now
+    }
+
+    /// What was measured before no longer counts.
+    fn begin_history(&mut self) {
+        let history = || Box::new(History::new(self.device.now()));
+        self.history = self.config.history.then(history);
     }
 
     /// Lets happen what is on the agenda next.
@@ -379,6 +407,9 @@ impl<S: Subject> Driver<'_, S> {
             self.agenda.answered(self.device, &completions);
             self.show_rebuild();
             if self.submitted > self.config.warmup_requests || self.config.warmup_requests == 0 {
+                if let Some(history) = &mut self.history {
+                    completions.iter().for_each(|c| history.record(c));
+                }
                 (self.sink)(&completions)?;
             }
             completions.clear();

@@ -6,7 +6,7 @@ import argparse
 from typing import Any, NoReturn, TypeAlias
 
 from .. import __version__, trace_formats
-from . import compare, device, ftl, policy, run, snapshot, trace, validate
+from . import compare, device, ftl, policy, run, snapshot, sweeping, trace, validate
 
 _EXAMPLES = """\
 examples:
@@ -14,11 +14,12 @@ examples:
   flashtwin run --workload zipf:theta=0.9,write=0.8,requests=1e6 --policy gcar-lru
   flashtwin compare trace.csv.gz --policies lru,cflru,gcar-lru --figure out.png
   flashtwin trace info trace.csv.gz
+  flashtwin sweep experiment.toml
   flashtwin device list
   flashtwin policy list
   flashtwin ftl list
 
-Exit codes: 0 done, 1 validate found mismatches, 2 wrong input, 130 Ctrl-C.
+Exit codes: 0 done, 1 validate found mismatches or cells of a sweep failed, 2 wrong input, 130 Ctrl-C.
 """
 
 
@@ -36,6 +37,7 @@ def build() -> _Parser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     _run(commands)
     _compare(commands)
+    sweeping.add(commands, _new)
     _trace(commands)
     _device(commands)
     _policy(commands)
@@ -188,6 +190,7 @@ examples:
     g.add_argument("-o", "--output", metavar="FILE", help="write the summary as JSON to a file")
     g.add_argument("--requests", metavar="FILE", help="write one row a request as Parquet")
     g.add_argument("--series", metavar="FILE", help="write a time series as CSV")
+    g.add_argument("--record", metavar="FILE", help="write what flashtwin report makes a page of")
     g.add_argument(
         "--interval", type=float, default=1.0, metavar="SECONDS", help="of the series, virtual (default 1)"
     )

@@ -27,6 +27,7 @@ def command(args: argparse.Namespace) -> int:
                 **arguments,
                 policy=args.policy,
                 series_s=args.interval if args.series else None,
+                history=args.record is not None,
                 log=args.requests or False,
                 gc_timeline=bool(args.gc_timeline),
                 progress=bar,
@@ -38,6 +39,8 @@ def command(args: argparse.Namespace) -> int:
     wall_s = time.monotonic() - began
     if args.output:
         write_text(Path(args.output), result.to_json() + "\n", "the summary")
+    if args.record:
+        result.save(args.record)
     if args.series:
         write_table(result.series, Path(args.series), "the series")
     for name in args.gc_timeline:

@@ -246,6 +246,7 @@ impl FlashSummary {
             block_erases_mean: report.erase_spread.mean,
             block_erases_max: report.erase_spread.max,
             block_erases_deviation: report.erase_spread.deviation,
+            block_erases_counts: report.erase_counts.clone(),
         }
     }
 }

@@ -283,6 +283,8 @@ pub struct FlashSummary {
     pub block_erases_max: u32,
     /// Standard deviation over blocks.
     pub block_erases_deviation: f64,
+    /// How many erases, and how many blocks had so many, in ascending order.
+    pub block_erases_counts: Vec<(u32, u64)>,
 }
 
 /// One interval of the time series.
