@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import flashtwin
-from flashtwin import cli
+from flashtwin import cli, watch
 
 SMALL = {"member.geometry.chips": 4, "member.geometry.blocks_per_plane": 64, "buffer.capacity": "1 MiB"}
 LOAD = "uniform:write=0.7,size=16k,rate=2k/s,requests=500"
@@ -83,6 +83,19 @@ def test_members_fail_and_are_rebuilt_in_a_run() -> None:
     assert shares == sorted(shares)
     assert shares[-1] > 0
     assert "rebuilding" in str(result)
+
+
+class Rebuilding:
+    """The control of a run in which a member is being rebuilt."""
+
+    done, total, rebuild = 5, 10, (1, 4)
+
+
+def test_progress_tells_how_far_a_rebuild_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = watch.Task("run", lambda _: None)
+    assert task.progress(finished=False).rebuilt is None
+    monkeypatch.setattr(task, "control", Rebuilding())
+    assert task.progress(finished=False).rebuilt == 0.25
 
 
 def test_policies_are_compared_through_a_failure() -> None:
