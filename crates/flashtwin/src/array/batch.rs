@@ -27,6 +27,7 @@ impl Raid {
         }
         self.leave_idle(now, events);
         let mut batch = std::mem::take(&mut self.batch);
+        self.batch_of_one = batch.len() == 1;
         for &id in &batch {
             let op = self.ops[id as usize].0;
             if op.is_read() {
@@ -40,6 +41,7 @@ impl Raid {
                 self.join(self.layout.spot(op.lpn), id, Op::Write, fua, now, events);
             }
         }
+        self.batch_of_one = false;
         batch.clear();
         self.batch = batch;
         self.send_runs(now, events);
@@ -79,11 +81,11 @@ impl Raid {
         let copies = first..first + self.layout.copies as usize;
         let copies = copies.filter(|&member| self.has(member, stripe));
         if !self.reads_around_gc() {
-            return copies.min_by_key(|&member| self.members[member].ssd.outstanding());
+            return copies.min_by_key(|&member| self.members[member].under_way);
         }
         let from = copies.min_by_key(|&member| {
             let collects = self.collects_at(member, stripe);
-            (collects, self.members[member].ssd.outstanding())
+            (collects, self.members[member].under_way)
         })?;
         let around = self.layout.parity > 0
             && self.collects_at(from, stripe)

@@ -146,9 +146,6 @@ impl Raid {
     fn break_down(&mut self, member: usize, now: Time, events: &mut EventQueue) {
         self.broken = true;
         self.members[member].state = State::Failed;
-        for m in &mut self.members {
-            m.pending = Time::NEVER;
-        }
         self.coordinator = Coordinator::Local;
         self.rebuild = Rebuild::default();
         let parts = self.all_parts().into_iter();

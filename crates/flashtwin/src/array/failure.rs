@@ -108,7 +108,6 @@ impl Raid {
         m.ssd = lost.ssd;
         m.state = State::Failed;
         m.rows = lost.rows;
-        m.pending = lost.pending;
         self.tell(|_| ArrayEvent::Failed { member });
     }
 

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use super::layout::{Spot, Stripe};
 use super::log::ArrayEvent;
-use super::raid::{Chain, Raid};
+use super::raid::{set_earlier, Chain, Raid};
 use super::stripes::{Kind, NONE};
 use crate::events::EventQueue;
 use crate::nand::PageOp;
@@ -191,10 +191,7 @@ impl Raid {
             return;
         };
         if let Some(&(at, _, _)) = hedge.waiting.front() {
-            if at < hedge.pending {
-                hedge.pending = at;
-                events.set(resource, at);
-            }
+            set_earlier(&mut hedge.pending, resource, at, events);
         }
     }
 
@@ -211,9 +208,6 @@ impl Raid {
         let Some(hedge) = &mut self.hedge else {
             return;
         };
-        if hedge.pending != now {
-            return;
-        }
         hedge.pending = Time::NEVER;
         while let Some((_, part, sent)) = self.due(now) {
             if let Some((member, chain)) = self.reads_under_way(part, sent) {

@@ -153,9 +153,9 @@ impl Array {
 impl Raid {
     #[inline]
     pub(super) fn tell(&mut self, event: impl FnOnce(&Raid) -> ArrayEvent) {
-        if let Some(mut log) = self.log.take() {
-            log.push(event(self));
-            self.log = Some(log);
+        if self.log.is_some() {
+            let event = event(self);
+            self.log.get_or_insert_default().push(event);
         }
     }
 

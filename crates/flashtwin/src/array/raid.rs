@@ -20,9 +20,10 @@ use crate::chips::ChipSet;
 use crate::device::Work;
 use crate::events::EventQueue;
 use crate::metrics::Breakdown;
-use crate::nand::{Done, PageOp};
+use crate::nand::{Cause, Done, PageOp};
 use crate::request::{Completion, Op, Request, Status};
-use crate::spec::{ArraySpec, Buffer};
+use crate::spec::{ArraySpec, Buffer, MemberInGc};
+use crate::ssd::Flash;
 use crate::units::{Lpn, Time};
 
 /// Where the time of a page operation went, as far as it is not waiting.
@@ -61,6 +62,15 @@ impl Chain {
         head: NONE,
         tail: NONE,
     };
+
+    #[inline]
+    fn append(&mut self, op: u32, ops: &mut [(PageOp, u32)]) {
+        match self.head {
+            NONE => self.head = op,
+            _ => ops[self.tail as usize].1 = op,
+        }
+        self.tail = op;
+    }
 }
 
 /// A request to a member.
@@ -71,6 +81,10 @@ pub(super) struct Part {
     pub work: u32,
     /// The page operations it does all by itself.
     pub chain: Chain,
+    /// Pages of it that are not done, if its member takes pages.
+    left: u32,
+    /// None of them was refused.
+    written: bool,
     in_use: bool,
     sent: Time,
 }
@@ -116,6 +130,18 @@ pub struct RaidStats {
     pub gc_left_off: u64,
 }
 
+/// Lets a resource's pending instant be `at` if that is earlier.
+#[inline]
+pub(super) fn set_earlier(pending: &mut Time, resource: usize, at: Time, events: &mut EventQueue) {
+    if at >= *pending {
+        return;
+    }
+    match std::mem::replace(pending, at) {
+        Time::NEVER => events.set(resource, at),
+        _ => events.bring_forward(resource, at),
+    }
+}
+
 /// The members of an array.
 #[derive(Clone, Debug)]
 pub struct Raid {
@@ -128,11 +154,17 @@ pub struct Raid {
     pub(super) first_unit: Vec<u32>,
     /// Which members count as being in GC.
     pub(super) in_gc: Vec<bool>,
+    /// They do if any chip is.
+    pub(super) any_chip_counts: bool,
     /// Page operations and what follows each in its chain.
     pub(super) ops: Vec<(PageOp, u32)>,
     free_ops: Vec<u32>,
     parts: Vec<Part>,
     free_parts: Vec<u32>,
+    /// Members for which a request is being put together, as bits.
+    joining: u64,
+    /// One page was queued at this instant: there is nothing to put together.
+    pub(super) batch_of_one: bool,
     /// What was queued at this instant.
     pub(super) batch: Vec<u32>,
     pub(super) trims: Vec<Lpn>,
@@ -156,6 +188,7 @@ pub struct Raid {
     pub(super) log: Option<Vec<ArrayEvent>>,
     pub(super) timeline: Option<Timeline>,
     completions: Vec<Completion>,
+    pages_done: Vec<Done>,
     pub(super) coordinator: Coordinator,
     pub(super) views: Vec<MemberView>,
     pub(super) messages: Vec<Message>,
@@ -192,10 +225,13 @@ impl Raid {
             units_in_gc: ChipSet::none(0),
             first_unit: Vec::new(),
             in_gc: vec![false; spec.members.len()],
+            any_chip_counts: spec.member_in_gc == MemberInGc::Any,
             ops: Vec::new(),
             free_ops: Vec::new(),
             parts: Vec::new(),
             free_parts: Vec::new(),
+            joining: 0,
+            batch_of_one: false,
             batch: Vec::new(),
             trims: Vec::new(),
             sorted: Vec::new(),
@@ -212,6 +248,7 @@ impl Raid {
             log: None,
             timeline: None,
             completions: Vec::new(),
+            pages_done: Vec::new(),
             coordinator: Coordinator::of(spec),
             views,
             messages: Vec::new(),
@@ -257,11 +294,7 @@ impl Raid {
     }
 
     pub(super) fn append(&mut self, chain: &mut Chain, op: u32) {
-        match chain.head {
-            NONE => chain.head = op,
-            _ => self.ops[chain.tail as usize].1 = op,
-        }
-        chain.tail = op;
+        chain.append(op, &mut self.ops);
     }
 
     /// The operations of a chain are done.
@@ -311,6 +344,8 @@ impl Raid {
             member: member as u32,
             work,
             chain,
+            left: pages,
+            written: true,
             in_use: true,
             sent: now,
         };
@@ -324,22 +359,33 @@ impl Raid {
                 self.parts.len() as u32 - 1
             }
         };
-        match op {
-            Op::Read => self.stats.member_pages_read += u64::from(pages),
-            Op::Write => self.stats.member_pages_written += u64::from(pages),
-            Op::Trim | Op::Flush => {}
-        }
-        let request = Request {
-            arrival: now,
-            offset: u64::from(first) * self.page_bytes,
-            bytes: u64::from(pages) * self.page_bytes,
-            op,
-            fua,
+        let to = &mut self.members[member];
+        to.under_way += 1;
+        let cause = match op {
+            Op::Read => {
+                self.stats.member_pages_read += u64::from(pages);
+                Some(Cause::HostRead)
+            }
+            Op::Write => {
+                self.stats.member_pages_written += u64::from(pages);
+                Some(Cause::HostWrite)
+            }
+            Op::Trim | Op::Flush => None,
         };
-        self.members[member]
-            .ssd
-            .submit(now, &request, id.into())
-            .expect("the layout stays within its members");
+        match cause.filter(|_| to.takes_pages) {
+            Some(cause) => (to.ssd).submit_pages(now, (Lpn(first), pages), (cause, fua), id),
+            None => {
+                let request = Request {
+                    arrival: now,
+                    offset: u64::from(first) * self.page_bytes,
+                    bytes: u64::from(pages) * self.page_bytes,
+                    op,
+                    fua,
+                };
+                (to.ssd.submit(now, &request, id.into()))
+                    .expect("the layout stays within its members");
+            }
+        }
         self.look_at(member, now, events);
         self.wake(member, now, events);
         id
@@ -355,11 +401,22 @@ impl Raid {
         now: Time,
         events: &mut EventQueue,
     ) {
+        if self.batch_of_one && id != NONE {
+            let run = Run {
+                first: spot.lpn.0,
+                pages: 1,
+                op,
+                fua,
+                chain: Chain { head: id, tail: id },
+            };
+            return self.send_pages(spot.member, &run, now, events);
+        }
         let run = &self.members[spot.member].run;
         let follows =
             run.pages > 0 && run.op == op && run.fua == fua && run.first + run.pages == spot.lpn.0;
         if !follows {
             self.send_run(spot.member, now, events);
+            self.joining |= 1 << spot.member;
             self.members[spot.member].run = Run {
                 first: spot.lpn.0,
                 pages: 0,
@@ -368,78 +425,105 @@ impl Raid {
                 chain: Chain::EMPTY,
             };
         }
-        let mut run = self.members[spot.member].run;
+        let run = &mut self.members[spot.member].run;
         run.pages += 1;
         if id != NONE {
-            self.append(&mut run.chain, id);
+            run.chain.append(id, &mut self.ops);
         }
-        self.members[spot.member].run = run;
     }
 
     fn send_run(&mut self, member: usize, now: Time, events: &mut EventQueue) {
-        let run = std::mem::take(&mut self.members[member].run);
+        let run = self.members[member].run;
         if run.pages > 0 {
-            let pages = (run.first, run.pages);
-            let to = (NONE, run.chain);
-            let part = self.send(member, pages, run.op, run.fua, to, now, events);
-            self.tell(|raid| ArrayEvent::Sent {
-                part,
-                member,
-                first: run.first,
-                pages: run.pages,
-                op: run.op,
-                on_behalf: SentFor::Pages(raid.ops_of(run.chain)),
-            });
-            if run.op == Op::Read {
-                self.watch_read(part, now, events);
-            }
+            self.members[member].run.pages = 0;
+            self.send_pages(member, &run, now, events);
+        }
+    }
+
+    fn send_pages(&mut self, member: usize, run: &Run, now: Time, events: &mut EventQueue) {
+        let pages = (run.first, run.pages);
+        let to = (NONE, run.chain);
+        let part = self.send(member, pages, run.op, run.fua, to, now, events);
+        self.tell(|raid| ArrayEvent::Sent {
+            part,
+            member,
+            first: run.first,
+            pages: run.pages,
+            op: run.op,
+            on_behalf: SentFor::Pages(raid.ops_of(run.chain)),
+        });
+        if run.op == Op::Read {
+            self.watch_read(part, now, events);
         }
     }
 
     pub(super) fn send_runs(&mut self, now: Time, events: &mut EventQueue) {
-        for member in 0..self.members.len() {
-            self.send_run(member, now, events);
+        let mut joining = std::mem::take(&mut self.joining);
+        while joining != 0 {
+            self.send_run(joining.trailing_zeros() as usize, now, events);
+            joining &= joining - 1;
         }
     }
 
     /// A member's own next instant may have come nearer.
     pub(super) fn wake(&mut self, member: usize, now: Time, events: &mut EventQueue) {
         let m = &mut self.members[member];
-        let at = match m.ssd.completions().is_empty() {
-            true => m.ssd.next_event().unwrap_or(Time::NEVER),
-            false => now,
+        let at = match m.has_answers() {
+            false => m.next_event(),
+            true => now,
         };
-        if at < m.pending {
-            m.pending = at;
-            events.set(member, at);
-        }
+        set_earlier(&mut m.pending, member, at, events);
     }
 
     pub(super) fn wake_self(&mut self, at: Time, events: &mut EventQueue) {
-        if at < self.own_pending {
-            self.own_pending = at;
-            events.set(self.members.len(), at);
-        }
+        set_earlier(&mut self.own_pending, self.members.len(), at, events);
     }
 
     fn member_event(&mut self, member: usize, now: Time, events: &mut EventQueue) {
-        self.members[member].ssd.advance(now);
+        let next = self.members[member].advance(now);
         self.look_at(member, now, events);
+        if self.members[member].has_answers() {
+            self.take_answers(member, now, events);
+            self.wake(member, now, events);
+        } else {
+            set_earlier(&mut self.members[member].pending, member, next, events);
+        }
+        self.may_be_idle(now, events);
+    }
+
+    /// Takes what a member has done.
+    fn take_answers(&mut self, member: usize, now: Time, events: &mut EventQueue) {
+        let mut pages = std::mem::take(&mut self.pages_done);
+        std::mem::swap(&mut pages, self.members[member].ssd.outside_done());
+        for page in pages.drain(..) {
+            let part = &mut self.parts[page.tag() as usize];
+            part.left -= 1;
+            part.written &= page.written;
+            if part.left == 0 {
+                let written = part.written;
+                let spent = Spent {
+                    queue_gc: page.queue_gc,
+                    transfer: page.transfer,
+                    array: page.array,
+                };
+                self.part_done(page.tag(), spent, written, now, events);
+            }
+        }
+        self.pages_done = pages;
         let mut completions = std::mem::take(&mut self.completions);
         std::mem::swap(&mut completions, self.members[member].ssd.completions());
         for c in completions.drain(..) {
-            self.part_done(c.tag as u32, Spent::of(&c.breakdown), c.status, now, events);
+            let written = c.status == Status::Ok;
+            self.part_done(c.tag as u32, Spent::of(&c.breakdown), written, now, events);
         }
         self.completions = completions;
-        self.wake(member, now, events);
-        self.may_be_idle(now, events);
     }
 
     fn part_done(
         &mut self,
         id: u32,
         spent: Spent,
-        status: Status,
+        written: bool,
         now: Time,
         events: &mut EventQueue,
     ) {
@@ -447,8 +531,8 @@ impl Raid {
         part.in_use = false;
         let part = *part;
         self.free_parts.push(id);
+        self.members[part.member as usize].under_way -= 1;
         self.tell(|_| ArrayEvent::Came { part: id });
-        let written = status == Status::Ok;
         match part.work {
             NONE => {
                 if self.hedge.is_some() && self.reads(part.chain) {
@@ -470,6 +554,7 @@ impl Raid {
                 self.free_parts.push(id as u32);
             }
         }
+        self.members[member].under_way = 0;
         taken
     }
 
@@ -504,6 +589,21 @@ impl Raid {
                 false => self.batch.push(at),
             }
             at = next;
+        }
+    }
+}
+
+impl Raid {
+    /// What a write of one page touches: it and its parity.
+    #[inline]
+    fn for_each_touched(&self, lpn: Lpn, touch: impl Fn(&Flash, Lpn)) {
+        let (stripe, place) = self.layout.stripe_of(lpn);
+        let lpn = Lpn(stripe.0);
+        let data = self.layout.data_member(stripe, place);
+        touch(&self.members[data].ssd.backend, lpn);
+        for which in 0..self.layout.parity {
+            let parity = self.layout.parity_member(stripe, which);
+            touch(&self.members[parity].ssd.backend, lpn);
         }
     }
 }
@@ -554,17 +654,16 @@ impl Work for Raid {
         now: Time,
         events: &mut EventQueue,
     ) -> (usize, Option<Done>) {
-        // An instant that an earlier one took the place of finds nothing to do.
         if resource == self.members.len() {
-            if self.own_pending == now {
-                self.own_pending = Time::NEVER;
-                self.check_time(now, events);
-            }
+            self.own_pending = Time::NEVER;
+            self.check_time(now, events);
         } else if resource == self.hedge_resource() {
             self.hedge_due(now, events);
+        } else if self.broken {
+            // Nobody waits for what members still do.
         } else if resource > self.members.len() {
             self.rebuild_due(now, events);
-        } else if self.members[resource].pending == now {
+        } else {
             self.members[resource].pending = Time::NEVER;
             self.member_event(resource, now, events);
         }
@@ -612,15 +711,12 @@ impl Work for Raid {
 
     #[inline]
     fn prefetch(&self, lpn: Lpn) {
-        let spot = self.layout.spot(lpn);
-        self.members[spot.member].ssd.backend.prefetch(spot.lpn);
+        self.for_each_touched(lpn, |flash, lpn| flash.prefetch(lpn));
     }
 
     #[inline]
     fn prefetch_old_copy(&self, lpn: Lpn) {
-        let spot = self.layout.spot(lpn);
-        let flash = &self.members[spot.member].ssd.backend;
-        flash.prefetch_old_copy(spot.lpn);
+        self.for_each_touched(lpn, |flash, lpn| flash.prefetch_old_copy(lpn));
     }
 
     fn reset_stats(&mut self, now: Time) {
@@ -628,7 +724,7 @@ impl Work for Raid {
         self.reset_history(now);
         self.reset_timeline(now);
         for member in &mut self.members {
-            member.ssd.advance(now);
+            member.advance(now);
             member.ssd.reset_flash_report();
         }
     }

@@ -152,6 +152,9 @@ impl Raid {
     #[inline]
     pub(super) fn note_gc(&mut self, member: usize) {
         let chips = self.members[member].ssd.chips_in_gc();
+        if self.any_chip_counts && chips.is_empty() != self.in_gc[member] {
+            return;
+        }
         if (self.spec.protect, self.spec.member_in_gc) == (Protect::Data, MemberInGc::Chip) {
             let first = self.first_unit[member];
             for chip in 0..chips.of() {
