@@ -285,7 +285,7 @@ impl Raid {
                 let first = self.layout.data_member(stripe, place);
                 let others = first..first + copies as usize;
                 let others = others.filter(|&m| m != member && self.has(m, stripe));
-                let load = |&m: &usize| self.members[m].ssd.outstanding();
+                let load = |&m: &usize| self.members[m].under_way;
                 let Some(other) = others.min_by_key(load) else {
                     return;
                 };
