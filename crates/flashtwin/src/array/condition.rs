@@ -146,6 +146,7 @@ impl Raid {
     fn break_down(&mut self, member: usize, now: Time, events: &mut EventQueue) {
         self.broken = true;
         self.members[member].state = State::Failed;
+        self.whole = false;
         self.coordinator = Coordinator::Local;
         self.rebuild = Rebuild::default();
         let parts = self.all_parts().into_iter();

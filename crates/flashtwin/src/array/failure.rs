@@ -108,6 +108,7 @@ impl Raid {
         m.ssd = lost.ssd;
         m.state = State::Failed;
         m.rows = lost.rows;
+        self.whole = false;
         self.tell(|_| ArrayEvent::Failed { member });
     }
 

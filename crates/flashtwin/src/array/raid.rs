@@ -149,6 +149,8 @@ pub struct Raid {
     pub(super) layout: Layout,
     page_bytes: u64,
     pub(super) members: Vec<Member>,
+    /// No member is missing or being rebuilt.
+    pub(super) whole: bool,
     pub(super) units_in_gc: ChipSet,
     /// The first unit of each member.
     pub(super) first_unit: Vec<u32>,
@@ -222,6 +224,7 @@ impl Raid {
             ),
             page_bytes: spec.page_bytes().into(),
             members,
+            whole: true,
             units_in_gc: ChipSet::none(0),
             first_unit: Vec::new(),
             in_gc: vec![false; spec.members.len()],
@@ -266,11 +269,10 @@ impl Raid {
         self.parts.len() == self.free_parts.len() && self.ops.len() == self.free_ops.len()
     }
 
-    /// No member is missing or being rebuilt.
-    pub(super) fn is_whole(&self) -> bool {
-        self.members
-            .iter()
-            .all(|member| member.state == State::There)
+    /// Looks at whether members are missing or being rebuilt.
+    pub(super) fn count_members(&mut self) {
+        let mut members = self.members.iter();
+        self.whole = members.all(|member| member.state == State::There);
     }
 
     /// Units as the array's buffer sees them.

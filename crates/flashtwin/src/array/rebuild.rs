@@ -313,6 +313,7 @@ impl Raid {
             if whole {
                 m.state = State::There;
                 m.rows = Rows::default();
+                self.count_members();
                 self.begin_phase(now);
                 self.tell(|_| ArrayEvent::Rebuilt { member });
             }

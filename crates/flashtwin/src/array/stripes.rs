@@ -10,11 +10,12 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::layout::Stripe;
 use super::log::{ArrayEvent, JobKind, SentFor};
 use super::member::State;
-use super::plan::{plan_write, sources, Method, Places};
+use super::plan::{each, plan_write, sources, Method, Places};
 use super::raid::{Chain, Raid, Spent};
+use crate::device::Work;
 use crate::events::EventQueue;
 use crate::request::Op;
-use crate::units::Time;
+use crate::units::{Lpn, Time};
 
 /// No job, no page operation.
 pub(super) const NONE: u32 = u32::MAX;
@@ -107,7 +108,7 @@ impl Raid {
 
     /// Places of a stripe whose members do not have them, as bits.
     pub(super) fn missing(&self, stripe: Stripe) -> Places {
-        if self.is_whole() {
+        if self.whole {
             return 0;
         }
         self.places_where(|at| !self.has(self.member_at(stripe, at), stripe))
@@ -330,7 +331,11 @@ impl Raid {
         let job = &mut self.stripes.jobs[id as usize];
         job.left = places.count_ones();
         let (stripe, pages, fua) = (job.stripe, job.pages, job.fua && op == Op::Write);
-        for at in (0..self.places()).filter(|at| places >> at & 1 == 1) {
+        let old_copies = match op {
+            Op::Read => job.writes,
+            _ => 0,
+        };
+        for at in each(places) {
             let member = self.member_at(stripe, at);
             let to = (id, Chain::EMPTY);
             let part = self.send(member, (stripe.0, pages), op, fua, to, now, events);
@@ -342,6 +347,10 @@ impl Raid {
                 op,
                 on_behalf: SentFor::Job { job: id, place: at },
             });
+        }
+        for at in each(old_copies) {
+            let flash = &self.members[self.member_at(stripe, at)].ssd.backend;
+            flash.prefetch_old_copy(Lpn(stripe.0));
         }
     }
 
