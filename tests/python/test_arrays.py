@@ -171,7 +171,10 @@ def test_who_collects_when(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert text[0] == "member,begin_ns,end_ns,kind"
     assert len(text) == len(rows) + 1
     assert pq.read_table(names[1]).to_pylist() == rows
-    assert names[2].read_bytes().startswith(b"<?xml")
+    drawn = names[2].read_bytes()
+    assert drawn.startswith(b"<?xml")
+    result.gc_figure(names[2])
+    assert names[2].read_bytes() == drawn, "the same figure, to the byte"
     capsys.readouterr()
     assert cli.main([*command, "--gc-timeline", "gc.txt"]) == 2
     assert capsys.readouterr().out == ""
