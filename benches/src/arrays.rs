@@ -33,9 +33,9 @@ fn array(level: &str) -> Result<Array, Failure> {
 }
 
 /// Page operations a second of one round.
-fn rate<B: Subject>(
-    device: &mut Device<B>,
-    operations: impl Fn(&Device<B>) -> u64,
+fn rate<S: Subject>(
+    device: &mut Device<S>,
+    operations: impl Fn(&Device<S>) -> u64,
     requests: u64,
     seed: u64,
 ) -> Result<f64, Failure> {

@@ -58,9 +58,11 @@ def _new(path: Path, width: float, height: float) -> tuple[Figure, str]:
 
 
 def _save(figure: Figure, path: Path, kind: str) -> None:
-    with whole_file(path, "the figure") as file:
-        # No date or version inside: the same results give the same file.
-        metadata = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
+    from matplotlib import rc_context
+
+    # No date or version inside, and no names drawn by lot: the same results give the same file.
+    metadata = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
+    with whole_file(path, "the figure") as file, rc_context({"svg.hashsalt": "flashtwin"}):
         figure.savefig(file, format=kind, dpi=150, metadata=metadata.get(kind))
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import flashtwin
-from flashtwin import cli
+from flashtwin import cli, watch
 
 SMALL = {"member.geometry.chips": 4, "member.geometry.blocks_per_plane": 64, "buffer.capacity": "1 MiB"}
 LOAD = "uniform:write=0.7,size=16k,rate=2k/s,requests=500"
@@ -83,6 +83,19 @@ def test_members_fail_and_are_rebuilt_in_a_run() -> None:
     assert shares == sorted(shares)
     assert shares[-1] > 0
     assert "rebuilding" in str(result)
+
+
+class Rebuilding:
+    """The control of a run in which a member is being rebuilt."""
+
+    done, total, rebuild = 5, 10, (1, 4)
+
+
+def test_progress_tells_how_far_a_rebuild_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = watch.Task("run", lambda _: None)
+    assert task.progress(finished=False).rebuilt is None
+    monkeypatch.setattr(task, "control", Rebuilding())
+    assert task.progress(finished=False).rebuilt == 0.25
 
 
 def test_policies_are_compared_through_a_failure() -> None:
@@ -158,7 +171,10 @@ def test_who_collects_when(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert text[0] == "member,begin_ns,end_ns,kind"
     assert len(text) == len(rows) + 1
     assert pq.read_table(names[1]).to_pylist() == rows
-    assert names[2].read_bytes().startswith(b"<?xml")
+    drawn = names[2].read_bytes()
+    assert drawn.startswith(b"<?xml")
+    result.gc_figure(names[2])
+    assert names[2].read_bytes() == drawn, "the same figure, to the byte"
     capsys.readouterr()
     assert cli.main([*command, "--gc-timeline", "gc.txt"]) == 2
     assert capsys.readouterr().out == ""

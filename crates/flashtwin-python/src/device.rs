@@ -8,7 +8,7 @@ use std::sync::Arc;
 use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names, is_array};
 use flashtwin::{Array, ArraySpec, Completion, Device as AnyDevice, DeviceSpec, Op, Ssd};
 use flashtwin_sim::{
-    Fault, FaultKind, Figure, Outcome, Precondition, RunConfig, RunInfo, SimError, Subject, Summary,
+    Figure, Outcome, Precondition, RunConfig, RunInfo, SimError, Subject, Summary,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};

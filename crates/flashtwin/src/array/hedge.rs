@@ -161,11 +161,28 @@ impl Raid {
         if after == Time::NEVER {
             return;
         }
+        self.forget_those_done();
+        let Some(hedge) = &mut self.hedge else {
+            return;
+        };
         // In the order of time, though waiting may have become shorter.
         let last = hedge.waiting.back().map_or(now, |&(at, _, _)| at);
         let at = (now + after).max(last);
         hedge.waiting.push_back((at, part, now));
         self.wake_for_hedge(events);
+    }
+
+    /// Keeps no more than what is under way, and what was sent after it.
+    fn forget_those_done(&mut self) {
+        let first = |raid: &Raid| Some(*raid.hedge.as_ref()?.waiting.front()?);
+        while let Some((_, part, sent)) = first(self) {
+            if self.reads_under_way(part, sent).is_some() {
+                return;
+            }
+            if let Some(hedge) = &mut self.hedge {
+                hedge.waiting.pop_front();
+            }
+        }
     }
 
     fn wake_for_hedge(&mut self, events: &mut EventQueue) {
@@ -268,7 +285,7 @@ impl Raid {
                 let first = self.layout.data_member(stripe, place);
                 let others = first..first + copies as usize;
                 let others = others.filter(|&m| m != member && self.has(m, stripe));
-                let load = |&m: &usize| self.members[m].ssd.outstanding();
+                let load = |&m: &usize| self.members[m].under_way;
                 let Some(other) = others.min_by_key(load) else {
                     return;
                 };

@@ -2,7 +2,7 @@
 //!
 //! Each is a *job* on a stretch of page stripes of one row. Jobs of a row happen one after the
 //! other. A job reads, then writes: all writes wait for all reads (policies.md C4). Sending a flush to
-//! all members is a job, too, but of no row.
+//! all members (`power`) is a job, too, but of no row; `rebuild` says what its jobs do.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -169,35 +169,7 @@ impl Raid {
         self.add_job(kind, stripe, 1, (chain, false), now, events);
     }
 
-    /// Has the operation done once all that members were told is written is on their flash.
-    pub(super) fn flush_members(&mut self, op: u32, now: Time, events: &mut EventQueue) {
-        let mut chain = Chain::EMPTY;
-        self.append(&mut chain, op);
-        let id = self.new_job(Kind::Flush, Stripe(0), 0, (chain, true));
-        let to: Vec<usize> = (0..self.members.len())
-            .filter(|&m| self.members[m].volatile && self.members[m].state != State::Failed)
-            .collect();
-        let job = &mut self.stripes.jobs[id as usize];
-        job.phase = Phase::Writing;
-        job.left = to.len() as u32;
-        for &member in &to {
-            let to = (id, Chain::EMPTY);
-            let part = self.send(member, (0, 0), Op::Flush, false, to, now, events);
-            self.tell(|_| ArrayEvent::Sent {
-                part,
-                member,
-                first: 0,
-                pages: 0,
-                op: Op::Flush,
-                on_behalf: SentFor::Job { job: id, place: 0 },
-            });
-        }
-        if to.is_empty() {
-            self.end(id, now, events);
-        }
-    }
-
-    fn new_job(
+    pub(super) fn new_job(
         &mut self,
         kind: Kind,
         stripe: Stripe,
@@ -457,7 +429,7 @@ impl Raid {
         }
     }
 
-    // ---- what the rebuild needs of its jobs ----
+    // ---- what others need of their jobs ----
 
     /// The first page stripe of a job, and how many.
     pub(super) fn extent_of(&self, id: u32) -> (Stripe, u32) {

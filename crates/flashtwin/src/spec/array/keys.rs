@@ -85,7 +85,7 @@ pub(super) const KEYS: &[KeyDoc] = &[
     },
     KeyDoc {
         key: "array.hedge_after_us",
-        kind: Kind::Count(1, 1_000_000_000),
+        kind: Kind::Count(1, 1_000_000),
         default: OPTIONAL,
         only: &[],
         doc: "With reads hedged, a read is when it takes longer than this; by default as \
