@@ -85,6 +85,7 @@ def run(
         FlashtwinError: with what was wrong, where, and what would be right.
         Interrupted: on Ctrl-C; its `partial` holds the result so far.
     """
+    _check_threads(threads)
     job = Job.prepare(
         workload,
         device,
@@ -148,8 +149,7 @@ def compare(
         Interrupted: on Ctrl-C; its `partial` holds the results so far.
     """
     choices = read_choices(policies)
-    if threads < 1:
-        raise FlashtwinError(f"threads: {threads}: give 1 or more")
+    _check_threads(threads)
     job = Job.prepare(
         workload,
         device,
@@ -191,6 +191,11 @@ def save_snapshot(
     spec = read_device(device, set)
     base = _precondition(spec, precondition, seed, progress)
     base.save_snapshot(path, f"{precondition}, seed {seed}")
+
+
+def _check_threads(threads: int) -> None:
+    if not 1 <= threads <= 1024:
+        raise FlashtwinError(f"threads: {threads}: give 1 to 1024")
 
 
 @dataclass(frozen=True)

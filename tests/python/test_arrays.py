@@ -39,6 +39,17 @@ def test_the_same_array_gives_the_same_bytes() -> None:
     assert first == second
 
 
+def test_members_on_several_threads_change_no_result() -> None:
+    load = "uniform:write=0.7,size=16k,rate=2k/s,requests=3000"
+    alone, together = (
+        flashtwin.run(load, device="harmonia-array", set={"member.geometry.chips": 4}, threads=threads)
+        for threads in (1, 3)
+    )
+    assert alone.to_json() == together.to_json()
+    with pytest.raises(flashtwin.FlashtwinError, match="threads: 0: give 1 to 1024"):
+        flashtwin.run(load, device="harmonia-array", threads=0)
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

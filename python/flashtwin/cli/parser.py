@@ -185,6 +185,13 @@ examples:
         metavar="NAME",
         help="policy of the buffer, as in cflru or cflru:window=0.5 (see flashtwin policy list)",
     )
+    p.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        metavar="N",
+        help="members of an array at a time, where they are independent; changes no result",
+    )
     g = p.add_argument_group("output")
     _add_json(g, "the summary")
     g.add_argument("-o", "--output", metavar="FILE", help="write the summary as JSON to a file")

@@ -30,6 +30,7 @@ def command(args: argparse.Namespace) -> int:
                 history=args.record is not None,
                 log=args.requests or False,
                 gc_timeline=bool(args.gc_timeline),
+                threads=args.threads,
                 progress=bar,
             )
     except Interrupted as e:

@@ -230,6 +230,28 @@ impl Member {
     }
 }
 
+/// Does something to each member, on up to `threads` threads.
+pub(super) fn on_threads(
+    threads: usize,
+    members: &mut [Member],
+    work: impl Fn(usize, &mut Member) + Sync,
+) {
+    let threads = threads.clamp(1, members.len().max(1));
+    let left = Mutex::new(members.iter_mut().enumerate());
+    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work_on = || {
+        while let Some((at, member)) = next() {
+            work(at, member);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work_on);
+        }
+        work_on();
+    });
+}
+
 /// Nothing that a member of such an array does decides what another is asked, or when.
 pub(super) fn members_are_independent(spec: &ArraySpec) -> bool {
     // A member that takes no more writes makes the array refuse them.
@@ -267,23 +289,8 @@ impl Array {
             (false, Some(request)) => request.arrival,
             (false, None) => return true,
         };
-        let members = Mutex::new(self.backend.members.iter_mut());
-        let next = || {
-            members
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .next()
-        };
-        let work = || {
-            while let Some(member) = next() {
-                member.run_ahead(until, last);
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..threads.max(1) {
-                scope.spawn(work);
-            }
-            work();
+        on_threads(threads, &mut self.backend.members, |_, member| {
+            member.run_ahead(until, last);
         });
         for member in 0..self.backend.members.len() {
             let now = self.now();

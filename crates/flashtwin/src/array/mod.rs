@@ -20,12 +20,17 @@ mod stripes;
 mod timeline;
 mod units;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::buffer::{Setup, UserPolicy};
 use crate::device::{Device, Front};
 use crate::metrics::FlashReport;
 use crate::rng::Rng;
 use crate::spec::{ArraySpec, PolicyParams};
+use ahead::on_threads;
 pub use condition::{Condition, MemberRebuild, Phase};
+use member::Member;
+
 pub use failure::MemberError;
 pub use log::{ArrayEvent, JobKind, SentFor};
 pub use plan::Method;
@@ -100,10 +105,15 @@ impl Array {
     /// Writes uniformly random pages of the members without time passing, as many in all; false if one
     /// wore out.
     pub fn write_random(&mut self, rng: &mut Rng, pages: u64) -> bool {
-        let members = self.backend.members.len() as u64;
-        let each = pages.div_ceil(members);
-        let mut members = self.backend.members.iter_mut();
-        members.all(|member| member.ssd.write_random(rng, each))
+        let members = self.backend.members.len();
+        let each = pages.div_ceil(members as u64);
+        let seeds: Vec<u64> = (0..members).map(|_| rng.next_u64()).collect();
+        let worn_out = AtomicBool::new(false);
+        self.prepare(|at, member| {
+            let done = member.ssd.write_random(&mut Rng::new(seeds[at]), each);
+            worn_out.fetch_or(!done, Ordering::Relaxed);
+        });
+        !worn_out.into_inner()
     }
 
     /// Forgets wear: preconditioned drives count as new.
@@ -115,16 +125,20 @@ impl Array {
 
     /// Every exported page of every member written once in ascending order.
     pub fn fill_sequential(&mut self) {
-        for member in &mut self.backend.members {
-            member.ssd.fill_sequential();
-        }
+        self.prepare(|_, member| member.ssd.fill_sequential());
     }
 
     /// Places every member in the state that random writing converges to, each in its own.
     pub fn fill_steady(&mut self, seed: u64) {
-        for (i, member) in self.backend.members.iter_mut().enumerate() {
-            let seed = seed.wrapping_add((i as u64).wrapping_mul(SEED_STEP));
+        self.prepare(|at, member| {
+            let seed = seed.wrapping_add((at as u64).wrapping_mul(SEED_STEP));
             member.ssd.fill_steady(seed);
-        }
+        });
+    }
+
+    /// Members know nothing of each other while no time passes: each is filled on a thread that is free.
+    fn prepare(&mut self, work: impl Fn(usize, &mut Member) + Sync) {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        on_threads(threads, &mut self.backend.members, work);
     }
 }
