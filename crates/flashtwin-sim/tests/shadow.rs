@@ -117,7 +117,10 @@ fn draw_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
             if one_in(rng, 10) { 3 } else { 0 },
         )
         .expect("a string takes all");
-        if !one_in(rng, 6) {
+        if one_in(rng, 6) {
+            let partial = pick(rng, &["round", "sectors"]);
+            toml = toml.replace("[ftl]", &format!("[ftl]\npartial = \"{partial}\""));
+        } else {
             let base = pick(rng, Policy::BASE_NAMES);
             let gcar = if one_in(rng, 3) { "gcar-" } else { "" };
             let evict = pick(rng, &["blocking", "background"]);

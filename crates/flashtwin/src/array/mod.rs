@@ -20,7 +20,7 @@ use crate::buffer::{Setup, UserPolicy};
 use crate::device::{Device, Front};
 use crate::metrics::FlashReport;
 use crate::rng::Rng;
-use crate::spec::{ArraySpec, PolicyParams};
+use crate::spec::{ArraySpec, Partial, PolicyParams};
 pub use failure::MemberError;
 pub use log::{ArrayEvent, JobKind, SentFor};
 pub use plan::Method;
@@ -53,6 +53,7 @@ impl Array {
             link: &spec.link,
             controller: &spec.controller,
             buffer,
+            partial: buffer.map_or(Partial::Round, |b| b.partial),
             setup: Setup {
                 capacity,
                 chips: raid.units(),

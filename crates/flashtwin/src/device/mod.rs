@@ -12,6 +12,7 @@ mod backend;
 mod cache;
 mod controller;
 mod link;
+mod modify;
 mod requests;
 mod wire;
 
@@ -30,6 +31,7 @@ use cache::Cache;
 pub use cache::PowerCut;
 use controller::Controller;
 use link::Link;
+use modify::PageWrites;
 use requests::{ReqId, Requests};
 
 /// Marks the owner of a flash operation as a host request (else it is a cached page).
@@ -66,6 +68,8 @@ pub(crate) struct Front<'a> {
     pub link: &'a spec::Link,
     pub controller: &'a spec::Controller,
     pub buffer: Option<&'a spec::Buffer>,
+    /// What requests for part of a page do.
+    pub partial: Partial,
     /// What its buffer's policy is made for.
     pub setup: Setup,
 }
@@ -85,6 +89,7 @@ pub struct Device<B: Backend> {
     address: Address,
     /// Requests done but for the time of buffer and processor, the next to leave first.
     in_buffer: VecDeque<(Time, ReqId)>,
+    writes: PageWrites,
     latencies: BufferLatencies,
     pub(crate) read_only: bool,
 }
@@ -116,7 +121,7 @@ impl Address {
                 .is_power_of_two()
                 .then(|| page_bytes.trailing_zeros()),
             exported_bytes: front.exported_bytes,
-            round: front.buffer.is_none_or(|b| b.partial == Partial::Round),
+            round: front.partial == Partial::Round,
         }
     }
 
@@ -159,6 +164,7 @@ impl<B: Backend> Device<B> {
             metrics: Metrics::default(),
             address: Address::new(front),
             in_buffer: VecDeque::new(),
+            writes: PageWrites::new(front),
             latencies,
             read_only: false,
             backend,
@@ -359,11 +365,11 @@ impl<B: Backend> Device<B> {
                 }
             }
             Op::Write => {
-                let (owner, fua) = (id.0 | OWNER_IS_REQUEST, r.fua);
+                if self.writes.in_turn() {
+                    return self.write_in_turn(id);
+                }
                 for page in first..first + pages {
-                    let lpn = Lpn(page);
-                    let chip = self.backend.unit_for_write(lpn);
-                    self.queue_program(chip, lpn, Cause::HostWrite, owner, Stream::Cold, fua);
+                    self.direct_write(id, Lpn(page));
                 }
             }
         }
@@ -375,6 +381,12 @@ impl<B: Backend> Device<B> {
             // Never written, or trimmed: there is nothing to read.
             None => self.page_done(id, Breakdown::default()),
         }
+    }
+
+    fn direct_write(&mut self, id: ReqId, lpn: Lpn) {
+        let (owner, fua) = (id.0 | OWNER_IS_REQUEST, self.requests[id].fua);
+        let chip = self.backend.unit_for_write(lpn);
+        self.queue_program(chip, lpn, Cause::HostWrite, owner, Stream::Cold, fua);
     }
 
     /// One page of a request is done; `parts` sum to the time since its dispatch.
@@ -498,12 +510,18 @@ impl<B: Backend> Device<B> {
             return self.cached_flash_done(done);
         }
         let id = ReqId(done.op.owner & !OWNER_IS_REQUEST);
+        if done.op.cause == Cause::PartialRead {
+            return self.partial_read_done(id, done);
+        }
         if !done.written {
             self.requests[id].status = Status::ReadOnly;
         }
         let mut parts = flash_parts(done, self.now);
         if self.requests[id].flushing {
             parts.add(&self.requests[id].parts);
+        }
+        if self.writes.in_turn() && done.op.cause == Cause::HostWrite {
+            self.end_turn(id, done.op.lpn, &mut parts);
         }
         self.page_done(id, parts);
     }

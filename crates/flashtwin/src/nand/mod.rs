@@ -42,6 +42,8 @@ use crate::units::{Lpn, Time};
 pub enum Cause {
     /// A read the host waits for, without a buffer.
     HostRead,
+    /// Read of a page that a write covers in part, without a buffer.
+    PartialRead,
     /// A read that fills a buffer page.
     Fill,
     /// A host write, without a buffer.
@@ -76,8 +78,9 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, in the order of their counters.
-    pub const ALL: [Cause; 16] = [
+    pub const ALL: [Cause; 17] = [
         Cause::HostRead,
+        Cause::PartialRead,
         Cause::Fill,
         Cause::HostWrite,
         Cause::Destage,
@@ -99,6 +102,7 @@ impl Cause {
     pub fn name(self) -> &'static str {
         match self {
             Cause::HostRead => "host_read",
+            Cause::PartialRead => "partial_read",
             Cause::Fill => "fill",
             Cause::HostWrite => "host_write",
             Cause::Destage => "destage",
@@ -139,7 +143,7 @@ impl PageOp {
     pub fn is_read(&self) -> bool {
         matches!(
             self.cause,
-            Cause::HostRead | Cause::Fill | Cause::PaddingRead
+            Cause::HostRead | Cause::PartialRead | Cause::Fill | Cause::PaddingRead
         )
     }
 

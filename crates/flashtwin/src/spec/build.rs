@@ -146,6 +146,7 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
             },
             stride_pages: v.count_or("ftl.stride_pages", 1),
             summary_page: v.is_on("ftl.summary_page"),
+            partial: v.has("ftl.partial").then(|| partial(v.text("ftl.partial"))),
             separation: match v.text_or("ftl.separation", "none") {
                 "gc" => Separation::Gc,
                 "region" => Separation::Region(v.float("ftl.region_percent")),
@@ -232,6 +233,13 @@ fn build_mapping(v: &Values, g: &Geometry) -> Mapping {
     Mapping::Chip(setup.kind)
 }
 
+fn partial(word: &str) -> Partial {
+    match word {
+        "sectors" => Partial::Sectors,
+        _ => Partial::Round,
+    }
+}
+
 fn mean(times: &[Time]) -> Time {
     let sum: u64 = times.iter().map(|time| time.0).sum();
     Time(sum / times.len() as u64)
@@ -262,10 +270,7 @@ fn build_buffer(v: &Values, page_bytes: u32) -> (Buffer, BufferBytes) {
             "background" => EvictMode::Background(v.count("buffer.background_depth")),
             _ => EvictMode::Blocking,
         },
-        partial: match v.text("buffer.partial") {
-            "sectors" => Partial::Sectors,
-            _ => Partial::Round,
-        },
+        partial: partial(v.text("buffer.partial")),
         read_cache_pages,
         latency,
         write_latency: latency_or("buffer.write_latency_us"),

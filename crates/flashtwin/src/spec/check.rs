@@ -29,6 +29,12 @@ pub(super) fn check(
     collection(spec, report);
     back_end(spec, report);
     page_types(spec, report);
+    if spec.ftl.partial.is_some() && spec.buffer.is_some() {
+        report(
+            "ftl.partial",
+            "has no effect with a buffer: leave it out, or set buffer.partial instead".into(),
+        );
+    }
     if let Some(bytes) = buffer {
         check_buffer(spec, bytes, report);
     }

@@ -279,6 +279,8 @@ const KEYS: &[KeyDoc] = rows![
         "Consecutive pages on a chip before the next chip.", "the reference as shipped: 1";
     "ftl.summary_page" Kind::Bool, Some("true"), PAGE,
         "The last page of each block holds a summary that the device writes.", "the reference: always";
+    "ftl.partial" Kind::Choice(&["round", "sectors"]), OPTIONAL, &[],
+        "Without a buffer, requests that cover part of a page: round outwards, or carry their sectors only, a write reading the rest of the page from flash first; left out: `round` on `msr`, `sectors` on `modern`. With a buffer `buffer.partial` says it.", "D-1; D-97";
     "ftl.separation" Kind::Choice(&["none", "gc", "region"]), Some("\"none\""), PAGE,
         "Pages that go to open blocks of their own. `gc`: those that GC moves. `region`: the first logical pages, as two namespaces or placement handles keep them, also when GC moves them. With `none` the buffer policy may still tell hot pages from cold ones.", "common firmware practice";
     "ftl.region_percent" Kind::Percent, None, &[("ftl.separation", &["region"])],

@@ -265,6 +265,8 @@ pub struct Ftl {
     pub stride_pages: u32,
     /// The last page of each block holds a summary written by the device.
     pub summary_page: bool,
+    /// What requests for part of a page do without a buffer, if that is said.
+    pub partial: Option<Partial>,
     /// Which pages are kept apart, in blocks of their own.
     pub separation: Separation,
 }
@@ -416,6 +418,17 @@ pub enum EvictMode {
 pub enum Partial {
     /// Round every request outwards to page boundaries.
     Round,
-    /// Keep a bitmap of valid sectors a page; read the rest from flash when needed.
+    /// Keep a bitmap of valid sectors a page, or without a buffer carry only what was asked; read the
+    /// rest from flash when needed.
     Sectors,
+}
+
+impl Partial {
+    /// As a device file calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Partial::Round => "round",
+            Partial::Sectors => "sectors",
+        }
+    }
 }

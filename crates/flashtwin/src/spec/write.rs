@@ -5,7 +5,7 @@ use super::keys::{find, keys};
 use super::tree::split;
 use super::{
     AllocationPool, BlockInGc, Blocks, DeviceSpec, EvictMode, Levelling, LinkKind, Mapping,
-    ModernNand, Nand, Partial, Placement, PlaneMapping, Policy, Published, Separation, Tie, Victim,
+    ModernNand, Nand, Placement, PlaneMapping, Policy, Published, Separation, Tie, Victim,
 };
 use crate::units::Time;
 
@@ -82,6 +82,7 @@ impl DeviceSpec {
                 self.ftl.stride_pages.to_string()
             }
             "ftl.summary_page" => self.ftl.summary_page.to_string(),
+            "ftl.partial" => quote(self.ftl.partial?.name()),
             "ftl.separation" => quote(match self.ftl.separation {
                 Separation::None => "none",
                 Separation::Gc => "gc",
@@ -192,10 +193,7 @@ impl DeviceSpec {
                 EvictMode::Blocking => return None,
                 EvictMode::Background(depth) => depth.to_string(),
             },
-            "partial" => quote(match buffer.partial {
-                Partial::Round => "round",
-                Partial::Sectors => "sectors",
-            }),
+            "partial" => quote(buffer.partial.name()),
             "latency_us" => us(buffer.latency),
             "write_latency_us" if buffer.write_latency != buffer.latency => {
                 us(buffer.write_latency)

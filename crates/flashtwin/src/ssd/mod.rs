@@ -189,6 +189,7 @@ impl Ssd {
             link: &spec.link,
             controller: &spec.controller,
             buffer: spec.buffer.as_ref(),
+            partial: spec.partial(),
             setup: Setup::of(spec),
         };
         let flash = Flash {
