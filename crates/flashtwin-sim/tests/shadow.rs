@@ -173,6 +173,11 @@ fn draw_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
             )
             .expect("a string takes all");
         }
+        if !msr && !copy_back && placement == "dynamic" && one_in(rng, 2) {
+            // What superblocks do not go with is mostly not drawn.
+            toml = toml.replace("[gc]", "[gc]\ngranularity = \"superblock\"");
+            toml = toml.replace("summary_page = true", "summary_page = false");
+        }
         // Some draws are no possible device (a reserve of too few blocks): draw again.
         if let Ok(spec) = DeviceSpec::with_overrides(&toml, "drawn", &[("ftl.kind", mapping)]) {
             return spec;

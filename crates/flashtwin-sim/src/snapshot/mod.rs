@@ -72,7 +72,11 @@ fn fingerprint(spec: &DeviceSpec) -> String {
     let all = FINGERPRINT_KEYS.map(|key| format!("{key} = {}\n", value(key)));
     let of_chips = FINGERPRINT_KEYS_OF_CHIPS.iter();
     let of_chips = of_chips.filter_map(|key| Some(format!("{key} = {}\n", spec.value_toml(key)?)));
-    all.into_iter().chain(of_chips).collect()
+    let superblocks = spec
+        .gc
+        .superblocks
+        .then(|| "gc.granularity = \"superblock\"\n".into());
+    all.into_iter().chain(of_chips).chain(superblocks).collect()
 }
 
 /// Saves the flash state of an idle device; `made_by` says how it came about, for people. What the

@@ -6,6 +6,7 @@ pub mod chip;
 mod fill;
 mod page;
 mod pools;
+mod sets;
 mod slc;
 mod state;
 #[cfg(test)]
@@ -17,4 +18,6 @@ mod write;
 
 pub(crate) use fill::coprime;
 pub(crate) use page::PageMap;
+pub(crate) use pools::PoolFull;
+pub(crate) use sets::LEAD_MAX;
 pub use state::StateError;

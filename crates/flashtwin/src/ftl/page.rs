@@ -11,6 +11,7 @@
 //! and erases blocks, `check` proves the arrays against each other.
 
 use super::pools::{Frontier, Pool};
+use super::sets::Sets;
 use crate::divide::Divider;
 use crate::memory::{large_table, prefetch};
 use crate::spec::{DeviceSpec, Levelling, Separation};
@@ -144,6 +145,8 @@ pub(crate) struct PageMap {
     /// Blocks in SLC mode as bits, and their number by pool; empty where there are none.
     pub(super) slc_bits: Vec<u64>,
     pub(super) slc_used: Vec<u32>,
+    /// Superblocks, where they are what is collected.
+    pub(super) sets: Option<Sets>,
     /// Free blocks as bits, `words_per_pool` words a pool.
     pub(super) free_bits: Vec<u64>,
     /// Last sequence number given out, per chip.
@@ -198,6 +201,7 @@ impl PageMap {
                 0 => Vec::new(),
                 _ => vec![0; pools],
             },
+            sets: spec.gc.superblocks.then(|| Sets::new(shape.chips)),
             free_bits: vec![0; pools * words_per_pool],
             last_seq: vec![0; shape.chips as usize],
             mapped: 0,

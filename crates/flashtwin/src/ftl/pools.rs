@@ -174,6 +174,9 @@ impl PageMap {
         let seq = self.last_seq[chip].wrapping_add(1);
         self.last_seq[chip] = seq;
         self.seq[active as usize] = seq;
+        if let Some(sets) = &mut self.sets {
+            sets.opened(seq, pool, active);
+        }
         let hot = self.has_own_block(stream);
         if self.writes_slc(stream) {
             self.set_slc(active, true);
@@ -466,6 +469,7 @@ impl PageMap {
             self.room[pool] = self.count_room(pool);
             self.least[pool] = self.find_least(pool as u32);
         }
+        self.regroup();
     }
 
     pub(super) fn count_room(&self, pool: usize) -> i32 {

@@ -375,11 +375,28 @@ impl Nand {
         }
     }
 
+    /// The chip that a write goes to, where the flash itself hands out turns.
+    #[inline]
+    pub fn next_chip(&mut self) -> Option<u32> {
+        match self {
+            Nand::Modern(n) => n.next_die(),
+            Nand::Msr(_) | Nand::Layered(_) => None,
+        }
+    }
+
+    /// Sets how many erases blocks survive, as `of` has it.
+    pub fn limit_erases(&mut self, of: &Nand) {
+        if let (Nand::Modern(n), Nand::Modern(of)) = (self, of) {
+            n.ftl.shape.erase_limit = of.ftl.shape.erase_limit;
+        }
+    }
+
     /// Appends where round robins stand: with the page map, the whole state of idle flash.
     pub fn cursors(&self, out: &mut Vec<u32>) {
         match self {
             Nand::Msr(n) => n.cursors(out),
-            Nand::Modern(_) | Nand::Layered(_) => {}
+            Nand::Modern(n) => out.extend(n.turn()),
+            Nand::Layered(_) => {}
         }
     }
 
@@ -387,7 +404,12 @@ impl Nand {
     pub fn set_cursors(&mut self, cursors: &[u32]) -> bool {
         match self {
             Nand::Msr(n) => n.set_cursors(cursors),
-            Nand::Modern(_) | Nand::Layered(_) => cursors.is_empty(),
+            Nand::Modern(n) => match *cursors {
+                [] => n.turn().is_none(),
+                [turn] => n.set_turn(turn),
+                _ => false,
+            },
+            Nand::Layered(_) => cursors.is_empty(),
         }
     }
 

@@ -163,6 +163,7 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
                 "cost-age-time" => Victim::CostAgeTime,
                 _ => Victim::Greedy,
             },
+            superblocks: v.text_or("gc.granularity", "block") == "superblock",
             low_percent: v.float_or("gc.low_percent", 0.0),
             idle_percent: v.has("gc.idle_percent").then(|| v.float("gc.idle_percent")),
             ideal: v.is_on("gc.ideal"),

@@ -4,8 +4,10 @@
 
 use super::build::BufferBytes;
 use super::write::size;
-use super::{AllocationPool, Cell, DeviceSpec, ModernNand, Nand, Placement, Separation, Victim};
-use crate::ftl::chip;
+use super::{
+    AllocationPool, Cell, DeviceSpec, Levelling, ModernNand, Nand, Placement, Separation, Victim,
+};
+use crate::ftl::{chip, LEAD_MAX};
 use crate::units::Time;
 
 /// Page numbers are 32-bit, and the last one means "none".
@@ -112,6 +114,9 @@ fn collection(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
             );
         }
     }
+    if spec.gc.superblocks {
+        superblocks(spec, report);
+    }
     let greedy_only = matches!(&spec.nand, Nand::Msr(msr) if !msr.copy_back);
     if greedy_only && spec.gc.victim != Victim::Greedy {
         report(
@@ -120,6 +125,44 @@ fn collection(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
              blocks at once as its reference does"
                 .to_owned(),
         );
+    }
+}
+
+/// A superblock is written over all dies in turn, by one stream, and chosen by what it holds.
+fn superblocks(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
+    let static_levelling = matches!(spec.wear.levelling, Levelling::Static(_));
+    for (wrong, key, wanted) in [
+        (
+            spec.ftl.placement == Placement::Static,
+            "ftl.placement",
+            "\"dynamic\"",
+        ),
+        (spec.copy_back(), "nand.copy_back", "false"),
+        (spec.ftl.summary_page, "ftl.summary_page", "false"),
+        (
+            spec.ftl.separation != Separation::None,
+            "ftl.separation",
+            "\"none\"",
+        ),
+        (spec.slc_cache().is_some(), "nand.pslc_percent", "0"),
+        (
+            spec.policy_separates(),
+            "buffer.policy",
+            "one that does not separate pages itself",
+        ),
+        (spec.gc.victim != Victim::Greedy, "gc.victim", "\"greedy\""),
+        (
+            static_levelling,
+            "wear.levelling",
+            "\"none\" or \"dynamic\"",
+        ),
+    ] {
+        if wrong {
+            report(
+                key,
+                format!("with gc.granularity = \"superblock\" must be {wanted}"),
+            );
+        }
     }
 }
 
@@ -165,7 +208,10 @@ fn reserve(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
                 spec.blocks_per_chip(),
                 spec.low_blocks_chip(),
                 spare,
-                spec.write_streams(),
+                match spec.gc.superblocks {
+                    true => 1 + LEAD_MAX,
+                    false => spec.write_streams(),
+                },
             )
         }
     };

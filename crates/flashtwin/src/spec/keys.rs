@@ -288,6 +288,8 @@ const KEYS: &[KeyDoc] = rows![
 
     "gc.victim" Kind::Choice(&["greedy", "fifo", "random", "d-choices", "windowed", "cost-benefit", "cost-age-time"]), Some("\"greedy\""), PAGE,
         "Which sealed block is collected. `greedy`: the fewest valid pages. `fifo`: the block opened first. `random`. `d-choices`: the fewest valid pages among `choices` drawn at random (Van Houdt 2013). `windowed`: the same among the blocks opened first (Hu et al. 2009). `cost-benefit`: the largest age x (1 - u) / 2u (Kawaguchi et al. 1995). `cost-age-time`: the least u / (1 - u) x erases / age (Chiang and Chang 1999). Age is in blocks opened since (D-61).", "GCaR, Harmonia, ECR: greedy";
+    "gc.granularity" Kind::Choice(&["block", "superblock"]), Some("\"block\""), MODERN_PAGE,
+        "What is opened, collected and erased as one: an erase block of a die, or one of every die (D-98).", "client and data-centre drives";
     "gc.choices" Kind::Count(1, 65535), Some("10"), &[("gc.victim", &["d-choices"])],
         "Blocks drawn, one block perhaps several times.", "ours";
     "gc.window_percent" Kind::Percent, Some("25"), &[("gc.victim", &["windowed"])],

@@ -306,6 +306,8 @@ pub enum Placement {
 pub struct Gc {
     /// Which block is collected.
     pub victim: Victim,
+    /// A block of every die is collected as one (`modern`).
+    pub superblocks: bool,
     /// A pool collects when its free blocks are at or below this share of its blocks.
     pub low_percent: f64,
     /// The same while no host operation waits (`modern`); `None`: no other share.

@@ -101,6 +101,10 @@ impl DeviceSpec {
                 Victim::CostBenefit => "cost-benefit",
                 Victim::CostAgeTime => "cost-age-time",
             }),
+            "gc.granularity" if is_modern => quote(match self.gc.superblocks {
+                true => "superblock",
+                false => "block",
+            }),
             "gc.choices" => match self.gc.victim {
                 Victim::DChoices(choices) => choices.to_string(),
                 _ => return None,
@@ -112,9 +116,7 @@ impl DeviceSpec {
             "gc.low_percent" => float(self.gc.low_percent),
             "gc.idle_percent" => float(self.gc.idle_percent?),
             "gc.ideal" => self.gc.ideal.to_string(),
-            "gc.preemptible" if matches!(self.nand, Nand::Modern(_)) => {
-                self.gc.preemptible.to_string()
-            }
+            "gc.preemptible" if is_modern => self.gc.preemptible.to_string(),
             "wear.erase_limit" => self.wear.erase_limit.unwrap_or(0).to_string(),
             "wear.endurance_spread_percent" => float(self.wear.endurance_spread_percent),
             "wear.levelling" => quote(match self.wear.levelling {

@@ -70,6 +70,9 @@ impl Work for Flash {
         if self.placement.is_static {
             return self.placement.chip(lpn);
         }
+        if let Some(chip) = self.nand.next_chip() {
+            return chip;
+        }
         let chip = self.next_write / self.placement.pages_per_program;
         self.next_write += 1;
         if self.next_write == self.placement.writes_a_turn() {
