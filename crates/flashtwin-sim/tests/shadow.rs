@@ -178,6 +178,12 @@ fn draw_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
             toml = toml.replace("[gc]", "[gc]\ngranularity = \"superblock\"");
             toml = toml.replace("summary_page = true", "summary_page = false");
         }
+        if msr && one_in(rng, 5) {
+            toml = toml.replace(
+                "erase_limit = 0",
+                "erase_limit = 9\nlevelling = \"reference\"",
+            );
+        }
         // Some draws are no possible device (a reserve of too few blocks): draw again.
         if let Ok(spec) = DeviceSpec::with_overrides(&toml, "drawn", &[("ftl.kind", mapping)]) {
             return spec;

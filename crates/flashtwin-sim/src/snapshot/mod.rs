@@ -15,6 +15,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use flashtwin::spec::Levelling;
 use flashtwin::{DeviceSpec, Ssd, StateError};
 
 use crate::SimError;
@@ -72,11 +73,17 @@ fn fingerprint(spec: &DeviceSpec) -> String {
     let all = FINGERPRINT_KEYS.map(|key| format!("{key} = {}\n", value(key)));
     let of_chips = FINGERPRINT_KEYS_OF_CHIPS.iter();
     let of_chips = of_chips.filter_map(|key| Some(format!("{key} = {}\n", spec.value_toml(key)?)));
+    let wear = matches!(spec.wear.levelling, Levelling::Reference(_))
+        .then(|| "wear.levelling = \"reference\"\n".into());
     let superblocks = spec
         .gc
         .superblocks
         .then(|| "gc.granularity = \"superblock\"\n".into());
-    all.into_iter().chain(of_chips).chain(superblocks).collect()
+    all.into_iter()
+        .chain(of_chips)
+        .chain(superblocks)
+        .chain(wear)
+        .collect()
 }
 
 /// Saves the flash state of an idle device; `made_by` says how it came about, for people. What the

@@ -14,6 +14,7 @@ mod tests;
 #[cfg(test)]
 mod vectors;
 mod wear;
+mod wear_aware;
 mod write;
 
 pub(crate) use fill::coprime;

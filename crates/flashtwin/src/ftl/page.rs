@@ -14,7 +14,7 @@ use super::pools::{Frontier, Pool};
 use super::sets::Sets;
 use crate::divide::Divider;
 use crate::memory::{large_table, prefetch};
-use crate::spec::{DeviceSpec, Levelling, Separation};
+use crate::spec::{DeviceSpec, Levelling, Separation, WearAware};
 use crate::units::{Lpn, Ppn};
 
 /// No flash page holds this logical page.
@@ -46,6 +46,8 @@ pub(crate) struct Shape {
     pub endurance_spread: u32,
     /// Free blocks are taken by their erases.
     pub least_worn_first: bool,
+    /// The reference's wear levelling.
+    pub wear_aware: Option<WearAware>,
     /// Erases below the mean of its pool at which a block is collected whatever it holds.
     pub erases_behind: Option<u32>,
     /// The reference's free count without copy-back starts one too high (quirk Q6).
@@ -94,7 +96,14 @@ impl Shape {
             stride_pages: spec.ftl.stride_pages,
             erase_limit: spec.wear.erase_limit.unwrap_or(u32::MAX),
             endurance_spread: (spec.wear.endurance_spread_percent * 655.36) as u32,
-            least_worn_first: spec.wear.levelling != Levelling::None,
+            least_worn_first: matches!(
+                spec.wear.levelling,
+                Levelling::Dynamic | Levelling::Static(_)
+            ),
+            wear_aware: match spec.wear.levelling {
+                Levelling::Reference(wear) => Some(wear),
+                _ => None,
+            },
             erases_behind: match spec.wear.levelling {
                 Levelling::Static(behind) => Some(behind),
                 _ => None,
@@ -133,6 +142,8 @@ pub(crate) struct PageMap {
     /// When each block was opened, as a number that grows within its chip.
     pub(super) seq: Vec<u32>,
     pub(super) erases: Vec<u32>,
+    /// When each block was last erased, in erases of the device; empty where nobody asks.
+    pub(super) erased_at: Vec<u32>,
     pub(super) pools: Vec<Pool>,
     /// Per pool, where its hot pages go; empty with one stream.
     pub(super) hot: Vec<Frontier>,
@@ -151,6 +162,8 @@ pub(crate) struct PageMap {
     pub(super) free_bits: Vec<u64>,
     /// Last sequence number given out, per chip.
     pub(super) last_seq: Vec<u32>,
+    /// Erases since wear was last forgotten, where somebody asks.
+    pub(super) erase_clock: u32,
     /// Logical pages with a flash copy.
     pub(super) mapped: u64,
     /// Scratch of [`PageMap::relocate`].
@@ -189,6 +202,11 @@ impl PageMap {
             tally: vec![NOT_SEALED; blocks],
             seq: large_table(0, blocks),
             erases: vec![0; blocks],
+            erased_at: match shape.wear_aware {
+                None => Vec::new(),
+                Some(_) => vec![0; blocks],
+            },
+            erase_clock: 0,
             pools: vec![Pool::unopened(&shape); pools],
             hot: Vec::new(),
             room: vec![0; pools],

@@ -64,6 +64,8 @@ pub enum Cause {
     GcMove,
     /// The same of a page that moves from a block in SLC mode.
     Fold,
+    /// The same of a page that moves to a worn block, for the sake of wear.
+    Migration,
     /// A block's summary page.
     Summary,
     /// Read of a page of the map that lies in flash.
@@ -78,7 +80,7 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, in the order of their counters.
-    pub const ALL: [Cause; 17] = [
+    pub const ALL: [Cause; 18] = [
         Cause::HostRead,
         Cause::PartialRead,
         Cause::Fill,
@@ -91,6 +93,7 @@ impl Cause {
         Cause::Merge,
         Cause::GcMove,
         Cause::Fold,
+        Cause::Migration,
         Cause::Summary,
         Cause::MapRead,
         Cause::MapWrite,
@@ -113,6 +116,7 @@ impl Cause {
             Cause::Merge => "merge",
             Cause::GcMove => "gc_move",
             Cause::Fold => "fold",
+            Cause::Migration => "migration",
             Cause::Summary => "summary",
             Cause::MapRead => "map_read",
             Cause::MapWrite => "map_write",
@@ -172,8 +176,8 @@ pub struct FlashStats {
     pub ops: [u64; Cause::ALL.len()],
     /// GC actions: times a chip went into GC.
     pub gc_actions: u64,
-    /// Pages erased without having been programmed: holes that a merge left where pages did not
-    /// exist.
+    /// Pages that are erased without having been programmed: holes that a merge left where pages did not
+    /// exist, and what a block has over that took another's data for the sake of wear.
     pub pages_skipped: u64,
     /// Writes that found no free page.
     pub writes_failed: u64,

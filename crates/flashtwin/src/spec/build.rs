@@ -9,7 +9,7 @@ use super::tree::split;
 use super::{
     AllocationPool, BlockInGc, Blocks, Buffer, Cell, Controller, DeviceSpec, EvictMode, Ftl, Gc,
     Geometry, Levelling, Link, LinkKind, Mapping, ModernNand, MsrNand, Nand, Partial, Placement,
-    PlaneMapping, Policy, Published, Separation, SlcCache, Tie, Timing, Victim, Wear,
+    PlaneMapping, Policy, Published, Separation, SlcCache, Tie, Timing, Victim, Wear, WearAware,
 };
 use crate::ftl::chip;
 use crate::units::Time;
@@ -178,6 +178,10 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
             levelling: match v.text_or("wear.levelling", "none") {
                 "dynamic" => Levelling::Dynamic,
                 "static" => Levelling::Static(v.count("wear.erases_behind")),
+                "reference" => Levelling::Reference(WearAware {
+                    migrate_below: (v.float("wear.migrate_percent") * 100.0).round() as u32,
+                    limit_below: (v.float("wear.rate_limit_percent") * 100.0).round() as u32,
+                }),
                 _ => Levelling::None,
             },
             rated_erases: match v.count("wear.rated_erases") {

@@ -117,6 +117,19 @@ fn collection(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     if spec.gc.superblocks {
         superblocks(spec, report);
     }
+    if matches!(spec.wear.levelling, Levelling::Reference(_)) {
+        let wrong = match (&spec.nand, spec.wear.erase_limit, spec.gc.victim) {
+            (Nand::Modern(_), ..) => "is of the \"msr\" back end; must be another on \"modern\"",
+            (_, None, _) => {
+                "shares out the life that blocks have left: set wear.erase_limit, or another"
+            }
+            (_, _, Victim::Greedy) => "",
+            _ => "chooses victims itself: set gc.victim = \"greedy\", or another",
+        };
+        if !wrong.is_empty() {
+            report("wear.levelling", format!("\"reference\" {wrong}"));
+        }
+    }
     let greedy_only = matches!(&spec.nand, Nand::Msr(msr) if !msr.copy_back);
     if greedy_only && spec.gc.victim != Victim::Greedy {
         report(

@@ -119,6 +119,7 @@ const FASTS: &[(&str, &[&str])] = &[("ftl.kind", &["fast", "faster"])];
 const FASTER: &[(&str, &[&str])] = &[("ftl.kind", &["faster"])];
 const REFERENCE: &[(&str, &[&str])] = &[("link.kind", &["reference"])];
 const PCIE: &[(&str, &[&str])] = &[("link.kind", &["pcie"])];
+const REFERENCE_WEAR: &[(&str, &[&str])] = &[("wear.levelling", &["reference"])];
 const STATIC: &[(&str, &[&str])] = &[("ftl.placement", &["static"])];
 const BLOCKS: &[(&str, &[&str])] = &[(
     "buffer.policy",
@@ -307,10 +308,14 @@ const KEYS: &[KeyDoc] = rows![
         "Erases a block survives; 0: no limit. A device whose blocks are spent is read-only (Q4).", "the reference: 50, a constant";
     "wear.endurance_spread_percent" Kind::Percent, Some("0"), PAGE,
         "Standard deviation over blocks of the erases they survive, as a share of `erase_limit`: blocks go bad one after the other. A block that is spent keeps its data, which stay readable.", "ours";
-    "wear.levelling" Kind::Choice(&["none", "dynamic", "static"]), Some("\"none\""), PAGE,
-        "`none`: free blocks are taken in circular order. `dynamic`: the free block with the fewest erases is taken. `static`: also, a block far behind in erases is collected whatever it holds.", "the reference, GCaR, Harmonia: none; ECR section 4.1: dynamic";
+    "wear.levelling" Kind::Choice(&["none", "dynamic", "static", "reference"]), Some("\"none\""), PAGE,
+        "`none`: free blocks are taken in circular order. `dynamic`: the free block with the fewest erases is taken. `static`: also, a block far behind in erases is collected whatever it holds. `reference`: victims with little life left are passed over, or take the coldest data (`msr` only; D-99).", "the reference as shipped, GCaR, Harmonia: none; ECR section 4.1: dynamic";
     "wear.erases_behind" Kind::Count(1, U32), Some("16"), &[("wear.levelling", &["static"])],
         "Erases below the mean of its pool at which a block is collected.", "ours";
+    "wear.migrate_percent" Kind::Percent, Some("85"), REFERENCE_WEAR,
+        "A victim with less life left than this share of its pool's mean is collected, takes the data of the coldest block, and that is the victim; 0: none. Without copy-back none either.", "the reference: 85";
+    "wear.rate_limit_percent" Kind::Percent, Some("80"), REFERENCE_WEAR,
+        "A victim with less life left than this share of the mean is passed over, the more often the less it has; 0: none.", "the reference: 80";
     "wear.rated_erases" Kind::Count(0, U32), Some("0"), &[],
         "Erases a block is rated for; 0: not known. Lifetime is projected from it.", "datasheets";
     "wear.warranty_years" Kind::Count(1, 100), Some("5"), &[],

@@ -365,6 +365,17 @@ pub enum Levelling {
     /// The same, and a block that holds its data while the others are worn is collected once it is
     /// this many erases behind the mean of its pool.
     Static(u32),
+    /// The cleaning policy 3 of the reference (`msr`).
+    Reference(WearAware),
+}
+
+/// Shares of the mean life left, in parts of 10 000, below which the reference's wear levelling acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WearAware {
+    /// A victim below takes the coldest data.
+    pub migrate_below: u32,
+    /// A victim below may be passed over.
+    pub limit_below: u32,
 }
 
 /// What the controller's processor takes for its own work (D-10).

@@ -123,7 +123,16 @@ impl DeviceSpec {
                 Levelling::None => "none",
                 Levelling::Dynamic => "dynamic",
                 Levelling::Static(_) => "static",
+                Levelling::Reference(_) => "reference",
             }),
+            "wear.migrate_percent" => match self.wear.levelling {
+                Levelling::Reference(wear) => show(wear.migrate_below.into(), 100),
+                _ => return None,
+            },
+            "wear.rate_limit_percent" => match self.wear.levelling {
+                Levelling::Reference(wear) => show(wear.limit_below.into(), 100),
+                _ => return None,
+            },
             "wear.erases_behind" => match self.wear.levelling {
                 Levelling::Static(behind) => behind.to_string(),
                 _ => return None,
