@@ -178,6 +178,26 @@ fn draw_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
             toml = toml.replace("[gc]", "[gc]\ngranularity = \"superblock\"");
             toml = toml.replace("summary_page = true", "summary_page = false");
         }
+        if one_in(rng, 4) {
+            write!(
+                toml,
+                "[host]\nqueues = {}\nqueue_depth = {}\ncommands = {}\nburst = {}\nassign = \"{}\"\n{}\n",
+                pick(rng, &[1, 2, 3]),
+                pick(rng, &[0, 1, 7]),
+                pick(rng, &[0, 1, 5]),
+                pick(rng, &[0, 1, 4]),
+                pick(rng, &["turn", "kind"]),
+                pick(
+                    rng,
+                    &[
+                        "",
+                        "arbitration = \"weighted\"\nhigh_queues = 1\nhigh_weight = 4",
+                        "arbitration = \"weighted\"\nurgent_queues = 1",
+                    ]
+                ),
+            )
+            .expect("a string takes all");
+        }
         if msr && one_in(rng, 5) {
             toml = toml.replace(
                 "erase_limit = 0",

@@ -20,7 +20,7 @@ use crate::buffer::{Setup, UserPolicy};
 use crate::device::{Device, Front};
 use crate::metrics::FlashReport;
 use crate::rng::Rng;
-use crate::spec::{ArraySpec, Partial, PolicyParams};
+use crate::spec::{ArraySpec, Host, Partial, PolicyParams};
 pub use failure::MemberError;
 pub use log::{ArrayEvent, JobKind, SentFor};
 pub use plan::Method;
@@ -50,6 +50,7 @@ impl Array {
         let front = Front {
             page_bytes: spec.page_bytes(),
             exported_bytes: spec.exported_bytes(),
+            host: &Host::default(),
             link: &spec.link,
             controller: &spec.controller,
             buffer,

@@ -13,6 +13,7 @@ mod cache;
 mod controller;
 mod link;
 mod modify;
+mod queues;
 mod requests;
 mod wire;
 
@@ -32,6 +33,7 @@ pub use cache::PowerCut;
 use controller::Controller;
 use link::Link;
 use modify::PageWrites;
+use queues::Queues;
 use requests::{ReqId, Requests};
 
 /// Marks the owner of a flash operation as a host request (else it is a cached page).
@@ -65,6 +67,7 @@ impl std::error::Error for OutOfRange {}
 pub(crate) struct Front<'a> {
     pub page_bytes: u32,
     pub exported_bytes: u64,
+    pub host: &'a spec::Host,
     pub link: &'a spec::Link,
     pub controller: &'a spec::Controller,
     pub buffer: Option<&'a spec::Buffer>,
@@ -80,6 +83,7 @@ pub struct Device<B: Backend> {
     now: Time,
     pub(crate) events: EventQueue,
     pub(crate) backend: B,
+    queues: Queues,
     link: Link,
     controller: Controller,
     cache: Cache,
@@ -156,6 +160,7 @@ impl<B: Backend> Device<B> {
         Device {
             now: Time::ZERO,
             events: EventQueue::new(backend.resources()),
+            queues: Queues::new(front.host),
             link: Link::new(front.link),
             controller: Controller::new(front.controller),
             cache: Cache::new(front, policy),
@@ -271,6 +276,7 @@ impl<B: Backend> Device<B> {
                 _ => self.buffer_done(),
             }
         }
+        self.stir();
         self.backend.settle(self.now, &mut self.events);
         true
     }
@@ -307,6 +313,28 @@ impl<B: Backend> Device<B> {
 
     /// Hands in a request at `now`; its [`Completion`] will carry `tag`.
     pub fn submit(&mut self, now: Time, request: &Request, tag: u64) -> Result<(), OutOfRange> {
+        self.submit_by(now, request, tag, None)
+    }
+
+    /// The same by a submission queue, in place of the one that `host.assign` would give; numbers beyond
+    /// the last queue count from the first again.
+    pub fn submit_to(
+        &mut self,
+        now: Time,
+        request: &Request,
+        tag: u64,
+        queue: u16,
+    ) -> Result<(), OutOfRange> {
+        self.submit_by(now, request, tag, Some(queue))
+    }
+
+    fn submit_by(
+        &mut self,
+        now: Time,
+        request: &Request,
+        tag: u64,
+        queue: Option<u16>,
+    ) -> Result<(), OutOfRange> {
         debug_assert!(now >= self.now, "submitted in the past");
         debug_assert!(
             self.next_event().is_none_or(|at| at >= now),
@@ -327,7 +355,11 @@ impl<B: Backend> Device<B> {
         self.now = now;
         self.metrics.arrived(now);
         let id = self.requests.add(request, tag, now, &self.address);
-        self.arrive(id);
+        let queue = match queue {
+            Some(number) => self.queues.queue_of(number),
+            None => self.queues.queue_for(request.op),
+        };
+        self.enter_queue(id, queue);
         self.backend.settle(now, &mut self.events);
         Ok(())
     }
@@ -448,6 +480,7 @@ impl<B: Backend> Device<B> {
     /// The host has its answer.
     fn complete(&mut self, id: ReqId) {
         let r = self.requests.remove(id);
+        let queue = r.queue;
         let mut breakdown = r.parts;
         breakdown.link = (r.dispatched - r.arrival - r.cpu) + (self.now - r.pages_done);
         breakdown.cpu += r.cpu;
@@ -470,6 +503,7 @@ impl<B: Backend> Device<B> {
         );
         self.metrics.completed(&completion);
         self.completions.push(completion);
+        self.leave_queue(queue);
     }
 
     // ---- flash ----

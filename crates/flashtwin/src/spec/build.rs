@@ -7,9 +7,10 @@ use super::policy::PolicyParams;
 use super::read::Values;
 use super::tree::split;
 use super::{
-    AllocationPool, BlockInGc, Blocks, Buffer, Cell, Controller, DeviceSpec, EvictMode, Ftl, Gc,
-    Geometry, Levelling, Link, LinkKind, Mapping, ModernNand, MsrNand, Nand, Partial, Placement,
-    PlaneMapping, Policy, Published, Separation, SlcCache, Tie, Timing, Victim, Wear, WearAware,
+    AllocationPool, Assign, BlockInGc, Blocks, Buffer, Cell, Controller, DeviceSpec, EvictMode,
+    Ftl, Gc, Geometry, Host, Levelling, Link, LinkKind, Mapping, ModernNand, MsrNand, Nand,
+    Partial, Placement, PlaneMapping, Policy, Published, Separation, SlcCache, Tie, Timing, Victim,
+    Wear, WearAware,
 };
 use crate::ftl::chip;
 use crate::units::Time;
@@ -57,6 +58,25 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
             program_by_type: v.times("timing.program_us"),
             erase: v.time("timing.erase_us"),
             transfer_per_byte: v.time("timing.transfer_ns_per_byte"),
+        },
+        host: Host {
+            queues: v.count("host.queues"),
+            queue_depth: v.count("host.queue_depth"),
+            commands: v.count("host.commands"),
+            assign: match v.text("host.assign") {
+                "kind" => Assign::Kind,
+                _ => Assign::Turn,
+            },
+            burst: v.count("host.burst"),
+            weighted: v.text("host.arbitration") == "weighted",
+            classes: [
+                "host.urgent_queues",
+                "host.high_queues",
+                "host.medium_queues",
+            ]
+            .map(|key| v.count_or(key, 0)),
+            weights: ["host.high_weight", "host.medium_weight", "host.low_weight"]
+                .map(|key| v.count_or(key, 1)),
         },
         link: Link {
             command_overhead: v.time("link.command_overhead_us"),

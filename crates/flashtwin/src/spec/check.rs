@@ -5,7 +5,8 @@
 use super::build::BufferBytes;
 use super::write::size;
 use super::{
-    AllocationPool, Cell, DeviceSpec, Levelling, ModernNand, Nand, Placement, Separation, Victim,
+    AllocationPool, Assign, Cell, DeviceSpec, Levelling, ModernNand, Nand, Placement, Separation,
+    Victim,
 };
 use crate::ftl::{chip, LEAD_MAX};
 use crate::units::Time;
@@ -27,6 +28,7 @@ pub(super) fn check(
     if !geometry(spec, report) {
         return;
     }
+    queues(spec, report);
     reserve(spec, report);
     collection(spec, report);
     back_end(spec, report);
@@ -88,6 +90,34 @@ fn geometry(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) -> bool {
         sound = false;
     }
     sound
+}
+
+/// Every queue has one class, and bursts are those that NVMe can say.
+fn queues(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
+    let host = &spec.host;
+    if host.burst > 0 && !host.burst.is_power_of_two() {
+        let burst = host.burst;
+        report(
+            "host.burst",
+            format!("found {burst}; must be 0, 1, 2, 4, 8, 16, 32 or 64"),
+        );
+    }
+    let classed: u32 = host.classes.iter().sum();
+    if classed > host.queues {
+        let queues = host.queues;
+        report(
+            "host.queues",
+            format!(
+                "found {queues}; must be at least the {classed} that are urgent, high and medium"
+            ),
+        );
+    }
+    if host.assign == Assign::Kind && host.queues < 2 {
+        report(
+            "host.assign",
+            "found \"kind\"; needs host.queues of 2 or more: must be \"turn\"".into(),
+        );
+    }
 }
 
 /// What is told apart must be told apart once, and a victim be chosen where it can.

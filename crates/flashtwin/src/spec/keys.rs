@@ -117,6 +117,7 @@ const DFTL: &[(&str, &[&str])] = &[("ftl.kind", &["dftl"])];
 const BAST: &[(&str, &[&str])] = &[("ftl.kind", &["bast"])];
 const FASTS: &[(&str, &[&str])] = &[("ftl.kind", &["fast", "faster"])];
 const FASTER: &[(&str, &[&str])] = &[("ftl.kind", &["faster"])];
+const WEIGHTED: &[(&str, &[&str])] = &[("host.arbitration", &["weighted"])];
 const REFERENCE: &[(&str, &[&str])] = &[("link.kind", &["reference"])];
 const PCIE: &[(&str, &[&str])] = &[("link.kind", &["pcie"])];
 const REFERENCE_WEAR: &[(&str, &[&str])] = &[("wear.levelling", &["reference"])];
@@ -194,6 +195,31 @@ const KEYS: &[KeyDoc] = rows![
         "Block erase.", "GCaR, Harmonia, ECR: 1500";
     "timing.transfer_ns_per_byte" Kind::Nanos(TRANSFER_NS), None, &[],
         "One byte between controller and chip.", "ECR Table 2: 25";
+
+    "host.queues" Kind::Count(1, 65_535), Some("1"), &[],
+        "Submission queues.", "NVMe; SATA has one";
+    "host.queue_depth" Kind::Count(0, 65_535), Some("0"), &[],
+        "Requests of a queue that the device has not finished, at most; others wait at the host; 0: no limit.", "NVMe: at most 65 535";
+    "host.commands" Kind::Count(0, 65_535), Some("0"), &[],
+        "Requests that the controller works on at a time, from all queues; 0: no limit.", "ours";
+    "host.assign" Kind::Choice(&["turn", "kind"]), Some("\"turn\""), &[],
+        "Which queue a request goes to: one after the other (`turn`), or reads to the first half of them and all else to the second (`kind`).", "ours";
+    "host.arbitration" Kind::Choice(&["round-robin", "weighted"]), Some("\"round-robin\""), &[],
+        "Which queue the controller takes from: one after the other, or urgent ones first and the others by weights.", "NVMe Base Specification 2.0, 3.4.4";
+    "host.burst" Kind::Count(0, 64), Some("1"), &[],
+        "Commands taken from a queue before the next has its turn: a power of 2; 0: no limit.", "NVMe: Arbitration Burst";
+    "host.urgent_queues" Kind::Count(0, 65_535), Some("0"), WEIGHTED,
+        "Queues that go before all others: the first ones.", "NVMe Base Specification 2.0, 3.4.4.2";
+    "host.high_queues" Kind::Count(0, 65_535), Some("0"), WEIGHTED,
+        "Queues of high priority, after those.", "NVMe Base Specification 2.0, 3.4.4.2";
+    "host.medium_queues" Kind::Count(0, 65_535), Some("0"), WEIGHTED,
+        "Queues of medium priority, after those; what is left is of low priority.", "NVMe Base Specification 2.0, 3.4.4.2";
+    "host.high_weight" Kind::Count(1, 256), Some("1"), WEIGHTED,
+        "Commands in a round of the queues of high priority.", "NVMe: High Priority Weight";
+    "host.medium_weight" Kind::Count(1, 256), Some("1"), WEIGHTED,
+        "The same of medium priority.", "NVMe: Medium Priority Weight";
+    "host.low_weight" Kind::Count(1, 256), Some("1"), WEIGHTED,
+        "The same of low priority.", "NVMe: Low Priority Weight";
 
     "link.kind" Kind::Choice(&["reference", "sata", "pcie"]), Some("\"reference\""), &[],
         "`reference`: one bus, a request at a time, finished ones first. `sata`: 6 Gb/s, half duplex, served alike but that reads come in at any time. `pcie`: reads and writes do not wait for each other.", "ours";

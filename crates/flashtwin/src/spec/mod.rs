@@ -42,6 +42,8 @@ pub struct DeviceSpec {
     pub geometry: Geometry,
     /// How long each step takes.
     pub timing: Timing,
+    /// The host's queues.
+    pub host: Host,
     /// Host interface in front of the device.
     pub link: Link,
     /// Which flash back end, and its own parameters.
@@ -105,6 +107,53 @@ pub struct Timing {
     pub erase: Time,
     /// One byte between controller and chip.
     pub transfer_per_byte: Time,
+}
+
+/// The submission queues of the host, and whose turn it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    /// How many there are.
+    pub queues: u32,
+    /// Requests of a queue that are not finished, at most; 0: no limit.
+    pub queue_depth: u32,
+    /// Requests that the controller works on at a time; 0: no limit.
+    pub commands: u32,
+    /// Which queue a request goes to that names none.
+    pub assign: Assign,
+    /// Commands taken from a queue before the next has its turn; 0: no limit.
+    pub burst: u32,
+    /// Queues have classes and weights.
+    pub weighted: bool,
+    /// Queues that are urgent, of high and of medium priority: the first ones, in this order. The others
+    /// are of low priority; without weights all are.
+    pub classes: [u32; 3],
+    /// Commands in a round of those of high, medium and low priority.
+    pub weights: [u32; 3],
+}
+
+impl Default for Host {
+    /// One queue without limits.
+    fn default() -> Host {
+        Host {
+            queues: 1,
+            queue_depth: 0,
+            commands: 0,
+            assign: Assign::Turn,
+            burst: 1,
+            weighted: false,
+            classes: [0; 3],
+            weights: [1; 3],
+        }
+    }
+}
+
+/// Which queue a request goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assign {
+    /// One after the other.
+    Turn,
+    /// Reads to the first half of them, all others to the second, each in turn.
+    Kind,
 }
 
 /// The host interface.

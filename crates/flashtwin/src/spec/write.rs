@@ -4,8 +4,8 @@ use super::decimal::show;
 use super::keys::{find, keys};
 use super::tree::split;
 use super::{
-    AllocationPool, BlockInGc, Blocks, DeviceSpec, EvictMode, Levelling, LinkKind, Mapping,
-    ModernNand, Nand, Placement, PlaneMapping, Policy, Published, Separation, Tie, Victim,
+    AllocationPool, Assign, BlockInGc, Blocks, DeviceSpec, EvictMode, Host, Levelling, LinkKind,
+    Mapping, ModernNand, Nand, Placement, PlaneMapping, Policy, Published, Separation, Tie, Victim,
 };
 use crate::units::Time;
 
@@ -41,6 +41,7 @@ impl DeviceSpec {
                 "description" => Some(quote(&self.description)),
                 _ => None,
             },
+            "host" => self.host.value_toml(name),
             "link" => self.link_toml(name),
             "nand" => self.nand_toml(name),
             "published" => self.published.value_toml(name),
@@ -218,6 +219,38 @@ impl DeviceSpec {
             "power_loss_protection" => buffer.power_loss_protection.to_string(),
             _ => return buffer.policy.parameter_toml(name),
         })
+    }
+}
+
+impl Host {
+    fn value_toml(&self, name: &str) -> Option<String> {
+        let number = match name {
+            "queues" => self.queues,
+            "queue_depth" => self.queue_depth,
+            "commands" => self.commands,
+            "burst" => self.burst,
+            "assign" => {
+                return Some(quote(match self.assign {
+                    Assign::Turn => "turn",
+                    Assign::Kind => "kind",
+                }))
+            }
+            "arbitration" => {
+                return Some(quote(match self.weighted {
+                    true => "weighted",
+                    false => "round-robin",
+                }))
+            }
+            _ if !self.weighted => return None,
+            "urgent_queues" => self.classes[0],
+            "high_queues" => self.classes[1],
+            "medium_queues" => self.classes[2],
+            "high_weight" => self.weights[0],
+            "medium_weight" => self.weights[1],
+            "low_weight" => self.weights[2],
+            _ => return None,
+        };
+        Some(number.to_string())
     }
 }
 

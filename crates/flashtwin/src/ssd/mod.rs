@@ -189,6 +189,7 @@ impl Ssd {
         let front = Front {
             page_bytes: spec.geometry.page_bytes,
             exported_bytes: spec.exported_bytes(),
+            host: &spec.host,
             link: &spec.link,
             controller: &spec.controller,
             buffer: spec.buffer.as_ref(),
