@@ -8,6 +8,7 @@
 
 use std::time::Instant;
 
+use flashtwin::metrics::FlashReport;
 use flashtwin::{Cause, Ssd};
 use flashtwin_sim::{run, Control, Pacing, RunConfig};
 use flashtwin_workload::GeneratorSpec;
@@ -50,12 +51,11 @@ const CASES: [Case; 5] = [
     ),
 ];
 
-fn page_operations(ssd: &Ssd) -> u64 {
-    let flash = ssd.flash_report().flash;
+pub fn page_operations(report: &FlashReport) -> u64 {
     let counted = Cause::ALL
         .into_iter()
         .filter(|&cause| cause != Cause::Erase);
-    counted.map(|cause| flash.count(cause)).sum()
+    counted.map(|cause| report.flash.count(cause)).sum()
 }
 
 /// Page operations a second of one round.
@@ -71,7 +71,7 @@ fn rate(ssd: &mut Ssd, requests: u64, seed: u64) -> Result<f64, Failure> {
     run(ssd, &mut *load, &config, &Control::default(), &mut |_| {
         Ok(())
     })?;
-    Ok(page_operations(ssd) as f64 / began.elapsed().as_secs_f64())
+    Ok(page_operations(&ssd.flash_report()) as f64 / began.elapsed().as_secs_f64())
 }
 
 /// Prints the ratios and the rates.

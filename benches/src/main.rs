@@ -1,8 +1,9 @@
 //! `make bench`: every figure of speed and size as a line `name: value`, each rate beside its
 //! baseline measured in the same run. No test asserts a time; this records them.
 //!
-//! `flashtwin-bench [device|ftls|policies|growth] [POLICY...]` prints one part, of some policies.
+//! `flashtwin-bench [device|ftls|arrays|policies|growth] [POLICY...]` prints one part, of some policies.
 
+mod arrays;
 mod ftls;
 mod limit;
 mod memory;
@@ -80,6 +81,9 @@ fn main() -> Result<(), Failure> {
     }
     if wanted("ftls") {
         ftls::ratios()?;
+    }
+    if wanted("arrays") {
+        arrays::ratios()?;
     }
     if wanted("device") {
         device()?;

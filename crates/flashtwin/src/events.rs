@@ -45,16 +45,44 @@ impl EventQueue {
     /// Sets the pending instant of a resource that has none.
     #[inline]
     pub fn set(&mut self, resource: usize, at: Time) {
-        let below = self.take_order() << RESOURCE_BITS | resource as u64;
-        let entry = u128::from(at.0) << 64 | u128::from(below);
+        let entry = self.entry(resource, at);
         if std::mem::take(&mut self.taken) {
             return self.settle(entry);
         }
-        let mut at = self.heap.len();
         self.heap.push(entry);
-        while at > 0 && entry < self.heap[(at - 1) / ARITY] {
-            self.heap[at] = self.heap[(at - 1) / ARITY];
-            at = (at - 1) / ARITY;
+        self.rise(self.heap.len() - 1, entry);
+    }
+
+    /// Moves the pending instant of a resource, which must have one, to an earlier one. Looks at the
+    /// resources one by one: for queues of few.
+    #[inline]
+    pub fn bring_forward(&mut self, resource: usize, at: Time) {
+        let entry = self.entry(resource, at);
+        let of = |&other: &u128| other as u64 & ((1 << RESOURCE_BITS) - 1) == resource as u64;
+        let first = usize::from(self.taken);
+        match self.heap[first..].iter().position(of) {
+            Some(place) => self.rise(first + place, entry),
+            None => debug_assert!(false, "nothing is pending of resource {resource}"),
+        }
+    }
+
+    #[inline]
+    fn entry(&mut self, resource: usize, at: Time) -> u128 {
+        let below = self.take_order() << RESOURCE_BITS | resource as u64;
+        u128::from(at.0) << 64 | u128::from(below)
+    }
+
+    /// Puts `entry` at a place or above it, where it belongs.
+    #[inline]
+    fn rise(&mut self, mut at: usize, entry: u128) {
+        let root = usize::from(self.taken);
+        while at > 0 {
+            let parent = (at - 1) / ARITY;
+            if parent < root || entry >= self.heap[parent] {
+                break;
+            }
+            self.heap[at] = self.heap[parent];
+            at = parent;
         }
         self.heap[at] = entry;
     }
@@ -135,10 +163,22 @@ mod tests {
         let mut queue = EventQueue::new(64);
         let mut plain: Vec<(Time, u64, usize)> = Vec::new();
         for _ in 0..20_000 {
-            if rng.below(2) == 0 && plain.len() < 64 {
-                let (resource, at) = (rng.below(64) as usize, Time(rng.below(9)));
+            let what = rng.below(5);
+            if what < 2 && plain.len() < 64 {
+                let free = (0..64).filter(|r| plain.iter().all(|p| p.2 != *r));
+                let free: Vec<usize> = free.collect();
+                let resource = free[rng.below(free.len() as u64) as usize];
+                let at = Time(rng.below(9));
                 queue.set(resource, at);
                 plain.push((at, queue.last_order, resource));
+            } else if what == 2 && plain.iter().any(|p| p.0 > Time::ZERO) {
+                let later: Vec<usize> = (0..plain.len())
+                    .filter(|&i| plain[i].0 > Time::ZERO)
+                    .collect();
+                let p = &mut plain[later[rng.below(later.len() as u64) as usize]];
+                let at = Time(rng.below(p.0 .0));
+                queue.bring_forward(p.2, at);
+                (p.0, p.1) = (at, queue.last_order);
             } else if let Some(resource) = queue.pop() {
                 let first = plain.iter().enumerate().min_by_key(|(_, p)| **p).unwrap().0;
                 assert_eq!(resource, plain.swap_remove(first).2);

@@ -75,11 +75,11 @@ impl Raid {
         let copies = first..first + self.layout.copies as usize;
         let copies = copies.filter(|&member| self.has(member, stripe));
         if !self.reads_around_gc() {
-            return copies.min_by_key(|&member| self.members[member].ssd.outstanding());
+            return copies.min_by_key(|&member| self.members[member].under_way);
         }
         let from = copies.min_by_key(|&member| {
             let collects = self.collects_at(member, stripe);
-            (collects, self.members[member].ssd.outstanding())
+            (collects, self.members[member].under_way)
         })?;
         let around = self.layout.parity > 0
             && self.collects_at(from, stripe)

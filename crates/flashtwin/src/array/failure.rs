@@ -101,7 +101,6 @@ impl Raid {
         m.ssd = lost.ssd;
         m.state = State::Failed;
         m.rows = lost.rows;
-        m.pending = lost.pending;
         self.tell(|_| ArrayEvent::Failed { member });
     }
 

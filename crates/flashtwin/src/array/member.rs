@@ -82,6 +82,10 @@ pub(super) struct Member {
     pub rows: Rows,
     /// It has a buffer that a power cut empties.
     pub volatile: bool,
+    /// Reads and writes go to its flash page by page: its front end takes no time.
+    pub takes_pages: bool,
+    /// Requests to it that are not done.
+    pub under_way: u32,
     /// The earliest instant of this member in the array's event queue.
     pub pending: Time,
     pub run: Run,
@@ -89,13 +93,23 @@ pub(super) struct Member {
 
 impl Member {
     pub fn new(spec: &DeviceSpec) -> Member {
+        let mut ssd = Ssd::new(spec);
+        ssd.leave_measuring();
         Member {
-            ssd: Ssd::new(spec),
+            takes_pages: ssd.is_bare(),
+            under_way: 0,
+            ssd,
             state: State::There,
             rows: Rows::default(),
             volatile: spec.buffer.as_ref().is_some_and(|b| !b.is_protected()),
             pending: Time::NEVER,
             run: Run::default(),
         }
+    }
+
+    /// Something it was sent is done and not taken yet.
+    #[inline]
+    pub fn has_answers(&mut self) -> bool {
+        !self.ssd.outside_done().is_empty() || !self.ssd.completions().is_empty()
     }
 }

@@ -17,7 +17,7 @@ use crate::chips::ChipSet;
 use crate::device::Work;
 use crate::events::EventQueue;
 use crate::metrics::Breakdown;
-use crate::nand::{Done, PageOp};
+use crate::nand::{Cause, Done, PageOp};
 use crate::request::{Completion, Op, Request, Status};
 use crate::spec::{ArraySpec, Buffer};
 use crate::units::{Lpn, Time};
@@ -58,6 +58,15 @@ impl Chain {
         head: NONE,
         tail: NONE,
     };
+
+    #[inline]
+    fn append(&mut self, op: u32, ops: &mut [(PageOp, u32)]) {
+        match self.head {
+            NONE => self.head = op,
+            _ => ops[self.tail as usize].1 = op,
+        }
+        self.tail = op;
+    }
 }
 
 /// A request to a member.
@@ -68,6 +77,10 @@ pub(super) struct Part {
     pub work: u32,
     /// The page operations it does all by itself.
     pub chain: Chain,
+    /// Pages of it that are not done, if its member takes pages.
+    left: u32,
+    /// None of them was refused.
+    written: bool,
     in_use: bool,
 }
 
@@ -98,6 +111,18 @@ pub struct RaidStats {
     pub gc_left_off: u64,
 }
 
+/// Lets a resource's pending instant be `at` if that is earlier.
+#[inline]
+pub(super) fn set_earlier(pending: &mut Time, resource: usize, at: Time, events: &mut EventQueue) {
+    if at >= *pending {
+        return;
+    }
+    match std::mem::replace(pending, at) {
+        Time::NEVER => events.set(resource, at),
+        _ => events.bring_forward(resource, at),
+    }
+}
+
 /// The members of an array.
 #[derive(Clone, Debug)]
 pub struct Raid {
@@ -115,6 +140,8 @@ pub struct Raid {
     free_ops: Vec<u32>,
     parts: Vec<Part>,
     free_parts: Vec<u32>,
+    /// Members for which a request is being put together, as bits.
+    joining: u64,
     /// What was queued at this instant.
     pub(super) batch: Vec<u32>,
     pub(super) trims: Vec<Lpn>,
@@ -133,6 +160,7 @@ pub struct Raid {
     pub(super) stats: RaidStats,
     pub(super) log: Option<Vec<ArrayEvent>>,
     completions: Vec<Completion>,
+    pages_done: Vec<Done>,
     pub(super) coordinator: Coordinator,
     pub(super) views: Vec<MemberView>,
     pub(super) messages: Vec<Message>,
@@ -173,6 +201,7 @@ impl Raid {
             free_ops: Vec::new(),
             parts: Vec::new(),
             free_parts: Vec::new(),
+            joining: 0,
             batch: Vec::new(),
             trims: Vec::new(),
             sorted: Vec::new(),
@@ -185,6 +214,7 @@ impl Raid {
             stats: RaidStats::default(),
             log: None,
             completions: Vec::new(),
+            pages_done: Vec::new(),
             coordinator: Coordinator::of(spec),
             views,
             messages: Vec::new(),
@@ -230,11 +260,7 @@ impl Raid {
     }
 
     pub(super) fn append(&mut self, chain: &mut Chain, op: u32) {
-        match chain.head {
-            NONE => chain.head = op,
-            _ => self.ops[chain.tail as usize].1 = op,
-        }
-        chain.tail = op;
+        chain.append(op, &mut self.ops);
     }
 
     /// The operations of a chain are done.
@@ -280,6 +306,8 @@ impl Raid {
             member: member as u32,
             work,
             chain,
+            left: pages,
+            written: true,
             in_use: true,
         };
         let id = match self.free_parts.pop() {
@@ -292,17 +320,27 @@ impl Raid {
                 self.parts.len() as u32 - 1
             }
         };
-        let request = Request {
-            arrival: now,
-            offset: u64::from(first) * self.page_bytes,
-            bytes: u64::from(pages) * self.page_bytes,
-            op,
-            fua,
+        let to = &mut self.members[member];
+        to.under_way += 1;
+        let cause = match op {
+            Op::Read => Some(Cause::HostRead),
+            Op::Write => Some(Cause::HostWrite),
+            Op::Trim | Op::Flush => None,
         };
-        self.members[member]
-            .ssd
-            .submit(now, &request, id.into())
-            .expect("the layout stays within its members");
+        match cause.filter(|_| to.takes_pages) {
+            Some(cause) => (to.ssd).submit_pages(now, (Lpn(first), pages), (cause, fua), id),
+            None => {
+                let request = Request {
+                    arrival: now,
+                    offset: u64::from(first) * self.page_bytes,
+                    bytes: u64::from(pages) * self.page_bytes,
+                    op,
+                    fua,
+                };
+                (to.ssd.submit(now, &request, id.into()))
+                    .expect("the layout stays within its members");
+            }
+        }
         self.look_at(member, now, events);
         self.wake(member, now, events);
         id
@@ -323,6 +361,7 @@ impl Raid {
             run.pages > 0 && run.op == op && run.fua == fua && run.first + run.pages == spot.lpn.0;
         if !follows {
             self.send_run(spot.member, now, events);
+            self.joining |= 1 << spot.member;
             self.members[spot.member].run = Run {
                 first: spot.lpn.0,
                 pages: 0,
@@ -331,17 +370,17 @@ impl Raid {
                 chain: Chain::EMPTY,
             };
         }
-        let mut run = self.members[spot.member].run;
+        let run = &mut self.members[spot.member].run;
         run.pages += 1;
         if id != NONE {
-            self.append(&mut run.chain, id);
+            run.chain.append(id, &mut self.ops);
         }
-        self.members[spot.member].run = run;
     }
 
     fn send_run(&mut self, member: usize, now: Time, events: &mut EventQueue) {
-        let run = std::mem::take(&mut self.members[member].run);
+        let run = self.members[member].run;
         if run.pages > 0 {
+            self.members[member].run.pages = 0;
             let pages = (run.first, run.pages);
             let to = (NONE, run.chain);
             let part = self.send(member, pages, run.op, run.fua, to, now, events);
@@ -357,49 +396,72 @@ impl Raid {
     }
 
     pub(super) fn send_runs(&mut self, now: Time, events: &mut EventQueue) {
-        for member in 0..self.members.len() {
-            self.send_run(member, now, events);
+        let mut joining = std::mem::take(&mut self.joining);
+        while joining != 0 {
+            self.send_run(joining.trailing_zeros() as usize, now, events);
+            joining &= joining - 1;
         }
     }
 
     /// A member's own next instant may have come nearer.
     pub(super) fn wake(&mut self, member: usize, now: Time, events: &mut EventQueue) {
         let m = &mut self.members[member];
-        let at = match m.ssd.completions().is_empty() {
-            true => m.ssd.next_event().unwrap_or(Time::NEVER),
-            false => now,
+        let at = match m.has_answers() {
+            false => m.ssd.next_event().unwrap_or(Time::NEVER),
+            true => now,
         };
-        if at < m.pending {
-            m.pending = at;
-            events.set(member, at);
-        }
+        set_earlier(&mut m.pending, member, at, events);
     }
 
     pub(super) fn wake_self(&mut self, at: Time, events: &mut EventQueue) {
-        if at < self.own_pending {
-            self.own_pending = at;
-            events.set(self.members.len(), at);
-        }
+        set_earlier(&mut self.own_pending, self.members.len(), at, events);
     }
 
     fn member_event(&mut self, member: usize, now: Time, events: &mut EventQueue) {
-        self.members[member].ssd.advance(now);
+        let next = self.members[member].ssd.advance_to(now);
         self.look_at(member, now, events);
+        if self.members[member].has_answers() {
+            self.take_answers(member, now, events);
+            self.wake(member, now, events);
+        } else {
+            set_earlier(&mut self.members[member].pending, member, next, events);
+        }
+        self.may_be_idle(now, events);
+    }
+
+    /// Takes what a member has done.
+    fn take_answers(&mut self, member: usize, now: Time, events: &mut EventQueue) {
+        let mut pages = std::mem::take(&mut self.pages_done);
+        std::mem::swap(&mut pages, self.members[member].ssd.outside_done());
+        for page in pages.drain(..) {
+            let part = &mut self.parts[page.tag() as usize];
+            part.left -= 1;
+            part.written &= page.written;
+            if part.left == 0 {
+                let written = part.written;
+                let spent = Spent {
+                    queue_gc: page.queue_gc,
+                    transfer: page.transfer,
+                    array: page.array,
+                };
+                self.part_done(page.tag(), spent, written, now, events);
+            }
+        }
+        self.pages_done = pages;
         let mut completions = std::mem::take(&mut self.completions);
         std::mem::swap(&mut completions, self.members[member].ssd.completions());
         for c in completions.drain(..) {
-            self.part_done(c.tag as u32, Spent::of(&c.breakdown), c.status, now, events);
+            let written = c.status == Status::Ok;
+            self.part_done(c.tag as u32, Spent::of(&c.breakdown), written, now, events);
         }
         self.completions = completions;
-        self.wake(member, now, events);
-        self.may_be_idle(now, events);
     }
 
     fn part_done(
         &mut self,
         id: u32,
         spent: Spent,
-        status: Status,
+        written: bool,
         now: Time,
         events: &mut EventQueue,
     ) {
@@ -407,8 +469,8 @@ impl Raid {
         part.in_use = false;
         let part = *part;
         self.free_parts.push(id);
+        self.members[part.member as usize].under_way -= 1;
         self.tell(|_| ArrayEvent::Came { part: id });
-        let written = status == Status::Ok;
         match part.work {
             NONE => self.finish(part.chain, spent, written),
             work => self.step_done(work, spent, written, now, events),
@@ -425,6 +487,7 @@ impl Raid {
                 self.free_parts.push(id as u32);
             }
         }
+        self.members[member].under_way = 0;
         taken
     }
 
@@ -485,15 +548,12 @@ impl Work for Raid {
         now: Time,
         events: &mut EventQueue,
     ) -> (usize, Option<Done>) {
-        // An instant that an earlier one took the place of finds nothing to do.
         if resource == self.members.len() {
-            if self.own_pending == now {
-                self.own_pending = Time::NEVER;
-                self.check_time(now, events);
-            }
+            self.own_pending = Time::NEVER;
+            self.check_time(now, events);
         } else if resource > self.members.len() {
             self.rebuild_due(now, events);
-        } else if self.members[resource].pending == now {
+        } else {
             self.members[resource].pending = Time::NEVER;
             self.member_event(resource, now, events);
         }

@@ -8,7 +8,7 @@ use super::failure::MemberError;
 use super::layout::Stripe;
 use super::log::ArrayEvent;
 use super::member::{Rows, State};
-use super::raid::{Chain, Raid};
+use super::raid::{set_earlier, Chain, Raid};
 use super::stripes::Kind;
 use super::Array;
 use crate::events::EventQueue;
@@ -95,11 +95,8 @@ impl Raid {
             };
             let at = self.rebuild.not_before;
             if now < at {
-                if at < self.rebuild.pending {
-                    self.rebuild.pending = at;
-                    events.set(self.members.len() + 1, at);
-                }
-                return;
+                let resource = self.members.len() + 1;
+                return set_earlier(&mut self.rebuild.pending, resource, at, events);
             }
             self.rebuild.next_row = row + 1;
             self.rebuild.under_way += 1;
@@ -120,10 +117,8 @@ impl Raid {
 
     /// The instant set for the next row has come.
     pub(super) fn rebuild_due(&mut self, now: Time, events: &mut EventQueue) {
-        if self.rebuild.pending == now {
-            self.rebuild.pending = Time::NEVER;
-            self.rebuild_on(now, events);
-        }
+        self.rebuild.pending = Time::NEVER;
+        self.rebuild_on(now, events);
     }
 
     /// The job on a row is done: it was written to these members.

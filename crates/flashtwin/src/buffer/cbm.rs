@@ -43,6 +43,8 @@ type Rank = (u32, u32, u64);
 pub struct Cbm {
     /// Every block with a page in the write buffer or in the read cache.
     blocks: BlockTable<Block>,
+    /// The pages of PR, and of BR those that came by way of PR: they stay until they are in the way or
+    /// leave the buffer, for a block that moves would be a walk through memory.
     pr: List,
     br: Heaps<Rank>,
     br_pages: u32,
@@ -167,11 +169,16 @@ impl Cbm {
             return Some(node);
         }
         *inspected += self.br.entries(0).len() as u64;
-        let nodes = self
-            .pr
-            .iter_oldest_first()
-            .filter_map(|page| self.blocks.node_of(page));
-        for node in nodes {
+        let mut next = self.pr.oldest();
+        while let Some(page) = next {
+            next = self.pr.newer(page);
+            let Some(node) = self.blocks.node_of(page) else {
+                continue;
+            };
+            if self.in_br(node) {
+                self.pr.remove(page);
+                continue;
+            }
             *inspected += 1;
             if !passed_over(self, node) {
                 return Some(node);
@@ -180,18 +187,25 @@ impl Cbm {
         None
     }
 
+    /// A page of the write buffer leaves PR's list.
+    #[inline]
+    fn unlist(&mut self, page: PageId) {
+        if self.pr.holds(page) {
+            self.pr.remove(page);
+        }
+    }
+
     /// The pages of a block leave the write buffer.
     fn take(&mut self, node: NodeId, out: &mut Eviction) {
         if self.in_br(node) {
             self.br.remove(node);
             self.br_pages -= self.blocks.pages(node);
-        } else {
-            for page in self.blocks.pages_of(node) {
-                self.pr.remove(page);
-            }
         }
         out.block = Some(self.blocks.number(node));
         self.blocks.evict_pages(node, out);
+        for &page in &out.victims {
+            self.unlist(page);
+        }
     }
 
     /// Adds to the victims, which are of `node`, what the read cache has of their block.
@@ -223,9 +237,6 @@ impl Policy for Cbm {
         self.pr.push_newest(page);
         let pages = self.blocks.pages(node);
         if pages >= self.threshold {
-            for page in self.blocks.pages_of(node) {
-                self.pr.remove(page);
-            }
             self.rank(node);
             self.grown(pages);
         }
@@ -246,9 +257,8 @@ impl Policy for Cbm {
 
     fn forget(&mut self, page: PageId) {
         let node = self.blocks.remove_page(page);
-        if !self.in_br(node) {
-            self.pr.remove(page);
-        } else {
+        self.unlist(page);
+        if self.in_br(node) {
             self.br_pages -= 1;
             match self.blocks.pages(node) {
                 0 => self.br.remove(node),
@@ -337,6 +347,7 @@ impl Policy for Cbm {
         let mut pages: Vec<String> = self
             .pr
             .iter_oldest_first()
+            .filter(|&page| self.blocks.node_of(page).is_some_and(|n| !self.in_br(n)))
             .map(|page| device.lpn(page).0.to_string())
             .collect();
         pages.reverse();

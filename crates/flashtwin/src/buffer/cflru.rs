@@ -22,6 +22,9 @@ enum Place {
     Window { clean: bool },
 }
 
+/// In the window and on the clean list.
+const CLEAN: Place = Place::Window { clean: true };
+
 /// Clean-first LRU.
 #[derive(Clone, Debug)]
 pub struct Cflru {
@@ -85,6 +88,7 @@ impl Cflru {
         if let Some(next) = self.list.newer(page) {
             prefetch(&self.pages, next.0 as usize);
             self.list.expect(next, false);
+            self.clean_in_window.expect(next, false);
         }
     }
 
@@ -122,7 +126,7 @@ impl Cflru {
     }
 
     fn is_clean(&self, page: PageId) -> bool {
-        self.pages[page.0 as usize].0 == Place::Window { clean: true }
+        self.pages[page.0 as usize].0 == CLEAN
     }
 
     fn unlink(&mut self, page: PageId) {
@@ -164,7 +168,7 @@ impl Policy for Cflru {
         if state.0 != (Place::Window { clean: false }) {
             return;
         }
-        state.0 = Place::Window { clean: true };
+        state.0 = CLEAN;
         // Its place on the clean list: just newer than the next older clean page.
         let older = std::iter::successors(self.list.older(page), |&p| self.list.older(p))
             .find(|&p| self.is_clean(p));
@@ -212,11 +216,21 @@ impl Policy for Cflru {
 
     #[inline]
     fn expect(&self, page: PageId, near: bool) {
-        if !near {
-            prefetch(&self.pages, page.0 as usize);
+        match near {
+            false => prefetch(&self.pages, page.0 as usize),
+            true if self
+                .pages
+                .get(page.0 as usize)
+                .is_some_and(|p| p.0 == CLEAN) =>
+            {
+                self.clean_in_window.expect(page, true);
+            }
+            true => {}
         }
         self.list.expect(page, near);
         self.ages.expect(page, near);
+        self.passed.expect(page, near);
+        self.passed_clean.expect(page, near);
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

@@ -4,6 +4,8 @@ use super::PageId;
 use crate::memory::{prefetch, reach};
 
 const NONE: u32 = u32::MAX;
+/// The links of a page that is in no list.
+const APART: (u32, u32) = (u32::MAX - 1, u32::MAX - 1);
 
 fn id(n: u32) -> Option<PageId> {
     (n != NONE).then_some(PageId(n))
@@ -112,7 +114,7 @@ impl<const N: usize> Lists<N> {
     #[inline]
     pub fn push_newest(&mut self, list: usize, page: PageId) {
         let links = &mut self.links.0;
-        reach(links, page.0 as usize, (NONE, NONE));
+        reach(links, page.0 as usize, APART);
         let ends = &mut self.ends[list];
         links[page.0 as usize] = (NONE, ends.newest);
         match ends.newest {
@@ -134,7 +136,7 @@ impl<const N: usize> Lists<N> {
             return self.push_newest(list, page);
         };
         let links = &mut self.links.0;
-        reach(links, page.0 as usize, (NONE, NONE));
+        reach(links, page.0 as usize, APART);
         links[page.0 as usize] = (newer.0, older.map_or(NONE, |o| o.0));
         links[newer.0 as usize].1 = page.0;
         match older {
@@ -159,6 +161,7 @@ impl<const N: usize> Lists<N> {
             o => links[o as usize].0 = newer,
         }
         ends.len -= 1;
+        links[page.0 as usize] = APART;
     }
 
     /// Pages of a list from the least recent to the most recent.
@@ -228,6 +231,13 @@ impl List {
     #[inline]
     pub fn older(&self, page: PageId) -> Option<PageId> {
         self.0.links.older(page)
+    }
+
+    /// Whether a page is in the list.
+    #[inline]
+    pub fn holds(&self, page: PageId) -> bool {
+        let links = &self.0.links.0;
+        links.get(page.0 as usize).is_some_and(|&at| at != APART)
     }
 
     /// Puts a page that is not in the list at the most recent end.

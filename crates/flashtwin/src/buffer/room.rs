@@ -5,7 +5,7 @@
 
 use super::policy::{Access, DeviceView, Eviction, PageId, Policy, Spare};
 use super::{AnyPolicy, List, Setup};
-use crate::memory::{prefetch, reach};
+use crate::memory::reach;
 use crate::units::Lpn;
 
 /// Where a page that comes in goes.
@@ -28,8 +28,8 @@ pub(crate) struct Room {
     read_capacity: u32,
     read_pages: u32,
     read_list: List,
-    /// Per page: it is in the read cache.
-    in_read_cache: Vec<bool>,
+    /// Per page, as bits: it is in the read cache.
+    in_read_cache: Vec<u64>,
 }
 
 impl Room {
@@ -50,19 +50,24 @@ impl Room {
     #[inline]
     pub fn in_read_cache(&self, page: PageId) -> bool {
         self.read_capacity > 0
-            && self
-                .in_read_cache
-                .get(page.0 as usize)
-                .is_some_and(|&is| is)
+            && (self.in_read_cache.get(page.0 as usize / 64))
+                .is_some_and(|word| word >> (page.0 % 64) & 1 == 1)
+    }
+
+    #[inline]
+    fn set_in_read_cache(&mut self, page: PageId, is: bool) {
+        reach(&mut self.in_read_cache, page.0 as usize / 64, 0);
+        let word = &mut self.in_read_cache[page.0 as usize / 64];
+        *word = *word & !(1 << (page.0 % 64)) | u64::from(is) << (page.0 % 64);
     }
 
     /// The page is likely to be accessed soon: see [`Policy::expect`].
     #[inline]
     pub fn expect(&self, page: PageId, near: bool) {
-        self.policy.expect(page, near);
-        if self.read_capacity > 0 {
-            prefetch(&self.in_read_cache, page.0 as usize);
+        if self.in_read_cache(page) {
             self.read_list.expect(page, near);
+        } else {
+            self.policy.expect(page, near);
         }
     }
 
@@ -133,8 +138,7 @@ impl Room {
                 self.policy.insert(device, page, access);
             }
             Way::ReadCache => {
-                reach(&mut self.in_read_cache, page.0 as usize, false);
-                self.in_read_cache[page.0 as usize] = true;
+                self.set_in_read_cache(page, true);
                 self.read_pages += 1;
                 self.read_list.push_newest(page);
                 self.policy.read_cache_changed(access.lpn, true);
@@ -164,7 +168,7 @@ impl Room {
     }
 
     fn leave_read_cache(&mut self, page: PageId, lpn: Lpn) {
-        self.in_read_cache[page.0 as usize] = false;
+        self.set_in_read_cache(page, false);
         self.read_pages -= 1;
         self.read_list.remove(page);
         self.policy.read_cache_changed(lpn, false);

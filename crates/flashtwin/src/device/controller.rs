@@ -37,7 +37,7 @@ impl Controller {
 
     /// The processor takes no time at all.
     #[inline]
-    fn is_free_of_cost(&self) -> bool {
+    pub fn is_free_of_cost(&self) -> bool {
         self.request == Time::ZERO && self.scan_entry == Time::ZERO
     }
 }

@@ -54,6 +54,11 @@ impl Link {
         }
     }
 
+    /// Requests take no time on it and do not wait for each other.
+    pub fn is_free_of_cost(&self) -> bool {
+        self.overhead == Time::ZERO && self.wire.is_none()
+    }
+
     /// Nobody holds the bus or waits for it.
     #[inline]
     fn is_free(&self) -> bool {

@@ -13,6 +13,7 @@ mod cache;
 mod controller;
 mod link;
 mod modify;
+mod port;
 mod queues;
 mod requests;
 mod wire;
@@ -38,6 +39,8 @@ use requests::{ReqId, Requests};
 
 /// Marks the owner of a flash operation as a host request (else it is a cached page).
 const OWNER_IS_REQUEST: u32 = 1 << 31;
+/// Marks it as that of who sent the page past the front end.
+const OWNER_IS_OUTSIDE: u32 = 1 << 30;
 
 /// A request whose address is not on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +92,8 @@ pub struct Device<B: Backend> {
     cache: Cache,
     requests: Requests,
     completions: Vec<Completion>,
+    /// Page operations done that came past the front end.
+    outside: Vec<Done>,
     metrics: Metrics,
     address: Address,
     /// Requests done but for the time of buffer and processor, the next to leave first.
@@ -166,6 +171,7 @@ impl<B: Backend> Device<B> {
             cache: Cache::new(front, policy),
             requests: Requests::default(),
             completions: Vec::new(),
+            outside: Vec::new(),
             metrics: Metrics::default(),
             address: Address::new(front),
             in_buffer: VecDeque::new(),
@@ -217,6 +223,11 @@ impl<B: Backend> Device<B> {
         self.cache.reset_counters();
     }
 
+    /// For the member of an array: what its requests meet is the array's to measure.
+    pub(crate) fn leave_measuring(&mut self) {
+        self.metrics.leave_requests();
+    }
+
     /// Starts the counters of flash and buffer at zero, with requests inside or not: for the member of
     /// an array, which may be at work while the array is not.
     pub(crate) fn reset_flash_report(&mut self) {
@@ -242,25 +253,37 @@ impl<B: Backend> Device<B> {
     /// Lets all happen that is due up to and at `until`.
     #[inline]
     pub fn advance(&mut self, until: Time) {
-        while self.step_until(until) {}
-        self.now = self.now.max(until);
+        self.advance_to(until);
+    }
+
+    /// The same; returns when the next thing will happen, [`Time::NEVER`] if there is none.
+    #[inline]
+    pub(crate) fn advance_to(&mut self, until: Time) -> Time {
+        loop {
+            let (flash_at, link_at) = (self.events.next_time(), self.link.next_time());
+            if flash_at.min(link_at) > until {
+                self.now = self.now.max(until);
+                return flash_at.min(link_at);
+            }
+            self.next_step(flash_at, link_at);
+        }
     }
 
     /// Lets the next pending thing happen; false if there is none.
     #[inline]
     pub fn step(&mut self) -> bool {
-        self.step_until(Time(Time::NEVER.0 - 1))
+        let (flash_at, link_at) = (self.events.next_time(), self.link.next_time());
+        let is_one = flash_at.min(link_at) != Time::NEVER;
+        if is_one {
+            self.next_step(flash_at, link_at);
+        }
+        is_one
     }
 
-    /// Lets the next pending thing happen if it is due by `until`.
+    /// Lets the next pending thing happen, of the back end or of the link and the buffer.
     #[inline]
-    fn step_until(&mut self, until: Time) -> bool {
-        let flash_at = self.events.next_time();
-        let link_at = self.link.next_time();
+    fn next_step(&mut self, flash_at: Time, link_at: Time) {
         let at = flash_at.min(link_at);
-        if at > until {
-            return false;
-        }
         debug_assert!(at >= self.now, "an event in the past");
         self.now = at;
         let flash_first = flash_at < link_at
@@ -278,7 +301,6 @@ impl<B: Backend> Device<B> {
         }
         self.stir();
         self.backend.settle(self.now, &mut self.events);
-        true
     }
 
     fn flash_event(&mut self) {
@@ -541,7 +563,10 @@ impl<B: Backend> Device<B> {
             self.read_only = true;
         }
         if done.op.owner & OWNER_IS_REQUEST == 0 {
-            return self.cached_flash_done(done);
+            return match done.op.owner & OWNER_IS_OUTSIDE {
+                0 => self.cached_flash_done(done),
+                _ => self.outside.push(*done),
+            };
         }
         let id = ReqId(done.op.owner & !OWNER_IS_REQUEST);
         if done.op.cause == Cause::PartialRead {

@@ -118,6 +118,8 @@ impl OpMetrics {
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
     since: Time,
+    /// Requests are somebody else's to measure: those of an array's members.
+    elsewhere: bool,
     ops: [OpMetrics; 4],
     /// Requests in the device, and since when their number stands.
     inside: u64,
@@ -145,6 +147,11 @@ impl Metrics {
         self.since = since;
     }
 
+    /// Counts no requests from now on: their histograms would cost more than the requests.
+    pub(crate) fn leave_requests(&mut self) {
+        self.elsewhere = true;
+    }
+
     #[inline]
     fn count_inside(&mut self, now: Time) {
         self.inside_ps += (now - self.changed).0 as u128 * self.inside as u128;
@@ -153,12 +160,18 @@ impl Metrics {
 
     #[inline]
     pub(crate) fn arrived(&mut self, now: Time) {
+        if self.elsewhere {
+            return;
+        }
         self.count_inside(now);
         self.inside += 1;
     }
 
     #[inline]
     pub(crate) fn completed(&mut self, c: &Completion) {
+        if self.elsewhere {
+            return;
+        }
         self.count_inside(c.done);
         self.inside -= 1;
         self.last_done = c.done;

@@ -1,0 +1,78 @@
+//! Page operations from outside: the way into a device whose front end costs nothing.
+//!
+//! An array sends its members requests. Where a member has no link, no processor and no buffer to take
+//! time, a request is nothing but its pages, each waiting only for itself (D-35): they go straight to
+//! its flash, at the same instants as through the front end, and come back here.
+
+use super::{Device, Work, OWNER_IS_OUTSIDE};
+use crate::buffer::Stream;
+use crate::nand::{Cause, Done, PageOp};
+use crate::ssd::Flash;
+use crate::units::{Lpn, Time};
+
+impl Device<Flash> {
+    /// Requests pass the front end in no time and are kept nowhere on their way.
+    pub(crate) fn is_bare(&self) -> bool {
+        let is_free = self.link.is_free_of_cost() && self.controller.is_free_of_cost();
+        is_free && !self.queues.is_limited() && !self.cache.present
+    }
+
+    /// Reads or writes pages at `now`; each comes to [`Device::outside_done`] with `tag`. Only if
+    /// [`Device::is_bare`].
+    pub(crate) fn submit_pages(
+        &mut self,
+        now: Time,
+        (first, pages): (Lpn, u32),
+        (cause, fua): (Cause, bool),
+        tag: u32,
+    ) {
+        debug_assert!(self.is_bare(), "pages sent past a front end that has a say");
+        debug_assert!(
+            now >= self.now && self.next_event().is_none_or(|at| at >= now),
+            "pages sent before the device was advanced"
+        );
+        self.now = now;
+        for lpn in first.0..first.0 + pages {
+            let op = PageOp {
+                lpn: Lpn(lpn),
+                owner: tag | OWNER_IS_OUTSIDE,
+                cause,
+                stream: Stream::Cold,
+                fua,
+                enqueued: now,
+                gc_before: Time::ZERO,
+            };
+            let refused = !op.is_read() && self.read_only;
+            let unit = match op.is_read() {
+                true => self.backend.unit_of_copy(op.lpn),
+                false if refused => None,
+                false => Some(self.backend.unit_for_write(op.lpn)),
+            };
+            match unit {
+                Some(unit) => (self.backend).enqueue(unit as usize, op, now, &mut self.events),
+                // Nothing to read, or refused.
+                None => self.outside.push(Done {
+                    op,
+                    queue_gc: Time::ZERO,
+                    transfer: Time::ZERO,
+                    array: Time::ZERO,
+                    written: !refused,
+                }),
+            }
+        }
+    }
+
+    /// What of it is done, oldest first. The caller clears it.
+    #[inline]
+    pub(crate) fn outside_done(&mut self) -> &mut Vec<Done> {
+        &mut self.outside
+    }
+}
+
+impl Done {
+    /// The tag with which a page was sent by [`Device::submit_pages`].
+    #[inline]
+    pub(crate) fn tag(&self) -> u32 {
+        self.op.owner & !OWNER_IS_OUTSIDE
+    }
+}
