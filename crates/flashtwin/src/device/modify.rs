@@ -284,6 +284,28 @@ mod tests {
             assert_eq!(done, [(0, 10_442), (1, 20_884)], "{backend}");
             assert_eq!(reads(&ssd), 2);
         }
+        // After a whole write the rest is read from what that programmed.
+        let mut ssd = chip("msr", &[]);
+        let done = ends(&mut ssd, &[(Write, 0, 16), (Write, 0, 4)]);
+        assert_eq!((done, reads(&ssd)), (vec![(0, 6_096), (1, 16_538)], 1));
+        // A whole write that comes during the program of a part waits for its end, and has no read.
+        let mut ssd = chip("msr", &[]);
+        let at = Time::from_us(500);
+        for (now, bytes) in [(Time::ZERO, 4096), (at, 16 * 1024)] {
+            ssd.advance(now);
+            let request = Request {
+                arrival: now,
+                offset: 0,
+                bytes,
+                op: Write,
+                fua: false,
+            };
+            ssd.submit(now, &request, bytes).unwrap();
+        }
+        while ssd.step() {}
+        let done: Vec<_> = ssd.completions().drain(..).collect();
+        assert_eq!(done[1].done, Time(1_653_800_000));
+        assert_eq!(done[1].breakdown.array, Time::from_us(200));
         let mut ssd = chip("msr", &[]);
         let requests = [
             (Write, 0, 4),
