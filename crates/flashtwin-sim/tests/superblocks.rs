@@ -158,8 +158,8 @@ fn a_die_that_loses_blocks_leaves_the_others_usable() {
         ssd.fill_sequential();
         let mut spent = 0;
         let mut rng = Rng::new(3);
-        let portion = u64::from(spec.exported_pages()) / 4;
-        for round in 0..1000 {
+        let portion = u64::from(spec.exported_pages()) / 32;
+        for round in 0..8000 {
             if timed {
                 let text = format!("uniform:write=1,requests={portion}");
                 let mut workload = load(&text, &ssd, round);

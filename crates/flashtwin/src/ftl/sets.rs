@@ -1,6 +1,6 @@
 //! Superblocks: the n-th blocks that all dies opened (D-98).
 //!
-//! Writes and moves go over the dies in turn, so that each die gets as many pages as any other. What a die
+//! Writes go over the dies in turn, and so do moves, so that each die gets as many pages as any other. What a die
 //! opens as its n-th block therefore holds pages of the same time as the n-th of the others: together
 //! they are a superblock, collected and erased as one. Which blocks those are a die decides for itself,
 //! as it opens them: a block that is worn out is missing on its own die only, and no superblock lacks a

@@ -399,7 +399,7 @@ impl Nand {
     pub fn cursors(&self, out: &mut Vec<u32>) {
         match self {
             Nand::Msr(n) => n.cursors(out),
-            Nand::Modern(n) => out.extend(n.turn()),
+            Nand::Modern(n) => out.extend(n.turns()),
             Nand::Layered(_) => {}
         }
     }
@@ -408,11 +408,7 @@ impl Nand {
     pub fn set_cursors(&mut self, cursors: &[u32]) -> bool {
         match self {
             Nand::Msr(n) => n.set_cursors(cursors),
-            Nand::Modern(n) => match *cursors {
-                [] => n.turn().is_none(),
-                [turn] => n.set_turn(turn),
-                _ => false,
-            },
+            Nand::Modern(n) => n.set_turns(cursors),
             Nand::Layered(_) => cursors.is_empty(),
         }
     }

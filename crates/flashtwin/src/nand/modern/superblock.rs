@@ -13,6 +13,10 @@
 use super::lane::Step;
 use super::*;
 
+/// Whose turns there are.
+const HOST: usize = 0;
+const MOVES: usize = 1;
+
 /// What a die does for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
@@ -55,8 +59,9 @@ struct Run {
 #[derive(Clone, Debug)]
 pub(super) struct Superblocks {
     run: Option<Run>,
-    /// Pages handed out over the dies, modulo a whole turn.
-    turn: u32,
+    /// Pages of the host, and pages moved, that were handed out over the dies, modulo a whole turn. Each
+    /// has a turn of its own: every die gets its share of a run, whatever the host writes meanwhile.
+    turns: [u32; 2],
     parts: Vec<Part>,
     /// Dies that have to look again at what they have to do.
     woken: Vec<u32>,
@@ -74,18 +79,19 @@ impl Superblocks {
         };
         Superblocks {
             run: None,
-            turn: 0,
+            turns: [0; 2],
             parts: vec![part; dies as usize],
             woken: Vec::new(),
         }
     }
 
     /// The die that the next page goes to: as many pages as one program takes, then the next die.
-    fn next_die(&mut self, unit: u32) -> u32 {
-        let die = self.turn / unit;
-        self.turn += 1;
-        if self.turn == unit * self.parts.len() as u32 {
-            self.turn = 0;
+    fn next_die(&mut self, whose: usize, unit: u32) -> u32 {
+        let turn = &mut self.turns[whose];
+        let die = *turn / unit;
+        *turn += 1;
+        if *turn == unit * self.parts.len() as u32 {
+            *turn = 0;
         }
         die
     }
@@ -97,23 +103,25 @@ impl Superblocks {
 }
 
 impl Modern {
-    /// The die that a page goes to, where that is by turns with the pages that collections move.
+    /// The die that a page of the host goes to, where superblocks are written.
     pub fn next_die(&mut self) -> Option<u32> {
         let unit = self.layout.unit;
-        self.sets.as_mut().map(|sets| sets.next_die(unit))
+        self.sets.as_mut().map(|sets| sets.next_die(HOST, unit))
     }
 
-    /// Where these turns stand.
-    pub fn turn(&self) -> Option<u32> {
-        self.sets.as_ref().map(|sets| sets.turn)
+    /// Where the turns stand.
+    pub fn turns(&self) -> &[u32] {
+        self.sets.as_ref().map_or(&[], |sets| &sets.turns)
     }
 
-    /// Sets that; false if there is no such turn.
-    pub fn set_turn(&mut self, turn: u32) -> bool {
-        let turns = self.layout.unit * self.chips.len() as u32;
-        match &mut self.sets {
-            Some(sets) if turn < turns => sets.turn = turn,
-            _ => return false,
+    /// Sets that; false if there are no such turns.
+    pub fn set_turns(&mut self, turns: &[u32]) -> bool {
+        let end = self.layout.unit * self.chips.len() as u32;
+        if turns.len() != self.turns().len() || turns.iter().any(|&turn| turn >= end) {
+            return false;
+        }
+        if let Some(sets) = &mut self.sets {
+            sets.turns.copy_from_slice(turns);
         }
         true
     }
@@ -346,7 +354,7 @@ impl Modern {
         };
         part.page = page + 1;
         run.moving += 1;
-        let to = sets.next_die(unit);
+        let to = sets.next_die(MOVES, unit);
         let from = Ppn(self.ftl.first_ppn(block).0 + page);
         let lpn = self.ftl.lpn_at(from);
         let stream = self.ftl.make_room(to, Stream::Cold);

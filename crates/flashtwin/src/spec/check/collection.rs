@@ -55,6 +55,16 @@ pub(super) fn check(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
 
 /// A superblock is written over all dies in turn, by one stream, and chosen by what it holds.
 fn superblocks(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
+    let (unit, pages) = (spec.pages_per_program(), spec.geometry.pages_per_block);
+    if pages < 2 * unit {
+        report(
+            "geometry.pages_per_block",
+            format!(
+                "found {pages}; with gc.granularity = \"superblock\" must be at least two programs of \
+                 {unit}"
+            ),
+        );
+    }
     let static_levelling = matches!(spec.wear.levelling, Levelling::Static(_));
     for (wrong, key, wanted) in [
         (
