@@ -6,8 +6,8 @@
 
 use std::time::Instant;
 
-use flashtwin::{spec, Array, ArraySpec, Backend, Device, Ssd};
-use flashtwin_sim::{run, Control, Pacing, RunConfig};
+use flashtwin::{spec, Array, ArraySpec, Device, Ssd};
+use flashtwin_sim::{run, Control, Pacing, RunConfig, Subject};
 use flashtwin_workload::GeneratorSpec;
 
 use crate::ftls::page_operations;
@@ -33,9 +33,9 @@ fn array(level: &str) -> Result<Array, Failure> {
 }
 
 /// Page operations a second of one round.
-fn rate<B: Backend>(
-    device: &mut Device<B>,
-    operations: impl Fn(&Device<B>) -> u64,
+fn rate<S: Subject>(
+    device: &mut Device<S>,
+    operations: impl Fn(&Device<S>) -> u64,
     requests: u64,
     seed: u64,
 ) -> Result<f64, Failure> {

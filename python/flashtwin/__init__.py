@@ -14,13 +14,17 @@ from ._core import __version__
 from .comparison import Comparison
 from .devices import Overrides, Spec, device, devices
 from .errors import DeviceError, FlashtwinError, Interrupted, SnapshotError, WorkloadError
+from .faults import Fail, Fault, Replace
 from .ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
 from .hit_ratios import HitRow, HitTable, hits
 from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
 from .policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
 from .reference import CaseReport, validate
+from .report import report
 from .result import Result
+from .results import Results, results
 from .runs import compare, run, save_snapshot
+from .sweep import SweepProgress, sweep
 from .traces import Converted, TraceInfo, TraceOptions, convert, example_trace, trace_formats, trace_info
 from .user_policy import Access, Policy, PolicyDevice
 from .watch import Progress
@@ -33,6 +37,8 @@ __all__ = [
     "Comparison",
     "Converted",
     "DeviceError",
+    "Fail",
+    "Fault",
     "FlashtwinError",
     "FtlInfo",
     "FtlTrace",
@@ -47,9 +53,12 @@ __all__ = [
     "PolicyInfo",
     "PolicyTrace",
     "Progress",
+    "Replace",
     "Result",
+    "Results",
     "SnapshotError",
     "Spec",
+    "SweepProgress",
     "TraceInfo",
     "TraceOptions",
     "WorkloadError",
@@ -64,8 +73,11 @@ __all__ = [
     "hits",
     "policies",
     "policy_info",
+    "report",
+    "results",
     "run",
     "save_snapshot",
+    "sweep",
     "trace_formats",
     "trace_ftl",
     "trace_info",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.table import Table
 
+    from .record import Record
     from .result import Result
 
 
 @dataclass(frozen=True)
-class _Row:
+class Measure:
     """One measure: its name, where it is in a summary, how it is said, whether less is better."""
 
     label: str
@@ -28,13 +29,15 @@ class _Row:
     unit: str
     less_is_better: bool = True
 
-    def value(self, result: Result) -> float:
+    def value(self, result: Result | Record) -> float:
+        """Find it in a summary."""
         at: Any = result.summary
         for key in self.path:
             at = at[key]
         return float(at)
 
     def say(self, value: float) -> str:
+        """Say a value in its unit."""
         match self.unit:
             case "us":
                 return words.time(value)
@@ -45,27 +48,29 @@ class _Row:
             case _:
                 return words.digits(value)
 
-    def applies(self, results: list[Result]) -> bool:
+    def applies(self, results: Sequence[Result | Record]) -> bool:
         """Whether any result has something to say here: no row of reads without reads."""
         kind = self.path[0]
         return kind not in ("read", "write") or any(r.summary[kind]["requests"] for r in results)
 
 
-_ROWS = [
-    _Row("mean response", ("all", "mean_us"), "us"),
-    _Row("  reads", ("read", "mean_us"), "us"),
-    _Row("  writes", ("write", "mean_us"), "us"),
-    _Row("  wait for a slot", ("all", "parts_us", "slot"), "us"),
-    _Row("  wait behind host", ("all", "parts_us", "queue_host"), "us"),
-    _Row("  wait behind GC", ("all", "parts_us", "queue_gc"), "us"),
-    _Row("p99", ("all", "p99_us"), "us"),
-    _Row("p99.9", ("all", "p999_us"), "us"),
-    _Row("p99.99", ("all", "p9999_us"), "us"),
-    _Row("hit ratio", ("hits", "ratio"), "share", less_is_better=False),
-    _Row("write amplification", ("flash", "write_amplification"), "number"),
-    _Row("erases", ("flash", "erases"), "count"),
-    _Row("pages moved", ("flash", "pages_moved"), "count"),
-    _Row("chip time in GC", ("flash", "gc_share_mean"), "share"),
+MEASURES = [
+    Measure("mean response", ("all", "mean_us"), "us"),
+    Measure("  deviation", ("all", "deviation_us"), "us"),
+    Measure("  CV", ("all", "variation"), "number"),
+    Measure("  reads", ("read", "mean_us"), "us"),
+    Measure("  writes", ("write", "mean_us"), "us"),
+    Measure("  wait for a slot", ("all", "parts_us", "slot"), "us"),
+    Measure("  wait behind host", ("all", "parts_us", "queue_host"), "us"),
+    Measure("  wait behind GC", ("all", "parts_us", "queue_gc"), "us"),
+    Measure("p99", ("all", "p99_us"), "us"),
+    Measure("p99.9", ("all", "p999_us"), "us"),
+    Measure("p99.99", ("all", "p9999_us"), "us"),
+    Measure("hit ratio", ("hits", "ratio"), "share", less_is_better=False),
+    Measure("write amplification", ("flash", "write_amplification"), "number"),
+    Measure("erases", ("flash", "erases"), "count"),
+    Measure("pages moved", ("flash", "pages_moved"), "count"),
+    Measure("chip time in GC", ("flash", "gc_share_mean"), "share"),
 ]
 
 
@@ -121,7 +126,7 @@ class Comparison:
         import pyarrow as pa
 
         columns: dict[str, Any] = {"policy": self.policies}
-        for row in _ROWS:
+        for row in MEASURES:
             columns["_".join(row.path)] = [row.value(result) for result in self.results]
         return pa.table(columns)
 
@@ -135,9 +140,9 @@ class Comparison:
 
         draw_comparison(self, Path(path))
 
-    def _measures(self) -> Iterator[tuple[_Row, list[tuple[str, bool]]]]:
+    def _measures(self) -> Iterator[tuple[Measure, list[tuple[str, bool]]]]:
         """Each measure, and for each policy what to print and whether it is the best."""
-        for row in _ROWS:
+        for row in MEASURES:
             if not row.applies(self.results):
                 continue
             values = [row.value(result) for result in self.results]
@@ -158,7 +163,7 @@ class Comparison:
             rows = [(row.label, cells) for row, cells in self._measures()]
             return _Grid(self.policies, rows, note)
         columns = {row.label: cells for row, cells in self._measures()}
-        by_mean = sorted(range(len(self.results)), key=lambda i: _ROWS[0].value(self.results[i]))
+        by_mean = sorted(range(len(self.results)), key=lambda i: MEASURES[0].value(self.results[i]))
         rows = [
             (f"{rank:>2} {self.policies[i]}", [columns[label][i] for label in _RANKED])
             for rank, i in enumerate(by_mean, 1)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .comparison import Comparison
     from .hit_ratios import HitTable
     from .result import Result
+    from .results import Results
 
 __all__ = ["DeviceError", "FlashtwinError", "Interrupted", "SnapshotError", "WorkloadError"]
 
@@ -17,6 +18,6 @@ __all__ = ["DeviceError", "FlashtwinError", "Interrupted", "SnapshotError", "Wor
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C ended work early. `partial` holds the results so far, or None if there are none."""
 
-    def __init__(self, partial: Result | Comparison | HitTable | None) -> None:
+    def __init__(self, partial: Result | Comparison | HitTable | Results | None) -> None:
         super().__init__("interrupted")
         self.partial = partial

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import cached_property
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import tables, words
+from .record import Record, save_record
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ._core import Histogram
+    from ._core import Columns, Histogram
 
 Kind = Literal["all", "read", "write"]
 
@@ -28,15 +31,26 @@ class Result:
         requests: the per-request log as a `pyarrow.Table` (with `log=True`), one row per measured
             request in order of completion. Times are picoseconds; `link_ps` to `cpu_ps` are the
             parts of `response_ps` and sum to it exactly. None if no log was asked for.
+        gc_intervals: when members of an array collected, as a `pyarrow.Table` (with `gc_timeline=True`):
+            `member`, `begin_ns`, `end_ns` from the start of the measurement, `kind` ("forced" by the
+            coordinator, or its "own"). One row for each span in which chips of the member were in GC.
     """
 
     def __init__(
-        self, as_json: str, text: str, histograms: tuple[Histogram, Histogram, Histogram], requests: pa.Table
+        self,
+        as_json: str,
+        text: str,
+        histograms: tuple[Histogram, Histogram, Histogram],
+        requests: pa.Table | None,
+        gc_columns: Columns | None = None,
+        history: str | None = None,
     ) -> None:
+        self._history = history
         self.summary: dict[str, Any] = json.loads(as_json)
         self.requests: pa.Table | None = requests
+        self.gc_intervals: pa.Table | None = None if gc_columns is None else tables.gc_table(gc_columns)
         self._text = text
-        self._histograms = dict(zip(("read", "write", "all"), histograms, strict=True))
+        self._histograms = dict[str, "Histogram"](zip(("read", "write", "all"), histograms, strict=True))
 
     @property
     def policy(self) -> str:
@@ -47,9 +61,10 @@ class Result:
     def latency(self) -> dict[str, Any]:
         """Response times of reads and writes together, in microseconds.
 
-        `mean_us`, `deviation_us`, `p50_us`, `p90_us`, `p95_us`, `p99_us`, `p999_us`, `p9999_us`
-        (percentiles exact to three digits, by HdrHistogram), `max_us`, and `parts_us`, the parts of
-        the mean. Reads and writes alone: `summary["read"]`, `summary["write"]`.
+        `mean_us`, `deviation_us`, `variation` (the coefficient of variation: the deviation as a share
+        of the mean), `p50_us`, `p90_us`, `p95_us`, `p99_us`, `p999_us`, `p9999_us` (percentiles exact
+        to three digits, by HdrHistogram), `max_us`, and `parts_us`, the parts of the mean. Reads and
+        writes alone: `summary["read"]`, `summary["write"]`.
         """
         return dict(self.summary["all"])
 
@@ -91,9 +106,39 @@ class Result:
         """The time series, one row an interval of virtual time; empty unless `series_s` was given."""
         return tables.series_table(self.summary["series"])
 
+    @cached_property
+    def history(self) -> pa.Table:
+        """What happened when: one row a window of virtual time, at most 256; empty unless asked for.
+
+        `gc_share_by_chip` is a list: the share of the window that each chip spent collecting. Where
+        nothing can be said of a window (a hit ratio without an access) a value is null.
+        """
+        return tables.history_table(json.loads(self._history or "[]"))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all but the per-request log to a file that `flashtwin.report` makes a page of."""
+        save_record(Path(path), self.record())
+
+    def record(self) -> Record:
+        """Return what `save` writes."""
+        return Record(self.summary, self._histograms, json.loads(self._history or "[]"))
+
     def cdf(self, kind: Kind = "all") -> pa.Table:
         """Cumulative distribution of response times: `response_us`, and the `share` up to it."""
         return tables.cdf_table(self._histograms[kind])
+
+    def gc_figure(self, path: str | Path, from_s: float = 0, until_s: float | None = None) -> None:
+        """Draw which member of an array collects when into a file (PNG, PDF, SVG ...).
+
+        Args:
+            path: the file.
+            from_s: where to begin, in seconds from the start of the measurement.
+            until_s: where to end; with the last request if None.
+        """
+        from .figures import draw_collections
+
+        array = self.summary["array"]
+        draw_collections({array["coordination"] if array else "": self}, Path(path), from_s, until_s)
 
     def to_json(self) -> str:
         """The summary as JSON, the same bytes for the same run."""

@@ -15,6 +15,7 @@ from .comparison import Comparison
 from .devices import Overrides, Spec
 from .devices import device as read_device
 from .errors import FlashtwinError, Interrupted
+from .faults import Fault, as_given
 from .pacing import OpenLoop, Pacing, default_for
 from .policies import Choice, PolicyLike, overrides_for, read_choices
 from .result import Result
@@ -37,8 +38,12 @@ def run(
     beyond: str = "error",
     snapshot: str | os.PathLike[str] | None = None,
     series_s: float | None = None,
+    faults: Sequence[Fault] = (),
+    history: bool = False,
+    threads: int = 1,
     trace_options: TraceOptions | None = None,
     log: bool | str | os.PathLike[str] = False,
+    gc_timeline: bool = False,
     progress: OnProgress | None = None,
 ) -> Result:
     """Run a workload on a device, in virtual time.
@@ -65,9 +70,15 @@ def run(
         beyond: what a request beyond the device's end does: "error", "wrap" or "drop".
         snapshot: file of `save_snapshot` to start from instead of preconditioning.
         series_s: length of an interval of the time series, in seconds of virtual time.
+        faults: members of an array that fail and are replaced, as in [Fail(3, at_s=10), Replace(3, at_s=20)]
+            (docs/arrays.md).
+        history: keep what happened when, in at most 256 windows, for reports: `Result.history`.
+        threads: threads on which members of an array are simulated, where nothing that one does decides
+            what another is asked (docs/arrays.md); results are the same.
         trace_options: how to read the trace, where it is not to be guessed.
         log: True keeps every request in `Result.requests`; a path writes them there as Parquet
             instead, in bounded memory.
+        gc_timeline: keep in `Result.gc_intervals` which member of an array collects when.
         progress: called about ten times a second with a `Progress`.
 
     Raises:
@@ -87,13 +98,14 @@ def run(
         warmup_requests=warmup_requests,
         beyond=beyond,
         series_s=series_s,
+        faults=faults,
         trace_options=trace_options,
     )
     base = job.base_device(progress)
     candidate = job.candidates[0]
     # A policy of the user's is put in by a fork; else the device runs as it is.
     make = partial(base.fork, candidate.spec, candidate.user) if candidate.user else lambda: base
-    task = job.task(candidate, make, log)
+    task = job.task(candidate, make, log, gc_timeline=gc_timeline, history=history, threads=threads)
     results, interrupted = run_all([task], 1, progress)
     if interrupted:
         raise Interrupted(cast(Result, results[0]) if results else None)
@@ -115,6 +127,7 @@ def compare(
     beyond: str = "error",
     snapshot: str | os.PathLike[str] | None = None,
     series_s: float | None = None,
+    faults: Sequence[Fault] = (),
     trace_options: TraceOptions | None = None,
     progress: OnProgress | None = None,
 ) -> Comparison:
@@ -150,6 +163,7 @@ def compare(
         warmup_requests=warmup_requests,
         beyond=beyond,
         series_s=series_s,
+        faults=faults,
         trace_options=trace_options,
     )
     base = job.base_device(progress)
@@ -202,6 +216,7 @@ class Job:
     warmup_requests: int
     beyond: str
     series_s: float | None
+    faults: list[tuple[float, bool, int]]
     requests_total: int | None
 
     @staticmethod
@@ -219,6 +234,7 @@ class Job:
         warmup_requests: int,
         beyond: str,
         series_s: float | None,
+        faults: Sequence[Fault],
         trace_options: TraceOptions | None,
     ) -> Job:
         """Check everything that can be checked before the first long computation."""
@@ -229,6 +245,7 @@ class Job:
         ):
             if number is not None and not least <= number < 1 << 64:
                 raise FlashtwinError(f"{name}: {number}: give a whole number from {least}")
+        given_faults = as_given(faults)
         candidates = [_candidate(choice, choices, device, overrides or {}) for choice in choices]
         opened = source(workload, trace_options)
         first = opened.open(candidates[0].spec.exported_bytes, seed)
@@ -250,6 +267,7 @@ class Job:
             warmup_requests,
             beyond,
             series_s,
+            given_faults,
             min(filter(None, (total, requests_max)), default=None),
         )
 
@@ -263,7 +281,14 @@ class Job:
         return base
 
     def task(
-        self, each: Candidate, make: Callable[[], _core.Device], log: bool | str | os.PathLike[str] = False
+        self,
+        each: Candidate,
+        make: Callable[[], _core.Device],
+        log: bool | str | os.PathLike[str] = False,
+        *,
+        gc_timeline: bool = False,
+        history: bool = False,
+        threads: int = 1,
     ) -> Task:
         """Make the run of one policy; `make` gives it its device when its turn has come."""
         spec = each.spec
@@ -273,7 +298,7 @@ class Job:
             table = tables.RequestTable() if log is True else None
             in_memory = nullcontext(table.add if table else None)
             with in_memory if isinstance(log, bool) else tables.request_file(Path(log)) as sink:
-                as_json, text, histograms = ready.run(
+                as_json, text, histograms, gc_columns, windows = ready.run(
                     self.source.open(spec.exported_bytes, self.seed),
                     control,
                     speed=self.pacing.speed if isinstance(self.pacing, OpenLoop) else None,
@@ -282,12 +307,17 @@ class Job:
                     warmup_requests=self.warmup_requests,
                     requests_max=self.requests_max,
                     series_interval_s=self.series_s,
+                    faults=self.faults,
+                    gc_timeline=gc_timeline,
+                    history=history,
+                    threads=threads,
                     precondition=self.precondition,
                     seed=self.seed,
                     label=each.label,
                     sink=sink,
                 )
-            return Result(as_json, text, histograms, table.table() if table else None)
+            requests = table.table() if table else None
+            return Result(as_json, text, histograms, requests, gc_columns, windows)
 
         return Task(each.label or spec.policy or "no buffer", work, self.requests_total)
 

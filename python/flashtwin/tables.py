@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .files import whole_file
+from .files import whole_file, write_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ._core import Columns, Histogram
 
 _OPS = ["read", "write", "trim", "flush"]
-_STATUS = ["ok", "read-only"]
+_STATUS = ["ok", "read-only", "failed"]
 
 #: Parts of a response time, in the order in which a request meets most of them. They sum to
 #: `response_ps`, exactly, for every request.
@@ -31,7 +31,8 @@ _NUMBERS = {
     "response_ps": "uint64",
     **{f"{part}_ps": "uint64" for part in PARTS},
 }
-_WORDS = {"op": _OPS, "status": _STATUS}
+_GC_NUMBERS = {"member": "uint32", "begin_ns": "uint64", "end_ns": "uint64"}
+_WORDS = {"op": _OPS, "status": _STATUS, "kind": ["own", "forced"]}
 #: Requests in a row group of the Parquet file.
 _ROW_GROUP = 128 * 1024
 
@@ -41,7 +42,7 @@ def _batch(columns: Columns) -> pa.RecordBatch:
 
     arrays: dict[str, Any] = {}
     for name, data in columns.items():
-        kind = pa.type_for_alias(_NUMBERS.get(name, "uint8"))
+        kind = pa.type_for_alias({**_NUMBERS, **_GC_NUMBERS}.get(name, "uint8"))
         rows = len(data) * 8 // kind.bit_width
         array = pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(data)])
         if name in _WORDS:
@@ -103,10 +104,40 @@ def series_table(points: list[dict[str, Any]]) -> pa.Table:
     """Make a table of the time series of a summary."""
     import pyarrow as pa
 
-    floats = ["mb", "read_mean_us", "write_mean_us", "max_us", "hit_ratio", "gc_wait_share"]
+    floats = ["mb", "read_mean_us", "write_mean_us", "max_us", "hit_ratio", "gc_wait_share", "rebuilt_share"]
     fields = [("t_s", pa.float64()), ("reads", pa.uint64()), ("writes", pa.uint64())]
     schema = pa.schema([*fields, *((name, pa.float64()) for name in floats)])
     return pa.Table.from_pylist(points, schema=schema)
+
+
+def gc_table(columns: Columns) -> pa.Table:
+    """Make a table of when members of an array collected."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches([_batch(columns)])
+
+
+def write_table(table: pa.Table, path: Path, what: str) -> None:
+    """Write a table as Parquet, or as CSV if its name does not end in .parquet."""
+    import pyarrow.parquet as pq
+
+    if path.suffix == ".parquet":
+        with whole_file(path, what) as file:
+            pq.write_table(table, file, compression="zstd")
+        return
+    rows = [table.column_names, *zip(*table.to_pydict().values(), strict=True)]
+    lines = (",".join("" if cell is None else str(cell) for cell in row) + "\n" for row in rows)
+    write_text(path, "".join(lines), what)
+
+
+def history_table(windows: list[dict[str, Any]]) -> pa.Table:
+    """Make a table of the windows of a run."""
+    import pyarrow as pa
+
+    names = ["t_s", "length_s", "iops", "mb_per_s", "mean_us", "p99_us", "hit_ratio", "inside_mean"]
+    fields = [(name, pa.float64()) for name in [*names, "write_amplification"]]
+    schema = pa.schema([*fields, ("gc_share_by_chip", pa.list_(pa.float64()))])
+    return pa.Table.from_pylist(windows, schema=schema)
 
 
 def cdf_table(histogram: Histogram) -> pa.Table:

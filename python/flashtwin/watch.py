@@ -24,12 +24,14 @@ class Progress:
         done: requests (or pages) done so far.
         total: of how many; an estimate for most traces; None if unknown.
         finished: there is nothing left to do.
+        rebuilt: share that is there again of the array's members being rebuilt; None if none is.
     """
 
     label: str
     done: int
     total: int | None
     finished: bool = False
+    rebuilt: float | None = None
 
 
 #: Called about ten times a second for each piece of work under way, in the caller's thread.
@@ -51,7 +53,9 @@ class Task:
 
     def progress(self, finished: bool) -> Progress:
         """Tell how far it is."""
-        return Progress(self.label, self.control.done, self.control.total or self._total, finished)
+        done, rows = self.control.rebuild
+        rebuilt = done / rows if rows else None
+        return Progress(self.label, self.control.done, self.control.total or self._total, finished, rebuilt)
 
 
 def run_all(tasks: list[Task], threads: int, on_progress: OnProgress | None) -> tuple[list[object], bool]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import runpy
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import flashtwin
+from flashtwin import cli, watch
 
 SMALL = {"member.geometry.chips": 4, "member.geometry.blocks_per_plane": 64, "buffer.capacity": "1 MiB"}
 LOAD = "uniform:write=0.7,size=16k,rate=2k/s,requests=500"
@@ -51,9 +55,172 @@ def test_wrong_arrays_are_refused_with_what_would_be_right(settings: flashtwin.O
         flashtwin.device("raid5-array", settings)
 
 
-def test_what_needs_a_single_drive_says_so(tmp_path: Path) -> None:
-    with pytest.raises(flashtwin.FlashtwinError, match="array"):
-        flashtwin.save_snapshot(tmp_path / "state", "raid5-array", precondition="none", set=SMALL)
+def test_an_array_is_preconditioned_once_and_run_many_times(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    flashtwin.save_snapshot(state, "raid5-array", set=SMALL)
+    for more in ({}, {"array.coordination": "turns"}, {"array.coordination": "ideal"}):
+        warm = flashtwin.run(LOAD, device="raid5-array", set=SMALL | more, snapshot=state)
+        cold = flashtwin.run(LOAD, device="raid5-array", set=SMALL | more)
+        assert warm.summary.pop("precondition") == "snapshot (steady, seed 1)"
+        cold.summary.pop("precondition")
+        assert warm.summary == cold.summary
+    with pytest.raises(flashtwin.SnapshotError, match=r"member.geometry.chips is 4 in the snapshot"):
+        flashtwin.run(LOAD, device="raid5-array", set=SMALL | {"member.geometry.chips": 2}, snapshot=state)
+
+
+def test_members_fail_and_are_rebuilt_in_a_run() -> None:
+    load = "uniform:write=0.5,size=16k,rate=2k/s,requests=2000"
+    faults = [flashtwin.Fail(3, at_s=0.2), flashtwin.Replace(3, at_s=0.4)]
+    result = flashtwin.run(load, device="raid5-array", set=SMALL, faults=faults, series_s=0.1)
+    array = result.summary["array"]
+    assert [phase["condition"] for phase in array["phases"][:3]] == ["whole", "degraded", "rebuilding"]
+    assert sum(phase["all"]["requests"] for phase in array["phases"]) == 2000
+    rebuild = array["rebuilds"][0]
+    assert rebuild["member"] == 3
+    assert rebuild["from_s"] == 0.4 < rebuild["until_s"]
+    assert rebuild["bytes_written"] == rebuild["bytes"]
+    shares = [share for share in result.series["rebuilt_share"].to_pylist() if share is not None]
+    assert shares == sorted(shares)
+    assert shares[-1] > 0
+    assert "rebuilding" in str(result)
+
+
+class Rebuilding:
+    """The control of a run in which a member is being rebuilt."""
+
+    done, total, rebuild = 5, 10, (1, 4)
+
+
+def test_progress_tells_how_far_a_rebuild_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = watch.Task("run", lambda _: None)
+    assert task.progress(finished=False).rebuilt is None
+    monkeypatch.setattr(task, "control", Rebuilding())
+    assert task.progress(finished=False).rebuilt == 0.25
+
+
+def test_policies_are_compared_through_a_failure() -> None:
+    faults = [flashtwin.Fail(1, at_s=0.1)]
+    compared = flashtwin.compare(LOAD, ["lru", "gcar-lru"], device="raid5-array", set=SMALL, faults=faults)
+    for result in compared:
+        assert [phase["from_s"] for phase in result.summary["array"]["phases"]] == [0.0, 0.1]
+
+
+def test_a_failure_too_many_is_counted(tmp_path: Path) -> None:
+    faults = [flashtwin.Fail(member, at_s=0.1) for member in (0, 1)]
+    result = flashtwin.run(LOAD, device="raid5-array", set=SMALL, faults=faults, log=True)
+    assert result.requests is not None
+    status = result.requests["status"].to_pylist()
+    assert status.count("failed") == result.summary["requests_failed"] > 200
+    assert result.summary["array"]["phases"][-1]["condition"] == "lost"
+
+
+@pytest.mark.parametrize(
+    ("fault", "device", "words"),
+    [
+        (flashtwin.Fail(8, 1), "raid5-array", "members 0 to 7"),
+        (flashtwin.Replace(0, 1), "raid5-array", "has not failed by then"),
+        (flashtwin.Fail(0, -1.0), "raid5-array", "at_s is a number"),
+        (flashtwin.Fail(0, float("nan")), "raid5-array", "at_s is a number"),
+        (flashtwin.Fail(-1, 1), "raid5-array", "numbered from 0"),
+        (flashtwin.Fail(0, 1), "demo", "needs an array"),
+        ("0@1s", "raid5-array", "give Fail"),
+    ],
+)
+def test_faults_that_cannot_be_are_refused(fault: flashtwin.Fault, device: str, words: str) -> None:
+    settings = SMALL if device == "raid5-array" else {}
+    with pytest.raises(flashtwin.FlashtwinError, match=words):
+        flashtwin.run(LOAD, device=device, set=settings, precondition="none", faults=[fault])
+
+
+def test_the_command_line_has_members_fail(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["run", "--workload", LOAD, "--device", "raid5-array", "--precondition", "none", "--json"]
+    command += [f"--set={key}={value}" for key, value in SMALL.items()]
+    assert cli.main([*command, "--fail", "2@50ms", "--fail", "5@0.2s", "--replace", "2@100ms"]) == 0
+    phases = json.loads(capsys.readouterr().out)["array"]["phases"]
+    assert [phase["from_s"] for phase in phases[:3]] == [0.0, 0.05, 0.1]
+    for wrong in ("3", "3@", "3@10", "x@1s", "3@1h", "-1@1s"):
+        assert cli.main([*command, f"--fail={wrong}"]) == 2
+        assert "give MEMBER@TIME" in capsys.readouterr().err
+
+
+def test_who_collects_when(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    load = "uniform:write=1,size=16k,rate=3k/s,requests=2000"
+    kinds = {}
+    for coordination in ("local", "inclusive"):
+        settings = SMALL | {"array.coordination": coordination}
+        result = flashtwin.run(load, device="raid5-array", set=settings, gc_timeline=True)
+        assert result.gc_intervals is not None
+        rows = result.gc_intervals.to_pylist()
+        kinds[coordination] = {row["kind"] for row in rows}
+        for member, of in enumerate(result.summary["array"]["members"]):
+            spans = [(row["begin_ns"], row["end_ns"]) for row in rows if row["member"] == member]
+            assert all(begin < end for begin, end in spans)
+            assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(spans))
+            # Any chip in GC for so long: the longest of them at least, their sum at most.
+            chips = of["flash"]["gc_time_ms_by_chip"]
+            total_ms = sum(end - begin for begin, end in spans) / 1e6
+            assert max(chips) - 1e-3 <= total_ms <= sum(chips) + 1e-3
+    assert kinds["local"] == {"own"}
+    assert "forced" in kinds["inclusive"]
+
+    command = ["run", "--workload", load, "--device", "raid5-array", "--json"]
+    command += [f"--set={key}={value}" for key, value in settings.items()]
+    names = [tmp_path / f"gc.{kind}" for kind in ("csv", "parquet", "svg")]
+    assert cli.main([*command, *(f"--gc-timeline={name}" for name in names)]) == 0
+    text = names[0].read_text().splitlines()
+    assert text[0] == "member,begin_ns,end_ns,kind"
+    assert len(text) == len(rows) + 1
+    assert pq.read_table(names[1]).to_pylist() == rows
+    drawn = names[2].read_bytes()
+    assert drawn.startswith(b"<?xml")
+    result.gc_figure(names[2])
+    assert names[2].read_bytes() == drawn, "the same figure, to the byte"
+    capsys.readouterr()
+    assert cli.main([*command, "--gc-timeline", "gc.txt"]) == 2
+    assert capsys.readouterr().out == ""
+    assert cli.main(["run", "--workload", load, "--device", "demo", "--gc-timeline", "gc.csv"]) == 2
+    assert "needs an array" in capsys.readouterr().err
+    with pytest.raises(flashtwin.FlashtwinError, match="gc_timeline=True"):
+        flashtwin.run(LOAD, device="raid5-array", set=SMALL, precondition="none").gc_figure(names[2])
+
+
+def test_reads_are_hedged() -> None:
+    load = "uniform:write=0.05,size=4k,rate=3k/s,requests=8000"
+    direct, hedged = (
+        flashtwin.run(load, device="raid5-array", set=SMALL | more, warmup_requests=3000)
+        for more in ({}, {"array.reads": "hedged"})
+    )
+    array = hedged.summary["array"]
+    assert direct.summary["array"]["pages_hedged"] == 0
+    assert 0 < array["hedges_won"] < array["pages_hedged"]
+    assert array["pages_read_in_vain"] >= array["pages_hedged"]
+    assert hedged.summary["read"]["p99_us"] * 5 < direct.summary["read"]["p99_us"]
+    assert "hedged reads" in str(hedged)
+    with pytest.raises(flashtwin.DeviceError, match="raid0 holds every page once"):
+        flashtwin.device("harmonia-array", {"array.reads": "hedged"})
+
+
+def test_the_shipped_raid_6_runs_and_is_rebuilt() -> None:
+    small = {"member.geometry.blocks_per_plane": 16, "member.gc.low_percent": 10}
+    result = flashtwin.run(
+        "uniform:write=0.3,size=16k,rate=4k/s,requests=1000",
+        device="raid6-nvme",
+        set=small | {"array.rebuild_mib_per_s": 0},
+        precondition="sequential",
+        faults=[flashtwin.Fail(0, 0.05), flashtwin.Fail(7, 0.05), flashtwin.Replace(7, 0.1)],
+    )
+    array = result.summary["array"]
+    assert result.summary["requests_failed"] == 0
+    assert array["level"] == "raid6"
+    assert array["rebuilds"][0]["bytes_written"] == array["rebuilds"][0]["bytes"]
+    assert array["phases"][-1]["condition"] == "degraded"
+
+
+def test_results_say_how_response_times_vary() -> None:
+    result = flashtwin.run(LOAD, device="raid5-array", set=SMALL)
+    latency = result.latency
+    assert latency["variation"] == latency["deviation_us"] / latency["mean_us"] > 0
+    assert f"CV {latency['variation']:.3f}" in str(result)
 
 
 def test_the_study_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ def blocks(page, language):
 @pytest.fixture
 def place(tmp_path):
     """A directory in which the paths that the documentation names exist."""
-    for name in ("python", "tests", "devices"):
+    for name in ("python", "tests", "devices", "studies"):
         (tmp_path / name).symlink_to(ROOT / name)
     bin_dir = tmp_path / ".bin"
     bin_dir.mkdir()

@@ -2,7 +2,7 @@
 //! pyarrow and numpy view without a copy. Names and types are repeated in `flashtwin/tables.py`.
 
 use flashtwin::metrics::{Breakdown, OpMetrics};
-use flashtwin::Completion;
+use flashtwin::{Completion, GcInterval};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -57,6 +57,16 @@ pub fn of_completions<'py>(py: Python<'py>, rows: &[Completion]) -> PyResult<Bou
             column(py, rows, |c| c.breakdown.parts()[i].0)?,
         )?;
     }
+    Ok(d)
+}
+
+/// When members of an array collected.
+pub fn of_gc_intervals<'py>(py: Python<'py>, rows: &[GcInterval]) -> PyResult<Bound<'py, PyDict>> {
+    let d = PyDict::new(py);
+    d.set_item("member", column(py, rows, |i| i.member as u32)?)?;
+    d.set_item("begin_ns", column(py, rows, |i| i.begin.to_ns())?)?;
+    d.set_item("end_ns", column(py, rows, |i| i.end.to_ns())?)?;
+    d.set_item("kind", column(py, rows, |i| u8::from(i.forced))?)?;
     Ok(d)
 }
 

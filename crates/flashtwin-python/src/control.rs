@@ -39,4 +39,12 @@ impl Control {
     fn total(&self) -> u64 {
         self.0.total.load(Ordering::Relaxed)
     }
+
+    /// Rows that are there again of members being rebuilt, and of how many; 0 if none is.
+    #[getter]
+    fn rebuild(&self) -> (u64, u64) {
+        let rows = [&self.0.rows_rebuilt, &self.0.rows_to_rebuild];
+        let [done, of] = rows.map(|rows| rows.load(Ordering::Relaxed));
+        (done, of)
+    }
 }

@@ -6,15 +6,17 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names, is_array};
-use flashtwin::{Array, ArraySpec, Completion, Device as AnyDevice, DeviceSpec, Op, Ssd, Time};
+use flashtwin::{Array, ArraySpec, Completion, Device as AnyDevice, DeviceSpec, Op, Ssd};
 use flashtwin_sim::{
-    Beyond, Figure, Outcome, Pacing, Precondition, RunConfig, RunInfo, SimError, Subject, Summary,
+    Figure, Outcome, Precondition, RunConfig, RunInfo, SimError, Subject, Summary,
 };
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::columns;
 use crate::control::Control;
 use crate::errors::{of_json, of_sim, of_spec, DeviceError, FlashtwinError};
+use crate::settings::{beyond_from, describe, fault, interval, pacing};
 use crate::user::{Failure, UserPolicy};
 use crate::workload::Workload;
 
@@ -225,31 +227,36 @@ impl State {
         }
     }
 
-    fn copy_flash(&mut self, from: &State) -> Result<(), String> {
-        let mut state = Vec::new();
-        let saved = either!(from, from => from.save_state(&mut state));
-        saved.map_err(|e| e.to_string())?;
-        let loaded = either!(self, to => to.load_state(&mut state.as_slice()));
-        loaded.map_err(|e| e.to_string())
+    fn flash_bytes(&self) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::new();
+        let saved = either!(self, device => device.save_state(&mut bytes));
+        saved.map(|()| bytes).map_err(|e| e.to_string())
     }
 
-    fn ssd(&self) -> PyResult<&Ssd> {
-        match self {
-            State::Ssd(ssd) => Ok(ssd),
-            State::Array(_) => Err(of_array()),
+    fn load_flash(&mut self, mut bytes: &[u8]) -> Result<(), String> {
+        let loaded = either!(self, device => device.load_state(&mut bytes));
+        loaded.map_err(|e| e.to_string())?;
+        match bytes.len() {
+            0 => Ok(()),
+            left => Err(format!("{left} bytes too many: it is of another device")),
         }
     }
 }
 
-fn of_array() -> PyErr {
-    DeviceError::new_err(
-        "snapshots of arrays are not written: precondition the array in the run itself",
-    )
+fn of_state(message: String) -> PyErr {
+    FlashtwinError::new_err(format!("cannot copy the state of a device: {message}"))
 }
 
 /// What a run gives back: summary as JSON, summary as text, and the response-time histograms of
-/// reads, writes and both.
-type RunResult = (String, String, [Vec<(u64, u64)>; 3]);
+/// reads, writes and both; columns of when members of an array collected and the history as JSON, if
+/// asked for.
+type RunResult = (
+    String,
+    String,
+    [Vec<(u64, u64)>; 3],
+    Option<Py<PyDict>>,
+    Option<String>,
+);
 
 #[pymethods]
 impl Device {
@@ -281,18 +288,29 @@ impl Device {
 
     /// Writes the state to a file, with a line that says how it came about.
     fn save_snapshot(&self, py: Python<'_>, path: PathBuf, made_by: &str) -> PyResult<()> {
-        let ssd = self.state.ssd()?;
-        py.detach(|| flashtwin_sim::save_snapshot(&path, ssd, made_by))
+        let state = &self.state;
+        py.detach(|| either!(state, device => flashtwin_sim::save_snapshot(&path, device, made_by)))
             .map_err(of_sim)
     }
 
     /// Takes the state from a file written for the same flash; returns how it came about.
     fn load_snapshot(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
-        let State::Ssd(ssd) = &mut self.state else {
-            return Err(of_array());
-        };
-        py.detach(|| flashtwin_sim::load_snapshot(&path, ssd))
+        let state = &mut self.state;
+        py.detach(|| either!(state, device => flashtwin_sim::load_snapshot(&path, device)))
             .map_err(of_sim)
+    }
+
+    /// The state of the flash as bytes, for `load_state` of a device with the same flash.
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let from = &self.state;
+        let bytes = py.detach(|| from.flash_bytes()).map_err(of_state)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Takes the state of the flash from bytes of `state`; the buffer may be another.
+    fn load_state(&mut self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
+        let to = &mut self.state;
+        py.detach(|| to.load_flash(bytes)).map_err(of_state)
     }
 
     /// A device of `spec` whose flash is in the state of this one's. The two may differ in their
@@ -302,11 +320,10 @@ impl Device {
         let policy = user.map(UserPolicy::boxed);
         let forked = py.detach(|| {
             let mut state = State::new(spec, policy);
-            state.copy_flash(from)?;
+            state.load_flash(&from.flash_bytes()?)?;
             Ok(state)
         });
-        let state = forked
-            .map_err(|e: String| FlashtwinError::new_err(format!("cannot fork a device: {e}")))?;
+        let state = forked.map_err(of_state)?;
         Ok(Device {
             state,
             failure: user.map(|user| user.failure.clone()),
@@ -314,10 +331,12 @@ impl Device {
     }
 
     /// Runs a workload. `speed` (open loop) and `queue_depth` (closed loop) exclude each other;
+    /// `faults` are instants in seconds, whether a member is replaced (else it fails), and which.
     /// `sink` gets every batch of measured completions as a dict of columns. The results carry
     /// `label` for the policy, if it is given.
     #[pyo3(signature = (workload, control, *, speed, queue_depth, beyond, warmup_requests, requests_max,
-                        series_interval_s, precondition, seed, label, sink))]
+                        series_interval_s, faults, gc_timeline, history, threads, precondition,
+                        seed, label, sink))]
     #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
     fn run(
         &mut self,
@@ -330,6 +349,10 @@ impl Device {
         warmup_requests: u64,
         requests_max: Option<u64>,
         series_interval_s: Option<f64>,
+        faults: Vec<(f64, bool, usize)>,
+        gc_timeline: bool,
+        history: bool,
+        threads: u32,
         precondition: String,
         seed: u64,
         label: Option<String>,
@@ -341,6 +364,10 @@ impl Device {
             warmup_requests,
             requests_max,
             series_interval: series_interval_s.map(interval).transpose()?,
+            faults: faults.into_iter().map(fault).collect::<PyResult<_>>()?,
+            gc_timeline,
+            history,
+            threads,
         };
         if let Some(failure) = &self.failure {
             failure.stops(&control.0);
@@ -383,62 +410,20 @@ impl Device {
         let m = &outcome.metrics;
         let histograms =
             [m.op(Op::Read), m.op(Op::Write), &m.reads_and_writes()].map(columns::of_histogram);
+        let gc_intervals = gc_timeline
+            .then(|| columns::of_gc_intervals(py, &outcome.gc_intervals).map(Bound::unbind))
+            .transpose()?;
+        let history = outcome.history.as_ref().map(serde_json::to_string);
         Ok((
             serde_json::to_string(&summary).map_err(of_json)?,
             summary.to_string(),
             histograms,
+            gc_intervals,
+            history.transpose().map_err(of_json)?,
         ))
     }
 }
 
 fn summary<S: Subject>(device: &AnyDevice<S>, outcome: &Outcome, info: &RunInfo) -> Summary {
     Summary::new(device, outcome, info)
-}
-
-fn pacing(speed: Option<f64>, queue_depth: Option<u32>) -> PyResult<Pacing> {
-    match (speed, queue_depth) {
-        (Some(speed), None) => Ok(Pacing::Open { speed }),
-        (None, Some(depth)) => Ok(Pacing::Closed { depth }),
-        _ => Err(FlashtwinError::new_err(
-            "pacing: give either a speed or a queue depth",
-        )),
-    }
-}
-
-fn beyond_from(name: &str) -> PyResult<Beyond> {
-    match name {
-        "error" => Ok(Beyond::Error),
-        "wrap" => Ok(Beyond::Wrap),
-        "drop" => Ok(Beyond::Drop),
-        _ => Err(FlashtwinError::new_err(format!(
-            "beyond \"{}\" is unknown; error, wrap and drop are known",
-            name.escape_debug()
-        ))),
-    }
-}
-
-fn interval(seconds: f64) -> PyResult<Time> {
-    let ps = (seconds * 1e12).round();
-    if !(1.0..=1e19).contains(&ps) {
-        return Err(FlashtwinError::new_err(format!(
-            "series interval {seconds} s: give a number above 0, such as 1 or 0.1"
-        )));
-    }
-    Ok(Time(ps as u64))
-}
-
-/// The pacing in words, for the record.
-fn describe(config: &RunConfig) -> String {
-    let mut text = match config.pacing {
-        Pacing::Open { speed: 1.0 } => "open loop at the workload's times".into(),
-        Pacing::Open { speed } => format!("open loop at {speed} times the workload's speed"),
-        Pacing::Closed { depth } => format!("closed loop at queue depth {depth}"),
-    };
-    if config.warmup_requests > 0 {
-        text.push_str(&format!(
-            ", not counting the first {} requests",
-            config.warmup_requests
-        ));
-    }
-    text
 }

@@ -11,6 +11,7 @@ mod errors;
 mod ftl;
 mod hits;
 mod policy;
+mod settings;
 mod user;
 mod validate;
 mod workload;

@@ -3,7 +3,10 @@
 //! One thread a run, no clock but the device's: the same configuration, workload and seed give the
 //! same bytes.
 
+mod ahead;
 mod error;
+mod faults;
+mod history;
 mod measure;
 mod precondition;
 mod run;
@@ -13,6 +16,8 @@ mod summary;
 mod validate;
 
 pub use error::SimError;
+pub use faults::{Fault, FaultKind, FaultsOutcome, PhaseOutcome, RebuildPoint};
+pub use history::{History, HistoryPoint};
 pub use measure::{measure, Figure};
 pub use precondition::{precondition, Precondition};
 pub use run::{run, Beyond, Control, Outcome, Pacing, RunConfig};
@@ -20,6 +25,7 @@ pub use snapshot::{load_snapshot, save_snapshot};
 pub use subject::{Described, Subject};
 pub use summary::{
     ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside, Latency,
-    Lifetime, MemberSummary, NamedCount, Parts, RunInfo, SeriesPoint, Summary, Throughput,
+    Lifetime, MemberSummary, NamedCount, Parts, PhaseSummary, RebuildSummary, RunInfo, SeriesPoint,
+    Summary, Throughput,
 };
 pub use validate::{validate_dir, CaseReport, PartReport};

@@ -3,10 +3,12 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use flashtwin::metrics::{FlashReport, Metrics};
-use flashtwin::{Backend, Completion, Device, Request, Time};
+use flashtwin::{Completion, Device, GcInterval, Request, Time};
 use flashtwin_workload::Workload;
 
-use crate::SimError;
+use crate::faults::{Agenda, Fault, FaultsOutcome};
+use crate::history::{History, HistoryPoint};
+use crate::{SimError, Subject};
 
 /// When requests reach the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +37,7 @@ pub enum Beyond {
 }
 
 /// How to run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RunConfig {
     /// When requests reach the device.
     pub pacing: Pacing,
@@ -47,6 +49,16 @@ pub struct RunConfig {
     pub requests_max: Option<u64>,
     /// One point of the time series every so much virtual time.
     pub series_interval: Option<Time>,
+    /// What happens to members of an array meanwhile; after the last request only while the array has
+    /// something to do.
+    pub faults: Vec<Fault>,
+    /// Keep when members of an array collect.
+    pub gc_timeline: bool,
+    /// Threads on which members of an array are simulated, where nothing that one does decides what
+    /// another is asked; results are the same.
+    pub threads: u32,
+    /// Keep what happened when, in windows ([`History`]).
+    pub history: bool,
 }
 
 impl Default for RunConfig {
@@ -57,6 +69,10 @@ impl Default for RunConfig {
             warmup_requests: 0,
             requests_max: None,
             series_interval: None,
+            faults: Vec::new(),
+            gc_timeline: false,
+            threads: 1,
+            history: false,
         }
     }
 }
@@ -70,6 +86,10 @@ pub struct Control {
     pub done: AtomicU64,
     /// Of how many, 0 if unknown.
     pub total: AtomicU64,
+    /// Rows that are there again of members being rebuilt.
+    pub rows_rebuilt: AtomicU64,
+    /// Of how many, 0 if none is being rebuilt.
+    pub rows_to_rebuild: AtomicU64,
 }
 
 impl Control {
@@ -95,6 +115,12 @@ pub struct Outcome {
     pub interrupted: bool,
     /// The device reached its end of life.
     pub read_only: bool,
+    /// What faults did.
+    pub faults: FaultsOutcome,
+    /// When members of an array collected, from the start of the measurement, in order of their ends.
+    pub gc_intervals: Vec<GcInterval>,
+    /// What happened when, if it was asked for.
+    pub history: Option<Vec<HistoryPoint>>,
 }
 
 /// Requests ahead whose map entries are fetched.
@@ -103,9 +129,12 @@ const AHEAD: usize = 4;
 /// Completions handed to the caller at a time.
 const BATCH: usize = 64;
 
+/// Events between two looks at the control, once all requests are submitted.
+const LOOK: u32 = 4096;
+
 /// Runs a workload on a device. `sink` gets every measured completion, in order of completion.
-pub fn run<B: Backend>(
-    device: &mut Device<B>,
+pub fn run<S: Subject>(
+    device: &mut Device<S>,
     workload: &mut dyn Workload,
     config: &RunConfig,
     control: &Control,
@@ -128,7 +157,17 @@ pub fn run<B: Backend>(
     };
     control.done.store(0, Ordering::Relaxed);
     control.total.store(total, Ordering::Relaxed);
+    match S::array_mut(device) {
+        Some(array) => array.set_gc_timeline(config.gc_timeline),
+        None if config.gc_timeline => {
+            let message = "a timeline of collections needs an array; this device is a single SSD";
+            return Err(SimError::Config(message.into()));
+        }
+        None => {}
+    }
+    let agenda = Agenda::new(device, &config.faults, config.series_interval)?;
     let mut driver = Driver {
+        agenda,
         start: device.now(),
         exported_bytes: device.exported_bytes(),
         device,
@@ -138,8 +177,14 @@ pub fn run<B: Backend>(
         submitted: 0,
         dropped: 0,
         wrapped: 0,
+        warming: config.warmup_requests > 0,
+        history: None,
     };
+    driver.begin_history();
     driver.device.reset_metrics(config.series_interval);
+    if config.warmup_requests == 0 {
+        driver.agenda.begin(driver.start);
+    }
     let mut batch = Vec::new();
     let mut interrupted = false;
     'run: loop {
@@ -147,7 +192,11 @@ pub fn run<B: Backend>(
         if workload.next_batch(&mut batch)? == 0 {
             break;
         }
+        let mut foreseen = 0;
         for (i, request) in batch.iter().enumerate() {
+            if i >= foreseen {
+                foreseen = i + driver.look_ahead(&batch[i..])?;
+            }
             if let Some(later) = batch.get(i + AHEAD) {
                 driver.device.prefetch(later);
             }
@@ -162,17 +211,23 @@ pub fn run<B: Backend>(
             break;
         }
     }
-    // What is still in the device finishes, also after an interruption: no request is lost.
-    while driver.device.step() {
-        driver.drain(false)?;
-    }
-    driver.drain(true)?;
+    driver.end_ahead();
+    interrupted |= driver.finish()?;
+    let history = driver.history.take().map(|mut history| {
+        let now = driver.device.now();
+        history.sample(now, &driver.device.flash_report());
+        history.points(now)
+    });
     if driver.submitted == 0 && !interrupted {
         return Err(SimError::NoRequests {
             dropped: driver.dropped,
         });
     }
+    let faults = driver.agenda.end(driver.device);
+    let gc_intervals = gc_intervals(driver.device);
     Ok(Outcome {
+        faults,
+        gc_intervals,
         metrics: driver.device.metrics().clone(),
         flash: driver.device.flash_report(),
         submitted: driver.submitted,
@@ -180,22 +235,49 @@ pub fn run<B: Backend>(
         wrapped: driver.wrapped,
         interrupted,
         read_only: driver.device.is_read_only(),
+        history,
     })
 }
 
-struct Driver<'a, B: Backend> {
-    device: &'a mut Device<B>,
-    config: &'a RunConfig,
+fn gc_intervals<S: Subject>(device: &mut Device<S>) -> Vec<GcInterval> {
+    let start = device.metrics().since();
+    let intervals = S::array_mut(device).map_or(Vec::new(), |array| array.take_gc_intervals());
+    let from_start = |i: GcInterval| GcInterval {
+        begin: i.begin - start,
+        end: i.end - start,
+        ..i
+    };
+    intervals.into_iter().map(from_start).collect()
+}
+
+pub(crate) struct Driver<'a, S: Subject> {
+    pub(crate) device: &'a mut Device<S>,
+    pub(crate) agenda: Agenda,
+    pub(crate) config: &'a RunConfig,
     control: &'a Control,
     sink: &'a mut dyn FnMut(&[Completion]) -> Result<(), SimError>,
     start: Time,
-    exported_bytes: u64,
-    submitted: u64,
+    pub(crate) exported_bytes: u64,
+    pub(crate) submitted: u64,
     dropped: u64,
     wrapped: u64,
+    /// The measurement has not begun.
+    pub(crate) warming: bool,
+    history: Option<Box<History>>,
 }
 
-impl<B: Backend> Driver<'_, B> {
+impl<S: Subject> Driver<'_, S> {
+    /// When a request is due in an open loop.
+    pub(crate) fn due(&self, request: &Request) -> Time {
+        let after = match self.config.pacing {
+            Pacing::Open { speed } if speed != 1.0 => {
+                Time((request.arrival.0 as f64 / speed) as u64)
+            }
+            _ => request.arrival,
+        };
+        self.start + after
+    }
+
     /// Submits one request when its time has come.
     #[inline]
     fn one(&mut self, request: &Request) -> Result<(), SimError> {
@@ -205,19 +287,18 @@ impl<B: Backend> Driver<'_, B> {
             return Ok(());
         }
         let at = match self.config.pacing {
-            Pacing::Open { speed } => {
-                let after = match speed {
-                    1.0 => request.arrival,
-                    _ => Time((request.arrival.0 as f64 / speed) as u64),
-                };
-                let at = self.start + after;
+            Pacing::Open { .. } => {
+                let at = self.due(&request);
+                while self.agenda.next() <= at {
+                    self.act();
+                }
                 self.device.advance(at);
                 at
             }
             Pacing::Closed { depth } => {
                 while self.device.outstanding() >= depth as usize {
                     assert!(
-                        self.device.step(),
+                        self.step(),
                         "the device holds requests and has nothing to do"
                     );
                 }
@@ -228,7 +309,13 @@ impl<B: Backend> Driver<'_, B> {
             }
         };
         self.drain(false)?;
-        let at = if self.submitted == self.config.warmup_requests && self.submitted > 0 {
+        if let Some(history) = &mut self.history {
+            let now = self.device.now();
+            if history.wants_sample(now) {
+                history.sample(now, &self.device.flash_report());
+            }
+        }
+        let at = if self.warming && self.submitted == self.config.warmup_requests {
             self.begin_measuring(at)
         } else {
             at
@@ -245,24 +332,88 @@ impl<B: Backend> Driver<'_, B> {
 
     /// Forgets what the warm-up measured, once its requests have left the device. An open loop
     /// pauses that long; returns when the next request is due now.
-    fn begin_measuring(&mut self, at: Time) -> Time {
+    pub(crate) fn begin_measuring(&mut self, at: Time) -> Time {
+        self.warming = false;
         while self.device.step() {}
         self.device.completions().clear();
         self.device.reset_metrics(self.config.series_interval);
+        self.begin_history();
         let now = self.device.now().max(at);
         self.start += now - at;
+        self.agenda.begin(now);
         now
+    }
+
+    /// What was measured before no longer counts.
+    fn begin_history(&mut self) {
+        let history = || Box::new(History::new(self.device.now()));
+        self.history = self.config.history.then(history);
+    }
+
+    /// Lets happen what is on the agenda next.
+    #[cold]
+    fn act(&mut self) {
+        self.device.advance(self.agenda.next());
+        self.agenda.act(self.device);
+    }
+
+    /// Lets the next thing happen, in the device or on the agenda; false if the device has nothing to
+    /// do any more.
+    #[inline]
+    fn step(&mut self) -> bool {
+        let Some(event) = self.device.next_event() else {
+            return false;
+        };
+        if self.agenda.next() <= event {
+            self.act();
+            return true;
+        }
+        self.device.step()
+    }
+
+    /// What is still in the device finishes: no request is lost. A rebuild goes on to its end, unless
+    /// the run is stopped; true if it was.
+    fn finish(&mut self) -> Result<bool, SimError> {
+        let mut steps = 0;
+        while self.step() {
+            self.drain(false)?;
+            steps += 1;
+            if steps % LOOK == 0 {
+                self.show_rebuild();
+                if self.control.stopped() && self.device.outstanding() == 0 {
+                    self.drain(true)?;
+                    return Ok(true);
+                }
+            }
+        }
+        self.drain(true)?;
+        Ok(false)
+    }
+
+    fn show_rebuild(&self) {
+        if let Some(array) = S::array(self.device).filter(|_| !self.agenda.is_empty()) {
+            let (done, of) = array.rebuild_progress().unwrap_or((0, 0));
+            self.control.rows_rebuilt.store(done, Ordering::Relaxed);
+            self.control.rows_to_rebuild.store(of, Ordering::Relaxed);
+        }
     }
 
     /// Hands full batches of completions on.
     #[inline]
-    fn drain(&mut self, all: bool) -> Result<(), SimError> {
+    pub(crate) fn drain(&mut self, all: bool) -> Result<(), SimError> {
         let completions = self.device.completions();
         if completions.len() >= BATCH || all {
+            let mut completions = std::mem::take(completions);
+            self.agenda.answered(self.device, &completions);
+            self.show_rebuild();
             if self.submitted > self.config.warmup_requests || self.config.warmup_requests == 0 {
-                (self.sink)(completions)?;
+                if let Some(history) = &mut self.history {
+                    completions.iter().for_each(|c| history.record(c));
+                }
+                (self.sink)(&completions)?;
             }
             completions.clear();
+            *self.device.completions() = completions;
             self.control.done.store(self.submitted, Ordering::Relaxed);
         }
         Ok(())

@@ -1,7 +1,10 @@
-//! What the driver can do with any device, an SSD or an array: precondition it and say what it is.
+//! What the driver can do with any device, an SSD or an array: precondition it, save it, and say what
+//! it is.
+
+use std::io::{self, Read, Write};
 
 use flashtwin::spec::{ArraySpec, Buffer, Nand};
-use flashtwin::{Array, Backend, Device, DeviceSpec, Flash, Raid, Rng};
+use flashtwin::{Array, Backend, Device, DeviceSpec, Flash, Raid, Request, Rng, StateError};
 
 /// What results say of a device.
 #[derive(Clone, Debug)]
@@ -14,6 +17,8 @@ pub struct Described<'a> {
     pub buffer: Option<&'a Buffer>,
     /// Bytes in a page.
     pub page_bytes: u32,
+    /// It is an array.
+    pub is_array: bool,
     /// The SSDs it is made of.
     pub members: Vec<&'a DeviceSpec>,
 }
@@ -30,8 +35,28 @@ pub trait Subject: Backend + Sized {
     fn write_random(device: &mut Device<Self>, rng: &mut Rng, pages: u64) -> bool;
     /// A preconditioned device counts as new.
     fn reset_wear(device: &mut Device<Self>);
+    /// Writes the state of the flash of an idle device.
+    fn save_state(device: &Device<Self>, out: &mut dyn Write) -> io::Result<()>;
+    /// Takes a state that [`Subject::save_state`] wrote for the same flash.
+    fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError>;
     /// What the array did itself, if it is one.
     fn array(_device: &Device<Self>) -> Option<&Array> {
+        None
+    }
+    /// Has members of an array do ahead what these requests ask of them ([`Array::run_ahead`]); false
+    /// if that is not possible.
+    fn run_ahead(
+        _device: &mut Device<Self>,
+        _requests: &[Request],
+        _last: bool,
+        _threads: usize,
+    ) -> bool {
+        false
+    }
+    /// Requests come that were not handed over so.
+    fn go_along(_device: &mut Device<Self>) {}
+    /// The device as an array, if it is one.
+    fn array_mut(_device: &mut Device<Self>) -> Option<&mut Array> {
         None
     }
 }
@@ -51,6 +76,7 @@ impl Subject for Flash {
             backend: backend(spec),
             buffer: spec.buffer.as_ref(),
             page_bytes: spec.geometry.page_bytes,
+            is_array: false,
             members: vec![spec],
         }
     }
@@ -69,6 +95,14 @@ impl Subject for Flash {
 
     fn reset_wear(device: &mut Device<Self>) {
         device.reset_wear();
+    }
+
+    fn save_state(device: &Device<Self>, out: &mut dyn Write) -> io::Result<()> {
+        device.save_state(out)
+    }
+
+    fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError> {
+        device.load_state(input)
     }
 }
 
@@ -89,6 +123,7 @@ impl Subject for Raid {
             backend: array_backend(spec),
             buffer: spec.buffer.as_ref(),
             page_bytes: spec.page_bytes(),
+            is_array: true,
             members: spec.members.iter().collect(),
         }
     }
@@ -109,7 +144,32 @@ impl Subject for Raid {
         device.reset_wear();
     }
 
+    fn save_state(device: &Device<Self>, out: &mut dyn Write) -> io::Result<()> {
+        device.save_state(out)
+    }
+
+    fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError> {
+        device.load_state(input)
+    }
+
     fn array(device: &Device<Self>) -> Option<&Array> {
+        Some(device)
+    }
+
+    fn run_ahead(
+        device: &mut Device<Self>,
+        requests: &[Request],
+        last: bool,
+        threads: usize,
+    ) -> bool {
+        device.run_ahead(requests, last, threads)
+    }
+
+    fn go_along(device: &mut Device<Self>) {
+        device.go_along();
+    }
+
+    fn array_mut(device: &mut Device<Self>) -> Option<&mut Array> {
         Some(device)
     }
 }

@@ -22,6 +22,8 @@ pub struct EventQueue {
     /// whose instant has come goes on to another.
     taken: bool,
     last_order: u64,
+    /// At one instant things happen in the order of resources, not of setting.
+    by_resource: bool,
 }
 
 impl EventQueue {
@@ -32,7 +34,14 @@ impl EventQueue {
             heap: Vec::with_capacity(resources + 1),
             taken: false,
             last_order: 0,
+            by_resource: false,
         }
+    }
+
+    /// From now on what falls on one instant happens in the order of resources.
+    pub fn order_by_resource(&mut self) {
+        debug_assert!(self.heap.is_empty(), "set before anything is pending");
+        self.by_resource = true;
     }
 
     /// The next place in the order of setting, for an instant that is kept elsewhere.
@@ -68,7 +77,11 @@ impl EventQueue {
 
     #[inline]
     fn entry(&mut self, resource: usize, at: Time) -> u128 {
-        let below = self.take_order() << RESOURCE_BITS | resource as u64;
+        let order = match self.by_resource {
+            true => 0,
+            false => self.take_order(),
+        };
+        let below = order << RESOURCE_BITS | resource as u64;
         u128::from(at.0) << 64 | u128::from(below)
     }
 

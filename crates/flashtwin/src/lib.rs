@@ -37,7 +37,10 @@ pub mod spec;
 mod ssd;
 pub mod units;
 
-pub use array::{Array, ArrayEvent, JobKind, MemberError, Method, Raid, RaidStats, SentFor};
+pub use array::{
+    Array, ArrayEvent, Condition, GcInterval, JobKind, MemberError, MemberRebuild, Method, Phase,
+    Raid, RaidStats, SentFor,
+};
 pub use chips::ChipSet;
 pub use device::{Backend, Device, OutOfRange, PowerCut};
 pub use ftl::StateError;

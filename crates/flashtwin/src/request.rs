@@ -40,6 +40,8 @@ pub enum Status {
     Ok = 0,
     /// The device has reached its end of life and takes no more writes.
     ReadOnly = 1,
+    /// The array has lost data: more members failed than it can do without.
+    Failed = 2,
 }
 
 /// A finished request.

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from dataclasses import fields
 from types import TracebackType
 from typing import Any
 
-from .. import AS_FAST_AS_POSSIBLE, ClosedLoop, FlashtwinError, OpenLoop, Pacing, Progress, TraceOptions
+from .. import (
+    AS_FAST_AS_POSSIBLE,
+    ClosedLoop,
+    Fail,
+    FlashtwinError,
+    OpenLoop,
+    Pacing,
+    Progress,
+    Replace,
+    TraceOptions,
+)
 from ..workloads import source
 
 
@@ -45,6 +56,24 @@ def pacing(args: argparse.Namespace) -> Pacing | None:
     return None if args.speed is None else OpenLoop(args.speed)
 
 
+#: A member and an instant, as in 3@10s.
+_FAULT = re.compile(r"(\d+)@(\d+(?:\.\d*)?|\.\d+)(s|ms|us)")
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+
+
+def faults(args: argparse.Namespace) -> list[Fail | Replace]:
+    """Read `--fail` and `--replace`."""
+    read: list[Fail | Replace] = []
+    kinds: list[tuple[str, type[Fail] | type[Replace]]] = [("fail", Fail), ("replace", Replace)]
+    for option, kind in kinds:
+        for given in getattr(args, option):
+            parts = _FAULT.fullmatch(given.replace(" ", ""))
+            if parts is None:
+                raise FlashtwinError(f"--{option} {given}: give MEMBER@TIME, as in 3@10s or 0@250ms")
+            read.append(kind(int(parts[1]), float(parts[2]) * _SECONDS[parts[3]]))
+    return read
+
+
 def run_arguments(args: argparse.Namespace) -> dict[str, Any]:
     """Read what `run` and `compare` have in common, and say what the trace was taken for."""
     if (args.trace is None) == (args.workload is None):
@@ -65,6 +94,7 @@ def run_arguments(args: argparse.Namespace) -> dict[str, Any]:
         "requests_max": args.requests_max,
         "warmup_requests": args.warmup,
         "beyond": args.beyond,
+        "faults": faults(args),
         "trace_options": options,
     }
 
@@ -123,6 +153,8 @@ class ProgressBar:
             self._bars.update(bar, visible=len(self._ids) <= _BARS)
         speed = self._bars.tasks[bar].speed
         rate = f"{speed / 1e6:.2f} M/s" if speed else ""
+        if progress.rebuilt is not None:
+            rate += f", rebuilt {progress.rebuilt:.0%}"
         self._bars.update(
             bar, completed=total if progress.finished else progress.done, total=total, rate=rate
         )

@@ -6,7 +6,7 @@ import argparse
 from typing import Any, NoReturn, TypeAlias
 
 from .. import __version__, trace_formats
-from . import compare, device, ftl, policy, run, snapshot, trace, validate
+from . import compare, device, ftl, policy, run, snapshot, sweeping, trace, validate
 
 _EXAMPLES = """\
 examples:
@@ -14,11 +14,12 @@ examples:
   flashtwin run --workload zipf:theta=0.9,write=0.8,requests=1e6 --policy gcar-lru
   flashtwin compare trace.csv.gz --policies lru,cflru,gcar-lru --figure out.png
   flashtwin trace info trace.csv.gz
+  flashtwin sweep experiment.toml
   flashtwin device list
   flashtwin policy list
   flashtwin ftl list
 
-Exit codes: 0 done, 1 validate found mismatches, 2 wrong input, 130 Ctrl-C.
+Exit codes: 0 done, 1 validate found mismatches or cells of a sweep failed, 2 wrong input, 130 Ctrl-C.
 """
 
 
@@ -36,6 +37,7 @@ def build() -> _Parser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     _run(commands)
     _compare(commands)
+    sweeping.add(commands, _new)
     _trace(commands)
     _device(commands)
     _policy(commands)
@@ -136,12 +138,25 @@ def _add_pacing(p: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_faults(p: argparse.ArgumentParser) -> None:
+    g = p.add_argument_group("members of an array; times are virtual, from the start of the measurement")
+    for option, what in (("--fail", "a member fails"), ("--replace", "a new drive is put in and rebuilt")):
+        g.add_argument(
+            option,
+            action="append",
+            default=[],
+            metavar="MEMBER@TIME",
+            help=f"{what}, as in 3@10s; may be repeated",
+        )
+
+
 def _add_start(p: argparse.ArgumentParser) -> None:
     _add_workload(p)
     _add_device(p)
     _add_precondition(p)
     p.add_argument("--snapshot", metavar="FILE", help="start from a saved state instead of preconditioning")
     _add_pacing(p)
+    _add_faults(p)
 
 
 def _add_json(p: argparse._ActionsContainer, what: str) -> None:
@@ -160,6 +175,7 @@ examples:
   flashtwin run trace.csv.gz --device demo
   flashtwin run trace.csv.gz --device my.toml --set buffer.capacity=8MiB --speed 2
   flashtwin run --workload zipf:theta=0.9,write=0.8,requests=1e6 --queue-depth 16
+  flashtwin run trace.csv.gz --device raid5-array --fail 3@10s --replace 3@20s
   flashtwin run trace.csv.gz --requests log.parquet --series second.csv --json > summary.json
 """,
     )
@@ -174,8 +190,17 @@ examples:
     g.add_argument("-o", "--output", metavar="FILE", help="write the summary as JSON to a file")
     g.add_argument("--requests", metavar="FILE", help="write one row a request as Parquet")
     g.add_argument("--series", metavar="FILE", help="write a time series as CSV")
+    g.add_argument("--record", metavar="FILE", help="write what flashtwin report makes a page of")
     g.add_argument(
         "--interval", type=float, default=1.0, metavar="SECONDS", help="of the series, virtual (default 1)"
+    )
+    g.add_argument(
+        "--gc-timeline",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="which member of an array collects when: a table (.csv, .parquet) or a figure (.png, .pdf, "
+        ".svg); may be repeated",
     )
     p.set_defaults(command=run.command)
 

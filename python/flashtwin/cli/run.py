@@ -6,15 +6,19 @@ import argparse
 import time
 from pathlib import Path
 
-from .. import Interrupted, Result, words
+from .. import Interrupted, Result, figures, words
 from .. import run as run_workload
 from ..files import write_text
+from ..tables import write_table
 from .common import ProgressBar, note, run_arguments
 
 
 def command(args: argparse.Namespace) -> int:
     """Run one workload on one device."""
     arguments = run_arguments(args)
+    for name in args.gc_timeline:
+        if Path(name).suffix not in _TABLES:
+            figures.kind_of(Path(name))
     began = time.monotonic()
     code = 0
     try:
@@ -23,7 +27,9 @@ def command(args: argparse.Namespace) -> int:
                 **arguments,
                 policy=args.policy,
                 series_s=args.interval if args.series else None,
+                history=args.record is not None,
                 log=args.requests or False,
+                gc_timeline=bool(args.gc_timeline),
                 progress=bar,
             )
     except Interrupted as e:
@@ -33,8 +39,12 @@ def command(args: argparse.Namespace) -> int:
     wall_s = time.monotonic() - began
     if args.output:
         write_text(Path(args.output), result.to_json() + "\n", "the summary")
+    if args.record:
+        result.save(args.record)
     if args.series:
-        _write_series(result, Path(args.series))
+        write_table(result.series, Path(args.series), "the series")
+    for name in args.gc_timeline:
+        _write_timeline(result, Path(name))
     if args.json:
         print(result.to_json())
     else:
@@ -46,6 +56,12 @@ def command(args: argparse.Namespace) -> int:
     return code
 
 
-def _write_series(result: Result, path: Path) -> None:
-    rows = [result.series.column_names, *zip(*result.series.to_pydict().values(), strict=True)]
-    write_text(path, "".join(",".join(map(str, row)) + "\n" for row in rows), "the series")
+#: Kinds of tables; other names are those of figures.
+_TABLES = (".csv", ".parquet")
+
+
+def _write_timeline(result: Result, path: Path) -> None:
+    if result.gc_intervals is not None and path.suffix in _TABLES:
+        write_table(result.gc_intervals, path, "the timeline of collections")
+    else:
+        result.gc_figure(path)

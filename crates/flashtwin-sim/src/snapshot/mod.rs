@@ -6,6 +6,7 @@
 //! buffer may differ between the device saved and the one loaded. Nothing of a file is used before
 //! its checksum is right, and nothing half-written is ever left under the final name.
 
+mod fingerprint;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -15,10 +16,10 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use flashtwin::spec::Levelling;
-use flashtwin::{DeviceSpec, Ssd, StateError};
+use flashtwin::{Device, StateError};
 
-use crate::SimError;
+use crate::{SimError, Subject};
+use fingerprint::fingerprint;
 use read::{difference, verify, Header};
 use write::save_through;
 
@@ -31,77 +32,26 @@ const TRAILER_BYTES: u64 = 8 + 4 + 4;
 const TEXT_BYTES_MAX: u32 = 64 * 1024;
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// What the state of the flash depends on.
-const FINGERPRINT_KEYS: [&str; 19] = [
-    "geometry.chips",
-    "geometry.planes_per_chip",
-    "geometry.blocks_per_plane",
-    "geometry.pages_per_block",
-    "geometry.page_bytes",
-    "geometry.flash_page_bytes",
-    "geometry.reserve_percent",
-    "nand.backend",
-    "nand.parallel_units",
-    "nand.copy_back",
-    "nand.multi_plane",
-    "nand.plane_mapping",
-    "nand.allocation_pool",
-    "ftl.kind",
-    "ftl.placement",
-    "ftl.stride_pages",
-    "ftl.summary_page",
-    "gc.victim",
-    "gc.low_percent",
-];
-
-/// The same, of devices that have them: where they are, `ftl.kind` says.
-const FINGERPRINT_KEYS_OF_CHIPS: [&str; 9] = [
-    "ftl.cmt_entries",
-    "ftl.protected_entries",
-    "ftl.entries_per_translation_page",
-    "ftl.batching",
-    "ftl.low_blocks",
-    "ftl.log_blocks",
-    "ftl.rw_log_blocks",
-    "ftl.isolation_blocks",
-    "ftl.refinements",
-];
-
-/// One line a key, `-` for a key that the device does not have.
-fn fingerprint(spec: &DeviceSpec) -> String {
-    let value = |key: &str| spec.value_toml(key).unwrap_or_else(|| "-".into());
-    let all = FINGERPRINT_KEYS.map(|key| format!("{key} = {}\n", value(key)));
-    let of_chips = FINGERPRINT_KEYS_OF_CHIPS.iter();
-    let of_chips = of_chips.filter_map(|key| Some(format!("{key} = {}\n", spec.value_toml(key)?)));
-    let wear = matches!(spec.wear.levelling, Levelling::Reference(_))
-        .then(|| "wear.levelling = \"reference\"\n".into());
-    let superblocks = spec
-        .gc
-        .superblocks
-        .then(|| "gc.granularity = \"superblock\"\n".into());
-    all.into_iter()
-        .chain(of_chips)
-        .chain(superblocks)
-        .chain(wear)
-        .collect()
-}
-
 /// Saves the flash state of an idle device; `made_by` says how it came about, for people. What the
 /// device's buffer holds is not saved.
-pub fn save_snapshot(path: &Path, ssd: &Ssd, made_by: &str) -> Result<(), SimError> {
+pub fn save_snapshot<S: Subject>(
+    path: &Path,
+    device: &Device<S>,
+    made_by: &str,
+) -> Result<(), SimError> {
     if made_by.len() > TEXT_BYTES_MAX as usize {
         let message = format!("the description is longer than {TEXT_BYTES_MAX} bytes; shorten it");
         return Err(SimError::snapshot(path, message));
     }
-    save_through(path, ssd, made_by, |file| {
+    save_through(path, device, made_by, |file| {
         Box::new(BufWriter::with_capacity(BUFFER_BYTES, file))
     })
 }
 
 /// Loads a snapshot of a device of the same fingerprint into an idle one; returns how it was made.
 /// After an error the device is as it was, except with a file of the right checksum but more state
-/// than the device has.
-pub fn load_snapshot(path: &Path, ssd: &mut Ssd) -> Result<String, SimError> {
+/// than the device has. That of an array fits every array of the same members, whatever its level.
+pub fn load_snapshot<S: Subject>(path: &Path, device: &mut Device<S>) -> Result<String, SimError> {
     let file = File::open(path).map_err(|e| SimError::io(path, "open", e))?;
     let file_bytes = file
         .metadata()
@@ -109,7 +59,7 @@ pub fn load_snapshot(path: &Path, ssd: &mut Ssd) -> Result<String, SimError> {
         .len();
     let mut input = BufReader::with_capacity(BUFFER_BYTES, file);
     let header = Header::read(&mut input, file_bytes).map_err(|e| e.at(path))?;
-    if let Some(difference) = difference(&header.fingerprint, &fingerprint(ssd.spec())) {
+    if let Some(difference) = difference(&header.fingerprint, &fingerprint(&S::describe(device))) {
         return Err(SimError::snapshot(
             path,
             format!("is of another device: {difference}"),
@@ -120,7 +70,7 @@ pub fn load_snapshot(path: &Path, ssd: &mut Ssd) -> Result<String, SimError> {
         .seek(SeekFrom::Start(header.bytes))
         .map_err(|e| SimError::io(path, "read", e))?;
     let mut state = input.take(state_bytes);
-    ssd.load_state(&mut state).map_err(|e| match e {
+    S::load_state(device, &mut state).map_err(|e| match e {
         StateError::Io(e) if e.kind() == io::ErrorKind::UnexpectedEof => SimError::snapshot(
             path,
             "holds a shorter state than this device has, although its checksum is right; it was made \

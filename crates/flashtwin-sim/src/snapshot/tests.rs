@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use flashtwin::{DeviceSpec, Ssd};
+use flashtwin::{Array, ArraySpec, DeviceSpec, Ssd};
 
 use super::write::save_through;
 use super::{load_snapshot, save_snapshot};
@@ -246,4 +246,68 @@ fn translation_layers_are_saved_whole() {
         let error = load_snapshot(&path, &mut device(&further)).expect_err("another parameter");
         assert!(error.to_string().contains(key), "{error}");
     }
+}
+
+fn array(overrides: &[(&str, &str)]) -> Array {
+    let mut all = vec![
+        ("array.members", "harmonia*3"),
+        ("array.level", "raid5"),
+        ("member.geometry.chips", "2"),
+        ("member.geometry.blocks_per_plane", "40"),
+    ];
+    all.extend_from_slice(overrides);
+    let text = flashtwin::spec::builtin_array("harmonia-array").expect("it is built in");
+    Array::new(&ArraySpec::with_overrides(text, "harmonia-array", &all).expect("a sound array"))
+}
+
+fn state_of(array: &Array) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    array.save_state(&mut bytes).expect("memory");
+    bytes
+}
+
+/// The members are saved: any array of the same ones takes their state, whatever is before them.
+#[test]
+fn arrays_are_saved_and_fit_arrays_of_the_same_members() {
+    let directory = Directory::new("array");
+    let path = directory.0.join("warm");
+    let mut saved = array(&[]);
+    saved.fill_steady(3);
+    save_snapshot(&path, &saved, "steady, seed 3").expect("room on the disk");
+    for change in [
+        ("array.coordination", "turns"),
+        ("array.level", "raid0"),
+        ("array.chunk", "64 KiB"),
+        ("member.timing.read_us", "60"),
+    ] {
+        let mut loaded = array(&[change]);
+        let made_by = load_snapshot(&path, &mut loaded).expect("the same members");
+        assert_eq!(made_by, "steady, seed 3");
+        assert!(state_of(&loaded) == state_of(&saved), "{change:?}");
+    }
+    for (change, expected) in [
+        (
+            ("array.members", "harmonia*4"),
+            "array.members is member*3 in the snapshot, member*4 in the device",
+        ),
+        (
+            ("array.members", "harmonia*2, gcar"),
+            "array.members is member*3 in the snapshot, member0*2, member1*1 in the device",
+        ),
+        (
+            ("member.geometry.chips", "4"),
+            "member.geometry.chips is 2 in the snapshot, 4 in the device",
+        ),
+    ] {
+        let mut other = array(&[change]);
+        let before = state_of(&other);
+        let error = load_snapshot(&path, &mut other).expect_err("other members");
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(state_of(&other) == before);
+    }
+    let error = load_snapshot(&path, &mut device(&[])).expect_err("no array");
+    assert!(error.to_string().contains("geometry.chips is -"), "{error}");
+    save_snapshot(&path, &warm(), "one drive").expect("room on the disk");
+    let error = load_snapshot(&path, &mut array(&[])).expect_err("an array");
+    assert!(error.to_string().contains("array.members is -"), "{error}");
 }

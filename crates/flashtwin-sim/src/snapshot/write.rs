@@ -6,15 +6,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flashtwin::Ssd;
+use flashtwin::Device;
 
 use super::{fingerprint, END, FORMAT, MAGIC};
-use crate::SimError;
+use crate::{SimError, Subject};
 
 /// Writes through `wrap` to a temporary file beside `path`, and renames it once all is on disk.
-pub(super) fn save_through(
+pub(super) fn save_through<S: Subject>(
     path: &Path,
-    ssd: &Ssd,
+    device: &Device<S>,
     made_by: &str,
     wrap: for<'a> fn(&'a File) -> Box<dyn Write + 'a>,
 ) -> Result<(), SimError> {
@@ -22,7 +22,7 @@ pub(super) fn save_through(
     let written = || -> io::Result<()> {
         let file = File::create(&temporary.0)?;
         let mut out = wrap(&file);
-        write_snapshot(&mut *out, ssd, made_by)?;
+        write_snapshot(&mut *out, device, made_by)?;
         out.flush()?;
         drop(out);
         file.sync_all()?;
@@ -70,7 +70,11 @@ impl Drop for Temporary {
     }
 }
 
-fn write_snapshot(out: &mut dyn Write, ssd: &Ssd, made_by: &str) -> io::Result<()> {
+fn write_snapshot<S: Subject>(
+    out: &mut dyn Write,
+    device: &Device<S>,
+    made_by: &str,
+) -> io::Result<()> {
     let mut out = Summed {
         inner: out,
         crc: crc32fast::Hasher::new(),
@@ -78,12 +82,13 @@ fn write_snapshot(out: &mut dyn Write, ssd: &Ssd, made_by: &str) -> io::Result<(
     };
     out.write_all(MAGIC)?;
     out.write_all(&FORMAT.to_le_bytes())?;
-    for text in [env!("CARGO_PKG_VERSION"), &fingerprint(ssd.spec()), made_by] {
+    let fingerprint = fingerprint(&S::describe(device));
+    for text in [env!("CARGO_PKG_VERSION"), &fingerprint, made_by] {
         out.write_all(&(text.len() as u32).to_le_bytes())?;
         out.write_all(text.as_bytes())?;
     }
     let header_bytes = out.bytes;
-    ssd.save_state(&mut out)?;
+    S::save_state(device, &mut out)?;
     let state_bytes = out.bytes - header_bytes;
     out.write_all(&state_bytes.to_le_bytes())?;
     let crc = out.crc.finalize();

@@ -1,16 +1,16 @@
 //! From a device and an outcome to a [`Summary`].
 
 use flashtwin::metrics::{Breakdown, FlashReport, Metrics, OpMetrics, Point, Series};
-use flashtwin::{Array, Cause, Device, Op, Time};
+use flashtwin::{Cause, Device, Op, Time};
 
 use super::{
     ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside, Latency,
-    MemberSummary, NamedCount, Parts, RunInfo, SeriesPoint, Summary, Throughput,
+    NamedCount, Parts, RunInfo, SeriesPoint, Summary, Throughput,
 };
-use crate::{Outcome, Subject};
+use crate::{Outcome, RebuildPoint, Subject};
 
 /// `a / b`, 0 where nothing was counted.
-fn ratio(a: f64, b: f64) -> f64 {
+pub(super) fn ratio(a: f64, b: f64) -> f64 {
     if b > 0.0 {
         a / b
     } else {
@@ -30,7 +30,9 @@ impl Summary {
             trims: Count::new(m.op(Op::Trim)),
             flushes: Count::new(m.op(Op::Flush)),
         };
-        let refused = [Op::Read, Op::Write, Op::Trim, Op::Flush].map(|op| m.op(op).refused);
+        let all = [Op::Read, Op::Write, Op::Trim, Op::Flush].map(|op| m.op(op));
+        let left_out = outcome.faults.left_out.iter();
+        let left_out = left_out.map(|(fault, why)| format!("{fault} did not happen: {why}"));
         Summary {
             flashtwin_version: env!("CARGO_PKG_VERSION"),
             device: is.name.into(),
@@ -41,14 +43,15 @@ impl Summary {
             page_bytes: is.page_bytes.into(),
             exported_bytes: device.exported_bytes(),
             workload: info.workload.clone(),
-            warnings: info.warnings.clone(),
+            warnings: info.warnings.iter().cloned().chain(left_out).collect(),
             precondition: info.precondition.clone(),
             pacing: info.pacing.clone(),
             seed: info.seed,
             requests_submitted: outcome.submitted,
             requests_dropped: outcome.dropped,
             requests_wrapped: outcome.wrapped,
-            requests_refused: refused.iter().sum(),
+            requests_refused: all.iter().map(|op| op.refused).sum(),
+            requests_failed: all.iter().map(|op| op.failed).sum(),
             interrupted: outcome.interrupted,
             read_only: outcome.read_only,
             pages_lost: outcome.flash.pages_lost,
@@ -70,38 +73,10 @@ impl Summary {
             buffer: BufferReport::new(&outcome.flash),
             flash: FlashSummary::new(&outcome.flash),
             health: Health::new(&is, device.exported_bytes(), m, &outcome.flash),
-            array: S::array(device).map(ArraySummary::new),
-            series: m.series().map_or(Vec::new(), series),
-        }
-    }
-}
-
-impl ArraySummary {
-    fn new(array: &Array) -> ArraySummary {
-        let spec = array.spec();
-        let s = array.raid_stats();
-        let members = array.member_reports();
-        let member = |(report, spec): (FlashReport, &flashtwin::DeviceSpec)| MemberSummary {
-            device: spec.name.clone(),
-            flash: FlashSummary::new(&report),
-        };
-        ArraySummary {
-            level: spec.level.name(),
-            coordination: spec.coordination.name(),
-            data_pages_written: s.data_pages_written,
-            parity_pages_written: s.parity_pages_written,
-            pages_read_for_parity: s.pages_read_for_parity,
-            pages_recovered: s.pages_recovered,
-            stripes_written_whole: s.stripes[0],
-            stripes_read_modify_write: s.stripes[1],
-            stripes_reconstruct_write: s.stripes[2],
-            stripes_recovered: s.stripes[3],
-            row_waits: s.row_waits,
-            gc_participations: s.gc_participations,
-            gc_requests: s.gc_requests,
-            gc_forced: s.gc_forced,
-            gc_left_off: s.gc_left_off,
-            members: members.into_iter().zip(&spec.members).map(member).collect(),
+            array: S::array(device).map(|array| ArraySummary::new(array, outcome)),
+            series: m
+                .series()
+                .map_or(Vec::new(), |s| series(s, &outcome.faults.progress)),
         }
     }
 }
@@ -126,6 +101,7 @@ impl Latency {
             requests: op.requests,
             mean_us: op.response_us_mean(),
             deviation_us: op.response_us_deviation(),
+            variation: ratio(op.response_us_deviation(), op.response_us_mean()),
             p50_us: at(0.5),
             p90_us: at(0.9),
             p95_us: at(0.95),
@@ -235,7 +211,7 @@ impl BufferReport {
 }
 
 impl FlashSummary {
-    fn new(report: &FlashReport) -> FlashSummary {
+    pub(super) fn new(report: &FlashReport) -> FlashSummary {
         let share = |times: &[Time]| {
             let of_span = |t: &Time| ratio(t.as_s(), report.span.as_s());
             let mean = ratio(times.iter().map(of_span).sum::<f64>(), times.len() as f64);
@@ -270,11 +246,16 @@ impl FlashSummary {
             block_erases_mean: report.erase_spread.mean,
             block_erases_max: report.erase_spread.max,
             block_erases_deviation: report.erase_spread.deviation,
+            block_erases_counts: report.erase_counts.clone(),
         }
     }
 }
 
-fn series(series: &Series) -> Vec<SeriesPoint> {
+fn series(series: &Series, progress: &[RebuildPoint]) -> Vec<SeriesPoint> {
+    let rebuilt = |interval: u64| {
+        let at = progress.binary_search_by_key(&interval, |point| point.interval);
+        at.ok().map(|at| progress[at].share)
+    };
     let interval_s = series.interval().as_s();
     let us = |ps: u64| ps as f64 * 1e-6;
     let point = |p: &Point| SeriesPoint {
@@ -290,6 +271,7 @@ fn series(series: &Series) -> Vec<SeriesPoint> {
             us(p.queue_gc_ps_sum),
             us(p.read_ps_sum) + us(p.write_ps_sum),
         ),
+        rebuilt_share: rebuilt(p.interval),
     };
     series.points().iter().map(point).collect()
 }

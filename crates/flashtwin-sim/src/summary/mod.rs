@@ -3,10 +3,12 @@
 //! Every name carries its unit. Only what follows from configuration, workload and seed is in here,
 //! no wall time: the same run gives the same bytes.
 
+mod array;
 mod build;
 mod health;
 mod show;
 
+pub use array::{ArraySummary, MemberSummary, PhaseSummary, RebuildSummary};
 pub use health::{Health, Lifetime};
 use serde::Serialize;
 
@@ -63,6 +65,8 @@ pub struct Summary {
     pub requests_wrapped: u64,
     /// Writes and trims refused by a device at its end of life.
     pub requests_refused: u64,
+    /// Requests that an array could not answer because it had lost data.
+    pub requests_failed: u64,
     /// The run was stopped early.
     pub interrupted: bool,
     /// The device reached its end of life.
@@ -102,52 +106,6 @@ pub struct Summary {
     pub series: Vec<SeriesPoint>,
 }
 
-/// What an array did itself, and what its members did.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ArraySummary {
-    /// How members are put together.
-    pub level: &'static str,
-    /// Who says which member collects when.
-    pub coordination: &'static str,
-    /// Pages written to members as data.
-    pub data_pages_written: u64,
-    /// Pages written to members as parity.
-    pub parity_pages_written: u64,
-    /// Pages read to work out parity.
-    pub pages_read_for_parity: u64,
-    /// Pages worked out from the others of their stripe.
-    pub pages_recovered: u64,
-    /// Page stripes written without reading anything.
-    pub stripes_written_whole: u64,
-    /// Page stripes written by read-modify-write.
-    pub stripes_read_modify_write: u64,
-    /// Page stripes written by reconstruct-write.
-    pub stripes_reconstruct_write: u64,
-    /// Page stripes written after working out missing data.
-    pub stripes_recovered: u64,
-    /// Writes that waited for another one in the same row.
-    pub row_waits: u64,
-    /// PARTICIPATE_GGC messages.
-    pub gc_participations: u64,
-    /// REQUEST_GGC messages.
-    pub gc_requests: u64,
-    /// FORCE_GC messages.
-    pub gc_forced: u64,
-    /// Messages to leave off.
-    pub gc_left_off: u64,
-    /// The members, in their order.
-    pub members: Vec<MemberSummary>,
-}
-
-/// What a member did.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct MemberSummary {
-    /// Its device.
-    pub device: String,
-    /// What its flash did.
-    pub flash: FlashSummary,
-}
-
 /// Measured requests by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Counts {
@@ -181,6 +139,8 @@ pub struct Latency {
     pub mean_us: f64,
     /// Standard deviation.
     pub deviation_us: f64,
+    /// Coefficient of variation: the standard deviation as a share of the mean.
+    pub variation: f64,
     /// Median. Percentiles are exact to three digits.
     pub p50_us: f64,
     /// 90th percentile.
@@ -323,6 +283,8 @@ pub struct FlashSummary {
     pub block_erases_max: u32,
     /// Standard deviation over blocks.
     pub block_erases_deviation: f64,
+    /// How many erases, and how many blocks had so many, in ascending order.
+    pub block_erases_counts: Vec<(u32, u64)>,
 }
 
 /// One interval of the time series.
@@ -346,4 +308,7 @@ pub struct SeriesPoint {
     pub hit_ratio: f64,
     /// Share of the response times spent behind garbage collection.
     pub gc_wait_share: f64,
+    /// Share of the members being rebuilt that was there again at its end; `None` if none was being
+    /// rebuilt.
+    pub rebuilt_share: Option<f64>,
 }

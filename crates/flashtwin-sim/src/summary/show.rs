@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Latency, Summary};
+use super::{Latency, PhaseSummary, RebuildSummary, Summary};
 
 /// A span of time given in microseconds, with four digits and the unit one would say.
 fn time(us: f64) -> String {
@@ -130,6 +130,22 @@ impl fmt::Display for Summary {
                 line(label, latency_row(l))?;
             }
         }
+        let kinds = [
+            ("all", &self.all),
+            ("read", &self.read),
+            ("write", &self.write),
+        ];
+        let spread = kinds.into_iter().filter(|(_, l)| l.requests > 0);
+        let spread: Vec<String> = spread
+            .map(|(name, l)| {
+                format!(
+                    "{name} {} (CV {})",
+                    time(l.deviation_us),
+                    digits(l.variation)
+                )
+            })
+            .collect();
+        line("deviation", spread.join(", "))?;
         let spent = self
             .all
             .parts_us
@@ -292,6 +308,21 @@ impl fmt::Display for Summary {
                 format!("write amplification by member {}", wa.join(", ")),
             )?;
             line("", format!("erases by member {}", erases.join(", ")))?;
+            if a.pages_hedged > 0 {
+                let text = format!(
+                    "{} pages, {} came from elsewhere first; {} pages read in vain",
+                    grouped(a.pages_hedged),
+                    grouped(a.hedges_won),
+                    grouped(a.pages_read_in_vain)
+                );
+                line("hedged reads", text)?;
+            }
+            for phase in &a.phases {
+                line(&format!("  {}", phase.condition), phase_row(phase))?;
+            }
+            for rebuild in &a.rebuilds {
+                line("rebuild", rebuild_row(rebuild))?;
+            }
         }
         let i = &self.inside;
         line(
@@ -315,9 +346,10 @@ impl fmt::Display for Summary {
                 self.requests_refused,
                 "requests were refused: the device takes no more writes",
             ),
+            (self.pages_lost, "acknowledged pages could not be written"),
             (
-                self.pages_lost,
-                "acknowledged pages could not be written: end of life",
+                self.requests_failed,
+                "requests were answered with an error: the array lost data",
             ),
         ] {
             if count > 0 {
@@ -337,6 +369,42 @@ impl fmt::Display for Summary {
             line("note", "interrupted: these are the results so far".into())?;
         }
         Ok(())
+    }
+}
+
+fn phase_row(p: &PhaseSummary) -> String {
+    let failed = match p.requests_failed {
+        0 => String::new(),
+        n => format!("{} failed, ", grouped(n)),
+    };
+    format!(
+        "{} to {}: {} requests, {failed}p50 {}, p99 {}, p99.9 {}; members read {} and write {} pages \
+         a page",
+        time(p.from_s * 1e6),
+        time(p.until_s * 1e6),
+        grouped(p.all.requests),
+        time(p.all.p50_us),
+        time(p.all.p99_us),
+        time(p.all.p999_us),
+        digits(p.read_amplification),
+        digits(p.write_amplification)
+    )
+}
+
+fn rebuild_row(r: &RebuildSummary) -> String {
+    let from = time(r.from_s * 1e6);
+    let written = bytes(r.bytes_written);
+    match r.until_s {
+        Some(until) => format!(
+            "member {}: {from} to {}, {written}",
+            r.member,
+            time(until * 1e6)
+        ),
+        None => format!(
+            "member {}: from {from}, {written} of {}, not finished",
+            r.member,
+            bytes(r.bytes)
+        ),
     }
 }
 

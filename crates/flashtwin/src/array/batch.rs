@@ -22,8 +22,12 @@ struct Stretch {
 
 impl Raid {
     pub(super) fn place(&mut self, now: Time, events: &mut EventQueue) {
+        if self.broken {
+            return self.refuse(now, events);
+        }
         self.leave_idle(now, events);
         let mut batch = std::mem::take(&mut self.batch);
+        self.batch_of_one = batch.len() == 1;
         for &id in &batch {
             let op = self.ops[id as usize].0;
             if op.is_read() {
@@ -37,6 +41,7 @@ impl Raid {
                 self.join(self.layout.spot(op.lpn), id, Op::Write, fua, now, events);
             }
         }
+        self.batch_of_one = false;
         batch.clear();
         self.batch = batch;
         self.send_runs(now, events);
@@ -56,6 +61,7 @@ impl Raid {
 
     fn read(&mut self, id: u32, lpn: Lpn, now: Time, events: &mut EventQueue) {
         let (stripe, place) = self.layout.stripe_of(lpn);
+        self.stats.data_pages_read += 1;
         match self.readable_copy(stripe, place) {
             Some(member) => {
                 let spot = Spot {

@@ -34,6 +34,8 @@ pub enum MemberError {
         /// The one asked for.
         member: usize,
     },
+    /// The array has lost data: nothing can be done for it.
+    Lost,
 }
 
 impl std::fmt::Display for MemberError {
@@ -52,6 +54,7 @@ impl std::fmt::Display for MemberError {
                 f,
                 "member {member} cannot fail: with those already missing, data would be lost"
             ),
+            MemberError::Lost => f.write_str("the array has lost data and is of no use any more"),
         }
     }
 }
@@ -64,14 +67,18 @@ impl Array {
         let now = self.now();
         self.backend.may_fail(member)?;
         self.backend.lose(member);
+        self.backend.begin_phase(now);
         self.backend.replan(member, now, &mut self.events);
         Ok(())
     }
 }
 
 impl Raid {
-    fn may_fail(&self, member: usize) -> Result<(), MemberError> {
+    pub(super) fn may_fail(&self, member: usize) -> Result<(), MemberError> {
         let members = self.members.len();
+        if self.broken {
+            return Err(MemberError::Lost);
+        }
         let Some(state) = self.members.get(member).map(|m| m.state) else {
             return Err(MemberError::Unknown { member, members });
         };
@@ -101,6 +108,7 @@ impl Raid {
         m.ssd = lost.ssd;
         m.state = State::Failed;
         m.rows = lost.rows;
+        self.whole = false;
         self.tell(|_| ArrayEvent::Failed { member });
     }
 

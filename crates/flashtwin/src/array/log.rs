@@ -41,6 +41,13 @@ pub enum SentFor {
         /// The place.
         place: u32,
     },
+    /// The rebuilding of adjacent rows.
+    Rows {
+        /// Its number.
+        job: u32,
+        /// The member's place in each row.
+        places: Vec<u32>,
+    },
 }
 
 /// Something that an array did. Numbers of operations, jobs and parts are used again once done.
@@ -62,6 +69,18 @@ pub enum ArrayEvent {
     },
     /// An operation is done.
     Answered {
+        /// Its number.
+        op: u32,
+    },
+    /// A page that was asked for is asked for elsewhere, too: what is done first counts.
+    Hedged {
+        /// The operation.
+        op: u32,
+        /// The other one, on the same page.
+        twin: u32,
+    },
+    /// An operation is done whose twin was before it.
+    Late {
         /// Its number.
         op: u32,
     },
@@ -134,9 +153,9 @@ impl Array {
 impl Raid {
     #[inline]
     pub(super) fn tell(&mut self, event: impl FnOnce(&Raid) -> ArrayEvent) {
-        if let Some(mut log) = self.log.take() {
-            log.push(event(self));
-            self.log = Some(log);
+        if self.log.is_some() {
+            let event = event(self);
+            self.log.get_or_insert_default().push(event);
         }
     }
 

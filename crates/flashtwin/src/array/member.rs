@@ -1,10 +1,12 @@
 //! A member of an array.
 
+use super::ahead::Ahead;
 use super::raid::Chain;
-use crate::request::Op;
+use crate::nand::Cause;
+use crate::request::{Op, Request};
 use crate::spec::DeviceSpec;
 use crate::ssd::Ssd;
-use crate::units::Time;
+use crate::units::{Lpn, Time};
 
 /// Pages that follow each other, on their way to becoming one request.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +86,8 @@ pub(super) struct Member {
     pub volatile: bool,
     /// Reads and writes go to its flash page by page: its front end takes no time.
     pub takes_pages: bool,
+    /// What it has done before the array got there.
+    pub ahead: Option<Box<Ahead>>,
     /// Requests to it that are not done.
     pub under_way: u32,
     /// The earliest instant of this member in the array's event queue.
@@ -97,6 +101,7 @@ impl Member {
         ssd.leave_measuring();
         Member {
             takes_pages: ssd.is_bare(),
+            ahead: None,
             under_way: 0,
             ssd,
             state: State::There,
@@ -107,9 +112,76 @@ impl Member {
         }
     }
 
+    /// Asks for pages, or for something to be done about them; the answer will carry `tag`.
+    #[inline]
+    pub fn submit(&mut self, now: Time, (first, pages): (u32, u32), op: Op, fua: bool, tag: u32) {
+        let cause = match op {
+            Op::Read => Some(Cause::HostRead),
+            Op::Write => Some(Cause::HostWrite),
+            Op::Trim | Op::Flush => None,
+        };
+        match cause.filter(|_| self.takes_pages) {
+            Some(cause) => (self.ssd).submit_pages(now, (Lpn(first), pages), (cause, fua), tag),
+            None => {
+                let page_bytes = u64::from(self.ssd.spec().geometry.page_bytes);
+                let request = Request {
+                    arrival: now,
+                    offset: u64::from(first) * page_bytes,
+                    bytes: u64::from(pages) * page_bytes,
+                    op,
+                    fua,
+                };
+                (self.ssd.submit(now, &request, tag.into()))
+                    .expect("the layout stays within its members");
+            }
+        }
+    }
+
+    /// Lets all happen that is due by `now`; returns when the next thing is, [`Time::NEVER`] if
+    /// there is none.
+    #[inline]
+    pub fn advance(&mut self, now: Time) -> Time {
+        match self.ahead.is_some() {
+            true => self.advance_along(now),
+            false => self.own_advance(now),
+        }
+        self.next_event()
+    }
+
+    /// The same for what it does itself.
+    #[inline]
+    pub fn own_advance(&mut self, now: Time) {
+        match self.takes_pages {
+            true => self.ssd.advance_flash(now),
+            false => self.ssd.advance(now),
+        }
+    }
+
+    /// When the next thing happens there, [`Time::NEVER`] if there is none.
+    #[inline]
+    pub fn next_event(&self) -> Time {
+        match &self.ahead {
+            Some(ahead) if ahead.goes_along() => ahead.next_answer().min(self.own_next_event()),
+            Some(ahead) => ahead.next_answer(),
+            None => self.own_next_event(),
+        }
+    }
+
+    /// The same of what it does itself.
+    #[inline]
+    pub fn own_next_event(&self) -> Time {
+        match self.takes_pages {
+            true => self.ssd.next_flash_event(),
+            false => self.ssd.next_event().unwrap_or(Time::NEVER),
+        }
+    }
+
     /// Something it was sent is done and not taken yet.
     #[inline]
-    pub fn has_answers(&mut self) -> bool {
-        !self.ssd.outside_done().is_empty() || !self.ssd.completions().is_empty()
+    pub fn has_answers(&mut self, now: Time) -> bool {
+        match &self.ahead {
+            Some(ahead) => ahead.next_answer() <= now,
+            None => !self.ssd.outside_done().is_empty() || !self.ssd.completions().is_empty(),
+        }
     }
 }

@@ -1,9 +1,12 @@
 //! An array: members behind one front end. It is a device made of devices: the same driver runs it,
 //! the same buffer policies manage its controller's memory.
 
+mod ahead;
 mod batch;
+mod condition;
 mod coordinate;
 mod failure;
+mod hedge;
 mod layout;
 mod log;
 mod member;
@@ -14,6 +17,7 @@ mod rebuild;
 mod schedule;
 mod state;
 mod stripes;
+mod timeline;
 mod units;
 
 use crate::buffer::{Setup, UserPolicy};
@@ -21,10 +25,12 @@ use crate::device::{Device, Front};
 use crate::metrics::FlashReport;
 use crate::rng::Rng;
 use crate::spec::{ArraySpec, Host, Partial, PolicyParams};
+pub use condition::{Condition, MemberRebuild, Phase};
 pub use failure::MemberError;
 pub use log::{ArrayEvent, JobKind, SentFor};
 pub use plan::Method;
 pub use raid::{Raid, RaidStats};
+pub use timeline::GcInterval;
 
 /// An array of SSDs. Cloning it clones its whole state.
 pub type Array = Device<Raid>;
@@ -69,7 +75,12 @@ impl Array {
                 ),
             },
         };
-        Device::behind(&front, raid, policy)
+        let independent = raid.independent;
+        let mut array = Device::behind(&front, raid, policy);
+        if independent {
+            array.events.order_by_resource();
+        }
+        array
     }
 
     /// What the array is.

@@ -36,6 +36,16 @@ fn bits(n: usize) -> Places {
     (1 << n) - 1
 }
 
+/// The places of a set, the first one first.
+#[inline]
+pub(crate) fn each(mut places: Places) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let place = (places != 0).then(|| places.trailing_zeros())?;
+        places &= places - 1;
+        Some(place)
+    })
+}
+
 /// The plan to write the data places `written` (not empty) of a stripe of `data` and `parity` places
 /// of which those `missing`, at most `parity` of them, are not there.
 pub(crate) fn plan_write(data: usize, parity: usize, written: Places, missing: Places) -> Plan {

@@ -1,11 +1,44 @@
-//! What a power cut takes from members' volatile buffers, as pages of the array.
+//! What a power cut takes from members' volatile buffers, as pages of the array; and flushes, that have
+//! them written before.
 
 use super::layout::Stripe;
+use super::log::{ArrayEvent, SentFor};
 use super::member::State;
-use super::raid::Raid;
-use crate::units::Lpn;
+use super::raid::{Chain, Raid};
+use super::stripes::{Kind, Phase};
+use crate::events::EventQueue;
+use crate::request::Op;
+use crate::units::{Lpn, Time};
 
 impl Raid {
+    /// Has the operation done once all that members were told is written is on their flash.
+    pub(super) fn flush_members(&mut self, op: u32, now: Time, events: &mut EventQueue) {
+        let mut chain = Chain::EMPTY;
+        self.append(&mut chain, op);
+        let id = self.new_job(Kind::Flush, Stripe(0), 0, (chain, true));
+        self.job_goes_on(id, Phase::Writing, 0);
+        for member in 0..self.members.len() {
+            let m = &self.members[member];
+            if !m.volatile || m.state == State::Failed {
+                continue;
+            }
+            self.one_more_part(id);
+            let to = (id, Chain::EMPTY);
+            let part = self.send(member, (0, 0), Op::Flush, false, to, now, events);
+            self.tell(|_| ArrayEvent::Sent {
+                part,
+                member,
+                first: 0,
+                pages: 0,
+                op: Op::Flush,
+                on_behalf: SentFor::Job { job: id, place: 0 },
+            });
+        }
+        if self.parts_left(id) == 0 {
+            self.end(id, now, events);
+        }
+    }
+
     /// Adds the pages whose newest contents no member would have on flash (D-92). A page with a copy
     /// that is not lost is not lost. A page of a missing member is, if its stripe lost anything.
     pub(super) fn lost_pages(&self, lost: &mut Vec<Lpn>) {

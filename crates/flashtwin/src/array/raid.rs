@@ -7,19 +7,24 @@
 
 use std::collections::VecDeque;
 
+use super::ahead::members_are_independent;
+use super::condition::History;
 use super::coordinate::{Coordinator, MemberView, Message};
+use super::hedge::Hedge;
 use super::layout::{Layout, Spot, Stripe};
 use super::log::{ArrayEvent, SentFor};
 use super::member::{Member, Run, State};
 use super::rebuild::Rebuild;
 use super::stripes::{Stripes, NONE};
+use super::timeline::Timeline;
 use crate::chips::ChipSet;
 use crate::device::Work;
 use crate::events::EventQueue;
 use crate::metrics::Breakdown;
-use crate::nand::{Cause, Done, PageOp};
-use crate::request::{Completion, Op, Request, Status};
-use crate::spec::{ArraySpec, Buffer};
+use crate::nand::{Done, PageOp};
+use crate::request::{Completion, Op, Status};
+use crate::spec::{ArraySpec, Buffer, MemberInGc};
+use crate::ssd::Flash;
 use crate::units::{Lpn, Time};
 
 /// Where the time of a page operation went, as far as it is not waiting.
@@ -31,7 +36,15 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    fn of(parts: &Breakdown) -> Spent {
+    pub fn of_page(page: &Done) -> Spent {
+        Spent {
+            queue_gc: page.queue_gc,
+            transfer: page.transfer,
+            array: page.array,
+        }
+    }
+
+    pub fn of(parts: &Breakdown) -> Spent {
         Spent {
             queue_gc: parts.queue_gc,
             transfer: parts.transfer + parts.link,
@@ -82,11 +95,18 @@ pub(super) struct Part {
     /// None of them was refused.
     written: bool,
     in_use: bool,
+    sent: Time,
 }
 
 /// What the array did itself, beside what its members did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RaidStats {
+    /// Pages that the front end read of the array.
+    pub data_pages_read: u64,
+    /// All pages read from members, for whatever reason.
+    pub member_pages_read: u64,
+    /// All pages written to members.
+    pub member_pages_written: u64,
     /// Pages written to members as data, and as parity.
     pub data_pages_written: u64,
     /// Parity pages among those written.
@@ -95,6 +115,14 @@ pub struct RaidStats {
     pub pages_read_for_parity: u64,
     /// Pages worked out from the others of their stripe.
     pub pages_recovered: u64,
+    /// Pages asked for elsewhere, too, because they took long.
+    pub pages_hedged: u64,
+    /// Those of them that came from there first.
+    pub hedges_won: u64,
+    /// Pages read from members for an answer that came too late.
+    pub pages_read_in_vain: u64,
+    /// Pages read to rebuild members.
+    pub pages_read_to_rebuild: u64,
     /// Pages written to members that took the place of failed ones, because they lacked them.
     pub pages_rebuilt: u64,
     /// Page stripes written in each way: whole, read-modify-write, reconstruct-write, recovering.
@@ -128,13 +156,16 @@ pub(super) fn set_earlier(pending: &mut Time, resource: usize, at: Time, events:
 pub struct Raid {
     pub(super) spec: Box<ArraySpec>,
     pub(super) layout: Layout,
-    page_bytes: u64,
     pub(super) members: Vec<Member>,
+    /// No member is missing or being rebuilt.
+    pub(super) whole: bool,
     pub(super) units_in_gc: ChipSet,
     /// The first unit of each member.
     pub(super) first_unit: Vec<u32>,
     /// Which members count as being in GC.
     pub(super) in_gc: Vec<bool>,
+    /// They do if any chip is.
+    pub(super) any_chip_counts: bool,
     /// Page operations and what follows each in its chain.
     pub(super) ops: Vec<(PageOp, u32)>,
     free_ops: Vec<u32>,
@@ -142,6 +173,12 @@ pub struct Raid {
     free_parts: Vec<u32>,
     /// Members for which a request is being put together, as bits.
     joining: u64,
+    /// Members can be simulated each by itself ([`super::ahead`]).
+    pub(super) independent: bool,
+    /// They have been, to the end.
+    pub(super) ahead_ends: bool,
+    /// One page was queued at this instant: there is nothing to put together.
+    pub(super) batch_of_one: bool,
     /// What was queued at this instant.
     pub(super) batch: Vec<u32>,
     pub(super) trims: Vec<Lpn>,
@@ -152,6 +189,10 @@ pub struct Raid {
     /// When the array itself has something to do: its pending instant.
     own_pending: Time,
     pub(super) rebuild: Rebuild,
+    pub(super) hedge: Option<Box<Hedge>>,
+    pub(super) history: History,
+    /// Data are lost: nothing is done any more.
+    pub(super) broken: bool,
     /// What leaves the array's buffer must not be lost, while that buffer survives a power cut and
     /// members' do not: all writes are forced through (D-91).
     pub(super) through: bool,
@@ -159,6 +200,7 @@ pub struct Raid {
     volatile: bool,
     pub(super) stats: RaidStats,
     pub(super) log: Option<Vec<ArrayEvent>>,
+    pub(super) timeline: Option<Timeline>,
     completions: Vec<Completion>,
     pages_done: Vec<Done>,
     pub(super) coordinator: Coordinator,
@@ -192,16 +234,20 @@ impl Raid {
                 members.len() as u32,
                 spec.chunk_pages,
             ),
-            page_bytes: spec.page_bytes().into(),
             members,
+            whole: true,
             units_in_gc: ChipSet::none(0),
             first_unit: Vec::new(),
             in_gc: vec![false; spec.members.len()],
+            any_chip_counts: spec.member_in_gc == MemberInGc::Any,
             ops: Vec::new(),
             free_ops: Vec::new(),
             parts: Vec::new(),
             free_parts: Vec::new(),
             joining: 0,
+            independent: members_are_independent(spec),
+            ahead_ends: false,
+            batch_of_one: false,
             batch: Vec::new(),
             trims: Vec::new(),
             sorted: Vec::new(),
@@ -209,10 +255,14 @@ impl Raid {
             done: VecDeque::new(),
             own_pending: Time::NEVER,
             rebuild: Rebuild::default(),
+            hedge: Hedge::of(spec),
+            history: History::new(),
+            broken: false,
             through: volatile && spec.buffer.as_ref().is_some_and(Buffer::is_protected),
             volatile,
             stats: RaidStats::default(),
             log: None,
+            timeline: None,
             completions: Vec::new(),
             pages_done: Vec::new(),
             coordinator: Coordinator::of(spec),
@@ -232,11 +282,10 @@ impl Raid {
         self.parts.len() == self.free_parts.len() && self.ops.len() == self.free_ops.len()
     }
 
-    /// No member is missing or being rebuilt.
-    pub(super) fn is_whole(&self) -> bool {
-        self.members
-            .iter()
-            .all(|member| member.state == State::There)
+    /// Looks at whether members are missing or being rebuilt.
+    pub(super) fn count_members(&mut self) {
+        let mut members = self.members.iter();
+        self.whole = members.all(|member| member.state == State::There);
     }
 
     /// Units as the array's buffer sees them.
@@ -246,7 +295,7 @@ impl Raid {
 
     // ---- page operations ----
 
-    fn add_op(&mut self, op: PageOp) -> u32 {
+    pub(super) fn add_op(&mut self, op: PageOp) -> u32 {
         match self.free_ops.pop() {
             Some(id) => {
                 self.ops[id as usize] = (op, NONE);
@@ -268,15 +317,19 @@ impl Raid {
         let mut at = chain.head;
         while at != NONE {
             let (op, next) = self.ops[at as usize];
-            self.done.push_back(Done {
-                op,
-                queue_gc: spent.queue_gc,
-                transfer: spent.transfer,
-                array: spent.array,
-                written,
-            });
+            if self.is_first(at) {
+                self.done.push_back(Done {
+                    op,
+                    queue_gc: spent.queue_gc,
+                    transfer: spent.transfer,
+                    array: spent.array,
+                    written,
+                });
+                self.tell(|_| ArrayEvent::Answered { op: at });
+            } else {
+                self.tell(|_| ArrayEvent::Late { op: at });
+            }
             self.free_ops.push(at);
-            self.tell(|_| ArrayEvent::Answered { op: at });
             at = next;
         }
     }
@@ -309,6 +362,7 @@ impl Raid {
             left: pages,
             written: true,
             in_use: true,
+            sent: now,
         };
         let id = match self.free_parts.pop() {
             Some(id) => {
@@ -320,26 +374,16 @@ impl Raid {
                 self.parts.len() as u32 - 1
             }
         };
+        match op {
+            Op::Read => self.stats.member_pages_read += u64::from(pages),
+            Op::Write => self.stats.member_pages_written += u64::from(pages),
+            Op::Trim | Op::Flush => {}
+        }
         let to = &mut self.members[member];
         to.under_way += 1;
-        let cause = match op {
-            Op::Read => Some(Cause::HostRead),
-            Op::Write => Some(Cause::HostWrite),
-            Op::Trim | Op::Flush => None,
-        };
-        match cause.filter(|_| to.takes_pages) {
-            Some(cause) => (to.ssd).submit_pages(now, (Lpn(first), pages), (cause, fua), id),
-            None => {
-                let request = Request {
-                    arrival: now,
-                    offset: u64::from(first) * self.page_bytes,
-                    bytes: u64::from(pages) * self.page_bytes,
-                    op,
-                    fua,
-                };
-                (to.ssd.submit(now, &request, id.into()))
-                    .expect("the layout stays within its members");
-            }
+        match to.ahead.is_some() {
+            true => to.send_ahead(now, (first, pages), op, fua, id),
+            false => to.submit(now, (first, pages), op, fua, id),
         }
         self.look_at(member, now, events);
         self.wake(member, now, events);
@@ -356,6 +400,16 @@ impl Raid {
         now: Time,
         events: &mut EventQueue,
     ) {
+        if self.batch_of_one && id != NONE {
+            let run = Run {
+                first: spot.lpn.0,
+                pages: 1,
+                op,
+                fua,
+                chain: Chain { head: id, tail: id },
+            };
+            return self.send_pages(spot.member, &run, now, events);
+        }
         let run = &self.members[spot.member].run;
         let follows =
             run.pages > 0 && run.op == op && run.fua == fua && run.first + run.pages == spot.lpn.0;
@@ -381,17 +435,24 @@ impl Raid {
         let run = self.members[member].run;
         if run.pages > 0 {
             self.members[member].run.pages = 0;
-            let pages = (run.first, run.pages);
-            let to = (NONE, run.chain);
-            let part = self.send(member, pages, run.op, run.fua, to, now, events);
-            self.tell(|raid| ArrayEvent::Sent {
-                part,
-                member,
-                first: run.first,
-                pages: run.pages,
-                op: run.op,
-                on_behalf: SentFor::Pages(raid.ops_of(run.chain)),
-            });
+            self.send_pages(member, &run, now, events);
+        }
+    }
+
+    fn send_pages(&mut self, member: usize, run: &Run, now: Time, events: &mut EventQueue) {
+        let pages = (run.first, run.pages);
+        let to = (NONE, run.chain);
+        let part = self.send(member, pages, run.op, run.fua, to, now, events);
+        self.tell(|raid| ArrayEvent::Sent {
+            part,
+            member,
+            first: run.first,
+            pages: run.pages,
+            op: run.op,
+            on_behalf: SentFor::Pages(raid.ops_of(run.chain)),
+        });
+        if run.op == Op::Read {
+            self.watch_read(part, now, events);
         }
     }
 
@@ -406,8 +467,8 @@ impl Raid {
     /// A member's own next instant may have come nearer.
     pub(super) fn wake(&mut self, member: usize, now: Time, events: &mut EventQueue) {
         let m = &mut self.members[member];
-        let at = match m.has_answers() {
-            false => m.ssd.next_event().unwrap_or(Time::NEVER),
+        let at = match m.has_answers(now) {
+            false => m.next_event(),
             true => now,
         };
         set_earlier(&mut m.pending, member, at, events);
@@ -418,9 +479,9 @@ impl Raid {
     }
 
     fn member_event(&mut self, member: usize, now: Time, events: &mut EventQueue) {
-        let next = self.members[member].ssd.advance_to(now);
+        let next = self.members[member].advance(now);
         self.look_at(member, now, events);
-        if self.members[member].has_answers() {
+        if self.members[member].has_answers(now) {
             self.take_answers(member, now, events);
             self.wake(member, now, events);
         } else {
@@ -431,6 +492,9 @@ impl Raid {
 
     /// Takes what a member has done.
     fn take_answers(&mut self, member: usize, now: Time, events: &mut EventQueue) {
+        if self.members[member].ahead.is_some() {
+            return self.take_foreseen(member, now, events);
+        }
         let mut pages = std::mem::take(&mut self.pages_done);
         std::mem::swap(&mut pages, self.members[member].ssd.outside_done());
         for page in pages.drain(..) {
@@ -439,12 +503,7 @@ impl Raid {
             part.written &= page.written;
             if part.left == 0 {
                 let written = part.written;
-                let spent = Spent {
-                    queue_gc: page.queue_gc,
-                    transfer: page.transfer,
-                    array: page.array,
-                };
-                self.part_done(page.tag(), spent, written, now, events);
+                self.part_done(page.tag(), Spent::of_page(&page), written, now, events);
             }
         }
         self.pages_done = pages;
@@ -455,6 +514,21 @@ impl Raid {
             self.part_done(c.tag as u32, Spent::of(&c.breakdown), written, now, events);
         }
         self.completions = completions;
+    }
+
+    /// The same of a member that was simulated ahead.
+    fn take_foreseen(&mut self, member: usize, now: Time, events: &mut EventQueue) {
+        loop {
+            let ahead = self.members[member].ahead.as_mut();
+            let Some((part, answer)) = ahead.and_then(|ahead| ahead.take(now)) else {
+                break;
+            };
+            self.part_done(part, answer.spent, answer.written, now, events);
+        }
+        let ahead = &mut self.members[member].ahead;
+        if self.ahead_ends && ahead.as_ref().is_some_and(|ahead| ahead.is_done()) {
+            *ahead = None;
+        }
     }
 
     fn part_done(
@@ -472,7 +546,12 @@ impl Raid {
         self.members[part.member as usize].under_way -= 1;
         self.tell(|_| ArrayEvent::Came { part: id });
         match part.work {
-            NONE => self.finish(part.chain, spent, written),
+            NONE => {
+                if self.hedge.is_some() && self.reads(part.chain) {
+                    self.read_took(now - part.sent);
+                }
+                self.finish(part.chain, spent, written);
+            }
             work => self.step_done(work, spent, written, now, events),
         }
     }
@@ -491,20 +570,59 @@ impl Raid {
         taken
     }
 
+    /// The member and the pages of a request of the front end's reads, sent at `sent`, if it is
+    /// under way.
+    pub(super) fn reads_under_way(&self, part: u32, sent: Time) -> Option<(usize, Chain)> {
+        let part = self.parts.get(part as usize)?;
+        let is_it = part.in_use && part.sent == sent && part.work == NONE;
+        (is_it && self.reads(part.chain)).then_some((part.member as usize, part.chain))
+    }
+
+    /// These page operations, if there are any, are reads.
+    fn reads(&self, chain: Chain) -> bool {
+        let first = self.ops.get(chain.head as usize);
+        first.is_some_and(|(op, _)| op.is_read())
+    }
+
+    /// Takes what is under way at all members.
+    pub(super) fn all_parts(&mut self) -> Vec<Part> {
+        self.free_parts.clear();
+        let parts = std::mem::take(&mut self.parts).into_iter();
+        parts.filter(|part| part.in_use).collect()
+    }
+
     /// Page operations go back to where they began.
     pub(super) fn again(&mut self, chain: Chain) {
         let mut at = chain.head;
         while at != NONE {
             let next = std::mem::replace(&mut self.ops[at as usize].1, NONE);
-            self.batch.push(at);
+            match self.is_late(at) {
+                true => self.finish(Chain { head: at, tail: at }, Spent::default(), true),
+                false => self.batch.push(at),
+            }
             at = next;
+        }
+    }
+}
+
+impl Raid {
+    /// What a write of one page touches: it and its parity.
+    #[inline]
+    fn for_each_touched(&self, lpn: Lpn, touch: impl Fn(&Flash, Lpn)) {
+        let (stripe, place) = self.layout.stripe_of(lpn);
+        let lpn = Lpn(stripe.0);
+        let data = self.layout.data_member(stripe, place);
+        touch(&self.members[data].ssd.backend, lpn);
+        for which in 0..self.layout.parity {
+            let parity = self.layout.parity_member(stripe, which);
+            touch(&self.members[parity].ssd.backend, lpn);
         }
     }
 }
 
 impl Work for Raid {
     fn resources(&self) -> usize {
-        self.members.len() + 2
+        self.hedge_resource() + 1
     }
 
     fn unit_for_write(&mut self, lpn: Lpn) -> u32 {
@@ -551,6 +669,10 @@ impl Work for Raid {
         if resource == self.members.len() {
             self.own_pending = Time::NEVER;
             self.check_time(now, events);
+        } else if resource == self.hedge_resource() {
+            self.hedge_due(now, events);
+        } else if self.broken {
+            // Nobody waits for what members still do.
         } else if resource > self.members.len() {
             self.rebuild_due(now, events);
         } else {
@@ -576,6 +698,10 @@ impl Work for Raid {
             lpn: op.lpn,
             what: Op::Flush,
         });
+        if self.broken {
+            self.batch.push(id);
+            return self.refuse(now, events);
+        }
         self.flush_members(id, now, events);
     }
 
@@ -597,21 +723,20 @@ impl Work for Raid {
 
     #[inline]
     fn prefetch(&self, lpn: Lpn) {
-        let spot = self.layout.spot(lpn);
-        self.members[spot.member].ssd.backend.prefetch(spot.lpn);
+        self.for_each_touched(lpn, |flash, lpn| flash.prefetch(lpn));
     }
 
     #[inline]
     fn prefetch_old_copy(&self, lpn: Lpn) {
-        let spot = self.layout.spot(lpn);
-        let flash = &self.members[spot.member].ssd.backend;
-        flash.prefetch_old_copy(spot.lpn);
+        self.for_each_touched(lpn, |flash, lpn| flash.prefetch_old_copy(lpn));
     }
 
     fn reset_stats(&mut self, now: Time) {
         self.stats = RaidStats::default();
+        self.reset_history(now);
+        self.reset_timeline(now);
         for member in &mut self.members {
-            member.ssd.advance(now);
+            member.advance(now);
             member.ssd.reset_flash_report();
         }
     }

@@ -12,7 +12,11 @@ impl Raid {
     /// should know.
     #[inline]
     pub(super) fn look_at(&mut self, member: usize, now: Time, events: &mut EventQueue) {
+        if self.members[member].ahead.is_some() {
+            return;
+        }
         self.note_gc(member);
+        self.note_interval(member, now);
         if self.coordinator.is_local() {
             return;
         }
@@ -51,6 +55,7 @@ impl Raid {
                     self.views[to].told = true;
                     self.members[to].ssd.force_gc(now, force);
                     self.note_gc(to);
+                    self.note_interval(to, now);
                     self.observe(to, now);
                     self.wake(to, now, events);
                 }
@@ -150,6 +155,9 @@ impl Raid {
     #[inline]
     pub(super) fn note_gc(&mut self, member: usize) {
         let chips = self.members[member].ssd.chips_in_gc();
+        if self.any_chip_counts && chips.is_empty() != self.in_gc[member] {
+            return;
+        }
         if (self.spec.protect, self.spec.member_in_gc) == (Protect::Data, MemberInGc::Chip) {
             let first = self.first_unit[member];
             for chip in 0..chips.of() {

@@ -69,6 +69,7 @@ impl Array {
             members.push(member);
         }
         raid.members = members;
+        raid.count_members();
         for member in 0..raid.members.len() {
             raid.note_gc(member);
         }

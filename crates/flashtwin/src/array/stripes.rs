@@ -2,7 +2,7 @@
 //!
 //! Each is a *job* on a stretch of page stripes of one row. Jobs of a row happen one after the
 //! other. A job reads, then writes: all writes wait for all reads (policies.md C4). Sending a flush to
-//! all members is a job, too, but of no row.
+//! all members (`power`) is a job, too, but of no row; `rebuild` says what its jobs do.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -10,11 +10,12 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::layout::Stripe;
 use super::log::{ArrayEvent, JobKind, SentFor};
 use super::member::State;
-use super::plan::{plan_write, sources, Method, Places};
+use super::plan::{each, plan_write, sources, Method, Places};
 use super::raid::{Chain, Raid, Spent};
+use crate::device::Work;
 use crate::events::EventQueue;
 use crate::request::Op;
-use crate::units::Time;
+use crate::units::{Lpn, Time};
 
 /// No job, no page operation.
 pub(super) const NONE: u32 = u32::MAX;
@@ -35,7 +36,7 @@ pub(super) enum Kind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     Waiting,
     Reading,
     Writing,
@@ -47,12 +48,16 @@ struct Job {
     kind: Kind,
     stripe: Stripe,
     pages: u32,
+    /// Rows it needs to itself, and those it has.
+    rows: u32,
+    rows_held: u32,
     /// The page operations that wait for it.
     chain: Chain,
     fua: bool,
     phase: Phase,
     /// A member failed while it was read from.
     again: bool,
+    /// Places to be written; of a rebuild, members.
     writes: Places,
     /// Requests to members under way.
     left: u32,
@@ -83,7 +88,7 @@ impl Hasher for RowHasher {
 pub(super) struct Stripes {
     jobs: Vec<Job>,
     free: Vec<u32>,
-    /// Of each row that has a job, those that wait for it.
+    /// Of each row that is a job's, those that wait for it.
     rows: HashMap<u32, VecDeque<u32>, BuildHasherDefault<RowHasher>>,
     /// Queues of waiting jobs to be used again.
     spare: Vec<VecDeque<u32>>,
@@ -102,22 +107,14 @@ impl Raid {
     }
 
     /// Places of a stripe whose members do not have them, as bits.
-    fn missing(&self, stripe: Stripe) -> Places {
-        if self.is_whole() {
+    pub(super) fn missing(&self, stripe: Stripe) -> Places {
+        if self.whole {
             return 0;
         }
         self.places_where(|at| !self.has(self.member_at(stripe, at), stripe))
     }
 
-    /// Places of a stripe that could be written and are not there.
-    fn to_rebuild(&self, stripe: Stripe) -> Places {
-        self.places_where(|at| {
-            let member = self.member_at(stripe, at);
-            self.members[member].state == State::Rebuilding && !self.has(member, stripe)
-        })
-    }
-
-    fn places_where(&self, is: impl Fn(u32) -> bool) -> Places {
+    pub(super) fn places_where(&self, is: impl Fn(u32) -> bool) -> Places {
         let places = (0..self.places()).filter(|&at| is(at));
         places.fold(0, |bits, at| bits | 1 << at)
     }
@@ -135,7 +132,7 @@ impl Raid {
     }
 
     /// Places of a stripe: those of data, then of parity; with mirrors, the copies of each.
-    fn places(&self) -> u32 {
+    pub(super) fn places(&self) -> u32 {
         self.layout.data() as u32 * self.layout.copies + self.layout.parity
     }
 
@@ -145,7 +142,7 @@ impl Raid {
     }
 
     /// The member at a place.
-    fn member_at(&self, stripe: Stripe, at: u32) -> usize {
+    pub(super) fn member_at(&self, stripe: Stripe, at: u32) -> usize {
         if self.layout.copies > 1 {
             return at as usize;
         }
@@ -172,35 +169,7 @@ impl Raid {
         self.add_job(kind, stripe, 1, (chain, false), now, events);
     }
 
-    /// Has the operation done once all that members were told is written is on their flash.
-    pub(super) fn flush_members(&mut self, op: u32, now: Time, events: &mut EventQueue) {
-        let mut chain = Chain::EMPTY;
-        self.append(&mut chain, op);
-        let id = self.new_job(Kind::Flush, Stripe(0), 0, (chain, true));
-        let to: Vec<usize> = (0..self.members.len())
-            .filter(|&m| self.members[m].volatile && self.members[m].state != State::Failed)
-            .collect();
-        let job = &mut self.stripes.jobs[id as usize];
-        job.phase = Phase::Writing;
-        job.left = to.len() as u32;
-        for &member in &to {
-            let to = (id, Chain::EMPTY);
-            let part = self.send(member, (0, 0), Op::Flush, false, to, now, events);
-            self.tell(|_| ArrayEvent::Sent {
-                part,
-                member,
-                first: 0,
-                pages: 0,
-                op: Op::Flush,
-                on_behalf: SentFor::Job { job: id, place: 0 },
-            });
-        }
-        if to.is_empty() {
-            self.end(id, now, events);
-        }
-    }
-
-    fn new_job(
+    pub(super) fn new_job(
         &mut self,
         kind: Kind,
         stripe: Stripe,
@@ -211,6 +180,11 @@ impl Raid {
             kind,
             stripe,
             pages,
+            rows: match kind {
+                Kind::Rebuild => pages / self.layout.chunk_pages(),
+                _ => 1,
+            },
+            rows_held: 0,
             chain,
             fua,
             phase: Phase::Waiting,
@@ -233,7 +207,7 @@ impl Raid {
         }
     }
 
-    /// A job on a stretch of stripes of one row, once it is its turn there.
+    /// A job on a stretch of stripes, once it is its turn in their rows.
     pub(super) fn add_job(
         &mut self,
         kind: Kind,
@@ -244,14 +218,24 @@ impl Raid {
         events: &mut EventQueue,
     ) {
         let id = self.new_job(kind, stripe, pages, whom);
-        let row = self.layout.row_of(stripe);
-        let s = &mut self.stripes;
-        if let Some(waiting) = s.rows.get_mut(&row) {
-            waiting.push_back(id);
-            self.stats.row_waits += 1;
-            return;
+        self.take_rows(id, now, events);
+    }
+
+    /// Takes the rows that a job needs, in ascending order, so that no two wait for each other. It
+    /// begins when it has them all.
+    fn take_rows(&mut self, id: u32, now: Time, events: &mut EventQueue) {
+        let job = &self.stripes.jobs[id as usize];
+        let first = self.layout.row_of(job.stripe);
+        for row in first + job.rows_held..first + job.rows {
+            let s = &mut self.stripes;
+            if let Some(waiting) = s.rows.get_mut(&row) {
+                waiting.push_back(id);
+                self.stats.row_waits += 1;
+                return;
+            }
+            s.rows.insert(row, s.spare.pop().unwrap_or_default());
+            s.jobs[id as usize].rows_held += 1;
         }
-        s.rows.insert(row, s.spare.pop().unwrap_or_default());
         self.begin(id, now, events);
     }
 
@@ -278,16 +262,24 @@ impl Raid {
             }
             Kind::Recover(places) => {
                 self.stats.pages_recovered += pages;
-                (sources(data, parity, missing | places), 0)
+                // What was asked for may have come back while this waited for its row, and another
+                // member may have failed since.
+                let without = match (missing | places).count_ones() as usize > parity {
+                    true => missing,
+                    false => missing | places,
+                };
+                (sources(data, parity, without), 0)
             }
-            Kind::Rebuild => self.plan_rebuild(stripe, missing),
+            Kind::Rebuild | Kind::Flush => (0, 0),
             Kind::Trim(places) => {
                 let of_parity = (1 << self.places()) - (1 << (self.places() - parity as u32));
                 (0, (self.copies(places) | of_parity) & !missing)
             }
-            Kind::Flush => (0, 0),
         };
         self.tell(|raid| raid.begun(id, method));
+        if kind == Kind::Rebuild {
+            return self.read_stretch(id, now, events);
+        }
         let job = &mut self.stripes.jobs[id as usize];
         job.phase = Phase::Reading;
         job.writes = writes;
@@ -295,24 +287,6 @@ impl Raid {
             0 => self.write_phase(id, now, events),
             _ => self.send_places(id, reads, Op::Read, now, events),
         }
-    }
-
-    /// What is read, and what is written, to have in a row what members lack.
-    fn plan_rebuild(&self, stripe: Stripe, missing: Places) -> (Places, Places) {
-        let writes = self.to_rebuild(stripe);
-        if self.layout.copies > 1 {
-            let mut reads = 0;
-            for place in (0..self.places()).filter(|at| writes >> at & 1 == 1) {
-                let copy = self.readable_copy(stripe, place / self.layout.copies);
-                reads |= 1 << copy.expect("a page has a copy that is there");
-            }
-            return (reads, writes);
-        }
-        let reads = match writes {
-            0 => 0,
-            _ => sources(self.layout.data(), self.layout.parity as usize, missing),
-        };
-        (reads, writes)
     }
 
     fn begun(&self, id: u32, method: Method) -> ArrayEvent {
@@ -331,14 +305,14 @@ impl Raid {
         }
     }
 
-    fn write_phase(&mut self, id: u32, now: Time, events: &mut EventQueue) {
+    pub(super) fn write_phase(&mut self, id: u32, now: Time, events: &mut EventQueue) {
         // A member may have failed since this was planned.
         let job = &self.stripes.jobs[id as usize];
         let (stripe, kind) = (job.stripe, job.kind);
-        let possible = match kind {
-            Kind::Rebuild => self.to_rebuild(stripe),
-            _ => !self.missing(stripe),
-        };
+        if kind == Kind::Rebuild {
+            return self.write_stretch(id, now, events);
+        }
+        let possible = !self.missing(stripe);
         let job = &mut self.stripes.jobs[id as usize];
         job.phase = Phase::Writing;
         job.writes &= possible;
@@ -357,7 +331,11 @@ impl Raid {
         let job = &mut self.stripes.jobs[id as usize];
         job.left = places.count_ones();
         let (stripe, pages, fua) = (job.stripe, job.pages, job.fua && op == Op::Write);
-        for at in (0..self.places()).filter(|at| places >> at & 1 == 1) {
+        let old_copies = match op {
+            Op::Read => job.writes,
+            _ => 0,
+        };
+        for at in each(places) {
             let member = self.member_at(stripe, at);
             let to = (id, Chain::EMPTY);
             let part = self.send(member, (stripe.0, pages), op, fua, to, now, events);
@@ -369,6 +347,10 @@ impl Raid {
                 op,
                 on_behalf: SentFor::Job { job: id, place: at },
             });
+        }
+        for at in each(old_copies) {
+            let flash = &self.members[self.member_at(stripe, at)].ssd.backend;
+            flash.prefetch_old_copy(Lpn(stripe.0));
         }
     }
 
@@ -384,9 +366,7 @@ impl Raid {
         for id in 0..self.stripes.jobs.len() {
             let job = &self.stripes.jobs[id];
             if job.kind == Kind::Rebuild && job.phase == Phase::Writing {
-                let stripe = job.stripe;
-                let gone = self.places_where(|at| self.member_at(stripe, at) == member);
-                self.stripes.jobs[id].writes &= !gone;
+                self.stripes.jobs[id].writes &= !(1 << member);
             }
         }
     }
@@ -417,39 +397,70 @@ impl Raid {
     }
 
     /// The job is done; the next one of its row begins.
-    fn end(&mut self, id: u32, now: Time, events: &mut EventQueue) {
+    pub(super) fn end(&mut self, id: u32, now: Time, events: &mut EventQueue) {
         let job = &self.stripes.jobs[id as usize];
         let (chain, spent, written) = (job.chain, job.spent, job.written);
-        let (kind, stripe, pages, writes) = (job.kind, job.stripe, job.pages, job.writes);
-        self.stripes.free.push(id);
+        let (kind, stripe, rows) = (job.kind, job.stripe, job.rows);
         self.finish(chain, spent, written);
         self.deliver(now, events);
         if kind == Kind::Flush {
-            return;
+            return self.stripes.free.push(id);
         }
-        let mut rebuilt = Vec::new();
-        if kind == Kind::Rebuild && written {
-            rebuilt.extend((0..self.places()).filter(|at| writes >> at & 1 == 1));
-            self.stats.pages_rebuilt += u64::from(pages) * rebuilt.len() as u64;
-        }
-        let rebuilt: Vec<usize> = rebuilt
-            .into_iter()
-            .map(|at| self.member_at(stripe, at))
-            .collect();
         if kind == Kind::Rebuild {
-            self.row_rebuilt(stripe, &rebuilt);
+            self.stretch_rebuilt(id, written, now);
         }
-        let row = self.layout.row_of(stripe);
-        let waiting = self.stripes.rows.get_mut(&row);
-        match waiting.and_then(VecDeque::pop_front) {
-            Some(next) => self.begin(next, now, events),
-            None => {
-                let empty = self.stripes.rows.remove(&row);
-                self.stripes.spare.extend(empty);
+        self.stripes.free.push(id);
+        let first = self.layout.row_of(stripe);
+        for row in first..first + rows {
+            let waiting = self.stripes.rows.get_mut(&row);
+            match waiting.and_then(VecDeque::pop_front) {
+                Some(next) => {
+                    self.stripes.jobs[next as usize].rows_held += 1;
+                    self.take_rows(next, now, events);
+                }
+                None => {
+                    let empty = self.stripes.rows.remove(&row);
+                    self.stripes.spare.extend(empty);
+                }
             }
         }
         if kind == Kind::Rebuild {
             self.rebuild_on(now, events);
         }
+    }
+
+    // ---- what others need of their jobs ----
+
+    /// The first page stripe of a job, and how many.
+    pub(super) fn extent_of(&self, id: u32) -> (Stripe, u32) {
+        let job = &self.stripes.jobs[id as usize];
+        (job.stripe, job.pages)
+    }
+
+    pub(super) fn writes_of(&self, id: u32) -> Places {
+        self.stripes.jobs[id as usize].writes
+    }
+
+    pub(super) fn parts_left(&self, id: u32) -> u32 {
+        self.stripes.jobs[id as usize].left
+    }
+
+    pub(super) fn one_more_part(&mut self, id: u32) {
+        self.stripes.jobs[id as usize].left += 1;
+    }
+
+    pub(super) fn job_goes_on(&mut self, id: u32, phase: Phase, writes: Places) {
+        let job = &mut self.stripes.jobs[id as usize];
+        job.phase = phase;
+        job.writes = writes;
+    }
+}
+
+impl Stripes {
+    /// The page operations that wait for jobs.
+    pub(super) fn chains(&self) -> Vec<Chain> {
+        let in_use = |id: &u32| !self.free.contains(id);
+        let ids = (0..self.jobs.len() as u32).filter(in_use);
+        ids.map(|id| self.jobs[id as usize].chain).collect()
     }
 }

@@ -101,6 +101,8 @@ pub struct Device<B: Backend> {
     writes: PageWrites,
     latencies: BufferLatencies,
     pub(crate) read_only: bool,
+    /// What is behind it has lost data: every request is answered with [`Status::Failed`].
+    pub(crate) broken: bool,
 }
 
 /// Access times of the buffer memory.
@@ -178,6 +180,7 @@ impl<B: Backend> Device<B> {
             writes: PageWrites::new(front),
             latencies,
             read_only: false,
+            broken: false,
             backend,
         }
     }
@@ -253,17 +256,11 @@ impl<B: Backend> Device<B> {
     /// Lets all happen that is due up to and at `until`.
     #[inline]
     pub fn advance(&mut self, until: Time) {
-        self.advance_to(until);
-    }
-
-    /// The same; returns when the next thing will happen, [`Time::NEVER`] if there is none.
-    #[inline]
-    pub(crate) fn advance_to(&mut self, until: Time) -> Time {
         loop {
             let (flash_at, link_at) = (self.events.next_time(), self.link.next_time());
             if flash_at.min(link_at) > until {
                 self.now = self.now.max(until);
-                return flash_at.min(link_at);
+                return;
             }
             self.next_step(flash_at, link_at);
         }
@@ -392,6 +389,10 @@ impl<B: Backend> Device<B> {
         let r = &mut self.requests[id];
         r.dispatched = self.now;
         let (op, first, pages) = (r.op, r.first_page, r.pages);
+        if self.broken {
+            r.status = Status::Failed;
+            return self.pages_done(id);
+        }
         if self.read_only && matches!(op, Op::Write | Op::Trim) {
             r.status = Status::ReadOnly;
             return self.pages_done(id);
@@ -503,13 +504,17 @@ impl<B: Backend> Device<B> {
     fn complete(&mut self, id: ReqId) {
         let r = self.requests.remove(id);
         let queue = r.queue;
+        let status = match self.broken {
+            true => Status::Failed,
+            false => r.status,
+        };
         let mut breakdown = r.parts;
         breakdown.link = (r.dispatched - r.arrival - r.cpu) + (self.now - r.pages_done);
         breakdown.cpu += r.cpu;
         let completion = Completion {
             tag: r.tag,
             op: r.op,
-            status: r.status,
+            status,
             offset: r.offset,
             bytes: r.bytes,
             pages: r.pages,
@@ -559,7 +564,7 @@ impl<B: Backend> Device<B> {
     }
 
     fn flash_done(&mut self, done: &Done) {
-        if !done.written {
+        if !done.written && !self.broken {
             self.read_only = true;
         }
         if done.op.owner & OWNER_IS_REQUEST == 0 {

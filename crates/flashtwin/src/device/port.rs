@@ -4,19 +4,21 @@
 //! time, a request is nothing but its pages, each waiting only for itself (D-35): they go straight to
 //! its flash, at the same instants as through the front end, and come back here.
 
-use super::{Device, Work, OWNER_IS_OUTSIDE};
+use super::{Backend, Device, Work, OWNER_IS_OUTSIDE};
 use crate::buffer::Stream;
 use crate::nand::{Cause, Done, PageOp};
 use crate::ssd::Flash;
 use crate::units::{Lpn, Time};
 
-impl Device<Flash> {
+impl<B: Backend> Device<B> {
     /// Requests pass the front end in no time and are kept nowhere on their way.
     pub(crate) fn is_bare(&self) -> bool {
         let is_free = self.link.is_free_of_cost() && self.controller.is_free_of_cost();
         is_free && !self.queues.is_limited() && !self.cache.present
     }
+}
 
+impl Device<Flash> {
     /// Reads or writes pages at `now`; each comes to [`Device::outside_done`] with `tag`. Only if
     /// [`Device::is_bare`].
     pub(crate) fn submit_pages(
@@ -60,6 +62,37 @@ impl Device<Flash> {
                 }),
             }
         }
+    }
+
+    /// [`Device::advance`] for a bare device, where nothing but the flash has anything to do.
+    #[inline]
+    pub(crate) fn advance_flash(&mut self, until: Time) {
+        loop {
+            let at = self.events.next_time();
+            if at > until {
+                self.now = self.now.max(until);
+                return;
+            }
+            debug_assert!(at >= self.now, "an event in the past");
+            self.now = at;
+            let Some(resource) = self.events.pop() else {
+                return;
+            };
+            let (chip, mut done) = self.backend.on_event(resource, at, &mut self.events);
+            while let Some(page) = done {
+                debug_assert!(page.op.owner & OWNER_IS_OUTSIDE != 0, "whose page is this?");
+                self.read_only |= !page.written;
+                self.outside.push(page);
+                done = self.backend.more_done();
+            }
+            self.backend.activate(chip, at, &mut self.events);
+        }
+    }
+
+    /// When its flash will next do something.
+    #[inline]
+    pub(crate) fn next_flash_event(&self) -> Time {
+        self.events.next_time()
     }
 
     /// What of it is done, oldest first. The caller clears it.

@@ -1,5 +1,7 @@
 //! What the flash did: operations by cause, write amplification, erases, time in GC.
 
+use std::collections::BTreeMap;
+
 use crate::nand::{Cause, FlashStats, Nand};
 use crate::units::Time;
 
@@ -53,6 +55,18 @@ impl EraseSpread {
     }
 }
 
+/// How many blocks had how many erases.
+fn tally(counts: &[u32]) -> Vec<(u32, u64)> {
+    let least = counts.iter().copied().min().unwrap_or(0);
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let mut blocks = vec![0_u64; (most - least) as usize + 1];
+    for &count in counts {
+        blocks[(count - least) as usize] += 1;
+    }
+    let pairs = (least..=most).zip(blocks);
+    pairs.filter(|&(_, blocks)| blocks > 0).collect()
+}
+
 /// Everything the flash and the buffer did since a start.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlashReport {
@@ -60,6 +74,8 @@ pub struct FlashReport {
     pub flash: FlashStats,
     /// Erases of each block over its life.
     pub erase_spread: EraseSpread,
+    /// The same as pairs in ascending order: so many erases, and so many blocks that had them.
+    pub erase_counts: Vec<(u32, u64)>,
     /// Blocks that have had all the erases they survive.
     pub spent_blocks: u32,
     /// Time each chip spent in GC.
@@ -95,9 +111,11 @@ pub struct FlashReport {
 
 impl FlashReport {
     pub(crate) fn new(nand: &Nand, now: Time, since: Time) -> FlashReport {
+        let erases = nand.erase_counts();
         FlashReport {
             flash: nand.stats().clone(),
-            erase_spread: EraseSpread::new(&nand.erase_counts()),
+            erase_spread: EraseSpread::new(&erases),
+            erase_counts: tally(&erases),
             spent_blocks: nand.spent_blocks(),
             gc_time: nand.chips().iter().map(|c| c.gc_time(now)).collect(),
             busy_time: nand.chips().iter().map(|c| c.busy_total).collect(),
@@ -119,6 +137,11 @@ impl FlashReport {
         self.flash.writes_failed += member.flash.writes_failed;
         self.flash.pages_skipped += member.flash.pages_skipped;
         self.erase_spread = self.erase_spread.with(&member.erase_spread);
+        let mut together: BTreeMap<u32, u64> = self.erase_counts.iter().copied().collect();
+        for &(erases, blocks) in &member.erase_counts {
+            *together.entry(erases).or_default() += blocks;
+        }
+        self.erase_counts = together.into_iter().collect();
         self.spent_blocks += member.spent_blocks;
         self.gc_time.extend(&member.gc_time);
         self.busy_time.extend(&member.busy_time);

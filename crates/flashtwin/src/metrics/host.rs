@@ -22,6 +22,8 @@ pub struct OpMetrics {
     pub hits: u64,
     /// Requests refused because the device takes no more writes.
     pub refused: u64,
+    /// Requests not answered because an array lost data.
+    pub failed: u64,
     /// Sum of the response times, in ps.
     pub response_ps_sum: u128,
     /// Sum of the squares of the response times, in ns squared.
@@ -43,6 +45,7 @@ impl Default for OpMetrics {
             pages: 0,
             hits: 0,
             refused: 0,
+            failed: 0,
             response_ps_sum: 0,
             response_ns_squares: 0,
             response_max: Time::ZERO,
@@ -53,15 +56,17 @@ impl Default for OpMetrics {
 }
 
 impl OpMetrics {
+    /// Counts a request.
     #[inline]
-    fn record(&mut self, c: &Completion) {
+    pub fn record(&mut self, c: &Completion) {
         let response = c.done - c.arrival;
         let ns = response.to_ns();
         self.requests += 1;
         self.bytes += c.bytes;
         self.pages += c.pages as u64;
         self.hits += c.hits as u64;
-        self.refused += (c.status != Status::Ok) as u64;
+        self.refused += (c.status == Status::ReadOnly) as u64;
+        self.failed += (c.status == Status::Failed) as u64;
         self.response_ps_sum += response.0 as u128;
         self.response_ns_squares += ns as u128 * ns as u128;
         self.response_max = self.response_max.max(response);
@@ -78,6 +83,7 @@ impl OpMetrics {
         self.pages += other.pages;
         self.hits += other.hits;
         self.refused += other.refused;
+        self.failed += other.failed;
         self.response_ps_sum += other.response_ps_sum;
         self.response_ns_squares += other.response_ns_squares;
         self.response_max = self.response_max.max(other.response_max);

@@ -48,6 +48,10 @@ const ARRAYS: &[(&str, &str)] = &[
         "raid5-array",
         include_str!("../../../../devices/raid5-array.toml"),
     ),
+    (
+        "raid6-nvme",
+        include_str!("../../../../devices/raid6-nvme.toml"),
+    ),
 ];
 
 /// The TOML text of the array called `name`.

@@ -24,7 +24,11 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
     }
     .parse()
     .unwrap();
-    let members = format!("harmonia*{count}");
+    let modern = pick(&["no", "no", "yes"]) == "yes";
+    let members = match modern {
+        true => format!("nvme-tlc*{count}"),
+        false => format!("harmonia*{count}"),
+    };
     let mut set = vec![
         ("array.level", level),
         ("array.members", &members),
@@ -33,12 +37,22 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
         ("array.rebuild_mib_per_s", pick(&["0", "0", "20"])),
         ("member.geometry.chips", "2"),
         ("member.geometry.planes_per_chip", "1"),
-        ("member.geometry.blocks_per_plane", "16"),
-        ("member.geometry.reserve_percent", "25"),
-        ("member.geometry.pages_per_block", "8"),
-        ("member.nand.parallel_units", "1"),
         ("member.gc.low_percent", "10"),
     ];
+    set.extend(match modern {
+        true => [
+            ("member.geometry.channels", "1"),
+            ("member.geometry.blocks_per_plane", "12"),
+            ("member.geometry.pages_per_block", "16"),
+            ("member.geometry.reserve_percent", "50"),
+        ],
+        false => [
+            ("member.geometry.blocks_per_plane", "16"),
+            ("member.geometry.pages_per_block", "8"),
+            ("member.geometry.reserve_percent", "25"),
+            ("member.nand.parallel_units", "1"),
+        ],
+    });
     let rotations = Rotation::ALL.map(Rotation::name);
     set.push(("array.rotation", pick(&rotations)));
     if pick(&["no", "no", "yes"]) == "yes" {
@@ -46,10 +60,20 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
         set.push(("buffer.policy", pick(&policies)));
         set.push(("buffer.capacity", pick(&["64 KiB", "256 KiB"])));
     }
-    if pick(&["no", "no", "yes"]) == "yes" {
+    if modern {
+        set.push(("member.buffer.capacity", "64 KiB"));
+    } else if pick(&["no", "no", "yes"]) == "yes" {
         set.push(("member.buffer.policy", "lru"));
         set.push(("member.buffer.capacity", pick(&["16 KiB", "128 KiB"])));
         set.push(("member.buffer.evict", pick(&["blocking", "background"])));
+    }
+    // So soon that some are hedged that would have come at once, and some reads never.
+    if level != "raid0" && pick(&["no", "yes"]) == "yes" {
+        set.push(("array.reads", "hedged"));
+        match pick(&["0", "40", "200", "1000"]) {
+            "0" => set.push(("array.hedge_percent", "60")),
+            after => set.push(("array.hedge_after_us", after)),
+        }
     }
     let text = flashtwin::spec::builtin_array("harmonia-array").unwrap();
     let spec = ArraySpec::with_overrides(text, "drawn", &set);
@@ -222,8 +246,8 @@ impl Run {
     }
 }
 
-/// Reads checked, failures, members rebuilt.
-fn schedule(level: &str, seed: u64) -> Result<[u64; 3], String> {
+/// Reads checked, failures, members rebuilt, reads hedged, of them those that came from elsewhere.
+fn schedule(level: &str, seed: u64) -> Result<[u64; 5], String> {
     let mut rng = Rng::new(seed);
     let (mut array, shape) = draw(level, &mut rng);
     array.set_log(true);
@@ -241,11 +265,19 @@ fn schedule(level: &str, seed: u64) -> Result<[u64; 3], String> {
         rebuilt: 0,
     };
     run.run()?;
-    Ok([run.shadow.reads, run.failures, run.rebuilt])
+    let stats = run.array.raid_stats();
+    let hedged = [stats.pages_hedged, stats.hedges_won];
+    Ok([
+        run.shadow.reads,
+        run.failures,
+        run.rebuilt,
+        hedged[0],
+        hedged[1],
+    ])
 }
 
 fn schedules(level: usize, count: u64) {
-    let mut sums = [0; 3];
+    let mut sums = [0; 5];
     for seed in 0..count {
         let name = LEVELS[level];
         match schedule(name, seed) {
@@ -253,10 +285,12 @@ fn schedules(level: usize, count: u64) {
             Err(message) => panic!("{name}, seed {seed}: {message}"),
         }
     }
-    let [reads, failures, rebuilt] = sums;
+    let [reads, failures, rebuilt, hedged, won] = sums;
     assert!(reads > count * 100, "{reads} reads checked");
     if level > 0 {
         assert!(failures > 2 * count && rebuilt > count, "{sums:?}");
+        assert!(hedged > 10 * count && won > count, "{sums:?}");
+        assert!(hedged > won + count, "{sums:?}");
     }
 }
 

@@ -56,8 +56,8 @@ struct Job {
     pages: u32,
     /// Contents written, by page and data place.
     new: HashMap<(u32, usize), u64>,
-    /// Contents read, by place.
-    read: HashMap<usize, Vec<u64>>,
+    /// Contents read, by place and page.
+    read: HashMap<(usize, u32), u64>,
 }
 
 struct PageOp {
@@ -84,6 +84,8 @@ pub struct Shadow {
     parts: HashMap<u32, Part>,
     jobs: HashMap<u32, Job>,
     ops: HashMap<u32, PageOp>,
+    /// Reads of one page that are both under way.
+    twins: HashMap<u32, u32>,
     pages: Vec<Vec<Written>>,
     /// Counts events; contents written are numbered by it, too.
     clock: u64,
@@ -107,6 +109,7 @@ impl Shadow {
             parts: HashMap::new(),
             jobs: HashMap::new(),
             ops: HashMap::new(),
+            twins: HashMap::new(),
             pages: (0..pages).map(|_| vec![blank()]).collect(),
             clock: 0,
             at_rest: false,
@@ -130,6 +133,8 @@ impl Shadow {
             ArrayEvent::Asked { op, lpn, what } => self.asked(op, lpn, what),
             ArrayEvent::Forgotten { lpn } => self.forgotten(lpn),
             ArrayEvent::Answered { op } => return self.answered(op),
+            ArrayEvent::Hedged { op, twin } => self.hedged(op, twin),
+            ArrayEvent::Late { op } => return self.late(op),
             ArrayEvent::Begun {
                 job,
                 kind,
@@ -177,6 +182,48 @@ impl Shadow {
         self.ops.insert(op, asked);
     }
 
+    /// A read that may be answered twice: both must be right.
+    fn hedged(&mut self, op: u32, twin: u32) {
+        let first = &self.ops[&op];
+        let second = PageOp {
+            value: None,
+            job: None,
+            allowed: first.allowed.clone(),
+            ..*first
+        };
+        assert_eq!(second.what, Op::Read);
+        self.ops.insert(twin, second);
+        self.twins.insert(op, twin);
+        self.twins.insert(twin, op);
+    }
+
+    /// The second answer; none, if it was lost with a member.
+    fn late(&mut self, op: u32) -> Result<(), String> {
+        if self.twins.remove(&op).is_some() {
+            return Err("the first answer is not late".into());
+        }
+        let late = self.ops.remove(&op).ok_or("late, but never asked")?;
+        match self.value_of(&late)? {
+            Some(value) if !late.allowed.contains(&value) => {
+                let (page, allowed) = (late.lpn.0, late.allowed);
+                Err(format!(
+                    "page {page} reads {value:x}, late; allowed {allowed:x?}"
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What a read has read by now.
+    fn value_of(&self, op: &PageOp) -> Result<Option<u64>, String> {
+        if let (None, Some(job)) = (op.value, op.job) {
+            let (stripe, place) = self.shape.place_of(op.lpn);
+            let job = &self.jobs[&job];
+            return Ok(Some(self.whole(job, stripe - job.first)?[place]));
+        }
+        Ok(op.value)
+    }
+
     /// Reads under way may give this, too.
     fn also_allowed(&mut self, lpn: Lpn, value: u64) {
         let reads = self.ops.values_mut().filter(|op| op.lpn == lpn);
@@ -196,7 +243,10 @@ impl Shadow {
     }
 
     fn answered(&mut self, op: u32) -> Result<(), String> {
-        let mut op = self.ops.remove(&op).ok_or("answered, but never asked")?;
+        if let Some(twin) = self.twins.remove(&op) {
+            self.twins.remove(&twin);
+        }
+        let op = self.ops.remove(&op).ok_or("answered, but never asked")?;
         if op.what == Op::Flush {
             return Ok(());
         }
@@ -209,12 +259,7 @@ impl Shadow {
             page.retain(|w| w.until.is_none_or(|until| until > from));
             return Ok(());
         }
-        if let (None, Some(job)) = (op.value, op.job) {
-            let (stripe, place) = self.shape.place_of(op.lpn);
-            let job = &self.jobs[&job];
-            op.value = Some(self.whole(job, stripe - job.first)?[place]);
-        }
-        let value = op.value.ok_or("answered without a read")?;
+        let value = self.value_of(&op)?.ok_or("answered without a read")?;
         if !op.allowed.contains(&value) {
             return Err(format!(
                 "page {} reads {value:x}; allowed {:x?}",
@@ -252,7 +297,7 @@ impl Shadow {
 
     /// All data of a page stripe as they were, from what was read.
     fn whole(&self, job: &Job, page: u32) -> Result<Vec<u64>, String> {
-        let at = |place: usize| Some(job.read.get(&place)?[page as usize]);
+        let at = |place: usize| job.read.get(&(place, page)).copied();
         let known: Vec<Option<u64>> = (0..self.shape.data).map(at).collect();
         let parities: Vec<(usize, u64)> = (0..self.shape.parity)
             .filter_map(|j| Some((j, at(self.shape.data + j)?)))
@@ -265,7 +310,7 @@ impl Shadow {
         let shape = &self.shape;
         let new = |k: usize| job.new.get(&(page, k)).copied();
         let read = |at: usize| {
-            let read = job.read.get(&at).map(|pages| pages[page as usize]);
+            let read = job.read.get(&(at, page)).copied();
             read.ok_or_else(|| format!("place {at} was not read"))
         };
         if shape.copies > 1 {
@@ -340,6 +385,11 @@ impl Shadow {
                     let job = &self.jobs[job];
                     self.content(job, *place as usize, first + page - job.first)?
                 }
+                (SentFor::Rows { job, places }, _) => {
+                    let job = &self.jobs[job];
+                    let place = places[(page / self.shape.chunk) as usize];
+                    self.content(job, place as usize, first + page - job.first)?
+                }
             };
             let cell = &mut self.members[member][at];
             cell.flying.push((id, self.clock, value));
@@ -392,7 +442,16 @@ impl Shadow {
             SentFor::Job { job, place } => {
                 let job = self.jobs.get_mut(&job).expect("it has begun");
                 assert_eq!(job.pages as usize, values.len());
-                job.read.insert(place as usize, values);
+                let pages = (0..).zip(values);
+                let read = pages.map(|(page, value)| ((place as usize, page), value));
+                job.read.extend(read);
+            }
+            SentFor::Rows { job, places } => {
+                let job = self.jobs.get_mut(&job).expect("it has begun");
+                for (at, value) in (0..).zip(values) {
+                    let place = places[(at / self.shape.chunk) as usize] as usize;
+                    job.read.insert((place, part.first + at - job.first), value);
+                }
             }
         }
     }

@@ -1,7 +1,8 @@
-//! Arrays and their members: rebuilding, what survives a power cut, which copy is read, saved states.
+//! Arrays and their members: rebuilding, failures too many, what survives a power cut, which copy is read, saved states.
 
 mod copies;
 mod durable;
+mod loss;
 mod rebuild;
 mod states;
 

@@ -66,20 +66,39 @@ pub(super) const KEYS: &[KeyDoc] = &[
     },
     KeyDoc {
         key: "array.reads",
-        kind: Kind::Choice(&["direct", "around-gc"]),
+        kind: Kind::Choice(&["direct", "around-gc", "hedged"]),
         default: Some("\"direct\""),
         only: &[],
-        doc: "How a page is read whose chip is in GC: from there, or from the others of its stripe or \
-              another copy if none of those is in GC.",
-        provenance: "the idea of TTFLASH (FAST 2017) and IODA (SOSP 2021)",
+        doc: "How a page is read: where it lies; if its chip is in GC, from the others of its stripe or \
+              another copy if none of those is in GC; or from there, too, when it takes long, and what \
+              comes first counts.",
+        provenance: "the idea of TTFLASH (FAST 2017) and IODA (SOSP 2021); hedged: Dean, Barroso (CACM 2013)",
+    },
+    KeyDoc {
+        key: "array.hedge_percent",
+        kind: Kind::Percent,
+        default: Some("95"),
+        only: &[],
+        doc: "With reads hedged, a read is when it takes longer than this share of the reads of members \
+              before it.",
+        provenance: "Dean, Barroso (CACM 2013), D-108",
+    },
+    KeyDoc {
+        key: "array.hedge_after_us",
+        kind: Kind::Count(1, 1_000_000),
+        default: OPTIONAL,
+        only: &[],
+        doc: "With reads hedged, a read is when it takes longer than this; by default as \
+              hedge_percent says.",
+        provenance: "D-108",
     },
     KeyDoc {
         key: "array.rebuild_depth",
         kind: Kind::Count(1, 4096),
         default: Some("8"),
         only: &[],
-        doc: "Rows under way at a time while a member is rebuilt.",
-        provenance: "D-89",
+        doc: "Stretches of adjacent rows, of up to 64 KiB a member, under way at a time while a member is rebuilt.",
+        provenance: "D-89, D-106",
     },
     KeyDoc {
         key: "array.rebuild_mib_per_s",

@@ -157,13 +157,15 @@ impl Coordination {
     }
 }
 
-/// How the array reads a page whose chip is in GC.
+/// How the array reads a page that has to wait where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
     /// From where it lies: it waits.
     Direct,
     /// From the other members of its stripe or another copy, if none of those is in GC.
     AroundGc,
+    /// From where it lies, and after a while from elsewhere, too: what comes first counts.
+    Hedged,
 }
 
 /// What keeps a page in the array's buffer.
@@ -202,7 +204,11 @@ pub struct ArraySpec {
     pub protect: Protect,
     /// How a page is read whose chip is in GC.
     pub reads: Reads,
-    /// Rows under way at a time while a member is rebuilt.
+    /// After how long a read is hedged; `None`: as `hedge_percent` says.
+    pub hedge_after: Option<Time>,
+    /// After how long a read is hedged: as long as this share of the reads before took.
+    pub hedge_percent: f64,
+    /// Stretches of rows under way at a time while a member is rebuilt.
     pub rebuild_depth: u32,
     /// MiB written to members a second while they are rebuilt; 0: as fast as it goes.
     pub rebuild_mib_per_s: u32,

@@ -129,8 +129,12 @@ impl ArraySpec {
         };
         let reads = match r.text("array.reads").as_str() {
             "around-gc" => Reads::AroundGc,
+            "hedged" => Reads::Hedged,
             _ => Reads::Direct,
         };
+        let hedge_after = tree.get("array.hedge_after_us");
+        let hedge_after = hedge_after.map(|_| Time::from_us(r.number("array.hedge_after_us")));
+        let hedge_percent = r.float("array.hedge_percent");
         let chunk_bytes = r.number("array.chunk");
         let soft_percent = r.float("array.soft_percent");
         let hard_percent = tree.get("array.hard_percent");
@@ -182,6 +186,8 @@ impl ArraySpec {
             member_in_gc,
             protect,
             reads,
+            hedge_after,
+            hedge_percent,
             rebuild_depth,
             rebuild_mib_per_s,
             coordination,
@@ -226,6 +232,13 @@ impl ArraySpec {
                 }
             );
             r.report("array.members", message);
+        }
+        if self.reads == Reads::Hedged && self.level.redundancy(count as u32) == 0 {
+            let message = format!(
+                "found \"hedged\"; {} holds every page once: there is nothing else to read",
+                self.level.name()
+            );
+            r.report("array.reads", message);
         }
         let coordinated = !matches!(self.coordination, Coordination::Local | Coordination::Ideal);
         let layered = self.members.iter().find(|m| m.ftl.kind != Mapping::Page);

@@ -107,7 +107,10 @@ impl ArraySpec {
             "array.reads" => quote(match self.reads {
                 Reads::Direct => "direct",
                 Reads::AroundGc => "around-gc",
+                Reads::Hedged => "hedged",
             }),
+            "array.hedge_percent" => format!("{:?}", self.hedge_percent),
+            "array.hedge_after_us" => (self.hedge_after?.to_ns() / 1_000).to_string(),
             "array.rebuild_depth" => self.rebuild_depth.to_string(),
             "array.rebuild_mib_per_s" => self.rebuild_mib_per_s.to_string(),
             "array.coordination" => quote(self.coordination.name()),
@@ -151,6 +154,12 @@ mod tests {
                 ("array.protect", "stripe"),
             ],
             &[("member.gc.low_percent", "6"), ("array.hard_percent", "4")],
+            &[
+                ("array.level", "raid5"),
+                ("array.reads", "hedged"),
+                ("array.hedge_after_us", "700"),
+            ],
+            &[("array.hedge_percent", "90")],
             &[
                 ("array.coordination", "ideal"),
                 ("array.members", "harmonia*3, gcar"),

@@ -1,0 +1,59 @@
+//! Members of an array on several threads: the driver hands over in advance what it is about to submit.
+
+use flashtwin::{Request, Time};
+
+use crate::run::{Driver, Pacing};
+use crate::{SimError, Subject};
+
+impl<S: Subject> Driver<'_, S> {
+    /// Lets the device do ahead what the next requests ask of it, as many as can be foreseen; returns
+    /// how many. 0: the next one is submitted as it comes.
+    pub(crate) fn look_ahead(&mut self, rest: &[Request]) -> Result<usize, SimError> {
+        let Pacing::Open { .. } = self.config.pacing else {
+            return Ok(0);
+        };
+        // A history looks at the flash in between.
+        if self.threads() < 2 || self.config.history || self.agenda.next() != Time::NEVER {
+            return Ok(0);
+        }
+        let exported_bytes = self.exported_bytes;
+        let inside = |r: &&Request| r.offset.saturating_add(r.bytes) <= exported_bytes;
+        if self.warming {
+            let is_first = self.submitted == self.config.warmup_requests;
+            let Some(first) = rest.first().filter(inside).filter(|_| is_first) else {
+                return Ok(0);
+            };
+            let at = self.due(first);
+            self.device.advance(at);
+            self.drain(false)?;
+            self.begin_measuring(at);
+        }
+        let limit = self
+            .config
+            .requests_max
+            .map_or(u64::MAX, |max| max - self.submitted);
+        let limit = limit.min(rest.len() as u64) as usize;
+        let mut foreseen: Vec<Request> = rest[..limit].iter().take_while(inside).copied().collect();
+        for request in &mut foreseen {
+            request.arrival = self.due(request);
+        }
+        let threads = self.threads();
+        if foreseen.is_empty() || !S::run_ahead(self.device, &foreseen, false, threads) {
+            S::go_along(self.device);
+            return Ok(0);
+        }
+        Ok(foreseen.len())
+    }
+
+    /// What was foreseen is all there is for now: the device does it to the end.
+    pub(crate) fn end_ahead(&mut self) {
+        let threads = self.threads();
+        if threads > 1 {
+            S::run_ahead(self.device, &[], true, threads);
+        }
+    }
+
+    fn threads(&self) -> usize {
+        self.config.threads as usize
+    }
+}

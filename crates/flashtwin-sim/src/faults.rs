@@ -1,0 +1,251 @@
+//! Members of an array that fail and are replaced in the course of a run, and what requests met in the
+//! meantime.
+
+use flashtwin::metrics::OpMetrics;
+use flashtwin::{Array, Completion, Device, MemberError, Op, Phase, Time};
+
+use crate::{SimError, Subject};
+
+/// What happens to a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// It fails, with all it held.
+    Fail,
+    /// A new, empty one takes its place.
+    Replace,
+}
+
+/// Something that happens to a member of an array at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// When, from the start of the measurement.
+    pub at: Time,
+    /// What.
+    pub kind: FaultKind,
+    /// To which member, from 0.
+    pub member: usize,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let what = match self.kind {
+            FaultKind::Fail => "fail",
+            FaultKind::Replace => "replace",
+        };
+        write!(f, "{what} {}@{}s", self.member, self.at.as_s())
+    }
+}
+
+/// How far rebuilding was at the end of an interval of the time series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RebuildPoint {
+    /// Number of the interval.
+    pub interval: u64,
+    /// Share of the rows of the members being rebuilt that are there again.
+    pub share: f64,
+}
+
+/// Requests that were answered in a phase of the array.
+#[derive(Clone, Debug)]
+pub struct PhaseOutcome {
+    /// The phase.
+    pub phase: Phase,
+    /// Reads answered in it.
+    pub reads: OpMetrics,
+    /// Writes answered in it.
+    pub writes: OpMetrics,
+}
+
+/// What faults did to a run.
+#[derive(Clone, Debug, Default)]
+pub struct FaultsOutcome {
+    /// The phases of the array, in their order.
+    pub phases: Vec<PhaseOutcome>,
+    /// Progress of rebuilding, with a time series only.
+    pub progress: Vec<RebuildPoint>,
+    /// Faults that did not happen, and why.
+    pub left_out: Vec<(Fault, String)>,
+}
+
+/// Refuses faults that cannot happen in this order on a device of so many members (0: no array).
+fn check(faults: &[Fault], members: usize) -> Result<(), SimError> {
+    let wrong = |fault: &Fault, what: String| Err(SimError::Config(format!("{fault}: {what}")));
+    let mut missing = vec![false; members];
+    for fault in faults {
+        if members == 0 {
+            let what = "needs an array; this device is a single SSD".into();
+            return wrong(fault, what);
+        }
+        let Some(missing) = missing.get_mut(fault.member) else {
+            let what = format!("the array has members 0 to {}", members - 1);
+            return wrong(fault, what);
+        };
+        match (fault.kind, *missing) {
+            (FaultKind::Fail, true) => {
+                return wrong(fault, "the member has failed already by then".into())
+            }
+            (FaultKind::Replace, false) => {
+                return wrong(fault, "the member has not failed by then".into())
+            }
+            (kind, _) => *missing = kind == FaultKind::Fail,
+        }
+    }
+    Ok(())
+}
+
+/// What is going to happen to an array, and what has happened.
+pub(crate) struct Agenda {
+    faults: Vec<Fault>,
+    at: usize,
+    start: Time,
+    interval: Option<Time>,
+    /// A member is being rebuilt, or was when this was last looked at.
+    rebuilding: bool,
+    /// The interval in which that will be looked at next, at its end.
+    point: u64,
+    outcome: FaultsOutcome,
+}
+
+impl Agenda {
+    /// In the order of time, those of one instant in the order given.
+    pub fn new<S: Subject>(
+        device: &Device<S>,
+        faults: &[Fault],
+        interval: Option<Time>,
+    ) -> Result<Agenda, SimError> {
+        let mut faults = faults.to_vec();
+        faults.sort_by_key(|fault| fault.at);
+        let members = S::array(device).map_or(0, |array| array.spec().members.len());
+        check(&faults, members)?;
+        Ok(Agenda {
+            interval: interval.filter(|_| !faults.is_empty()),
+            faults,
+            at: 0,
+            start: Time::NEVER,
+            rebuilding: false,
+            point: 0,
+            outcome: FaultsOutcome::default(),
+        })
+    }
+
+    /// The measurement begins.
+    pub fn begin(&mut self, now: Time) {
+        self.start = now;
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    fn next_fault(&self) -> Time {
+        let fault = self.faults.get(self.at);
+        fault.map_or(Time::NEVER, |fault| {
+            Time(self.start.0.saturating_add(fault.at.0))
+        })
+    }
+
+    fn next_point(&self) -> Time {
+        match self.interval {
+            Some(interval) if self.rebuilding => self.start + interval * (self.point + 1),
+            _ => Time::NEVER,
+        }
+    }
+
+    /// When there is something to do next; [`Time::NEVER`] before the measurement.
+    #[inline]
+    pub fn next(&self) -> Time {
+        if self.start == Time::NEVER {
+            return Time::NEVER;
+        }
+        self.next_fault().min(self.next_point())
+    }
+
+    /// Does what is due at this instant, to which the device was advanced.
+    pub fn act<S: Subject>(&mut self, device: &mut Device<S>) {
+        let now = device.now();
+        let (point, fault) = (self.next_point(), self.next_fault());
+        // Of intervals in which nothing happens there is no point.
+        let event = device.next_event().unwrap_or(now);
+        let Some(array) = S::array_mut(device) else {
+            return;
+        };
+        if point <= now {
+            self.outcome.progress.push(RebuildPoint {
+                interval: self.point,
+                share: share_rebuilt(array).unwrap_or(1.0),
+            });
+            self.rebuilding = array.rebuild_progress().is_some();
+            self.point = (self.point + 1).max(self.interval_of(event));
+        }
+        if fault <= now {
+            let fault = self.faults[self.at];
+            self.at += 1;
+            if let Err(e) = happen(array, &fault) {
+                self.outcome.left_out.push((fault, e.to_string()));
+            }
+            if !self.rebuilding && array.rebuild_progress().is_some() {
+                self.rebuilding = true;
+                self.point = self.interval_of(now);
+            }
+        }
+    }
+
+    fn interval_of(&self, at: Time) -> u64 {
+        let since = at.saturating_sub(self.start).0;
+        self.interval.map_or(0, |interval| since / interval.0)
+    }
+
+    /// Takes completions, in order of completion.
+    pub fn answered<S: Subject>(&mut self, device: &Device<S>, completions: &[Completion]) {
+        let measured = !self.is_empty() && self.start != Time::NEVER;
+        let Some(array) = S::array(device).filter(|_| measured) else {
+            return;
+        };
+        let phases = array.phases();
+        for c in completions {
+            let at = phases.partition_point(|phase| phase.from <= c.done).max(1) - 1;
+            self.know(&phases[..=at]);
+            let into = &mut self.outcome.phases[at];
+            match c.op {
+                Op::Read => into.reads.record(c),
+                Op::Write => into.writes.record(c),
+                Op::Trim | Op::Flush => {}
+            }
+        }
+    }
+
+    fn know(&mut self, phases: &[Phase]) {
+        for phase in &phases[self.outcome.phases.len().min(phases.len())..] {
+            self.outcome.phases.push(PhaseOutcome {
+                phase: phase.clone(),
+                reads: OpMetrics::default(),
+                writes: OpMetrics::default(),
+            });
+        }
+    }
+
+    /// What became of it all.
+    pub fn end<S: Subject>(mut self, device: &Device<S>) -> FaultsOutcome {
+        for &fault in &self.faults[self.at..] {
+            let why = "the run was over before".to_string();
+            self.outcome.left_out.push((fault, why));
+        }
+        if let Some(array) = S::array(device).filter(|_| !self.is_empty()) {
+            self.know(array.phases());
+        }
+        self.outcome
+    }
+}
+
+/// Share of the rows of members being rebuilt that are there again; `None` if none is being rebuilt.
+fn share_rebuilt(array: &Array) -> Option<f64> {
+    let (done, rows) = array.rebuild_progress()?;
+    Some(done as f64 / rows.max(1) as f64)
+}
+
+fn happen(array: &mut Array, fault: &Fault) -> Result<(), MemberError> {
+    match fault.kind {
+        FaultKind::Fail => array.fail_needed_member(fault.member),
+        FaultKind::Replace => array.replace_member(fault.member),
+    }
+}

@@ -1,0 +1,353 @@
+//! What happened when, in a bounded number of windows: a run may be of any length.
+//!
+//! Windows begin short; when there are too many, neighbours are put together and the rest of the
+//! run has windows twice as long. What lasted is shared out exactly over the windows it lasted in.
+
+use flashtwin::metrics::FlashReport;
+use flashtwin::{Cause, Completion, Op, Time};
+use serde::Serialize;
+
+/// Windows at most.
+const WINDOWS_MAX: usize = 256;
+/// Length of a window at first.
+const FIRST: Time = Time(10_000_000_000);
+/// Buckets of a window's histogram: 16 to the octave, from 1 ns to over an hour.
+const BUCKETS: usize = 640;
+
+/// What is collected while a run goes on.
+#[derive(Clone, Debug)]
+pub struct History {
+    start: Time,
+    window: Time,
+    windows: Vec<Window>,
+    /// When the flash was last looked at, and what had been done until then.
+    sampled: Time,
+    programs: [u64; 2],
+    gc: Vec<Time>,
+}
+
+#[derive(Clone, Debug)]
+struct Window {
+    reads: u64,
+    writes: u64,
+    bytes: u64,
+    pages: u64,
+    hits: u64,
+    response_ps: u128,
+    /// Integral of the number of requests in the device.
+    inside_ps: u128,
+    /// Responses by length.
+    buckets: Box<[u32; BUCKETS]>,
+    /// Pages programmed for the host, and for anybody.
+    programs: [u64; 2],
+    /// Time in GC, chip by chip.
+    gc_ps: Vec<u64>,
+}
+
+impl Window {
+    fn new() -> Window {
+        Window {
+            reads: 0,
+            writes: 0,
+            bytes: 0,
+            pages: 0,
+            hits: 0,
+            response_ps: 0,
+            inside_ps: 0,
+            buckets: Box::new([0; BUCKETS]),
+            programs: [0; 2],
+            gc_ps: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, other: &Window) {
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.bytes += other.bytes;
+        self.pages += other.pages;
+        self.hits += other.hits;
+        self.response_ps += other.response_ps;
+        self.inside_ps += other.inside_ps;
+        for (sum, n) in self.buckets.iter_mut().zip(other.buckets.iter()) {
+            *sum = sum.saturating_add(*n);
+        }
+        for (sum, n) in self.programs.iter_mut().zip(other.programs) {
+            *sum += n;
+        }
+        if self.gc_ps.len() < other.gc_ps.len() {
+            self.gc_ps.resize(other.gc_ps.len(), 0);
+        }
+        for (sum, ps) in self.gc_ps.iter_mut().zip(&other.gc_ps) {
+            *sum += ps;
+        }
+    }
+
+    /// Upper end of the bucket that holds the request which so large a share did not exceed, in us.
+    fn percentile_us(&self, share: f64) -> f64 {
+        let total: u64 = self.buckets.iter().map(|&n| u64::from(n)).sum();
+        let rank = (share * total as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        for (i, &n) in self.buckets.iter().enumerate() {
+            seen += u64::from(n);
+            if seen >= rank {
+                return bucket_end_ns(i) as f64 * 1e-3;
+            }
+        }
+        0.0
+    }
+}
+
+fn bucket(ns: u64) -> usize {
+    if ns < 16 {
+        return ns as usize;
+    }
+    let octave = 63 - ns.leading_zeros() as usize;
+    let within = (ns >> (octave - 4)) as usize & 15;
+    ((octave - 3) * 16 + within).min(BUCKETS - 1)
+}
+
+fn bucket_end_ns(index: usize) -> u64 {
+    if index < 16 {
+        return index as u64;
+    }
+    let (octave, within) = (index / 16 + 3, index as u64 % 16);
+    ((16 + within + 1) << (octave - 4)) - 1
+}
+
+impl History {
+    /// Nothing has happened until `start`.
+    pub(crate) fn new(start: Time) -> History {
+        History {
+            start,
+            window: FIRST,
+            windows: Vec::new(),
+            sampled: start,
+            programs: [0; 2],
+            gc: Vec::new(),
+        }
+    }
+
+    /// Whether the window has ended in which the flash was last looked at.
+    #[inline]
+    pub(crate) fn wants_sample(&self, now: Time) -> bool {
+        now >= self.sampled + self.window
+    }
+
+    /// Index of the window at an instant; makes it, and room for it.
+    fn at(&mut self, time: Time) -> usize {
+        loop {
+            let index = (time.0.saturating_sub(self.start.0) / self.window.0) as usize;
+            if index < WINDOWS_MAX {
+                if index >= self.windows.len() {
+                    self.windows.resize_with(index + 1, Window::new);
+                }
+                return index;
+            }
+            let (mut to, mut from) = (0, 0);
+            while from < self.windows.len() {
+                self.windows.swap(to, from);
+                if from + 1 < self.windows.len() {
+                    let (left, right) = self.windows.split_at_mut(from + 1);
+                    left[to].add(&right[0]);
+                }
+                to += 1;
+                from += 2;
+            }
+            self.windows.truncate(to);
+            self.window = Time(self.window.0 * 2);
+        }
+    }
+
+    /// Takes a read or write that completed.
+    pub(crate) fn record(&mut self, c: &Completion) {
+        if !matches!(c.op, Op::Read | Op::Write) {
+            return;
+        }
+        let index = self.at(c.done);
+        let response = c.done - c.arrival;
+        let w = &mut self.windows[index];
+        match c.op {
+            Op::Read => w.reads += 1,
+            _ => w.writes += 1,
+        }
+        w.bytes += c.bytes;
+        w.pages += c.pages as u64;
+        w.hits += c.hits as u64;
+        w.response_ps += response.0 as u128;
+        w.buckets[bucket(response.to_ns())] += 1;
+        self.share_out(c.arrival.max(self.start), c.done, |w, ps, _| {
+            w.inside_ps += ps as u128
+        });
+    }
+
+    /// Calls `give` for each window of a span, with how much of it lies there and how much it is.
+    fn share_out(&mut self, from: Time, to: Time, mut give: impl FnMut(&mut Window, u64, u64)) {
+        let (last, whole) = (self.at(to), (to - from).0);
+        let first = self.at(from);
+        for index in first..=last {
+            let begins = self.start.0 + index as u64 * self.window.0;
+            let ends = begins + self.window.0;
+            let inside = ends.min(to.0).saturating_sub(begins.max(from.0));
+            give(&mut self.windows[index], inside, whole);
+        }
+    }
+
+    /// Looks at what the flash has done until now.
+    pub(crate) fn sample(&mut self, now: Time, report: &FlashReport) {
+        let host = report.flash.host_programs();
+        let all = report.programs() - report.flash.count(Cause::Summary);
+        let index = self.at(now);
+        for (kind, count) in [host, all].into_iter().enumerate() {
+            self.windows[index].programs[kind] += count - self.programs[kind];
+        }
+        self.programs = [host, all];
+        let mut before = std::mem::replace(&mut self.gc, report.gc_time.clone());
+        before.resize(report.gc_time.len(), Time::ZERO);
+        let spent: Vec<u64> = std::iter::zip(&report.gc_time, &before)
+            .map(|(now, before)| now.0.saturating_sub(before.0))
+            .collect();
+        let sampled = std::mem::replace(&mut self.sampled, now);
+        self.share_out(sampled, now, |w, ps, whole| {
+            if whole == 0 {
+                return;
+            }
+            w.gc_ps.resize(spent.len(), 0);
+            for (sum, &gc) in w.gc_ps.iter_mut().zip(&spent) {
+                *sum += (gc as u128 * ps as u128 / whole as u128) as u64;
+            }
+        });
+    }
+
+    /// The windows, until `end`, as results hold them.
+    pub fn points(&self, end: Time) -> Vec<HistoryPoint> {
+        let point = |(i, w): (usize, &Window)| {
+            let begins = self.start + self.window * i as u64;
+            let length = self.window.0.min(end.0.saturating_sub(begins.0)).max(1);
+            let s = length as f64 * 1e-12;
+            let requests = w.reads + w.writes;
+            let mean_us = w.response_ps as f64 / requests.max(1) as f64 * 1e-6;
+            let [host, all] = w.programs;
+            HistoryPoint {
+                t_s: (begins - self.start).as_s(),
+                length_s: s,
+                iops: requests as f64 / s,
+                mb_per_s: w.bytes as f64 * 1e-6 / s,
+                mean_us: (requests > 0).then_some(mean_us),
+                p99_us: (requests > 0).then(|| w.percentile_us(0.99)),
+                hit_ratio: (w.pages > 0).then(|| w.hits as f64 / w.pages as f64),
+                inside_mean: w.inside_ps as f64 / length as f64,
+                write_amplification: (host > 0).then(|| all as f64 / host as f64),
+                gc_share_by_chip: w.gc_ps.iter().map(|&ps| share(ps, length)).collect(),
+            }
+        };
+        self.windows.iter().enumerate().map(point).collect()
+    }
+}
+
+/// A share, to four digits: finer than anybody sees, and short.
+fn share(ps: u64, length: u64) -> f64 {
+    (ps as f64 / length as f64 * 1e4).round() * 1e-4
+}
+
+/// One window of a run's history.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HistoryPoint {
+    /// Its start, from the start of the measurement.
+    pub t_s: f64,
+    /// Its length.
+    pub length_s: f64,
+    /// Reads and writes completed a second.
+    pub iops: f64,
+    /// Megabytes read and written a second.
+    pub mb_per_s: f64,
+    /// Mean response time of those that completed in it; `None` without any.
+    pub mean_us: Option<f64>,
+    /// Their 99th percentile, at most 7 % too high.
+    pub p99_us: Option<f64>,
+    /// Share of their page accesses found in the buffer.
+    pub hit_ratio: Option<f64>,
+    /// Mean number of reads and writes in the device, of those that completed until the end.
+    pub inside_mean: f64,
+    /// Pages programmed for each one programmed for the host; `None` if none was.
+    pub write_amplification: Option<f64>,
+    /// Share of the window in garbage collection, chip by chip.
+    pub gc_share_by_chip: Vec<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashtwin::metrics::Breakdown;
+
+    fn completion(arrival_us: u64, done_us: u64) -> Completion {
+        Completion {
+            tag: 0,
+            op: Op::Write,
+            status: flashtwin::Status::Ok,
+            offset: 0,
+            bytes: 4096,
+            pages: 1,
+            hits: 1,
+            arrival: Time(arrival_us * 1_000_000),
+            done: Time(done_us * 1_000_000),
+            breakdown: Breakdown::default(),
+        }
+    }
+
+    #[test]
+    fn buckets_cover_all_lengths_in_order() {
+        let mut last = 0;
+        for ns in (0..4000).chain((12..42).map(|power| 1 << power)) {
+            let index = bucket(ns);
+            assert!(index >= last && index < BUCKETS, "{ns}");
+            assert!(bucket_end_ns(index) >= ns, "{ns}");
+            assert!(
+                bucket_end_ns(index) as f64 <= ns as f64 * 1.0667 + 1.0,
+                "{ns}"
+            );
+            last = index;
+        }
+    }
+
+    #[test]
+    fn windows_stay_few_and_lose_nothing() {
+        let mut history = History::new(Time::ZERO);
+        let mut inside_us = 0;
+        for i in 0..50_000_u64 {
+            let c = completion(i * 1000, i * 1000 + 300 + i % 7 * 40_000);
+            inside_us += 300 + i % 7 * 40_000;
+            history.record(&c);
+        }
+        assert!(history.windows.len() <= WINDOWS_MAX);
+        assert!(history.windows.len() > WINDOWS_MAX / 2 - 1);
+        let count: u64 = history.windows.iter().map(|w| w.writes).sum();
+        assert_eq!(count, 50_000);
+        let inside: u128 = history.windows.iter().map(|w| w.inside_ps).sum();
+        assert_eq!(inside, inside_us as u128 * 1_000_000);
+        let in_buckets: u64 = history
+            .windows
+            .iter()
+            .flat_map(|w| w.buckets.iter())
+            .map(|&n| u64::from(n))
+            .sum();
+        assert_eq!(in_buckets, 50_000);
+    }
+
+    #[test]
+    fn time_in_gc_is_shared_out_over_the_windows_it_lasted_in() {
+        let mut history = History::new(Time::ZERO);
+        let report = FlashReport {
+            gc_time: vec![Time(30_000_000_000), Time::ZERO],
+            ..FlashReport::default()
+        };
+        history.sample(Time(40_000_000_000), &report);
+        let points = history.points(Time(40_000_000_000));
+        let shares: Vec<f64> = points
+            .iter()
+            .take(4)
+            .map(|p| p.gc_share_by_chip[0])
+            .collect();
+        assert_eq!(shares, [0.75; 4]);
+        assert_eq!(points[0].gc_share_by_chip[1], 0.0);
+    }
+}

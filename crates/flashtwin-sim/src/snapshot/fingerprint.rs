@@ -1,0 +1,93 @@
+//! What a snapshot fits: all that the state of the flash depends on, and nothing else.
+
+use flashtwin::spec::Levelling;
+use flashtwin::DeviceSpec;
+
+use crate::Described;
+
+/// What the state of the flash depends on.
+const FINGERPRINT_KEYS: [&str; 19] = [
+    "geometry.chips",
+    "geometry.planes_per_chip",
+    "geometry.blocks_per_plane",
+    "geometry.pages_per_block",
+    "geometry.page_bytes",
+    "geometry.flash_page_bytes",
+    "geometry.reserve_percent",
+    "nand.backend",
+    "nand.parallel_units",
+    "nand.copy_back",
+    "nand.multi_plane",
+    "nand.plane_mapping",
+    "nand.allocation_pool",
+    "ftl.kind",
+    "ftl.placement",
+    "ftl.stride_pages",
+    "ftl.summary_page",
+    "gc.victim",
+    "gc.low_percent",
+];
+
+/// The same, of devices that have them: where they are, `ftl.kind` says.
+const FINGERPRINT_KEYS_OF_CHIPS: [&str; 9] = [
+    "ftl.cmt_entries",
+    "ftl.protected_entries",
+    "ftl.entries_per_translation_page",
+    "ftl.batching",
+    "ftl.low_blocks",
+    "ftl.log_blocks",
+    "ftl.rw_log_blocks",
+    "ftl.isolation_blocks",
+    "ftl.refinements",
+];
+
+/// One line a key, `-` for a key that the drive does not have; `of` stands before each.
+fn of_drive(spec: &DeviceSpec, of: &str) -> String {
+    let value = |key: &str| spec.value_toml(key).unwrap_or_else(|| "-".into());
+    let line = |key: &str| format!("{of}{key} = {}\n", value(key));
+    let all = FINGERPRINT_KEYS.map(line);
+    let of_chips = FINGERPRINT_KEYS_OF_CHIPS.iter();
+    let of_chips =
+        of_chips.filter_map(|key| Some(format!("{of}{key} = {}\n", spec.value_toml(key)?)));
+    // Said only where it is not as most drives have it.
+    let superblocks = (spec.gc.superblocks).then(|| line("gc.granularity"));
+    let wear_aware = matches!(spec.wear.levelling, Levelling::Reference(_));
+    let wear = wear_aware.then(|| line("wear.levelling"));
+    all.into_iter()
+        .chain(of_chips)
+        .chain(superblocks)
+        .chain(wear)
+        .collect()
+}
+
+/// What the state of a device depends on. Of an array that is its members: which follow each other,
+/// and what each kind of them is.
+pub(super) fn fingerprint(is: &Described) -> String {
+    if !is.is_array {
+        return of_drive(is.members[0], "");
+    }
+    let mut kinds: Vec<String> = Vec::new();
+    let mut order: Vec<usize> = Vec::new();
+    for member in &is.members {
+        let text = of_drive(member, "");
+        let known = kinds.iter().position(|kind| *kind == text);
+        order.push(known.unwrap_or(kinds.len()));
+        if known.is_none() {
+            kinds.push(text);
+        }
+    }
+    let name = |kind: usize| match kinds.len() {
+        1 => "member".to_string(),
+        _ => format!("member{kind}"),
+    };
+    let runs = order.chunk_by(|a, b| a == b);
+    let runs: Vec<String> = runs
+        .map(|run| format!("{}*{}", name(run[0]), run.len()))
+        .collect();
+    let mut text = format!("array.members = {}\n", runs.join(", "));
+    for kind in 0..kinds.len() {
+        let member = order.iter().position(|&of| of == kind).unwrap_or(0);
+        text += &of_drive(is.members[member], &format!("{}.", name(kind)));
+    }
+    text
+}

@@ -1,0 +1,229 @@
+//! What a summary says of an array.
+
+use flashtwin::metrics::{FlashReport, OpMetrics};
+use flashtwin::{Array, MemberRebuild, RaidStats, Time};
+use serde::Serialize;
+
+use super::build::ratio;
+use super::{FlashSummary, Latency};
+use crate::{Outcome, PhaseOutcome};
+
+/// What an array did itself, and what its members did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ArraySummary {
+    /// How members are put together.
+    pub level: &'static str,
+    /// Who says which member collects when.
+    pub coordination: &'static str,
+    /// Pages that the front end read of the array.
+    pub data_pages_read: u64,
+    /// Pages written to members as data.
+    pub data_pages_written: u64,
+    /// Pages written to members as parity.
+    pub parity_pages_written: u64,
+    /// Pages read to work out parity.
+    pub pages_read_for_parity: u64,
+    /// Pages worked out from the others of their stripe.
+    pub pages_recovered: u64,
+    /// Pages asked for elsewhere, too, because they took long.
+    pub pages_hedged: u64,
+    /// Those of them that came from there first.
+    pub hedges_won: u64,
+    /// Pages read from members for an answer that came too late.
+    pub pages_read_in_vain: u64,
+    /// Pages read to rebuild members.
+    pub pages_read_to_rebuild: u64,
+    /// Pages written to members that took the place of failed ones, because they lacked them.
+    pub pages_rebuilt: u64,
+    /// All pages read from members.
+    pub member_pages_read: u64,
+    /// All pages written to members.
+    pub member_pages_written: u64,
+    /// Pages read from members for each one that the front end read.
+    pub read_amplification: f64,
+    /// Pages written to members for each one that the front end wrote.
+    pub write_amplification: f64,
+    /// Page stripes written without reading anything.
+    pub stripes_written_whole: u64,
+    /// Page stripes written by read-modify-write.
+    pub stripes_read_modify_write: u64,
+    /// Page stripes written by reconstruct-write.
+    pub stripes_reconstruct_write: u64,
+    /// Page stripes written after working out missing data.
+    pub stripes_recovered: u64,
+    /// Writes that waited for another one in the same row.
+    pub row_waits: u64,
+    /// PARTICIPATE_GGC messages.
+    pub gc_participations: u64,
+    /// REQUEST_GGC messages.
+    pub gc_requests: u64,
+    /// FORCE_GC messages.
+    pub gc_forced: u64,
+    /// Messages to leave off.
+    pub gc_left_off: u64,
+    /// Spans of time in which the same members were there; empty unless faults were asked for.
+    pub phases: Vec<PhaseSummary>,
+    /// Members that were replaced.
+    pub rebuilds: Vec<RebuildSummary>,
+    /// The members, in their order.
+    pub members: Vec<MemberSummary>,
+}
+
+/// What a member did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MemberSummary {
+    /// Its device.
+    pub device: String,
+    /// What its flash did.
+    pub flash: FlashSummary,
+}
+
+/// What was done and met while no member failed, was replaced, or became whole.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PhaseSummary {
+    /// `whole`, `degraded`, `rebuilding` or `lost`.
+    pub condition: &'static str,
+    /// When it began, from the start of the measurement.
+    pub from_s: f64,
+    /// When it ended; the last one ends with the last thing that happened.
+    pub until_s: f64,
+    /// Response times of reads and writes answered in it.
+    pub all: Latency,
+    /// Of reads.
+    pub read: Latency,
+    /// Of writes.
+    pub write: Latency,
+    /// Requests not answered because data were lost.
+    pub requests_failed: u64,
+    /// Pages worked out from the others of their stripe.
+    pub pages_recovered: u64,
+    /// Pages read from members for each one that the front end read.
+    pub read_amplification: f64,
+    /// Pages written to members for each one that the front end wrote.
+    pub write_amplification: f64,
+}
+
+/// A member that took the place of a failed one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RebuildSummary {
+    /// The member.
+    pub member: usize,
+    /// When it came, from the start of the measurement.
+    pub from_s: f64,
+    /// When all was there again; `None`: it was not.
+    pub until_s: Option<f64>,
+    /// Bytes written to it because it lacked them.
+    pub bytes_written: u64,
+    /// Bytes it lacked at first.
+    pub bytes: u64,
+}
+
+/// Pages read from and written to members for each page that the front end read and wrote.
+fn amplification(now: &RaidStats, before: &RaidStats) -> (f64, f64) {
+    let of = |all: fn(&RaidStats) -> u64, data: fn(&RaidStats) -> u64| {
+        ratio(
+            (all(now) - all(before)) as f64,
+            (data(now) - data(before)) as f64,
+        )
+    };
+    (
+        of(|s| s.member_pages_read, |s| s.data_pages_read),
+        of(|s| s.member_pages_written, |s| s.data_pages_written),
+    )
+}
+
+impl ArraySummary {
+    pub(super) fn new(array: &Array, outcome: &Outcome) -> ArraySummary {
+        let spec = array.spec();
+        let s = array.raid_stats();
+        let members = array.member_reports();
+        let member = |(report, spec): (FlashReport, &flashtwin::DeviceSpec)| MemberSummary {
+            device: spec.name.clone(),
+            flash: FlashSummary::new(&report),
+        };
+        let (read_amplification, write_amplification) = amplification(s, &RaidStats::default());
+        let start = outcome.metrics.since();
+        let page_bytes = u64::from(spec.page_bytes());
+        ArraySummary {
+            level: spec.level.name(),
+            coordination: spec.coordination.name(),
+            data_pages_read: s.data_pages_read,
+            data_pages_written: s.data_pages_written,
+            parity_pages_written: s.parity_pages_written,
+            pages_read_for_parity: s.pages_read_for_parity,
+            pages_recovered: s.pages_recovered,
+            pages_hedged: s.pages_hedged,
+            hedges_won: s.hedges_won,
+            pages_read_in_vain: s.pages_read_in_vain,
+            pages_read_to_rebuild: s.pages_read_to_rebuild,
+            pages_rebuilt: s.pages_rebuilt,
+            member_pages_read: s.member_pages_read,
+            member_pages_written: s.member_pages_written,
+            read_amplification,
+            write_amplification,
+            stripes_written_whole: s.stripes[0],
+            stripes_read_modify_write: s.stripes[1],
+            stripes_reconstruct_write: s.stripes[2],
+            stripes_recovered: s.stripes[3],
+            row_waits: s.row_waits,
+            gc_participations: s.gc_participations,
+            gc_requests: s.gc_requests,
+            gc_forced: s.gc_forced,
+            gc_left_off: s.gc_left_off,
+            phases: phases(&outcome.faults.phases, s, start, array.now()),
+            rebuilds: array
+                .rebuilds()
+                .iter()
+                .map(|r| RebuildSummary::new(r, start, page_bytes))
+                .collect(),
+            members: members.into_iter().zip(&spec.members).map(member).collect(),
+        }
+    }
+}
+
+/// Divided, so that what was said as 0.4 s is 0.4 again.
+fn seconds(at: Time, start: Time) -> f64 {
+    at.saturating_sub(start).0 as f64 / 1e12
+}
+
+fn phases(
+    outcomes: &[PhaseOutcome],
+    at_end: &RaidStats,
+    start: Time,
+    end: Time,
+) -> Vec<PhaseSummary> {
+    let phase = |(i, of): (usize, &PhaseOutcome)| {
+        let next = outcomes.get(i + 1).map(|next| &next.phase);
+        let stats = next.map_or(at_end, |next| &next.stats_before);
+        let until = next.map_or(end, |next| next.from);
+        let before = &of.phase.stats_before;
+        let (read_amplification, write_amplification) = amplification(stats, before);
+        let mut both: OpMetrics = of.reads.clone();
+        both.merge(&of.writes);
+        PhaseSummary {
+            condition: of.phase.condition.name(),
+            from_s: seconds(of.phase.from, start),
+            until_s: seconds(until, start),
+            all: Latency::new(&both),
+            read: Latency::new(&of.reads),
+            write: Latency::new(&of.writes),
+            requests_failed: both.failed,
+            pages_recovered: stats.pages_recovered - before.pages_recovered,
+            read_amplification,
+            write_amplification,
+        }
+    };
+    outcomes.iter().enumerate().map(phase).collect()
+}
+
+impl RebuildSummary {
+    fn new(of: &MemberRebuild, start: Time, page_bytes: u64) -> RebuildSummary {
+        RebuildSummary {
+            member: of.member,
+            from_s: seconds(of.from, start),
+            until_s: of.until.map(|until| seconds(until, start)),
+            bytes_written: of.pages_written * page_bytes,
+            bytes: of.pages * page_bytes,
+        }
+    }
+}

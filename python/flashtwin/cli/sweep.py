@@ -1,0 +1,93 @@
+"""`flashtwin sweep`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from .. import Interrupted, Results, SweepProgress, words
+from .. import sweep as run_sweep
+from ..results.show import failures
+from .common import note
+
+
+def command(args: argparse.Namespace) -> int:
+    """Run an experiment."""
+    directory = args.output or str(Path(args.experiment).with_suffix(".sweep").name)
+    with _Bar() as bar:
+        try:
+            found = run_sweep(args.experiment, directory, threads=args.threads, dask=args.dask, progress=bar)
+        except Interrupted as e:
+            kept = e.partial.table.num_rows if isinstance(e.partial, Results) else 0
+            bar.close()
+            note(f"flashtwin: interrupted: {words.count(kept)} cells are kept; the same command goes on")
+            return 130
+    last = bar.last
+    if last is not None:
+        computed = last.done - last.found
+        note(
+            f"{words.count(last.cells)} cells: {words.count(last.found)} found finished, "
+            f"{words.count(computed)} run in {last.elapsed_s:.1f} s, {words.count(last.failed)} failed"
+        )
+    for line in failures(found):
+        note(line)
+    print(f"{directory}: {words.count(found.table.num_rows)} rows; flashtwin results show {directory}")
+    return 1 if found.failed else 0
+
+
+class _Bar:
+    """Cells done, rate and time left on a terminal; nothing where standard error is a file."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._id: Any = None
+        self.last: SweepProgress | None = None
+
+    def __enter__(self) -> _Bar:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+            self._bar = Progress(
+                TextColumn("cells"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[state]}"),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._bar.start()
+            self._id = self._bar.add_task("cells", total=None, state="")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar:
+            self._bar.stop()
+            self._bar = None
+
+    def __call__(self, progress: SweepProgress) -> None:
+        """Move the bar."""
+        self.last = progress
+        if not self._bar:
+            return
+        parts = [f"{progress.rate_per_s:.2f}/s"] if progress.rate_per_s else []
+        if progress.left_s is not None:
+            parts.append(f"{_clock(progress.left_s)} left")
+        if progress.failed:
+            parts.append(f"{progress.failed} failed")
+        ended = progress.done + progress.failed
+        self._bar.update(self._id, completed=ended, total=progress.cells, state=", ".join(parts))
+
+
+def _clock(seconds: float) -> str:
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"

@@ -1,0 +1,121 @@
+"""The grammar of the commands around many runs: `sweep`, `results` and `report`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from . import report, results, sweep
+
+#: Adds a command: to whom, its name, what it does, examples.
+_New = Callable[[Any, str, str, str], argparse.ArgumentParser]
+
+
+def add(commands: Any, new: _New) -> None:  # noqa: ANN401 (argparse has no public name for it)
+    """Add the commands."""
+    _sweep(commands, new)
+    _results(commands, new)
+    _report(commands, new)
+
+
+def _sweep(commands: Any, new: _New) -> None:  # noqa: ANN401
+    p = new(
+        commands,
+        "sweep",
+        "Run every cell of an experiment, or what an earlier call left undone.",
+        """\
+examples:
+  flashtwin sweep experiment.toml
+  flashtwin sweep experiment.toml -o results --threads 8
+  flashtwin sweep experiment.toml --dask tcp://head:8786
+
+An experiment is a TOML file: devices, policies, workloads, [parameters] and seeds, each a list
+(docs/sweeps.md). Finished cells are kept at once: after Ctrl-C, a crash or a full disk the same
+command goes on. The dataset has the same bytes however the cells were run. Exit code 1 if cells
+failed.
+""",
+    )
+    p.add_argument("experiment", metavar="FILE", help="a TOML file")
+    p.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="where results are kept, a directory or a URL (default FILE with .sweep instead of .toml)",
+    )
+    who = p.add_mutually_exclusive_group()
+    who.add_argument(
+        "--threads", type=int, metavar="N", help="runs at a time (default: as many as there are cores)"
+    )
+    who.add_argument(
+        "--dask",
+        metavar="WHERE",
+        help="run on Dask: an address, local:WORKERS, ssh:HOST,HOST or slurm:JOBS",
+    )
+    p.set_defaults(command=sweep.command)
+
+
+def _results(commands: Any, new: _New) -> None:  # noqa: ANN401
+    p = new(commands, "results", "Show and query the results of a sweep.", "")
+    inner = p.add_subparsers(metavar="COMMAND", required=True, parser_class=type(p))
+    show = new(
+        inner,
+        "show",
+        "Print statistics over seeds, and ratios to the baseline.",
+        """\
+examples:
+  flashtwin results show experiment.sweep
+  flashtwin results show experiment.sweep --figures all_p9999_us,flash_gc_share_mean
+  flashtwin results show experiment.sweep --csv > statistics.csv
+""",
+    )
+    show.add_argument("directory", metavar="DIR", help="of a sweep")
+    show.add_argument("--figures", metavar="A,B,...", help="columns (default: those of the experiment)")
+    show.add_argument(
+        "--confidence", type=float, default=0.95, metavar="P", help="of the intervals (default 0.95)"
+    )
+    _add_form(show)
+    show.set_defaults(command=results.show)
+    query = new(
+        inner,
+        "query",
+        "Ask in SQL, by DuckDB. The tables are cells and statistics.",
+        """\
+examples:
+  flashtwin results query experiment.sweep "select policy, avg(all_p99_us) from cells group by policy"
+  flashtwin results query experiment.sweep "describe cells"
+""",
+    )
+    query.add_argument("directory", metavar="DIR", help="of a sweep")
+    query.add_argument("sql", metavar="SQL")
+    _add_form(query)
+    query.set_defaults(command=results.query)
+
+
+def _report(commands: Any, new: _New) -> None:  # noqa: ANN401
+    p = new(
+        commands,
+        "report",
+        "Write a run, several runs or a sweep as one page that needs no network.",
+        """\
+examples:
+  flashtwin run trace.csv.gz --device demo --record lru.json
+  flashtwin report lru.json -o report.html
+  flashtwin report lru.json gcar.json -o both.html
+  flashtwin report experiment.sweep -o sweep.html
+
+Several runs are compared with the first.
+""",
+    )
+    p.add_argument(
+        "what", nargs="+", metavar="RUN|SWEEP", help="files of run --record, or a sweep's directory"
+    )
+    p.add_argument("-o", "--output", default="report.html", metavar="FILE", help="default report.html")
+    p.add_argument("--title", metavar="TEXT", help="of the page")
+    p.set_defaults(command=report.command)
+
+
+def _add_form(p: argparse.ArgumentParser) -> None:
+    form = p.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print rows as JSON")
+    form.add_argument("--csv", action="store_true", help="print rows as CSV")

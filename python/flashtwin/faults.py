@@ -1,0 +1,54 @@
+"""Members of an array that fail and are replaced in the course of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .errors import FlashtwinError
+
+
+@dataclass(frozen=True)
+class Fail:
+    """A member of an array fails, with all it held.
+
+    Attributes:
+        member: which, from 0.
+        at_s: when, in seconds of virtual time from the start of the measurement.
+    """
+
+    member: int
+    at_s: float
+
+
+@dataclass(frozen=True)
+class Replace:
+    """A new, empty drive takes the place of a failed member, and is rebuilt.
+
+    Attributes:
+        member: which, from 0.
+        at_s: when, in seconds of virtual time from the start of the measurement.
+    """
+
+    member: int
+    at_s: float
+
+
+Fault: TypeAlias = "Fail | Replace"
+
+
+def as_given(faults: Sequence[Fault]) -> list[tuple[float, bool, int]]:
+    """Check faults and put them as the compiled module takes them."""
+    for fault in faults:
+        if not isinstance(fault, Fail | Replace):
+            raise FlashtwinError(f"faults: {fault!r}: give Fail(member, at_s) or Replace(member, at_s)")
+        if not 0 <= fault.member < 1 << 32:
+            raise FlashtwinError(f"faults: {fault}: members are numbered from 0")
+        if not 0 <= fault.at_s <= _LATEST_S:
+            raise FlashtwinError(f"faults: {fault}: at_s is a number of seconds from 0 to {_LATEST_S}")
+    return [(float(fault.at_s), isinstance(fault, Replace), fault.member) for fault in faults]
+
+
+#: Virtual time ends a little later.
+_LATEST_S = 10_000_000

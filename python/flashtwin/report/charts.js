@@ -1,0 +1,189 @@
+// The charts of a report as options of ECharts. Each takes the page's data; nothing here touches the page.
+"use strict";
+
+const CATEGORIES = ["1", "2", "3-4", "5-8", "9-16", "17-32", "33-64", "65+"];
+// Lines differ in dashes, too: the page is read in grey as well.
+const DASHES = ["solid", "dashed", "dotted", [10, 3, 2, 3], [2, 2], [12, 4]];
+
+function time(us) {
+  if (us === null || us === undefined) return "-";
+  const a = Math.abs(us);
+  const [f, u] = a === 0 ? [1, ""] : a < 1 ? [1e3, " ns"] : a < 1e3 ? [1, " us"] : a < 1e6 ? [1e-3, " ms"] : [1e-6, " s"];
+  return short(us * f) + u;
+}
+
+function short(x) {
+  if (x === null || x === undefined) return "-";
+  const a = Math.abs(x);
+  if (a >= 1e9) return +(x / 1e9).toPrecision(3) + " G";
+  if (a >= 1e6) return +(x / 1e6).toPrecision(3) + " M";
+  if (a >= 1e4) return +(x / 1e3).toPrecision(3) + " k";
+  return String(+x.toPrecision(4));
+}
+
+function seconds(s) {
+  return s === 0 ? "0" : s < 1e-3 ? short(s * 1e6) + " us" : s < 1 ? short(s * 1e3) + " ms" : short(s) + " s";
+}
+
+function percent(x) { return x === null || x === undefined ? "-" : short(x * 100) + " %"; }
+
+// 1 / (1 - share) as the percentile it stands for.
+function nines(x) {
+  if (x <= 1) return "0";
+  return "p" + +(100 - 100 / x).toPrecision(9);
+}
+
+function line(name, data, i, more) {
+  return Object.assign({
+    name, data, type: "line", showSymbol: false, lineStyle: { width: 1.8, type: DASHES[i % DASHES.length] },
+    emphasis: { focus: "series" }, sampling: "none",
+  }, more);
+}
+
+function legend(names, many) {
+  return names.length < 2 ? { show: false } : { type: "scroll", top: 0, data: names, selected: many || {} };
+}
+
+function frame(names, bottom) {
+  return { left: 8, right: 30, top: names.length < 2 ? 14 : 32, bottom: bottom || 26, containLabel: true };
+}
+
+function named(text, gap) { return { name: text, nameLocation: "middle", nameGap: gap || 26 }; }
+
+// How long requests took, up to the 99.99th percentile.
+function percentiles(lines) {
+  const names = lines.map((l) => l.label);
+  const hidden = Object.fromEntries(names.map((n, i) => [n, i < 8]));
+  return {
+    legend: legend(names, hidden), grid: frame(names, 40),
+    tooltip: { trigger: "axis", valueFormatter: time, axisPointer: { label: { formatter: (p) => nines(p.value) } } },
+    xAxis: Object.assign({ type: "log", min: 1, max: 10000, axisLabel: { formatter: nines } }, named("percentile")),
+    yAxis: { type: "log", axisLabel: { formatter: time } },
+    series: lines.map((l, i) => line(l.label, l.points, i)),
+  };
+}
+
+// One value over time, a line a run.
+function overTime(runs, key, format, more) {
+  const names = runs.map((r) => r.label);
+  return {
+    legend: legend(names), grid: frame(names), tooltip: { trigger: "axis", valueFormatter: format,
+      axisPointer: { label: { formatter: (p) => seconds(p.value) } } },
+    xAxis: { type: "value", min: 0, max: Math.max(...runs.map((r) => r.history.end_s)), axisLabel: { formatter: seconds } },
+    yAxis: Object.assign({ type: "value", min: 0, axisLabel: { formatter: format } }, more),
+    // The wheel alone scrolls the page.
+    dataZoom: [{ type: "inside", filterMode: "none", zoomOnMouseWheel: "ctrl" }],
+    series: runs.map((r, i) => line(r.label, steps(r, r.history[key]), i, { step: "end" })),
+  };
+}
+
+// A window's value holds from its start to its end.
+function steps(run, values) {
+  const h = run.history;
+  const points = h.t_s.map((t, i) => [t, values[i]]);
+  if (points.length) points.unshift([h.t_s[0], values[0]]);
+  return points.map((p, i) => [i ? h.t_s[i - 1] + h.length_s[i - 1] : 0, p[1]]);
+}
+
+// Mean and 99th percentile of one run over time.
+function latencyOverTime(run) {
+  const options = overTime([run], "mean_us", time, { type: "log", min: null });
+  options.legend = legend(["p99", "mean"]);
+  options.grid = frame(["p99", "mean"]);
+  options.series = [["p99", "p99_us"], ["mean", "mean_us"]].map(([name, key], i) =>
+    line(name, steps(run, run.history[key]), i, { step: "end" }));
+  return options;
+}
+
+// Share of each window that each chip spent collecting.
+function collecting(run, palette) {
+  const h = run.history;
+  const cells = [];
+  h.gc_share_by_chip.forEach((chips, x) => chips.forEach((share, y) => { if (share > 0) cells.push([x, y, share]); }));
+  const chips = Math.max(1, ...h.gc_share_by_chip.map((c) => c.length));
+  return {
+    grid: { left: 8, right: 84, top: 10, bottom: 26, containLabel: true },
+    tooltip: { formatter: (p) => `chip ${p.value[1]}, from ${seconds(h.t_s[p.value[0]])}: ${percent(p.value[2])} in GC` },
+    xAxis: { type: "category", data: h.t_s.map(seconds), splitArea: { show: false } },
+    yAxis: Object.assign({ type: "category", data: Array.from({ length: chips }, (_, i) => String(i)) }, named("chip", 34)),
+    visualMap: { min: 0, max: 1, calculable: true, orient: "vertical", right: 0, top: "middle", itemHeight: 120,
+      precision: 2, formatter: (v) => percent(+v), inRange: { color: palette.heat } },
+    series: [{ type: "heatmap", data: cells, progressive: 0, emphasis: { disabled: true } }],
+  };
+}
+
+// Of evictions that wrote back, how many wrote back so many pages.
+function destages(runs) {
+  const names = runs.map((r) => r.label);
+  const bars = runs.map((r) => {
+    const total = r.destages.reduce((a, b) => a + b, 0) || 1;
+    return { name: r.label, type: "bar", data: r.destages.map((n) => n / total) };
+  });
+  return {
+    legend: legend(names), grid: frame(names, 40), tooltip: { trigger: "axis", valueFormatter: percent },
+    xAxis: Object.assign({ type: "category", data: CATEGORIES }, named("pages written back together")),
+    yAxis: { type: "value", axisLabel: { formatter: percent } }, series: bars,
+  };
+}
+
+// Where the mean response time went: a bar each, stacked of its parts.
+function breakdown(bars, dark) {
+  const parts = Object.keys(bars[0].parts_us).filter((p) => bars.some((b) => b.parts_us[p] > 0));
+  const decals = parts.map((_, i) => DECALS[i % DECALS.length]);
+  return {
+    legend: { type: "scroll", top: 0 }, grid: { left: 8, right: 22, top: 32, bottom: 8, containLabel: true },
+    tooltip: { trigger: "axis", axisPointer: { type: "shadow" }, valueFormatter: time },
+    xAxis: { type: "value", axisLabel: { formatter: time } },
+    yAxis: { type: "category", inverse: true, data: bars.map((b) => b.label), axisLabel: { width: 180, overflow: "truncate" } },
+    series: parts.map((p, i) => ({
+      name: p.replaceAll("_", " "), type: "bar", stack: "all", data: bars.map((b) => b.parts_us[p]),
+      barMaxWidth: 34, itemStyle: { decal: decals[i] && Object.assign({ color: dark ? "#0006" : "#fff8" }, decals[i]) },
+    })),
+  };
+}
+
+const DECALS = [
+  null,
+  { symbol: "rect", dashArrayX: [1, 0], dashArrayY: [2, 4], rotation: Math.PI / 4 },
+  { symbol: "rect", dashArrayX: [1, 0], dashArrayY: [2, 4], rotation: -Math.PI / 4 },
+  { symbol: "circle", dashArrayX: [[5, 5], [0, 5, 5, 0]], dashArrayY: [5, 0], symbolSize: 0.7 },
+  { symbol: "rect", dashArrayX: [1, 0], dashArrayY: [2, 3] },
+];
+
+// How many blocks were erased how often.
+function erases(runs) {
+  const names = runs.map((r) => r.label);
+  return {
+    legend: legend(names), grid: frame(names, 40), tooltip: { trigger: "axis", valueFormatter: short },
+    xAxis: Object.assign({ type: "value", minInterval: 1, min: "dataMin", max: "dataMax" }, named("erases of a block")),
+    yAxis: Object.assign({ type: "log", min: 1, axisLabel: { formatter: short } }, named("blocks", 44)),
+    series: runs.map((r, i) => line(r.label, r.erases, i, { showSymbol: r.erases.length < 60, symbolSize: 5 })),
+  };
+}
+
+// A figure of a sweep: mean and interval of each point.
+function means(figure, points) {
+  const format = figure.name.endsWith("_us") ? time : /ratio$|_share_/.test(figure.name) ? percent : short;
+  const rows = points.map((p, i) => [p.values[figure.name], i]);
+  return {
+    grid: { left: 8, right: 26, top: 8, bottom: 24, containLabel: true },
+    tooltip: { formatter: (p) => {
+      const v = points[p.dataIndex].values[figure.name];
+      const interval = v.low === null ? "" : `, ${format(v.low)} to ${format(v.high)}`;
+      return echarts.format.encodeHTML(`${points[p.dataIndex].label}: ${format(v.mean)}${interval}`);
+    } },
+    xAxis: { type: "value", scale: true, axisLabel: { formatter: format } },
+    yAxis: { type: "category", inverse: true, data: points.map((p) => p.label), axisLabel: { width: 220, overflow: "truncate" } },
+    series: [
+      { type: "custom", silent: true, data: rows.filter(([v]) => v.low !== null).map(([v, i]) => [v.low, v.high, i]),
+        encode: { x: [0, 1], y: 2 }, renderItem: (_, api) => {
+          const a = api.coord([api.value(0), api.value(2)]), b = api.coord([api.value(1), api.value(2)]);
+          const stroke = { stroke: api.visual("color"), lineWidth: 1.5 };
+          const tick = (x) => ({ type: "line", shape: { x1: x, y1: a[1] - 5, x2: x, y2: a[1] + 5 }, style: stroke });
+          return { type: "group", children: [
+            { type: "line", shape: { x1: a[0], y1: a[1], x2: b[0], y2: b[1] }, style: stroke }, tick(a[0]), tick(b[0])] };
+        } },
+      { type: "scatter", symbolSize: 8, data: rows.map(([v, i]) => [v.mean, i]) },
+    ],
+  };
+}

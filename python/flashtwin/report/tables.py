@@ -1,0 +1,63 @@
+"""Tables of a report as HTML; they can be read without a script, and sort with one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a cell says, what it sorts by, what stands small behind it, whether it is the best of its row."""
+
+    text: str
+    value: float | None = None
+    note: str = ""
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        texts: so many of its first columns hold words.
+        plain: it has no head, and does not sort.
+        wrap: long words break into lines.
+    """
+
+    title: str
+    heads: list[str]
+    rows: list[list[Cell]]
+    texts: int = 1
+    plain: bool = False
+    wrap: bool = False
+
+    def html(self) -> str:
+        """Return the table in its section."""
+        heads = "".join(
+            f'<th scope="col"{_words(i < self.texts)}>{escape(head)}</th>'
+            for i, head in enumerate(self.heads)
+        )
+        head = "" if self.plain else f"<thead><tr>{heads}</tr></thead>"
+        body = "".join(
+            f"<tr>{''.join(self._cell(i, c) for i, c in enumerate(row))}</tr>" for row in self.rows
+        )
+        kind = "" if self.plain else ' class="sortable"'
+        return (
+            f'<section class="card"><h2>{escape(self.title)}</h2><div class="scroll">'
+            f"<table{kind}>{head}<tbody>{body}</tbody></table></div></section>"
+        )
+
+    def _cell(self, column: int, cell: Cell) -> str:
+        value = "" if cell.value is None else f' data-v="{cell.value!r}"'
+        note = f" <small>{escape(cell.note)}</small>" if cell.note else ""
+        if self.plain or column < self.texts:
+            kind = ' class="text wrap"' if self.plain or self.wrap else ' class="text"'
+        else:
+            kind = ' class="best"' if cell.best else ""
+        return f"<td{kind}{value}>{escape(cell.text)}{note}</td>"
+
+
+def _words(words: bool) -> str:
+    return ' class="text"' if words else ""

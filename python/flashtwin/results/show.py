@@ -1,0 +1,97 @@
+"""Results as a table for a terminal: a line a point, mean and interval over seeds, ratio to the baseline."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from .. import words
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from . import Results
+
+
+def said(figure: str, value: float) -> str:
+    """Say a figure in the unit at the end of its name."""
+    if figure.endswith("_us"):
+        return ("-" if value < 0 else "") + words.time(abs(value))
+    if figure.endswith(("ratio", "_share_mean", "_share_max")):
+        return words.percent(value)
+    return words.count(value) if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def legend(results: Results, confidence: float = 0.95) -> str:
+    """Say in a line what the columns hold."""
+    seeds = len(results.axes["seed"])
+    parts = [f"mean over {seeds} seeds +- {confidence * 100:g} % interval" if seeds > 1 else "one seed"]
+    if results.baseline:
+        named = ", ".join(f"{axis.removeprefix('set_')} {value}" for axis, value in results.baseline.items())
+        parts.append(
+            f"x: ratio to {named}, seed by seed" + (", ?: its interval holds 1" if seeds > 1 else "")
+        )
+    return "; ".join(parts)
+
+
+def rich_table(results: Results, figures: list[str] | None = None, confidence: float = 0.95) -> Table:
+    """Build the table; axes with one value are left out."""
+    from rich import box
+    from rich.table import Table
+
+    figures = results.figures if figures is None else figures
+    varied = [axis for axis in results.points if len(results.axes[axis]) > 1]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for axis in varied:
+        table.add_column(axis.removeprefix("set_"), overflow="fold")
+    for figure in figures:
+        table.add_column(figure, justify="right", no_wrap=True)
+    for point, by_figure in _points(results, figures, confidence):
+        shown = [str(value) for axis, value in zip(results.points, point, strict=True) if axis in varied]
+        table.add_row(*shown, *(_cell(figure, by_figure.get(figure)) for figure in figures))
+    return table
+
+
+def _points(
+    results: Results, figures: list[str], confidence: float
+) -> list[tuple[tuple[Any, ...], dict[str, dict[str, Any]]]]:
+    found: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
+    for row in results.statistics(figures, confidence).to_pylist():
+        point = tuple(row[axis] for axis in results.points)
+        found.setdefault(point, {})[row["figure"]] = row
+    return list(found.items())
+
+
+def _cell(figure: str, row: dict[str, Any] | None) -> str:
+    if row is None or row["mean"] is None:
+        return "-"
+    text = said(figure, row["mean"])
+    if row["mean_low"] is not None:
+        half = (row["mean_high"] - row["mean_low"]) / 2
+        text += f" +-{half / abs(row['mean']) * 100:.1f} %" if row["mean"] else ""
+    # The baseline itself is 1 exactly.
+    if row["ratio"] is not None and not row["ratio"] == row["ratio_low"] == row["ratio_high"] == 1:
+        text += f" {row['ratio']:.3g}x"
+        low, high = row["ratio_low"], row["ratio_high"]
+        if low is not None and low <= 1 <= high:
+            text += "?"
+    return text
+
+
+def as_text(results: Results) -> str:
+    """Return the table as text, with what failed below it."""
+    from rich.console import Console
+
+    out = io.StringIO()
+    Console(file=out, width=200, color_system=None).print(rich_table(results))
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    return "\n".join([*lines, legend(results), *failures(results)]).strip("\n")
+
+
+def failures(results: Results) -> list[str]:
+    """Say which errors ended cells, each with how many."""
+    counts: dict[str, int] = {}
+    for row in results.table.select(["status", "error"]).to_pylist():
+        if row["status"] == "failed":
+            counts[row["error"]] = counts.get(row["error"], 0) + 1
+    return [f"failed: {words.count(n)} of {results.table.num_rows} cells: {e}" for e, n in counts.items()]

@@ -1,0 +1,73 @@
+"""A headless browser, to look at pages with: what it drew, complained of and fetched."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+#: Writes into the page what it fetched, and of each chart how much was drawn in the colours of data:
+#: lines and areas of an SVG that are larger than a legend's, or colours of a canvas.
+_PROBE = """<pre id="probe"></pre><script>
+addEventListener("load", () => {
+  const colours = new Set([...PALETTES.light.colours, ...PALETTES.dark.colours]);
+  const drawn = {};
+  for (const chart of document.querySelectorAll(".chart")) {
+    const canvas = chart.querySelector("canvas");
+    if (canvas) {
+      const image = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      drawn[chart.id] = new Set(new Uint32Array(image.data.buffer)).size;
+      continue;
+    }
+    drawn[chart.id] = [...chart.querySelectorAll("path, polyline, line, rect")].filter((mark) => {
+      const box = mark.getBBox();
+      const coloured = ["stroke", "fill"].some((k) => colours.has(mark.getAttribute(k)));
+      return coloured && (box.width > 40 || box.height > 40 || chart.id.startsWith("chart-mean"));
+    }).length;
+  }
+  const fetched = performance.getEntriesByType("resource").map((entry) => entry.name);
+  document.getElementById("probe").textContent = JSON.stringify({ drawn, fetched });
+});
+</script>"""
+
+
+def find():
+    """Path of a browser; without one the test is skipped, or fails where one must be there."""
+    found = next(filter(None, map(shutil.which, _NAMES)), None)
+    if found is None:
+        if os.environ.get("FLASHTWIN_BROWSER_REQUIRED"):
+            pytest.fail("no chromium: install it")
+        pytest.skip("no chromium to look at the page with")
+    return found
+
+
+def look(page, place, *options):
+    """Open a page: its DOM after its scripts ran, what the console said, what it drew and fetched."""
+    copy = place / "probed.html"
+    head, _, tail = page.read_text().rpartition("</body>")
+    copy.write_text(f"{head}{_PROBE}</body>{tail}")
+    command = [
+        find(),
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+        f"--user-data-dir={place / 'profile'}",
+        "--enable-logging=stderr",
+        "--window-size=1360,2000",
+        "--virtual-time-budget=5000",
+        *options,
+        "--dump-dom",
+        f"file://{copy}",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+    probe = re.search(r'<pre id="probe">(\{.*?)</pre>', done.stdout)
+    assert probe, "the page's scripts did not run to their end"
+    seen = json.loads(probe[1].replace("&amp;", "&"))
+    return done.stdout, console, seen["drawn"], seen["fetched"]
