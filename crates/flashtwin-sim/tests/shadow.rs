@@ -117,7 +117,10 @@ fn draw_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
             if one_in(rng, 10) { 3 } else { 0 },
         )
         .expect("a string takes all");
-        if !one_in(rng, 6) {
+        if one_in(rng, 6) {
+            let partial = pick(rng, &["round", "sectors"]);
+            toml = toml.replace("[ftl]", &format!("[ftl]\npartial = \"{partial}\""));
+        } else {
             let base = pick(rng, Policy::BASE_NAMES);
             let gcar = if one_in(rng, 3) { "gcar-" } else { "" };
             let evict = pick(rng, &["blocking", "background"]);
@@ -169,6 +172,37 @@ fn draw_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
                 pick(rng, &[0, 100, 30_000]),
             )
             .expect("a string takes all");
+        }
+        if !msr && !copy_back && placement == "dynamic" && one_in(rng, 2) {
+            // What superblocks do not go with is mostly not drawn.
+            toml = toml.replace("[gc]", "[gc]\ngranularity = \"superblock\"");
+            toml = toml.replace("summary_page = true", "summary_page = false");
+        }
+        if one_in(rng, 4) {
+            write!(
+                toml,
+                "[host]\nqueues = {}\nqueue_depth = {}\ncommands = {}\nburst = {}\nassign = \"{}\"\n{}\n",
+                pick(rng, &[1, 2, 3]),
+                pick(rng, &[0, 1, 7]),
+                pick(rng, &[0, 1, 5]),
+                pick(rng, &[0, 1, 4]),
+                pick(rng, &["turn", "kind"]),
+                pick(
+                    rng,
+                    &[
+                        "",
+                        "arbitration = \"weighted\"\nhigh_queues = 1\nhigh_weight = 4",
+                        "arbitration = \"weighted\"\nurgent_queues = 1",
+                    ]
+                ),
+            )
+            .expect("a string takes all");
+        }
+        if msr && one_in(rng, 5) {
+            toml = toml.replace(
+                "erase_limit = 0",
+                "erase_limit = 9\nlevelling = \"reference\"",
+            );
         }
         // Some draws are no possible device (a reserve of too few blocks): draw again.
         if let Ok(spec) = DeviceSpec::with_overrides(&toml, "drawn", &[("ftl.kind", mapping)]) {

@@ -1,5 +1,6 @@
 //! What a snapshot fits: all that the state of the flash depends on, and nothing else.
 
+use flashtwin::spec::Levelling;
 use flashtwin::DeviceSpec;
 
 use crate::Described;
@@ -43,11 +44,20 @@ const FINGERPRINT_KEYS_OF_CHIPS: [&str; 9] = [
 /// One line a key, `-` for a key that the drive does not have; `of` stands before each.
 fn of_drive(spec: &DeviceSpec, of: &str) -> String {
     let value = |key: &str| spec.value_toml(key).unwrap_or_else(|| "-".into());
-    let all = FINGERPRINT_KEYS.map(|key| format!("{of}{key} = {}\n", value(key)));
+    let line = |key: &str| format!("{of}{key} = {}\n", value(key));
+    let all = FINGERPRINT_KEYS.map(line);
     let of_chips = FINGERPRINT_KEYS_OF_CHIPS.iter();
     let of_chips =
         of_chips.filter_map(|key| Some(format!("{of}{key} = {}\n", spec.value_toml(key)?)));
-    all.into_iter().chain(of_chips).collect()
+    // Said only where it is not as most drives have it.
+    let superblocks = (spec.gc.superblocks).then(|| line("gc.granularity"));
+    let wear_aware = matches!(spec.wear.levelling, Levelling::Reference(_));
+    let wear = wear_aware.then(|| line("wear.levelling"));
+    all.into_iter()
+        .chain(of_chips)
+        .chain(superblocks)
+        .chain(wear)
+        .collect()
 }
 
 /// What the state of a device depends on. Of an array that is its members: which follow each other,

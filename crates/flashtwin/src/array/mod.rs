@@ -26,7 +26,7 @@ use crate::buffer::{Setup, UserPolicy};
 use crate::device::{Device, Front};
 use crate::metrics::FlashReport;
 use crate::rng::Rng;
-use crate::spec::{ArraySpec, PolicyParams};
+use crate::spec::{ArraySpec, Host, Partial, PolicyParams};
 use ahead::on_threads;
 pub use condition::{Condition, MemberRebuild, Phase};
 use member::Member;
@@ -61,9 +61,11 @@ impl Array {
         let front = Front {
             page_bytes: spec.page_bytes(),
             exported_bytes: spec.exported_bytes(),
+            host: &Host::default(),
             link: &spec.link,
             controller: &spec.controller,
             buffer,
+            partial: buffer.map_or(Partial::Round, |b| b.partial),
             setup: Setup {
                 capacity,
                 chips: raid.units(),

@@ -1,10 +1,8 @@
-//! The controller's processor: one, serving requests in their order (D-10).
+//! The controller's processor: one, serving requests in the order of their queues (D-10).
 //!
 //! Each request takes it for a fixed time before its pages are accessed, and for the entries that
 //! the policy as published looks at to find victims. The search holds up the request that caused it
 //! and all later ones; flash operations that the request starts are not delayed by it.
-
-use std::collections::VecDeque;
 
 use super::requests::ReqId;
 use super::{link, Backend, Device};
@@ -15,7 +13,8 @@ use crate::units::Time;
 pub(super) struct Controller {
     request: Time,
     scan_entry: Time,
-    waiting: VecDeque<ReqId>,
+    /// The request that the processor works for before its pages are accessed.
+    at_work: Option<ReqId>,
     /// The request whose pages are being accessed.
     in_hand: Option<ReqId>,
     /// Entries looked at for the last request.
@@ -29,7 +28,7 @@ impl Controller {
         Controller {
             request: spec.request,
             scan_entry: spec.scan_entry,
-            waiting: VecDeque::new(),
+            at_work: None,
             in_hand: None,
             inspected: 0,
             searching: false,
@@ -47,35 +46,54 @@ impl<B: Backend> Device<B> {
     /// A request has come over the host link.
     #[inline]
     pub(super) fn reach_controller(&mut self, id: ReqId) {
-        if self.controller.is_free_of_cost() {
+        let is_free = self.controller.is_free_of_cost();
+        if is_free && !self.queues.is_limited() {
             return self.dispatch(id);
         }
         // Until it is dispatched, this is when it came here.
         self.requests[id].dispatched = self.now;
-        self.controller.waiting.push_back(id);
-        if self.controller.waiting.len() == 1 && !self.controller.searching {
-            self.next_request();
+        self.queues.push(self.requests[id].queue, id);
+        match (is_free, self.queues.waiting()) {
+            (false, _) => self.next_request(),
+            (true, 1) => self.take_commands(),
+            // Those before it wait for a request to be finished.
+            (true, _) => {}
         }
     }
 
+    /// Lets the controller take what it may.
+    pub(super) fn take_commands(&mut self) {
+        if !self.controller.is_free_of_cost() {
+            return self.next_request();
+        }
+        while let Some(id) = self.queues.take() {
+            self.requests[id].cpu = self.now - self.requests[id].dispatched;
+            self.without_bus(|device| device.dispatch(id));
+        }
+    }
+
+    /// The processor, if it has nothing to do, begins with the next request that it may take.
     fn next_request(&mut self) {
-        let at = self.now + self.controller.request;
-        self.link.pending[link::CPU] = (at, self.events.take_order());
+        if self.controller.at_work.is_some() || self.controller.searching {
+            return;
+        }
+        self.controller.at_work = self.queues.take();
+        if self.controller.at_work.is_some() {
+            let at = self.now + self.controller.request;
+            self.link.pending[link::CPU] = (at, self.events.take_order());
+        }
     }
 
     /// The processor has done what it was at.
     pub(super) fn controller_done(&mut self) {
         self.link.pending[link::CPU].0 = Time::NEVER;
         if std::mem::take(&mut self.controller.searching) {
-            if !self.controller.waiting.is_empty() {
-                self.next_request();
-            }
-            return;
+            return self.next_request();
         }
         let id = self
             .controller
-            .waiting
-            .pop_front()
+            .at_work
+            .take()
             .expect("the processor's event has a request");
         let came = self.requests[id].dispatched;
         self.requests[id].cpu = self.now - came;
@@ -88,7 +106,7 @@ impl<B: Backend> Device<B> {
             self.requests[id].cpu_until = self.now + search;
             self.controller.searching = true;
             self.link.pending[link::CPU] = (self.now + search, self.events.take_order());
-        } else if !self.controller.waiting.is_empty() {
+        } else {
             self.next_request();
         }
     }

@@ -12,7 +12,9 @@ mod backend;
 mod cache;
 mod controller;
 mod link;
+mod modify;
 mod port;
+mod queues;
 mod requests;
 mod wire;
 
@@ -31,6 +33,8 @@ use cache::Cache;
 pub use cache::PowerCut;
 use controller::Controller;
 use link::Link;
+use modify::PageWrites;
+use queues::Queues;
 use requests::{ReqId, Requests};
 
 /// Marks the owner of a flash operation as a host request (else it is a cached page).
@@ -66,9 +70,12 @@ impl std::error::Error for OutOfRange {}
 pub(crate) struct Front<'a> {
     pub page_bytes: u32,
     pub exported_bytes: u64,
+    pub host: &'a spec::Host,
     pub link: &'a spec::Link,
     pub controller: &'a spec::Controller,
     pub buffer: Option<&'a spec::Buffer>,
+    /// What requests for part of a page do.
+    pub partial: Partial,
     /// What its buffer's policy is made for.
     pub setup: Setup,
 }
@@ -79,6 +86,7 @@ pub struct Device<B: Backend> {
     now: Time,
     pub(crate) events: EventQueue,
     pub(crate) backend: B,
+    queues: Queues,
     link: Link,
     controller: Controller,
     cache: Cache,
@@ -90,6 +98,7 @@ pub struct Device<B: Backend> {
     address: Address,
     /// Requests done but for the time of buffer and processor, the next to leave first.
     in_buffer: VecDeque<(Time, ReqId)>,
+    writes: PageWrites,
     latencies: BufferLatencies,
     pub(crate) read_only: bool,
     /// What is behind it has lost data: every request is answered with [`Status::Failed`].
@@ -123,7 +132,7 @@ impl Address {
                 .is_power_of_two()
                 .then(|| page_bytes.trailing_zeros()),
             exported_bytes: front.exported_bytes,
-            round: front.buffer.is_none_or(|b| b.partial == Partial::Round),
+            round: front.partial == Partial::Round,
         }
     }
 
@@ -158,6 +167,7 @@ impl<B: Backend> Device<B> {
         Device {
             now: Time::ZERO,
             events: EventQueue::new(backend.resources()),
+            queues: Queues::new(front.host),
             link: Link::new(front.link),
             controller: Controller::new(front.controller),
             cache: Cache::new(front, policy),
@@ -167,6 +177,7 @@ impl<B: Backend> Device<B> {
             metrics: Metrics::default(),
             address: Address::new(front),
             in_buffer: VecDeque::new(),
+            writes: PageWrites::new(front),
             latencies,
             read_only: false,
             broken: false,
@@ -285,6 +296,7 @@ impl<B: Backend> Device<B> {
                 _ => self.buffer_done(),
             }
         }
+        self.stir();
         self.backend.settle(self.now, &mut self.events);
     }
 
@@ -320,6 +332,28 @@ impl<B: Backend> Device<B> {
 
     /// Hands in a request at `now`; its [`Completion`] will carry `tag`.
     pub fn submit(&mut self, now: Time, request: &Request, tag: u64) -> Result<(), OutOfRange> {
+        self.submit_by(now, request, tag, None)
+    }
+
+    /// The same by a submission queue, in place of the one that `host.assign` would give; numbers beyond
+    /// the last queue count from the first again.
+    pub fn submit_to(
+        &mut self,
+        now: Time,
+        request: &Request,
+        tag: u64,
+        queue: u16,
+    ) -> Result<(), OutOfRange> {
+        self.submit_by(now, request, tag, Some(queue))
+    }
+
+    fn submit_by(
+        &mut self,
+        now: Time,
+        request: &Request,
+        tag: u64,
+        queue: Option<u16>,
+    ) -> Result<(), OutOfRange> {
         debug_assert!(now >= self.now, "submitted in the past");
         debug_assert!(
             self.next_event().is_none_or(|at| at >= now),
@@ -340,7 +374,11 @@ impl<B: Backend> Device<B> {
         self.now = now;
         self.metrics.arrived(now);
         let id = self.requests.add(request, tag, now, &self.address);
-        self.arrive(id);
+        let queue = match queue {
+            Some(number) => self.queues.queue_of(number),
+            None => self.queues.queue_for(request.op),
+        };
+        self.enter_queue(id, queue);
         self.backend.settle(now, &mut self.events);
         Ok(())
     }
@@ -382,11 +420,11 @@ impl<B: Backend> Device<B> {
                 }
             }
             Op::Write => {
-                let (owner, fua) = (id.0 | OWNER_IS_REQUEST, r.fua);
+                if self.writes.in_turn() {
+                    return self.write_in_turn(id);
+                }
                 for page in first..first + pages {
-                    let lpn = Lpn(page);
-                    let chip = self.backend.unit_for_write(lpn);
-                    self.queue_program(chip, lpn, Cause::HostWrite, owner, Stream::Cold, fua);
+                    self.direct_write(id, Lpn(page));
                 }
             }
         }
@@ -398,6 +436,12 @@ impl<B: Backend> Device<B> {
             // Never written, or trimmed: there is nothing to read.
             None => self.page_done(id, Breakdown::default()),
         }
+    }
+
+    fn direct_write(&mut self, id: ReqId, lpn: Lpn) {
+        let (owner, fua) = (id.0 | OWNER_IS_REQUEST, self.requests[id].fua);
+        let chip = self.backend.unit_for_write(lpn);
+        self.queue_program(chip, lpn, Cause::HostWrite, owner, Stream::Cold, fua);
     }
 
     /// One page of a request is done; `parts` sum to the time since its dispatch.
@@ -459,6 +503,7 @@ impl<B: Backend> Device<B> {
     /// The host has its answer.
     fn complete(&mut self, id: ReqId) {
         let r = self.requests.remove(id);
+        let queue = r.queue;
         let status = match self.broken {
             true => Status::Failed,
             false => r.status,
@@ -485,6 +530,7 @@ impl<B: Backend> Device<B> {
         );
         self.metrics.completed(&completion);
         self.completions.push(completion);
+        self.leave_queue(queue);
     }
 
     // ---- flash ----
@@ -528,12 +574,18 @@ impl<B: Backend> Device<B> {
             };
         }
         let id = ReqId(done.op.owner & !OWNER_IS_REQUEST);
+        if done.op.cause == Cause::PartialRead {
+            return self.partial_read_done(id, done);
+        }
         if !done.written {
             self.requests[id].status = Status::ReadOnly;
         }
         let mut parts = flash_parts(done, self.now);
         if self.requests[id].flushing {
             parts.add(&self.requests[id].parts);
+        }
+        if self.writes.in_turn() && done.op.cause == Cause::HostWrite {
+            self.end_turn(id, done.op.lpn, &mut parts);
         }
         self.page_done(id, parts);
     }

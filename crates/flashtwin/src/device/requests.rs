@@ -26,6 +26,8 @@ pub(super) struct InDevice {
     pub bytes: u64,
     pub first_page: u32,
     pub pages: u32,
+    /// Its submission queue.
+    pub queue: u16,
     /// Pages still to be done.
     pub left: u32,
     pub hits: u32,
@@ -143,6 +145,7 @@ impl Requests {
             first_page: first as u32,
             pages: (end - first) as u32,
             left: (end - first) as u32,
+            queue: 0,
             hits: 0,
             read_cache_only: true,
             cpu: Time::ZERO,

@@ -19,6 +19,7 @@ impl PageMap {
         self.check_pages()?;
         self.check_pools()?;
         self.check_slc()?;
+        self.check_sets()?;
         self.check_counts()
     }
 

@@ -119,6 +119,8 @@ impl PageMap {
     /// Forgets all wear: a preconditioned drive counts as new.
     pub fn reset_wear(&mut self) {
         self.erases.fill(0);
+        self.erased_at.fill(0);
+        self.erase_clock = 0;
     }
 }
 

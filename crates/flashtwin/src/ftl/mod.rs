@@ -6,6 +6,7 @@ pub mod chip;
 mod fill;
 mod page;
 mod pools;
+mod sets;
 mod slc;
 mod state;
 #[cfg(test)]
@@ -13,8 +14,11 @@ mod tests;
 #[cfg(test)]
 mod vectors;
 mod wear;
+mod wear_aware;
 mod write;
 
 pub(crate) use fill::coprime;
 pub(crate) use page::PageMap;
+pub(crate) use pools::PoolFull;
+pub(crate) use sets::LEAD_MAX;
 pub use state::StateError;

@@ -11,9 +11,10 @@
 //! and erases blocks, `check` proves the arrays against each other.
 
 use super::pools::{Frontier, Pool};
+use super::sets::Sets;
 use crate::divide::Divider;
 use crate::memory::{large_table, prefetch};
-use crate::spec::{DeviceSpec, Levelling, Separation};
+use crate::spec::{DeviceSpec, Levelling, Separation, WearAware};
 use crate::units::{Lpn, Ppn};
 
 /// No flash page holds this logical page.
@@ -45,6 +46,8 @@ pub(crate) struct Shape {
     pub endurance_spread: u32,
     /// Free blocks are taken by their erases.
     pub least_worn_first: bool,
+    /// The reference's wear levelling.
+    pub wear_aware: Option<WearAware>,
     /// Erases below the mean of its pool at which a block is collected whatever it holds.
     pub erases_behind: Option<u32>,
     /// The reference's free count without copy-back starts one too high (quirk Q6).
@@ -93,7 +96,14 @@ impl Shape {
             stride_pages: spec.ftl.stride_pages,
             erase_limit: spec.wear.erase_limit.unwrap_or(u32::MAX),
             endurance_spread: (spec.wear.endurance_spread_percent * 655.36) as u32,
-            least_worn_first: spec.wear.levelling != Levelling::None,
+            least_worn_first: matches!(
+                spec.wear.levelling,
+                Levelling::Dynamic | Levelling::Static(_)
+            ),
+            wear_aware: match spec.wear.levelling {
+                Levelling::Reference(wear) => Some(wear),
+                _ => None,
+            },
             erases_behind: match spec.wear.levelling {
                 Levelling::Static(behind) => Some(behind),
                 _ => None,
@@ -132,6 +142,8 @@ pub(crate) struct PageMap {
     /// When each block was opened, as a number that grows within its chip.
     pub(super) seq: Vec<u32>,
     pub(super) erases: Vec<u32>,
+    /// When each block was last erased, in erases of the device; empty where nobody asks.
+    pub(super) erased_at: Vec<u32>,
     pub(super) pools: Vec<Pool>,
     /// Per pool, where its hot pages go; empty with one stream.
     pub(super) hot: Vec<Frontier>,
@@ -144,10 +156,14 @@ pub(crate) struct PageMap {
     /// Blocks in SLC mode as bits, and their number by pool; empty where there are none.
     pub(super) slc_bits: Vec<u64>,
     pub(super) slc_used: Vec<u32>,
+    /// Superblocks, where they are what is collected.
+    pub(super) sets: Option<Sets>,
     /// Free blocks as bits, `words_per_pool` words a pool.
     pub(super) free_bits: Vec<u64>,
     /// Last sequence number given out, per chip.
     pub(super) last_seq: Vec<u32>,
+    /// Erases since wear was last forgotten, where somebody asks.
+    pub(super) erase_clock: u32,
     /// Logical pages with a flash copy.
     pub(super) mapped: u64,
     /// Scratch of [`PageMap::relocate`].
@@ -186,6 +202,11 @@ impl PageMap {
             tally: vec![NOT_SEALED; blocks],
             seq: large_table(0, blocks),
             erases: vec![0; blocks],
+            erased_at: match shape.wear_aware {
+                None => Vec::new(),
+                Some(_) => vec![0; blocks],
+            },
+            erase_clock: 0,
             pools: vec![Pool::unopened(&shape); pools],
             hot: Vec::new(),
             room: vec![0; pools],
@@ -198,6 +219,7 @@ impl PageMap {
                 0 => Vec::new(),
                 _ => vec![0; pools],
             },
+            sets: spec.gc.superblocks.then(|| Sets::new(shape.chips)),
             free_bits: vec![0; pools * words_per_pool],
             last_seq: vec![0; shape.chips as usize],
             mapped: 0,

@@ -174,6 +174,9 @@ impl PageMap {
         let seq = self.last_seq[chip].wrapping_add(1);
         self.last_seq[chip] = seq;
         self.seq[active as usize] = seq;
+        if let Some(sets) = &mut self.sets {
+            sets.opened(seq, pool, active);
+        }
         let hot = self.has_own_block(stream);
         if self.writes_slc(stream) {
             self.set_slc(active, true);
@@ -189,12 +192,8 @@ impl PageMap {
             p.active_seq = seq;
             p.next_page = 0;
         }
-        if p.free == self.low + 1 {
-            self.needy[chip] += 1;
-        }
-        p.free -= 1;
-        self.lowest = self.lowest.min(p.free);
-        self.chip_free[chip] -= 1;
+        self.count_taken(pool);
+        let p = &mut self.pools[pool as usize];
         p.cursor = if bit + 1 == self.shape.blocks_per_pool {
             0
         } else {
@@ -202,6 +201,25 @@ impl PageMap {
         };
         self.room[pool as usize] = self.count_room(pool as usize);
         self.oldest_open[chip] = self.find_oldest_open(chip as u32);
+    }
+
+    /// Counts a block that is free no more.
+    fn count_taken(&mut self, pool: u32) {
+        let chip = (pool / self.shape.pools_per_chip) as usize;
+        let p = &mut self.pools[pool as usize];
+        if p.free == self.low + 1 {
+            self.needy[chip] += 1;
+        }
+        p.free -= 1;
+        self.lowest = self.lowest.min(p.free);
+        self.chip_free[chip] -= 1;
+    }
+
+    /// Takes a free block of a pool that is not written at a frontier.
+    pub(super) fn take_free(&mut self, pool: u32, block: u32) {
+        self.set_free(pool, block - pool * self.shape.blocks_per_pool, false);
+        self.count_taken(pool);
+        self.room[pool as usize] = self.count_room(pool as usize);
     }
 
     /// Opens the first block of each pool of a map where all are free.
@@ -238,6 +256,10 @@ impl PageMap {
             self.set_slc(block, false);
         }
         self.erases[block as usize] += 1;
+        if let Some(at) = self.erased_at.get_mut(block as usize) {
+            self.erase_clock += 1;
+            *at = self.erase_clock;
+        }
         self.set_free(pool, block - pool * self.shape.blocks_per_pool, true);
         let p = &mut self.pools[pool as usize];
         p.free += 1;
@@ -466,6 +488,7 @@ impl PageMap {
             self.room[pool] = self.count_room(pool);
             self.least[pool] = self.find_least(pool as u32);
         }
+        self.regroup();
     }
 
     pub(super) fn count_room(&self, pool: usize) -> i32 {

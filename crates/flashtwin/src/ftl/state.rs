@@ -87,6 +87,7 @@ impl PageMap {
                 &[p.active, p.next_page, p.free, p.active_seq, p.cursor],
             )?;
         }
+        write_u32(out, &self.erased_at)?;
         for hot in &self.hot {
             write_u32(out, &[hot.active, hot.next_page])?;
         }
@@ -115,6 +116,8 @@ impl PageMap {
                 cursor,
             };
         }
+        read_u32(input, &mut self.erased_at)?;
+        self.erase_clock = self.erased_at.iter().copied().max().unwrap_or(0);
         let streams = self.shape.streams;
         self.slc_bits.fill(0);
         self.hot = match read_hot(input, self.pools.len())? {

@@ -8,7 +8,8 @@ use crate::units::Time;
 /// waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Breakdown {
-    /// Host interface: command overhead, waiting for the host bus, the host bus itself.
+    /// Host interface: waiting for a place in the queue, command overhead, waiting for the host bus, the host
+    /// bus itself.
     pub link: Time,
     /// Waiting for a buffer slot, that is for the write-back of a victim.
     pub slot: Time,
@@ -22,7 +23,7 @@ pub struct Breakdown {
     pub array: Time,
     /// The buffer memory itself.
     pub buffer: Time,
-    /// The controller's processor: waiting for it, the request's own work, the search for a victim.
+    /// The controller's processor: waiting for it or for the queue's turn, the request's own work, the search for a victim.
     pub cpu: Time,
 }
 

@@ -158,6 +158,7 @@ impl FlashReport {
         let more = [
             Cause::GcMove,
             Cause::Fold,
+            Cause::Migration,
             Cause::MergeCopy,
             Cause::MapWrite,
             Cause::Padding,
@@ -166,7 +167,7 @@ impl FlashReport {
         more.iter().map(|&cause| self.flash.count(cause)).sum()
     }
 
-    /// Pages programmed for each one programmed for the host: (host + moves, folds and copies + map + padding
+    /// Pages programmed for each one programmed for the host: (host + moves, folds, migrations and copies + map + padding
     /// + merged) / host. 1 if the host's pages never reached flash.
     pub fn write_amplification(&self) -> f64 {
         let host = self.flash.host_programs();

@@ -42,6 +42,8 @@ use crate::units::{Lpn, Time};
 pub enum Cause {
     /// A read the host waits for, without a buffer.
     HostRead,
+    /// Read of a page that a write covers in part, without a buffer.
+    PartialRead,
     /// A read that fills a buffer page.
     Fill,
     /// A host write, without a buffer.
@@ -62,6 +64,8 @@ pub enum Cause {
     GcMove,
     /// The same of a page that moves from a block in SLC mode.
     Fold,
+    /// The same of a page that moves to a worn block, for the sake of wear.
+    Migration,
     /// A block's summary page.
     Summary,
     /// Read of a page of the map that lies in flash.
@@ -76,8 +80,9 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, in the order of their counters.
-    pub const ALL: [Cause; 16] = [
+    pub const ALL: [Cause; 18] = [
         Cause::HostRead,
+        Cause::PartialRead,
         Cause::Fill,
         Cause::HostWrite,
         Cause::Destage,
@@ -88,6 +93,7 @@ impl Cause {
         Cause::Merge,
         Cause::GcMove,
         Cause::Fold,
+        Cause::Migration,
         Cause::Summary,
         Cause::MapRead,
         Cause::MapWrite,
@@ -99,6 +105,7 @@ impl Cause {
     pub fn name(self) -> &'static str {
         match self {
             Cause::HostRead => "host_read",
+            Cause::PartialRead => "partial_read",
             Cause::Fill => "fill",
             Cause::HostWrite => "host_write",
             Cause::Destage => "destage",
@@ -109,6 +116,7 @@ impl Cause {
             Cause::Merge => "merge",
             Cause::GcMove => "gc_move",
             Cause::Fold => "fold",
+            Cause::Migration => "migration",
             Cause::Summary => "summary",
             Cause::MapRead => "map_read",
             Cause::MapWrite => "map_write",
@@ -139,7 +147,7 @@ impl PageOp {
     pub fn is_read(&self) -> bool {
         matches!(
             self.cause,
-            Cause::HostRead | Cause::Fill | Cause::PaddingRead
+            Cause::HostRead | Cause::PartialRead | Cause::Fill | Cause::PaddingRead
         )
     }
 
@@ -168,8 +176,8 @@ pub struct FlashStats {
     pub ops: [u64; Cause::ALL.len()],
     /// GC actions: times a chip went into GC.
     pub gc_actions: u64,
-    /// Pages erased without having been programmed: holes that a merge left where pages did not
-    /// exist.
+    /// Pages that are erased without having been programmed: holes that a merge left where pages did not
+    /// exist, and what a block has over that took another's data for the sake of wear.
     pub pages_skipped: u64,
     /// Writes that found no free page.
     pub writes_failed: u64,
@@ -371,11 +379,28 @@ impl Nand {
         }
     }
 
+    /// The chip that a write goes to, where the flash itself hands out turns.
+    #[inline]
+    pub fn next_chip(&mut self) -> Option<u32> {
+        match self {
+            Nand::Modern(n) => n.next_die(),
+            Nand::Msr(_) | Nand::Layered(_) => None,
+        }
+    }
+
+    /// Sets how many erases blocks survive, as `of` has it.
+    pub fn limit_erases(&mut self, of: &Nand) {
+        if let (Nand::Modern(n), Nand::Modern(of)) = (self, of) {
+            n.ftl.shape.erase_limit = of.ftl.shape.erase_limit;
+        }
+    }
+
     /// Appends where round robins stand: with the page map, the whole state of idle flash.
     pub fn cursors(&self, out: &mut Vec<u32>) {
         match self {
             Nand::Msr(n) => n.cursors(out),
-            Nand::Modern(_) | Nand::Layered(_) => {}
+            Nand::Modern(n) => out.extend(n.turns()),
+            Nand::Layered(_) => {}
         }
     }
 
@@ -383,7 +408,8 @@ impl Nand {
     pub fn set_cursors(&mut self, cursors: &[u32]) -> bool {
         match self {
             Nand::Msr(n) => n.set_cursors(cursors),
-            Nand::Modern(_) | Nand::Layered(_) => cursors.is_empty(),
+            Nand::Modern(n) => n.set_turns(cursors),
+            Nand::Layered(_) => cursors.is_empty(),
         }
     }
 

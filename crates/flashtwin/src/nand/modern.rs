@@ -15,12 +15,13 @@ mod ahead;
 mod collect;
 mod lane;
 mod layout;
+mod superblock;
 
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp};
 use crate::buffer::Stream;
 use crate::chips::ChipSet;
 use crate::events::EventQueue;
-use crate::ftl::PageMap;
+use crate::ftl::{PageMap, PoolFull};
 use crate::gc::Orders;
 use crate::rng::Rng;
 use crate::spec::{DeviceSpec, ModernNand, Victim};
@@ -30,6 +31,7 @@ use collect::Run;
 use lane::{Lane, Step};
 use layout::Layout;
 use std::collections::VecDeque;
+use superblock::Superblocks;
 
 /// Waiting reads looked at for those that join one that starts.
 const READS_LOOKED_AT: usize = 64;
@@ -66,6 +68,8 @@ pub(crate) struct Modern {
     /// what has begun ahead.
     lanes: Vec<Lane>,
     collecting: Vec<Option<Run>>,
+    /// What takes the place of `collecting` where superblocks are collected.
+    sets: Option<Box<Superblocks>>,
     /// The dies that have an instant set at which they will not wait for more writes.
     timed: Vec<bool>,
     /// The dies that have an instant set at which they may have been idle for long enough to fold.
@@ -96,6 +100,7 @@ impl Modern {
             times: Latencies::of(spec, params.copy_back),
             lanes: vec![Lane::default(); (2 + usize::from(params.cached_commands)) * dies],
             collecting: vec![None; dies],
+            sets: (spec.gc.superblocks).then(|| Box::new(Superblocks::new(g.chips))),
             timed: vec![false; dies],
             resting: vec![false; dies],
             channels: vec![Channel::default(); g.channels as usize],
@@ -245,6 +250,12 @@ impl Modern {
             return;
         }
         self.chips[die].busy_total += now - self.lanes[die].since;
+        if self.sets.is_some() {
+            if !of_host {
+                self.part_ended(die, now);
+            }
+            return;
+        }
         if !of_host && self.collecting[die].is_none() {
             self.chips[die].leave_gc(now);
             self.chips_in_gc.set(ChipId(die as u16), false);
@@ -278,20 +289,35 @@ impl Modern {
                     in_hand.gc_moves = self.ftl.valid_of(run.block);
                     step + self.times.move_one() * in_hand.gc_moves.into() + self.times.erase
                 }
+                None if self.in_run() => {
+                    in_hand.gc_moves = self.moves_of_run(die);
+                    step + self.times.move_one() * in_hand.gc_moves.into() + self.times.erase
+                }
                 None => step,
             });
         }
         in_hand
     }
 
-    pub fn activate(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+    /// The die is at something: goes on with that, and says so.
+    fn is_taken(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         if self.params.cached_commands && self.go_on(die, now, events) {
-            return;
+            return true;
         }
-        if !self.lanes[die].is_free() {
-            if self.lanes[die].held.is_some() && self.lanes[self.aside(die)].is_free() {
-                self.read_aside(die, Time::ZERO, now, events);
-            }
+        if self.lanes[die].is_free() {
+            return false;
+        }
+        if self.lanes[die].held.is_some() && self.lanes[self.aside(die)].is_free() {
+            self.read_aside(die, Time::ZERO, now, events);
+        }
+        true
+    }
+
+    pub fn activate(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        if self.sets.is_some() {
+            return self.activate_by_sets(die, now, events);
+        }
+        if self.is_taken(die, now, events) {
             return;
         }
         if let Some(op) = self.chips[die].reads.pop_front() {
@@ -501,7 +527,12 @@ impl Modern {
     fn start_writes(&mut self, at: usize, first: PageOp, now: Time, events: &mut EventQueue) {
         let die = self.die_of(at);
         let pool = die as u32;
-        let Ok(stream) = self.ftl.make_room(pool, first.stream) else {
+        let room = match self.is_blocked(die) {
+            true => Err(PoolFull),
+            false => self.ftl.make_room(pool, first.stream),
+        };
+        let Ok(stream) = room else {
+            self.block_opened();
             self.stats.writes_failed += 1;
             self.begin_op(at, first, now);
             self.lanes[at].ops[0].written = false;
@@ -509,6 +540,9 @@ impl Modern {
             return self.start(at, now, events);
         };
         let page = self.ftl.next_page(pool, stream);
+        if page == 0 {
+            self.block_opened();
+        }
         let left = self.layout.left_in_row(page);
         let mut array = self.program(stream, page);
         let mut next = Some(first);

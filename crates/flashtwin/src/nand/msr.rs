@@ -559,9 +559,9 @@ impl Msr {
                 if !self.orders.wants(pool, free, self.ftl.low()) {
                     continue;
                 }
-                let victim = gc::victim(&self.ftl, pool, self.victim, Tie::Highest);
-                let worth = victim.filter(|&(_, v)| gc::worth_collecting(&self.ftl, pool, v));
-                let Some((bit, valid)) = worth else {
+                let victim = self.victim_of_plane(pool);
+                let worth = victim.filter(|&(_, v, _)| gc::worth_collecting(&self.ftl, pool, v));
+                let Some((bit, valid, cold)) = worth else {
                     self.orders.collected(&self.ftl, pool, false);
                     continue;
                 };
@@ -570,13 +570,37 @@ impl Msr {
                 if self.log.is_some() {
                     self.log_victim(chip, block, valid, now);
                 }
-                let cost = self.collect(block, pool);
+                let mut cost = self.collect(block, pool);
+                if let Some(cold) = cold {
+                    cost += self.migrate(pool * self.ftl.shape.blocks_per_pool + cold, block);
+                }
                 self.orders.collected(&self.ftl, pool, true);
                 longest = longest.max(Some(cost));
                 break;
             }
         }
         longest
+    }
+
+    /// The block of a plane to collect, its live pages, and the block whose data it takes then.
+    #[inline]
+    fn victim_of_plane(&self, pool: u32) -> Option<(u32, u32, Option<u32>)> {
+        if self.ftl.shape.wear_aware.is_some() {
+            return self.ftl.wear_aware_victim(pool);
+        }
+        let victim = gc::victim(&self.ftl, pool, self.victim, Tie::Highest);
+        victim.map(|(bit, valid)| (bit, valid, None))
+    }
+
+    /// Moves the data of the block `cold` to `worn`, which was collected, and erases `cold`; returns the
+    /// time (policies.md C3).
+    fn migrate(&mut self, cold: u32, worn: u32) -> Time {
+        let pages = self.ftl.migrate(cold, worn);
+        self.ftl.erase(cold);
+        self.stats.add(Cause::Migration, pages.into());
+        self.stats.add(Cause::Erase, 1);
+        self.stats.pages_skipped += u64::from(self.ftl.shape.pages_per_block - pages);
+        (self.times.read + self.times.program) * pages.into() + self.times.erase
     }
 
     /// Without copy-back: blocks of the whole chip, fewest live pages first, until the free count
@@ -599,6 +623,8 @@ impl Msr {
             })
             .collect();
         order.sort_unstable();
+        self.ftl
+            .pass_over_worn(pool, &mut order, |&(_, _, block)| block);
         let mut cost = None;
         for (valid, _, block) in order {
             let free = self.ftl.pool(pool).free;

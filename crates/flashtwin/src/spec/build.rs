@@ -7,9 +7,10 @@ use super::policy::PolicyParams;
 use super::read::Values;
 use super::tree::split;
 use super::{
-    AllocationPool, BlockInGc, Blocks, Buffer, Cell, Controller, DeviceSpec, EvictMode, Ftl, Gc,
-    Geometry, Levelling, Link, LinkKind, Mapping, ModernNand, MsrNand, Nand, Partial, Placement,
-    PlaneMapping, Policy, Published, Separation, SlcCache, Tie, Timing, Victim, Wear,
+    AllocationPool, Assign, BlockInGc, Blocks, Buffer, Cell, Controller, DeviceSpec, EvictMode,
+    Ftl, Gc, Geometry, Host, Levelling, Link, LinkKind, Mapping, ModernNand, MsrNand, Nand,
+    Partial, Placement, PlaneMapping, Policy, Published, Separation, SlcCache, Tie, Timing, Victim,
+    Wear, WearAware,
 };
 use crate::ftl::chip;
 use crate::units::Time;
@@ -57,6 +58,25 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
             program_by_type: v.times("timing.program_us"),
             erase: v.time("timing.erase_us"),
             transfer_per_byte: v.time("timing.transfer_ns_per_byte"),
+        },
+        host: Host {
+            queues: v.count("host.queues"),
+            queue_depth: v.count("host.queue_depth"),
+            commands: v.count("host.commands"),
+            assign: match v.text("host.assign") {
+                "kind" => Assign::Kind,
+                _ => Assign::Turn,
+            },
+            burst: v.count("host.burst"),
+            weighted: v.text("host.arbitration") == "weighted",
+            classes: [
+                "host.urgent_queues",
+                "host.high_queues",
+                "host.medium_queues",
+            ]
+            .map(|key| v.count_or(key, 0)),
+            weights: ["host.high_weight", "host.medium_weight", "host.low_weight"]
+                .map(|key| v.count_or(key, 1)),
         },
         link: Link {
             command_overhead: v.time("link.command_overhead_us"),
@@ -146,6 +166,7 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
             },
             stride_pages: v.count_or("ftl.stride_pages", 1),
             summary_page: v.is_on("ftl.summary_page"),
+            partial: v.has("ftl.partial").then(|| partial(v.text("ftl.partial"))),
             separation: match v.text_or("ftl.separation", "none") {
                 "gc" => Separation::Gc,
                 "region" => Separation::Region(v.float("ftl.region_percent")),
@@ -162,6 +183,7 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
                 "cost-age-time" => Victim::CostAgeTime,
                 _ => Victim::Greedy,
             },
+            superblocks: v.text_or("gc.granularity", "block") == "superblock",
             low_percent: v.float_or("gc.low_percent", 0.0),
             idle_percent: v.has("gc.idle_percent").then(|| v.float("gc.idle_percent")),
             ideal: v.is_on("gc.ideal"),
@@ -176,6 +198,10 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
             levelling: match v.text_or("wear.levelling", "none") {
                 "dynamic" => Levelling::Dynamic,
                 "static" => Levelling::Static(v.count("wear.erases_behind")),
+                "reference" => Levelling::Reference(WearAware {
+                    migrate_below: (v.float("wear.migrate_percent") * 100.0).round() as u32,
+                    limit_below: (v.float("wear.rate_limit_percent") * 100.0).round() as u32,
+                }),
                 _ => Levelling::None,
             },
             rated_erases: match v.count("wear.rated_erases") {
@@ -232,6 +258,13 @@ fn build_mapping(v: &Values, g: &Geometry) -> Mapping {
     Mapping::Chip(setup.kind)
 }
 
+fn partial(word: &str) -> Partial {
+    match word {
+        "sectors" => Partial::Sectors,
+        _ => Partial::Round,
+    }
+}
+
 fn mean(times: &[Time]) -> Time {
     let sum: u64 = times.iter().map(|time| time.0).sum();
     Time(sum / times.len() as u64)
@@ -262,10 +295,7 @@ fn build_buffer(v: &Values, page_bytes: u32) -> (Buffer, BufferBytes) {
             "background" => EvictMode::Background(v.count("buffer.background_depth")),
             _ => EvictMode::Blocking,
         },
-        partial: match v.text("buffer.partial") {
-            "sectors" => Partial::Sectors,
-            _ => Partial::Round,
-        },
+        partial: partial(v.text("buffer.partial")),
         read_cache_pages,
         latency,
         write_latency: latency_or("buffer.write_latency_us"),

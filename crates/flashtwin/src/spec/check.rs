@@ -2,10 +2,12 @@
 //!
 //! Each number alone is already of its kind and within its own limits.
 
+mod collection;
+
 use super::build::BufferBytes;
 use super::write::size;
-use super::{AllocationPool, Cell, DeviceSpec, ModernNand, Nand, Placement, Separation, Victim};
-use crate::ftl::chip;
+use super::{AllocationPool, Assign, Cell, DeviceSpec, ModernNand, Nand, Placement, Separation};
+use crate::ftl::{chip, LEAD_MAX};
 use crate::units::Time;
 
 /// Page numbers are 32-bit, and the last one means "none".
@@ -25,10 +27,17 @@ pub(super) fn check(
     if !geometry(spec, report) {
         return;
     }
+    queues(spec, report);
     reserve(spec, report);
-    collection(spec, report);
+    collection::check(spec, report);
     back_end(spec, report);
     page_types(spec, report);
+    if spec.ftl.partial.is_some() && spec.buffer.is_some() {
+        report(
+            "ftl.partial",
+            "has no effect with a buffer: leave it out, or set buffer.partial instead".into(),
+        );
+    }
     if let Some(bytes) = buffer {
         check_buffer(spec, bytes, report);
     }
@@ -82,37 +91,30 @@ fn geometry(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) -> bool {
     sound
 }
 
-/// What is told apart must be told apart once, and a victim be chosen where it can.
-fn collection(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
-    if spec.ftl.separation != Separation::None && spec.policy_separates() {
-        let policy = spec.buffer.as_ref().map_or("", |b| b.policy.base);
+/// Every queue has one class, and bursts are those that NVMe can say.
+fn queues(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
+    let host = &spec.host;
+    if host.burst > 0 && !host.burst.is_power_of_two() {
+        let burst = host.burst;
         report(
-            "ftl.separation",
+            "host.burst",
+            format!("found {burst}; must be 0, 1, 2, 4, 8, 16, 32 or 64"),
+        );
+    }
+    let classed: u32 = host.classes.iter().sum();
+    if classed > host.queues {
+        let queues = host.queues;
+        report(
+            "host.queues",
             format!(
-                "must be \"none\" with buffer.policy = \"{policy}\", which separates pages itself"
+                "found {queues}; must be at least the {classed} that are urgent, high and medium"
             ),
         );
     }
-    let g = &spec.geometry;
-    if let Some(idle) = spec.gc.idle_percent {
-        if idle < spec.gc.low_percent || idle >= g.reserve_percent {
-            report(
-                "gc.idle_percent",
-                format!(
-                    "found {idle}; must be from gc.low_percent = {} to below \
-                     geometry.reserve_percent = {}",
-                    spec.gc.low_percent, g.reserve_percent
-                ),
-            );
-        }
-    }
-    let greedy_only = matches!(&spec.nand, Nand::Msr(msr) if !msr.copy_back);
-    if greedy_only && spec.gc.victim != Victim::Greedy {
+    if host.assign == Assign::Kind && host.queues < 2 {
         report(
-            "gc.victim",
-            "must be \"greedy\" on the \"msr\" back end without copy-back, which collects several \
-             blocks at once as its reference does"
-                .to_owned(),
+            "host.assign",
+            "found \"kind\"; needs host.queues of 2 or more: must be \"turn\"".into(),
         );
     }
 }
@@ -159,7 +161,10 @@ fn reserve(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
                 spec.blocks_per_chip(),
                 spec.low_blocks_chip(),
                 spare,
-                spec.write_streams(),
+                match spec.gc.superblocks {
+                    true => 1 + LEAD_MAX,
+                    false => spec.write_streams(),
+                },
             )
         }
     };

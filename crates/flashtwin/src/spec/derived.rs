@@ -1,7 +1,7 @@
 //! Quantities that follow from a device's numbers.
 
 use super::decimal::percent_of;
-use super::{DeviceSpec, Mapping, Nand, Separation, SlcCache};
+use super::{DeviceSpec, Mapping, Nand, Partial, Separation, SlcCache};
 use crate::ftl::chip;
 use crate::units::Time;
 
@@ -71,6 +71,16 @@ impl DeviceSpec {
                 pages_per_block: self.geometry.pages_per_block,
                 kind: kind.clone(),
             }),
+        }
+    }
+
+    /// What requests for part of a page do: as the buffer says, or without one the FTL (D-97).
+    pub fn partial(&self) -> Partial {
+        match (&self.buffer, self.ftl.partial, &self.nand) {
+            (Some(buffer), ..) => buffer.partial,
+            (None, Some(partial), _) => partial,
+            (None, None, Nand::Msr(_)) => Partial::Round,
+            (None, None, Nand::Modern(_)) => Partial::Sectors,
         }
     }
 

@@ -117,8 +117,10 @@ const DFTL: &[(&str, &[&str])] = &[("ftl.kind", &["dftl"])];
 const BAST: &[(&str, &[&str])] = &[("ftl.kind", &["bast"])];
 const FASTS: &[(&str, &[&str])] = &[("ftl.kind", &["fast", "faster"])];
 const FASTER: &[(&str, &[&str])] = &[("ftl.kind", &["faster"])];
+const WEIGHTED: &[(&str, &[&str])] = &[("host.arbitration", &["weighted"])];
 const REFERENCE: &[(&str, &[&str])] = &[("link.kind", &["reference"])];
 const PCIE: &[(&str, &[&str])] = &[("link.kind", &["pcie"])];
+const REFERENCE_WEAR: &[(&str, &[&str])] = &[("wear.levelling", &["reference"])];
 const STATIC: &[(&str, &[&str])] = &[("ftl.placement", &["static"])];
 const BLOCKS: &[(&str, &[&str])] = &[(
     "buffer.policy",
@@ -193,6 +195,31 @@ const KEYS: &[KeyDoc] = rows![
         "Block erase.", "GCaR, Harmonia, ECR: 1500";
     "timing.transfer_ns_per_byte" Kind::Nanos(TRANSFER_NS), None, &[],
         "One byte between controller and chip.", "ECR Table 2: 25";
+
+    "host.queues" Kind::Count(1, 65_535), Some("1"), &[],
+        "Submission queues.", "NVMe; SATA has one";
+    "host.queue_depth" Kind::Count(0, 65_535), Some("0"), &[],
+        "Requests of a queue that the device has not finished, at most; others wait at the host; 0: no limit.", "NVMe: at most 65 535";
+    "host.commands" Kind::Count(0, 65_535), Some("0"), &[],
+        "Requests that the controller works on at a time, from all queues; 0: no limit.", "ours";
+    "host.assign" Kind::Choice(&["turn", "kind"]), Some("\"turn\""), &[],
+        "Which queue a request goes to: one after the other (`turn`), or reads to the first half of them and all else to the second (`kind`).", "ours";
+    "host.arbitration" Kind::Choice(&["round-robin", "weighted"]), Some("\"round-robin\""), &[],
+        "Which queue the controller takes from: one after the other, or urgent ones first and the others by weights.", "NVMe Base Specification 2.0, 3.4.4";
+    "host.burst" Kind::Count(0, 64), Some("1"), &[],
+        "Commands taken from a queue before the next has its turn: a power of 2; 0: no limit.", "NVMe: Arbitration Burst";
+    "host.urgent_queues" Kind::Count(0, 65_535), Some("0"), WEIGHTED,
+        "Queues that go before all others: the first ones.", "NVMe Base Specification 2.0, 3.4.4.2";
+    "host.high_queues" Kind::Count(0, 65_535), Some("0"), WEIGHTED,
+        "Queues of high priority, after those.", "NVMe Base Specification 2.0, 3.4.4.2";
+    "host.medium_queues" Kind::Count(0, 65_535), Some("0"), WEIGHTED,
+        "Queues of medium priority, after those; what is left is of low priority.", "NVMe Base Specification 2.0, 3.4.4.2";
+    "host.high_weight" Kind::Count(1, 256), Some("1"), WEIGHTED,
+        "Commands in a round of the queues of high priority.", "NVMe: High Priority Weight";
+    "host.medium_weight" Kind::Count(1, 256), Some("1"), WEIGHTED,
+        "The same of medium priority.", "NVMe: Medium Priority Weight";
+    "host.low_weight" Kind::Count(1, 256), Some("1"), WEIGHTED,
+        "The same of low priority.", "NVMe: Low Priority Weight";
 
     "link.kind" Kind::Choice(&["reference", "sata", "pcie"]), Some("\"reference\""), &[],
         "`reference`: one bus, a request at a time, finished ones first. `sata`: 6 Gb/s, half duplex, served alike but that reads come in at any time. `pcie`: reads and writes do not wait for each other.", "ours";
@@ -279,6 +306,8 @@ const KEYS: &[KeyDoc] = rows![
         "Consecutive pages on a chip before the next chip.", "the reference as shipped: 1";
     "ftl.summary_page" Kind::Bool, Some("true"), PAGE,
         "The last page of each block holds a summary that the device writes.", "the reference: always";
+    "ftl.partial" Kind::Choice(&["round", "sectors"]), OPTIONAL, &[],
+        "Without a buffer, requests that cover part of a page: round outwards, or carry their sectors only, a write reading the rest of the page from flash first; left out: `round` on `msr`, `sectors` on `modern`. With a buffer `buffer.partial` says it.", "D-1; D-97";
     "ftl.separation" Kind::Choice(&["none", "gc", "region"]), Some("\"none\""), PAGE,
         "Pages that go to open blocks of their own. `gc`: those that GC moves. `region`: the first logical pages, as two namespaces or placement handles keep them, also when GC moves them. With `none` the buffer policy may still tell hot pages from cold ones.", "common firmware practice";
     "ftl.region_percent" Kind::Percent, None, &[("ftl.separation", &["region"])],
@@ -286,6 +315,8 @@ const KEYS: &[KeyDoc] = rows![
 
     "gc.victim" Kind::Choice(&["greedy", "fifo", "random", "d-choices", "windowed", "cost-benefit", "cost-age-time"]), Some("\"greedy\""), PAGE,
         "Which sealed block is collected. `greedy`: the fewest valid pages. `fifo`: the block opened first. `random`. `d-choices`: the fewest valid pages among `choices` drawn at random (Van Houdt 2013). `windowed`: the same among the blocks opened first (Hu et al. 2009). `cost-benefit`: the largest age x (1 - u) / 2u (Kawaguchi et al. 1995). `cost-age-time`: the least u / (1 - u) x erases / age (Chiang and Chang 1999). Age is in blocks opened since (D-61).", "GCaR, Harmonia, ECR: greedy";
+    "gc.granularity" Kind::Choice(&["block", "superblock"]), Some("\"block\""), MODERN_PAGE,
+        "What is opened, collected and erased as one: an erase block of a die, or one of every die (D-98).", "client and data-centre drives";
     "gc.choices" Kind::Count(1, 65535), Some("10"), &[("gc.victim", &["d-choices"])],
         "Blocks drawn, one block perhaps several times.", "ours";
     "gc.window_percent" Kind::Percent, Some("25"), &[("gc.victim", &["windowed"])],
@@ -303,10 +334,14 @@ const KEYS: &[KeyDoc] = rows![
         "Erases a block survives; 0: no limit. A device whose blocks are spent is read-only (Q4).", "the reference: 50, a constant";
     "wear.endurance_spread_percent" Kind::Percent, Some("0"), PAGE,
         "Standard deviation over blocks of the erases they survive, as a share of `erase_limit`: blocks go bad one after the other. A block that is spent keeps its data, which stay readable.", "ours";
-    "wear.levelling" Kind::Choice(&["none", "dynamic", "static"]), Some("\"none\""), PAGE,
-        "`none`: free blocks are taken in circular order. `dynamic`: the free block with the fewest erases is taken. `static`: also, a block far behind in erases is collected whatever it holds.", "the reference, GCaR, Harmonia: none; ECR section 4.1: dynamic";
+    "wear.levelling" Kind::Choice(&["none", "dynamic", "static", "reference"]), Some("\"none\""), PAGE,
+        "`none`: free blocks are taken in circular order. `dynamic`: the free block with the fewest erases is taken. `static`: also, a block far behind in erases is collected whatever it holds. `reference`: victims with little life left are passed over, or take the coldest data (`msr` only; D-99).", "the reference as shipped, GCaR, Harmonia: none; ECR section 4.1: dynamic";
     "wear.erases_behind" Kind::Count(1, U32), Some("16"), &[("wear.levelling", &["static"])],
         "Erases below the mean of its pool at which a block is collected.", "ours";
+    "wear.migrate_percent" Kind::Percent, Some("85"), REFERENCE_WEAR,
+        "A victim with less life left than this share of its pool's mean is collected, takes the data of the coldest block, and that is the victim; 0: none. Without copy-back none either.", "the reference: 85";
+    "wear.rate_limit_percent" Kind::Percent, Some("80"), REFERENCE_WEAR,
+        "A victim with less life left than this share of the mean is passed over, the more often the less it has; 0: none.", "the reference: 80";
     "wear.rated_erases" Kind::Count(0, U32), Some("0"), &[],
         "Erases a block is rated for; 0: not known. Lifetime is projected from it.", "datasheets";
     "wear.warranty_years" Kind::Count(1, 100), Some("5"), &[],

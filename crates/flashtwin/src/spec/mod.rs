@@ -42,6 +42,8 @@ pub struct DeviceSpec {
     pub geometry: Geometry,
     /// How long each step takes.
     pub timing: Timing,
+    /// The host's queues.
+    pub host: Host,
     /// Host interface in front of the device.
     pub link: Link,
     /// Which flash back end, and its own parameters.
@@ -105,6 +107,53 @@ pub struct Timing {
     pub erase: Time,
     /// One byte between controller and chip.
     pub transfer_per_byte: Time,
+}
+
+/// The submission queues of the host, and whose turn it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    /// How many there are.
+    pub queues: u32,
+    /// Requests of a queue that are not finished, at most; 0: no limit.
+    pub queue_depth: u32,
+    /// Requests that the controller works on at a time; 0: no limit.
+    pub commands: u32,
+    /// Which queue a request goes to that names none.
+    pub assign: Assign,
+    /// Commands taken from a queue before the next has its turn; 0: no limit.
+    pub burst: u32,
+    /// Queues have classes and weights.
+    pub weighted: bool,
+    /// Queues that are urgent, of high and of medium priority: the first ones, in this order. The others
+    /// are of low priority; without weights all are.
+    pub classes: [u32; 3],
+    /// Commands in a round of those of high, medium and low priority.
+    pub weights: [u32; 3],
+}
+
+impl Default for Host {
+    /// One queue without limits.
+    fn default() -> Host {
+        Host {
+            queues: 1,
+            queue_depth: 0,
+            commands: 0,
+            assign: Assign::Turn,
+            burst: 1,
+            weighted: false,
+            classes: [0; 3],
+            weights: [1; 3],
+        }
+    }
+}
+
+/// Which queue a request goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assign {
+    /// One after the other.
+    Turn,
+    /// Reads to the first half of them, all others to the second, each in turn.
+    Kind,
 }
 
 /// The host interface.
@@ -265,6 +314,8 @@ pub struct Ftl {
     pub stride_pages: u32,
     /// The last page of each block holds a summary written by the device.
     pub summary_page: bool,
+    /// What requests for part of a page do without a buffer, if that is said.
+    pub partial: Option<Partial>,
     /// Which pages are kept apart, in blocks of their own.
     pub separation: Separation,
 }
@@ -304,6 +355,8 @@ pub enum Placement {
 pub struct Gc {
     /// Which block is collected.
     pub victim: Victim,
+    /// A block of every die is collected as one (`modern`).
+    pub superblocks: bool,
     /// A pool collects when its free blocks are at or below this share of its blocks.
     pub low_percent: f64,
     /// The same while no host operation waits (`modern`); `None`: no other share.
@@ -361,6 +414,17 @@ pub enum Levelling {
     /// The same, and a block that holds its data while the others are worn is collected once it is
     /// this many erases behind the mean of its pool.
     Static(u32),
+    /// The cleaning policy 3 of the reference (`msr`).
+    Reference(WearAware),
+}
+
+/// Shares of the mean life left, in parts of 10 000, below which the reference's wear levelling acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WearAware {
+    /// A victim below takes the coldest data.
+    pub migrate_below: u32,
+    /// A victim below may be passed over.
+    pub limit_below: u32,
 }
 
 /// What the controller's processor takes for its own work (D-10).
@@ -416,6 +480,17 @@ pub enum EvictMode {
 pub enum Partial {
     /// Round every request outwards to page boundaries.
     Round,
-    /// Keep a bitmap of valid sectors a page; read the rest from flash when needed.
+    /// Keep a bitmap of valid sectors a page, or without a buffer carry only what was asked; read the
+    /// rest from flash when needed.
     Sectors,
+}
+
+impl Partial {
+    /// As a device file calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Partial::Round => "round",
+            Partial::Sectors => "sectors",
+        }
+    }
 }

@@ -4,8 +4,8 @@ use super::decimal::show;
 use super::keys::{find, keys};
 use super::tree::split;
 use super::{
-    AllocationPool, BlockInGc, Blocks, DeviceSpec, EvictMode, Levelling, LinkKind, Mapping,
-    ModernNand, Nand, Partial, Placement, PlaneMapping, Policy, Published, Separation, Tie, Victim,
+    AllocationPool, Assign, BlockInGc, Blocks, DeviceSpec, EvictMode, Host, Levelling, LinkKind,
+    Mapping, ModernNand, Nand, Placement, PlaneMapping, Policy, Published, Separation, Tie, Victim,
 };
 use crate::units::Time;
 
@@ -41,6 +41,7 @@ impl DeviceSpec {
                 "description" => Some(quote(&self.description)),
                 _ => None,
             },
+            "host" => self.host.value_toml(name),
             "link" => self.link_toml(name),
             "nand" => self.nand_toml(name),
             "published" => self.published.value_toml(name),
@@ -82,6 +83,7 @@ impl DeviceSpec {
                 self.ftl.stride_pages.to_string()
             }
             "ftl.summary_page" => self.ftl.summary_page.to_string(),
+            "ftl.partial" => quote(self.ftl.partial?.name()),
             "ftl.separation" => quote(match self.ftl.separation {
                 Separation::None => "none",
                 Separation::Gc => "gc",
@@ -100,6 +102,10 @@ impl DeviceSpec {
                 Victim::CostBenefit => "cost-benefit",
                 Victim::CostAgeTime => "cost-age-time",
             }),
+            "gc.granularity" if is_modern => quote(match self.gc.superblocks {
+                true => "superblock",
+                false => "block",
+            }),
             "gc.choices" => match self.gc.victim {
                 Victim::DChoices(choices) => choices.to_string(),
                 _ => return None,
@@ -111,16 +117,23 @@ impl DeviceSpec {
             "gc.low_percent" => float(self.gc.low_percent),
             "gc.idle_percent" => float(self.gc.idle_percent?),
             "gc.ideal" => self.gc.ideal.to_string(),
-            "gc.preemptible" if matches!(self.nand, Nand::Modern(_)) => {
-                self.gc.preemptible.to_string()
-            }
+            "gc.preemptible" if is_modern => self.gc.preemptible.to_string(),
             "wear.erase_limit" => self.wear.erase_limit.unwrap_or(0).to_string(),
             "wear.endurance_spread_percent" => float(self.wear.endurance_spread_percent),
             "wear.levelling" => quote(match self.wear.levelling {
                 Levelling::None => "none",
                 Levelling::Dynamic => "dynamic",
                 Levelling::Static(_) => "static",
+                Levelling::Reference(_) => "reference",
             }),
+            "wear.migrate_percent" => match self.wear.levelling {
+                Levelling::Reference(wear) => show(wear.migrate_below.into(), 100),
+                _ => return None,
+            },
+            "wear.rate_limit_percent" => match self.wear.levelling {
+                Levelling::Reference(wear) => show(wear.limit_below.into(), 100),
+                _ => return None,
+            },
             "wear.erases_behind" => match self.wear.levelling {
                 Levelling::Static(behind) => behind.to_string(),
                 _ => return None,
@@ -192,10 +205,7 @@ impl DeviceSpec {
                 EvictMode::Blocking => return None,
                 EvictMode::Background(depth) => depth.to_string(),
             },
-            "partial" => quote(match buffer.partial {
-                Partial::Round => "round",
-                Partial::Sectors => "sectors",
-            }),
+            "partial" => quote(buffer.partial.name()),
             "latency_us" => us(buffer.latency),
             "write_latency_us" if buffer.write_latency != buffer.latency => {
                 us(buffer.write_latency)
@@ -209,6 +219,38 @@ impl DeviceSpec {
             "power_loss_protection" => buffer.power_loss_protection.to_string(),
             _ => return buffer.policy.parameter_toml(name),
         })
+    }
+}
+
+impl Host {
+    fn value_toml(&self, name: &str) -> Option<String> {
+        let number = match name {
+            "queues" => self.queues,
+            "queue_depth" => self.queue_depth,
+            "commands" => self.commands,
+            "burst" => self.burst,
+            "assign" => {
+                return Some(quote(match self.assign {
+                    Assign::Turn => "turn",
+                    Assign::Kind => "kind",
+                }))
+            }
+            "arbitration" => {
+                return Some(quote(match self.weighted {
+                    true => "weighted",
+                    false => "round-robin",
+                }))
+            }
+            _ if !self.weighted => return None,
+            "urgent_queues" => self.classes[0],
+            "high_queues" => self.classes[1],
+            "medium_queues" => self.classes[2],
+            "high_weight" => self.weights[0],
+            "medium_weight" => self.weights[1],
+            "low_weight" => self.weights[2],
+            _ => return None,
+        };
+        Some(number.to_string())
     }
 }
 

@@ -70,6 +70,9 @@ impl Work for Flash {
         if self.placement.is_static {
             return self.placement.chip(lpn);
         }
+        if let Some(chip) = self.nand.next_chip() {
+            return chip;
+        }
         let chip = self.next_write / self.placement.pages_per_program;
         self.next_write += 1;
         if self.next_write == self.placement.writes_a_turn() {
@@ -186,9 +189,11 @@ impl Ssd {
         let front = Front {
             page_bytes: spec.geometry.page_bytes,
             exported_bytes: spec.exported_bytes(),
+            host: &spec.host,
             link: &spec.link,
             controller: &spec.controller,
             buffer: spec.buffer.as_ref(),
+            partial: spec.partial(),
             setup: Setup::of(spec),
         };
         let flash = Flash {

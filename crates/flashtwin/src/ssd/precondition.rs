@@ -67,6 +67,9 @@ impl Ssd {
             self.read_only = false;
             return;
         }
+        if self.spec().gc.superblocks {
+            return self.fill_steady_by_sets(&mut rng);
+        }
         let mut one = self.spec().clone();
         one.geometry.chips = 1;
         one.geometry.channels = 1;
@@ -92,6 +95,20 @@ impl Ssd {
             nand.stamp(chip, &worn.backend.nand, factor, shift);
             worn.write_random(&mut rng, between);
         }
+        self.reset_wear();
+    }
+
+    /// Chips that are collected together are worn in together, by the writes themselves.
+    fn fill_steady_by_sets(&mut self, rng: &mut Rng) {
+        let mut spec = self.spec().clone();
+        spec.wear.erase_limit = None;
+        spec.buffer = None;
+        let mut worn = Ssd::new(&spec);
+        worn.fill_sequential();
+        worn.write_random(rng, WEAR_IN * u64::from(spec.exported_pages()));
+        let mut nand = worn.backend.nand;
+        nand.limit_erases(&self.backend.nand);
+        self.backend.nand = nand;
         self.reset_wear();
     }
 

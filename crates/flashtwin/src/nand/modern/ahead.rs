@@ -86,6 +86,8 @@ impl Modern {
                 let is_write = |op: &PageOp| !op.is_read();
                 // A collection goes first where it is due.
                 if self.collecting[die].is_some()
+                    || self.in_run()
+                    || self.must_hold(die)
                     || self.ftl.is_needy(die as u32)
                     || !self.chips[die].queue.front().is_some_and(is_write)
                     || self.waits_for_writes(die, now, events)

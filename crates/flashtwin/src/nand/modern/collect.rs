@@ -198,8 +198,13 @@ impl Modern {
     }
 
     pub fn write_untimed(&mut self, die: usize, lpn: Lpn) -> bool {
-        while self.pick_victim(die, self.ftl.low(), Time::ZERO) {
-            self.collect_untimed(die);
+        match self.ftl.has_sets() {
+            true => self.collect_sets_untimed(),
+            false => {
+                while self.pick_victim(die, self.ftl.low(), Time::ZERO) {
+                    self.collect_untimed(die);
+                }
+            }
         }
         let stream = self.ftl.stream_at_rest(lpn);
         let Ok(stream) = self.ftl.make_room(die as u32, stream) else {

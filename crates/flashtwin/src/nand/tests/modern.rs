@@ -1,6 +1,8 @@
 //! The instants at which things end on the `modern` back end, worked out by hand: 25 us to read, 200 us
 //! to program, 102.4 us a transfer unless a test says otherwise.
 
+mod superblock;
+
 use super::*;
 
 /// One die with data in it and room.

@@ -68,7 +68,7 @@ const CASES: &[(&str, &str, &str)] = &[
     (
         "[buffer]",
         "[cache]",
-        "x.toml:24:2: cache: unknown section; known: geometry, timing, link, nand, ftl, gc, \
+        "x.toml:24:2: cache: unknown section; known: geometry, timing, host, link, nand, ftl, gc, \
          wear, controller, buffer, published",
     ),
     (

@@ -5,6 +5,7 @@ mod messages;
 mod numbers;
 mod overrides;
 mod profiles;
+mod together;
 
 /// A device like the reference's small cases: the smallest file that says everything needed.
 pub(super) const SMALL: &str = r#"name = "small"

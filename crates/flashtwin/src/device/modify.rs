@@ -1,0 +1,333 @@
+//! Writes without a buffer on a device that does not round requests: a write that covers part of a
+//! page reads the page first (D-97).
+//!
+//! What it reads must be what the writes before it leave, and what it programs must not undo the writes
+//! after it. So the writes of one page take turns where one of them covers a part: a turn is a write that
+//! reads, changes and programs, or any number of writes of the whole page. Reads of the host do not wait:
+//! until its answer a write may be seen or not.
+
+use std::collections::VecDeque;
+
+use super::requests::ReqId;
+use super::{flash_parts, Backend, Device, Front, OWNER_IS_REQUEST};
+use crate::buffer::{Directory, PageId};
+use crate::metrics::Breakdown;
+use crate::nand::{Cause, Done};
+use crate::spec::Partial;
+use crate::units::Lpn;
+
+/// Pages being written at a time that the table is made for; more take longer to find.
+const PAGES: usize = 1024;
+
+/// A page that is being written.
+#[derive(Clone, Debug)]
+struct Written {
+    lpn: Lpn,
+    /// Programs under way; none while the page is being read.
+    programs: u32,
+    /// Where the time of the read went, of a turn that has one.
+    read: Option<Breakdown>,
+    /// The writes whose turn comes, and whether they cover the whole page.
+    waiting: VecDeque<(ReqId, bool)>,
+}
+
+/// The pages that are being written.
+#[derive(Clone, Debug)]
+pub(super) struct PageWrites {
+    /// `None`: every write is one of whole pages, or the buffer's.
+    directory: Option<Directory>,
+    pages: Vec<Written>,
+    free: Vec<u32>,
+}
+
+impl PageWrites {
+    pub fn new(front: &Front) -> PageWrites {
+        let in_turn = front.buffer.is_none() && front.partial == Partial::Sectors;
+        PageWrites {
+            directory: in_turn.then(|| Directory::new(PAGES)),
+            pages: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// Writes take turns.
+    #[inline]
+    pub fn in_turn(&self) -> bool {
+        self.directory.is_some()
+    }
+
+    fn find(&self, lpn: Lpn) -> Option<usize> {
+        let lpn_of = |page: PageId| self.pages[page.0 as usize].lpn;
+        let page = self.directory.as_ref()?.get(lpn, lpn_of)?;
+        Some(page.0 as usize)
+    }
+
+    fn add(&mut self, lpn: Lpn) -> usize {
+        let at = match self.free.pop() {
+            Some(at) => at,
+            None => {
+                self.pages.push(Written {
+                    lpn,
+                    programs: 0,
+                    read: None,
+                    waiting: VecDeque::new(),
+                });
+                self.pages.len() as u32 - 1
+            }
+        };
+        self.pages[at as usize].lpn = lpn;
+        if let Some(directory) = &mut self.directory {
+            directory.insert(lpn, PageId(at));
+        }
+        at as usize
+    }
+
+    fn remove(&mut self, at: usize) {
+        if let Some(directory) = &mut self.directory {
+            directory.remove(self.pages[at].lpn, PageId(at as u32));
+        }
+        self.free.push(at as u32);
+    }
+}
+
+impl<B: Backend> Device<B> {
+    /// The pages of a write, each in its turn.
+    pub(super) fn write_in_turn(&mut self, id: ReqId) {
+        let r = &self.requests[id];
+        let (first, pages) = (r.first_page, r.pages);
+        let page_bytes = self.address.page_bytes;
+        let (start, end) = (r.offset % page_bytes, (r.offset + r.bytes) % page_bytes);
+        for i in 0..pages {
+            let whole = (i > 0 || start == 0) && (i + 1 < pages || end == 0);
+            self.page_in_turn(id, Lpn(first + i), whole);
+        }
+    }
+
+    fn page_in_turn(&mut self, id: ReqId, lpn: Lpn, whole: bool) {
+        let Some(at) = self.writes.find(lpn) else {
+            let at = self.writes.add(lpn);
+            return self.begin_turn(at, id, whole);
+        };
+        let page = &mut self.writes.pages[at];
+        if !whole || page.programs == 0 || page.read.is_some() || !page.waiting.is_empty() {
+            return page.waiting.push_back((id, whole));
+        }
+        page.programs += 1;
+        self.direct_write(id, lpn);
+    }
+
+    /// Nothing is under way for the page.
+    fn begin_turn(&mut self, at: usize, id: ReqId, whole: bool) {
+        let page = &mut self.writes.pages[at];
+        let lpn = page.lpn;
+        page.read = None;
+        if !whole {
+            // A page without a copy is all zeros: there is nothing to read.
+            if let Some(chip) = self.backend.unit_of_copy(lpn) {
+                return self.queue_flash(chip, lpn, Cause::PartialRead, id.0 | OWNER_IS_REQUEST);
+            }
+        }
+        page.programs = 1;
+        self.direct_write(id, lpn);
+    }
+
+    /// What a write leaves as it was has been read.
+    pub(super) fn partial_read_done(&mut self, id: ReqId, done: &Done) {
+        let parts = flash_parts(done, self.now);
+        let at = self.writes.find(done.op.lpn);
+        let page = &mut self.writes.pages[at.expect("a page being read has its place")];
+        page.read = Some(parts);
+        page.programs = 1;
+        self.direct_write(id, done.op.lpn);
+    }
+
+    /// A program of a page has ended: adds to the parts of its write what was before, and lets the next
+    /// writes have their turn.
+    pub(super) fn end_turn(&mut self, id: ReqId, lpn: Lpn, parts: &mut Breakdown) {
+        let at = self.writes.find(lpn);
+        let at = at.expect("a page being written has its place");
+        let page = &mut self.writes.pages[at];
+        parts.add(&page.read.unwrap_or_default());
+        parts.queue_host += (self.now - self.requests[id].dispatched) - parts.total();
+        page.programs -= 1;
+        if page.programs > 0 {
+            return;
+        }
+        let Some((next, whole)) = page.waiting.pop_front() else {
+            return self.writes.remove(at);
+        };
+        self.begin_turn(at, next, whole);
+        while let (true, Some(&(next, true))) = (whole, self.writes.pages[at].waiting.front()) {
+            self.writes.pages[at].waiting.pop_front();
+            self.writes.pages[at].programs += 1;
+            self.direct_write(next, lpn);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{Op, Request};
+    use crate::spec::builtin;
+    use crate::units::Time;
+    use crate::{DeviceSpec, Ssd};
+
+    /// One chip with data: 25 us to read a page of 16 KiB, 200 us to program it, 409.6 us a transfer.
+    fn chip(backend: &str, more: &[(&str, &str)]) -> Ssd {
+        let mut overrides = vec![
+            ("geometry.chips", "1"),
+            ("geometry.planes_per_chip", "1"),
+            ("geometry.page_bytes", "16KiB"),
+            ("ftl.partial", "sectors"),
+            ("link.bus_ns_per_sector", "0"),
+            ("nand.backend", backend),
+            ("buffer", "none"),
+        ];
+        if backend == "modern" {
+            overrides.push(("geometry.channels", "1"));
+        }
+        overrides.extend(more);
+        let spec = DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &overrides);
+        let mut ssd = Ssd::new(&spec.unwrap());
+        ssd.fill_sequential();
+        ssd
+    }
+
+    /// Requests of `op`, offset and length in KiB, all at once: when each is done, in tenths of a
+    /// microsecond, in the order of completion, by its place in the list.
+    fn ends(ssd: &mut Ssd, requests: &[(Op, u64, u64)]) -> Vec<(u64, u64)> {
+        for (tag, &(op, offset, kib)) in requests.iter().enumerate() {
+            let request = Request {
+                arrival: Time::ZERO,
+                offset: offset * 1024,
+                bytes: kib * 1024,
+                op,
+                fua: false,
+            };
+            ssd.submit(Time::ZERO, &request, tag as u64).unwrap();
+        }
+        while ssd.step() {}
+        assert!(
+            ssd.writes.pages.len() == ssd.writes.free.len(),
+            "no turn left"
+        );
+        let done = ssd.completions().drain(..);
+        done.map(|done| (done.tag, done.done.0 / 100_000)).collect()
+    }
+
+    fn reads(ssd: &Ssd) -> u64 {
+        ssd.flash_report().flash.count(Cause::PartialRead)
+    }
+
+    use Op::{Read, Trim, Write};
+
+    /// Vector RMW-1: read 25 + 409.6, then program 409.6 + 200.
+    #[test]
+    fn a_write_of_a_part_reads_the_rest_first() {
+        for backend in ["msr", "modern"] {
+            let mut ssd = chip(backend, &[]);
+            assert_eq!(ends(&mut ssd, &[(Write, 4, 4)]), [(0, 10_442)], "{backend}");
+            assert_eq!(reads(&ssd), 1);
+            // link, slot, waiting twice, transfer, array, buffer, processor
+            let parts = ssd.metrics().op(Op::Write).parts_us_mean();
+            assert_eq!(
+                parts.map(|us| (us * 10.0).round()),
+                [0.0, 0.0, 0.0, 0.0, 8192.0, 2250.0, 0.0, 0.0]
+            );
+            let report = ssd.flash_report();
+            assert_eq!(report.flash.count(Cause::HostWrite), 1);
+            assert_eq!(report.write_amplification(), 1.0);
+        }
+    }
+
+    #[test]
+    fn whole_pages_unwritten_ones_and_rounded_ones_are_not_read() {
+        for backend in ["msr", "modern"] {
+            let mut ssd = chip(backend, &[]);
+            assert_eq!(
+                ends(&mut ssd, &[(Write, 16, 16)]),
+                [(0, 6_096)],
+                "{backend}"
+            );
+            assert_eq!(reads(&ssd), 0);
+            let mut ssd = chip(backend, &[]);
+            assert_eq!(
+                ends(&mut ssd, &[(Trim, 16, 16), (Write, 20, 1)]),
+                [(0, 0), (1, 6_096)]
+            );
+            assert_eq!(reads(&ssd), 0);
+            let mut ssd = chip(backend, &[("ftl.partial", "round")]);
+            assert_eq!(ends(&mut ssd, &[(Write, 4, 4)]), [(0, 6_096)]);
+            assert_eq!(reads(&ssd), 0);
+        }
+    }
+
+    /// Of three pages the first and the last are covered in part: both read first (434.6 each), while the
+    /// whole one waits only for the chip.
+    #[test]
+    fn only_the_ends_of_a_request_are_read() {
+        let mut ssd = chip("msr", &[]);
+        let end = 2 * 4_346 + 3 * 6_096;
+        assert_eq!(ends(&mut ssd, &[(Write, 12, 32)]), [(0, end)]);
+        assert_eq!(reads(&ssd), 2);
+    }
+
+    /// Vector RMW-2: two writes of parts of one page do not undo each other: the second reads what the
+    /// first has programmed. The whole write between two of parts has its own turn; the other page is
+    /// served in between, and a read waits for nobody's turn.
+    #[test]
+    fn writes_of_one_page_take_turns() {
+        for backend in ["msr", "modern"] {
+            let mut ssd = chip(backend, &[("nand.copy_back", "false")]);
+            let done = ends(&mut ssd, &[(Write, 0, 4), (Write, 4, 4)]);
+            assert_eq!(done, [(0, 10_442), (1, 20_884)], "{backend}");
+            assert_eq!(reads(&ssd), 2);
+        }
+        // After a whole write the rest is read from what that programmed.
+        let mut ssd = chip("msr", &[]);
+        let done = ends(&mut ssd, &[(Write, 0, 16), (Write, 0, 4)]);
+        assert_eq!((done, reads(&ssd)), (vec![(0, 6_096), (1, 16_538)], 1));
+        // A whole write that comes during the program of a part waits for its end, and has no read.
+        let mut ssd = chip("msr", &[]);
+        let at = Time::from_us(500);
+        for (now, bytes) in [(Time::ZERO, 4096), (at, 16 * 1024)] {
+            ssd.advance(now);
+            let request = Request {
+                arrival: now,
+                offset: 0,
+                bytes,
+                op: Write,
+                fua: false,
+            };
+            ssd.submit(now, &request, bytes).unwrap();
+        }
+        while ssd.step() {}
+        let done: Vec<_> = ssd.completions().drain(..).collect();
+        assert_eq!(done[1].done, Time(1_653_800_000));
+        assert_eq!(done[1].breakdown.array, Time::from_us(200));
+        let mut ssd = chip("msr", &[]);
+        let requests = [
+            (Write, 0, 4),
+            (Write, 0, 16),
+            (Write, 8, 4),
+            (Write, 16, 16),
+            (Read, 0, 4),
+        ];
+        let done = ends(&mut ssd, &requests);
+        // In the queue: read of 0, program of 3, read for 4; then the program of 0, that of 1, the read
+        // and the program of 2.
+        let at = [4_346, 6_096, 4_346, 6_096, 6_096, 4_346, 6_096];
+        let until = |n: usize| at[..n].iter().sum::<u64>();
+        assert_eq!(
+            done,
+            [
+                (3, until(2)),
+                (4, until(3)),
+                (0, until(4)),
+                (1, until(5)),
+                (2, until(7))
+            ]
+        );
+    }
+}

@@ -1,0 +1,232 @@
+//! Superblocks: the n-th blocks that all dies opened (D-98).
+//!
+//! Writes go over the dies in turn, and so do moves, so that each die gets as many pages as any other. What a die
+//! opens as its n-th block therefore holds pages of the same time as the n-th of the others: together
+//! they are a superblock, collected and erased as one. Which blocks those are a die decides for itself,
+//! as it opens them: a block that is worn out is missing on its own die only, and no superblock lacks a
+//! die while each die has a block left to open. A worn-out block keeps what it holds, as it does
+//! elsewhere, when the rest of its superblock is collected.
+//!
+//! The number n is the sequence number that the page map gives a block anyway.
+
+use std::collections::VecDeque;
+
+use super::page::{PageMap, NOT_SEALED};
+use super::pools::Pool;
+
+/// No block: not opened yet, or erased.
+const NONE: u32 = u32::MAX;
+/// Blocks that a die may be ahead of another.
+pub(crate) const LEAD_MAX: u32 = 2;
+
+/// Which blocks are one superblock.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sets {
+    dies: u32,
+    /// The blocks of each superblock, a place for each die.
+    blocks: Vec<u32>,
+    /// Places of `blocks`, by superblocks, that are in no use.
+    free: Vec<u32>,
+    /// Superblocks that some die has not opened yet, the oldest first: the sequence number of their
+    /// blocks, where they stand, and the dies that have.
+    open: VecDeque<(u32, u32, u32)>,
+}
+
+impl Sets {
+    pub fn new(dies: u32) -> Sets {
+        Sets {
+            dies,
+            ..Sets::default()
+        }
+    }
+
+    /// A die has opened `block` as its `seq`-th.
+    pub fn opened(&mut self, seq: u32, die: u32, block: u32) {
+        let at = match self.open.iter().position(|&(open, ..)| open == seq) {
+            Some(at) => at,
+            None => {
+                let set = self.free.pop().unwrap_or_else(|| {
+                    let n = self.blocks.len() + self.dies as usize;
+                    self.blocks.resize(n, NONE);
+                    n as u32 / self.dies - 1
+                });
+                self.open.push_back((seq, set, 0));
+                self.open.len() - 1
+            }
+        };
+        let (_, set, dies) = &mut self.open[at];
+        self.blocks[(*set * self.dies + die) as usize] = block;
+        *dies += 1;
+        if *dies == self.dies {
+            self.open.remove(at);
+        }
+    }
+
+    fn of(&self, set: u32) -> &[u32] {
+        &self.blocks[(set * self.dies) as usize..][..self.dies as usize]
+    }
+
+    fn sets(&self) -> impl Iterator<Item = u32> + '_ {
+        let n = self.blocks.len() as u32 / self.dies.max(1);
+        let is_open = |set: &u32| self.open.iter().any(|(_, open, _)| open == set);
+        (0..n).filter(move |set| !is_open(set))
+    }
+}
+
+impl PageMap {
+    /// Blocks are collected by superblocks.
+    #[inline]
+    pub fn has_sets(&self) -> bool {
+        self.sets.is_some()
+    }
+
+    /// The superblock with the fewest live pages among those that all dies have filled, their number, and
+    /// how many pages would be gained; `None` if none may be collected. Of equals the one opened first,
+    /// as far as that is known.
+    pub fn victim_set(&self) -> Option<(u32, u32, u32)> {
+        let sets = self.sets.as_ref()?;
+        let tallied = sets.sets().filter_map(|set| {
+            let (live, blocks) = self.tally_of_set(sets.of(set))?;
+            Some((set, live, blocks * self.shape.data_pages - live))
+        });
+        tallied.min_by_key(|&(set, live, _)| (live, self.age_key(sets.of(set))))
+    }
+
+    /// Live pages of the blocks of a superblock that may be collected, and their number; `None` if one is
+    /// not full yet, or none is left.
+    fn tally_of_set(&self, blocks: &[u32]) -> Option<(u32, u32)> {
+        let (mut live, mut collectable) = (0, 0);
+        for &block in blocks.iter().filter(|&&block| block != NONE) {
+            let tally = self.tally[block as usize];
+            if tally < NOT_SEALED {
+                live += tally as u32;
+                collectable += 1;
+            } else if !self.is_spent(block) || self.is_open(block) {
+                return None;
+            }
+        }
+        (collectable > 0).then_some((live, collectable))
+    }
+
+    /// Some of its pages have not been written yet.
+    fn is_open(&self, block: u32) -> bool {
+        let pool = self.pool(self.pool_of(block));
+        pool.active == block && pool.next_page < self.shape.data_pages
+    }
+
+    fn age_key(&self, blocks: &[u32]) -> u32 {
+        let last = self.last_seq.first().copied().unwrap_or(0);
+        let ages = blocks.iter().filter(|&&block| block != NONE);
+        let age = ages
+            .map(|&block| {
+                last.wrapping_sub(self.seq[block as usize])
+                    .wrapping_add(LEAD_MAX)
+            })
+            .max();
+        u32::MAX - age.unwrap_or(0)
+    }
+
+    /// The block of a superblock on a die that is to be collected with it.
+    pub fn collectable_of_set(&self, set: u32, die: u32) -> Option<u32> {
+        let block = self.sets.as_ref()?.of(set)[die as usize];
+        (block != NONE && self.tally[block as usize] < NOT_SEALED).then_some(block)
+    }
+
+    /// All blocks of a superblock that can be erased have been.
+    pub fn set_erased(&mut self, set: u32) {
+        if let Some(sets) = &mut self.sets {
+            let first = (set * sets.dies) as usize;
+            sets.blocks[first..][..sets.dies as usize].fill(NONE);
+            sets.free.push(set);
+        }
+    }
+
+    /// The die has no page left in its open block.
+    pub fn is_full(&self, die: u32) -> bool {
+        self.pool(die).next_page == self.shape.data_pages
+    }
+
+    /// Another die has not opened its block of the superblock that this one opened last; or `never` will,
+    /// as it has no block left.
+    pub fn is_ahead(&self, die: u32, never: bool) -> bool {
+        let seq = self.pool(die).active_seq;
+        let full = |pool: &Pool| pool.free == 0 && pool.next_page == self.shape.data_pages;
+        let behind = |pool: &Pool| (pool.active_seq.wrapping_sub(seq) as i32) < 0;
+        self.pools
+            .iter()
+            .any(|pool| behind(pool) && (!never || full(pool)))
+    }
+
+    /// Every die can take its share of so many pages that are moved.
+    pub fn shares_fit(&self, pages: u32, pages_per_program: u32) -> bool {
+        let share = pages.div_ceil(self.shape.chips) + pages_per_program;
+        let room = |pool: u32| {
+            let free = self.pool(pool).free.min(1 << 12);
+            self.open_pages(pool) + free * self.shape.data_pages
+        };
+        (0..self.shape.chips).all(|die| room(die) >= share)
+    }
+
+    /// Finds the superblocks afresh in what the blocks say.
+    pub(super) fn regroup(&mut self) {
+        if self.sets.is_none() {
+            return;
+        }
+        let mut sets = Sets::new(self.shape.chips);
+        for (seq, die, block) in self.in_use_by_seq() {
+            sets.opened(seq, die, block);
+        }
+        // A die may be missing where it has erased its block, or lost it.
+        let newest = self.last_seq.iter().copied().max().unwrap_or(0);
+        let lead = |seq: u32| newest.wrapping_sub(seq);
+        sets.open.retain(|&(seq, ..)| lead(seq) <= LEAD_MAX);
+        self.sets = Some(sets);
+    }
+
+    /// The blocks in use: sequence number, die, block, in this order.
+    fn in_use_by_seq(&self) -> Vec<(u32, u32, u32)> {
+        let of_pool = self.shape.blocks_per_pool;
+        let mut blocks: Vec<(u32, u32, u32)> = (0..self.tally.len() as u32)
+            .map(|block| (self.seq[block as usize], block / of_pool, block))
+            .filter(|&(_, die, block)| !self.is_free(die, block % of_pool))
+            .collect();
+        blocks.sort_unstable();
+        blocks.dedup_by_key(|&mut (seq, die, _)| (seq, die));
+        blocks
+    }
+
+    /// Dies are in step, and the superblocks are those that the blocks say.
+    pub(super) fn check_sets(&self) -> Result<(), String> {
+        let Some(sets) = &self.sets else {
+            return Ok(());
+        };
+        let first = self.last_seq.iter().min().copied().unwrap_or(0);
+        let last = self.last_seq.iter().max().copied().unwrap_or(0);
+        if last - first > LEAD_MAX {
+            return Err(format!(
+                "dies have opened from {first} to {last} blocks: it is of a device without superblocks"
+            ));
+        }
+        let mut set_of = vec![NONE; self.tally.len()];
+        for (place, &block) in sets.blocks.iter().enumerate().filter(|(_, &b)| b != NONE) {
+            let first = sets
+                .of(place as u32 / sets.dies)
+                .iter()
+                .find(|&&b| b != NONE);
+            let alien = first.is_some_and(|&b| self.seq[b as usize] != self.seq[block as usize]);
+            if alien || set_of[block as usize] != NONE {
+                return Err(format!(
+                    "block {block} is in a superblock that is not its own"
+                ));
+            }
+            set_of[block as usize] = place as u32 / sets.dies;
+        }
+        for (_, _, block) in self.in_use_by_seq() {
+            let retired = self.is_spent(block) && !self.is_open(block);
+            if set_of[block as usize] == NONE && !retired {
+                return Err(format!("block {block} is in no superblock"));
+            }
+        }
+        Ok(())
+    }
+}

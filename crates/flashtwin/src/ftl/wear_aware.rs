@@ -1,0 +1,312 @@
+//! The reference's wear levelling: cleaning policy 3 of the SSD extension (policies.md C3, D-99).
+//!
+//! A block's life is what is left of the erases it survives. Where greedy would take a block with little
+//! life left, one of two things happens. It is collected, takes the data of the coldest block of its
+//! pool, which keep it out of use, and that block is the victim (migration); or it is passed over, the
+//! more often the less life it has (rate limit). The reference loses its way in both when a block's
+//! life ends, and takes open blocks for cold ones; neither is repeated here.
+
+use super::page::PageMap;
+use crate::rng::Rng;
+use crate::units::Ppn;
+
+impl PageMap {
+    /// Erases that a block has still before it.
+    fn life(&self, block: u32) -> u64 {
+        let survived = self.erases_survived(block);
+        survived.saturating_sub(self.erases[block as usize]).into()
+    }
+
+    /// Life left of all blocks of a pool, and their number: their mean as a fraction.
+    fn lives(&self, pool: u32) -> (u64, u64) {
+        let n = self.shape.blocks_per_pool;
+        let sum = (pool * n..(pool + 1) * n)
+            .map(|block| self.life(block))
+            .sum();
+        (sum, n.into())
+    }
+
+    /// A block has less life left than this share of the mean, in parts of 10 000.
+    fn is_below(&self, block: u32, (sum, n): (u64, u64), share: u32) -> bool {
+        u128::from(self.life(block) * n) * 10_000 < u128::from(sum) * u128::from(share)
+    }
+
+    /// A victim is passed over this time: with the probability 1 - life / (mean x share), if that is
+    /// above 0.
+    fn is_passed_over(&self, block: u32, (sum, n): (u64, u64), share: u32, rng: &mut Rng) -> bool {
+        if !self.is_below(block, (sum, n), share) {
+            return false;
+        }
+        let life = u128::from(self.life(block) * n) * 10_000;
+        let chance = (life << 32) / (u128::from(sum) * u128::from(share));
+        u128::from(rng.below(1 << 32)) >= chance
+    }
+
+    /// The victim of the reference's wear-aware cleaning in a pool whose blocks are looked at in their
+    /// order: its position, its live pages, and the position of the block whose data it takes.
+    ///
+    /// Candidates are the blocks that have no more live pages than any before them, the last one first.
+    pub fn wear_aware_victim(&self, pool: u32) -> Option<(u32, u32, Option<u32>)> {
+        let wear = self.shape.wear_aware?;
+        let lives = self.lives(pool);
+        let mut rng = Rng::new(self.where_it_stands(pool));
+        let tallies = self.tallies(pool);
+        let mut end = tallies.len();
+        loop {
+            // The last of those before `end` with the fewest live pages, as long as there is one.
+            let least = tallies[..end].iter().copied().min()?;
+            if least >= PageMap::CANDIDATE_END {
+                return None;
+            }
+            let bit = tallies[..end].iter().rposition(|&t| t == least)?;
+            let block = pool * self.shape.blocks_per_pool + bit as u32;
+            let is_last = tallies[..bit].iter().all(|&t| t >= PageMap::CANDIDATE_END);
+            if is_last {
+                return Some((bit as u32, least as u32, None));
+            }
+            if self.is_below(block, lives, wear.migrate_below) {
+                if let Some(cold) = self.coldest(pool, bit as u32) {
+                    return Some((bit as u32, least as u32, Some(cold)));
+                }
+            }
+            if !self.is_passed_over(block, lives, wear.limit_below, &mut rng) {
+                return Some((bit as u32, least as u32, None));
+            }
+            end = bit;
+        }
+    }
+
+    /// Of a pool without planes of its own the order of collection, fewest live pages first, leaves out
+    /// blocks that are passed over, but the last.
+    pub fn pass_over_worn<T>(&self, pool: u32, order: &mut Vec<T>, block_of: impl Fn(&T) -> u32) {
+        let Some(wear) = self.shape.wear_aware else {
+            return;
+        };
+        let lives = self.lives(pool);
+        let mut rng = Rng::new(self.where_it_stands(pool));
+        let mut left = order.len();
+        order.retain(|entry| {
+            left -= 1;
+            left == 0 || !self.is_passed_over(block_of(entry), lives, wear.limit_below, &mut rng)
+        });
+    }
+
+    /// The block of a pool, but one, that was erased the longest ago among those that may be collected and
+    /// hold something; the first among equals.
+    fn coldest(&self, pool: u32, but: u32) -> Option<u32> {
+        let first = pool * self.shape.blocks_per_pool;
+        let holds = |&bit: &u32| {
+            let tally = self.tallies(pool)[bit as usize];
+            bit != but && tally > 0 && tally < PageMap::CANDIDATE_END
+        };
+        let erased_at = |&bit: &u32| self.erased_at[(first + bit) as usize];
+        (0..self.shape.blocks_per_pool)
+            .filter(holds)
+            .min_by_key(erased_at)
+    }
+
+    /// Moves what `cold` holds to `worn`, a free block of its pool, which is as old then as what it holds:
+    /// how many pages. The others of `worn` stay empty.
+    pub fn migrate(&mut self, cold: u32, worn: u32) -> u32 {
+        let pool = self.pool_of(worn);
+        self.take_free(pool, worn);
+        self.seq[worn as usize] = self.seq[cold as usize];
+        let mut pages = 0;
+        while let Some(page) = self.next_live(cold, 0) {
+            let lpn = self.lpn_at(Ppn(self.first_ppn(cold).0 + page));
+            self.unmap(lpn);
+            self.mapped += 1;
+            self.put(self.first_ppn(worn).0 + pages, lpn.0);
+            pages += 1;
+        }
+        self.seal(worn);
+        pages
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::Stream;
+    use crate::nand::{Cause, FlashEvent, Nand};
+    use crate::spec::{builtin, DeviceSpec};
+    use crate::units::{Lpn, Time};
+
+    /// One plane of 16 blocks of 8 pages, the last of them a summary, that survive 50 erases.
+    fn spec(more: &[(&str, &str)]) -> DeviceSpec {
+        let mut overrides = vec![
+            ("geometry.chips", "1"),
+            ("geometry.planes_per_chip", "1"),
+            ("geometry.blocks_per_plane", "16"),
+            ("geometry.pages_per_block", "8"),
+            ("geometry.reserve_percent", "30"),
+            ("gc.low_percent", "10"),
+            ("nand.parallel_units", "1"),
+            ("wear.erase_limit", "50"),
+            ("wear.levelling", "reference"),
+            ("buffer", "none"),
+        ];
+        overrides.extend(more);
+        DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &overrides).unwrap()
+    }
+
+    /// Sealed blocks with (live pages, erases, last erase); the others are open or free.
+    fn pool(more: &[(&str, &str)], blocks: &[(u32, u32, u32, u32)]) -> PageMap {
+        let mut map = PageMap::new(&spec(more), true, 1);
+        let mut lpn = 0;
+        for &(block, live, erases, at) in blocks {
+            map.take_free(0, block);
+            for page in 0..live {
+                map.put(block * 8 + page, lpn);
+                map.mapped += 1;
+                lpn += 1;
+            }
+            map.seal(block);
+            (map.erases[block as usize], map.erased_at[block as usize]) = (erases, at);
+        }
+        map.check().unwrap();
+        map
+    }
+
+    /// Vector WL-1. Candidates in order: 2 (6 live), 4 (3), 7 (3), 9 (1); 5 and 11 have more than one
+    /// before them. Mean life 49.25 with one block of 38: below 0.85 x 49.25 = 41.9.
+    #[test]
+    fn a_worn_victim_takes_the_coldest_data() {
+        let blocks = |worn: u32| {
+            let erases = |block| if block == worn { 12 } else { 0 };
+            [
+                (2, 6, 8),
+                (4, 3, 2),
+                (5, 5, 1),
+                (7, 3, 9),
+                (9, 1, 7),
+                (11, 2, 1),
+            ]
+            .map(|(block, live, at)| (block, live, erases(block), at))
+        };
+        // Nothing is worn: greedy, and of equals the highest.
+        assert_eq!(
+            pool(&[], &blocks(0)).wear_aware_victim(0),
+            Some((9, 1, None))
+        );
+        // The first block of those erased the longest ago, which is no candidate itself.
+        let victim = pool(&[], &blocks(9)).wear_aware_victim(0);
+        assert_eq!(victim, Some((9, 1, Some(5))));
+        assert_eq!(
+            pool(&[("wear.migrate_percent", "0")], &blocks(4)).wear_aware_victim(0),
+            Some((9, 1, None))
+        );
+        // The last candidate is always taken as it is.
+        let map = pool(&[], &[(2, 6, 12, 8), (4, 7, 0, 0)]);
+        assert_eq!(map.wear_aware_victim(0), Some((2, 6, None)));
+    }
+
+    /// Vector WL-2. Life 20 at a mean of 48.125: 20 / 48.125 / 0.8 = 0.519 is the chance to be taken; passed
+    /// over, the candidate before it is.
+    #[test]
+    fn a_worn_victim_is_passed_over_by_its_life() {
+        let none = [("wear.migrate_percent", "0")];
+        let mut map = pool(&none, &[(2, 6, 0, 0), (4, 3, 0, 0), (9, 1, 30, 0)]);
+        let mut taken = 0;
+        for stands in 0..4_000 {
+            map.last_seq[0] = stands;
+            match map.wear_aware_victim(0) {
+                Some((9, 1, None)) => taken += 1,
+                other => assert_eq!(other, Some((4, 3, None))),
+            }
+        }
+        assert!((f64::from(taken) / 4_000.0 - 0.519).abs() < 0.03, "{taken}");
+        let mut without = vec![(1, 9), (3, 4), (6, 2)];
+        let mut kept = 0;
+        for stands in 0..4_000 {
+            map.last_seq[0] = stands;
+            without = vec![(1, 9), (3, 4), (6, 2)];
+            map.pass_over_worn(0, &mut without, |&(_, block)| block);
+            kept += without.len() - 2;
+        }
+        assert!((kept as f64 / 4_000.0 - 0.519).abs() < 0.03, "{kept}");
+        assert_eq!(without.last(), Some(&(6, 2)));
+    }
+
+    /// Vector WL-3: the worn block 9 with 1 live page takes the 5 of block 5: 1.5 + 0.225 ms of cleaning,
+    /// 5 x 0.225 of moving, 1.5 of erasing. Block 5 is free, 9 holds its data and their age.
+    #[test]
+    fn a_migration_takes_its_time_and_moves_the_data() {
+        let of = spec(&[("ftl.summary_page", "false")]);
+        let mut nand = Nand::new(&of);
+        let erases = |block| if block == 9 { 12 } else { 0 };
+        let blocks = [
+            (2, 6, 8),
+            (4, 3, 2),
+            (5, 5, 1),
+            (7, 3, 9),
+            (9, 1, 7),
+            (11, 2, 1),
+        ]
+        .map(|(block, live, at)| (block, live, erases(block), at));
+        *nand.ftl_mut() = pool(&[("ftl.summary_page", "false")], &blocks);
+        for block in [1, 3, 6, 8, 10, 12, 13, 14] {
+            nand.ftl_mut().take_free(0, block);
+        }
+        let lpns: Vec<Lpn> = (0..5)
+            .map(|page| nand.ftl().lpn_at(Ppn(40 + page)))
+            .collect();
+        let age = nand.ftl().seq_of(5);
+        nand.set_log(true);
+        let mut events = crate::events::EventQueue::new(nand.resources());
+        let op = crate::nand::PageOp {
+            lpn: Lpn(40),
+            owner: 0,
+            cause: Cause::HostWrite,
+            stream: Stream::Cold,
+            fua: false,
+            enqueued: Time::ZERO,
+            gc_before: Time::ZERO,
+        };
+        nand.enqueue(0, op, Time::ZERO, &mut events);
+        let log = nand.take_log();
+        let cleaned = FlashEvent::Clean {
+            at: Time::ZERO,
+            chip: 0,
+            duration: Time::from_us(1_500 + 225 + 5 * 225 + 1_500),
+        };
+        assert_eq!(log.last(), Some(&cleaned), "{log:?}");
+        let stats = nand.stats();
+        let counts = [Cause::GcMove, Cause::Migration, Cause::Erase].map(|c| stats.count(c));
+        assert_eq!((counts, stats.pages_skipped), ([1, 5, 2], 3));
+        let map = nand.ftl();
+        map.check().unwrap();
+        for (page, lpn) in lpns.into_iter().enumerate() {
+            assert_eq!(map.lookup(lpn), Some(Ppn(72 + page as u32)));
+        }
+        assert!(map.is_free(0, 5) && !map.is_free(0, 9));
+        assert_eq!((map.seq_of(9), map.erases[9], map.erases[5]), (age, 13, 1));
+    }
+
+    /// Hot writes to an eighth of a chip that holds data: blocks end their lives closer together, and more
+    /// is written until the chip's end.
+    #[test]
+    fn migration_lengthens_the_life_of_a_chip() {
+        let written = |levelling: &str| {
+            let more = [
+                ("wear.levelling", levelling),
+                ("geometry.blocks_per_plane", "64"),
+            ];
+            let mut nand = Nand::new(&spec(&more));
+            nand.ftl_mut().fill_sequential(true, |_, n| n);
+            let mut rng = Rng::new(8);
+            let hot = u64::from(nand.ftl().shape.exported_pages) / 8;
+            let mut written = 0;
+            while nand.write_untimed(0, Lpn(rng.below(hot) as u32)) {
+                written += 1;
+                if written % 1000 == 0 {
+                    nand.ftl().check().unwrap();
+                }
+            }
+            nand.ftl().check().unwrap();
+            written
+        };
+        let (none, levelled) = (written("none"), written("reference"));
+        assert!(levelled > none * 3 / 2, "{none} {levelled}");
+    }
+}

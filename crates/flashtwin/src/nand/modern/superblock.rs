@@ -1,0 +1,463 @@
+//! Collecting a superblock: a block of every die, as one (D-98).
+//!
+//! All dies take part at once. Each reads the live pages of its own block, row by row; they cross its
+//! channel to the controller and go, over the dies in turn, to where the host's writes go as well. When
+//! all are programmed each die erases its block, and the run is over. Which page goes where is settled
+//! when its read begins, as everything is at dispatch. While a run is under way the host's reads pass
+//! between two steps, and its writes wait, or pass where the die has room (`gc.preemptible`).
+//!
+//! A die whose queue is longer than that of others lags behind them. So that no more than a few
+//! superblocks stand open, a host's write opens a die's next block only once every other die has opened
+//! its last one.
+
+use super::lane::Step;
+use super::*;
+
+/// Whose turns there are.
+const HOST: usize = 0;
+const MOVES: usize = 1;
+
+/// What a die does for a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doing {
+    Nothing,
+    Reading,
+    /// Programming so many pages.
+    Programming(u32),
+    Erasing,
+}
+
+/// A die's part in runs.
+#[derive(Clone, Debug)]
+struct Part {
+    /// Its block of the superblock, until it is erased.
+    block: Option<u32>,
+    /// Where its next live page is looked for.
+    page: u32,
+    /// All its live pages have been taken up.
+    read: bool,
+    doing: Doing,
+    /// Pages it is reading: the die and the page of its open block that each goes to.
+    taken: Vec<(u32, u32)>,
+    /// Pages of its open block whose data wait in the controller.
+    arrived: Vec<u32>,
+}
+
+/// A superblock being collected.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    set: u32,
+    /// Dies that have still pages to take up.
+    reading: u32,
+    /// Pages taken up and not programmed.
+    moving: u32,
+    /// Blocks not erased.
+    blocks: u32,
+}
+
+/// Superblocks of a device.
+#[derive(Clone, Debug)]
+pub(super) struct Superblocks {
+    run: Option<Run>,
+    /// Pages of the host, and pages moved, that were handed out over the dies, modulo a whole turn. Each
+    /// has a turn of its own: every die gets its share of a run, whatever the host writes meanwhile.
+    turns: [u32; 2],
+    parts: Vec<Part>,
+    /// Dies that have to look again at what they have to do.
+    woken: Vec<u32>,
+}
+
+impl Superblocks {
+    pub fn new(dies: u32) -> Superblocks {
+        let part = Part {
+            block: None,
+            page: 0,
+            read: true,
+            doing: Doing::Nothing,
+            taken: Vec::new(),
+            arrived: Vec::new(),
+        };
+        Superblocks {
+            run: None,
+            turns: [0; 2],
+            parts: vec![part; dies as usize],
+            woken: Vec::new(),
+        }
+    }
+
+    /// The die that the next page goes to: as many pages as one program takes, then the next die.
+    fn next_die(&mut self, whose: usize, unit: u32) -> u32 {
+        let turn = &mut self.turns[whose];
+        let die = *turn / unit;
+        *turn += 1;
+        if *turn == unit * self.parts.len() as u32 {
+            *turn = 0;
+        }
+        die
+    }
+
+    fn wake_all(&mut self) {
+        self.woken.clear();
+        self.woken.extend((0..self.parts.len() as u32).rev());
+    }
+}
+
+impl Modern {
+    /// The die that a page of the host goes to, where superblocks are written.
+    pub fn next_die(&mut self) -> Option<u32> {
+        let unit = self.layout.unit;
+        self.sets.as_mut().map(|sets| sets.next_die(HOST, unit))
+    }
+
+    /// Where the turns stand.
+    pub fn turns(&self) -> &[u32] {
+        self.sets.as_ref().map_or(&[], |sets| &sets.turns)
+    }
+
+    /// Sets that; false if there are no such turns.
+    pub fn set_turns(&mut self, turns: &[u32]) -> bool {
+        let end = self.layout.unit * self.chips.len() as u32;
+        if turns.len() != self.turns().len() || turns.iter().any(|&turn| turn >= end) {
+            return false;
+        }
+        if let Some(sets) = &mut self.sets {
+            sets.turns.copy_from_slice(turns);
+        }
+        true
+    }
+
+    /// A superblock is being collected.
+    pub(super) fn in_run(&self) -> bool {
+        self.sets.as_ref().is_some_and(|sets| sets.run.is_some())
+    }
+
+    /// Pages that the die has still to read or program for the run, as the pages of its block stand.
+    pub(super) fn moves_of_run(&self, die: usize) -> u32 {
+        let Some(sets) = &self.sets else { return 0 };
+        let part = &sets.parts[die];
+        part.arrived.len() as u32 + part.block.map_or(0, |block| self.ftl.valid_of(block))
+    }
+
+    /// Lets a die do the next thing that it can, and then those that this woke.
+    pub(super) fn activate_by_sets(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        self.activate_one(die, now, events);
+        while let Some(die) = self.sets.as_mut().and_then(|sets| sets.woken.pop()) {
+            self.activate_one(die as usize, now, events);
+        }
+    }
+
+    fn activate_one(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        if self.is_taken(die, now, events) {
+            return;
+        }
+        if let Some(op) = self.chips[die].reads.pop_front() {
+            return self.start_reads(die, op, Time::ZERO, now, events);
+        }
+        let waits = !self.chips[die].queue.is_empty();
+        if !self.in_run() {
+            let low = match waits {
+                true => self.ftl.low(),
+                false => self.idle_blocks,
+            };
+            if self.ideal {
+                while self.begin_run(low, now) {
+                    self.collect_set_untimed();
+                }
+            }
+            let may = waits || self.params.background_gc || self.orders.any(die);
+            if may && self.begin_run(low, now) {
+                self.enter_run(now);
+            }
+        }
+        let runs = self.in_run();
+        let yields = self.preemptible || self.orders.yields;
+        if runs && (!waits || !yields || self.ftl.is_needy(die as u32)) {
+            return self.start_part(die, now, events);
+        }
+        let is_write = |op: &PageOp| !op.is_read();
+        let writes = self.chips[die].queue.front().is_some_and(is_write);
+        if writes && (self.must_hold(die) || self.waits_for_writes(die, now, events)) {
+            if runs {
+                self.start_part(die, now, events);
+            }
+            return;
+        }
+        match self.chips[die].queue.pop_front() {
+            Some(op) if op.is_read() => self.start_reads(die, op, Time::ZERO, now, events),
+            Some(op) => self.start_writes(die, op, now, events),
+            None => {}
+        }
+    }
+
+    /// The next write of the host would open a block before another die has opened its last one.
+    pub(super) fn is_blocked(&self, die: usize) -> bool {
+        self.sets.is_some() && self.ftl.is_full(die as u32) && self.ftl.is_ahead(die as u32, false)
+    }
+
+    /// It waits for that: not where the other die never will, as it has no block left.
+    pub(super) fn must_hold(&self, die: usize) -> bool {
+        self.is_blocked(die) && (self.in_run() || !self.ftl.is_ahead(die as u32, true))
+    }
+
+    /// A die has opened a block, or found none: others may have waited for that.
+    pub(super) fn block_opened(&mut self) {
+        if let Some(sets) = &mut self.sets {
+            sets.wake_all();
+        }
+    }
+
+    // ---- runs ----
+
+    /// Takes up the superblock with the fewest live pages, if a die has at most `low` free blocks, or was
+    /// told to collect, and if that leads anywhere.
+    fn begin_run(&mut self, low: u32, now: Time) -> bool {
+        let wants = |&pool: &u32| self.orders.wants(pool, self.ftl.pool(pool).free, low);
+        let Some(pool) = (0..self.chips.len() as u32).find(wants) else {
+            return false;
+        };
+        let victim = self
+            .ftl
+            .victim_set()
+            .filter(|&(_, live, gain)| gain > 0 && self.ftl.shares_fit(live, self.layout.unit));
+        let (Some((set, live, _)), Some(sets)) = (victim, &mut self.sets) else {
+            self.orders.collected(&self.ftl, pool, false);
+            return false;
+        };
+        let mut run = Run {
+            set,
+            reading: 0,
+            moving: 0,
+            blocks: 0,
+        };
+        for (die, part) in sets.parts.iter_mut().enumerate() {
+            part.block = self.ftl.collectable_of_set(set, die as u32);
+            part.page = 0;
+            part.read = part.block.is_none();
+            run.reading += u32::from(!part.read);
+        }
+        run.blocks = run.reading;
+        sets.run = Some(run);
+        if let Some(log) = &mut self.log {
+            let block = sets.parts[pool as usize].block.unwrap_or(0);
+            log.push(FlashEvent::Victim {
+                at: now,
+                chip: pool,
+                plane: 0,
+                block: block % self.ftl.shape.blocks_per_pool,
+                valid: live,
+            });
+        }
+        true
+    }
+
+    fn enter_run(&mut self, now: Time) {
+        for (die, chip) in self.chips.iter_mut().enumerate() {
+            chip.enter_gc(now);
+            self.chips_in_gc.set(ChipId(die as u16), true);
+        }
+        self.stats.gc_actions += self.chips.len() as u64;
+        self.block_opened();
+    }
+
+    /// Begins the next step of a die's part in the run, if there is one.
+    fn start_part(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        let mut program = self.row_arrived(die);
+        if program.is_none() {
+            let (pages, time) = self.take_row(die);
+            if pages > 0 {
+                return self.start_moves(die, Some(Step::Array(time)), pages, None, now, events);
+            }
+            program = self.row_arrived(die);
+        }
+        if let Some((page, pages)) = program {
+            let program = Step::Pulse(self.program(Stream::Cold, page));
+            return self.start_moves(die, None, pages, Some(program), now, events);
+        }
+        if let Some(block) = self.block_to_erase(die) {
+            self.erase_part(die, block);
+            self.start_pulse(die, self.times.erase, now, events);
+        }
+    }
+
+    /// Takes the pages of the next row whose data have arrived, if it is whole or the die has nothing to
+    /// read: one of them, and their number.
+    fn row_arrived(&mut self, die: usize) -> Option<(u32, u32)> {
+        let unit = self.layout.unit;
+        let part = &mut self.sets.as_mut()?.parts[die];
+        let page = part.arrived.iter().copied().min()?;
+        let of_row = |other: &u32| other / unit == page / unit;
+        let pages = part.arrived.iter().filter(|&other| of_row(other)).count() as u32;
+        if !part.read && pages < self.layout.left_in_row(page) {
+            return None;
+        }
+        part.arrived.retain(|other| !of_row(other));
+        part.doing = Doing::Programming(pages);
+        Some((page, pages))
+    }
+
+    /// A read of the array, or none, pages that cross the channel, a program or none.
+    fn start_moves(
+        &mut self,
+        die: usize,
+        read: Option<Step>,
+        pages: u32,
+        program: Option<Step>,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        let transfer = self.times.transfer;
+        let steps = &mut self.lanes[die].steps;
+        steps.extend(read);
+        steps.extend((0..pages).map(|_| Step::Transfer(transfer)));
+        steps.extend(program);
+        self.start(die, now, events);
+    }
+
+    /// Moves the next live pages of the die's block in the map, as many as a program takes: how many, and
+    /// the time of reading them.
+    fn take_row(&mut self, die: usize) -> (u32, Time) {
+        let mut sensing = self.layout.sensing();
+        let mut pages = 0;
+        while pages < self.layout.unit {
+            let Some((from, to, page)) = self.take_page(die) else {
+                break;
+            };
+            if !sensing.has(&self.layout, from) {
+                let time = self.sense(from);
+                sensing.add(&self.layout, from, time);
+            }
+            if let Some(sets) = &mut self.sets {
+                sets.parts[die].taken.push((to, page));
+                sets.parts[die].doing = Doing::Reading;
+            }
+            pages += 1;
+        }
+        (pages, sensing.total())
+    }
+
+    /// Moves the next live page of the die's block in the map: where it stood, the die that it goes to and
+    /// the page of that die's open block.
+    fn take_page(&mut self, die: usize) -> Option<(Ppn, u32, u32)> {
+        let unit = self.layout.unit;
+        let sets = self.sets.as_mut()?;
+        let part = &mut sets.parts[die];
+        let block = part.block?;
+        let run = sets.run.as_mut()?;
+        let Some(page) = self.ftl.next_live(block, part.page) else {
+            if !std::mem::replace(&mut part.read, true) {
+                run.reading -= 1;
+                if run.reading == 0 && run.moving == 0 {
+                    sets.wake_all();
+                }
+            }
+            return None;
+        };
+        part.page = page + 1;
+        run.moving += 1;
+        let to = sets.next_die(MOVES, unit);
+        let from = Ppn(self.ftl.first_ppn(block).0 + page);
+        let lpn = self.ftl.lpn_at(from);
+        let stream = self.ftl.make_room(to, Stream::Cold);
+        let stream = stream.expect("shares_fit saw the room");
+        let page = self.ftl.next_page(to, stream);
+        self.ftl.append(to, stream, lpn);
+        self.stats.add(Cause::GcMove, 1);
+        if page == 0 {
+            sets.wake_all();
+        }
+        Some((from, to, page))
+    }
+
+    /// The block of the die, once every page of the superblock stands elsewhere.
+    fn block_to_erase(&self, die: usize) -> Option<u32> {
+        let sets = self.sets.as_ref()?;
+        let run = sets.run?;
+        let block = sets.parts[die].block?;
+        (run.reading == 0 && run.moving == 0).then_some(block)
+    }
+
+    fn erase_part(&mut self, die: usize, block: u32) {
+        self.ftl.erase(block);
+        self.stats.add(Cause::Erase, 1);
+        if let Some(sets) = &mut self.sets {
+            sets.parts[die].block = None;
+            sets.parts[die].doing = Doing::Erasing;
+        }
+    }
+
+    /// A step of the die that was none of the host's has ended.
+    pub(super) fn part_ended(&mut self, die: usize, now: Time) {
+        let Some(sets) = &mut self.sets else { return };
+        let Some(run) = &mut sets.run else { return };
+        let part = &mut sets.parts[die];
+        match std::mem::replace(&mut part.doing, Doing::Nothing) {
+            Doing::Nothing => {}
+            Doing::Reading => {
+                let mut taken = std::mem::take(&mut part.taken);
+                for (to, page) in taken.drain(..) {
+                    sets.parts[to as usize].arrived.push(page);
+                    sets.woken.push(to);
+                }
+                sets.parts[die].taken = taken;
+            }
+            Doing::Programming(pages) => {
+                run.moving -= pages;
+                if run.reading == 0 && run.moving == 0 {
+                    sets.wake_all();
+                }
+            }
+            Doing::Erasing => {
+                run.blocks -= 1;
+                if run.blocks == 0 {
+                    self.end_run(Some(now));
+                }
+            }
+        }
+    }
+
+    fn end_run(&mut self, now: Option<Time>) {
+        let Some(sets) = &mut self.sets else { return };
+        if let Some(run) = sets.run.take() {
+            self.ftl.set_erased(run.set);
+        }
+        sets.wake_all();
+        for die in 0..self.chips.len() {
+            self.orders.collected(&self.ftl, die as u32, true);
+            if let Some(now) = now {
+                self.chips[die].leave_gc(now);
+                self.chips_in_gc.set(ChipId(die as u16), false);
+            }
+        }
+    }
+
+    /// Collects the superblock taken up, in no time.
+    fn collect_set_untimed(&mut self) {
+        for die in 0..self.chips.len() {
+            while self.take_page(die).is_some() {}
+        }
+        for die in 0..self.chips.len() {
+            if let Some(run) = self.sets.as_mut().and_then(|sets| sets.run.as_mut()) {
+                run.moving = 0;
+            }
+            if let Some(block) = self.block_to_erase(die) {
+                self.erase_part(die, block);
+            }
+        }
+        self.end_run(None);
+        if let Some(sets) = &mut self.sets {
+            sets.parts
+                .iter_mut()
+                .for_each(|part| part.doing = Doing::Nothing);
+        }
+    }
+
+    /// Collects for a write that takes no time.
+    pub(super) fn collect_sets_untimed(&mut self) {
+        while self.begin_run(self.ftl.low(), Time::ZERO) {
+            self.collect_set_untimed();
+        }
+        if let Some(sets) = &mut self.sets {
+            sets.woken.clear();
+        }
+    }
+}

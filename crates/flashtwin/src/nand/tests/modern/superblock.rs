@@ -1,0 +1,65 @@
+//! A superblock of two dies: what collecting it takes.
+
+use super::*;
+
+/// Two dies of 12 blocks of 4 pages, each on a channel of its own; 7 superblocks are full and one is
+/// open. Writes go to die `lpn % 2`.
+fn dies() -> Bench {
+    let mut bench = die(&[
+        ("geometry.chips", "2"),
+        ("geometry.channels", "2"),
+        ("geometry.blocks_per_plane", "12"),
+        ("geometry.pages_per_block", "4"),
+        ("geometry.reserve_percent", "42"),
+        ("buffer.capacity", "8KiB"),
+        ("ftl.placement", "dynamic"),
+        ("gc.granularity", "superblock"),
+    ]);
+    // Of each of the first four superblocks all pages but one on each die; three more are full then.
+    for first in [0, 8, 16, 24] {
+        for lpn in first..first + 6 {
+            bench.at(0.0, Destage, lpn);
+        }
+    }
+    while bench.step() {}
+    bench.done.clear();
+    bench
+}
+
+/// Vector SB-1. When a die has opened its last free block but one, the next writes find a superblock to
+/// collect: each die reads its page (25 + 102.4), programs it (102.4 + 200), and both erase (1500); then they write.
+#[test]
+fn dies_collect_their_parts_at_once_and_erase_together() {
+    let mut bench = dies();
+    let t = 20_000.0;
+    bench.at(t, Destage, 32);
+    bench.ends(&[(32, t + 302.4)]);
+    let t = 30_000.0;
+    bench.at(t, Destage, 33);
+    bench.at(t, Destage, 34);
+    let (moved, erased) = (127.4 + 302.4, 1500.0);
+    let counts = |bench: &mut Bench, until: f64| {
+        while bench.events.next_time() < us(until) {
+            bench.step();
+        }
+        [Cause::GcMove, Cause::Erase].map(|cause| bench.nand.stats().count(cause))
+    };
+    assert_eq!(
+        counts(&mut bench, t + moved - 1.0),
+        [2, 0],
+        "a page is on its way"
+    );
+    assert_eq!(counts(&mut bench, t + moved + erased - 1.0), [2, 2]);
+    assert!((0..2).all(|die| bench.nand.chips()[die].in_gc));
+    bench.nand.ftl().check().unwrap();
+    while bench.step() {}
+    for (_, done) in &bench.done {
+        assert_eq!(done.queue_gc, us(moved + erased));
+    }
+    let end = t + moved + erased + 302.4;
+    let mut ended: Vec<(u32, Time)> = (bench.done.iter())
+        .map(|&(at, done)| (done.op.lpn.0, at))
+        .collect();
+    ended.sort_unstable();
+    assert_eq!(ended, [(33, us(end)), (34, us(end))]);
+}

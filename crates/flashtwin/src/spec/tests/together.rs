@@ -1,0 +1,159 @@
+//! Settings that do not go together: what is said of them.
+
+use crate::spec::builtin;
+use crate::DeviceSpec;
+
+/// What is said of a profile with these settings, but for where they stand.
+fn said(profile: &str, settings: &[(&str, &str)]) -> String {
+    let spec = DeviceSpec::with_overrides(builtin(profile).unwrap(), profile, settings);
+    let problems = spec.expect_err("must be refused").problems;
+    let lines = problems.iter().map(|p| format!("{}: {}", p.key, p.message));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn partial_pages_are_said_once() {
+    assert_eq!(
+        said("demo", &[("ftl.partial", "sectors")]),
+        "ftl.partial: has no effect with a buffer: leave it out, or set buffer.partial instead"
+    );
+}
+
+#[test]
+fn superblocks_need_turns_and_one_stream() {
+    let superblock = ("gc.granularity", "superblock");
+    let must_be = |key: &str, wanted: &str| {
+        format!("{key}: with gc.granularity = \"superblock\" must be {wanted}")
+    };
+    for (setting, wanted) in [
+        (("ftl.placement", "static"), "\"dynamic\""),
+        (("nand.copy_back", "true"), "false"),
+        (("ftl.summary_page", "true"), "false"),
+        (("ftl.separation", "gc"), "\"none\""),
+        (("gc.victim", "fifo"), "\"greedy\""),
+        (("wear.levelling", "static"), "\"none\" or \"dynamic\""),
+    ] {
+        let said = said("tlc-nvme", &[superblock, setting]);
+        assert_eq!(said, must_be(setting.0, wanted));
+    }
+    assert_eq!(
+        said("qlc-client", &[superblock]),
+        must_be("nand.pslc_percent", "0")
+    );
+    assert_eq!(
+        said("tlc-nvme", &[superblock, ("buffer.policy", "cda-gc")]),
+        must_be("buffer.policy", "one that does not separate pages itself")
+    );
+    let short = [("geometry.pages_per_block", "3"), ("nand.multi_plane", "3")];
+    assert_eq!(
+        said("tlc-nvme", &[&short[..], &[superblock]].concat()),
+        "geometry.pages_per_block: found 3; with gc.granularity = \"superblock\" must be at least two \
+         programs of 3"
+    );
+    // Two blocks more than without.
+    let few = [
+        ("geometry.blocks_per_plane", "20"),
+        ("geometry.planes_per_chip", "1"),
+        ("geometry.reserve_percent", "20"),
+        ("gc.low_percent", "5"),
+    ];
+    assert!(DeviceSpec::with_overrides(builtin("tlc-nvme").unwrap(), "tlc-nvme", &few).is_ok());
+    assert_eq!(
+        said("tlc-nvme", &[&few[..], &[superblock]].concat()),
+        "geometry.reserve_percent: 20 % reserve 4 of the 20 blocks of a chip; must be more than 4 \
+         (1 that start collection and 3 being written), or a full device cannot run"
+    );
+}
+
+#[test]
+fn the_reference_s_levelling_shares_out_life() {
+    let reference = ("wear.levelling", "reference");
+    for (profile, more, message) in [
+        (
+            "tlc-nvme",
+            ("wear.erase_limit", "50"),
+            "is of the \"msr\" back end; must be another on \"modern\"",
+        ),
+        (
+            "demo",
+            ("wear.erase_limit", "0"),
+            "shares out the life that blocks have left: set wear.erase_limit, or another",
+        ),
+        (
+            "demo",
+            ("gc.victim", "fifo"),
+            "chooses victims itself: set gc.victim = \"greedy\", or another",
+        ),
+    ] {
+        let limit = ("wear.erase_limit", "50");
+        let said = said(profile, &[limit, reference, more]);
+        assert_eq!(said, format!("wear.levelling: \"reference\" {message}"));
+    }
+}
+
+#[test]
+fn queues_have_one_class_each() {
+    let weighted = ("host.arbitration", "weighted");
+    assert_eq!(
+        said(
+            "demo",
+            &[weighted, ("host.queues", "2"), ("host.urgent_queues", "3")]
+        ),
+        "host.queues: found 2; must be at least the 3 that are urgent, high and medium"
+    );
+    assert_eq!(
+        said("demo", &[("host.high_queues", "1")]),
+        "host.high_queues: has no effect here; it needs host.arbitration = \"weighted\""
+    );
+    assert_eq!(
+        said("demo", &[("host.burst", "3")]),
+        "host.burst: found 3; must be 0, 1, 2, 4, 8, 16, 32 or 64"
+    );
+    assert_eq!(
+        said("demo", &[("host.assign", "kind")]),
+        "host.assign: found \"kind\"; needs host.queues of 2 or more: must be \"turn\""
+    );
+}
+
+/// Text of a device with each of the settings reads back to the same device.
+#[test]
+fn what_is_written_reads_back() {
+    for (profile, settings) in [
+        ("harmonia", vec![("ftl.partial", "sectors")]),
+        ("tlc-nvme", vec![("gc.granularity", "superblock")]),
+        (
+            "demo",
+            vec![
+                ("wear.levelling", "reference"),
+                ("wear.erase_limit", "50"),
+                ("wear.migrate_percent", "70.25"),
+            ],
+        ),
+        (
+            "nvme-tlc",
+            vec![
+                ("host.queues", "9"),
+                ("host.queue_depth", "64"),
+                ("host.commands", "128"),
+                ("host.assign", "kind"),
+                ("host.arbitration", "weighted"),
+                ("host.burst", "0"),
+                ("host.urgent_queues", "1"),
+                ("host.high_queues", "2"),
+                ("host.medium_queues", "3"),
+                ("host.high_weight", "8"),
+                ("host.medium_weight", "4"),
+                ("host.low_weight", "2"),
+            ],
+        ),
+    ] {
+        let text = builtin(profile).unwrap();
+        let spec = DeviceSpec::with_overrides(text, profile, &settings).unwrap();
+        let again = DeviceSpec::parse(&spec.to_toml(), "again").unwrap();
+        assert_eq!(again, spec);
+        for (key, value) in settings {
+            let written = spec.value_toml(key).unwrap();
+            assert_eq!(written.trim_matches('"'), value, "{key}");
+        }
+    }
+}
