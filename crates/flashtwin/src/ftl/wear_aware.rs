@@ -92,12 +92,15 @@ impl PageMap {
     }
 
     /// The block of a pool, but one, that was erased the longest ago among those that may be collected and
-    /// hold something; the first among equals.
+    /// hold something; the first among equals. A block that was opened last counts as open, full or not:
+    /// the age of the pool's open block is that of nothing else.
     fn coldest(&self, pool: u32, but: u32) -> Option<u32> {
         let first = pool * self.shape.blocks_per_pool;
         let holds = |&bit: &u32| {
             let tally = self.tallies(pool)[bit as usize];
-            bit != but && tally > 0 && tally < PageMap::CANDIDATE_END
+            let is_last = self.pool(pool).active == first + bit
+                || (self.hot.get(pool as usize)).is_some_and(|hot| hot.active == first + bit);
+            !is_last && bit != but && tally > 0 && tally < PageMap::CANDIDATE_END
         };
         let erased_at = |&bit: &u32| self.erased_at[(first + bit) as usize];
         (0..self.shape.blocks_per_pool)
@@ -192,6 +195,10 @@ mod tests {
         // The first block of those erased the longest ago, which is no candidate itself.
         let victim = pool(&[], &blocks(9)).wear_aware_victim(0);
         assert_eq!(victim, Some((9, 1, Some(5))));
+        // That may be the block that was opened last: not that one, but the next.
+        let mut map = pool(&[], &blocks(9));
+        (map.pools[0].active, map.pools[0].next_page) = (5, map.shape.data_pages);
+        assert_eq!(map.wear_aware_victim(0), Some((9, 1, Some(11))));
         assert_eq!(
             pool(&[("wear.migrate_percent", "0")], &blocks(4)).wear_aware_victim(0),
             Some((9, 1, None))
