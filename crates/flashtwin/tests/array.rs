@@ -88,6 +88,43 @@ fn one_member_striped_is_that_member() {
     assert_eq!(a.erase_spread, s.erase_spread);
 }
 
+/// Pages that go straight to a member's flash meet what requests through its front end meet. A limit on
+/// commands that is never reached keeps the front end in the way.
+#[test]
+fn members_without_costs_are_as_through_their_front_ends() {
+    let bare = ("member.link.bus_ns_per_sector", "0");
+    let through = ("member.host.commands", "65535");
+    for (level, more) in [
+        ("raid0", &[][..]),
+        ("raid0", &[("array.coordination", "idle")]),
+        ("raid1", &[]),
+        ("raid5", &[("array.coordination", "inclusive")]),
+        (
+            "raid5",
+            &[
+                ("array.coordination", "turns"),
+                ("array.reads", "around-gc"),
+            ],
+        ),
+        (
+            "raid6",
+            &[("buffer.capacity", "1 MiB"), ("buffer.policy", "gcar-lru")],
+        ),
+    ] {
+        let results = [&[bare][..], &[bare, through]].map(|front| {
+            let mut device = array(level, "harmonia*4", &[more, front].concat());
+            device.fill_steady(1);
+            let done = drive(&mut device, 11, 3000);
+            let done: Vec<String> = done.iter().map(|c| format!("{c:?}")).collect();
+            (done, format!("{:?}", device.member_reports()))
+        });
+        let [straight, through] = &results;
+        let differ = straight.0.iter().zip(&through.0).find(|(a, b)| a != b);
+        assert_eq!(differ, None, "{level} {more:?}");
+        assert_eq!(straight.1, through.1, "{level} {more:?}");
+    }
+}
+
 #[test]
 fn every_level_answers_every_request_once() {
     for (level, members) in [
@@ -166,7 +203,7 @@ fn coordination_that_is_never_asked_for_changes_nothing() {
             ("array.coordination", coordination),
             ("array.soft_percent", "0"),
             ("array.hard_percent", "0"),
-            ("array.idle_ms", "1000000"),
+            ("array.idle_ms", "65535"),
         ];
         let mut device = array("raid0", "harmonia*3", &more);
         device.fill_steady(2);
