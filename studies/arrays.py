@@ -199,6 +199,32 @@ def gcar(requests: int) -> None:
     head = ("SSDs", "LRU ms", "GCaR-LRU, any", "change", "LRU ms", "GCaR-LRU, chip", "change")
     table("GCAR-F14: RAIS5, 1 GiB buffer (paper: up to -19.7 % at 8, -15.4 % on average)", head, rows)
 
+    rows = []
+    for level, in_gc, protect in (
+        ("raid0", "any", "data"),
+        ("raid0", "chip", "data"),
+        ("raid5", "any", "data"),
+        ("raid5", "chip", "data"),
+        ("raid5", "any", "stripe"),
+    ):
+        settings = {"array.level": level, "array.member_in_gc": in_gc, "array.protect": protect}
+        load = f"gcar-synthetic:requests={fill + requests}"
+        lru, aware = (
+            run(load, "gcar-array", settings | {"buffer.policy": policy}, warmup=fill)
+            for policy in ("lru", "gcar-lru")
+        )
+        parity = [share_of_parity(each) for each in (lru, aware)]
+        cells = [f"{mean_ms(each):.3f}" for each in (lru, aware)]
+        rows.append((level, in_gc, protect, *cells, less(mean_ms(aware), mean_ms(lru)), *parity))
+    head = ("level", "in GC", "protects", "LRU ms", "GCaR-LRU ms", "change", "parity by LRU", "by GCaR-LRU")
+    table("Why: with and without parity, at 8; parity pages written for a page of data", head, rows)
+
+
+def share_of_parity(summary: Summary) -> str:
+    """Parity pages written for each page of data."""
+    array = summary["array"]
+    return f"{array['parity_pages_written'] / array['data_pages_written']:.3f}"
+
 
 #: Each scheme of the line, by the settings that make it.
 LINE: dict[str, dict[str, str]] = {

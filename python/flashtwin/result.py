@@ -42,6 +42,7 @@ class Result:
         text: str,
         histograms: tuple[Histogram, Histogram, Histogram],
         requests: pa.Table | None,
+        *,
         gc_columns: Columns | None = None,
         history: str | None = None,
     ) -> None:

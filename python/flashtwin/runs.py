@@ -322,7 +322,7 @@ class Job:
                     sink=sink,
                 )
             requests = table.table() if table else None
-            return Result(as_json, text, histograms, requests, gc_columns, windows)
+            return Result(as_json, text, histograms, requests, gc_columns=gc_columns, history=windows)
 
         return Task(each.label or spec.policy or "no buffer", work, self.requests_total)
 

@@ -119,7 +119,7 @@ def _run(
 ) -> tuple[str, Histogram, Histogram]:
     what = job.identity
     try:
-        summary, _, (read, write, _), _ = device.run(
+        summary, _, (read, write, _), _, _ = device.run(
             workload,
             control,
             speed=what["speed"],
@@ -128,7 +128,10 @@ def _run(
             warmup_requests=what["warmup_requests"],
             requests_max=what["requests_max"],
             series_interval_s=what["series_s"],
+            faults=[],
+            gc_timeline=False,
             history=False,
+            threads=1,
             precondition=what["precondition"],
             seed=what["seed"],
             label=what["label"],
