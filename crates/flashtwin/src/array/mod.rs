@@ -10,6 +10,7 @@ mod hedge;
 mod layout;
 mod log;
 mod member;
+mod parts;
 mod plan;
 mod power;
 mod raid;
