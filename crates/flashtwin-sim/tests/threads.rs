@@ -44,12 +44,18 @@ fn load(exported_bytes: u64, odd: Odd, seed: u64) -> Vec<Request> {
     let mut rng = Rng::new(seed);
     let mut arrival = Time::ZERO;
     let pages = exported_bytes / 4096;
+    let mut last_end = 0;
     let request = |_| {
-        // Several at one instant, others far apart.
-        arrival += Time::from_us(rng.below(4) * rng.below(300));
+        // Several at one instant, some of them one behind the other; others far apart.
+        let follows = rng.below(4) == 0;
+        arrival += Time::from_us(rng.below(4) * rng.below(300) * u64::from(!follows));
         let span = 1 + rng.below(20);
-        let mut offset = rng.below(pages - span) * 4096;
+        let mut offset = match last_end {
+            end if follows && end + span * 4096 <= exported_bytes => end,
+            _ => rng.below(pages - span) * 4096,
+        };
         let mut bytes = span * 4096;
+        last_end = offset + bytes;
         let mut op = match rng.below(10) {
             0..=3 => Op::Read,
             _ => Op::Write,
