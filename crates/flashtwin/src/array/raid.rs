@@ -92,9 +92,9 @@ pub struct RaidStats {
     pub member_pages_read: u64,
     /// All pages written to members.
     pub member_pages_written: u64,
-    /// Pages written to members as data, and as parity.
+    /// Pages that the front end wrote to the array.
     pub data_pages_written: u64,
-    /// Parity pages among those written.
+    /// Pages of parity written with them.
     pub parity_pages_written: u64,
     /// Pages read to work out parity.
     pub pages_read_for_parity: u64,
