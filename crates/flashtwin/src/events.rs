@@ -10,6 +10,8 @@ use crate::units::Time;
 /// Bits of an entry that name the resource, and those above that give the place in the order of
 /// setting; the instant stands on top. One comparison of two numbers orders entries.
 const RESOURCE_BITS: u32 = 20;
+/// Bits of the place in the order of setting where a group stands above it.
+const ORDER_BITS: u32 = 36;
 /// Children of an entry of the heap.
 const ARITY: usize = 4;
 
@@ -22,8 +24,12 @@ pub struct EventQueue {
     /// whose instant has come goes on to another.
     taken: bool,
     last_order: u64,
-    /// At one instant things happen in the order of resources, not of setting.
-    by_resource: bool,
+    /// At one instant things happen in the order of groups, and only then of setting.
+    by_group: bool,
+    /// Added to the numbers of resources.
+    first: usize,
+    /// The group of what is set now; none: each resource is its own.
+    group: Option<u64>,
 }
 
 impl EventQueue {
@@ -34,14 +40,32 @@ impl EventQueue {
             heap: Vec::with_capacity(resources + 1),
             taken: false,
             last_order: 0,
-            by_resource: false,
+            by_group: false,
+            first: 0,
+            group: None,
         }
     }
 
-    /// From now on what falls on one instant happens in the order of resources.
-    pub fn order_by_resource(&mut self) {
+    /// From now on what falls on one instant happens in the order of groups, and within a group in the
+    /// order of setting.
+    pub fn order_by_group(&mut self) {
         debug_assert!(self.heap.is_empty(), "set before anything is pending");
-        self.by_resource = true;
+        self.by_group = true;
+    }
+
+    /// Until [`EventQueue::leave`] resources are those of a group, numbered from `first` on.
+    #[inline]
+    pub fn enter(&mut self, first: usize, group: usize) {
+        debug_assert!(self.group.is_none(), "a group within a group");
+        self.first = first;
+        self.group = Some(group as u64);
+    }
+
+    /// Resources are what they are again.
+    #[inline]
+    pub fn leave(&mut self) {
+        self.first = 0;
+        self.group = None;
     }
 
     /// The next place in the order of setting, for an instant that is kept elsewhere.
@@ -54,7 +78,7 @@ impl EventQueue {
     /// Sets the pending instant of a resource that has none.
     #[inline]
     pub fn set(&mut self, resource: usize, at: Time) {
-        let entry = self.entry(resource, at);
+        let entry = self.entry(self.first + resource, at);
         if std::mem::take(&mut self.taken) {
             return self.settle(entry);
         }
@@ -66,6 +90,7 @@ impl EventQueue {
     /// resources one by one: for queues of few.
     #[inline]
     pub fn bring_forward(&mut self, resource: usize, at: Time) {
+        let resource = self.first + resource;
         let entry = self.entry(resource, at);
         let of = |&other: &u128| other as u64 & ((1 << RESOURCE_BITS) - 1) == resource as u64;
         let first = usize::from(self.taken);
@@ -77,10 +102,11 @@ impl EventQueue {
 
     #[inline]
     fn entry(&mut self, resource: usize, at: Time) -> u128 {
-        let order = match self.by_resource {
-            true => 0,
-            false => self.take_order(),
-        };
+        let mut order = self.take_order();
+        if self.by_group {
+            let group = self.group.unwrap_or(resource as u64);
+            order = group << ORDER_BITS | order & ((1 << ORDER_BITS) - 1);
+        }
         let below = order << RESOURCE_BITS | resource as u64;
         u128::from(at.0) << 64 | u128::from(below)
     }

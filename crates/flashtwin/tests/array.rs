@@ -1,7 +1,7 @@
 //! Arrays as devices: what must hold of any of them.
 
 use flashtwin::{
-    Array, ArraySpec, Backend, Completion, Device, DeviceSpec, Op, Request, Rng, Ssd, Time,
+    Array, ArraySpec, Backend, Cause, Completion, Device, DeviceSpec, Op, Request, Rng, Ssd, Time,
 };
 
 const SMALL: [(&str, &str); 5] = [
@@ -123,6 +123,60 @@ fn members_without_costs_are_as_through_their_front_ends() {
         assert_eq!(differ, None, "{level} {more:?}");
         assert_eq!(straight.1, through.1, "{level} {more:?}");
     }
+}
+
+/// The same behind a buffer, where what happens at one instant in another order has consequences: one page
+/// at a time, at instants that never meet.
+#[test]
+fn members_behind_a_buffer_are_as_through_their_front_ends() {
+    let results = [&[][..], &[("member.host.commands", "65535")]].map(|front| {
+        let more = [
+            ("member.link.bus_ns_per_sector", "0"),
+            ("buffer.capacity", "1 MiB"),
+            ("buffer.policy", "lru"),
+        ];
+        let mut device = array("raid0", "harmonia*3", &[&more, front].concat());
+        device.fill_steady(1);
+        let pages = device.exported_bytes() / 4096;
+        let mut rng = Rng::new(5);
+        let mut now = Time::ZERO;
+        for tag in 0..8000 {
+            now += Time(rng.below(200_000_000));
+            let request = Request {
+                arrival: now,
+                offset: rng.below(pages) * 4096,
+                bytes: 4096,
+                op: [Op::Trim, Op::Read, Op::Read, Op::Write][rng.below(8).min(3) as usize],
+                fua: rng.below(20) == 0,
+            };
+            device.advance(now);
+            device.submit(now, &request, tag).unwrap();
+        }
+        while device.step() {}
+        // What falls on one instant may be told in another order.
+        let mut done = std::mem::take(device.completions());
+        done.sort_by_key(|c| (c.done, c.tag));
+        let done: Vec<String> = done.iter().map(|c| format!("{c:?}")).collect();
+        assert_eq!(done.len(), 8000);
+        let mut reports = device.member_reports();
+        for report in &mut reports {
+            // Only what goes straight to flash is known there for what it is.
+            let ops = &mut report.flash.ops;
+            for (as_known, cause) in [
+                (Cause::Fill, Cause::HostRead),
+                (Cause::Destage, Cause::HostWrite),
+                (Cause::Flush, Cause::HostWrite),
+            ] {
+                ops[cause as usize] += std::mem::take(&mut ops[as_known as usize]);
+            }
+        }
+        let members = format!("{reports:?} {:?}", device.raid_stats());
+        (done, members)
+    });
+    let [straight, through] = &results;
+    let differ = straight.0.iter().zip(&through.0).find(|(a, b)| a != b);
+    assert_eq!(differ, None);
+    assert_eq!(straight.1, through.1);
 }
 
 #[test]

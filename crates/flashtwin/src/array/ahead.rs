@@ -280,6 +280,7 @@ impl Array {
         if !self.may_run_ahead() || requests.iter().any(cannot) {
             return false;
         }
+        self.backend.direct.open = false;
         for (number, request) in (0..).zip(requests) {
             self.backend.foresee(number, request, page_bytes);
         }
@@ -313,7 +314,10 @@ impl Array {
     /// Members are on their own, and the array has nothing under way that they would have to be
     /// asked about.
     fn may_run_ahead(&self) -> bool {
-        self.is_bare() && self.backend.may_run_ahead()
+        let is_at_rest = || self.next_event().is_none() && self.outstanding() == 0;
+        self.is_bare()
+            && self.backend.may_run_ahead()
+            && (!self.backend.direct.open || is_at_rest())
     }
 }
 

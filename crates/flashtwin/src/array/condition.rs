@@ -145,6 +145,8 @@ impl Raid {
     /// Nothing is done any more: what was under way is answered as not done.
     fn break_down(&mut self, member: usize, now: Time, events: &mut EventQueue) {
         self.broken = true;
+        // What is under way at members' flash comes back as failed when it is done there.
+        self.direct.open = false;
         self.members[member].state = State::Failed;
         self.whole = false;
         self.coordinator = Coordinator::Local;

@@ -138,6 +138,8 @@ impl Array {
     /// Starts or stops the log of what the array does.
     pub fn set_log(&mut self, on: bool) {
         self.backend.log = on.then(Vec::new);
+        // What goes straight to members' flash is not told of.
+        self.backend.direct.open &= !on;
     }
 
     /// Takes what was logged since the last call.

@@ -5,6 +5,7 @@ mod ahead;
 mod batch;
 mod condition;
 mod coordinate;
+mod direct;
 mod failure;
 mod hedge;
 mod layout;
@@ -84,7 +85,7 @@ impl Array {
         let independent = raid.independent;
         let mut array = Device::behind(&front, raid, policy);
         if independent {
-            array.events.order_by_resource();
+            array.events.order_by_group();
         }
         array
     }

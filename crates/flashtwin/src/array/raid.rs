@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use super::ahead::members_are_independent;
 use super::condition::History;
 use super::coordinate::{Coordinator, MemberView, Message};
+use super::direct::Direct;
 use super::hedge::Hedge;
 use super::layout::{Layout, Stripe};
 use super::log::ArrayEvent;
@@ -136,6 +137,11 @@ pub(super) fn set_earlier(pending: &mut Time, resource: usize, at: Time, events:
     }
 }
 
+/// Resources of the array's own event queue: each member's, its own, and those of rebuilding and hedging.
+fn own_resources(members: usize) -> usize {
+    members + 3
+}
+
 /// The members of an array.
 #[derive(Clone, Debug)]
 pub struct Raid {
@@ -158,6 +164,7 @@ pub struct Raid {
     pub(super) free_parts: Vec<u32>,
     /// Members for which a request is being put together, as bits.
     pub(super) joining: u64,
+    pub(super) direct: Direct,
     /// Members can be simulated each by itself ([`super::ahead`]).
     pub(super) independent: bool,
     /// They have been, to the end.
@@ -212,6 +219,7 @@ impl Raid {
         };
         let views = members.iter().map(view).collect();
         let volatile = members.iter().any(|member| member.volatile);
+        let coordinator = Coordinator::of(spec);
         let mut raid = Raid {
             layout: Layout::new(
                 spec.level,
@@ -219,7 +227,6 @@ impl Raid {
                 members.len() as u32,
                 spec.chunk_pages,
             ),
-            members,
             whole: true,
             units_in_gc: ChipSet::none(0),
             first_unit: Vec::new(),
@@ -230,7 +237,14 @@ impl Raid {
             parts: Vec::new(),
             free_parts: Vec::new(),
             joining: 0,
+            direct: Direct::of(
+                spec,
+                &members,
+                coordinator.is_local(),
+                own_resources(members.len()),
+            ),
             independent: members_are_independent(spec),
+            members,
             ahead_ends: false,
             batch_of_one: false,
             batch: Vec::new(),
@@ -250,7 +264,7 @@ impl Raid {
             timeline: None,
             completions: Vec::new(),
             pages_done: Vec::new(),
-            coordinator: Coordinator::of(spec),
+            coordinator,
             views,
             messages: Vec::new(),
             idle: true,
@@ -319,6 +333,11 @@ impl Raid {
         }
     }
 
+    /// Something for the front end that is not in the table.
+    pub(super) fn hand_over(&mut self, done: Done) {
+        self.done.push_back(done);
+    }
+
     /// Lets the front end have what is done, at this instant.
     pub(super) fn deliver(&mut self, now: Time, events: &mut EventQueue) {
         if !self.done.is_empty() {
@@ -344,7 +363,7 @@ impl Raid {
 
 impl Work for Raid {
     fn resources(&self) -> usize {
-        self.hedge_resource() + 1
+        own_resources(self.members.len()) + self.direct.resources()
     }
 
     fn unit_for_write(&mut self, lpn: Lpn) -> u32 {
@@ -357,7 +376,10 @@ impl Work for Raid {
     }
 
     #[inline]
-    fn enqueue(&mut self, _unit: usize, mut op: PageOp, now: Time, _events: &mut EventQueue) {
+    fn enqueue(&mut self, _unit: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
+        if self.direct.open {
+            return self.enqueue_direct(op, now, events);
+        }
         op.enqueued = now;
         let id = self.add_op(op);
         self.batch.push(id);
@@ -388,7 +410,11 @@ impl Work for Raid {
         now: Time,
         events: &mut EventQueue,
     ) -> (usize, Option<Done>) {
-        if resource == self.members.len() {
+        let members = self.members.len();
+        if resource >= own_resources(members) {
+            return self.flash_event(resource, now, events);
+        }
+        if resource == members {
             self.own_pending = Time::NEVER;
             self.check_time(now, events);
         } else if resource == self.hedge_resource() {
@@ -401,11 +427,8 @@ impl Work for Raid {
             self.members[resource].pending = Time::NEVER;
             self.member_event(resource, now, events);
         }
-        let unit = self
-            .first_unit
-            .get(resource)
-            .map_or(0, |&unit| unit as usize);
-        (unit, self.done.pop_front())
+        let unit = self.first_unit.get(resource);
+        (unit.map_or(0, |&unit| unit as usize), self.done.pop_front())
     }
 
     fn is_volatile(&self) -> bool {
@@ -436,9 +459,15 @@ impl Work for Raid {
         self.done.pop_front()
     }
 
-    fn activate(&mut self, _unit: usize, _now: Time, _events: &mut EventQueue) {}
+    #[inline]
+    fn activate(&mut self, _unit: usize, now: Time, events: &mut EventQueue) {
+        self.flash_goes_on(now, events);
+    }
 
-    fn trim(&mut self, lpn: Lpn, _now: Time, _events: &mut EventQueue) {
+    fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
+        if self.direct.open {
+            return self.trim_direct(lpn, now, events);
+        }
         self.trims.push(lpn);
         self.tell(|_| ArrayEvent::Forgotten { lpn });
     }

@@ -19,6 +19,12 @@ impl<B: Backend> Device<B> {
 }
 
 impl Device<Flash> {
+    /// What happens there happens now.
+    #[inline]
+    pub(crate) fn set_now(&mut self, now: Time) {
+        self.now = now;
+    }
+
     /// Reads or writes pages at `now`; each comes to [`Device::outside_done`] with `tag`. Only if
     /// [`Device::is_bare`].
     pub(crate) fn submit_pages(

@@ -59,6 +59,7 @@ fn a_failure_too_many_is_answered_with_errors() {
     ] {
         for more in [
             &[][..],
+            &[("member.link.bus_ns_per_sector", "0")],
             &[("buffer.capacity", "256 KiB"), ("buffer.policy", "bplru")],
             &[("array.reads", "hedged"), ("array.hedge_after_us", "60")],
             &[

@@ -1,0 +1,171 @@
+//! Striping without redundancy, over members whose front ends cost nothing: a page operation is one on
+//! one member's flash and nothing else. It goes there at once, as that of an SSD does, and the flash of
+//! all members shares the array's event queue: what would put pages together for a member, and take
+//! its answers apart again, has nothing to do.
+//!
+//! Resources of the members' flash come after the array's own. Where members are independent, what
+//! falls on one instant happens member by member (D-113), as when each is simulated by itself.
+
+use super::hedge::Hedge;
+use super::layout::{Spot, Stripe};
+use super::member::Member;
+use super::raid::Raid;
+use crate::buffer::Stream;
+use crate::device::Work;
+use crate::events::EventQueue;
+use crate::nand::{Done, PageOp};
+use crate::spec::{ArraySpec, Level, Reads};
+use crate::units::{Lpn, Time};
+
+/// The way past the array's own queues.
+#[derive(Clone, Debug)]
+pub(super) struct Direct {
+    /// It is taken.
+    pub open: bool,
+    /// The first resource of each member's flash.
+    first: Vec<u32>,
+    /// The member of each of them.
+    member_of: Vec<u16>,
+    /// Where something happened that the front end is being told: member and chip.
+    at: Option<(usize, usize)>,
+}
+
+impl Direct {
+    /// `own` resources are the array's.
+    pub fn of(spec: &ArraySpec, members: &[Member], is_local: bool, own: usize) -> Direct {
+        let open = spec.level == Level::Raid0
+            && is_local
+            && spec.reads == Reads::Direct
+            && Hedge::of(spec).is_none()
+            && members.iter().all(|member| member.takes_pages);
+        let (mut first, mut member_of) = (Vec::new(), Vec::new());
+        if open {
+            for (number, member) in (0..).zip(members) {
+                first.push((own + member_of.len()) as u32);
+                member_of.extend((0..member.ssd.backend.resources()).map(|_| number));
+            }
+        }
+        Direct {
+            open,
+            first,
+            member_of,
+            at: None,
+        }
+    }
+
+    /// Resources of all members' flash.
+    pub fn resources(&self) -> usize {
+        self.member_of.len()
+    }
+}
+
+impl Raid {
+    /// Has a member's flash do something, with its resources among those of `events`.
+    #[inline]
+    fn on_flash<T>(
+        &mut self,
+        member: usize,
+        now: Time,
+        events: &mut EventQueue,
+        act: impl FnOnce(&mut Member, &mut EventQueue) -> T,
+    ) -> T {
+        let m = &mut self.members[member];
+        m.ssd.set_now(now);
+        events.enter(self.direct.first[member] as usize, member);
+        let result = act(m, events);
+        events.leave();
+        result
+    }
+
+    #[inline]
+    pub(super) fn enqueue_direct(&mut self, mut op: PageOp, now: Time, events: &mut EventQueue) {
+        let Spot { member, lpn } = self.layout.spot(op.lpn);
+        let is_read = op.is_read();
+        if is_read {
+            self.stats.data_pages_read += 1;
+            self.stats.member_pages_read += 1;
+        } else {
+            self.stats.data_pages_written += 1;
+            self.stats.member_pages_written += 1;
+            op.fua |= self.through;
+        }
+        let whole = op;
+        op.lpn = lpn;
+        // As over any other way to a member.
+        op.stream = Stream::Cold;
+        let taken = self.on_flash(member, now, events, |member, events| {
+            let flash = &mut member.ssd.backend;
+            let unit = match is_read {
+                true => flash.unit_of_copy(lpn),
+                false if member.ssd.read_only => None,
+                false => Some(flash.unit_for_write(lpn)),
+            };
+            if let Some(unit) = unit {
+                member.under_way += 1;
+                flash.enqueue(unit as usize, op, now, events);
+            }
+            unit.is_some()
+        });
+        if taken {
+            return self.look_at(member, now, events);
+        }
+        // Nothing to read, or refused.
+        self.hand_over(Done {
+            op: whole,
+            queue_gc: Time::ZERO,
+            transfer: Time::ZERO,
+            array: Time::ZERO,
+            written: is_read,
+        });
+        self.deliver(now, events);
+    }
+
+    /// What happened at a resource of a member's flash.
+    #[inline]
+    pub(super) fn flash_event(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> (usize, Option<Done>) {
+        let own = self.direct.first[0] as usize;
+        let member = usize::from(self.direct.member_of[resource - own]);
+        let local = resource - self.direct.first[member] as usize;
+        let (chip, done) = self.on_flash(member, now, events, |member, events| {
+            member.ssd.backend.on_event(local, now, events)
+        });
+        self.direct.at = Some((member, chip));
+        let done = done.map(|mut done| {
+            let m = &mut self.members[member];
+            m.under_way -= 1;
+            m.ssd.read_only |= !done.written;
+            done.op.lpn = self.layout.page_of(Stripe(done.op.lpn.0), member as u32);
+            done
+        });
+        (self.first_unit[member] as usize, done)
+    }
+
+    /// The front end knows what happened: the chip goes on.
+    #[inline]
+    pub(super) fn flash_goes_on(&mut self, now: Time, events: &mut EventQueue) {
+        if let Some((member, chip)) = self.direct.at.take() {
+            self.on_flash(member, now, events, |member, events| {
+                member.ssd.backend.activate(chip, now, events);
+            });
+            // Nobody looks at an array that has lost data.
+            if self.direct.open {
+                self.look_at(member, now, events);
+            }
+        }
+    }
+
+    pub(super) fn trim_direct(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
+        let Spot { member, lpn } = self.layout.spot(lpn);
+        self.on_flash(member, now, events, |member, events| {
+            if !member.ssd.read_only {
+                member.ssd.backend.trim(lpn, now, events);
+            }
+        });
+        self.look_at(member, now, events);
+    }
+}
