@@ -10,6 +10,7 @@ or garbage-collection policy does to latency, write amplification and wear:
 The same arguments give the same bytes on every machine. Names end in their units.
 """
 
+from . import plot
 from ._core import __version__
 from .comparison import Comparison
 from .devices import Overrides, Spec, device, devices
@@ -71,6 +72,7 @@ __all__ = [
     "ftl_info",
     "ftls",
     "hits",
+    "plot",
     "policies",
     "policy_info",
     "report",

@@ -136,10 +136,11 @@ class Result:
             from_s: where to begin, in seconds from the start of the measurement.
             until_s: where to end; with the last request if None.
         """
-        from .figures import draw_collections
+        from . import plot
 
         array = self.summary["array"]
-        draw_collections({array["coordination"] if array else "": self}, Path(path), from_s, until_s)
+        panels = {array["coordination"] if array else "": self}
+        plot.save(plot.collections(panels, from_s=from_s, until_s=until_s), path)
 
     def to_json(self) -> str:
         """The summary as JSON, the same bytes for the same run."""

@@ -6,7 +6,7 @@ import argparse
 from typing import Any, NoReturn, TypeAlias
 
 from .. import __version__, trace_formats
-from . import compare, device, ftl, policy, run, snapshot, sweeping, trace, validate
+from . import compare, device, ftl, plotting, policy, run, snapshot, sweeping, trace, validate
 
 _EXAMPLES = """\
 examples:
@@ -38,6 +38,7 @@ def build() -> _Parser:
     _run(commands)
     _compare(commands)
     sweeping.add(commands, _new)
+    plotting.add(commands, _new)
     _trace(commands)
     _device(commands)
     _policy(commands)
@@ -197,7 +198,7 @@ examples:
     g.add_argument("-o", "--output", metavar="FILE", help="write the summary as JSON to a file")
     g.add_argument("--requests", metavar="FILE", help="write one row a request as Parquet")
     g.add_argument("--series", metavar="FILE", help="write a time series as CSV")
-    g.add_argument("--record", metavar="FILE", help="write what flashtwin report makes a page of")
+    g.add_argument("--record", metavar="FILE", help="write what flashtwin report and plot draw")
     g.add_argument(
         "--interval", type=float, default=1.0, metavar="SECONDS", help="of the series, virtual (default 1)"
     )

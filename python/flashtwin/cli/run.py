@@ -6,9 +6,10 @@ import argparse
 import time
 from pathlib import Path
 
-from .. import Interrupted, Result, figures, words
+from .. import Interrupted, Result, words
 from .. import run as run_workload
 from ..files import write_text
+from ..plot.style import kind_of
 from ..tables import write_table
 from .common import ProgressBar, note, run_arguments
 
@@ -18,7 +19,7 @@ def command(args: argparse.Namespace) -> int:
     arguments = run_arguments(args)
     for name in args.gc_timeline:
         if Path(name).suffix not in _TABLES:
-            figures.kind_of(Path(name))
+            kind_of(Path(name))
     began = time.monotonic()
     code = 0
     try:
