@@ -9,7 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import tables, words
+from . import fio, tables, words
+from .hgrm import write_hgrm
 from .record import Record, save_record
 
 if TYPE_CHECKING:
@@ -119,6 +120,23 @@ class Result:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all but the per-request log to a file that `flashtwin.report` makes a page of."""
         save_record(Path(path), self.record())
+
+    def save_hgrm(self, path: str | os.PathLike[str]) -> list[Path]:
+        """Write the distributions of response times, in us, in the text form of HdrHistogram.
+
+        Returns:
+            the files: of all requests `path`, and where there were any, of reads and of writes alone,
+            as in x.hgrm, x.read.hgrm and x.write.hgrm.
+        """
+        return write_hgrm(self.record(), Path(path))
+
+    def to_fio(self) -> str:
+        """What fio would print of such a run (docs/fio.md)."""
+        return fio.to_text(self.record())
+
+    def to_fio_json(self) -> str:
+        """What fio would print of such a run with `--output-format=json+` (docs/fio.md)."""
+        return fio.to_json_plus(self.record())
 
     def record(self) -> Record:
         """Return what `save` writes."""

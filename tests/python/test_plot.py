@@ -139,8 +139,8 @@ def grey(colour):
 
 
 def test_lines_and_bars_can_be_told_apart_without_colour():
-    lines = [style.line(i) for i in range(10)]
-    assert len({(str(line["linestyle"]), line["marker"]) for line in lines}) == 10
+    lines = [style.line(i) for i in range(12)]
+    assert len({(str(line["linestyle"]), line["marker"]) for line in lines}) == 12
     bare = [style.line(i, markers=False) for i in range(5)]
     assert len({str(line["linestyle"]) for line in bare}) == 5
     fills = [style.fill(i) for i in range(10)]

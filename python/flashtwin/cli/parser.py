@@ -194,8 +194,19 @@ examples:
         help="members of an array at a time, where they are independent; changes no result",
     )
     g = p.add_argument_group("output")
-    _add_json(g, "the summary")
+    form = g.add_mutually_exclusive_group()
+    _add_json(form, "the summary")
+    form.add_argument(
+        "--fio",
+        choices=["text", "json+"],
+        help="print what fio would, as text or as its json+, and nothing else, on standard output",
+    )
     g.add_argument("-o", "--output", metavar="FILE", help="write the summary as JSON to a file")
+    g.add_argument(
+        "--hgrm",
+        metavar="FILE",
+        help="write distributions for HdrHistogram's plotters: x.hgrm, x.read.hgrm, x.write.hgrm",
+    )
     g.add_argument("--requests", metavar="FILE", help="write one row a request as Parquet")
     g.add_argument("--series", metavar="FILE", help="write a time series as CSV")
     g.add_argument("--record", metavar="FILE", help="write what flashtwin report and plot draw")

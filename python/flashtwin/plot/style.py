@@ -48,7 +48,7 @@ _SETTINGS: dict[str, Any] = {
 _DPI = 300
 
 _DASHES: list[Any] = ["-", "--", "-.", ":", (0, (5, 1.2, 1, 1.2, 1, 1.2))]
-_MARKERS = "osv^D<>Xp*"
+_MARKERS = "osv^D<>Xp*hP"
 _COLOURS = ["#0b3c5d", "#d1495b", "#5fb3a3", "#7a5195", "#b8860b", "#6b6b6b"]
 #: Dark and light by turns, and the light ones hatched: what colour tells apart grey does, too.
 _FILLS = [
@@ -125,7 +125,7 @@ def save(figure: Figure, path: str | Path) -> None:
 
 
 def line(i: int, *, markers: bool = True) -> dict[str, Any]:
-    """Dashes, colour and marker of the i-th line: 30 pairs before the first comes again."""
+    """Dashes, colour and marker of the i-th line: 60 before the first comes again."""
     style = {"linestyle": _DASHES[i % len(_DASHES)], "color": _COLOURS[i % len(_COLOURS)]}
     return {**style, "marker": _MARKERS[i % len(_MARKERS)], "markerfacecolor": "white"} if markers else style
 
