@@ -20,6 +20,7 @@ from .ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
 from .hit_ratios import HitRow, HitTable, hits
 from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
 from .policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
+from .pts import PtsResults, pts
 from .reference import CaseReport, validate
 from .report import report
 from .result import Result
@@ -54,6 +55,7 @@ __all__ = [
     "PolicyInfo",
     "PolicyTrace",
     "Progress",
+    "PtsResults",
     "Replace",
     "Result",
     "Results",
@@ -75,6 +77,7 @@ __all__ = [
     "plot",
     "policies",
     "policy_info",
+    "pts",
     "report",
     "results",
     "run",

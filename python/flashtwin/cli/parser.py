@@ -6,7 +6,7 @@ import argparse
 from typing import Any, NoReturn, TypeAlias
 
 from .. import __version__, trace_formats
-from . import compare, device, ftl, plotting, policy, run, snapshot, sweeping, trace, validate
+from . import compare, device, ftl, plotting, policy, pts, run, snapshot, sweeping, trace, validate
 
 _EXAMPLES = """\
 examples:
@@ -44,6 +44,7 @@ def build() -> _Parser:
     _policy(commands)
     _ftl(commands)
     _snapshot(commands)
+    pts.add(commands, _new, _add_device, _add_json)
     _validate(commands)
     return parser
 

@@ -283,7 +283,7 @@ def gc_map(runs: Runs, *, columns: int = 1) -> Figure:
         ends = [chip - 0.5 for chip in range(len(rows) + 1)]
         mesh = axes.pcolormesh(edges, ends, rows, cmap="Greys", vmin=0, vmax=1, rasterized=True)
         axes.set(ylabel="chip", title=label if len(records) > 1 else "")
-        axes.yaxis.get_major_locator().set_params(integer=True)
+        axes.locator_params(axis="y", integer=True)
     panels[-1].set_xlabel("virtual time (s)")
     figure.colorbar(mesh, ax=list(panels), label="share of time in GC", aspect=30)
     return figure
