@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import words
@@ -222,8 +221,3 @@ def _numbers(places: list[Any]) -> tuple[list[float], str | None]:
     if all(size is not None for size in sizes):
         return [size / 2**20 for size in sizes if size is not None], "MiB"
     return [float(i) for i in range(len(places))], None
-
-
-def is_sweep(what: str | os.PathLike[str]) -> bool:
-    """Tell the directory of a sweep, or its URL, from the file of a run."""
-    return "://" in str(what) or Path(what).is_dir()
