@@ -141,7 +141,10 @@ def test_a_report_has_every_test_its_tables_and_figures_and_the_same_bytes_again
     text = path.read_text()
     for title in ("Write saturation", "IOPS", "Throughput, 1024 KiB", "Throughput, 128 KiB", "Latency"):
         assert f"\n## {title}\n" in text
-    assert "- Rounds and intervals are 0.03 s of virtual time, not one minute." in text
+    assert (
+        "- Rounds and intervals are 0.03 s of virtual time, not one minute: five see less of a slow drift."
+        in text
+    )
     drawn = sorted(file.name for file in path.parent.glob("*.svg"))
     assert len(drawn) == 1 + 4 + 2 + 2 + 3
     assert all(f"]({name})" in text for name in drawn)

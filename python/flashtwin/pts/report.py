@@ -108,9 +108,12 @@ class PtsResults:
         yield from _table(["", ""], given)
         yield "What differs from the standard:"
         yield ""
-        if self.settings["round_s"] != 60:
-            span = self.settings["round_s"]
-            yield f"- Rounds and intervals are {span:g} s of virtual time, not one minute."
+        span = self.settings["round_s"]
+        if span != 60:
+            yield (
+                f"- Rounds and intervals are {span:g} s of virtual time, not one minute: five see less of a "
+                "slow drift."
+            )
         yield from (f"- {text}" for text in _OTHERWISE)
         yield ""
         if self.saturation:
