@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import flashtwin
-from flashtwin.figures import draw_collections, draw_percentiles
+from flashtwin import plot
 
 Summary = Mapping[str, Any]
 
@@ -274,7 +274,7 @@ def line(requests: int, figure: str | None) -> None:
         head = ("scheme", "p50", "p90", "p99", "p99.9", "p99.99 us", "CV", "write amplification")
         table(f"RAID-5 of 8, {name}: {load}", head, rows)
     if figure:
-        draw_percentiles(panels, Path(figure))
+        plot.save(plot.percentiles(panels, columns=2), figure)
 
 
 def rebuild(requests: int) -> None:
@@ -322,7 +322,7 @@ def timeline(requests: int, figure: str | None) -> None:
     head = ("coordination", "nobody", "one", "two", "three to seven", "all", "CV of response times")
     table("RAID-5 of 8 under writes: share of the time in which so many members collect", head, rows)
     if figure:
-        draw_collections(results, Path(figure), 0, 1)
+        plot.save(plot.collections(results, until_s=1), figure)
 
 
 def at_once(result: flashtwin.Result, members: int) -> list[float]:

@@ -10,6 +10,7 @@ or garbage-collection policy does to latency, write amplification and wear:
 The same arguments give the same bytes on every machine. Names end in their units.
 """
 
+from . import plot
 from ._core import __version__
 from .comparison import Comparison
 from .devices import Overrides, Spec, device, devices
@@ -19,6 +20,7 @@ from .ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
 from .hit_ratios import HitRow, HitTable, hits
 from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
 from .policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
+from .pts import PtsResults, pts
 from .reference import CaseReport, validate
 from .report import report
 from .result import Result
@@ -53,6 +55,7 @@ __all__ = [
     "PolicyInfo",
     "PolicyTrace",
     "Progress",
+    "PtsResults",
     "Replace",
     "Result",
     "Results",
@@ -71,8 +74,10 @@ __all__ = [
     "ftl_info",
     "ftls",
     "hits",
+    "plot",
     "policies",
     "policy_info",
+    "pts",
     "report",
     "results",
     "run",

@@ -86,6 +86,7 @@ class Device:
         beyond: str,
         warmup_requests: int,
         requests_max: int | None,
+        span_max_s: float | None,
         series_interval_s: float | None,
         faults: list[tuple[float, bool, int]],
         gc_timeline: bool,

@@ -136,9 +136,9 @@ class Comparison:
 
     def figure(self, path: str | Path) -> None:
         """Draw response-time distributions and means into a file (PNG, PDF, SVG ...)."""
-        from .figures import draw_comparison
+        from . import plot
 
-        draw_comparison(self, Path(path))
+        plot.save(plot.comparison(self), path)
 
     def _measures(self) -> Iterator[tuple[Measure, list[tuple[str, bool]]]]:
         """Each measure, and for each policy what to print and whether it is the best."""

@@ -105,9 +105,9 @@ class HitTable:
 
     def figure(self, path: str | Path) -> None:
         """Draw hit ratio over capacity, a line a policy, into a file (PNG, PDF, SVG ...)."""
-        from .figures import draw_hits
+        from . import plot
 
-        draw_hits(self, Path(path))
+        plot.save(plot.hits(self), path)
 
     def _cells(self) -> Iterator[tuple[str, list[tuple[str, bool]]]]:
         """Each policy, and for each capacity what to print and whether it is the best online one."""

@@ -1,8 +1,11 @@
-"""A run on disk: summary, histograms and history as JSON, for reports."""
+"""A run on disk: summary, histograms and history as JSON, for reports and figures."""
 
 from __future__ import annotations
 
 import json
+import math
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +17,10 @@ if TYPE_CHECKING:
     from ._core import Histogram
 
 _FORMAT = 1
+#: Digits of a number in a chart.
+DIGITS = 6
+#: Points of a percentile curve to a factor of ten, and how many factors: to p99.99.
+_STEPS, _NINES = 40, 4
 
 
 @dataclass(frozen=True)
@@ -65,3 +72,59 @@ def load_record(path: Path) -> Record:
         raise FlashtwinError(
             f"{path}: no record of a run; write one with flashtwin run --record FILE"
         ) from None
+
+
+def record_of(what: object) -> Record:
+    """Return the record of a `Result`, a `Record` itself, or the one in a file.
+
+    Raises:
+        FlashtwinError: it is none of them, or the file cannot be read.
+    """
+    from .result import Result
+
+    if isinstance(what, Record):
+        return what
+    if isinstance(what, Result):
+        return what.record()
+    if isinstance(what, (str, os.PathLike)):
+        return load_record(Path(what))
+    raise FlashtwinError(f"found {what!r}; give a Result, or a file of Result.save")
+
+
+def labels_of(records: Sequence[Record]) -> list[str]:
+    """Name runs by what tells them apart."""
+    ways: list[list[str]] = []
+    for key in ("policy", "device", "buffer_pages", "seed", "workload", "pacing", "precondition"):
+        values = [str(record.summary[key]) for record in records]
+        if len(set(values)) > 1:
+            if key == "workload":
+                values = [Path(value.split(": ")[0]).name for value in values]
+            form = {"buffer_pages": "{} pages", "seed": "seed {}"}.get(key, "{}")
+            ways.append([form.format(value) for value in values])
+        named = [", ".join(parts) for parts in zip(*ways, strict=True)]
+        if ways and len(set(named)) == len(records):
+            return named
+    if len(records) == 1:
+        return [str(records[0].summary["policy"])]
+    named = [", ".join(parts) for parts in zip(*ways, strict=True)] or [
+        str(r.summary["policy"]) for r in records
+    ]
+    return [f"{name} ({number})" for number, name in enumerate(named, 1)]
+
+
+def percentile_curve(histogram: Histogram) -> list[list[float]]:
+    """Response times in us over 1 / (1 - share), to p99.99 or to the last request before it."""
+    total = sum(count for _, count in histogram)
+    points: list[list[float]] = []
+    buckets = iter(histogram)
+    seen, ns = 0, 0
+    for step in range(_STEPS * _NINES + 1):
+        nines = 10 ** (step / _STEPS)
+        if nines > total:
+            break
+        rank = max(1, math.ceil(total * (1 - 1 / nines)))
+        while seen < rank:
+            ns, count = next(buckets)
+            seen += count
+        points.append([float(f"{nines:.5g}"), float(f"{ns * 1e-3:.{DIGITS}g}")])
+    return points

@@ -9,7 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import tables, words
+from . import fio, tables, words
+from .hgrm import write_hgrm
 from .record import Record, save_record
 
 if TYPE_CHECKING:
@@ -120,6 +121,23 @@ class Result:
         """Write all but the per-request log to a file that `flashtwin.report` makes a page of."""
         save_record(Path(path), self.record())
 
+    def save_hgrm(self, path: str | os.PathLike[str]) -> list[Path]:
+        """Write the distributions of response times, in us, in the text form of HdrHistogram.
+
+        Returns:
+            the files: of all requests `path`, and where there were any, of reads and of writes alone,
+            as in x.hgrm, x.read.hgrm and x.write.hgrm.
+        """
+        return write_hgrm(self.record(), Path(path))
+
+    def to_fio(self) -> str:
+        """What fio would print of such a run (docs/fio.md)."""
+        return fio.to_text(self.record())
+
+    def to_fio_json(self) -> str:
+        """What fio would print of such a run with `--output-format=json+` (docs/fio.md)."""
+        return fio.to_json_plus(self.record())
+
     def record(self) -> Record:
         """Return what `save` writes."""
         return Record(self.summary, self._histograms, json.loads(self._history or "[]"))
@@ -136,10 +154,11 @@ class Result:
             from_s: where to begin, in seconds from the start of the measurement.
             until_s: where to end; with the last request if None.
         """
-        from .figures import draw_collections
+        from . import plot
 
         array = self.summary["array"]
-        draw_collections({array["coordination"] if array else "": self}, Path(path), from_s, until_s)
+        panels = {array["coordination"] if array else "": self}
+        plot.save(plot.collections(panels, from_s=from_s, until_s=until_s), path)
 
     def to_json(self) -> str:
         """The summary as JSON, the same bytes for the same run."""

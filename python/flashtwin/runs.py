@@ -311,6 +311,7 @@ class Job:
                     beyond=self.beyond,
                     warmup_requests=self.warmup_requests,
                     requests_max=self.requests_max,
+                    span_max_s=None,
                     series_interval_s=self.series_s,
                     faults=self.faults,
                     gc_timeline=gc_timeline,

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
+NAMES = ("chromium", "chromium-browser", "google-chrome")
 #: Writes into the page what it fetched, and of each chart how much was drawn in the colours of data:
 #: lines and areas of an SVG that are larger than a legend's, or colours of a canvas.
 _PROBE = """<pre id="probe"></pre><script>
@@ -36,7 +36,7 @@ addEventListener("load", () => {
 
 def find():
     """Path of a browser; without one the test is skipped, or fails where one must be there."""
-    found = next(filter(None, map(shutil.which, _NAMES)), None)
+    found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         if os.environ.get("FLASHTWIN_BROWSER_REQUIRED"):
             pytest.fail("no chromium: install it")

@@ -2,11 +2,14 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from browser import NAMES
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
@@ -15,6 +18,11 @@ PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").gl
 def blocks(page, language):
     text = (ROOT / page).read_text()
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def figures(page):
+    """Names of the pictures that a page shows."""
+    return re.findall(r"!\[[^]]*\]\(([^):]+\.(?:svg|png|pdf))\)", (ROOT / page).read_text())
 
 
 @pytest.fixture
@@ -42,6 +50,21 @@ def run(command, place):
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")])
 def test_the_commands_of_a_page_run_in_order(page, place):
     run(["bash", "-euc", "\n".join(blocks(page, "sh"))], place)
+    for figure in figures(page):
+        path = place / figure
+        if figure == "report.png" and not any(map(shutil.which, NAMES)):
+            continue  # taken by a browser
+        assert path.is_file(), f"no command of {page} writes {figure}"
+        kept = (ROOT / page).parent / figure
+        assert path.stat().st_size > 1000
+        assert path.read_bytes()[:4] == kept.read_bytes()[:4]
+
+
+def test_every_figure_is_shown_by_a_page_whose_commands_are_run():
+    shown = {f"docs/{figure}" for page in PAGES if blocks(page, "sh") for figure in figures(page)}
+    kept = [path for kind in ("svg", "png", "pdf", "jpg") for path in (ROOT / "docs").rglob(f"*.{kind}")]
+    assert kept
+    assert {str(path.relative_to(ROOT)) for path in kept} == shown
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])

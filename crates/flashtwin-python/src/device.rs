@@ -16,7 +16,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::columns;
 use crate::control::Control;
 use crate::errors::{of_json, of_sim, of_spec, DeviceError, FlashtwinError};
-use crate::settings::{beyond_from, describe, fault, interval, pacing};
+use crate::settings::{beyond_from, describe, fault, length, pacing};
 use crate::user::{Failure, UserPolicy};
 use crate::workload::Workload;
 
@@ -330,12 +330,13 @@ impl Device {
         })
     }
 
-    /// Runs a workload. `speed` (open loop) and `queue_depth` (closed loop) exclude each other;
+    /// Runs a workload, from the state that the run before left. `speed` (open loop) and `queue_depth`
+    /// (closed loop) exclude each other; requests are submitted for `span_max_s` at most;
     /// `faults` are instants in seconds, whether a member is replaced (else it fails), and which.
     /// `sink` gets every batch of measured completions as a dict of columns. The results carry
     /// `label` for the policy, if it is given.
     #[pyo3(signature = (workload, control, *, speed, queue_depth, beyond, warmup_requests, requests_max,
-                        series_interval_s, faults, gc_timeline, history, threads, precondition,
+                        span_max_s, series_interval_s, faults, gc_timeline, history, threads, precondition,
                         seed, label, sink))]
     #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
     fn run(
@@ -348,6 +349,7 @@ impl Device {
         beyond: &str,
         warmup_requests: u64,
         requests_max: Option<u64>,
+        span_max_s: Option<f64>,
         series_interval_s: Option<f64>,
         faults: Vec<(f64, bool, usize)>,
         gc_timeline: bool,
@@ -363,7 +365,10 @@ impl Device {
             beyond: beyond_from(beyond)?,
             warmup_requests,
             requests_max,
-            series_interval: series_interval_s.map(interval).transpose()?,
+            span_max: span_max_s.map(|s| length("span", s)).transpose()?,
+            series_interval: series_interval_s
+                .map(|s| length("series interval", s))
+                .transpose()?,
             faults: faults.into_iter().map(fault).collect::<PyResult<_>>()?,
             gc_timeline,
             history,

@@ -30,12 +30,12 @@ pub fn beyond_from(name: &str) -> PyResult<Beyond> {
     }
 }
 
-/// The length of an interval of the time series.
-pub fn interval(seconds: f64) -> PyResult<Time> {
+/// A length of virtual time; `what` it is, for messages.
+pub fn length(what: &str, seconds: f64) -> PyResult<Time> {
     let ps = (seconds * 1e12).round();
     if !(1.0..=1e19).contains(&ps) {
         return Err(FlashtwinError::new_err(format!(
-            "series interval {seconds} s: give a number above 0, such as 1 or 0.1"
+            "{what} {seconds} s: give a number above 0, such as 1 or 0.1"
         )));
     }
     Ok(Time(ps as u64))

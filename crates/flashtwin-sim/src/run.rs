@@ -47,6 +47,9 @@ pub struct RunConfig {
     pub warmup_requests: u64,
     /// Requests at most, warm-up included.
     pub requests_max: Option<u64>,
+    /// Requests are submitted for so much virtual time from the start of the measurement, at most; those in
+    /// the device by then finish.
+    pub span_max: Option<Time>,
     /// One point of the time series every so much virtual time.
     pub series_interval: Option<Time>,
     /// What happens to members of an array meanwhile; after the last request only while the array has
@@ -68,6 +71,7 @@ impl Default for RunConfig {
             beyond: Beyond::Error,
             warmup_requests: 0,
             requests_max: None,
+            span_max: None,
             series_interval: None,
             faults: Vec::new(),
             gc_timeline: false,
@@ -203,7 +207,9 @@ pub fn run<S: Subject>(
             if config.requests_max == Some(driver.submitted) {
                 break 'run;
             }
-            driver.one(request)?;
+            if !driver.one(request)? {
+                break 'run;
+            }
         }
         control.done.store(driver.submitted, Ordering::Relaxed);
         if control.stopped() {
@@ -278,13 +284,13 @@ impl<S: Subject> Driver<'_, S> {
         self.start + after
     }
 
-    /// Submits one request when its time has come.
+    /// Submits one request when its time has come; false if that is after the end of the span.
     #[inline]
-    fn one(&mut self, request: &Request) -> Result<(), SimError> {
+    fn one(&mut self, request: &Request) -> Result<bool, SimError> {
         let mut request = *request;
         let end = request.offset.saturating_add(request.bytes);
         if end > self.exported_bytes && !self.bring_inside(&mut request)? {
-            return Ok(());
+            return Ok(true);
         }
         let at = match self.config.pacing {
             Pacing::Open { .. } => {
@@ -320,6 +326,11 @@ impl<S: Subject> Driver<'_, S> {
         } else {
             at
         };
+        let since = self.device.metrics().since();
+        let over = |max| !self.warming && at >= since + max;
+        if self.config.span_max.is_some_and(over) {
+            return Ok(false);
+        }
         self.device
             .submit(at, &request, self.submitted)
             .map_err(|source| SimError::Beyond {
@@ -327,7 +338,7 @@ impl<S: Subject> Driver<'_, S> {
                 source,
             })?;
         self.submitted += 1;
-        Ok(())
+        Ok(true)
     }
 
     /// Forgets what the warm-up measured, once its requests have left the device. An open loop

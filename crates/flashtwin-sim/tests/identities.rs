@@ -203,3 +203,35 @@ fn cflru_of_window_0_is_lru() {
         }
     }
 }
+
+#[test]
+fn a_span_ends_the_submissions_and_nothing_else() {
+    let span = flashtwin::Time::from_ms(400);
+    for pacing in [Pacing::Open { speed: 1.0 }, Pacing::Closed { depth: 12 }] {
+        let config = |span_max, warmup_requests| RunConfig {
+            pacing,
+            span_max,
+            warmup_requests,
+            ..RunConfig::default()
+        };
+        let whole = completions(&[], Precondition::Steady, &config(None, 0));
+        let cut = completions(&[], Precondition::Steady, &config(Some(span), 0));
+        let within = whole.iter().filter(|c| c.1 < span.0).count();
+        assert!(within > 100 && within < whole.len() / 2, "{pacing:?}");
+        assert_eq!(cut.len(), within, "{pacing:?}");
+        let mut tags: Vec<u64> = cut.iter().map(|c| c.0).collect();
+        tags.sort_unstable();
+        assert!(tags.into_iter().eq(0..within as u64), "{pacing:?}");
+        // What comes after the span changes nothing of what was answered within it.
+        let answered = cut.iter().take_while(|c| c.2 < span.0).count();
+        assert_same(&format!("{pacing:?}"), &cut[..answered], &whole[..answered]);
+
+        let warmed = completions(&[], Precondition::Steady, &config(Some(span), 700));
+        let first = warmed.iter().map(|c| c.1).min().expect("some requests");
+        let last = warmed.iter().map(|c| c.1).max().expect("some requests");
+        assert!(
+            last - first < span.0 && last - first > span.0 * 9 / 10,
+            "{pacing:?}"
+        );
+    }
+}

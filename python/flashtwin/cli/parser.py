@@ -6,7 +6,7 @@ import argparse
 from typing import Any, NoReturn, TypeAlias
 
 from .. import __version__, trace_formats
-from . import compare, device, ftl, policy, run, snapshot, sweeping, trace, validate
+from . import compare, device, ftl, plotting, policy, pts, run, snapshot, sweeping, trace, validate
 
 _EXAMPLES = """\
 examples:
@@ -38,11 +38,13 @@ def build() -> _Parser:
     _run(commands)
     _compare(commands)
     sweeping.add(commands, _new)
+    plotting.add(commands, _new)
     _trace(commands)
     _device(commands)
     _policy(commands)
     _ftl(commands)
     _snapshot(commands)
+    pts.add(commands, _new, _add_device, _add_json)
     _validate(commands)
     return parser
 
@@ -193,11 +195,22 @@ examples:
         help="members of an array at a time, where they are independent; changes no result",
     )
     g = p.add_argument_group("output")
-    _add_json(g, "the summary")
+    form = g.add_mutually_exclusive_group()
+    _add_json(form, "the summary")
+    form.add_argument(
+        "--fio",
+        choices=["text", "json+"],
+        help="print what fio would, as text or as its json+, and nothing else, on standard output",
+    )
     g.add_argument("-o", "--output", metavar="FILE", help="write the summary as JSON to a file")
+    g.add_argument(
+        "--hgrm",
+        metavar="FILE",
+        help="write distributions for HdrHistogram's plotters: x.hgrm, x.read.hgrm, x.write.hgrm",
+    )
     g.add_argument("--requests", metavar="FILE", help="write one row a request as Parquet")
     g.add_argument("--series", metavar="FILE", help="write a time series as CSV")
-    g.add_argument("--record", metavar="FILE", help="write what flashtwin report makes a page of")
+    g.add_argument("--record", metavar="FILE", help="write what flashtwin report and plot draw")
     g.add_argument(
         "--interval", type=float, default=1.0, metavar="SECONDS", help="of the series, virtual (default 1)"
     )

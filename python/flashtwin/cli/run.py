@@ -6,9 +6,10 @@ import argparse
 import time
 from pathlib import Path
 
-from .. import Interrupted, Result, figures, words
+from .. import Interrupted, Result, words
 from .. import run as run_workload
 from ..files import write_text
+from ..plot.style import kind_of
 from ..tables import write_table
 from .common import ProgressBar, note, run_arguments
 
@@ -18,7 +19,7 @@ def command(args: argparse.Namespace) -> int:
     arguments = run_arguments(args)
     for name in args.gc_timeline:
         if Path(name).suffix not in _TABLES:
-            figures.kind_of(Path(name))
+            kind_of(Path(name))
     began = time.monotonic()
     code = 0
     try:
@@ -38,16 +39,11 @@ def command(args: argparse.Namespace) -> int:
             raise
         result, code = e.partial, 130
     wall_s = time.monotonic() - began
-    if args.output:
-        write_text(Path(args.output), result.to_json() + "\n", "the summary")
-    if args.record:
-        result.save(args.record)
-    if args.series:
-        write_table(result.series, Path(args.series), "the series")
-    for name in args.gc_timeline:
-        _write_timeline(result, Path(name))
+    _keep(result, args)
     if args.json:
         print(result.to_json())
+    elif args.fio:
+        print(result.to_fio() if args.fio == "text" else result.to_fio_json(), end="")
     else:
         print(result)
         requests = result.summary["requests_submitted"]
@@ -55,6 +51,20 @@ def command(args: argparse.Namespace) -> int:
     if code:
         note("flashtwin: interrupted: these are partial results, of the requests so far")
     return code
+
+
+def _keep(result: Result, args: argparse.Namespace) -> None:
+    """Write the files that were asked for."""
+    if args.output:
+        write_text(Path(args.output), result.to_json() + "\n", "the summary")
+    if args.hgrm:
+        result.save_hgrm(args.hgrm)
+    if args.record:
+        result.save(args.record)
+    if args.series:
+        write_table(result.series, Path(args.series), "the series")
+    for name in args.gc_timeline:
+        _write_timeline(result, Path(name))
 
 
 #: Kinds of tables; other names are those of figures.

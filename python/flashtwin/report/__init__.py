@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..errors import FlashtwinError
 from ..files import write_text
-from ..record import Record, load_record
+from ..record import labels_of, record_of
 from ..result import Result
 from ..results import Results
-from .data import labels_of, of_runs, of_sweep
+from .data import of_runs, of_sweep
 
 if TYPE_CHECKING:
     from .tables import Table
@@ -55,7 +55,7 @@ def report(
         each = [what] if isinstance(what, (Result, str, os.PathLike)) else list(what)  # type: ignore[arg-type]
         if not 1 <= len(each) <= _RUNS_MAX:
             raise FlashtwinError(f"{len(each)} runs: give 1 to {_RUNS_MAX}, or a sweep for more")
-        records = [_record_of(one) for one in each]
+        records = [record_of(one) for one in each]
         labels = labels_of(records)
         data, above, below = of_runs(records, labels)
         title = title or f"{records[0].summary['device']}: {' beside '.join(labels)}"
@@ -67,14 +67,6 @@ def _sweep_of(what: object) -> Results | None:
         return what
     is_sweep = isinstance(what, (str, os.PathLike)) and ("://" in str(what) or Path(what).is_dir())
     return Results(what) if is_sweep else None  # type: ignore[arg-type]
-
-
-def _record_of(what: object) -> Record:
-    if isinstance(what, Result):
-        return what.record()
-    if isinstance(what, (str, os.PathLike)):
-        return load_record(Path(what))
-    raise FlashtwinError(f"found {what!r}; give a Result, or a file of Result.save")
 
 
 def _page(title: str, data: dict[str, Any], above: list[Table], below: list[Table]) -> str:

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import words
 from ..comparison import MEASURES
 from ..errors import FlashtwinError
 from ..folders import Folder
-from ..record import Record
+from ..record import DIGITS, Record, percentile_curve
 from ..results.body import histograms_of
 from ..results.show import said
 from ..sweep.store import Store
 from .tables import Cell, Table
 
 if TYPE_CHECKING:
-    from .._core import Histogram
     from ..results import Results
 
 _KINDS = ("all", "read", "write")
-#: Points of a percentile curve to a factor of ten, and how many factors: to p99.99.
-_STEPS, _NINES = 40, 4
 #: Points of a sweep whose curves are drawn; all have bars and rows.
 _CURVES_MAX = 60
-#: Digits of a number in a chart.
-_DIGITS = 6
 
 
 def of_runs(
@@ -43,47 +36,8 @@ def of_runs(
     return {"kind": "runs", "runs": runs}, [_facts(records, labels), _measures(records, labels)], below
 
 
-def labels_of(records: Sequence[Record]) -> list[str]:
-    """Name runs by what tells them apart."""
-    ways: list[list[str]] = []
-    for key in ("policy", "device", "buffer_pages", "seed", "workload", "pacing", "precondition"):
-        values = [str(record.summary[key]) for record in records]
-        if len(set(values)) > 1:
-            if key == "workload":
-                values = [Path(value.split(": ")[0]).name for value in values]
-            form = {"buffer_pages": "{} pages", "seed": "seed {}"}.get(key, "{}")
-            ways.append([form.format(value) for value in values])
-        named = [", ".join(parts) for parts in zip(*ways, strict=True)]
-        if ways and len(set(named)) == len(records):
-            return named
-    if len(records) == 1:
-        return [str(records[0].summary["policy"])]
-    named = [", ".join(parts) for parts in zip(*ways, strict=True)] or [
-        str(r.summary["policy"]) for r in records
-    ]
-    return [f"{name} ({number})" for number, name in enumerate(named, 1)]
-
-
 def _rounded(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.{_DIGITS}g}")
-
-
-def percentile_curve(histogram: Histogram) -> list[list[float]]:
-    """Response times in us over 1 / (1 - share), to p99.99 or to the last request before it."""
-    total = sum(count for _, count in histogram)
-    points: list[list[float]] = []
-    buckets = iter(histogram)
-    seen, ns = 0, 0
-    for step in range(_STEPS * _NINES + 1):
-        nines = 10 ** (step / _STEPS)
-        if nines > total:
-            break
-        rank = max(1, math.ceil(total * (1 - 1 / nines)))
-        while seen < rank:
-            ns, count = next(buckets)
-            seen += count
-        points.append([float(f"{nines:.5g}"), float(f"{ns * 1e-3:.{_DIGITS}g}")])
-    return points
+    return None if value is None else float(f"{value:.{DIGITS}g}")
 
 
 def _run(record: Record, label: str) -> dict[str, Any]:

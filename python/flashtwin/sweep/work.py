@@ -127,6 +127,7 @@ def _run(
             beyond=what["beyond"],
             warmup_requests=what["warmup_requests"],
             requests_max=what["requests_max"],
+            span_max_s=None,
             series_interval_s=what["series_s"],
             faults=[],
             gc_timeline=False,

@@ -1,0 +1,140 @@
+"""`flashtwin plot`: figures for papers, from recorded runs or a sweep."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import FlashtwinError, plot
+from ..plot.runs import MEASURES
+from ..plot.style import kind_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Adds a command: to whom, its name, what it does, examples.
+_New = Callable[[Any, str, str, str], argparse.ArgumentParser]
+
+
+def add(commands: Any, new: _New) -> None:  # noqa: ANN401 (argparse has no public name for it)
+    """Add the command and its kinds of figures."""
+    p = new(
+        commands,
+        "plot",
+        "Draw a figure for a paper, of recorded runs or of a sweep.",
+        """\
+examples:
+  flashtwin run trace.csv.gz --device demo --policy lru --record lru.json
+  flashtwin run trace.csv.gz --device demo --policy gcar-lru --record gcar.json
+  flashtwin plot percentiles lru.json gcar.json -o percentiles.pdf
+  flashtwin plot breakdown lru.json gcar.json --columns 2 -o breakdown.pdf
+  flashtwin plot bars experiment.sweep --figure all.p99_us --normalized -o p99.pdf
+  flashtwin plot lines experiment.sweep --figure all.mean_us --over buffer.capacity -o mean.png
+
+Lines differ in dashes and markers, bars in hatching: figures can be read in grey.
+""",
+    )
+    inner = p.add_subparsers(metavar="KIND", required=True, parser_class=type(p))
+    for name, draw, what, requests in (
+        ("cdf", plot.cdf, "Draw the distribution of response times.", True),
+        ("percentiles", plot.percentiles, "Draw response times from the median to p99.99.", True),
+        ("breakdown", plot.breakdown, "Draw where the mean response time went.", True),
+        (
+            "amplification",
+            plot.amplification,
+            "Draw pages programmed by cause for a page of the host.",
+            False,
+        ),
+        ("gc", plot.gc_map, "Draw when each chip collected, as a heat map over time.", False),
+        ("time", plot.over_time, "Draw what happened over virtual time.", False),
+    ):
+        kind = new(inner, name, what, f"example:\n  flashtwin plot {name} lru.json gcar.json -o {name}.pdf\n")
+        kind.add_argument("runs", nargs="+", metavar="RUN", help="files of flashtwin run --record")
+        kind.add_argument(
+            "--labels", metavar="A,B,...", help="names of the runs (default: what tells them apart)"
+        )
+        if requests:
+            kind.add_argument(
+                "--requests", choices=["all", "read", "write"], default="all", help="of which (default all)"
+            )
+        if name == "time":
+            kind.add_argument(
+                "--measures",
+                default="iops,mean_us,write_amplification",
+                metavar="A,B,...",
+                help=f"some of {', '.join(MEASURES)} (default iops,mean_us,write_amplification)",
+            )
+        _add_output(kind)
+        kind.set_defaults(command=_of_runs, draw=draw)
+    for name, draw_sweep, what in (
+        ("bars", plot.bars, "Draw a figure of a sweep as bars in groups, with intervals over seeds."),
+        ("lines", plot.lines, "Draw a figure of a sweep over a parameter, with intervals over seeds."),
+    ):
+        over = " --over buffer.capacity"
+        example = (
+            f"example:\n  flashtwin plot {name} experiment.sweep --figure all.p99_us{over} -o {name}.pdf\n"
+        )
+        kind = new(inner, name, what, example)
+        kind.add_argument("sweep", metavar="SWEEP", help="a sweep's directory")
+        kind.add_argument("--figure", required=True, metavar="NAME", help="a column, as in all.p99_us")
+        kind.add_argument("--by", metavar="AXIS", help="bars or lines (default: the policy, if it varies)")
+        kind.add_argument(
+            "--over",
+            required=name == "lines",
+            metavar="AXIS",
+            help="what is along the axis" + ("" if name == "lines" else " (default: the next that varies)"),
+        )
+        kind.add_argument(
+            "--where",
+            action="append",
+            default=[],
+            metavar="AXIS=VALUE",
+            help="of a further axis; may be repeated",
+        )
+        kind.add_argument("--normalized", action="store_true", help="ratios to the sweep's baseline")
+        kind.add_argument(
+            "--confidence", type=float, default=0.95, metavar="P", help="of the intervals (default 0.95)"
+        )
+        _add_output(kind)
+        kind.set_defaults(command=_of_sweep, draw=draw_sweep)
+
+
+def _add_output(p: argparse.ArgumentParser) -> None:
+    p.add_argument(
+        "--columns", type=int, choices=[1, 2], default=1, help="of a paper: 3.5 or 7.16 in wide (default 1)"
+    )
+    p.add_argument("-o", "--output", required=True, metavar="FILE", help="a .pdf, .png or .svg")
+
+
+def _of_runs(args: argparse.Namespace) -> int:
+    runs: Any = args.runs
+    if args.labels:
+        labels = [label.strip() for label in args.labels.split(",")]
+        if len(labels) != len(runs) or len(set(labels)) != len(labels):
+            raise FlashtwinError(f"--labels {args.labels}: give {len(runs)} names, all different")
+        runs = dict(zip(labels, runs, strict=True))
+    more = {"requests": args.requests} if "requests" in args else {}
+    if "measures" in args:
+        more["measures"] = [name.strip() for name in args.measures.split(",")]
+    return _write(args, lambda: args.draw(runs, columns=args.columns, **more))
+
+
+def _of_sweep(args: argparse.Namespace) -> int:
+    where = {}
+    for setting in args.where:
+        axis, equals, value = setting.partition("=")
+        if not (axis and equals):
+            raise FlashtwinError(f"--where {setting}: give AXIS=VALUE, as in policy=lru")
+        where[axis.strip()] = value.strip()
+    more = {name: getattr(args, name) for name in ("by", "over", "normalized", "confidence", "columns")}
+    return _write(args, lambda: args.draw(args.sweep, args.figure, where=where, **more))
+
+
+def _write(args: argparse.Namespace, draw: Callable[[], Figure]) -> int:
+    # A name that is no figure's is said before the work.
+    kind_of(Path(args.output))
+    plot.save(draw(), args.output)
+    print(args.output)
+    return 0

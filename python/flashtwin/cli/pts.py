@@ -1,0 +1,85 @@
+"""`flashtwin pts`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .. import FlashtwinError
+from ..plot.style import require
+from ..pts import pts
+from .common import ProgressBar, note, overrides
+
+_SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(s|ms|us)")
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+
+
+def add(
+    commands: Any,  # noqa: ANN401 (argparse has no public name for it)
+    new: Callable[[Any, str, str, str], argparse.ArgumentParser],
+    add_device: Callable[[argparse.ArgumentParser], None],
+    add_json: Callable[[argparse._ActionsContainer, str], None],
+) -> None:
+    """Add the command; the others are what commands have in common."""
+    p = new(
+        commands,
+        "pts",
+        "Test a device as SNIA's Performance Test Specification does, and write a report.",
+        """\
+examples:
+  flashtwin pts --device demo
+  flashtwin pts --device nvme-tlc --tests iops,latency --round 100ms -o nvme-tlc.pts
+  flashtwin pts --device my.toml --round 60s
+
+The drive is purged and preconditioned for each test, and each runs until five rounds are steady, or 25
+times. A round of the standard takes a minute for each access; times are virtual.
+""",
+    )
+    add_device(p)
+    p.add_argument(
+        "--tests",
+        default="wsat,iops,throughput,latency",
+        metavar="A,B,...",
+        help="some of wsat, iops, throughput, latency (default all)",
+    )
+    p.add_argument("--round", default="1s", metavar="TIME", help="virtual, of each access (default 1s)")
+    p.add_argument(
+        "--queue-depth", type=int, default=32, metavar="N", help="but for latency, which has 1 (default 32)"
+    )
+    p.add_argument("--seed", type=int, default=1, metavar="N", help="of the addresses (default 1)")
+    g = p.add_argument_group("output")
+    add_json(g, "all results")
+    g.add_argument(
+        "-o", "--output", metavar="DIR", help="report.md, its figures, report.json (default DEVICE.pts)"
+    )
+    p.set_defaults(command=command)
+
+
+def command(args: argparse.Namespace) -> int:
+    """Run the tests and write their report."""
+    # The figures come last: what they need is asked for first.
+    require()
+    span = _SPAN.fullmatch(args.round.replace(" ", ""))
+    if span is None:
+        raise FlashtwinError(f"--round {args.round}: give a span of time, as in 60s or 100ms")
+    with ProgressBar() as bar:
+        results = pts(
+            args.device,
+            which=[name.strip() for name in args.tests.split(",") if name.strip()],
+            round_s=float(span[1]) * _SECONDS[span[2]],
+            queue_depth=args.queue_depth,
+            set=overrides(args.set),
+            seed=args.seed,
+            progress=bar,
+            said=note,
+        )
+    path = results.write(args.output or Path(f"{results.device}.pts"))
+    if args.json:
+        print(results.to_json())
+    else:
+        print(results)
+        print(f"report: {path}")
+    return 0

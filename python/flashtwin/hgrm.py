@@ -1,0 +1,74 @@
+"""Distributions of response times in the text form of HdrHistogram (`.hgrm`), which its plotters read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .files import write_text
+
+if TYPE_CHECKING:
+    from ._core import Histogram
+    from .record import Record
+
+#: Lines to each halving of what is left to 100 %, and decimals of values: HdrHistogram's own.
+_TICKS = 5
+#: Of our histograms: values of 11 bits told apart at least (three digits), up to an hour.
+_SUB_BUCKETS, _BUCKETS = 2048, 32
+
+
+def to_hgrm(histogram: Histogram, *, mean_us: float, deviation_us: float, max_us: float) -> str:
+    """Return the distribution as HdrHistogram's `outputPercentileDistribution` does, in microseconds.
+
+    Args:
+        histogram: upper ends of buckets in ns, and counts.
+        mean_us: of the response times themselves.
+        deviation_us: of the response times themselves.
+        max_us: the longest response time itself.
+    """
+    total = sum(count for _, count in histogram)
+    lines = [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}", ""]
+    for ns, percent, seen in _levels(histogram, total):
+        line = f"{ns * 1e-3:12.3f} {percent / 100:2.12f} {seen:10d}"
+        lines.append(f"{line} {1 / (1 - percent / 100):14.2f}" if percent < 100 else line)
+    lines += [
+        f"#[Mean    = {mean_us:12.3f}, StdDeviation   = {deviation_us:12.3f}]",
+        f"#[Max     = {max_us:12.3f}, Total count    = {total:12d}]",
+        f"#[Buckets = {_BUCKETS:12d}, SubBuckets     = {_SUB_BUCKETS:12d}]",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _levels(histogram: Histogram, total: int) -> Iterator[tuple[int, float, int]]:
+    """Each level of HdrHistogram's PercentileIterator: value, percentile, requests up to it."""
+    level, seen = 0.0, 0
+    for ns, count in histogram:
+        seen += count
+        while 100 * seen / total >= level:
+            yield ns, level, seen
+            if seen == total:
+                break
+            # So many lines to each halving of the distance to 100 %.
+            halvings = int(100 / (100 - level)).bit_length()
+            level += 100 / (_TICKS << halvings)
+    if total:
+        yield histogram[-1][0], 100.0, total
+
+
+def write_hgrm(record: Record, path: Path) -> list[Path]:
+    """Write the distributions of all requests to `path`, and those of reads and of writes beside it.
+
+    Returns:
+        the files: `x.hgrm`, and where there were any `x.read.hgrm` and `x.write.hgrm`.
+    """
+    written = []
+    for kind, name in (("all", ""), ("read", ".read"), ("write", ".write")):
+        times = record.summary[kind]
+        if kind != "all" and not times["requests"]:
+            continue
+        one = path.with_name(f"{path.stem}{name}{path.suffix}")
+        of = {key: times[key] for key in ("mean_us", "deviation_us", "max_us")}
+        write_text(one, to_hgrm(record.histograms[kind], **of), "the distribution")
+        written.append(one)
+    return written

@@ -1,0 +1,223 @@
+"""Figures of sweeps: bars in groups, and lines over a parameter, with intervals over seeds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .. import words
+from ..errors import FlashtwinError
+from ..results import Results
+from ..results.dataset import column_of
+from .style import fill, legend_above, line, named_ticks, new, sizes_axis, styled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: A series by its name: mean, low and high of each place on the axis; None where there is none.
+_Series = dict[str, list["tuple[float, float, float] | None"]]
+
+
+class _Chosen:
+    """What of a sweep is drawn: series, places along the axis, and the name of the figure."""
+
+    def __init__(
+        self,
+        sweep: Results | str | os.PathLike[str],
+        figure: str,
+        by: str | None,
+        over: str | None,
+        where: Mapping[str, Any],
+        *,
+        normalized: bool,
+        confidence: float,
+    ) -> None:
+        results = sweep if isinstance(sweep, Results) else Results(sweep)
+        self.figure = figure.replace(".", "_")
+        fixed = {self._axis(results, axis): str(value) for axis, value in where.items()}
+        for axis, value in fixed.items():
+            known = [str(each) for each in results.axes[axis]]
+            if value not in known:
+                raise FlashtwinError(f"where: {axis} is never {value}; its values are {', '.join(known)}")
+        varied = [axis for axis in results.points if len(results.axes[axis]) > 1 and axis not in fixed]
+        self.over = self._axis(results, over) if over else None
+        self.by = self._axis(results, by) if by else None
+        if self.by is not None and self.by == self.over:
+            raise FlashtwinError(f"by and over: both are {self.by}; give two axes")
+        free = [axis for axis in varied if axis not in (self.over, self.by)]
+        if self.by is None and free:
+            self.by = free.pop(free.index("policy") if "policy" in free else 0)
+        if self.over is None and free:
+            self.over = free.pop(0)
+        if free:
+            raise FlashtwinError(
+                f"{results.directory}: {', '.join(free)} varies, too; say where={{axis: value}} (--where "
+                "AXIS=VALUE) for all but two axes"
+            )
+        self.places = results.axes[self.over] if self.over else [""]
+        self.normalized = normalized
+        what = "ratio" if normalized else "mean"
+        found: dict[tuple[str, str], tuple[float, float, float]] = {}
+        for row in results.statistics([self.figure], confidence).to_pylist():
+            told = {axis: str(row[axis]) for axis in results.points}
+            if row[what] is None or any(told[axis] != value for axis, value in fixed.items()):
+                continue
+            ends = [
+                row[what] if row[f"{what}_{end}"] is None else row[f"{what}_{end}"] for end in ("low", "high")
+            ]
+            place = told[self.over] if self.over else ""
+            found[told[self.by] if self.by else "", place] = (row[what], ends[0], ends[1])
+        if not found:
+            raise FlashtwinError(f"{results.directory}: nothing to draw: no cell has {self.figure} there")
+        names = [str(value) for value in results.axes[self.by]] if self.by else [""]
+        self.series: _Series = {
+            name: [found.get((name, str(place))) for place in self.places] for name in names
+        }
+        baseline = [str(value) for value in results.baseline.values()]
+        self.label = said(self.figure)
+        if normalized:
+            self.label = f"{self.label.removesuffix(' (us)')} / {', '.join(baseline) or 'baseline'}"
+
+    @staticmethod
+    def _axis(results: Results, name: str) -> str:
+        column = column_of(name)
+        for known in (name, column):
+            if known in results.points:
+                return known
+        raise FlashtwinError(f"{name}: no axis of this sweep; its axes are {', '.join(results.points)}")
+
+
+#: Columns of a dataset as one would write them under an axis.
+_SAID = {
+    "all_mean_us": "mean response (us)",
+    "read_mean_us": "mean response of reads (us)",
+    "write_mean_us": "mean response of writes (us)",
+    "all_p99_us": "p99 response (us)",
+    "all_p999_us": "p99.9 response (us)",
+    "all_p9999_us": "p99.99 response (us)",
+    "throughput_iops": "IOPS",
+    "throughput_mb_per_s": "MB/s",
+    "hits_ratio": "hit ratio",
+    "flash_write_amplification": "write amplification",
+    "flash_erases": "erases",
+}
+
+
+def said(column: str) -> str:
+    """Name a column of a dataset for an axis."""
+    return _SAID.get(column, column.replace("_", " "))
+
+
+def _title(axis: str) -> str:
+    return axis.removeprefix("set_").removeprefix("run_").replace("_", " ")
+
+
+@styled
+def bars(
+    sweep: Results | str | os.PathLike[str],
+    figure: str,
+    *,
+    by: str | None = None,
+    over: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    normalized: bool = False,
+    confidence: float = 0.95,
+    columns: int = 1,
+) -> Figure:
+    """Draw a figure of a sweep as bars: a group for each value of one axis, a bar for each of another.
+
+    Args:
+        sweep: its results, or its directory.
+        figure: a column of the dataset, as in "all.p99_us".
+        by: axis whose values have bars of their own; the policy if it varies, else the first that does.
+        over: axis whose values are the groups; the next one that varies.
+        where: values of the axes beyond these two.
+        normalized: draw ratios to the sweep's baseline, paired by seed, in place of means.
+        confidence: of the intervals (Student's t over seeds).
+        columns: of a paper that the figure is as wide as: 1 (3.5 in) or 2 (7.16 in).
+
+    Raises:
+        FlashtwinError: there is no such axis, value or figure.
+    """
+    chosen = _Chosen(sweep, figure, by, over, where or {}, normalized=normalized, confidence=confidence)
+    drawn = new(columns, 2.4)
+    axes = drawn.subplots()
+    alone = chosen.over is None
+    width = 0.62 if alone else 0.8 / len(chosen.series)
+    for i, (name, values) in enumerate(chosen.series.items()):
+        shift = i if alone else (i - (len(chosen.series) - 1) / 2) * width
+        points = [(place + shift, *value) for place, value in enumerate(values) if value is not None]
+        at, means = [point[0] for point in points], [point[1] for point in points]
+        axes.bar(at, means, width=width, label=name, **fill(0 if alone else i))
+        # One seed has no interval.
+        for at_x, mean, low, high in (point for point in points if point[3] > point[2]):
+            # White below black: seen on dark bars and on light ones.
+            for colour, thick in (("white", 2.2), ("black", 0.8)):
+                ends = [[mean - low], [high - mean]]
+                axes.errorbar(at_x, mean, ends, fmt="none", ecolor=colour, elinewidth=thick, capsize=1.5)
+    named_ticks(axes, list(chosen.series) if alone else [str(place) for place in chosen.places], columns)
+    if chosen.over:
+        axes.set_xlabel(_title(chosen.over))
+    if normalized:
+        axes.axhline(1, color="black", linewidth=0.6, linestyle=":")
+    axes.set_ylabel(chosen.label)
+    axes.grid(axis="y")
+    if not alone:
+        legend_above(drawn, axes, columns)
+    return drawn
+
+
+@styled
+def lines(
+    sweep: Results | str | os.PathLike[str],
+    figure: str,
+    over: str,
+    *,
+    by: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    normalized: bool = False,
+    confidence: float = 0.95,
+    columns: int = 1,
+) -> Figure:
+    """Draw a figure of a sweep over a parameter, a line for each value of another axis.
+
+    Sizes and numbers stand where they belong, on a logarithmic axis if they span a factor of eight; other
+    values side by side. Arguments as for `bars`.
+    """
+    chosen = _Chosen(sweep, figure, by, over, where or {}, normalized=normalized, confidence=confidence)
+    places, unit = _numbers(chosen.places)
+    drawn = new(columns, 2.4)
+    axes = drawn.subplots()
+    for i, (name, values) in enumerate(chosen.series.items()):
+        points = sorted((places[j], *value) for j, value in enumerate(values) if value is not None)
+        if not points:
+            continue
+        at, means, lows, highs = zip(*points, strict=True)
+        errors = [
+            [mean - low for mean, low in zip(means, lows, strict=True)],
+            [high - mean for mean, high in zip(means, highs, strict=True)],
+        ]
+        axes.errorbar(at, means, errors, label=name, capsize=1.5, elinewidth=0.7, **line(i))
+    if unit is None:
+        named_ticks(axes, [str(place) for place in chosen.places], columns)
+    elif min(places) > 0 and max(places) >= 8 * min(places):
+        sizes_axis(axes, sorted(places))
+    if normalized:
+        axes.axhline(1, color="black", linewidth=0.6, linestyle=":")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set(xlabel=_title(chosen.over or "") + (f" ({unit})" if unit else ""), ylabel=chosen.label)
+    axes.grid(which="major")
+    legend_above(drawn, axes, columns)
+    return drawn
+
+
+def _numbers(places: list[Any]) -> tuple[list[float], str | None]:
+    """Where values stand, and in what unit: sizes in MiB, numbers as they are; None if side by side."""
+    if all(isinstance(place, (int, float)) and not isinstance(place, bool) for place in places):
+        return [float(place) for place in places], ""
+    sizes = [words.read_size(str(place)) for place in places]
+    if all(size is not None for size in sizes):
+        return [size / 2**20 for size in sizes if size is not None], "MiB"
+    return [float(i) for i in range(len(places))], None

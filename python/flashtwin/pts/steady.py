@@ -1,0 +1,81 @@
+"""The steady state of SNIA's Performance Test Specification: five rounds that hardly differ or rise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+#: Rounds of a window, and after how many a test gives up.
+WINDOW = 5
+ROUNDS_MAX = 25
+#: Largest range of the data, and largest rise of the fitted line, in percent of the average.
+RANGE_PERCENT = 20.0
+SLOPE_PERCENT = 10.0
+
+
+@dataclass(frozen=True)
+class Window:
+    """Five rounds in a row of the figure that is tracked.
+
+    Attributes:
+        first: number of the first round, from 1.
+        values: the figure, round by round.
+        average: of the values.
+        slope: of the line fitted by least squares, per round.
+        intercept: of that line, at round 0.
+    """
+
+    first: int
+    values: tuple[float, ...]
+    average: float
+    slope: float
+    intercept: float
+
+    @property
+    def last(self) -> int:
+        """Number of the last round."""
+        return self.first + len(self.values) - 1
+
+    @property
+    def range_percent(self) -> float:
+        """Largest less smallest value, in percent of the average."""
+        return 100 * (max(self.values) - min(self.values)) / self.average if self.average else 0.0
+
+    @property
+    def slope_percent(self) -> float:
+        """How far the fitted line rises or falls across the window, in percent of the average."""
+        across = abs(self.slope) * (len(self.values) - 1)
+        return 100 * across / self.average if self.average else 0.0
+
+    @property
+    def steady(self) -> bool:
+        """Whether this is a steady state."""
+        enough = len(self.values) == WINDOW and self.average > 0
+        return enough and self.range_percent <= RANGE_PERCENT and self.slope_percent <= SLOPE_PERCENT
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {
+            "rounds": [self.first, self.last],
+            "values": list(self.values),
+            "average": self.average,
+            "slope": self.slope,
+            "intercept": self.intercept,
+            "range_percent": self.range_percent,
+            "slope_percent": self.slope_percent,
+            "steady": self.steady,
+        }
+
+
+def window_of(values: Sequence[float]) -> Window:
+    """Return the window of the last five rounds, or of all if there are fewer."""
+    last = tuple(values[-WINDOW:])
+    first = len(values) - len(last) + 1
+    rounds = range(first, first + len(last))
+    average = sum(last) / len(last)
+    middle = sum(rounds) / len(last)
+    spread = sum((at - middle) ** 2 for at in rounds)
+    rise = sum((at - middle) * value for at, value in zip(rounds, last, strict=True))
+    slope = rise / spread if spread else 0.0
+    return Window(first, last, average, slope, average - slope * middle)

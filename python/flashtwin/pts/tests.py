@@ -1,0 +1,205 @@
+"""The tests of SNIA's Performance Test Specification: write saturation, IOPS, throughput, latency.
+
+Each purges the drive, preconditions it and runs rounds until the figure that is tracked is steady.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .drive import Access, Drive, Measured
+from .steady import ROUNDS_MAX, Window, window_of
+
+KIB = 1024
+#: Share of reads in percent, in the order in which a round goes through them.
+IOPS_MIXES = (100, 95, 65, 50, 35, 5, 0)
+IOPS_BLOCKS = (*(kib * KIB for kib in (1024, 128, 64, 32, 16, 8, 4)), 512)
+LATENCY_MIXES = (100, 65, 0)
+LATENCY_BLOCKS = (8 * KIB, 4 * KIB, 512)
+THROUGHPUT_BLOCKS = (1024 * KIB, 128 * KIB)
+#: What write saturation writes at least, in times the capacity, and preconditioning writes.
+SATURATION_TIMES = 4
+PRECONDITION_TIMES = 2
+
+
+@dataclass
+class Rounds:
+    """A test in rounds.
+
+    Attributes:
+        name: of the test.
+        tracked: the access whose figure must be steady.
+        figure: field of `Measured` that is tracked.
+        unit: of the figure.
+        rounds: what each round came to, by access.
+        window: the last five rounds of what is tracked.
+    """
+
+    name: str
+    tracked: Access
+    figure: str
+    unit: str
+    rounds: list[dict[Access, Measured]] = field(default_factory=list)
+
+    @property
+    def window(self) -> Window:
+        """The last five rounds of what is tracked."""
+        return window_of(self.course(self.tracked))
+
+    def course(self, access: Access) -> list[float]:
+        """Return the tracked figure of an access, round by round."""
+        return [float(getattr(measured[access], self.figure)) for measured in self.rounds]
+
+    def average(self, access: Access, figure: str) -> float:
+        """Return the mean of a figure over the window's rounds; of `max_us` the largest."""
+        values = [
+            float(getattr(measured[access], figure)) for measured in self.rounds[self.window.first - 1 :]
+        ]
+        return max(values) if figure == "max_us" else sum(values) / len(values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {
+            "test": self.name,
+            "tracked": _named(self.tracked) | {"figure": self.figure},
+            "window": self.window.to_dict(),
+            "rounds": [
+                [_named(access) | asdict(measured) for access, measured in each.items()]
+                for each in self.rounds
+            ],
+        }
+
+
+@dataclass
+class Saturation:
+    """Random writes of 4 KiB from a purged drive on, interval by interval.
+
+    Attributes:
+        interval_s: length of an interval of virtual time.
+        iops: writes completed a second, by interval.
+        mean_us: their mean response time, by interval; None where none completed.
+        max_us: their longest response time, by interval; None where none completed.
+        amplification: time in seconds and write amplification, window by window.
+        written_gb: 10^9 bytes written in all.
+    """
+
+    interval_s: float
+    iops: list[float]
+    mean_us: list[float | None]
+    max_us: list[float | None]
+    amplification: list[tuple[float, float]]
+    written_gb: float
+
+    @property
+    def window(self) -> Window:
+        """The last five whole intervals."""
+        return window_of(self.iops)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {"test": "wsat", **asdict(self), "window": self.window.to_dict()}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the tests are run.
+
+    Attributes:
+        round_s: length of a round of an access, in seconds of virtual time.
+        queue_depth: requests in the drive, but for the latency test, which has one.
+        said: called with what has been found.
+    """
+
+    round_s: float
+    queue_depth: int
+    said: Callable[[str], None]
+
+
+def _named(access: Access) -> dict[str, Any]:
+    return {
+        "block_bytes": access.block_bytes,
+        "reads_percent": access.reads_percent,
+        "sequential": access.sequential,
+    }
+
+
+def _until_steady(
+    drive: Drive, plan: Plan, test: Rounds, accesses: Sequence[Access], queue_depth: int
+) -> Rounds:
+    while len(test.rounds) < ROUNDS_MAX:
+        label = f"{test.name}, round {len(test.rounds) + 1}"
+        test.rounds.append(drive.round(label, accesses, queue_depth, plan.round_s))
+        if test.window.steady:
+            break
+    window = test.window
+    where = f"rounds {window.first} to {window.last}"
+    said = (
+        f"steady in {where}"
+        if window.steady
+        else f"not steady after {ROUNDS_MAX} rounds; means are of {where}"
+    )
+    plan.said(f"{test.name}: {said}")
+    return test
+
+
+def _precondition(drive: Drive, plan: Plan, name: str, block_bytes: int) -> None:
+    drive.purge()
+    fill = Access(block_bytes, 0, sequential=True)
+    drive.write_through(f"{name}: preconditioning", fill, PRECONDITION_TIMES, plan.queue_depth)
+
+
+def iops(drive: Drive, plan: Plan) -> list[Rounds]:
+    """Random requests of eight sizes and seven mixes; steady when writes of 4 KiB are."""
+    _precondition(drive, plan, "IOPS", 128 * KIB)
+    accesses = [Access(block, reads) for reads in IOPS_MIXES for block in IOPS_BLOCKS]
+    test = Rounds("IOPS", Access(4 * KIB, 0), "iops", "IOPS")
+    return [_until_steady(drive, plan, test, accesses, plan.queue_depth)]
+
+
+def throughput(drive: Drive, plan: Plan) -> list[Rounds]:
+    """Sequential reads and writes of 1024 and of 128 KiB, each from a purge of its own."""
+    tests = []
+    for block in THROUGHPUT_BLOCKS:
+        accesses = [Access(block, reads, sequential=True) for reads in (100, 0)]
+        name = f"Throughput, {accesses[0].size}"
+        _precondition(drive, plan, name, block)
+        test = Rounds(name, accesses[1], "mb_per_s", "MB/s")
+        tests.append(_until_steady(drive, plan, test, accesses, plan.queue_depth))
+    return tests
+
+
+def latency(drive: Drive, plan: Plan) -> list[Rounds]:
+    """Random requests of three sizes and mixes, one at a time; steady when writes of 4 KiB are."""
+    _precondition(drive, plan, "Latency", 128 * KIB)
+    accesses = [Access(block, reads) for reads in LATENCY_MIXES for block in LATENCY_BLOCKS]
+    test = Rounds("Latency", Access(4 * KIB, 0), "mean_us", "us")
+    return [_until_steady(drive, plan, test, accesses, 1)]
+
+
+def saturation(drive: Drive, plan: Plan) -> Saturation:
+    """Random writes of 4 KiB, from a purged drive on, until four times the capacity is written."""
+    drive.purge()
+    access = Access(4 * KIB, 0)
+    summary, _, history = drive.saturate(
+        "Write saturation", access, SATURATION_TIMES, plan.queue_depth, plan.round_s
+    )
+    points = {round(point["t_s"] / plan.round_s): point for point in summary["series"]}
+    # The last interval is a part of one.
+    whole = [points.get(i) for i in range(max(1, max(points, default=0)))]
+    found = Saturation(
+        plan.round_s,
+        [point["writes"] / plan.round_s if point else 0.0 for point in whole],
+        [point["write_mean_us"] if point else None for point in whole],
+        [point["max_us"] if point else None for point in whole],
+        [
+            (point["t_s"] + point["length_s"] / 2, point["write_amplification"])
+            for point in history
+            if point["write_amplification"] is not None
+        ],
+        summary["counts"]["writes"]["bytes"] * 1e-9,
+    )
+    state = "steady" if found.window.steady else "not steady"
+    plan.said(f"Write saturation: {found.written_gb:.3g} GB written; the last five intervals are {state}")
+    return found
