@@ -17,6 +17,7 @@ from .errors import DeviceError, FlashtwinError, Interrupted, SnapshotError, Wor
 from .faults import Fail, Fault, Replace
 from .ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
 from .hit_ratios import HitRow, HitTable, hits
+from .live import LiveReport, Server, serve
 from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
 from .policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
 from .reference import CaseReport, validate
@@ -45,6 +46,7 @@ __all__ = [
     "HitRow",
     "HitTable",
     "Interrupted",
+    "LiveReport",
     "OpenLoop",
     "Overrides",
     "Pacing",
@@ -56,6 +58,7 @@ __all__ = [
     "Replace",
     "Result",
     "Results",
+    "Server",
     "SnapshotError",
     "Spec",
     "SweepProgress",
@@ -77,6 +80,7 @@ __all__ = [
     "results",
     "run",
     "save_snapshot",
+    "serve",
     "sweep",
     "trace_formats",
     "trace_ftl",

@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from clients import need
+
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+
+#: Tools that pages ask for, beside those that come with flashtwin.
+TOOLS = {"docs/live.md": ("nbdkit", "nbdinfo", "fio", "qemu-io")}
 
 
 def blocks(page, language):
@@ -41,11 +46,13 @@ def run(command, place):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")])
 def test_the_commands_of_a_page_run_in_order(page, place):
+    need(*TOOLS.get(page, ()))
     run(["bash", "-euc", "\n".join(blocks(page, "sh"))], place)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
 def test_the_python_of_a_page_runs(page, place):
+    need(*TOOLS.get(page, ()))
     for example in blocks(page, "python"):
         run([sys.executable, "-c", example], place)
 

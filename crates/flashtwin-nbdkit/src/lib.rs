@@ -176,10 +176,9 @@ extern "C" fn cleanup() {
         if let Some(reporter) = reporter {
             reporter.stop();
         }
-        match SERVER.get() {
-            Some(server) => server.stop(),
-            None => Ok(()),
-        }
+        // The exit code is the server's own: who started it looks for these words.
+        let stopped = SERVER.get().map_or(Ok(()), |server| server.stop());
+        stopped.map_err(|e| LiveError::Setting(format!("the stop failed: {e}")))
     });
 }
 
