@@ -111,13 +111,21 @@ class Server:
     """
 
     def __init__(
-        self, process: subprocess.Popen[bytes], place: Path, uri: str, size_bytes: int, started_from: str
+        self,
+        process: subprocess.Popen[bytes],
+        place: Path,
+        *,
+        uri: str,
+        socket: Path | None,
+        size_bytes: int,
+        started_from: str,
     ) -> None:
         self.uri = uri
         self.size_bytes = size_bytes
         self.started_from = started_from
         self._process = process
         self._place = place
+        self._socket = socket
         self._last: LiveReport | None = None
 
     @property
@@ -162,6 +170,8 @@ class Server:
             failed = [line for line in said.splitlines() if _STOP_FAILED in line]
             report = self._place / "report.json"
             self._last = LiveReport.read(report.read_text()) if report.exists() else None
+            if self._socket is not None:
+                self._socket.unlink(missing_ok=True)
             shutil.rmtree(self._place, ignore_errors=True)
             if code or failed or self._last is None:
                 raise FlashtwinError(f"the server ended with exit code {code}: {said or 'it said nothing'}")
@@ -228,7 +238,7 @@ def serve(
     kept = str(store) if store in ("memory", "none") else str(Path(store).absolute())
     place = Path(tempfile.mkdtemp(prefix="flashtwin-"))
     try:
-        listen, uri = _listen(place, socket, tcp, tls_certificates, tls_psk)
+        listen, uri, at = _listen(place, socket, tcp, tls_certificates, tls_psk)
         (place / "device.toml").write_text(spec.to_toml())
         settings: dict[str, object] = {"device": place / "device.toml", "store": kept, "dilation": dilation}
         settings["report"] = place / "report.json"
@@ -254,7 +264,14 @@ def serve(
         shutil.rmtree(place, ignore_errors=True)
         raise
     (place / "start.state").unlink(missing_ok=True)
-    return Server(process, place, uri, size_bytes or spec.exported_bytes, started_from)
+    return Server(
+        process,
+        place,
+        uri=uri,
+        socket=at,
+        size_bytes=size_bytes or spec.exported_bytes,
+        started_from=started_from,
+    )
 
 
 def _nbdkit() -> str:
@@ -278,8 +295,8 @@ def _listen(
     tcp: int | None,
     tls_certificates: str | os.PathLike[str] | None,
     tls_psk: str | os.PathLike[str] | None,
-) -> tuple[list[str], str]:
-    """Options of nbdkit that say where to listen, and what clients connect to."""
+) -> tuple[list[str], str, Path | None]:
+    """Options of nbdkit that say where to listen, what clients connect to, and the socket if it is one."""
     if socket is not None and tcp is not None:
         raise FlashtwinError("give either a socket or a port")
     tls = []
@@ -293,14 +310,15 @@ def _listen(
         if not 1 <= tcp <= 65535:
             raise FlashtwinError(f"tcp {tcp}: give a port from 1 to 65535")
         host = [] if tls else ["--ipaddr", "127.0.0.1"]
-        return [*host, "--port", str(tcp), *tls], f"{'nbds' if tls else 'nbd'}://localhost:{tcp}"
+        scheme = "nbds" if tls else "nbd"
+        return [*host, "--port", str(tcp), *tls], f"{scheme}://localhost:{tcp}", None
     path = Path(socket).absolute() if socket is not None else place / "nbd.sock"
     if len(os.fsencode(path)) > _SOCKET_BYTES:
         raise FlashtwinError(f"socket {path}: is longer than {_SOCKET_BYTES} bytes; give a shorter name")
     if path.exists():
         raise FlashtwinError(f"socket {path}: is there already; remove it, or give another name")
     scheme = "nbds+unix" if tls else "nbd+unix"
-    return ["--unix", str(path), *tls], f"{scheme}:///?socket={quote(str(path))}"
+    return ["--unix", str(path), *tls], f"{scheme}:///?socket={quote(str(path))}", path
 
 
 def _start(command: list[str], place: Path) -> subprocess.Popen[bytes]:

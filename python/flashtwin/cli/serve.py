@@ -32,7 +32,7 @@ def add(
         """\
 examples:
   flashtwin serve --device nvme-tlc --size 16G
-  flashtwin serve --device sata-tlc --size 4G --store disk.img --socket /tmp/nbd.sock
+  flashtwin serve --device sata-tlc --size 16G --store disk.img --socket /tmp/nbd.sock
   flashtwin serve --device nvme-tlc --dilation 10 --policy gcar-lru
 
 Serves until Ctrl-C or SIGTERM, then says how late its answers were. Needs nbdkit (docs/live.md).
