@@ -188,7 +188,7 @@ def test_a_killed_client_leaves_a_server_that_serves(server):
 def test_a_stopped_server_goes_on_where_it_was():
     need("fio")
     # So slow that requests are always under way.
-    with serve(dilation=100) as server:
+    with serve(dilation=50, set={**SMALL, "buffer": None}) as server:
         job = fio(server.uri, rw="randwrite", size="2M")
         with subprocess.Popen(job, stdout=subprocess.PIPE, text=True) as process:
             time.sleep(0.4)
