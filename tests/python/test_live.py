@@ -153,6 +153,13 @@ def test_arrays_are_served_and_restarted(tmp_path):
             qemu_io(server.uri, command, "flush")
 
 
+def wait_for_writes(server):
+    deadline = time.monotonic() + 30
+    while server.report().responses["write"]["requests"] == 0:
+        assert time.monotonic() < deadline, "no write came"
+        time.sleep(0.05)
+
+
 def still_serves(server):
     qemu_io(server.uri, "write -P 8 64k 4k", "read -P 8 64k 4k")
     assert server.running
@@ -177,9 +184,7 @@ def test_a_killed_client_leaves_a_server_that_serves(server):
     job = fio(server.uri, rw="randwrite", size="40M", time_based=1, runtime=60, verify=0)
     need("fio")
     with subprocess.Popen(job, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 30
-        while server.report().responses["write"]["requests"] == 0 and time.monotonic() < deadline:
-            time.sleep(0.1)
+        wait_for_writes(server)
         process.kill()
     still_serves(server)
     assert server.stop().responses["write"]["requests"] > 0
@@ -189,9 +194,9 @@ def test_a_stopped_server_goes_on_where_it_was():
     need("fio")
     # So slow that requests are always under way.
     with serve(dilation=50, set={**SMALL, "buffer": None}) as server:
-        job = fio(server.uri, rw="randwrite", size="2M")
+        job = fio(server.uri, rw="randwrite", size="6M")
         with subprocess.Popen(job, stdout=subprocess.PIPE, text=True) as process:
-            time.sleep(0.4)
+            wait_for_writes(server)
             os.kill(server.pid, signal.SIGSTOP)
             time.sleep(0.5)
             os.kill(server.pid, signal.SIGCONT)
