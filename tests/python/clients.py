@@ -44,6 +44,7 @@ def fio(uri, **job):
         "verify": "crc32c",
         "verify_fatal": 1,
         "randseed": 7,
+        "verify_state_save": 0,
         **job,
     }
     return ["fio", *(f"--{key}={value}" for key, value in options.items())]
