@@ -9,11 +9,13 @@ BIN := $(VENV)/bin
 TRACE := python/flashtwin/data/postgres_pgbench.csv.zst
 FIGURE := out/demo.png
 
-WHEEL_SOURCES := pyproject.toml README.md Cargo.toml Cargo.lock \
-  $(shell find crates devices -name '*.rs' -o -name '*.toml') \
+RUST_SOURCES := $(shell find crates devices -name '*.rs' -o -name '*.toml')
+WHEEL_SOURCES := pyproject.toml README.md Cargo.toml Cargo.lock $(RUST_SOURCES) \
   $(shell find python -type f -not -path '*/__pycache__/*' -not -name '*.so')
 
-.PHONY: demo test check-rust check-python bench lock
+PLUGIN := python/flashtwin/flashtwin_nbdkit.so
+
+.PHONY: demo test check-rust check-python bench lock plugin
 
 demo: $(VENV)/.flashtwin
 	@mkdir -p $(dir $(FIGURE))
@@ -48,7 +50,16 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.python
 	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@touch $@
 
-$(VENV)/.flashtwin: $(VENV)/.python $(WHEEL_SOURCES)
+# What `flashtwin serve` loads into nbdkit; the wheel takes it along.
+plugin: $(PLUGIN)
+
+$(PLUGIN): Cargo.toml Cargo.lock $(RUST_SOURCES)
+ifeq ($(shell uname),Linux)
+	cargo build -q --release --locked -p flashtwin-nbdkit
+	cp $(or $(CARGO_TARGET_DIR),target)/release/libflashtwin_nbdkit.so $@
+endif
+
+$(VENV)/.flashtwin: $(VENV)/.python $(WHEEL_SOURCES) | plugin
 	@rm -rf dist
 	$(BIN)/maturin build -q --release --locked --out dist
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall dist/*.whl

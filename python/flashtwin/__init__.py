@@ -18,6 +18,7 @@ from .errors import DeviceError, FlashtwinError, Interrupted, SnapshotError, Wor
 from .faults import Fail, Fault, Replace
 from .ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
 from .hit_ratios import HitRow, HitTable, hits
+from .live import LiveReport, Server, serve
 from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
 from .policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
 from .pts import PtsResults, pts
@@ -47,6 +48,7 @@ __all__ = [
     "HitRow",
     "HitTable",
     "Interrupted",
+    "LiveReport",
     "OpenLoop",
     "Overrides",
     "Pacing",
@@ -59,6 +61,7 @@ __all__ = [
     "Replace",
     "Result",
     "Results",
+    "Server",
     "SnapshotError",
     "Spec",
     "SweepProgress",
@@ -82,6 +85,7 @@ __all__ = [
     "results",
     "run",
     "save_snapshot",
+    "serve",
     "sweep",
     "trace_formats",
     "trace_ftl",

@@ -189,7 +189,7 @@ def save_snapshot(
     The state is that of the flash: it fits every device with the same flash, whatever its buffer.
     """
     spec = read_device(device, set)
-    base = _precondition(spec, precondition, seed, progress)
+    base = precondition_spec(spec, precondition, seed, progress)
     base.save_snapshot(path, f"{precondition}, seed {seed}")
 
 
@@ -279,7 +279,7 @@ class Job:
     def base_device(self, on_progress: OnProgress | None) -> _core.Device:
         """Make the device in the state that all runs start from."""
         if self.snapshot is None:
-            return _precondition(self.candidates[0].spec, self.precondition, self.seed, on_progress)
+            return precondition_spec(self.candidates[0].spec, self.precondition, self.seed, on_progress)
         base = _core.Device(self.candidates[0].spec)
         made_by = base.load_snapshot(self.snapshot)
         self.precondition = f"snapshot ({made_by})"
@@ -334,7 +334,9 @@ def _candidate(choice: Choice, among: Sequence[Choice], name: str | Path, overri
     return Candidate(choice.label, spec, choice.instance(spec.buffer_pages))
 
 
-def _precondition(spec: Spec, kind: str, seed: int, on_progress: OnProgress | None) -> _core.Device:
+def precondition_spec(spec: Spec, kind: str, seed: int, on_progress: OnProgress | None) -> _core.Device:
+    """Make a device in the state that `kind` says."""
+
     def work(control: _core.Control) -> _core.Device:
         made = _core.Device(spec)
         made.precondition(kind, seed, control)

@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 
 from browser import NAMES
+from clients import need
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+
+#: Tools that pages ask for, beside those that come with flashtwin.
+TOOLS = {"docs/live.md": ("nbdkit", "nbdinfo", "fio", "qemu-io")}
 
 
 def blocks(page, language):
@@ -49,6 +53,7 @@ def run(command, place):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")])
 def test_the_commands_of_a_page_run_in_order(page, place):
+    need(*TOOLS.get(page, ()))
     run(["bash", "-euc", "\n".join(blocks(page, "sh"))], place)
     for figure in figures(page):
         path = place / figure
@@ -69,6 +74,7 @@ def test_every_figure_is_shown_by_a_page_whose_commands_are_run():
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
 def test_the_python_of_a_page_runs(page, place):
+    need(*TOOLS.get(page, ()))
     for example in blocks(page, "python"):
         run([sys.executable, "-c", example], place)
 

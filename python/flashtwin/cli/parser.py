@@ -6,7 +6,7 @@ import argparse
 from typing import Any, NoReturn, TypeAlias
 
 from .. import __version__, trace_formats
-from . import compare, device, ftl, plotting, policy, pts, run, snapshot, sweeping, trace, validate
+from . import compare, device, ftl, plotting, policy, pts, run, serve, snapshot, sweeping, trace, validate
 
 _EXAMPLES = """\
 examples:
@@ -15,6 +15,7 @@ examples:
   flashtwin compare trace.csv.gz --policies lru,cflru,gcar-lru --figure out.png
   flashtwin trace info trace.csv.gz
   flashtwin sweep experiment.toml
+  flashtwin serve --device nvme-tlc --size 16G
   flashtwin device list
   flashtwin policy list
   flashtwin ftl list
@@ -39,6 +40,7 @@ def build() -> _Parser:
     _compare(commands)
     sweeping.add(commands, _new)
     plotting.add(commands, _new)
+    serve.add(commands, _new, _add_state)
     _trace(commands)
     _device(commands)
     _policy(commands)
@@ -152,11 +154,15 @@ def _add_faults(p: argparse.ArgumentParser) -> None:
         )
 
 
-def _add_start(p: argparse.ArgumentParser) -> None:
-    _add_workload(p)
+def _add_state(p: argparse.ArgumentParser) -> None:
     _add_device(p)
     _add_precondition(p)
     p.add_argument("--snapshot", metavar="FILE", help="start from a saved state instead of preconditioning")
+
+
+def _add_start(p: argparse.ArgumentParser) -> None:
+    _add_workload(p)
+    _add_state(p)
     _add_pacing(p)
     _add_faults(p)
 

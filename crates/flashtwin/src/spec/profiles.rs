@@ -14,6 +14,7 @@ const PROFILES: &[(&str, &str)] = &[
         "harmonia",
         include_str!("../../../../devices/harmonia.toml"),
     ),
+    ("instant", include_str!("../../../../devices/instant.toml")),
     (
         "nvme-tlc",
         include_str!("../../../../devices/nvme-tlc.toml"),

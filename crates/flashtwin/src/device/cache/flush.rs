@@ -8,6 +8,7 @@ use crate::buffer::Stream;
 use crate::device::{Backend, Device, OWNER_IS_REQUEST};
 use crate::metrics::Breakdown;
 use crate::nand::PageOp;
+use crate::request::{Op, Request};
 
 /// What a power cut took from the buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,6 +115,29 @@ impl<B: Backend> Device<B> {
             at = older;
         }
         self.pump(id);
+    }
+
+    /// Has the device write what its buffer holds, protected or not, as a drive does that is told that its
+    /// power will be cut; takes at most `steps` steps and returns how many are left. Its own completion
+    /// is among [`Device::completions`].
+    pub fn shut_down(&mut self, mut steps: u64) -> u64 {
+        let protected = std::mem::take(&mut self.cache.protected);
+        let flush = Request {
+            arrival: self.now,
+            offset: 0,
+            bytes: 0,
+            op: Op::Flush,
+            fua: false,
+        };
+        // What is due at this instant happens before.
+        self.advance(self.now);
+        // A flush has no address that could be wrong.
+        let _ = self.submit(self.now, &flush, u64::MAX);
+        while self.outstanding() > 0 && steps > 0 && self.step() {
+            steps -= 1;
+        }
+        self.cache.protected = protected;
+        steps
     }
 
     /// What a power cut at this instant would take: the contents of volatile buffer memory that flash

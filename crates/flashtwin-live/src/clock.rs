@@ -1,0 +1,129 @@
+//! The clock of the wall beside that of the device, and how fast the one runs against the other.
+
+use std::str::FromStr;
+use std::time::Instant;
+
+use flashtwin::Time;
+
+use crate::LiveError;
+
+/// The device's time beyond which a server does not go: its clock counts picoseconds in 64 bits, and what
+/// is asked last must still find an end.
+const LAST: Time = Time::from_s(18_000_000);
+const MILLION: u128 = 1_000_000;
+
+/// How many times slower the device's time passes than that of the wall: 10 for a host that is too slow
+/// for the device by ten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dilation {
+    /// In millionths.
+    millionths: u64,
+}
+
+impl Default for Dilation {
+    fn default() -> Dilation {
+        Dilation {
+            millionths: 1_000_000,
+        }
+    }
+}
+
+impl FromStr for Dilation {
+    type Err = LiveError;
+    fn from_str(text: &str) -> Result<Dilation, LiveError> {
+        match text.parse::<f64>() {
+            Ok(times) if (0.001..=1e6).contains(&times) => Ok(Dilation {
+                millionths: (times * 1e6).round() as u64,
+            }),
+            _ => Err(LiveError::setting(
+                "dilation",
+                text,
+                "give a number from 0.001 to 1000000, as in 10",
+            )),
+        }
+    }
+}
+
+impl Dilation {
+    /// As it was given.
+    pub fn times(self) -> f64 {
+        self.millionths as f64 / 1e6
+    }
+
+    /// The device's time after `wall_ns`, rounded down.
+    pub fn device(self, wall_ns: u64) -> Time {
+        let ps = u128::from(wall_ns) * 1000 * MILLION / u128::from(self.millionths);
+        Time(u64::try_from(ps).unwrap_or(u64::MAX))
+    }
+
+    /// The first nanosecond of the wall at which [`Dilation::device`] has reached `time`.
+    pub fn wall_ns(self, time: Time) -> u64 {
+        let ns = (u128::from(time.0) * u128::from(self.millionths)).div_ceil(1000 * MILLION);
+        u64::try_from(ns).unwrap_or(u64::MAX)
+    }
+}
+
+/// The monotonic clock since the server's start, read as time of the device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    start: Instant,
+    /// The device's time at the start.
+    at_start: Time,
+    pub dilation: Dilation,
+}
+
+impl Clock {
+    pub fn starting(at_start: Time, dilation: Dilation) -> Clock {
+        Clock {
+            start: Instant::now(),
+            at_start,
+            dilation,
+        }
+    }
+
+    /// Nanoseconds since the start.
+    #[inline]
+    pub fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// The device's time at that moment; none once its clock is at its end.
+    #[inline]
+    pub fn device(&self, now_ns: u64) -> Option<Time> {
+        let since = self.dilation.device(now_ns);
+        (since < LAST).then(|| self.at_start + since)
+    }
+
+    /// When the device's time is `time`.
+    #[inline]
+    pub fn wall_ns(&self, time: Time) -> u64 {
+        self.dilation.wall_ns(time.saturating_sub(self.at_start))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wall_is_never_early_and_never_a_nanosecond_late() {
+        for times in ["0.001", "0.3", "1", "2.5", "10", "123.456789", "1000000"] {
+            let dilation: Dilation = times.parse().expect("a number");
+            for ps in [0, 1, 999, 1000, 1001, 123_456_789, 3_600_000_000_000_000] {
+                let ns = dilation.wall_ns(Time(ps));
+                assert!(dilation.device(ns) >= Time(ps), "{times}: {ps}");
+                if ns > 0 {
+                    assert!(dilation.device(ns - 1) < Time(ps), "{times}: {ps}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_dilation_is_refused_with_what_would_be() {
+        for text in ["", "0", "-1", "nan", "inf", "1e7", "ten"] {
+            let message = text.parse::<Dilation>().expect_err(text).to_string();
+            assert!(message.contains("0.001 to 1000000"), "{message}");
+        }
+    }
+}

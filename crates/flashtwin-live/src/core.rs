@@ -1,0 +1,182 @@
+//! What is under way on the device, without clock and threads: calls go in at an instant and come out, once
+//! each, at or after the instant at which the device has finished them.
+
+use flashtwin::{Op, OutOfRange, Request, Status, Time};
+
+use crate::Twin;
+
+/// The device never sees a request of more than this, nor does a drive: a host's block layer cuts before.
+const PIECE_BYTES_MAX: u64 = 1 << 20;
+/// Pieces of a call at most: what is longer is for the caller to split ([`Core::batch_bytes`]).
+pub const BATCH_PIECES: u64 = 64;
+
+/// What a caller asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// What to do.
+    pub op: Op,
+    /// First byte; 0 of a flush.
+    pub offset: u64,
+    /// Length in bytes; 0 of a flush.
+    pub bytes: u64,
+    /// Done only once on the medium.
+    pub fua: bool,
+}
+
+/// What it gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// How it ended: of several pieces that one which ended worst.
+    pub status: Status,
+    /// When the device had finished it.
+    pub due: Time,
+}
+
+/// A call under way; `W` is who waits for it.
+#[derive(Debug)]
+struct Place<W> {
+    who: Option<W>,
+    pieces_left: u32,
+    answer: Answer,
+}
+
+/// A device and the calls it works on.
+pub struct Core<W> {
+    twin: Box<dyn Twin>,
+    places: Vec<Place<W>>,
+    free: Vec<u32>,
+    piece_bytes: u64,
+}
+
+impl<W> Core<W> {
+    /// With nothing under way.
+    pub fn new(twin: Box<dyn Twin>) -> Core<W> {
+        let page = u64::from(twin.page_bytes());
+        Core {
+            places: Vec::new(),
+            free: Vec::new(),
+            piece_bytes: (PIECE_BYTES_MAX / page).max(1) * page,
+            twin,
+        }
+    }
+
+    /// Bytes of the longest call.
+    pub fn batch_bytes(&self) -> u64 {
+        self.piece_bytes * BATCH_PIECES
+    }
+
+    /// The device.
+    pub fn twin(&self) -> &dyn Twin {
+        &*self.twin
+    }
+
+    /// The device, to be stopped.
+    pub fn twin_mut(&mut self) -> &mut dyn Twin {
+        &mut *self.twin
+    }
+
+    /// Calls under way.
+    pub fn waiting(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    /// Lets the device run until `now`, and hands out what it has finished. Earlier instants than one
+    /// that was given before count as that.
+    pub fn advance(&mut self, now: Time, finished: &mut Vec<(W, Answer)>) {
+        self.twin.advance(now.max(self.twin.now()));
+        self.hand_out(finished);
+    }
+
+    /// Takes a call at `now`; it may be among those finished already when this returns.
+    pub fn submit(
+        &mut self,
+        now: Time,
+        call: &Call,
+        who: W,
+        finished: &mut Vec<(W, Answer)>,
+    ) -> Result<(), OutOfRange> {
+        debug_assert!(call.bytes <= self.batch_bytes(), "a call is too long");
+        let exported_bytes = self.twin.exported_bytes();
+        let end = call.offset.checked_add(call.bytes);
+        if end.is_none_or(|end| end > exported_bytes) {
+            return Err(OutOfRange {
+                offset: call.offset,
+                bytes: call.bytes,
+                exported_bytes,
+            });
+        }
+        let now = now.max(self.twin.now());
+        self.advance(now, finished);
+        let place = self.take_place(who, now);
+        let (mut at, end) = (call.offset, call.offset + call.bytes);
+        loop {
+            // Cut between pages: a page that lies in two pieces would be worked on twice.
+            let piece_end = end.min((at / self.piece_bytes + 1) * self.piece_bytes);
+            let request = Request {
+                arrival: now,
+                offset: at,
+                bytes: piece_end - at,
+                op: call.op,
+                fua: call.fua,
+            };
+            self.places[place as usize].pieces_left += 1;
+            self.twin.submit(now, &request, u64::from(place))?;
+            at = piece_end;
+            if at >= end {
+                break;
+            }
+        }
+        self.advance(now, finished);
+        Ok(())
+    }
+
+    /// Hands out all that is under way as failed.
+    pub fn abandon(&mut self, finished: &mut Vec<(W, Answer)>) {
+        let due = self.twin.now();
+        let failed = Answer {
+            status: Status::Failed,
+            due,
+        };
+        let whos = self.places.iter_mut().filter_map(|place| place.who.take());
+        finished.extend(whos.map(|who| (who, failed)));
+    }
+
+    fn take_place(&mut self, who: W, now: Time) -> u32 {
+        let place = Place {
+            who: Some(who),
+            pieces_left: 0,
+            answer: Answer {
+                status: Status::Ok,
+                due: now,
+            },
+        };
+        match self.free.pop() {
+            Some(at) => {
+                self.places[at as usize] = place;
+                at
+            }
+            None => {
+                self.places.push(place);
+                self.places.len() as u32 - 1
+            }
+        }
+    }
+
+    fn hand_out(&mut self, finished: &mut Vec<(W, Answer)>) {
+        for done in self.twin.completions().drain(..) {
+            let place = &mut self.places[done.tag as usize];
+            place.pieces_left -= 1;
+            place.answer.due = place.answer.due.max(done.done);
+            if done.status as u8 > place.answer.status as u8 {
+                place.answer.status = done.status;
+            }
+            if place.pieces_left == 0 {
+                finished.extend(place.who.take().map(|who| (who, place.answer)));
+                self.free.push(done.tag as u32);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

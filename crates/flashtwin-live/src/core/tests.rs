@@ -1,0 +1,199 @@
+//! Random calls at random instants on a clock of the test's own.
+
+use flashtwin::{DeviceSpec, Rng, Ssd};
+
+use super::*;
+
+fn twin(overrides: &[(&str, &str)]) -> Box<dyn Twin> {
+    let profile = flashtwin::spec::builtin("demo").expect("demo is built in");
+    let mut all = vec![
+        ("geometry.blocks_per_plane", "64"),
+        ("geometry.chips", "2"),
+        ("geometry.reserve_percent", "15"),
+        ("buffer.power_loss_protection", "false"),
+    ];
+    all.extend_from_slice(overrides);
+    let mut ssd = Ssd::new(&DeviceSpec::with_overrides(profile, "demo", &all).expect("sound"));
+    ssd.fill_sequential();
+    Box::new(ssd)
+}
+
+fn random_call(rng: &mut Rng, exported_bytes: u64) -> Call {
+    let op = [Op::Read, Op::Write, Op::Write, Op::Trim, Op::Flush][rng.below(5) as usize];
+    if op == Op::Flush {
+        return Call {
+            op,
+            offset: 0,
+            bytes: 0,
+            fua: false,
+        };
+    }
+    let bytes = match rng.below(20) {
+        0 => rng.below(5 << 20),
+        1 => 1 + rng.below(3),
+        _ => 512 * (1 + rng.below(40)),
+    };
+    Call {
+        op,
+        offset: rng.below(exported_bytes - bytes),
+        bytes,
+        fua: rng.below(8) == 0,
+    }
+}
+
+/// Every call comes out once, not before its time, and at the first instant given that is not before it.
+#[test]
+fn calls_come_out_once_and_never_early() {
+    for seed in 0..6 {
+        let mut core = Core::new(twin(&[]));
+        let mut rng = Rng::new(seed);
+        let exported_bytes = core.twin().exported_bytes();
+        let (mut now, mut finished) = (Time::ZERO, Vec::new());
+        let mut open: Vec<u64> = Vec::new();
+        let mut before = Time::ZERO;
+        for number in 0..3000_u64 {
+            // Now and then long pauses; sometimes no time at all.
+            now += match rng.below(10) {
+                0 => Time::from_ms(rng.below(20)),
+                1 => Time::ZERO,
+                _ => Time::from_us(rng.below(300)),
+            };
+            if rng.below(3) > 0 {
+                let call = random_call(&mut rng, exported_bytes);
+                open.push(number);
+                core.submit(now, &call, number, &mut finished)
+                    .expect("within");
+            } else {
+                core.advance(now, &mut finished);
+            }
+            for (who, answer) in finished.drain(..) {
+                assert!(answer.due <= now, "early: due {} at {now}", answer.due);
+                assert!(
+                    answer.due > before || answer.due == now || before == now,
+                    "kept back"
+                );
+                assert_eq!(answer.status, Status::Ok);
+                let at = open.iter().position(|&other| other == who);
+                open.swap_remove(at.expect("comes out once"));
+            }
+            before = now;
+            assert_eq!(core.waiting(), open.len());
+        }
+        core.advance(now + Time::from_s(100), &mut finished);
+        assert_eq!(finished.len(), open.len(), "all come out in the end");
+    }
+}
+
+/// The instants at which a host looks change nothing of when the device has finished.
+#[test]
+fn looking_often_changes_no_due_time() {
+    let dues = |looks: u64| {
+        let mut core = Core::new(twin(&[]));
+        let mut rng = Rng::new(3);
+        let exported_bytes = core.twin().exported_bytes();
+        let (mut now, mut finished) = (Time::ZERO, Vec::new());
+        for number in 0..500 {
+            let call = random_call(&mut rng, exported_bytes);
+            core.submit(now, &call, number, &mut finished)
+                .expect("within");
+            let step = Time::from_us(rng.below(400));
+            for look in 1..=looks {
+                core.advance(now + Time(step.0 * look / looks), &mut finished);
+            }
+            now += step;
+        }
+        core.advance(now + Time::from_s(100), &mut finished);
+        let mut dues: Vec<(u64, Time)> = finished.iter().map(|(who, a)| (*who, a.due)).collect();
+        dues.sort_unstable();
+        dues
+    };
+    assert_eq!(dues(1), dues(17));
+}
+
+#[test]
+fn long_calls_are_cut_between_pages_and_answered_as_one() {
+    let mut core = Core::new(twin(&[]));
+    let mut finished = Vec::new();
+    let call = Call {
+        op: Op::Write,
+        offset: 12_345,
+        bytes: 5 << 20,
+        fua: false,
+    };
+    core.submit(Time::ZERO, &call, 7, &mut finished)
+        .expect("within");
+    core.advance(Time::from_s(10), &mut finished);
+    assert_eq!(finished.len(), 1);
+    let responses = core.twin().responses();
+    assert_eq!(responses.write.bytes, 5 << 20);
+    // At every whole MiB, and only there.
+    assert_eq!(responses.write.requests, 6);
+}
+
+#[test]
+fn beyond_the_end_nothing_is_begun() {
+    let mut core = Core::new(twin(&[]));
+    let exported_bytes = core.twin().exported_bytes();
+    let mut finished = Vec::new();
+    for (offset, bytes) in [(exported_bytes, 1), (exported_bytes - 1, 2), (u64::MAX, 2)] {
+        let call = Call {
+            op: Op::Read,
+            offset,
+            bytes,
+            fua: false,
+        };
+        let refused = core.submit(Time::ZERO, &call, 0, &mut finished);
+        assert_eq!(refused.expect_err("beyond").exported_bytes, exported_bytes);
+        assert_eq!(core.waiting(), 0);
+    }
+}
+
+#[test]
+fn a_worn_out_device_refuses_writes_and_reads_on() {
+    let mut core = Core::new(twin(&[("wear.erase_limit", "2")]));
+    let mut rng = Rng::new(1);
+    let (mut now, mut finished) = (Time::ZERO, Vec::new());
+    let page = |op, rng: &mut Rng| Call {
+        op,
+        offset: rng.below(20_000) * 4096,
+        bytes: 4096,
+        fua: false,
+    };
+    let refused = (0..400_000).any(|_| {
+        now += Time::from_us(500);
+        core.submit(now, &page(Op::Write, &mut rng), 0, &mut finished)
+            .expect("within");
+        finished
+            .drain(..)
+            .any(|(_, answer)| answer.status == Status::ReadOnly)
+    });
+    assert!(refused && core.twin().is_read_only());
+    core.advance(now + Time::from_s(100), &mut finished);
+    finished.clear();
+    now += Time::from_s(200);
+    core.submit(now, &page(Op::Read, &mut rng), 1, &mut finished)
+        .expect("within");
+    core.advance(now + Time::from_s(1), &mut finished);
+    assert_eq!(finished[0].1.status, Status::Ok);
+}
+
+#[test]
+fn what_is_abandoned_fails_once() {
+    let mut core = Core::new(twin(&[]));
+    let mut finished = Vec::new();
+    let call = Call {
+        op: Op::Read,
+        offset: 0,
+        bytes: 4096,
+        fua: false,
+    };
+    core.submit(Time::ZERO, &call, 5, &mut finished)
+        .expect("within");
+    core.abandon(&mut finished);
+    core.abandon(&mut finished);
+    let status = |(who, answer): &(i32, Answer)| (*who, answer.status);
+    assert_eq!(
+        finished.iter().map(status).collect::<Vec<_>>(),
+        [(5, Status::Failed)]
+    );
+}

@@ -1,0 +1,414 @@
+//! A device on the clock of the wall. The calling thread lets the device run until now, hands in what it
+//! asks and, unless that is done at once, waits; one thread, the pacer, sleeps until shortly before the
+//! device's next event, spins for the rest, lets the device run and wakes those who are answered.
+//!
+//! The device is never let run beyond now, so that a call that comes meets the state of its instant.
+
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::thread::{self, JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+use flashtwin::{Op, Status, Time};
+
+use crate::awake::Awake;
+use crate::clock::Clock;
+use crate::report::LatenessLog;
+use crate::{Answer, Call, Core, Dilation, Failure, Report, Twin};
+
+/// The pacer spins no longer than this before an instant: it takes the core from those it serves.
+const SPIN_NS_MAX: u64 = 60_000;
+const SPIN_NS_MIN: u64 = 2_000;
+/// Between two looks at a device that works while nobody waits for it.
+const IDLE_NS: u64 = 1_000_000;
+
+/// A caller and its answer.
+#[derive(Debug)]
+struct Waiter {
+    thread: Thread,
+    answered: AtomicBool,
+    status: AtomicU8,
+    due_ps: AtomicU64,
+}
+
+impl Waiter {
+    fn answer(&self, answer: Answer) {
+        self.status.store(answer.status as u8, Ordering::Relaxed);
+        self.due_ps.store(answer.due.0, Ordering::Relaxed);
+        self.answered.store(true, Ordering::Release);
+    }
+}
+
+type Finished = Vec<(Arc<Waiter>, Answer)>;
+
+thread_local! {
+    /// Each thread waits for one call at a time, and keeps what it needs for that.
+    static WAITER: Arc<Waiter> = Arc::new(Waiter {
+        thread: thread::current(),
+        answered: AtomicBool::new(false),
+        status: AtomicU8::new(0),
+        due_ps: AtomicU64::new(0),
+    });
+}
+
+struct Inner {
+    core: Core<Arc<Waiter>>,
+    /// Room for those answered, used again.
+    finished: Finished,
+    stopping: bool,
+}
+
+/// The clock is at its end, or a bug has broken the model: nothing can be answered any more.
+struct Broken;
+
+struct Shared {
+    inner: Mutex<Inner>,
+    lateness: Mutex<LatenessLog>,
+    clock: Clock,
+    /// Until when the pacer means to wait, in ns of the wall.
+    target_ns: AtomicU64,
+    /// It waits asleep and must be woken.
+    asleep: AtomicBool,
+    pacer: OnceLock<Thread>,
+    spin_ns: AtomicU64,
+    /// The device takes no more writes.
+    read_only: AtomicBool,
+    awake: Awake,
+}
+
+/// A device that answers calls at their time.
+pub struct Driver {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    exported_bytes: u64,
+    page_bytes: u32,
+    batch_bytes: u64,
+}
+
+impl Driver {
+    /// Starts the device's clock and the pacer.
+    pub fn start(twin: Box<dyn Twin>, dilation: Dilation) -> std::io::Result<Driver> {
+        let core = Core::new(twin);
+        let (exported_bytes, page_bytes) = (core.twin().exported_bytes(), core.twin().page_bytes());
+        let batch_bytes = core.batch_bytes();
+        let shared = Arc::new(Shared {
+            clock: Clock::starting(core.twin().now(), dilation),
+            lateness: Mutex::default(),
+            target_ns: AtomicU64::new(u64::MAX),
+            asleep: AtomicBool::new(false),
+            pacer: OnceLock::new(),
+            spin_ns: AtomicU64::new(SPIN_NS_MAX),
+            read_only: AtomicBool::new(core.twin().is_read_only()),
+            awake: Awake::default(),
+            inner: Mutex::new(Inner {
+                core,
+                finished: Vec::new(),
+                stopping: false,
+            }),
+        });
+        let paced = shared.clone();
+        let pacer = thread::Builder::new()
+            .name("flashtwin-pacer".into())
+            .spawn(move || {
+                // A bug in the model must not leave callers waiting.
+                if catch_unwind(AssertUnwindSafe(|| paced.pace())).is_err() {
+                    paced.fail_all();
+                }
+            })?;
+        // The pacer is woken by this handle alone; nothing can have been asked yet.
+        let _ = shared.pacer.set(pacer.thread().clone());
+        let kept = shared.clone();
+        let keeper = thread::Builder::new()
+            .name("flashtwin-awake".into())
+            .spawn(move || kept.awake.keep(|| kept.clock.now_ns()))?;
+        shared.awake.kept_by(keeper.thread().clone());
+        Ok(Driver {
+            shared,
+            threads: Mutex::new(vec![pacer, keeper]),
+            exported_bytes,
+            page_bytes,
+            batch_bytes,
+        })
+    }
+
+    /// Bytes the device can hold.
+    pub fn exported_bytes(&self) -> u64 {
+        self.exported_bytes
+    }
+
+    /// Bytes of a page.
+    pub fn page_bytes(&self) -> u32 {
+        self.page_bytes
+    }
+
+    /// The device has refused a write: it takes none any more.
+    pub fn is_read_only(&self) -> bool {
+        self.shared.read_only.load(Ordering::Relaxed)
+    }
+
+    /// Returns when the device has done what is asked. Long calls are done one part after the other.
+    pub fn call(&self, call: &Call) -> Result<(), Failure> {
+        let mut part = *call;
+        let end = call.offset.checked_add(call.bytes);
+        let end = end
+            .filter(|&end| end <= self.exported_bytes)
+            .ok_or(Failure::Beyond)?;
+        loop {
+            let next = (part.offset / self.batch_bytes + 1) * self.batch_bytes;
+            part.bytes = end.min(next) - part.offset;
+            WAITER.with(|waiter| self.shared.call(&part, waiter))?;
+            part.offset = next;
+            if part.offset >= end || call.op == Op::Flush {
+                return Ok(());
+            }
+        }
+    }
+
+    /// How it goes; `exported_bytes` as the device has it.
+    pub fn report(&self) -> Report {
+        let clock = &self.shared.clock;
+        let lateness = match self.shared.lateness.lock() {
+            Ok(log) => log.summary(),
+            Err(poisoned) => poisoned.into_inner().summary(),
+        };
+        let (inner, _) = self.shared.lock_broken_or_not();
+        let core = &inner.core;
+        Report {
+            device: core.twin().name(),
+            exported_bytes: self.exported_bytes,
+            page_bytes: self.page_bytes,
+            dilation: clock.dilation.times(),
+            elapsed_s: clock.now_ns() as f64 / 1e9,
+            waiting: core.waiting(),
+            read_only: core.twin().is_read_only(),
+            spin_margin_us: self.shared.spin_ns.load(Ordering::Relaxed) as f64 / 1e3,
+            lateness,
+            responses: core.twin().responses(),
+        }
+    }
+
+    /// Ends the pacer and lets the device come to rest, then gives it to `then`; `None` if it does
+    /// not or a bug has broken it. Nothing may be asked of the driver any more.
+    pub fn stop<T>(&self, then: impl FnOnce(&dyn Twin) -> T) -> Option<T> {
+        {
+            let (mut inner, _) = self.shared.lock_broken_or_not();
+            inner.stopping = true;
+        }
+        self.shared.awake.end();
+        for thread in self.threads.lock().ok()?.drain(..) {
+            thread.thread().unpark();
+            // The pacer catches its own panics.
+            let _ = thread.join();
+        }
+        let mut inner = self.shared.inner.lock().ok()?;
+        let twin = inner.core.twin_mut();
+        let at_rest = twin.come_to_rest();
+        twin.completions().clear();
+        at_rest.then(|| then(twin))
+    }
+}
+
+impl Shared {
+    /// The lock, and whether a bug has left what is behind it in the middle of something.
+    fn lock_broken_or_not(&self) -> (MutexGuard<'_, Inner>, bool) {
+        match self.inner.lock() {
+            Ok(inner) => (inner, false),
+            Err(poisoned) => (poisoned.into_inner(), true),
+        }
+    }
+
+    fn lock(&self) -> Result<MutexGuard<'_, Inner>, Broken> {
+        self.inner.lock().map_err(|_| Broken)
+    }
+
+    /// Tells all who wait that there will be no answer.
+    fn fail_all(&self) {
+        let (mut inner, _) = self.lock_broken_or_not();
+        let mut finished = Vec::new();
+        inner.core.abandon(&mut finished);
+        for (who, answer) in &finished {
+            who.answer(*answer);
+        }
+        drop(inner);
+        wake(&mut finished, None);
+    }
+
+    fn call(&self, call: &Call, waiter: &Arc<Waiter>) -> Result<(), Failure> {
+        waiter.answered.store(false, Ordering::Relaxed);
+        let submitted = self.submit(call, waiter);
+        if let Err(Broken) = submitted? {
+            self.fail_all();
+            return Err(Failure::Lost);
+        }
+        while !waiter.answered.load(Ordering::Acquire) {
+            thread::park();
+        }
+        let due_ns = self
+            .clock
+            .wall_ns(Time(waiter.due_ps.load(Ordering::Relaxed)));
+        let late_ns = self.clock.now_ns().saturating_sub(due_ns);
+        if let Ok(mut log) = self.lateness.lock() {
+            log.record(late_ns);
+        }
+        match waiter.status.load(Ordering::Relaxed) {
+            status if status == Status::Ok as u8 => Ok(()),
+            status if status == Status::ReadOnly as u8 => {
+                self.read_only.store(true, Ordering::Relaxed);
+                Err(Failure::ReadOnly)
+            }
+            _ => Err(Failure::Lost),
+        }
+    }
+
+    fn submit(&self, call: &Call, waiter: &Arc<Waiter>) -> Result<Result<(), Broken>, Failure> {
+        let Ok(mut inner) = self.lock() else {
+            return Ok(Err(Broken));
+        };
+        let Some(now) = self.clock.device(self.clock.now_ns()) else {
+            return Err(Failure::Lost);
+        };
+        let mut finished = std::mem::take(&mut inner.finished);
+        let submitted = inner
+            .core
+            .submit(now, call, waiter.clone(), &mut finished)
+            .map_err(|_| Failure::Beyond);
+        for (who, answer) in &finished {
+            who.answer(*answer);
+        }
+        let target = inner.core.twin().next_event();
+        let target_ns = target.map_or(u64::MAX, |at| self.clock.wall_ns(at));
+        let sooner = target_ns < self.target_ns.load(Ordering::Relaxed);
+        if sooner {
+            self.target_ns.store(target_ns, Ordering::Release);
+        }
+        if finished.is_empty() {
+            // Nobody to wake: the room goes back at once.
+            inner.finished = finished;
+            drop(inner);
+        } else {
+            drop(inner);
+            wake(&mut finished, Some(waiter));
+            self.give_back(finished);
+        }
+        if sooner && self.asleep.swap(false, Ordering::AcqRel) {
+            if let Some(pacer) = self.pacer.get() {
+                pacer.unpark();
+            }
+        }
+        submitted.map(Ok)
+    }
+
+    /// Keeps the room for the next who has somebody to wake.
+    fn give_back(&self, finished: Finished) {
+        if let Ok(mut inner) = self.lock() {
+            if inner.finished.capacity() < finished.capacity() {
+                inner.finished = finished;
+            }
+        }
+    }
+
+    fn pace(&self) {
+        sleep_precisely();
+        let spin_ns = measured_spin_ns();
+        self.spin_ns.store(spin_ns, Ordering::Relaxed);
+        let mut finished: Finished = Vec::new();
+        loop {
+            let Ok(mut inner) = self.lock() else {
+                return self.fail_all();
+            };
+            if inner.stopping {
+                return;
+            }
+            let now_ns = self.clock.now_ns();
+            let Some(now) = self.clock.device(now_ns) else {
+                drop(inner);
+                return self.fail_all();
+            };
+            inner.core.advance(now, &mut finished);
+            for (who, answer) in &finished {
+                who.answer(*answer);
+            }
+            let next = inner.core.twin().next_event();
+            let next_ns = next.map_or(u64::MAX, |at| self.clock.wall_ns(at));
+            // What nobody waits for need not be looked at in time.
+            let idle = inner.core.waiting() == 0;
+            let target_ns = if idle {
+                next_ns.max(now_ns + IDLE_NS)
+            } else {
+                next_ns
+            };
+            self.awake.ask(now_ns, target_ns);
+            let asleep = idle || target_ns.saturating_sub(now_ns) > spin_ns;
+            self.target_ns.store(target_ns, Ordering::Release);
+            self.asleep.store(asleep, Ordering::Release);
+            drop(inner);
+            wake(&mut finished, None);
+            if asleep {
+                self.sleep(target_ns, if idle { 0 } else { spin_ns });
+            }
+            if !idle {
+                self.spin();
+            }
+        }
+    }
+
+    /// Until `margin_ns` before the target, or until it is moved.
+    fn sleep(&self, target_ns: u64, margin_ns: u64) {
+        match target_ns {
+            u64::MAX => thread::park(),
+            _ => {
+                let left = target_ns.saturating_sub(self.clock.now_ns());
+                thread::park_timeout(Duration::from_nanos(left.saturating_sub(margin_ns)));
+            }
+        }
+        self.asleep.store(false, Ordering::Release);
+    }
+
+    /// Until the target. Not by yielding: whoever has much to do would have the core for milliseconds.
+    fn spin(&self) {
+        loop {
+            let left_ns = self
+                .target_ns
+                .load(Ordering::Acquire)
+                .saturating_sub(self.clock.now_ns());
+            if left_ns == 0 || left_ns > SPIN_NS_MAX {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Wakes those answered, but for `myself`, who is awake.
+fn wake(finished: &mut Finished, myself: Option<&Arc<Waiter>>) {
+    for (who, _) in finished.drain(..) {
+        if myself.is_none_or(|me| !Arc::ptr_eq(me, &who)) {
+            who.thread.unpark();
+        }
+    }
+}
+
+/// Has the kernel end this thread's sleeps when they are to end, not up to 50 us later.
+fn sleep_precisely() {
+    // SAFETY: this option takes a number and touches no memory of ours. Where it is refused, sleeps are
+    // less precise and that is all.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+}
+
+/// How much too long nine of ten short sleeps are here.
+fn measured_spin_ns() -> u64 {
+    const SLEEP: Duration = Duration::from_micros(100);
+    let mut late_ns: Vec<u64> = (0..50)
+        .map(|_| {
+            let start = Instant::now();
+            thread::sleep(SLEEP);
+            start.elapsed().saturating_sub(SLEEP).as_nanos() as u64
+        })
+        .collect();
+    late_ns.sort_unstable();
+    late_ns[late_ns.len() * 9 / 10].clamp(SPIN_NS_MIN, SPIN_NS_MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! The driver on the real clock: many threads, and devices that answer at once, soon and never again.
+
+use std::sync::atomic::AtomicU32;
+
+use flashtwin::{Completion, DeviceSpec, OutOfRange, Request, Rng, Ssd};
+use flashtwin_sim::SimError;
+
+use super::*;
+use crate::report::Responses;
+
+fn twin() -> Box<dyn Twin> {
+    let profile = flashtwin::spec::builtin("demo").expect("demo is built in");
+    let all = [
+        ("geometry.blocks_per_plane", "64"),
+        ("geometry.chips", "4"),
+        ("geometry.reserve_percent", "15"),
+    ];
+    let mut ssd = Ssd::new(&DeviceSpec::with_overrides(profile, "demo", &all).expect("sound"));
+    ssd.fill_sequential();
+    Box::new(ssd)
+}
+
+fn page(op: Op, number: u64) -> Call {
+    Call {
+        op,
+        offset: number * 4096,
+        bytes: 4096,
+        fua: false,
+    }
+}
+
+#[test]
+fn a_call_takes_no_less_than_the_device_does() {
+    for (times, least_us) in [("1", 25), ("20", 500)] {
+        let driver = Driver::start(twin(), times.parse().expect("a number")).expect("threads");
+        let began = Instant::now();
+        driver.call(&page(Op::Read, 100)).expect("answered");
+        assert!(
+            began.elapsed() >= Duration::from_micros(least_us),
+            "{times}"
+        );
+        assert_eq!(driver.report().lateness.calls, 1);
+        assert_eq!(driver.report().waiting, 0);
+        assert!(driver.stop(|_| ()).is_some());
+    }
+}
+
+#[test]
+fn many_threads_all_get_their_answers() {
+    let driver = Driver::start(twin(), Dilation::default()).expect("threads");
+    let answered = AtomicU32::new(0);
+    thread::scope(|scope| {
+        for seed in 0..12 {
+            let (driver, answered) = (&driver, &answered);
+            scope.spawn(move || {
+                let mut rng = Rng::new(seed);
+                for _ in 0..150 {
+                    let op = [Op::Read, Op::Write, Op::Trim][rng.below(3) as usize];
+                    driver.call(&page(op, rng.below(50_000))).expect("answered");
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
+                let flush = Call {
+                    op: Op::Flush,
+                    offset: 0,
+                    bytes: 0,
+                    fua: false,
+                };
+                driver.call(&flush).expect("answered");
+            });
+        }
+    });
+    assert_eq!(answered.into_inner(), 12 * 150);
+    let report = driver.report();
+    assert_eq!(report.lateness.calls, 12 * 151);
+    assert_eq!(report.responses.flush.requests, 12);
+    assert!(driver
+        .stop(|twin| assert!(twin.next_event().is_none()))
+        .is_some());
+}
+
+#[test]
+fn a_call_longer_than_a_batch_is_done_in_parts() {
+    let driver = Driver::start(twin(), "0.001".parse().expect("a number")).expect("threads");
+    let bytes = 150 << 20;
+    let call = Call {
+        op: Op::Trim,
+        offset: 4096,
+        bytes,
+        fua: false,
+    };
+    driver.call(&call).expect("answered");
+    let report = driver.report();
+    assert_eq!(report.responses.trim.bytes, bytes);
+    assert_eq!(report.lateness.calls, 3, "0 to 64 MiB, to 128, to 150");
+    let beyond = driver.call(&page(Op::Read, u64::MAX / 4096));
+    assert!(matches!(beyond, Err(Failure::Beyond)));
+}
+
+/// A device with a bug: it takes requests, and breaks when it is let run after that.
+struct Breaks {
+    asked: bool,
+    completions: Vec<Completion>,
+}
+
+impl Twin for Breaks {
+    fn name(&self) -> String {
+        "breaks".into()
+    }
+    fn exported_bytes(&self) -> u64 {
+        1 << 20
+    }
+    fn page_bytes(&self) -> u32 {
+        4096
+    }
+    fn now(&self) -> Time {
+        Time::ZERO
+    }
+    fn next_event(&self) -> Option<Time> {
+        self.asked.then_some(Time::from_ms(5))
+    }
+    fn advance(&mut self, until: Time) {
+        assert!(
+            !self.asked || until < Time::from_ms(5),
+            "a bug, planted here"
+        );
+    }
+    fn submit(&mut self, _: Time, _: &Request, _: u64) -> Result<(), OutOfRange> {
+        self.asked = true;
+        Ok(())
+    }
+    fn completions(&mut self) -> &mut Vec<Completion> {
+        &mut self.completions
+    }
+    fn is_read_only(&self) -> bool {
+        false
+    }
+    fn responses(&self) -> Responses {
+        Responses::default()
+    }
+    fn come_to_rest(&mut self) -> bool {
+        true
+    }
+    fn save(&self, _: &std::path::Path, _: &str) -> Result<(), SimError> {
+        Ok(())
+    }
+    fn load(&mut self, _: &std::path::Path) -> Result<(), SimError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_bug_in_the_model_leaves_nobody_waiting() {
+    let breaks = Breaks {
+        asked: false,
+        completions: Vec::new(),
+    };
+    let driver = Driver::start(Box::new(breaks), Dilation::default()).expect("threads");
+    thread::scope(|scope| {
+        for number in 0..4 {
+            let driver = &driver;
+            scope.spawn(move || {
+                let answer =
+                    catch_unwind(AssertUnwindSafe(|| driver.call(&page(Op::Read, number))));
+                assert!(!matches!(answer, Ok(Ok(()))), "answered by a broken device");
+            });
+        }
+    });
+    assert!(matches!(
+        driver.call(&page(Op::Read, 0)),
+        Err(Failure::Lost)
+    ));
+    assert!(driver.stop(|_| ()).is_none());
+}

@@ -1,0 +1,27 @@
+//! The live driver: the same model as offline, paced by the wall clock, with the data that a block device
+//! keeps. A server of a block protocol calls a [`Server`] from as many threads as it likes; each call
+//! returns when the model's device would have answered.
+//!
+//! [`Core`] knows what is under way and has no clock; [`Driver`] lets it run on the clock of the wall;
+//! [`Store`] holds the data; [`Server`] is all three, from its settings to its report.
+
+mod awake;
+mod clock;
+mod core;
+mod driver;
+mod error;
+mod report;
+mod server;
+mod settings;
+mod store;
+mod twin;
+
+pub use crate::clock::Dilation;
+pub use crate::core::{Answer, Call, Core, BATCH_PIECES};
+pub use crate::driver::Driver;
+pub use crate::error::{Failure, LiveError};
+pub use crate::report::{CallCounts, Lateness, Report, Responses};
+pub use crate::server::{Extent, Ready, Server};
+pub use crate::settings::{Kept, Settings};
+pub use crate::store::Store;
+pub use crate::twin::Twin;

@@ -1,0 +1,234 @@
+//! A whole server in one process: data, timing, restart.
+
+use std::path::PathBuf;
+
+use flashtwin::Rng;
+
+use super::*;
+
+/// A directory with a small device, gone when the test is.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str, overrides: &[(&str, &str)]) -> Place {
+        let path = std::env::temp_dir().join(format!("flashtwin-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("a temporary directory");
+        let profile = flashtwin::spec::builtin("demo").expect("demo is built in");
+        let mut all = vec![
+            ("geometry.blocks_per_plane", "64"),
+            ("geometry.chips", "2"),
+            ("geometry.reserve_percent", "15"),
+        ];
+        all.extend_from_slice(overrides);
+        let spec = flashtwin::DeviceSpec::with_overrides(profile, "demo", &all).expect("sound");
+        fs::write(path.join("device.toml"), spec.to_toml()).expect("room");
+        Place(path)
+    }
+
+    fn settings(&self, more: &[(&str, &str)]) -> Settings {
+        let mut settings = Settings::default();
+        let device = self.0.join("device.toml");
+        settings
+            .set("device", &device.to_string_lossy())
+            .expect("a path");
+        for (key, value) in more {
+            settings.set(key, value).expect("a setting");
+        }
+        settings
+    }
+
+    fn start(&self, more: &[(&str, &str)]) -> Server {
+        let ready = Ready::prepare(self.settings(more)).expect("sound settings");
+        ready.start().expect("threads")
+    }
+
+    fn refusal(&self, more: &[(&str, &str)]) -> String {
+        let refused = Ready::prepare(self.settings(more)).err();
+        refused.expect("is refused").to_string()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Threads, each with pages of its own and one that all only read: what is read is what was acknowledged
+/// last.
+#[test]
+fn reads_get_what_was_acknowledged_last() {
+    let place = Place::new("acknowledged", &[]);
+    let server = place.start(&[("dilation", "0.01")]);
+    server.write(&[42; 5000], 60 << 20, false).expect("room");
+    std::thread::scope(|scope| {
+        for thread in 0..6_u64 {
+            let server = &server;
+            scope.spawn(move || {
+                let mut rng = Rng::new(thread);
+                let base = thread * (4 << 20) + 123;
+                let mut mine = vec![0; 1 << 20];
+                for _ in 0..300 {
+                    let length = 1 + rng.below(20_000);
+                    let at = rng.below((1 << 20) - length);
+                    let range = at as usize..(at + length) as usize;
+                    let offset = base + at;
+                    match rng.below(6) {
+                        0 | 1 => {
+                            let data = vec![rng.below(256) as u8; length as usize];
+                            server
+                                .write(&data, offset, rng.below(2) == 0)
+                                .expect("room");
+                            mine[range].copy_from_slice(&data);
+                        }
+                        2 => {
+                            let may_trim = rng.below(2) == 0;
+                            server
+                                .zero(offset, length, false, may_trim, false)
+                                .expect("room");
+                            mine[range].fill(0);
+                        }
+                        3 => {
+                            server.trim(offset, length).expect("room");
+                            mine[range].fill(0);
+                            server.flush().expect("answered");
+                        }
+                        _ => {
+                            let mut read = vec![7; length as usize];
+                            server.read(&mut read, offset).expect("answered");
+                            assert!(read == mine[range]);
+                            let mut shared = [0; 100];
+                            server.read(&mut shared, (60 << 20) + 77).expect("answered");
+                            assert_eq!(shared, [42; 100]);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    server.stop().expect("a clean stop");
+}
+
+#[test]
+fn a_restart_finds_data_and_flash_as_they_were() {
+    let place = Place::new("restart", &[]);
+    let disk = place.0.join("disk.img");
+    let report = place.0.join("report.json");
+    let kept = [
+        ("store", &*disk.to_string_lossy()),
+        ("report", &*report.to_string_lossy()),
+    ];
+    let server = place.start(&kept);
+    let data: Vec<u8> = (0..40 << 10).map(|i| (i % 251) as u8).collect();
+    server.write(&data, 8192, true).expect("room");
+    let busy = place.refusal(&kept);
+    assert!(busy.contains("another server uses this store"), "{busy}");
+    server.stop().expect("a clean stop");
+    assert!(state_path(&disk).exists());
+    let said = fs::read_to_string(&report).expect("a report");
+    assert!(said.contains("\"lateness\""), "{said}");
+    drop(server);
+
+    let server = place.start(&kept);
+    let mut read = vec![0; data.len()];
+    server.read(&mut read, 8192).expect("answered");
+    assert_eq!(read, data);
+    // Written pages are on flash: reading one takes flash time again, an unwritten one none.
+    let p50_us = |server: &Server| server.report().responses.read.p50_us;
+    assert!(p50_us(&server) > 25.0, "{}", p50_us(&server));
+    drop(server);
+
+    let other = Place::new("restart-other", &[("geometry.chips", "4")]);
+    let wrong = other.refusal(&kept[..1]);
+    assert!(
+        wrong.contains("holds") && wrong.contains("bytes"),
+        "{wrong}"
+    );
+    let same_size = Place::new("restart-same", &[("nand.parallel_units", "2")]);
+    let wrong = same_size.refusal(&kept[..1]);
+    assert!(
+        wrong.contains("nand.parallel_units is 4 in the snapshot"),
+        "{wrong}"
+    );
+}
+
+#[test]
+fn what_clients_see_is_as_large_as_asked_for() {
+    let place = Place::new("size", &[]);
+    let server = place.start(&[("size", "10000000"), ("store", "none")]);
+    assert_eq!(server.size_bytes(), 10_000_000);
+    assert!(!server.has_extents());
+    server.write(&[1], 9_999_999, false).expect("the last byte");
+    let beyond = [
+        server.write(&[1, 2], 9_999_999, false),
+        server.read(&mut [0; 2], 9_999_999),
+        server.trim(10_000_000, 1),
+        server.zero(u64::MAX, 2, false, true, false),
+        server.extents(9_999_999, 2, |_| true),
+    ];
+    for answer in beyond {
+        assert_eq!(answer.expect_err("beyond").errno(), libc::EINVAL);
+    }
+    let large = place.refusal(&[("size", "100000000000")]);
+    assert!(large.contains("the device holds"), "{large}");
+}
+
+#[test]
+fn zeros_that_must_be_written_are_not_fast() {
+    let place = Place::new("fast", &[]);
+    let server = place.start(&[]);
+    let slow = server.zero(0, 4096, false, false, true).expect_err("slow");
+    assert_eq!(slow.errno(), libc::EOPNOTSUPP);
+    server.zero(0, 4096, false, true, true).expect("a trim");
+    let requests = server.report().responses;
+    assert_eq!((requests.trim.requests, requests.write.requests), (1, 0));
+}
+
+#[test]
+fn a_worn_out_device_keeps_its_data_and_takes_no_more() {
+    let place = Place::new("worn", &[("wear.erase_limit", "1")]);
+    let server = place.start(&[("dilation", "0.001")]);
+    let mut rng = Rng::new(5);
+    let mut held = vec![0_u8; 20_000];
+    let refused = (0..300_000).find_map(|i: u32| {
+        let page = rng.below(20_000);
+        let byte = i as u8;
+        match server.write(&[byte; 512], page * 4096, true) {
+            Ok(()) => {
+                held[page as usize] = byte;
+                None
+            }
+            Err(failure) => Some((page, failure.errno())),
+        }
+    });
+    let (last, errno) = refused.expect("two erases a block are soon over");
+    assert_eq!(errno, libc::EROFS);
+    assert_eq!(
+        server.trim(0, 4096).expect_err("worn out").errno(),
+        libc::EROFS
+    );
+    for page in (0..20_000).filter(|&page| page != last) {
+        let mut read = [0; 1];
+        server.read(&mut read, page * 4096).expect("answered");
+        assert_eq!(read[0], held[page as usize], "page {page}");
+    }
+}
+
+#[test]
+fn wrong_settings_say_what_would_be_right() {
+    let mut settings = Settings::default();
+    for (key, value) in [
+        ("dilation", "0"),
+        ("size", "0"),
+        ("size", "x"),
+        ("colour", "red"),
+    ] {
+        let said = settings.set(key, value).expect_err("wrong").to_string();
+        assert!(said.starts_with(&format!("{key}={value}: ")), "{said}");
+    }
+    let said = Ready::prepare(settings)
+        .err()
+        .expect("no device")
+        .to_string();
+    assert!(said.contains("device=FILE is missing"), "{said}");
+}

@@ -1,0 +1,85 @@
+//! The settings of a server, as `key=value`: what the server's command line hands over.
+
+use std::path::PathBuf;
+
+use crate::{Dilation, LiveError};
+
+/// Where the data is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Kept {
+    /// In memory, until the server ends.
+    #[default]
+    Memory,
+    /// In this file; the state of the flash lies beside it.
+    File(PathBuf),
+    /// Not at all.
+    None,
+}
+
+/// All settings.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// The device's TOML file.
+    pub device: Option<PathBuf>,
+    /// The state to begin with, if no store brings one.
+    pub snapshot: Option<PathBuf>,
+    /// Where the data is kept.
+    pub store: Kept,
+    /// What clients see of the device, in bytes; all of it if that is not said.
+    pub size_bytes: Option<u64>,
+    /// How many times slower its time passes.
+    pub dilation: Dilation,
+    /// Where to say every second how it goes.
+    pub report: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Keys and what they take, for people; ends in a zero byte, as a server in C wants it.
+    pub const HELP: &str = "\
+device=FILE        (required) the device, as written by `flashtwin device show`
+snapshot=FILE      state of the flash, as written by `flashtwin snapshot save` (default: never written)
+store=memory|none|FILE   where the data is kept (default memory)
+size=BYTES         what clients see of the device (default: all of it)
+dilation=TIMES     how many times slower the device's time passes (default 1)
+report=FILE        written anew every second, and at the end: JSON with latencies and lateness\0";
+
+    /// Takes one setting. Paths are made absolute: servers change their directory.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), LiveError> {
+        let path = || {
+            std::path::absolute(value).map_err(|e| {
+                LiveError::setting(key, value, &format!("give the name of a file ({e})"))
+            })
+        };
+        match key {
+            "device" => self.device = Some(path()?),
+            "snapshot" => self.snapshot = Some(path()?),
+            "store" => {
+                self.store = match value {
+                    "memory" => Kept::Memory,
+                    "none" => Kept::None,
+                    _ => Kept::File(path()?),
+                }
+            }
+            "size" => match value.parse() {
+                Ok(bytes) if bytes > 0 => self.size_bytes = Some(bytes),
+                _ => {
+                    return Err(LiveError::setting(
+                        key,
+                        value,
+                        "give a number of bytes from 1",
+                    ))
+                }
+            },
+            "dilation" => self.dilation = value.parse()?,
+            "report" => self.report = Some(path()?),
+            _ => {
+                return Err(LiveError::setting(
+                    key,
+                    value,
+                    "unknown; device, snapshot, store, size, dilation and report are known",
+                ))
+            }
+        }
+        Ok(())
+    }
+}

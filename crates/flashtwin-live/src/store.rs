@@ -1,0 +1,243 @@
+//! The data of the device: a sparse file, in memory or on disk, or nothing at all.
+//!
+//! A store in memory is a file without a name: the kernel copies in and out, so that clients which write to
+//! the same bytes at once race for the bytes and for nothing else, and a host without memory gets an error
+//! in place of a signal. Only what has been written takes room; trimming gives it back.
+//!
+//! Nothing is forced to disk before [`Store::sync`]: what the emulated device would lose in a power cut is
+//! the model's to say, and a crash of the machine is not emulated (D-127).
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::LiveError;
+
+/// Written at a time where a file system cannot make holes.
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+
+/// Where the data is.
+#[derive(Debug)]
+pub enum Store {
+    /// A sparse file, with or without a name.
+    Sparse(Sparse),
+    /// Nowhere: all bytes are zero, whatever was written.
+    None,
+}
+
+/// A sparse file.
+#[derive(Debug)]
+pub struct Sparse {
+    file: File,
+    bytes: u64,
+    /// The file system makes holes.
+    punches: AtomicBool,
+}
+
+/// Bytes of one kind, from where the last ones ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// How many.
+    pub bytes: u64,
+    /// They are not written, and read as zeros.
+    pub hole: bool,
+}
+
+impl Store {
+    /// Sparse memory.
+    pub fn memory(bytes: u64) -> io::Result<Store> {
+        // SAFETY: the name is a string that ends in a zero byte; it is read and not kept.
+        let fd = unsafe { libc::memfd_create(c"flashtwin".as_ptr(), libc::MFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was made above, is open, and nothing else owns it.
+        let file = unsafe { File::from_raw_fd(fd) };
+        Store::of(file, bytes)
+    }
+
+    /// The sparse file at `path`, made if it is not there; it belongs to one server at a time. True if it was
+    /// there.
+    pub fn file(path: &Path, bytes: u64) -> Result<(Store, bool), LiveError> {
+        let wrong =
+            |message: String| Err(LiveError::Store(format!("{}: {message}", path.display())));
+        let mut new = OpenOptions::new();
+        let (file, was_there) = match new.read(true).write(true).create_new(true).open(path) {
+            Ok(file) => (file, false),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                let mut old = OpenOptions::new();
+                let file = old.read(true).write(true).open(path);
+                (file.map_err(|e| LiveError::io(path, "open", e))?, true)
+            }
+            Err(e) => return Err(LiveError::io(path, "make", e)),
+        };
+        // SAFETY: the descriptor is open; the call touches no memory of ours.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+            return wrong("another server uses this store; stop it, or give another file".into());
+        }
+        if was_there {
+            let is = file
+                .metadata()
+                .map_err(|e| LiveError::io(path, "read", e))?;
+            if !is.is_file() {
+                return wrong("is no file; give a name for one".into());
+            }
+            if is.len() != bytes {
+                return wrong(format!(
+                    "holds {} bytes, the device has {bytes}; give the size and device it was made with, or \
+                     another file",
+                    is.len()
+                ));
+            }
+        }
+        let store = Store::of(file, bytes).map_err(|e| LiveError::io(path, "size", e))?;
+        Ok((store, was_there))
+    }
+
+    fn of(file: File, bytes: u64) -> io::Result<Store> {
+        file.set_len(bytes)?;
+        Ok(Store::Sparse(Sparse {
+            file,
+            bytes,
+            punches: AtomicBool::new(true),
+        }))
+    }
+
+    /// Fills `to` with what is at `offset`.
+    pub fn read(&self, to: &mut [u8], offset: u64) -> io::Result<()> {
+        match self {
+            Store::Sparse(sparse) => sparse.file.read_exact_at(to, offset),
+            Store::None => {
+                to.fill(0);
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts `from` at `offset`. After an error some of it may be there.
+    pub fn write(&self, from: &[u8], offset: u64) -> io::Result<()> {
+        match self {
+            Store::Sparse(sparse) => sparse.file.write_all_at(from, offset),
+            Store::None => Ok(()),
+        }
+    }
+
+    /// Makes these bytes zero and gives their room back.
+    pub fn zero(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        let Store::Sparse(sparse) = self else {
+            return Ok(());
+        };
+        if bytes == 0 || sparse.punch(offset, bytes)? {
+            return Ok(());
+        }
+        let (mut at, end) = (offset, offset + bytes);
+        while at < end {
+            let n = (end - at).min(ZEROS.len() as u64);
+            sparse.file.write_all_at(&ZEROS[..n as usize], at)?;
+            at += n;
+        }
+        Ok(())
+    }
+
+    /// Forgets these bytes; they read as zeros where the file system can make holes, else as they did.
+    pub fn trim(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        match self {
+            Store::Sparse(sparse) if bytes > 0 => sparse.punch(offset, bytes).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// It can say what has been written.
+    pub fn has_stretches(&self) -> bool {
+        matches!(self, Store::Sparse(_))
+    }
+
+    /// What is written and what is not, from `offset` on, until `each` has enough.
+    pub fn stretches(
+        &self,
+        offset: u64,
+        bytes: u64,
+        mut each: impl FnMut(Stretch) -> bool,
+    ) -> io::Result<()> {
+        let end = offset + bytes;
+        let mut at = offset;
+        while at < end {
+            let data = match self {
+                Store::Sparse(sparse) => sparse.seek(at, libc::SEEK_DATA)?.min(end),
+                Store::None => end,
+            };
+            let hole = data > at;
+            let next = match (self, hole) {
+                (Store::Sparse(sparse), false) => sparse.seek(at, libc::SEEK_HOLE)?.min(end),
+                _ => data,
+            };
+            let bytes = next - at;
+            if !each(Stretch { bytes, hole }) {
+                return Ok(());
+            }
+            at = next;
+        }
+        Ok(())
+    }
+
+    /// All that was written is on disk when this returns.
+    pub fn sync(&self) -> io::Result<()> {
+        match self {
+            Store::Sparse(sparse) => sparse.file.sync_all(),
+            Store::None => Ok(()),
+        }
+    }
+}
+
+impl Sparse {
+    /// Makes a hole; false if this file system cannot.
+    fn punch(&self, offset: u64, bytes: u64) -> io::Result<bool> {
+        if !self.punches.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let fd = self.file.as_raw_fd();
+        loop {
+            // SAFETY: the descriptor is open as long as `self`; the call touches no memory of ours.
+            if unsafe { libc::fallocate(fd, mode, offset as i64, bytes as i64) } == 0 {
+                return Ok(true);
+            }
+            let e = io::Error::last_os_error();
+            match e.raw_os_error() {
+                Some(libc::EINTR) => {}
+                Some(libc::EOPNOTSUPP | libc::ENOSYS) => {
+                    self.punches.store(false, Ordering::Relaxed);
+                    return Ok(false);
+                }
+                _ => return Err(e),
+            }
+        }
+    }
+
+    /// The next byte of data, or of a hole, from `at` on; the end if there is none.
+    fn seek(&self, at: u64, whence: i32) -> io::Result<u64> {
+        // SAFETY: the descriptor is open as long as `self`; the call touches no memory of ours. The file's
+        // position, which it moves, is used by nobody.
+        let found = unsafe { libc::lseek(self.file.as_raw_fd(), at as i64, whence) };
+        if found >= 0 {
+            return Ok(found as u64);
+        }
+        let e = io::Error::last_os_error();
+        match e.raw_os_error() {
+            Some(libc::ENXIO) => Ok(self.bytes),
+            // No holes here, as far as it can say.
+            Some(libc::EINVAL) => Ok(if whence == libc::SEEK_DATA {
+                at
+            } else {
+                self.bytes
+            }),
+            _ => Err(e),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! A device of the model behind one face, an SSD or an array: at this edge a call through a table costs
+//! nothing beside the socket.
+
+use std::path::Path;
+
+use flashtwin::spec::is_array;
+use flashtwin::{Array, ArraySpec, Completion, Device, DeviceSpec, OutOfRange, Request, Ssd, Time};
+use flashtwin_sim::{SimError, Subject};
+
+use crate::report::Responses;
+use crate::LiveError;
+
+/// Steps until a device that is asked nothing has nothing left to do; a collection of all its blocks takes
+/// fewer.
+const REST_STEPS_MAX: u64 = 100_000_000;
+
+/// What the driver asks of a device.
+pub trait Twin: Send {
+    /// Its name.
+    fn name(&self) -> String;
+    /// Bytes it can hold.
+    fn exported_bytes(&self) -> u64;
+    /// Bytes of a page.
+    fn page_bytes(&self) -> u32;
+    /// See [`Device::now`].
+    fn now(&self) -> Time;
+    /// See [`Device::next_event`].
+    fn next_event(&self) -> Option<Time>;
+    /// See [`Device::advance`].
+    fn advance(&mut self, until: Time);
+    /// See [`Device::submit`].
+    fn submit(&mut self, now: Time, request: &Request, tag: u64) -> Result<(), OutOfRange>;
+    /// See [`Device::completions`].
+    fn completions(&mut self) -> &mut Vec<Completion>;
+    /// See [`Device::is_read_only`].
+    fn is_read_only(&self) -> bool;
+    /// What its requests have met.
+    fn responses(&self) -> Responses;
+    /// Has it write what its buffer holds, and lets all happen that is still to happen, in no time of the
+    /// wall; false if there is no end of it.
+    fn come_to_rest(&mut self) -> bool;
+    /// Writes the state of the flash to a file; the device must be at rest.
+    fn save(&self, path: &Path, made_by: &str) -> Result<(), SimError>;
+    /// Takes the state of the flash from a file.
+    fn load(&mut self, path: &Path) -> Result<(), SimError>;
+}
+
+impl<S: Subject + Send> Twin for Device<S> {
+    fn name(&self) -> String {
+        S::describe(self).name.to_owned()
+    }
+    fn exported_bytes(&self) -> u64 {
+        self.exported_bytes()
+    }
+    fn page_bytes(&self) -> u32 {
+        S::describe(self).page_bytes
+    }
+    fn now(&self) -> Time {
+        self.now()
+    }
+    fn next_event(&self) -> Option<Time> {
+        self.next_event()
+    }
+    fn advance(&mut self, until: Time) {
+        self.advance(until);
+    }
+    fn submit(&mut self, now: Time, request: &Request, tag: u64) -> Result<(), OutOfRange> {
+        self.submit(now, request, tag)
+    }
+    fn completions(&mut self) -> &mut Vec<Completion> {
+        self.completions()
+    }
+    fn is_read_only(&self) -> bool {
+        self.is_read_only()
+    }
+    fn responses(&self) -> Responses {
+        Responses::of(self.metrics())
+    }
+    fn come_to_rest(&mut self) -> bool {
+        let steps = self.shut_down(REST_STEPS_MAX);
+        (0..steps).any(|_| !self.step())
+    }
+    fn save(&self, path: &Path, made_by: &str) -> Result<(), SimError> {
+        flashtwin_sim::save_snapshot(path, self, made_by)
+    }
+    fn load(&mut self, path: &Path) -> Result<(), SimError> {
+        flashtwin_sim::load_snapshot(path, self).map(drop)
+    }
+}
+
+/// A new device of the file at `path`.
+pub(crate) fn of_file(path: &Path) -> Result<Box<dyn Twin>, LiveError> {
+    let text = std::fs::read_to_string(path).map_err(|e| LiveError::io(path, "read", e))?;
+    let origin = path.display().to_string();
+    Ok(if is_array(&text) {
+        let spec = ArraySpec::with_overrides(&text, &origin, &[])?;
+        Box::new(Array::new(&spec))
+    } else {
+        let spec = DeviceSpec::with_overrides(&text, &origin, &[])?;
+        Box::new(Ssd::new(&spec))
+    })
+}

@@ -1,0 +1,356 @@
+//! The live twin as a plugin of nbdkit, which speaks the protocol, forks, and calls from many threads.
+//!
+//! Each call here turns C into Rust and back, and nothing else. No panic passes: it becomes an error of
+//! the call. The server calls `config` for every setting, then `get_ready`; forks; then `after_fork`, from
+//! where threads may be started; serves; and at last, once no call is under way, `cleanup`.
+
+mod ffi;
+
+use std::ffi::{c_char, c_int, c_void, CStr, CString};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use flashtwin_live::{Failure, LiveError, Ready, Server, Settings};
+
+/// Largest request that clients should make: what they take as the limit of servers that do not say.
+const REQUEST_BYTES_MAX: u32 = 32 << 20;
+/// Between two reports.
+const REPORT_PERIOD: Duration = Duration::from_secs(1);
+
+/// What comes before there is a server.
+static BEFORE: Mutex<Option<Before>> = Mutex::new(None);
+static SERVER: OnceLock<Arc<Server>> = OnceLock::new();
+static REPORTER: Mutex<Option<Reporter>> = Mutex::new(None);
+
+enum Before {
+    Settings(Settings),
+    Ready(Box<Ready>),
+}
+
+/// The thread that says every second how it goes.
+struct Reporter {
+    thread: JoinHandle<()>,
+    end: Arc<(Mutex<bool>, Condvar)>,
+}
+
+fn before() -> MutexGuard<'static, Option<Before>> {
+    match BEFORE.lock() {
+        Ok(before) => before,
+        Err(poisoned) => poisoned.into_inner(),
+    }
+}
+
+/// Says what went wrong as the server's own message.
+fn complain(message: &str) {
+    let text = CString::new(message.replace('\0', " ")).unwrap_or_default();
+    // SAFETY: both are strings that end in a zero byte; "%s" takes the one argument that is there.
+    unsafe { ffi::nbdkit_error(c"%s".as_ptr(), text.as_ptr()) };
+}
+
+/// Runs a step of the server's start: 0, or -1 with a message.
+fn step(what: impl FnOnce() -> Result<(), LiveError>) -> c_int {
+    match catch_unwind(AssertUnwindSafe(what)) {
+        Ok(Ok(())) => 0,
+        Ok(Err(e)) => {
+            complain(&e.to_string());
+            -1
+        }
+        Err(_) => {
+            complain("flashtwin: a bug; the message above says where");
+            -1
+        }
+    }
+}
+
+/// Runs a call of a client: 0, or -1 with an errno.
+fn call(what: impl FnOnce(&Server) -> Result<(), Failure>) -> c_int {
+    let done = catch_unwind(AssertUnwindSafe(|| match SERVER.get() {
+        Some(server) => what(server),
+        None => Err(Failure::Lost),
+    }));
+    let errno = match done {
+        Ok(Ok(())) => return 0,
+        Ok(Err(failure)) => failure.errno(),
+        Err(_) => libc::EIO,
+    };
+    // SAFETY: takes a number; nothing else is asked of the caller.
+    unsafe { ffi::nbdkit_set_error(errno) };
+    -1
+}
+
+fn text<'a>(from: *const c_char) -> Result<&'a str, LiveError> {
+    // SAFETY: the server hands over strings that end in a zero byte and live as long as its call.
+    let text = unsafe { CStr::from_ptr(from) };
+    text.to_str()
+        .map_err(|_| LiveError::Setting(format!("{}: is not UTF-8", text.to_string_lossy())))
+}
+
+extern "C" fn config(key: *const c_char, value: *const c_char) -> c_int {
+    step(|| {
+        let mut before = before();
+        let begun = before.get_or_insert_with(|| Before::Settings(Settings::default()));
+        if let Before::Settings(settings) = begun {
+            settings.set(text(key)?, text(value)?)?;
+        }
+        Ok(())
+    })
+}
+
+extern "C" fn get_ready() -> c_int {
+    step(|| {
+        let settings = match before().take() {
+            Some(Before::Settings(settings)) => settings,
+            _ => Settings::default(),
+        };
+        let ready = Ready::prepare(settings)?;
+        *before() = Some(Before::Ready(Box::new(ready)));
+        Ok(())
+    })
+}
+
+extern "C" fn after_fork() -> c_int {
+    step(|| {
+        // A full disk is an error of the call that meets it, not the end of the server.
+        // SAFETY: ignoring a signal installs no code of ours.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+        let Some(Before::Ready(ready)) = before().take() else {
+            return Err(LiveError::Setting("the server is not ready".into()));
+        };
+        let server = Arc::new(ready.start()?);
+        server.write_report()?;
+        let reporter = Reporter::start(server.clone());
+        *REPORTER
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(reporter);
+        // Called once in a process.
+        let _ = SERVER.set(server);
+        Ok(())
+    })
+}
+
+impl Reporter {
+    fn start(server: Arc<Server>) -> Reporter {
+        let end = Arc::new((Mutex::new(false), Condvar::new()));
+        let told = end.clone();
+        let thread = std::thread::spawn(move || {
+            let (ended, bell) = &*told;
+            let Ok(mut ended) = ended.lock() else { return };
+            let complained = AtomicBool::new(false);
+            while !*ended {
+                match bell.wait_timeout(ended, REPORT_PERIOD) {
+                    Ok((now, _)) => ended = now,
+                    Err(_) => return,
+                }
+                if let Err(e) = server.write_report() {
+                    // Said once: the next second it will be the same.
+                    if !complained.swap(true, Ordering::Relaxed) {
+                        complain(&e.to_string());
+                    }
+                }
+            }
+        });
+        Reporter { thread, end }
+    }
+
+    fn stop(self) {
+        let (ended, bell) = &*self.end;
+        if let Ok(mut ended) = ended.lock() {
+            *ended = true;
+        }
+        bell.notify_all();
+        // Its panic has been printed.
+        let _ = self.thread.join();
+    }
+}
+
+extern "C" fn cleanup() {
+    step(|| {
+        let reporter = match REPORTER.lock() {
+            Ok(mut reporter) => reporter.take(),
+            Err(_) => None,
+        };
+        if let Some(reporter) = reporter {
+            reporter.stop();
+        }
+        // The exit code is the server's own: who started it looks for these words.
+        let stopped = SERVER.get().map_or(Ok(()), |server| server.stop());
+        stopped.map_err(|e| LiveError::Setting(format!("the stop failed: {e}")))
+    });
+}
+
+extern "C" fn open(_readonly: c_int) -> *mut c_void {
+    // Connections have nothing of their own: any address but null will do.
+    ptr::from_ref(&SERVER).cast_mut().cast()
+}
+
+extern "C" fn get_size(_: *mut c_void) -> i64 {
+    let mut size = -1;
+    call(|server| {
+        size = i64::try_from(server.size_bytes()).map_err(|_| Failure::Beyond)?;
+        Ok(())
+    });
+    size
+}
+
+extern "C" fn block_size(_: *mut c_void, least: *mut u32, best: *mut u32, most: *mut u32) -> c_int {
+    call(|server| {
+        let page = server.page_bytes();
+        // What clients are told must be a power of two.
+        let best_bytes = if page.is_power_of_two() { page } else { 4096 };
+        // SAFETY: the server hands over the addresses of three numbers of its own, good for this call.
+        unsafe { (*least, *best, *most) = (1, best_bytes, REQUEST_BYTES_MAX) };
+        Ok(())
+    })
+}
+
+extern "C" fn yes(_: *mut c_void) -> c_int {
+    1
+}
+
+extern "C" fn can_fua(_: *mut c_void) -> c_int {
+    ffi::FUA_NATIVE
+}
+
+extern "C" fn can_cache(_: *mut c_void) -> c_int {
+    ffi::CACHE_NATIVE
+}
+
+extern "C" fn can_extents(_: *mut c_void) -> c_int {
+    SERVER
+        .get()
+        .is_some_and(|server| server.has_extents())
+        .into()
+}
+
+extern "C" fn pread(_: *mut c_void, to: *mut c_void, count: u32, offset: u64, _: u32) -> c_int {
+    call(|server| {
+        // SAFETY: the server hands over `count` bytes of its own for the time of this call; their contents
+        // have been set before (it clears its buffers), and nobody else uses them meanwhile.
+        let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<u8>(), count as usize) };
+        server.read(to, offset)
+    })
+}
+
+extern "C" fn pwrite(
+    _: *mut c_void,
+    from: *const c_void,
+    count: u32,
+    offset: u64,
+    flags: u32,
+) -> c_int {
+    call(|server| {
+        // SAFETY: the server hands over `count` bytes, which nobody writes for the time of this call.
+        let from = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), count as usize) };
+        server.write(from, offset, flags & ffi::FLAG_FUA != 0)
+    })
+}
+
+extern "C" fn flush(_: *mut c_void, _: u32) -> c_int {
+    call(Server::flush)
+}
+
+extern "C" fn trim(_: *mut c_void, count: u32, offset: u64, _: u32) -> c_int {
+    call(|server| server.trim(offset, count.into()))
+}
+
+extern "C" fn zero(_: *mut c_void, count: u32, offset: u64, flags: u32) -> c_int {
+    let is = |flag| flags & flag != 0;
+    let (fua, may_trim) = (is(ffi::FLAG_FUA), is(ffi::FLAG_MAY_TRIM));
+    call(|server| server.zero(offset, count.into(), fua, may_trim, is(ffi::FLAG_FAST_ZERO)))
+}
+
+extern "C" fn cache(_: *mut c_void, count: u32, offset: u64, _: u32) -> c_int {
+    call(|server| server.cache(offset, count.into()))
+}
+
+extern "C" fn extents(
+    _: *mut c_void,
+    count: u32,
+    offset: u64,
+    flags: u32,
+    extents: *mut ffi::Extents,
+) -> c_int {
+    call(|server| {
+        server.extents(offset, count.into(), |extent| {
+            let kind = if extent.hole {
+                ffi::EXTENT_HOLE | ffi::EXTENT_ZERO
+            } else {
+                0
+            };
+            // SAFETY: `extents` is the server's, for this call; stretches are added in ascending order.
+            let added =
+                unsafe { ffi::nbdkit_add_extent(extents, extent.offset, extent.bytes, kind) };
+            added == 0 && flags & ffi::FLAG_REQ_ONE == 0
+        })
+    })
+}
+
+/// A constant text as C has it.
+const fn c_text(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(text) => text,
+        Err(_) => c"",
+    }
+}
+
+const VERSION: &CStr = c_text(concat!(env!("CARGO_PKG_VERSION"), "\0"));
+const HELP: &CStr = c_text(Settings::HELP);
+
+static PLUGIN: ffi::Plugin = ffi::Plugin {
+    _struct_size: size_of::<ffi::Plugin>() as u64,
+    _api_version: 2,
+    _thread_model: ffi::THREAD_MODEL_PARALLEL,
+    name: c"flashtwin".as_ptr(),
+    longname: c"flashtwin: a twin of a flash device".as_ptr(),
+    version: VERSION.as_ptr(),
+    description: c"Serves a block device that takes as long as the flash device it is a model of."
+        .as_ptr(),
+    load: None,
+    unload: None,
+    config: Some(config),
+    config_complete: None,
+    config_help: HELP.as_ptr(),
+    open: Some(open),
+    close: None,
+    get_size: Some(get_size),
+    can_write: None,
+    can_flush: None,
+    is_rotational: None,
+    can_trim: None,
+    _v1: [None; 5],
+    errno_is_preserved: 0,
+    dump_plugin: None,
+    can_zero: None,
+    can_fua: Some(can_fua),
+    pread: Some(pread),
+    pwrite: Some(pwrite),
+    flush: Some(flush),
+    trim: Some(trim),
+    zero: Some(zero),
+    magic_config_key: c"device".as_ptr(),
+    can_multi_conn: Some(yes),
+    can_extents: Some(can_extents),
+    extents: Some(extents),
+    can_cache: Some(can_cache),
+    cache: Some(cache),
+    thread_model: None,
+    can_fast_zero: Some(yes),
+    preconnect: None,
+    get_ready: Some(get_ready),
+    after_fork: Some(after_fork),
+    list_exports: None,
+    default_export: None,
+    export_description: None,
+    cleanup: Some(cleanup),
+    block_size: Some(block_size),
+};
+
+/// What the server looks up by name.
+#[no_mangle]
+pub extern "C" fn plugin_init() -> *const ffi::Plugin {
+    &PLUGIN
+}

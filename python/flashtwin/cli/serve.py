@@ -1,0 +1,133 @@
+"""`flashtwin serve`: its grammar, and what it does."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import signal
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from .. import words
+from ..live import Server
+from ..live import serve as serve_device
+from .common import ProgressBar, note, overrides
+
+#: Adds a command: to whom, its name, what it does, examples.
+_New = Callable[[Any, str, str, str], argparse.ArgumentParser]
+
+
+def add(
+    commands: Any,  # noqa: ANN401 (argparse has no public name for it)
+    new: _New,
+    add_start: Callable[[argparse.ArgumentParser], None],
+) -> None:
+    """Add the command; `add_start` adds the options of the device and its state that all commands share."""
+    p = new(
+        commands,
+        "serve",
+        "Serve a device as a block device that takes its time, for fio, file systems, databases.",
+        """\
+examples:
+  flashtwin serve --device nvme-tlc --size 16G
+  flashtwin serve --device sata-tlc --size 16G --store disk.img --socket /tmp/nbd.sock
+  flashtwin serve --device nvme-tlc --dilation 10 --policy gcar-lru
+
+Serves until Ctrl-C or SIGTERM, then says how late its answers were. Needs nbdkit (docs/live.md).
+""",
+    )
+    add_start(p)
+    p.add_argument("--policy", metavar="NAME", help="policy of the buffer (see flashtwin policy list)")
+    g = p.add_argument_group("block device")
+    g.add_argument("--size", metavar="SIZE", help="what clients see, as in 16G (default: the whole device)")
+    g.add_argument(
+        "--store",
+        default="memory",
+        metavar="memory|none|FILE",
+        help="where data is kept; a file keeps the flash's state, too (default memory)",
+    )
+    where = g.add_mutually_exclusive_group()
+    where.add_argument("--socket", metavar="PATH", help="Unix socket to listen on (default: a new one)")
+    where.add_argument("--tcp", type=int, metavar="PORT", help="listen on loopback; everywhere with TLS")
+    g.add_argument("--tls-certificates", metavar="DIR", help="require TLS, see nbdkit-tls(1)")
+    g.add_argument("--tls-psk", metavar="FILE", help="require TLS with these keys, see nbdkit-tls(1)")
+    g.add_argument(
+        "--dilation", type=float, default=1.0, metavar="X", help="the device's time passes X times slower"
+    )
+    g.add_argument(
+        "--json",
+        action="store_true",
+        help="print the address, and at the end the report, as a line of JSON each",
+    )
+    p.set_defaults(command=command)
+
+
+def command(args: argparse.Namespace) -> int:
+    """Serve until told to stop."""
+    # A stop that comes while the device is made ready ends that.
+    signal.signal(signal.SIGTERM, _interrupt)
+    server = None
+    try:
+        with ProgressBar() as bar:
+            server = serve_device(
+                args.device,
+                size=args.size,
+                policy=args.policy,
+                set=overrides(args.set),
+                precondition=args.precondition,
+                seed=args.seed,
+                snapshot=args.snapshot,
+                store=args.store,
+                socket=args.socket,
+                tcp=args.tcp,
+                tls_certificates=args.tls_certificates,
+                tls_psk=args.tls_psk,
+                dilation=args.dilation,
+                progress=bar,
+            )
+        _introduce(server, args.json)
+        while not server.wait(60):
+            pass
+        note("flashtwin: the server has ended by itself")
+    except KeyboardInterrupt:
+        if server is None:
+            raise
+    # A second signal must not cut the stop short: the state is being written.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    report = server.stop()
+    print(report.to_json() if args.json else report, flush=True)
+    return 0
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _introduce(server: Server, as_json: bool) -> None:
+    if as_json:
+        ready = {"uri": server.uri, "pid": server.pid, "size_bytes": server.size_bytes}
+        print(json.dumps(ready), flush=True)
+        return
+    print(f"{words.size(server.size_bytes)} at {server.uri}, the flash {server.started_from}")
+    print("a client types, for example:")
+    for tool, line in _clients(server.uri):
+        missing = "" if shutil.which(tool) else f"   # {tool} is not installed here"
+        print(f"  {line}{missing}")
+    print("Ctrl-C stops it.", flush=True)
+
+
+def _clients(uri: str) -> list[tuple[str, str]]:
+    load = "--name=load --rw=randwrite --bs=4k --iodepth=16 --time_based --runtime=10"
+    lines = [
+        ("nbdinfo", f"nbdinfo '{uri}'"),
+        ("fio", f"fio --ioengine=nbd --uri='{uri}' {load}"),
+        ("qemu-img", f"qemu-img bench -f raw -w -d 16 '{uri}'"),
+        ("nbdfuse", f"nbdfuse directory/disk '{uri}'"),
+    ]
+    path = uri.partition("?socket=")[2]
+    if path:
+        lines.append(("nbd-client", f"sudo nbd-client -unix '{path}' /dev/nbd0"))
+    return lines

@@ -1,0 +1,350 @@
+"""`serve`: a device as a block device that takes its time (docs/live.md).
+
+nbdkit speaks the protocol; the device and the data are in its plugin, which comes with flashtwin.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from urllib.parse import quote
+
+from . import words
+from .devices import Overrides
+from .errors import FlashtwinError
+from .policies import Choice
+from .runs import precondition_spec
+from .sizing import read as read_size
+from .sizing import sized
+from .watch import OnProgress
+
+#: Seconds between two looks at a server that starts.
+_PERIOD_S = 0.02
+#: Seconds that a stop may take: the state of a large device is written.
+_STOP_S = 600
+#: Longest name of a Unix socket.
+_SOCKET_BYTES = 107
+#: Who installs nbdkit, and how.
+_INSTALL = {
+    "apt-get": "sudo apt-get install nbdkit",
+    "dnf": "sudo dnf install nbdkit",
+    "zypper": "sudo zypper install nbdkit",
+    "pacman": "sudo pacman -S nbdkit",
+    "apk": "sudo apk add nbdkit",
+}
+#: What the plugin says of a stop that left something undone; what clients did wrong is among its words, too.
+_STOP_FAILED = "the stop failed: "
+_PLUGIN = Path(__file__).with_name("flashtwin_nbdkit.so")
+
+
+@dataclass(frozen=True)
+class LiveReport:
+    """What a server says of itself.
+
+    Attributes:
+        device: the device's name.
+        size_bytes: what clients see.
+        dilation: how many times slower the device's time passes.
+        elapsed_s: since its start.
+        lateness: of all calls, how much later than the device had finished them they returned: `calls`,
+            `p50_us`, `p99_us`, `p999_us`, `max_us`, in time of the wall.
+        responses: by `read`, `write`, `trim` and `flush`: `requests`, `bytes`, `p50_us`, `p99_us` and
+            `p999_us`, in time of the device.
+        read_only: the device is at the end of its life.
+    """
+
+    device: str
+    size_bytes: int
+    dilation: float
+    elapsed_s: float
+    lateness: dict[str, float]
+    responses: dict[str, dict[str, float]]
+    read_only: bool
+    _json: str
+
+    @staticmethod
+    def read(text: str) -> LiveReport:
+        """Read what the plugin writes."""
+        said = json.loads(text)
+        keys = ("device", "dilation", "elapsed_s", "lateness", "responses", "read_only")
+        return LiveReport(
+            **{key: said[key] for key in keys}, size_bytes=said["exported_bytes"], _json=text.strip()
+        )
+
+    def to_json(self) -> str:
+        """All of it as JSON."""
+        return self._json
+
+    def __str__(self) -> str:
+        """Say it in a few lines."""
+        times = [words.time(self.lateness[f"{q}_us"]) for q in ("p50", "p99", "p999", "max")]
+        lines = [f"{self.device}, served for {self.elapsed_s:.1f} s"]
+        if self.dilation != 1:
+            lines[0] += f", its time {self.dilation:g} times slower"
+        for kind, of in self.responses.items():
+            if of["requests"]:
+                spans = [words.time(of[f"{q}_us"]) for q in ("p50", "p99", "p999")]
+                took = f"took {spans[0]}, p99 {spans[1]}, p99.9 {spans[2]}"
+                lines.append(f"{kind:<9}{words.count(of['requests']):>12}  {took}")
+        late = f"{times[0]}, p99 {times[1]}, p99.9 {times[2]}, at most {times[3]}"
+        lines.append(f"{'late by':<9}{words.count(self.lateness['calls']):>12}  {late}")
+        if self.read_only:
+            lines.append("the device reached the end of its life and refused writes")
+        return "\n".join(lines)
+
+
+class Server:
+    """A device being served. Leaving the `with` block stops it.
+
+    Attributes:
+        uri: what clients connect to.
+        size_bytes: what they see.
+        started_from: how the flash came into the state it began with.
+    """
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        place: Path,
+        *,
+        uri: str,
+        socket: Path | None,
+        size_bytes: int,
+        started_from: str,
+    ) -> None:
+        self.uri = uri
+        self.size_bytes = size_bytes
+        self.started_from = started_from
+        self._process = process
+        self._place = place
+        self._socket = socket
+        self._last: LiveReport | None = None
+
+    @property
+    def pid(self) -> int:
+        """Process of the server."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether it still serves."""
+        return self._process.poll() is None
+
+    def report(self) -> LiveReport:
+        """Say how it goes, at most a second old; after the stop, how it went."""
+        if self._last is not None:
+            return self._last
+        return LiveReport.read((self._place / "report.json").read_text())
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until it has ended by itself; false if it has not."""
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def stop(self) -> LiveReport:
+        """Stop it cleanly: the data is on disk, if a file is the store, and the flash's state beside it.
+
+        Raises:
+            FlashtwinError: it ended with an error, and which.
+        """
+        if self._last is None:
+            if self.running:
+                self._process.send_signal(signal.SIGTERM)
+            try:
+                code = self._process.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                code = self._process.wait()
+            said = _messages(self._place)
+            failed = [line for line in said.splitlines() if _STOP_FAILED in line]
+            report = self._place / "report.json"
+            self._last = LiveReport.read(report.read_text()) if report.exists() else None
+            if self._socket is not None:
+                self._socket.unlink(missing_ok=True)
+            shutil.rmtree(self._place, ignore_errors=True)
+            if code or failed or self._last is None:
+                raise FlashtwinError(f"the server ended with exit code {code}: {said or 'it said nothing'}")
+        return self._last
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def serve(
+    device: str | Path = "ecr",
+    *,
+    size: str | int | None = None,
+    policy: str | None = None,
+    set: Overrides | None = None,
+    precondition: str = "steady",
+    seed: int = 1,
+    snapshot: str | os.PathLike[str] | None = None,
+    store: str | os.PathLike[str] = "memory",
+    socket: str | os.PathLike[str] | None = None,
+    tcp: int | None = None,
+    tls_certificates: str | os.PathLike[str] | None = None,
+    tls_psk: str | os.PathLike[str] | None = None,
+    dilation: float = 1.0,
+    progress: OnProgress | None = None,
+) -> Server:
+    """Serve a device as a network block device (NBD), paced by the clock of the wall.
+
+    Returns once clients can connect to `Server.uri`.
+
+    Args:
+        device: one of `flashtwin.devices()`, or the path of a TOML file.
+        size: what clients are to see, as in "16G"; the device gets as few blocks as hold it. As large as
+            the device if None.
+        policy: as for `run`, by name.
+        set: as for `run`.
+        precondition: as for `run`.
+        seed: of preconditioning.
+        snapshot: as for `run`.
+        store: where the data is kept: "memory", "none" (zeros are read back), or a file, which keeps it,
+            and the state of the flash (in FILE.state), for the next time.
+        socket: Unix socket to listen on; one in a directory of its own if neither this nor `tcp` is given.
+        tcp: port to listen on, on the loopback interface unless there is TLS.
+        tls_certificates: directory with certificates, as nbdkit-tls(1) has it; clients must use TLS.
+        tls_psk: file with pre-shared keys, as nbdkit-tls(1) has it; clients must use TLS.
+        dilation: how many times slower the device's time passes, for hosts too slow for it.
+        progress: as for `run`, of the preconditioning.
+
+    Raises:
+        FlashtwinError: what is missing or wrong, and what would be right.
+    """
+    nbdkit = _nbdkit()
+    choice = Choice.read(policy)
+    overrides = dict(set or {})
+    size_bytes = None if size is None else read_size(size)
+    spec = (
+        choice.spec(device, overrides) if size_bytes is None else sized(device, size_bytes, choice, overrides)
+    )
+    kept = str(store) if store in ("memory", "none") else str(Path(store).absolute())
+    place = Path(tempfile.mkdtemp(prefix="flashtwin-"))
+    try:
+        listen, uri, at = _listen(place, socket, tcp, tls_certificates, tls_psk)
+        (place / "device.toml").write_text(spec.to_toml())
+        settings: dict[str, object] = {"device": place / "device.toml", "store": kept, "dilation": dilation}
+        settings["report"] = place / "report.json"
+        state = Path(f"{kept}.state")
+        if kept not in ("memory", "none") and Path(kept).exists() and state.exists():
+            started_from = f"as {state} has it"
+        elif snapshot is not None:
+            settings["snapshot"] = Path(snapshot).absolute()
+            started_from = f"as {snapshot} has it"
+        else:
+            started_from = f"preconditioned: {precondition}, seed {seed}"
+            start = place / "start.state"
+            settings["snapshot"] = start
+            made = precondition_spec(spec, precondition, seed, progress)
+            made.save_snapshot(start, started_from)
+            del made
+        if size_bytes is not None:
+            settings["size"] = size_bytes
+        command = [nbdkit, "--foreground", "--exit-with-parent", "--pidfile", str(place / "pid"), *listen]
+        command += [str(_PLUGIN), *(f"{key}={value}" for key, value in settings.items())]
+        process = _start(command, place)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    (place / "start.state").unlink(missing_ok=True)
+    return Server(
+        process,
+        place,
+        uri=uri,
+        socket=at,
+        size_bytes=size_bytes or spec.exported_bytes,
+        started_from=started_from,
+    )
+
+
+def _nbdkit() -> str:
+    found = shutil.which("nbdkit")
+    if found is None:
+        known = next((line for tool, line in _INSTALL.items() if shutil.which(tool)), None)
+        raise FlashtwinError(
+            f"nbdkit is not installed; install it: {known or 'see https://gitlab.com/nbdkit/nbdkit'}"
+        )
+    if not _PLUGIN.exists():
+        raise FlashtwinError(
+            "this installation has no plugin for nbdkit, which needs Linux and cargo when it is built: in a "
+            "checkout of flashtwin, run make plugin, then install again"
+        )
+    return found
+
+
+def _listen(
+    place: Path,
+    socket: str | os.PathLike[str] | None,
+    tcp: int | None,
+    tls_certificates: str | os.PathLike[str] | None,
+    tls_psk: str | os.PathLike[str] | None,
+) -> tuple[list[str], str, Path | None]:
+    """Options of nbdkit that say where to listen, what clients connect to, and the socket if it is one."""
+    if socket is not None and tcp is not None:
+        raise FlashtwinError("give either a socket or a port")
+    tls = []
+    if tls_certificates is not None:
+        tls.append(f"--tls-certificates={Path(tls_certificates).absolute()}")
+    if tls_psk is not None:
+        tls.append(f"--tls-psk={Path(tls_psk).absolute()}")
+    if tls:
+        tls.append("--tls=require")
+    if tcp is not None:
+        if not 1 <= tcp <= 65535:
+            raise FlashtwinError(f"tcp {tcp}: give a port from 1 to 65535")
+        host = [] if tls else ["--ipaddr", "127.0.0.1"]
+        scheme = "nbds" if tls else "nbd"
+        return [*host, "--port", str(tcp), *tls], f"{scheme}://localhost:{tcp}", None
+    path = Path(socket).absolute() if socket is not None else place / "nbd.sock"
+    if len(os.fsencode(path)) > _SOCKET_BYTES:
+        raise FlashtwinError(f"socket {path}: is longer than {_SOCKET_BYTES} bytes; give a shorter name")
+    if path.exists():
+        raise FlashtwinError(f"socket {path}: is there already; remove it, or give another name")
+    scheme = "nbds+unix" if tls else "nbd+unix"
+    return ["--unix", str(path), *tls], f"{scheme}:///?socket={quote(str(path))}", path
+
+
+def _start(command: list[str], place: Path) -> subprocess.Popen[bytes]:
+    """Start nbdkit and wait until it listens. It gets no Ctrl-C of the terminal: who started it stops it."""
+    with (place / "messages").open("wb") as messages:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=messages,
+            stderr=messages,
+            start_new_session=True,
+        )
+    try:
+        while not ((place / "pid").exists() and (place / "report.json").exists()):
+            if process.poll() is not None:
+                raise FlashtwinError(_messages(place) or f"nbdkit ended with exit code {process.returncode}")
+            time.sleep(_PERIOD_S)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    return process
+
+
+def _messages(place: Path) -> str:
+    """What nbdkit said, without its name before every line."""
+    said = (place / "messages").read_text(errors="replace").strip()
+    lines = [line.removeprefix("nbdkit: ").removeprefix("error: ") for line in said.splitlines()]
+    return "\n".join(lines)

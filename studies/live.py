@@ -1,0 +1,80 @@
+"""What serving costs: lateness at 20 000 requests a second, and throughput beside nbdkit's own memory.
+
+    python studies/live.py [SECONDS]
+
+Needs nbdkit and fio (docs/live.md). Everything is measured in one run, the two servers in turn under the same
+fio job, so that what else the host does meets both.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+import flashtwin
+
+#: Requests a second of the lateness, and what it is to be at most, in us.
+RATE = 20_000
+TARGETS_US = {"p50_us": 15, "p99_us": 150}
+#: Least throughput beside nbdkit's memory plugin.
+SHARE_MIN = 0.7
+ROUNDS = 3
+
+
+def fio(uri: str, **job: object) -> float:
+    """Run a job and return its requests a second."""
+    options = {"name": "job", "ioengine": "nbd", "uri": uri, "bs": "4k", "size": "1G", "time_based": 1, **job}
+    command = ["fio", "--output-format=json", *(f"--{key}={value}" for key, value in options.items())]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    done = json.loads(said[said.index("{") :])["jobs"][0]
+    return float(done["read"]["iops"] + done["write"]["iops"])
+
+
+def lateness(seconds: float) -> bool:
+    """Measure it on the SATA drive, half reads and half writes; true if it is what it is to be."""
+    with flashtwin.serve("sata-tlc", size="16G") as server:
+        iops = fio(server.uri, rw="randrw", iodepth=8, runtime=seconds, rate_iops=f"{RATE // 2},{RATE // 2}")
+        late = server.stop().lateness
+    print(f"sata-tlc, 4 KiB, half reads: {iops:.0f} requests/s")
+    print("  late by " + ", ".join(f"{key} {value:.1f}" for key, value in late.items()))
+    return iops > 0.95 * RATE and all(late[key] < most for key, most in TARGETS_US.items())
+
+
+def memory_plugin(seconds: float) -> float:
+    """Requests a second of nbdkit's memory plugin."""
+    with tempfile.TemporaryDirectory(prefix="flashtwin-") as place:
+        path = Path(place) / "nbd.sock"
+        with subprocess.Popen(["nbdkit", "--foreground", "--unix", str(path), "memory", "2G"]) as process:
+            while not path.exists():
+                time.sleep(0.05)
+            try:
+                return fio(f"nbd+unix:///?socket={path}", rw="randrw", iodepth=16, runtime=seconds)
+            finally:
+                process.terminate()
+
+
+def instant(seconds: float) -> float:
+    """Requests a second of the device that takes no time."""
+    with flashtwin.serve("instant", size="2G", precondition="none") as server:
+        return fio(server.uri, rw="randrw", iodepth=16, runtime=seconds)
+
+
+def throughput(seconds: float) -> bool:
+    """Measure both in turn; true if ours is large enough."""
+    pairs = [(instant(seconds), memory_plugin(seconds)) for _ in range(ROUNDS)]
+    for ours, theirs in pairs:
+        print(f"instant {ours:.0f} requests/s, nbdkit memory {theirs:.0f}: {ours / theirs:.2f}x")
+    share = median(ours / theirs for ours, theirs in pairs)
+    print(f"median {share:.2f}x, to be at least {SHARE_MIN}x")
+    return share >= SHARE_MIN
+
+
+if __name__ == "__main__":
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
+    met = [lateness(seconds), throughput(seconds)]
+    sys.exit(0 if all(met) else 1)

@@ -1,0 +1,56 @@
+"""Clients of a block device, as processes that end."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+
+def need(*tools):
+    """Skip without these tools, or fail where they must be there."""
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    if not missing:
+        return
+    message = f"{', '.join(missing)}: not installed"
+    if os.environ.get("FLASHTWIN_NBD_REQUIRED"):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+def client(*command, code=0):
+    """Run a client to its end and return what it said."""
+    need(command[0])
+    done = subprocess.run(
+        [str(part) for part in command],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def fio(uri, **job):
+    """Words of a fio job that verifies what it writes."""
+    options = {
+        "name": "job",
+        "ioengine": "nbd",
+        "uri": uri,
+        "bs": "4k",
+        "iodepth": 8,
+        "verify": "crc32c",
+        "verify_fatal": 1,
+        "randseed": 7,
+        "verify_state_save": 0,
+        **job,
+    }
+    return ["fio", *(f"--{key}={value}" for key, value in options.items())]
+
+
+def qemu_io(uri, *commands, code=0):
+    """Run the commands of a session on the raw device."""
+    words = [word for command in commands for word in ("-c", command)]
+    return client("qemu-io", "-f", "raw", "--discard=unmap", *words, uri, code=code)
