@@ -368,6 +368,7 @@ impl Work for Raid {
         self.tell(|_| ArrayEvent::Asked {
             op: id,
             lpn: op.lpn,
+            request: op.request,
             what: match op.is_read() {
                 true => Op::Read,
                 false => Op::Write,
@@ -418,6 +419,7 @@ impl Work for Raid {
         self.tell(|_| ArrayEvent::Asked {
             op: id,
             lpn: op.lpn,
+            request: op.request,
             what: Op::Flush,
         });
         if self.broken {

@@ -34,11 +34,13 @@ impl Device<Flash> {
             "pages sent before the device was advanced"
         );
         self.now = now;
+        let request = self.requests.take_number() as u32;
         for lpn in first.0..first.0 + pages {
             let op = PageOp {
                 lpn: Lpn(lpn),
                 owner: tag | OWNER_IS_OUTSIDE,
                 cause,
+                request,
                 stream: Stream::Cold,
                 fua,
                 enqueued: now,
