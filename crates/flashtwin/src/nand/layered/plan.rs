@@ -40,6 +40,8 @@ pub(super) struct Lane {
     pub since: Time,
     /// What the log is to be told of the steps not begun; nothing if nobody keeps one.
     pub notes: VecDeque<Note>,
+    /// They are complete.
+    pub noted: bool,
 }
 
 impl Lane {
@@ -208,7 +210,7 @@ impl Layered {
         let last_gc = self.ops.iter().rposition(is_gc);
         let host_cause = host.map_or(Cause::HostRead, |(op, _)| op.cause);
         // Steps that were planned before the log began have no notes, and none may follow them.
-        let notes = self.log.is_some() && (lane.is_empty() || !lane.notes.is_empty());
+        lane.noted = self.log.is_some() && (lane.is_empty() || lane.noted);
         let (mut transfer, mut array, mut collecting) = (Time::ZERO, Time::ZERO, Time::ZERO);
         let (mut is_served, mut has_ended) = (host.is_none(), host.is_none());
         for (i, op) in self.ops.iter().enumerate() {
@@ -220,7 +222,7 @@ impl Layered {
                 lane.mark(Step::Serve);
             }
             let (on_channel, in_array) = self.costs.append(op.kind, lane);
-            if notes {
+            if lane.noted {
                 let of_host = host.filter(|_| op.why == Why::Host);
                 let note = Note::new(op.kind, cause(op, host_cause), of_host.map(|(op, _)| op));
                 self.costs.note(note, op.kind, lane);
@@ -253,7 +255,7 @@ impl Layered {
             if op.is_read() {
                 let nowhere = OpKind::Read { ppn: 0 };
                 let (on_channel, in_array) = self.costs.append(nowhere, lane);
-                if notes {
+                if lane.noted {
                     let note = Note::new(nowhere, op.cause, Some(op));
                     self.costs.note(note, nowhere, lane);
                 }

@@ -143,6 +143,7 @@ impl Layered {
     pub fn forget_notes(&mut self) {
         for lane in &mut self.lanes {
             lane.notes.clear();
+            lane.noted = false;
         }
     }
 }
