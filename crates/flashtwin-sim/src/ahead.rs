@@ -12,8 +12,9 @@ impl<S: Subject> Driver<'_, S> {
         let Pacing::Open { .. } = self.config.pacing else {
             return Ok(0);
         };
-        // A history looks at the flash in between.
-        if self.threads() < 2 || self.config.history || self.agenda.next() != Time::NEVER {
+        // A history and a timeline look at the flash in between.
+        let looks = self.config.history || self.config.timeline.is_some();
+        if self.threads() < 2 || looks || self.agenda.next() != Time::NEVER {
             return Ok(0);
         }
         let exported_bytes = self.exported_bytes;

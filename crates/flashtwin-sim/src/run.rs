@@ -8,6 +8,7 @@ use flashtwin_workload::Workload;
 
 use crate::faults::{Agenda, Fault, FaultsOutcome};
 use crate::history::{History, HistoryPoint};
+use crate::timeline::{Recording, Timeline, Window};
 use crate::{SimError, Subject};
 
 /// When requests reach the device.
@@ -59,6 +60,8 @@ pub struct RunConfig {
     pub threads: u32,
     /// Keep what happened when, in windows ([`History`]).
     pub history: bool,
+    /// Record what every part of the device does in this window.
+    pub timeline: Option<Window>,
 }
 
 impl Default for RunConfig {
@@ -73,6 +76,7 @@ impl Default for RunConfig {
             gc_timeline: false,
             threads: 1,
             history: false,
+            timeline: None,
         }
     }
 }
@@ -121,6 +125,8 @@ pub struct Outcome {
     pub gc_intervals: Vec<GcInterval>,
     /// What happened when, if it was asked for.
     pub history: Option<Vec<HistoryPoint>>,
+    /// The timeline of a window, if it was asked for.
+    pub timeline: Option<Timeline>,
 }
 
 /// Requests ahead whose map entries are fetched.
@@ -179,6 +185,7 @@ pub fn run<S: Subject>(
         wrapped: 0,
         warming: config.warmup_requests > 0,
         history: None,
+        timeline: None,
     };
     driver.begin_history();
     driver.device.reset_metrics(config.series_interval);
@@ -218,6 +225,8 @@ pub fn run<S: Subject>(
         history.sample(now, &driver.device.flash_report());
         history.points(now)
     });
+    let recording = driver.timeline.take();
+    let timeline = recording.map(|recording| recording.finish(driver.device));
     if driver.submitted == 0 && !interrupted {
         return Err(SimError::NoRequests {
             dropped: driver.dropped,
@@ -236,6 +245,7 @@ pub fn run<S: Subject>(
         interrupted,
         read_only: driver.device.is_read_only(),
         history,
+        timeline,
     })
 }
 
@@ -264,6 +274,7 @@ pub(crate) struct Driver<'a, S: Subject> {
     /// The measurement has not begun.
     pub(crate) warming: bool,
     history: Option<Box<History>>,
+    timeline: Option<Box<Recording>>,
 }
 
 impl<S: Subject> Driver<'_, S> {
@@ -292,7 +303,7 @@ impl<S: Subject> Driver<'_, S> {
                 while self.agenda.next() <= at {
                     self.act();
                 }
-                self.device.advance(at);
+                self.advance(at);
                 at
             }
             Pacing::Closed { depth } => {
@@ -304,7 +315,7 @@ impl<S: Subject> Driver<'_, S> {
                 }
                 // Let all happen that is due at this very instant before the next request comes.
                 let now = self.device.now();
-                self.device.advance(now);
+                self.advance(now);
                 now
             }
         };
@@ -320,6 +331,12 @@ impl<S: Subject> Driver<'_, S> {
         } else {
             at
         };
+        if self.timeline.is_some() {
+            self.open_timeline(at);
+        }
+        if let Some(timeline) = self.timeline.as_deref_mut().filter(|t| t.is_open()) {
+            timeline.submitted(self.submitted, &request, at);
+        }
         self.device
             .submit(at, &request, self.submitted)
             .map_err(|source| SimError::Beyond {
@@ -327,6 +344,7 @@ impl<S: Subject> Driver<'_, S> {
                 source,
             })?;
         self.submitted += 1;
+        self.look();
         Ok(())
     }
 
@@ -346,15 +364,67 @@ impl<S: Subject> Driver<'_, S> {
 
     /// What was measured before no longer counts.
     fn begin_history(&mut self) {
-        let history = || Box::new(History::new(self.device.now()));
+        let now = self.device.now();
+        let history = || Box::new(History::new(now));
         self.history = self.config.history.then(history);
+        let ahead = self.device.submitted() - self.submitted;
+        let recording = |window| Box::new(Recording::new(window, now, ahead));
+        self.timeline = self
+            .config
+            .timeline
+            .filter(|_| !self.warming)
+            .map(recording);
+    }
+
+    /// Lets all happen that is due up to and at `until`.
+    #[inline]
+    fn advance(&mut self, until: Time) {
+        match self.timeline {
+            None => self.device.advance(until),
+            Some(_) => self.advance_recorded(until),
+        }
+    }
+
+    /// The same, one thing after the other while the window of the timeline is open.
+    #[cold]
+    fn advance_recorded(&mut self, until: Time) {
+        self.open_timeline(until);
+        while self.timeline.as_ref().is_some_and(|t| t.is_open())
+            && self.device.next_event().is_some_and(|at| at <= until)
+        {
+            self.device.step();
+            self.look();
+        }
+        self.device.advance(until);
+    }
+
+    /// Opens the window of the timeline if that is due by `at`.
+    fn open_timeline(&mut self, at: Time) {
+        let timeline = self.timeline.as_deref_mut();
+        let Some((timeline, from)) = timeline.and_then(|t| t.begins_by(at).map(|from| (t, from)))
+        else {
+            return;
+        };
+        if from > self.device.now() {
+            self.device.advance(Time(from.0 - 1));
+        }
+        timeline.open(self.device);
+    }
+
+    /// Takes what has just happened into the timeline.
+    #[inline]
+    fn look(&mut self) {
+        if let Some(timeline) = self.timeline.as_deref_mut().filter(|t| t.is_open()) {
+            timeline.look(self.device);
+        }
     }
 
     /// Lets happen what is on the agenda next.
     #[cold]
     fn act(&mut self) {
-        self.device.advance(self.agenda.next());
+        self.advance(self.agenda.next());
         self.agenda.act(self.device);
+        self.look();
     }
 
     /// Lets the next thing happen, in the device or on the agenda; false if the device has nothing to
@@ -368,7 +438,12 @@ impl<S: Subject> Driver<'_, S> {
             self.act();
             return true;
         }
-        self.device.step()
+        if self.timeline.is_some() {
+            self.open_timeline(event);
+        }
+        let is_one = self.device.step();
+        self.look();
+        is_one
     }
 
     /// What is still in the device finishes: no request is lost. A rebuild goes on to its end, unless
@@ -406,6 +481,9 @@ impl<S: Subject> Driver<'_, S> {
             let mut completions = std::mem::take(completions);
             self.agenda.answered(self.device, &completions);
             self.show_rebuild();
+            if let Some(timeline) = self.timeline.as_deref_mut() {
+                timeline.completed(&completions);
+            }
             if self.submitted > self.config.warmup_requests || self.config.warmup_requests == 0 {
                 if let Some(history) = &mut self.history {
                     completions.iter().for_each(|c| history.record(c));
