@@ -53,6 +53,8 @@ pub(crate) struct Recording {
     /// What the device's numbers of requests are ahead of the driver's.
     ahead: u64,
     cut_at: Option<Time>,
+    /// Things in it at most.
+    limit: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +77,7 @@ impl Recording {
             collector: Collector::new(from, until),
             ahead,
             cut_at: None,
+            limit: THINGS_MAX,
         }
     }
 
@@ -129,7 +132,7 @@ impl Recording {
         S::each_free_blocks(device, &mut |member, blocks| {
             self.count(Gauge::FreeBlocks(member), blocks, now);
         });
-        if self.cut_at.is_none() && self.collector.all.len() >= THINGS_MAX && now < self.until {
+        if self.cut_at.is_none() && self.collector.all.len() >= self.limit && now < self.until {
             self.cut_at = Some(now - self.start);
             self.until = now;
             self.collector.until = now;

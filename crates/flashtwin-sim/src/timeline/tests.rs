@@ -175,8 +175,7 @@ fn what_overlaps_stands_on_the_first_free_line() {
         end: Some(Time(end)),
         details: Vec::new(),
     };
-    let mut all = Slices::default();
-    all.slices = vec![
+    let slices = vec![
         slice(None, 0, 10),
         slice(Some(1), 5, 6),
         slice(None, 4, 6),
@@ -184,6 +183,45 @@ fn what_overlaps_stands_on_the_first_free_line() {
         slice(None, 10, 11),
         slice(None, 5, 20),
     ];
+    let all = Slices {
+        slices,
+        ..Slices::default()
+    };
     let drawn: Vec<usize> = lines(&all).into_iter().map(Option::unwrap).collect();
     assert_eq!(drawn, [0, 0, 1, 1, 0, 2]);
+}
+
+/// A full timeline ends: what had begun goes on to its end, nothing else begins.
+#[test]
+fn a_full_timeline_says_where_it_ends() {
+    let mut ssd = ssd(&[]);
+    let whole = Window {
+        from: Time::ZERO,
+        length: Time::from_s(10),
+    };
+    let mut recording = Recording::new(whole, ssd.now(), ssd.submitted());
+    recording.limit = 50;
+    recording.open(&mut ssd);
+    let mut rng = Rng::new(3);
+    for tag in 0..200 {
+        let request = Request {
+            arrival: ssd.now(),
+            offset: rng.below(4000) * 4096,
+            bytes: 4096,
+            op: Op::Write,
+            fua: false,
+        };
+        recording.submitted(tag, &request, ssd.now());
+        ssd.submit(ssd.now(), &request, tag).unwrap();
+        while recording.is_open() && ssd.step() {
+            recording.completed(&std::mem::take(ssd.completions()));
+            recording.look(&mut ssd);
+        }
+    }
+    assert_eq!(recording.state, State::Over);
+    let things = recording.collector.all.len();
+    assert!((50..70).contains(&things), "{things}");
+    let last = recording.collector.all.slices.iter().map(|s| s.begin).max();
+    let timeline = recording.finish(&mut ssd);
+    assert!(timeline.cut_at >= last && timeline.cut_at < Some(ssd.now()));
 }
