@@ -9,6 +9,8 @@ use super::slices::{Shown, Slice, Slices, Track};
 use super::*;
 use crate::{run, Control, Outcome, Pacing, RunConfig};
 
+const REQUESTS: u64 = 800;
+
 /// Random requests of a few pages.
 struct Random {
     rng: Rng,
@@ -22,7 +24,7 @@ impl Workload for Random {
         self.left -= n;
         for i in 0..n {
             let size = 1 + self.rng.below(4);
-            let done = 2000 - self.left - n + i;
+            let done = REQUESTS - self.left - n + i;
             out.push(Request {
                 arrival: Time::from_us(done * 60),
                 offset: self.rng.below(self.pages - size) * 4096,
@@ -83,7 +85,7 @@ fn outcome<S: Subject>(device: &Device<S>, config: &RunConfig) -> (String, Optio
     let mut device = device.clone();
     let mut load = Random {
         rng: Rng::new(5),
-        left: 2000,
+        left: REQUESTS,
         pages: device.exported_bytes() / 4096,
     };
     let mut text = String::new();
@@ -111,12 +113,11 @@ fn changes_nothing<S: Subject>(device: &Device<S>) {
             assert_eq!(none, None);
             for window in [
                 window(0, 1_000_000_000),
-                window(20_000, 60_000),
+                window(10_000, 20_000),
                 window(1, 0),
             ] {
                 let (text, timeline) = outcome(device, &config(window));
                 assert!(text == plain, "{window:?} changes the run");
-                assert_eq!(outcome(device, &config(window)).1, timeline);
                 let timeline = timeline.unwrap();
                 assert_eq!(timeline.cut_at, None);
                 match window.map_or(0, |window| window.length.0) {
@@ -153,7 +154,7 @@ fn a_window_shows_less_than_the_whole_and_one_after_the_end_nothing() {
         outcome(&ssd, &config).1.unwrap().slices
     };
     let whole = slices(window(0, 1_000_000_000));
-    let halves = [window(0, 60_000), window(60_000, 1_000_000_000)].map(slices);
+    let halves = [window(0, 24_000), window(24_000, 1_000_000_000)].map(slices);
     // What begins in one half does not begin in the other. Chips settle a collection before it begins: of
     // what each of the four had settled before the second half it does not say when that began.
     let both = halves[0] + halves[1];
@@ -221,7 +222,11 @@ fn a_full_timeline_says_where_it_ends() {
     assert_eq!(recording.state, State::Over);
     let things = recording.collector.all.len();
     assert!((50..70).contains(&things), "{things}");
-    let last = recording.collector.all.slices.iter().map(|s| s.begin).max();
+    // What chips had settled by then is in it, too: requests show the end.
+    let slices = recording.collector.all.slices.iter();
+    let requests = slices.filter(|slice| slice.track.shown == Shown::Requests);
+    let last = requests.map(|slice| slice.begin).max();
     let timeline = recording.finish(&mut ssd);
-    assert!(timeline.cut_at >= last && timeline.cut_at < Some(ssd.now()));
+    assert!(timeline.cut_at >= last, "{:?} {last:?}", timeline.cut_at);
+    assert!(timeline.cut_at < Some(whole.length));
 }
