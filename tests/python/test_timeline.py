@@ -16,6 +16,7 @@ import flashtwin
 WHOLE = flashtwin.Window(0, 1e4)
 LOAD = "zipf:theta=0.9,write=0.7,size=8k,rate=3k/s,requests=800"
 ARRAY = {
+    "array.level": "raid5",
     "array.members": "harmonia*4",
     "array.coordination": "inclusive",
     "buffer.capacity": "1 MiB",
@@ -222,6 +223,23 @@ def test_what_left_for_a_request_is_linked_to_it() -> None:
         assert len(causes) == 1
 
 
+def test_what_members_do_is_linked_to_what_the_array_asks_and_that_to_requests() -> None:
+    trace = whole("array")
+    starts = {flow: each for each in trace.all() for flow in each.starts}
+    asked = [e for e in trace.all() if e.path.startswith("member") and "/requests/" in e.path]
+    assert {each.details["for"] for each in asked} == {"pages", "stripe"}
+    done = [e for e in trace.all() if "/dies/" in e.path and e.name in {"host_read", "host_write"}]
+    assert done
+    for each in done:
+        (cause,) = (starts[flow] for flow in each.ends)
+        assert cause.path.split("/")[0] == each.path.split("/")[0]
+        assert cause.begin <= each.begin < each.end <= cause.end
+        assert cause.details["lpn"] <= each.details["lpn"] < cause.details["lpn"] + cause.details["pages"]
+    for each in asked:
+        assert each.ends
+        assert all(starts[flow].path.startswith("requests/") for flow in each.ends)
+
+
 def test_a_program_that_was_suspended_goes_on_later() -> None:
     trace = whole("modern")
     starts = {flow: each for each in trace.all() for flow in each.starts}
@@ -244,9 +262,9 @@ def test_counters_begin_with_the_window_and_end_with_an_empty_device() -> None:
     assert requests[-1][1] == 0
     assert max(n for _, n in requests) > 1
     assert any(n for _, n in trace.counters["dirty pages"])
-    for member in range(4):
-        free = [n for _, n in trace.counters[f"member {member}/free blocks"]]
-        assert len(set(free)) > 1
+    free = [trace.counters[f"member {member}/free blocks"] for member in range(4)]
+    assert all(of_member[0][0] == 0 for of_member in free)
+    assert any(len(of_member) > 1 for of_member in free)
 
 
 def test_a_window_holds_what_begins_in_it() -> None:
