@@ -274,7 +274,7 @@ pub(crate) struct Driver<'a, S: Subject> {
     /// The measurement has not begun.
     pub(crate) warming: bool,
     history: Option<Box<History>>,
-    timeline: Option<Box<Recording>>,
+    pub(crate) timeline: Option<Box<Recording>>,
 }
 
 impl<S: Subject> Driver<'_, S> {
@@ -382,40 +382,6 @@ impl<S: Subject> Driver<'_, S> {
         match self.timeline {
             None => self.device.advance(until),
             Some(_) => self.advance_recorded(until),
-        }
-    }
-
-    /// The same, one thing after the other while the window of the timeline is open.
-    #[cold]
-    fn advance_recorded(&mut self, until: Time) {
-        self.open_timeline(until);
-        while self.timeline.as_ref().is_some_and(|t| t.is_open())
-            && self.device.next_event().is_some_and(|at| at <= until)
-        {
-            self.device.step();
-            self.look();
-        }
-        self.device.advance(until);
-    }
-
-    /// Opens the window of the timeline if that is due by `at`.
-    fn open_timeline(&mut self, at: Time) {
-        let timeline = self.timeline.as_deref_mut();
-        let Some((timeline, from)) = timeline.and_then(|t| t.begins_by(at).map(|from| (t, from)))
-        else {
-            return;
-        };
-        if from > self.device.now() {
-            self.device.advance(Time(from.0 - 1));
-        }
-        timeline.open(self.device);
-    }
-
-    /// Takes what has just happened into the timeline.
-    #[inline]
-    fn look(&mut self) {
-        if let Some(timeline) = self.timeline.as_deref_mut().filter(|t| t.is_open()) {
-            timeline.look(self.device);
         }
     }
 
