@@ -332,10 +332,7 @@ impl<S: Subject> Driver<'_, S> {
             at
         };
         if self.timeline.is_some() {
-            self.open_timeline(at);
-        }
-        if let Some(timeline) = self.timeline.as_deref_mut().filter(|t| t.is_open()) {
-            timeline.submitted(self.submitted, &request, at);
+            self.note_request(&request, at);
         }
         self.device
             .submit(at, &request, self.submitted)
@@ -344,7 +341,9 @@ impl<S: Subject> Driver<'_, S> {
                 source,
             })?;
         self.submitted += 1;
-        self.look();
+        if self.timeline.is_some() {
+            self.look();
+        }
         Ok(())
     }
 
@@ -390,7 +389,9 @@ impl<S: Subject> Driver<'_, S> {
     fn act(&mut self) {
         self.advance(self.agenda.next());
         self.agenda.act(self.device);
-        self.look();
+        if self.timeline.is_some() {
+            self.look();
+        }
     }
 
     /// Lets the next thing happen, in the device or on the agenda; false if the device has nothing to
@@ -408,7 +409,9 @@ impl<S: Subject> Driver<'_, S> {
             self.open_timeline(event);
         }
         let is_one = self.device.step();
-        self.look();
+        if self.timeline.is_some() {
+            self.look();
+        }
         is_one
     }
 

@@ -1,6 +1,6 @@
 //! The driver while a timeline is recorded.
 
-use flashtwin::Time;
+use flashtwin::{Request, Time};
 
 use crate::run::Driver;
 use crate::Subject;
@@ -32,8 +32,17 @@ impl<S: Subject> Driver<'_, S> {
         timeline.open(self.device);
     }
 
+    /// A request is submitted next.
+    #[cold]
+    pub(crate) fn note_request(&mut self, request: &Request, at: Time) {
+        self.open_timeline(at);
+        if let Some(timeline) = self.timeline.as_deref_mut().filter(|t| t.is_open()) {
+            timeline.submitted(self.submitted, request, at);
+        }
+    }
+
     /// Takes what has just happened into the timeline.
-    #[inline]
+    #[cold]
     pub(crate) fn look(&mut self) {
         if let Some(timeline) = self.timeline.as_deref_mut().filter(|t| t.is_open()) {
             timeline.look(self.device);

@@ -191,12 +191,16 @@ impl Layered {
                     self.chips[chip].enter_gc(now);
                     self.chips_in_gc.set(ChipId(chip as u16), true);
                     self.stats.gc_actions += 1;
-                    self.log_gc(chip, true, now);
+                    if self.log.is_some() {
+                        self.log_gc(chip, true, now);
+                    }
                 }
                 Some(Step::Gc(false)) => {
                     self.chips[chip].leave_gc(now);
                     self.chips_in_gc.set(ChipId(chip as u16), false);
-                    self.log_gc(chip, false, now);
+                    if self.log.is_some() {
+                        self.log_gc(chip, false, now);
+                    }
                 }
                 Some(Step::Serve) => {
                     let gc_time = self.chips[chip].gc_time(now);

@@ -178,15 +178,15 @@ impl Modern {
             self.resting[die] = false;
             return (die, None);
         }
+        if self.log.is_some() {
+            let place = Place::Channel((resource - first_channel) as u32);
+            self.log_event(FlashEvent::End { at: now, place });
+        }
         let channel = &mut self.channels[resource - first_channel];
         let lane = channel
             .busy_with
             .take()
             .expect("a transfer ends on a busy channel");
-        if let Some(log) = &mut self.log {
-            let place = Place::Channel((resource - first_channel) as u32);
-            log.push(FlashEvent::End { at: now, place });
-        }
         if let Some((next, time)) = channel.waiting.pop_front() {
             channel.busy_with = Some(next);
             events.set(resource, now + time);
@@ -407,9 +407,9 @@ impl Modern {
         }
         lane.held = Some(lane.ends - now);
         lane.ends = Time::NEVER;
-        if let Some(log) = &mut self.log {
+        if self.log.is_some() {
             let chip = die as u32;
-            log.push(FlashEvent::Suspended { at: now, chip });
+            self.log_event(FlashEvent::Suspended { at: now, chip });
         }
         self.read_aside(die, cost, now, events);
     }

@@ -45,7 +45,9 @@ impl<B: Backend> Device<B> {
             }
             Some(id) if !write => {
                 self.requests[request].hits += 1;
-                self.log_access(request, lpn, true);
+                if self.cache.is_logged() {
+                    self.log_access(request, lpn, true);
+                }
                 self.read_cached(request, id, sectors);
             }
             older => self.miss(request, lpn, write, sectors, older),
@@ -67,7 +69,9 @@ impl<B: Backend> Device<B> {
             p.valid |= sectors;
             cache.note_stability(id);
         }
-        self.log_access(request, lpn, true);
+        if self.cache.is_logged() {
+            self.log_access(request, lpn, true);
+        }
         let access = self.access(request, lpn, write, dirty);
         with_view!(self, |cache, view| cache.room.hit(
             &view,
@@ -120,7 +124,9 @@ impl<B: Backend> Device<B> {
 
     fn miss(&mut self, request: ReqId, lpn: Lpn, write: bool, sectors: u64, older: Option<u32>) {
         let now = self.now;
-        self.log_access(request, lpn, false);
+        if self.cache.is_logged() {
+            self.log_access(request, lpn, false);
+        }
         let access = self.access(request, lpn, write, write);
         let way = self.cache.room.way(&access);
         let pool = match way {

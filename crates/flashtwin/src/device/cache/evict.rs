@@ -63,7 +63,9 @@ impl<B: Backend> Device<B> {
             p.by = access.request as u32;
             dirty += u64::from(p.dirty);
         }
-        self.log_eviction(&out.victims, access);
+        if self.cache.is_logged() {
+            self.log_eviction(&out.victims, access);
+        }
         if dirty > 0 && !self.backend.units_in_gc().is_empty() {
             self.count_victims_in_gc(&out);
         }

@@ -154,8 +154,9 @@ impl<B: Backend> Device<B> {
             self.serve_waiters(id, Some(done), false);
             return self.pump(id);
         }
-        let now = self.now;
-        self.cache().log_written(&done.op, now);
+        if self.cache.is_logged() {
+            self.cache.log_written(&done.op, self.now);
+        }
         let p = self.page(id);
         p.programming = false;
         let (trimmed, dirty, evicted, lpn) = (p.trimmed, p.dirty, p.evicted, p.lpn);

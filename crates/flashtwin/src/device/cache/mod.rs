@@ -341,7 +341,9 @@ impl Cache {
         if slot > Time::ZERO {
             self.counters.slot_waits += 1;
             self.counters.slot_wait_total += slot;
-            self.log_wait(id, since, slot);
+            if self.is_logged() {
+                self.log_wait(id, since, slot);
+            }
         }
     }
 

@@ -69,6 +69,12 @@ impl Cache {
         self.unstable.iter().map(|word| word.count_ones()).sum()
     }
 
+    /// A log is kept.
+    #[inline]
+    pub(super) fn is_logged(&self) -> bool {
+        self.log.is_some()
+    }
+
     pub fn set_log(&mut self, on: bool) {
         self.log = on.then(Vec::new);
     }
@@ -77,6 +83,7 @@ impl Cache {
         self.log.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    #[cold]
     pub(super) fn log_wait(&mut self, id: u32, since: Time, slot: Time) {
         let lpn = self.pages[id as usize].lpn;
         if let Some(log) = &mut self.log {
@@ -85,7 +92,7 @@ impl Cache {
         }
     }
 
-    #[inline]
+    #[cold]
     pub(super) fn log_written(&mut self, op: &PageOp, at: Time) {
         if let Some(log) = &mut self.log {
             log.push(BufferEvent::Written {
@@ -100,7 +107,7 @@ impl Cache {
 }
 
 impl<B: Backend> Device<B> {
-    #[inline]
+    #[cold]
     pub(super) fn log_access(&mut self, request: ReqId, lpn: Lpn, hit: bool) {
         if let Some(log) = &mut self.cache.log {
             let r = &self.requests[request];
@@ -114,7 +121,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    #[inline]
+    #[cold]
     pub(super) fn log_eviction(&mut self, victims: &[PageId], access: &Access) {
         let cache = &mut self.cache;
         let Some(log) = &mut cache.log else { return };

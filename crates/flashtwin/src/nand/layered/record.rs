@@ -132,7 +132,7 @@ impl Layered {
     }
 
     /// A chip begins or ends to collect.
-    #[inline]
+    #[cold]
     pub(super) fn log_gc(&mut self, chip: usize, begins: bool, now: Time) {
         if let Some(log) = &mut self.log {
             log.push(FlashEvent::collection(chip, begins, now));

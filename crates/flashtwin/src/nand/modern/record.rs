@@ -103,8 +103,15 @@ impl Modern {
     /// A die begins or ends to collect.
     #[inline]
     pub(super) fn log_gc(&mut self, die: usize, begins: bool, now: Time) {
+        if self.log.is_some() {
+            self.log_event(FlashEvent::collection(die, begins, now));
+        }
+    }
+
+    #[cold]
+    pub(super) fn log_event(&mut self, event: FlashEvent) {
         if let Some(log) = &mut self.log {
-            log.push(FlashEvent::collection(die, begins, now));
+            log.push(event);
         }
     }
 }

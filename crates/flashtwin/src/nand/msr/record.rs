@@ -46,17 +46,16 @@ impl Msr {
         log.push(FlashEvent::End { at: done_at, place });
     }
 
-    /// A part of a collection: `pages` of a block are moved, or it is erased.
-    pub(super) fn log_part(
-        &mut self,
-        block: u32,
-        (cause, pages): (Cause, u32),
-        at: Time,
-        took: Time,
-    ) {
-        if self.log.is_none() || self.ideal || took == Time::ZERO {
-            return;
+    /// A part of a collection, if a log is kept: `pages` of a block are moved, or it is erased.
+    #[inline]
+    pub(super) fn log_part(&mut self, block: u32, part: (Cause, u32), at: Time, took: Time) {
+        if self.log.is_some() && !self.ideal && took > Time::ZERO {
+            self.log_part_kept(block, part, at, took);
         }
+    }
+
+    #[cold]
+    fn log_part_kept(&mut self, block: u32, (cause, pages): (Cause, u32), at: Time, took: Time) {
         let plane = self.ftl.plane_of(block);
         let chip = (plane / self.planes) as usize;
         let place = self.place(chip, plane % self.planes);
