@@ -28,6 +28,7 @@ from .result import Result
 from .results import Results, results
 from .runs import compare, run, save_snapshot
 from .sweep import SweepProgress, sweep
+from .timeline import Timeline, Window
 from .traces import Converted, TraceInfo, TraceOptions, convert, example_trace, trace_formats, trace_info
 from .user_policy import Access, Policy, PolicyDevice
 from .watch import Progress
@@ -65,8 +66,10 @@ __all__ = [
     "SnapshotError",
     "Spec",
     "SweepProgress",
+    "Timeline",
     "TraceInfo",
     "TraceOptions",
+    "Window",
     "WorkloadError",
     "__version__",
     "compare",

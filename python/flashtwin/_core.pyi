@@ -91,12 +91,20 @@ class Device:
         faults: list[tuple[float, bool, int]],
         gc_timeline: bool,
         history: bool,
+        timeline: tuple[float, float] | None,
         threads: int,
         precondition: str,
         seed: int,
         label: str | None,
         sink: Callable[[Columns], None] | None,
-    ) -> tuple[str, str, tuple[Histogram, Histogram, Histogram], Columns | None, str | None]: ...
+    ) -> tuple[
+        str,
+        str,
+        tuple[Histogram, Histogram, Histogram],
+        Columns | None,
+        str | None,
+        tuple[bytes, int, float | None] | None,
+    ]: ...
 
 class Access:
     @property

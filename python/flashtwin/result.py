@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ._core import Columns, Histogram
+    from .timeline import Timeline
 
 Kind = Literal["all", "read", "write"]
 
@@ -35,6 +36,7 @@ class Result:
         gc_intervals: when members of an array collected, as a `pyarrow.Table` (with `gc_timeline=True`):
             `member`, `begin_ns`, `end_ns` from the start of the measurement, `kind` ("forced" by the
             coordinator, or its "own"). One row for each span in which chips of the member were in GC.
+        timeline: what every part of the device did in a window (with `timeline=Window(...)`).
     """
 
     def __init__(
@@ -46,8 +48,10 @@ class Result:
         *,
         gc_columns: Columns | None = None,
         history: str | None = None,
+        timeline: Timeline | None = None,
     ) -> None:
         self._history = history
+        self.timeline = timeline
         self.summary: dict[str, Any] = json.loads(as_json)
         self.requests: pa.Table | None = requests
         self.gc_intervals: pa.Table | None = None if gc_columns is None else tables.gc_table(gc_columns)

@@ -19,6 +19,7 @@ from .faults import Fault, as_given
 from .pacing import OpenLoop, Pacing, default_for
 from .policies import Choice, PolicyLike, overrides_for, read_choices
 from .result import Result
+from .timeline import Timeline, Window
 from .traces import TraceOptions
 from .watch import OnProgress, Task, run_all
 from .workloads import Source, source
@@ -44,6 +45,7 @@ def run(
     trace_options: TraceOptions | None = None,
     log: bool | str | os.PathLike[str] = False,
     gc_timeline: bool = False,
+    timeline: Window | None = None,
     progress: OnProgress | None = None,
 ) -> Result:
     """Run a workload on a device, in virtual time.
@@ -79,6 +81,8 @@ def run(
         log: True keeps every request in `Result.requests`; a path writes them there as Parquet
             instead, in bounded memory.
         gc_timeline: keep in `Result.gc_intervals` which member of an array collects when.
+        timeline: the window in which to record what every part of the device does, for Perfetto:
+            `Result.timeline` (docs/timeline.md).
         progress: called about ten times a second with a `Progress`.
 
     Raises:
@@ -106,7 +110,9 @@ def run(
     candidate = job.candidates[0]
     # A policy of the user's is put in by a fork; else the device runs as it is.
     make = partial(base.fork, candidate.spec, candidate.user) if candidate.user else lambda: base
-    task = job.task(candidate, make, log, gc_timeline=gc_timeline, history=history, threads=threads)
+    task = job.task(
+        candidate, make, log, gc_timeline=gc_timeline, history=history, timeline=timeline, threads=threads
+    )
     results, interrupted = run_all([task], 1, progress)
     if interrupted:
         raise Interrupted(cast(Result, results[0]) if results else None)
@@ -293,6 +299,7 @@ class Job:
         *,
         gc_timeline: bool = False,
         history: bool = False,
+        timeline: Window | None = None,
         threads: int = 1,
     ) -> Task:
         """Make the run of one policy; `make` gives it its device when its turn has come."""
@@ -303,7 +310,7 @@ class Job:
             table = tables.RequestTable() if log is True else None
             in_memory = nullcontext(table.add if table else None)
             with in_memory if isinstance(log, bool) else tables.request_file(Path(log)) as sink:
-                as_json, text, histograms, gc_columns, windows = ready.run(
+                as_json, text, histograms, gc_columns, windows, recorded = ready.run(
                     self.source.open(spec.exported_bytes, self.seed),
                     control,
                     speed=self.pacing.speed if isinstance(self.pacing, OpenLoop) else None,
@@ -316,6 +323,7 @@ class Job:
                     faults=self.faults,
                     gc_timeline=gc_timeline,
                     history=history,
+                    timeline=(timeline.from_s, timeline.length_s) if timeline else None,
                     threads=threads,
                     precondition=self.precondition,
                     seed=self.seed,
@@ -323,7 +331,15 @@ class Job:
                     sink=sink,
                 )
             requests = table.table() if table else None
-            return Result(as_json, text, histograms, requests, gc_columns=gc_columns, history=windows)
+            return Result(
+                as_json,
+                text,
+                histograms,
+                requests,
+                gc_columns=gc_columns,
+                history=windows,
+                timeline=Timeline(*recorded) if recorded else None,
+            )
 
         return Task(each.label or spec.policy or "no buffer", work, self.requests_total)
 

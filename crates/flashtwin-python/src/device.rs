@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names, is_array};
-use flashtwin::{Array, ArraySpec, Completion, Device as AnyDevice, DeviceSpec, Op, Ssd};
+use flashtwin::{Array, ArraySpec, Completion, Device as AnyDevice, DeviceSpec, Op, Ssd, Time};
 use flashtwin_sim::{
     Figure, Outcome, Precondition, RunConfig, RunInfo, SimError, Subject, Summary,
 };
@@ -16,7 +16,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::columns;
 use crate::control::Control;
 use crate::errors::{of_json, of_sim, of_spec, DeviceError, FlashtwinError};
-use crate::settings::{beyond_from, describe, fault, length, pacing};
+use crate::settings::{beyond_from, describe, fault, length, pacing, window};
 use crate::user::{Failure, UserPolicy};
 use crate::workload::Workload;
 
@@ -249,13 +249,14 @@ fn of_state(message: String) -> PyErr {
 
 /// What a run gives back: summary as JSON, summary as text, and the response-time histograms of
 /// reads, writes and both; columns of when members of an array collected and the history as JSON, if
-/// asked for.
+/// asked for; and the timeline, if it was: the trace, slices in it, and where it was cut, in seconds.
 type RunResult = (
     String,
     String,
     [Vec<(u64, u64)>; 3],
     Option<Py<PyDict>>,
     Option<String>,
+    Option<(Py<PyBytes>, u64, Option<f64>)>,
 );
 
 #[pymethods]
@@ -336,8 +337,8 @@ impl Device {
     /// `sink` gets every batch of measured completions as a dict of columns. The results carry
     /// `label` for the policy, if it is given.
     #[pyo3(signature = (workload, control, *, speed, queue_depth, beyond, warmup_requests, requests_max,
-                        span_max_s, series_interval_s, faults, gc_timeline, history, threads, precondition,
-                        seed, label, sink))]
+                        span_max_s, series_interval_s, faults, gc_timeline, history, timeline, threads,
+                        precondition, seed, label, sink))]
     #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
     fn run(
         &mut self,
@@ -354,6 +355,7 @@ impl Device {
         faults: Vec<(f64, bool, usize)>,
         gc_timeline: bool,
         history: bool,
+        timeline: Option<(f64, f64)>,
         threads: u32,
         precondition: String,
         seed: u64,
@@ -372,6 +374,7 @@ impl Device {
             faults: faults.into_iter().map(fault).collect::<PyResult<_>>()?,
             gc_timeline,
             history,
+            timeline: timeline.map(window).transpose()?,
             threads,
         };
         if let Some(failure) = &self.failure {
@@ -419,12 +422,17 @@ impl Device {
             .then(|| columns::of_gc_intervals(py, &outcome.gc_intervals).map(Bound::unbind))
             .transpose()?;
         let history = outcome.history.as_ref().map(serde_json::to_string);
+        let timeline = outcome.timeline.as_ref().map(|timeline| {
+            let trace = PyBytes::new(py, &timeline.trace).unbind();
+            (trace, timeline.slices, timeline.cut_at.map(Time::as_s))
+        });
         Ok((
             serde_json::to_string(&summary).map_err(of_json)?,
             summary.to_string(),
             histograms,
             gc_intervals,
             history.transpose().map_err(of_json)?,
+            timeline,
         ))
     }
 }

@@ -1,7 +1,7 @@
 //! The settings of a run as Python gives them, read.
 
 use flashtwin::Time;
-use flashtwin_sim::{Beyond, Fault, FaultKind, Pacing, RunConfig};
+use flashtwin_sim::{Beyond, Fault, FaultKind, Pacing, RunConfig, Window};
 use pyo3::prelude::*;
 
 use crate::errors::FlashtwinError;
@@ -39,6 +39,21 @@ pub fn length(what: &str, seconds: f64) -> PyResult<Time> {
         )));
     }
     Ok(Time(ps as u64))
+}
+
+/// The window of a timeline: its beginning and its length, in seconds.
+pub fn window((from_s, length_s): (f64, f64)) -> PyResult<Window> {
+    let ps = |s: f64| (s * 1e12).round();
+    if !(0.0..=1e19).contains(&ps(from_s)) || !(1.0..=1e19).contains(&ps(length_s)) {
+        return Err(FlashtwinError::new_err(format!(
+            "timeline window of {length_s} s from {from_s} s: give a beginning from 0 and a length \
+             above 0, in seconds, as in (10, 0.05)"
+        )));
+    }
+    Ok(Window {
+        from: Time(ps(from_s) as u64),
+        length: Time(ps(length_s) as u64),
+    })
 }
 
 /// The pacing in words, for the record.

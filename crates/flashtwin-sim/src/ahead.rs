@@ -12,12 +12,10 @@ impl<S: Subject> Driver<'_, S> {
         let Pacing::Open { .. } = self.config.pacing else {
             return Ok(0);
         };
-        // A history looks at the flash in between; a span ends at an instant not known yet.
-        if self.threads() < 2
-            || self.config.history
-            || self.config.span_max.is_some()
-            || self.agenda.next() != Time::NEVER
-        {
+        // A history and a timeline look at the flash in between; a span ends at an instant not known yet.
+        let looks = self.config.history || self.config.timeline.is_some();
+        let ends = self.config.span_max.is_some();
+        if self.threads() < 2 || looks || ends || self.agenda.next() != Time::NEVER {
             return Ok(0);
         }
         let exported_bytes = self.exported_bytes;

@@ -13,6 +13,7 @@ mod run;
 mod snapshot;
 mod subject;
 mod summary;
+mod timeline;
 mod validate;
 
 pub use error::SimError;
@@ -22,10 +23,11 @@ pub use measure::{measure, Figure};
 pub use precondition::{precondition, Precondition};
 pub use run::{run, Beyond, Control, Outcome, Pacing, RunConfig};
 pub use snapshot::{load_snapshot, save_snapshot};
-pub use subject::{Described, Subject};
+pub use subject::{Described, Logged, Subject};
 pub use summary::{
     ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside, Latency,
     Lifetime, MemberSummary, NamedCount, Parts, PhaseSummary, RebuildSummary, RunInfo, SeriesPoint,
     Summary, Throughput,
 };
+pub use timeline::{Timeline, Window};
 pub use validate::{validate_dir, CaseReport, PartReport};

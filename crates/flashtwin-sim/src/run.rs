@@ -8,6 +8,7 @@ use flashtwin_workload::Workload;
 
 use crate::faults::{Agenda, Fault, FaultsOutcome};
 use crate::history::{History, HistoryPoint};
+use crate::timeline::{Recording, Timeline, Window};
 use crate::{SimError, Subject};
 
 /// When requests reach the device.
@@ -62,6 +63,8 @@ pub struct RunConfig {
     pub threads: u32,
     /// Keep what happened when, in windows ([`History`]).
     pub history: bool,
+    /// Record what every part of the device does in this window.
+    pub timeline: Option<Window>,
 }
 
 impl Default for RunConfig {
@@ -77,6 +80,7 @@ impl Default for RunConfig {
             gc_timeline: false,
             threads: 1,
             history: false,
+            timeline: None,
         }
     }
 }
@@ -125,6 +129,8 @@ pub struct Outcome {
     pub gc_intervals: Vec<GcInterval>,
     /// What happened when, if it was asked for.
     pub history: Option<Vec<HistoryPoint>>,
+    /// The timeline of a window, if it was asked for.
+    pub timeline: Option<Timeline>,
 }
 
 /// Requests ahead whose map entries are fetched.
@@ -183,6 +189,7 @@ pub fn run<S: Subject>(
         wrapped: 0,
         warming: config.warmup_requests > 0,
         history: None,
+        timeline: None,
     };
     driver.begin_history();
     driver.device.reset_metrics(config.series_interval);
@@ -224,6 +231,8 @@ pub fn run<S: Subject>(
         history.sample(now, &driver.device.flash_report());
         history.points(now)
     });
+    let recording = driver.timeline.take();
+    let timeline = recording.map(|recording| recording.finish(driver.device));
     if driver.submitted == 0 && !interrupted {
         return Err(SimError::NoRequests {
             dropped: driver.dropped,
@@ -242,6 +251,7 @@ pub fn run<S: Subject>(
         interrupted,
         read_only: driver.device.is_read_only(),
         history,
+        timeline,
     })
 }
 
@@ -270,6 +280,7 @@ pub(crate) struct Driver<'a, S: Subject> {
     /// The measurement has not begun.
     pub(crate) warming: bool,
     history: Option<Box<History>>,
+    pub(crate) timeline: Option<Box<Recording>>,
 }
 
 impl<S: Subject> Driver<'_, S> {
@@ -298,7 +309,7 @@ impl<S: Subject> Driver<'_, S> {
                 while self.agenda.next() <= at {
                     self.act();
                 }
-                self.device.advance(at);
+                self.advance(at);
                 at
             }
             Pacing::Closed { depth } => {
@@ -310,7 +321,7 @@ impl<S: Subject> Driver<'_, S> {
                 }
                 // Let all happen that is due at this very instant before the next request comes.
                 let now = self.device.now();
-                self.device.advance(now);
+                self.advance(now);
                 now
             }
         };
@@ -331,6 +342,9 @@ impl<S: Subject> Driver<'_, S> {
         if self.config.span_max.is_some_and(over) {
             return Ok(false);
         }
+        if self.timeline.is_some() {
+            self.note_request(&request, at);
+        }
         self.device
             .submit(at, &request, self.submitted)
             .map_err(|source| SimError::Beyond {
@@ -338,6 +352,9 @@ impl<S: Subject> Driver<'_, S> {
                 source,
             })?;
         self.submitted += 1;
+        if self.timeline.is_some() {
+            self.look();
+        }
         Ok(true)
     }
 
@@ -357,15 +374,35 @@ impl<S: Subject> Driver<'_, S> {
 
     /// What was measured before no longer counts.
     fn begin_history(&mut self) {
-        let history = || Box::new(History::new(self.device.now()));
+        let now = self.device.now();
+        let history = || Box::new(History::new(now));
         self.history = self.config.history.then(history);
+        let ahead = self.device.submitted() - self.submitted;
+        let recording = |window| Box::new(Recording::new(window, now, ahead));
+        self.timeline = self
+            .config
+            .timeline
+            .filter(|_| !self.warming)
+            .map(recording);
+    }
+
+    /// Lets all happen that is due up to and at `until`.
+    #[inline]
+    fn advance(&mut self, until: Time) {
+        match self.timeline {
+            None => self.device.advance(until),
+            Some(_) => self.advance_recorded(until),
+        }
     }
 
     /// Lets happen what is on the agenda next.
     #[cold]
     fn act(&mut self) {
-        self.device.advance(self.agenda.next());
+        self.advance(self.agenda.next());
         self.agenda.act(self.device);
+        if self.timeline.is_some() {
+            self.look();
+        }
     }
 
     /// Lets the next thing happen, in the device or on the agenda; false if the device has nothing to
@@ -379,7 +416,14 @@ impl<S: Subject> Driver<'_, S> {
             self.act();
             return true;
         }
-        self.device.step()
+        if self.timeline.is_some() {
+            self.open_timeline(event);
+        }
+        let is_one = self.device.step();
+        if self.timeline.is_some() {
+            self.look();
+        }
+        is_one
     }
 
     /// What is still in the device finishes: no request is lost. A rebuild goes on to its end, unless
@@ -417,6 +461,9 @@ impl<S: Subject> Driver<'_, S> {
             let mut completions = std::mem::take(completions);
             self.agenda.answered(self.device, &completions);
             self.show_rebuild();
+            if let Some(timeline) = self.timeline.as_deref_mut() {
+                timeline.completed(&completions);
+            }
             if self.submitted > self.config.warmup_requests || self.config.warmup_requests == 0 {
                 if let Some(history) = &mut self.history {
                     completions.iter().for_each(|c| history.record(c));

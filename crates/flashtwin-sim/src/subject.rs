@@ -4,7 +4,10 @@
 use std::io::{self, Read, Write};
 
 use flashtwin::spec::{ArraySpec, Buffer, Nand};
-use flashtwin::{Array, Backend, Device, DeviceSpec, Flash, Raid, Request, Rng, StateError};
+use flashtwin::{
+    Array, ArrayEvent, Backend, BufferEvent, Device, DeviceSpec, Flash, FlashEvent, Raid, Request,
+    Rng, StateError,
+};
 
 /// What results say of a device.
 #[derive(Clone, Debug)]
@@ -23,6 +26,17 @@ pub struct Described<'a> {
     pub members: Vec<&'a DeviceSpec>,
 }
 
+/// What a device logged: of its own flash and buffer, or of those of a member.
+#[derive(Clone, Debug)]
+pub enum Logged {
+    /// What flash did.
+    Flash(Option<usize>, Vec<FlashEvent>),
+    /// What a buffer did.
+    Buffer(Option<usize>, Vec<BufferEvent>),
+    /// What an array did.
+    Array(Vec<ArrayEvent>),
+}
+
 /// A back end that the driver knows how to fill.
 pub trait Subject: Backend + Sized {
     /// What the device is.
@@ -39,6 +53,12 @@ pub trait Subject: Backend + Sized {
     fn save_state(device: &Device<Self>, out: &mut dyn Write) -> io::Result<()>;
     /// Takes a state that [`Subject::save_state`] wrote for the same flash.
     fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError>;
+    /// Starts or stops all logs.
+    fn set_logs(device: &mut Device<Self>, on: bool);
+    /// Hands over what was logged since the last call; of an array, what it did itself comes first.
+    fn take_logs(device: &mut Device<Self>, take: &mut dyn FnMut(Logged));
+    /// Says how many free blocks there are, member by member in an array.
+    fn each_free_blocks(device: &Device<Self>, say: &mut dyn FnMut(Option<usize>, u32));
     /// What the array did itself, if it is one.
     fn array(_device: &Device<Self>) -> Option<&Array> {
         None
@@ -104,6 +124,19 @@ impl Subject for Flash {
     fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError> {
         device.load_state(input)
     }
+
+    fn set_logs(device: &mut Device<Self>, on: bool) {
+        device.set_logs(on);
+    }
+
+    fn take_logs(device: &mut Device<Self>, take: &mut dyn FnMut(Logged)) {
+        take(Logged::Buffer(None, device.take_buffer_log()));
+        take(Logged::Flash(None, device.take_flash_log()));
+    }
+
+    fn each_free_blocks(device: &Device<Self>, say: &mut dyn FnMut(Option<usize>, u32)) {
+        say(None, device.free_blocks());
+    }
 }
 
 /// The back end of an array's members.
@@ -150,6 +183,25 @@ impl Subject for Raid {
 
     fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError> {
         device.load_state(input)
+    }
+
+    fn set_logs(device: &mut Device<Self>, on: bool) {
+        device.set_logs(on);
+    }
+
+    fn take_logs(device: &mut Device<Self>, take: &mut dyn FnMut(Logged)) {
+        take(Logged::Buffer(None, device.take_buffer_log()));
+        take(Logged::Array(device.take_log()));
+        device.take_member_logs(|member, flash, buffer| {
+            take(Logged::Buffer(Some(member), buffer));
+            take(Logged::Flash(Some(member), flash));
+        });
+    }
+
+    fn each_free_blocks(device: &Device<Self>, say: &mut dyn FnMut(Option<usize>, u32)) {
+        for (member, blocks) in device.free_blocks_by_member().into_iter().enumerate() {
+            say(Some(member), blocks);
+        }
     }
 
     fn array(device: &Device<Self>) -> Option<&Array> {

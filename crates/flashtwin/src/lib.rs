@@ -38,13 +38,13 @@ mod ssd;
 pub mod units;
 
 pub use array::{
-    Array, ArrayEvent, Condition, GcInterval, JobKind, MemberError, MemberRebuild, Method, Phase,
-    Raid, RaidStats, SentFor,
+    Array, ArrayEvent, Condition, GcInterval, GcMessage, JobKind, MemberError, MemberRebuild,
+    Method, Phase, Raid, RaidStats, SentFor,
 };
 pub use chips::ChipSet;
-pub use device::{Backend, Device, OutOfRange, PowerCut};
+pub use device::{Backend, BufferEvent, Device, Gauges, OutOfRange, PowerCut};
 pub use ftl::StateError;
-pub use nand::{Cause, FlashEvent, FlashStats};
+pub use nand::{Cause, FlashEvent, FlashStats, Place};
 pub use request::{Completion, Op, Request, Status};
 pub use rng::Rng;
 pub use spec::{ArraySpec, DeviceSpec};

@@ -56,9 +56,16 @@ def pacing(args: argparse.Namespace) -> Pacing | None:
     return None if args.speed is None else OpenLoop(args.speed)
 
 
+#: A span of time, as in 10s: the number and the unit.
+TIME = r"(\d+(?:\.\d*)?|\.\d+)(s|ms|us)"
 #: A member and an instant, as in 3@10s.
-_FAULT = re.compile(r"(\d+)@(\d+(?:\.\d*)?|\.\d+)(s|ms|us)")
+_FAULT = re.compile(rf"(\d+)@{TIME}")
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+
+
+def seconds(number: str, unit: str) -> float:
+    """Read what `TIME` has found."""
+    return float(number) * _SECONDS[unit]
 
 
 def faults(args: argparse.Namespace) -> list[Fail | Replace]:
@@ -70,7 +77,7 @@ def faults(args: argparse.Namespace) -> list[Fail | Replace]:
             parts = _FAULT.fullmatch(given.replace(" ", ""))
             if parts is None:
                 raise FlashtwinError(f"--{option} {given}: give MEMBER@TIME, as in 3@10s or 0@250ms")
-            read.append(kind(int(parts[1]), float(parts[2]) * _SECONDS[parts[3]]))
+            read.append(kind(int(parts[1]), seconds(parts[2], parts[3])))
     return read
 
 

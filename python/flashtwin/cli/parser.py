@@ -185,6 +185,7 @@ examples:
   flashtwin run --workload zipf:theta=0.9,write=0.8,requests=1e6 --queue-depth 16
   flashtwin run trace.csv.gz --device raid5-array --fail 3@10s --replace 3@20s
   flashtwin run trace.csv.gz --requests log.parquet --series second.csv --json > summary.json
+  flashtwin run trace.csv.gz --timeline out.perfetto-trace --timeline-window 10s+50ms
 """,
     )
     _add_start(p)
@@ -227,6 +228,16 @@ examples:
         metavar="FILE",
         help="which member of an array collects when: a table (.csv, .parquet) or a figure (.png, .pdf, "
         ".svg); may be repeated",
+    )
+    g.add_argument(
+        "--timeline",
+        metavar="FILE",
+        help="what every part of the device does in a window, as a trace for ui.perfetto.dev",
+    )
+    g.add_argument(
+        "--timeline-window",
+        metavar="BEGINNING+LENGTH",
+        help="the window, virtual, from the start of the measurement, as in 10s+50ms (default 0s+100ms)",
     )
     p.set_defaults(command=run.command)
 

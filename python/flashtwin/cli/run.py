@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from pathlib import Path
 
-from .. import Interrupted, Result, words
+from .. import FlashtwinError, Interrupted, Result, Timeline, Window, words
 from .. import run as run_workload
 from ..files import write_text
 from ..plot.style import kind_of
 from ..tables import write_table
-from .common import ProgressBar, note, run_arguments
+from .common import TIME, ProgressBar, note, run_arguments, seconds
 
 
 def command(args: argparse.Namespace) -> int:
@@ -20,6 +21,7 @@ def command(args: argparse.Namespace) -> int:
     for name in args.gc_timeline:
         if Path(name).suffix not in _TABLES:
             kind_of(Path(name))
+    window = _window(args)
     began = time.monotonic()
     code = 0
     try:
@@ -31,6 +33,7 @@ def command(args: argparse.Namespace) -> int:
                 history=args.record is not None,
                 log=args.requests or False,
                 gc_timeline=bool(args.gc_timeline),
+                timeline=window,
                 threads=args.threads,
                 progress=bar,
             )
@@ -40,6 +43,8 @@ def command(args: argparse.Namespace) -> int:
         result, code = e.partial, 130
     wall_s = time.monotonic() - began
     _keep(result, args)
+    if result.timeline:
+        _write_trace(result.timeline, args.timeline)
     if args.json:
         print(result.to_json())
     elif args.fio:
@@ -76,3 +81,38 @@ def _write_timeline(result: Result, path: Path) -> None:
         write_table(result.gc_intervals, path, "the timeline of collections")
     else:
         result.gc_figure(path)
+
+
+#: A beginning and a length, or a length, as in 10s+50ms.
+_WINDOW = re.compile(rf"(?:{TIME}\+)?{TIME}")
+
+
+def _window(args: argparse.Namespace) -> Window | None:
+    """Read `--timeline` and `--timeline-window`."""
+    given = args.timeline_window
+    if args.timeline is None:
+        if given is not None:
+            raise FlashtwinError(
+                f"--timeline-window {given}: say where to write the timeline with --timeline FILE"
+            )
+        return None
+    if given is None:
+        return Window()
+    parts = _WINDOW.fullmatch(given.replace(" ", ""))
+    if parts is None:
+        raise FlashtwinError(
+            f"--timeline-window {given}: give BEGINNING+LENGTH or LENGTH, as in 10s+50ms or 200ms"
+        )
+    begin, unit, length, length_unit = parts.groups()
+    return Window(seconds(begin, unit) if begin else 0.0, seconds(length, length_unit))
+
+
+def _write_trace(timeline: Timeline, name: str) -> None:
+    timeline.save(name)
+    if timeline.cut_at_s is not None:
+        note(
+            f"flashtwin: the timeline is full and ends at {words.time(timeline.cut_at_s * 1e6)}; "
+            "a shorter --timeline-window would be shown whole"
+        )
+    elif timeline.slices == 0:
+        note("flashtwin: the timeline is empty: the device did nothing in its window (--timeline-window)")

@@ -119,7 +119,7 @@ def _run(
 ) -> tuple[str, Histogram, Histogram]:
     what = job.identity
     try:
-        summary, _, (read, write, _), _, _ = device.run(
+        summary, _, (read, write, _), *_ = device.run(
             workload,
             control,
             speed=what["speed"],
@@ -132,6 +132,7 @@ def _run(
             faults=[],
             gc_timeline=False,
             history=False,
+            timeline=None,
             threads=1,
             precondition=what["precondition"],
             seed=what["seed"],

@@ -178,12 +178,6 @@ fn replay(
     ssd.fill_sequential();
     ssd.set_flash_log(true);
     let mut got = Vec::new();
-    let timed = |key, at, duration| Timed {
-        key,
-        at,
-        duration,
-        number: 0,
-    };
     let (config, control) = (RunConfig::default(), Control::default());
     run(
         &mut ssd,
@@ -199,7 +193,22 @@ fn replay(
             Ok(())
         },
     )?;
-    got.extend(ssd.take_flash_log().into_iter().map(|event| match event {
+    got.extend(ssd.take_flash_log().into_iter().filter_map(told));
+    Ok(got)
+}
+
+fn timed(key: What, at: Time, duration: Time) -> Timed<What> {
+    Timed {
+        key,
+        at,
+        duration,
+        number: 0,
+    }
+}
+
+/// An operation, if the reference logs its like.
+fn told(event: FlashEvent) -> Option<Timed<What>> {
+    Some(match event {
         FlashEvent::Page {
             at,
             chip: element,
@@ -236,8 +245,8 @@ fn replay(
             chip: element,
             duration,
         } => timed(What::Clean { element }, at, duration),
-    }));
-    Ok(got)
+        _ => return None,
+    })
 }
 
 /// The requests of `NAME.trace.csv`.

@@ -8,12 +8,16 @@
 
 use super::hedge::Hedge;
 use super::layout::{Spot, Stripe};
+use super::log::{ArrayEvent, SentFor};
 use super::member::Member;
 use super::raid::Raid;
+use std::collections::HashMap;
+
 use crate::buffer::Stream;
 use crate::device::Work;
 use crate::events::EventQueue;
 use crate::nand::{Done, PageOp};
+use crate::request::Op;
 use crate::spec::{ArraySpec, Level, Reads};
 use crate::units::{Lpn, Time};
 
@@ -28,6 +32,8 @@ pub(super) struct Direct {
     member_of: Vec<u16>,
     /// Where something happened that the front end is being told: member and chip.
     at: Option<(usize, usize)>,
+    /// Of operations that the log was told of, their numbers there, by owner and page.
+    told: HashMap<(u32, Lpn), u32>,
 }
 
 impl Direct {
@@ -50,6 +56,7 @@ impl Direct {
             first,
             member_of,
             at: None,
+            told: HashMap::new(),
         }
     }
 
@@ -92,6 +99,9 @@ impl Raid {
         op.lpn = lpn;
         // As over any other way to a member.
         op.stream = Stream::Cold;
+        if self.log.is_some() {
+            op.request = self.tell_sent(&whole, member, lpn);
+        }
         let taken = self.on_flash(member, now, events, |member, events| {
             let flash = &mut member.ssd.backend;
             let unit = match is_read {
@@ -109,6 +119,7 @@ impl Raid {
             return self.look_at(member, now, events);
         }
         // Nothing to read, or refused.
+        self.tell_done(&whole);
         self.hand_over(Done {
             op: whole,
             queue_gc: Time::ZERO,
@@ -139,6 +150,7 @@ impl Raid {
             m.under_way -= 1;
             m.ssd.read_only |= !done.written;
             done.op.lpn = self.layout.page_of(Stripe(done.op.lpn.0), member as u32);
+            self.tell_done(&done.op);
             done
         });
         (self.first_unit[member] as usize, done)
@@ -158,7 +170,48 @@ impl Raid {
         }
     }
 
+    /// Tells the log of an operation that goes to a member; gives its number as a request there.
+    fn tell_sent(&mut self, op: &PageOp, member: usize, at: Lpn) -> u32 {
+        let id = self.add_op(*op);
+        let number = self.members[member].ssd.take_number();
+        self.direct.told.insert((op.owner, op.lpn), id);
+        let what = match op.is_read() {
+            true => Op::Read,
+            false => Op::Write,
+        };
+        self.tell(|_| ArrayEvent::Asked {
+            op: id,
+            lpn: op.lpn,
+            what,
+            request: op.request,
+        });
+        self.tell(|_| ArrayEvent::Sent {
+            part: id,
+            member,
+            first: at.0,
+            pages: 1,
+            op: what,
+            on_behalf: SentFor::Pages(vec![id]),
+            number,
+        });
+        number
+    }
+
+    /// Tells the log that an operation is done of which it was told.
+    #[inline]
+    fn tell_done(&mut self, op: &PageOp) {
+        if self.direct.told.is_empty() {
+            return;
+        }
+        if let Some(id) = self.direct.told.remove(&(op.owner, op.lpn)) {
+            self.tell(|_| ArrayEvent::Came { part: id });
+            self.tell(|_| ArrayEvent::Answered { op: id });
+            self.free_op(id);
+        }
+    }
+
     pub(super) fn trim_direct(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
+        self.tell(|_| ArrayEvent::Forgotten { lpn });
         let Spot { member, lpn } = self.layout.spot(lpn);
         self.on_flash(member, now, events, |member, events| {
             if !member.ssd.read_only {

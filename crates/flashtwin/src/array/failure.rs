@@ -103,8 +103,9 @@ impl Raid {
 
     /// Nothing of the member is left.
     fn lose(&mut self, member: usize) {
-        let lost = Member::new(&self.spec.members[member]);
+        let mut lost = Member::new(&self.spec.members[member]);
         let m = &mut self.members[member];
+        lost.ssd.set_logs(m.ssd.is_logged());
         m.ssd = lost.ssd;
         m.state = State::Failed;
         m.rows = lost.rows;

@@ -1,9 +1,11 @@
-//! What an array does, told as it happens: for tests that hold real contents, and to look at.
+//! What an array does, told as it happens: for tests that hold real contents, and for timelines.
 
 use super::plan::{Method, Places};
 use super::raid::{Chain, Raid};
 use super::stripes::NONE;
 use super::Array;
+use crate::device::BufferEvent;
+use crate::nand::FlashEvent;
 use crate::request::Op;
 use crate::units::Lpn;
 
@@ -61,6 +63,8 @@ pub enum ArrayEvent {
         lpn: Lpn,
         /// A read, a write or a flush.
         what: Op,
+        /// The request for whose sake, by its number; [`FlashEvent::NOBODY`] if for none.
+        request: u32,
     },
     /// The front end forgot a page; the array may do so, then or later.
     Forgotten {
@@ -111,6 +115,8 @@ pub enum ArrayEvent {
         op: Op,
         /// For whom.
         on_behalf: SentFor,
+        /// The request's number at the member.
+        number: u32,
     },
     /// It was done.
     Came {
@@ -132,14 +138,37 @@ pub enum ArrayEvent {
         /// The member.
         member: usize,
     },
+    /// A message of the coordinator's protocol (policies.md C5).
+    Message {
+        /// What it says.
+        what: GcMessage,
+        /// The member that sends or gets it.
+        member: usize,
+    },
+    /// A member has done what it was told.
+    Collected {
+        /// The member.
+        member: usize,
+    },
+}
+
+/// What a message of the coordinator's protocol says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GcMessage {
+    /// PARTICIPATE_GGC: the member is registered.
+    Participate,
+    /// REQUEST_GGC: the member must collect.
+    Request,
+    /// FORCE_GC: the member is to collect.
+    Force,
+    /// The member is to leave off.
+    LeaveOff,
 }
 
 impl Array {
     /// Starts or stops the log of what the array does.
     pub fn set_log(&mut self, on: bool) {
         self.backend.log = on.then(Vec::new);
-        // What goes straight to members' flash is not told of.
-        self.backend.direct.open &= !on;
     }
 
     /// Takes what was logged since the last call.
@@ -152,7 +181,40 @@ impl Array {
     }
 }
 
+impl Array {
+    /// Starts or stops all logs: the array's, its buffer's, its members'.
+    pub fn set_logs(&mut self, on: bool) {
+        self.set_log(on);
+        self.set_buffer_log(on);
+        for member in &mut self.backend.members {
+            member.ssd.set_logs(on);
+        }
+    }
+
+    /// Hands over what members logged of their flash and their buffers since the last call.
+    pub fn take_member_logs(
+        &mut self,
+        mut take: impl FnMut(usize, Vec<FlashEvent>, Vec<BufferEvent>),
+    ) {
+        for (at, member) in self.backend.members.iter_mut().enumerate() {
+            let ssd = &mut member.ssd;
+            take(at, ssd.take_flash_log(), ssd.take_buffer_log());
+        }
+    }
+
+    /// Free blocks of each member.
+    pub fn free_blocks_by_member(&self) -> Vec<u32> {
+        let members = self.backend.members.iter();
+        members.map(|member| member.ssd.free_blocks()).collect()
+    }
+}
+
 impl Raid {
+    /// The number at a member of the last request to it.
+    pub(super) fn number_at(&self, member: usize) -> u32 {
+        self.members[member].ssd.submitted().wrapping_sub(1) as u32
+    }
+
     #[inline]
     pub(super) fn tell(&mut self, event: impl FnOnce(&Raid) -> ArrayEvent) {
         if self.log.is_some() {

@@ -34,7 +34,7 @@ pub use condition::{Condition, MemberRebuild, Phase};
 use member::Member;
 
 pub use failure::MemberError;
-pub use log::{ArrayEvent, JobKind, SentFor};
+pub use log::{ArrayEvent, GcMessage, JobKind, SentFor};
 pub use plan::Method;
 pub use raid::{Raid, RaidStats};
 pub use timeline::GcInterval;

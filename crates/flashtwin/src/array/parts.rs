@@ -133,6 +133,7 @@ impl Raid {
             pages: run.pages,
             op: run.op,
             on_behalf: SentFor::Pages(raid.ops_of(run.chain)),
+            number: raid.number_at(member),
         });
         if run.op == Op::Read {
             self.watch_read(part, now, events);

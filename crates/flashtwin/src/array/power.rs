@@ -25,13 +25,14 @@ impl Raid {
             self.one_more_part(id);
             let to = (id, Chain::EMPTY);
             let part = self.send(member, (0, 0), Op::Flush, false, to, now, events);
-            self.tell(|_| ArrayEvent::Sent {
+            self.tell(|raid| ArrayEvent::Sent {
                 part,
                 member,
                 first: 0,
                 pages: 0,
                 op: Op::Flush,
                 on_behalf: SentFor::Job { job: id, place: 0 },
+                number: raid.number_at(member),
             });
         }
         if self.parts_left(id) == 0 {

@@ -307,6 +307,10 @@ impl Raid {
         }
     }
 
+    pub(super) fn free_op(&mut self, op: u32) {
+        self.free_ops.push(op);
+    }
+
     pub(super) fn append(&mut self, chain: &mut Chain, op: u32) {
         chain.append(op, &mut self.ops);
     }
@@ -328,7 +332,7 @@ impl Raid {
             } else {
                 self.tell(|_| ArrayEvent::Late { op: at });
             }
-            self.free_ops.push(at);
+            self.free_op(at);
             at = next;
         }
     }
@@ -390,6 +394,7 @@ impl Work for Raid {
         self.tell(|_| ArrayEvent::Asked {
             op: id,
             lpn: op.lpn,
+            request: op.request,
             what: match op.is_read() {
                 true => Op::Read,
                 false => Op::Write,
@@ -441,6 +446,7 @@ impl Work for Raid {
         self.tell(|_| ArrayEvent::Asked {
             op: id,
             lpn: op.lpn,
+            request: op.request,
             what: Op::Flush,
         });
         if self.broken {

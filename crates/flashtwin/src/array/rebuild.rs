@@ -268,6 +268,7 @@ impl Raid {
                 job: id,
                 places: raid.places_of(member, first, pages),
             },
+            number: raid.number_at(member),
         });
     }
 

@@ -2,6 +2,7 @@
 
 use super::coordinate::Message;
 use super::layout::Stripe;
+use super::log::ArrayEvent;
 use super::raid::Raid;
 use crate::events::EventQueue;
 use crate::spec::{Level, MemberInGc, Protect, Reads};
@@ -40,6 +41,7 @@ impl Raid {
         if self.views[member].told && !collects {
             self.views[member].told = false;
             scheme.finished(&self.views, member, &mut self.messages);
+            self.tell(|_| ArrayEvent::Collected { member });
         }
     }
 
@@ -47,6 +49,7 @@ impl Raid {
         let mut next = 0;
         while let Some(&message) = self.messages.get(next) {
             next += 1;
+            self.tell(|_| message.told());
             match message {
                 Message::Participate { .. } => self.stats.gc_participations += 1,
                 Message::Request { .. } => self.stats.gc_requests += 1,

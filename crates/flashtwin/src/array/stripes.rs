@@ -339,13 +339,14 @@ impl Raid {
             let member = self.member_at(stripe, at);
             let to = (id, Chain::EMPTY);
             let part = self.send(member, (stripe.0, pages), op, fua, to, now, events);
-            self.tell(|_| ArrayEvent::Sent {
+            self.tell(|raid| ArrayEvent::Sent {
                 part,
                 member,
                 first: stripe.0,
                 pages,
                 op,
                 on_behalf: SentFor::Job { job: id, place: at },
+                number: raid.number_at(member),
             });
         }
         for at in each(old_copies) {

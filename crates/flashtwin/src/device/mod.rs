@@ -15,6 +15,7 @@ mod link;
 mod modify;
 mod port;
 mod queues;
+mod record;
 mod requests;
 mod wire;
 
@@ -30,11 +31,12 @@ use crate::units::{Lpn, Time};
 pub(crate) use backend::sealed::Work;
 pub use backend::Backend;
 use cache::Cache;
-pub use cache::PowerCut;
+pub use cache::{BufferEvent, PowerCut};
 use controller::Controller;
 use link::Link;
 use modify::PageWrites;
 use queues::Queues;
+pub use record::Gauges;
 use requests::{ReqId, Requests};
 
 /// Marks the owner of a flash operation as a host request (else it is a cached page).
@@ -195,6 +197,11 @@ impl<B: Backend> Device<B> {
     /// Bytes the host can address.
     pub fn exported_bytes(&self) -> u64 {
         self.address.exported_bytes
+    }
+
+    /// Requests submitted in all: the number of the next one.
+    pub fn submitted(&self) -> u64 {
+        self.requests.next_number()
     }
 
     /// Requests submitted and not finished.
@@ -550,10 +557,15 @@ impl<B: Backend> Device<B> {
         stream: Stream,
         fua: bool,
     ) {
+        let request = match owner & OWNER_IS_REQUEST {
+            0 => self.cache.on_behalf(owner),
+            _ => self.requests[ReqId(owner & !OWNER_IS_REQUEST)].number as u32,
+        };
         let op = PageOp {
             lpn,
             owner,
             cause,
+            request,
             stream,
             fua,
             enqueued: self.now,

@@ -25,6 +25,11 @@ impl Device<Flash> {
         self.now = now;
     }
 
+    /// The number of a request that is kept elsewhere, as logs know it.
+    pub(crate) fn take_number(&mut self) -> u32 {
+        self.requests.take_number() as u32
+    }
+
     /// Reads or writes pages at `now`; each comes to [`Device::outside_done`] with `tag`. Only if
     /// [`Device::is_bare`].
     pub(crate) fn submit_pages(
@@ -40,11 +45,13 @@ impl Device<Flash> {
             "pages sent before the device was advanced"
         );
         self.now = now;
+        let request = self.take_number();
         for lpn in first.0..first.0 + pages {
             let op = PageOp {
                 lpn: Lpn(lpn),
                 owner: tag | OWNER_IS_OUTSIDE,
                 cause,
+                request,
                 stream: Stream::Cold,
                 fua,
                 enqueued: now,

@@ -114,6 +114,18 @@ impl Requests {
         self.places.len() - self.free.len()
     }
 
+    /// The number of the next request.
+    pub fn next_number(&self) -> u64 {
+        self.next_number
+    }
+
+    /// Takes the number of a request that is kept elsewhere.
+    pub fn take_number(&mut self) -> u64 {
+        let number = self.next_number;
+        self.next_number += 1;
+        number
+    }
+
     pub fn add(&mut self, request: &Request, tag: u64, now: Time, address: &Address) -> ReqId {
         let (first, end) = match request.op {
             Op::Flush => (0, 0),
@@ -136,7 +148,7 @@ impl Requests {
         };
         let r = InDevice {
             tag,
-            number: self.next_number,
+            number: self.take_number(),
             arrival: now,
             dispatched: now,
             pages_done: now,
@@ -157,7 +169,6 @@ impl Requests {
             parts: Breakdown::default(),
             link_sectors,
         };
-        self.next_number += 1;
         match self.free.pop() {
             Some(id) => {
                 self.places[id.0 as usize] = r;

@@ -265,6 +265,7 @@ mod tests {
             lpn: Lpn(40),
             owner: 0,
             cause: Cause::HostWrite,
+            request: crate::nand::FlashEvent::NOBODY,
             stream: Stream::Cold,
             fua: false,
             enqueued: Time::ZERO,

@@ -11,6 +11,7 @@
 //! of the array, and a chip needs an instant only where something ends or begins.
 
 mod plan;
+mod record;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -138,6 +139,9 @@ impl Layered {
                 channel.busy_with = Some(next);
                 self.lanes[next as usize].ends = now + time;
                 events.set(resource, now + time);
+                if self.log.is_some() {
+                    self.log_transfer(next as usize, time, now);
+                }
             }
         }
         (chip, self.proceed(chip, now, events))
@@ -157,16 +161,26 @@ impl Layered {
                 Some(Step::Array(time)) => {
                     lane.ends = now + time;
                     events.set(chip, lane.ends);
+                    if self.log.is_some() {
+                        self.log_array(chip, time, now);
+                    }
                     return done;
                 }
                 Some(Step::Transfer(time)) => {
+                    if self.log.is_some() {
+                        self.log_wait(chip, now);
+                    }
                     // Neighbours stand on different channels.
+                    let lane = &mut self.lanes[chip];
                     let at = chip % self.channels.len();
                     let channel = &mut self.channels[at];
                     if channel.busy_with.is_none() {
                         channel.busy_with = Some(chip as u32);
                         lane.ends = now + time;
                         events.set(self.chips.len() + at, lane.ends);
+                        if self.log.is_some() {
+                            self.log_transfer(chip, time, now);
+                        }
                     } else {
                         lane.ends = Time::NEVER;
                         channel.waiting.push_back((chip as u32, time));
@@ -177,10 +191,16 @@ impl Layered {
                     self.chips[chip].enter_gc(now);
                     self.chips_in_gc.set(ChipId(chip as u16), true);
                     self.stats.gc_actions += 1;
+                    if self.log.is_some() {
+                        self.log_gc(chip, true, now);
+                    }
                 }
                 Some(Step::Gc(false)) => {
                     self.chips[chip].leave_gc(now);
                     self.chips_in_gc.set(ChipId(chip as u16), false);
+                    if self.log.is_some() {
+                        self.log_gc(chip, false, now);
+                    }
                 }
                 Some(Step::Serve) => {
                     let gc_time = self.chips[chip].gc_time(now);

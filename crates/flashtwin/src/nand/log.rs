@@ -1,25 +1,95 @@
 //! The log of flash operations: what `validate` compares, and what a timeline draws.
+//!
+//! What keeps a place busy is told as a beginning and an end. Both may be told ahead of their instant,
+//! where a back end knows them at dispatch, and a beginning after it; on one place they come in order.
 
 use super::Cause;
 use crate::units::{Lpn, Time};
 
+/// What does one thing at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Place {
+    /// A chip.
+    Chip(u32),
+    /// A parallel unit of a chip: the chip and the unit's number there.
+    Unit(u32, u32),
+    /// The second register of a chip, with what it has begun ahead.
+    Ahead(u32),
+    /// The garbage collection of a chip, from its first to its last step.
+    Collection(u32),
+    /// A channel.
+    Channel(u32),
+}
+
 /// One thing a chip did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlashEvent {
+    /// A place began with something.
+    Begin {
+        /// When.
+        at: Time,
+        /// Where.
+        place: Place,
+        /// Why; that of the first page if there are several.
+        cause: Cause,
+        /// Pages it is about; none for an erase.
+        pages: u32,
+        /// The logical page, where it is one; what is about several has a [`FlashEvent::Page`] for each.
+        lpn: Option<Lpn>,
+        /// The block in the chip that is moved or erased.
+        block: Option<u32>,
+        /// The request for whose sake that page is read or written, as in [`FlashEvent::Page`].
+        request: u32,
+    },
     /// A page read or program was dispatched.
     Page {
         /// When.
         at: Time,
         /// The chip.
         chip: u32,
-        /// Plane in the chip; `None` where the chip has one write frontier for all planes.
+        /// Plane in the chip; `None` where the chip has one write frontier for all planes, unless
+        /// they work together: then that of them which the page is on.
         plane: Option<u32>,
         /// The logical page.
         lpn: Lpn,
         /// Why.
         cause: Cause,
-        /// From dispatch to completion.
+        /// The place that has just begun with it, where the beginning does not say so itself.
+        place: Option<Place>,
+        /// From dispatch to completion, without waiting for a channel.
         duration: Time,
+        /// The request for whose sake it is done, by its number; [`FlashEvent::NOBODY`] if for none.
+        request: u32,
+    },
+    /// A place is done with what it began.
+    End {
+        /// When.
+        at: Time,
+        /// Where.
+        place: Place,
+    },
+    /// A chip left off in the middle of a program or erase.
+    Suspended {
+        /// When.
+        at: Time,
+        /// The chip.
+        chip: u32,
+    },
+    /// It went on with it.
+    Resumed {
+        /// When.
+        at: Time,
+        /// The chip.
+        chip: u32,
+    },
+    /// What a chip began ahead is now the one thing it does.
+    Moved {
+        /// Since when the chip has nothing else to do.
+        since: Time,
+        /// When the second register was free again.
+        at: Time,
+        /// The chip.
+        chip: u32,
     },
     /// A block was chosen for cleaning.
     Victim {
@@ -43,4 +113,26 @@ pub enum FlashEvent {
         /// How long.
         duration: Time,
     },
+}
+
+impl FlashEvent {
+    /// The request of what is done for none.
+    pub const NOBODY: u32 = u32::MAX;
+
+    /// Both ends of a time that a chip collects.
+    pub(super) fn collection(chip: usize, begins: bool, at: Time) -> FlashEvent {
+        let place = Place::Collection(chip as u32);
+        match begins {
+            true => FlashEvent::Begin {
+                at,
+                place,
+                cause: Cause::GcMove,
+                pages: 0,
+                lpn: None,
+                block: None,
+                request: FlashEvent::NOBODY,
+            },
+            false => FlashEvent::End { at, place },
+        }
+    }
 }

@@ -19,7 +19,7 @@ mod placed;
 mod tests;
 
 pub(crate) use layered::Layered;
-pub use log::FlashEvent;
+pub use log::{FlashEvent, Place};
 pub(crate) use modern::Modern;
 pub(crate) use msr::Msr;
 pub(crate) use placed::PoolBlocks;
@@ -133,6 +133,8 @@ pub struct PageOp {
     /// Whom to tell: the device's own number.
     pub owner: u32,
     pub cause: Cause,
+    /// The host's request for whose sake it is done, by its number; [`FlashEvent::NOBODY`]: for none.
+    pub request: u32,
     /// For a write, which open block it goes to.
     pub stream: Stream,
     /// The host waits until it is where a power cut does no harm.
@@ -554,21 +556,34 @@ impl Nand {
 
     /// Starts or stops keeping a log of every operation.
     pub fn set_log(&mut self, on: bool) {
-        let log = if on { Some(Vec::new()) } else { None };
+        *self.log_mut() = on.then(Vec::new);
+        if let Nand::Layered(n) = self {
+            n.forget_notes();
+        }
+    }
+
+    fn log_mut(&mut self) -> &mut Option<Vec<FlashEvent>> {
         match self {
-            Nand::Msr(n) => n.log = log,
-            Nand::Modern(n) => n.log = log,
-            Nand::Layered(n) => n.log = log,
+            Nand::Msr(n) => &mut n.log,
+            Nand::Modern(n) => &mut n.log,
+            Nand::Layered(n) => &mut n.log,
+        }
+    }
+
+    /// A log is kept.
+    pub fn is_logged(&self) -> bool {
+        match self {
+            Nand::Msr(n) => n.log.is_some(),
+            Nand::Modern(n) => n.log.is_some(),
+            Nand::Layered(n) => n.log.is_some(),
         }
     }
 
     /// Takes the logged operations since the last call.
     pub fn take_log(&mut self) -> Vec<FlashEvent> {
-        let log = match self {
-            Nand::Msr(n) => &mut n.log,
-            Nand::Modern(n) => &mut n.log,
-            Nand::Layered(n) => &mut n.log,
-        };
-        log.as_mut().map(std::mem::take).unwrap_or_default()
+        self.log_mut()
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 }

@@ -15,9 +15,10 @@ mod ahead;
 mod collect;
 mod lane;
 mod layout;
+mod record;
 mod superblock;
 
-use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp};
+use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp, Place};
 use crate::buffer::Stream;
 use crate::chips::ChipSet;
 use crate::events::EventQueue;
@@ -177,6 +178,10 @@ impl Modern {
             self.resting[die] = false;
             return (die, None);
         }
+        if self.log.is_some() {
+            let place = Place::Channel((resource - first_channel) as u32);
+            self.log_event(FlashEvent::End { at: now, place });
+        }
         let channel = &mut self.channels[resource - first_channel];
         let lane = channel
             .busy_with
@@ -186,6 +191,9 @@ impl Modern {
             channel.busy_with = Some(next);
             events.set(resource, now + time);
             self.lanes[next as usize].ends = now + time;
+            if self.log.is_some() {
+                self.log_transfer(next as usize, now);
+            }
         }
         let lane = lane as usize;
         (self.die_of(lane), self.proceed(lane, now, events))
@@ -229,6 +237,9 @@ impl Modern {
                     c.busy_with = Some(at as u32);
                     lane.ends = now + time;
                     events.set(resource, now + time);
+                    if self.log.is_some() {
+                        self.log_transfer(at, now);
+                    }
                 } else {
                     lane.ends = Time::NEVER;
                     c.waiting.push_back((at as u32, time));
@@ -246,6 +257,9 @@ impl Modern {
     /// A lane is free again.
     fn ended(&mut self, at: usize, of_host: bool, now: Time) {
         let die = self.die_of(at);
+        if self.log.is_some() {
+            self.log_end(at, now);
+        }
         if at != die {
             return;
         }
@@ -259,6 +273,7 @@ impl Modern {
         if !of_host && self.collecting[die].is_none() {
             self.chips[die].leave_gc(now);
             self.chips_in_gc.set(ChipId(die as u16), false);
+            self.log_gc(die, false, now);
         }
     }
 
@@ -341,6 +356,7 @@ impl Modern {
             {
                 self.chips[die].enter_gc(now);
                 self.chips_in_gc.set(ChipId(die as u16), true);
+                self.log_gc(die, true, now);
                 self.stats.gc_actions += 1;
             }
         }
@@ -391,6 +407,10 @@ impl Modern {
         }
         lane.held = Some(lane.ends - now);
         lane.ends = Time::NEVER;
+        if self.log.is_some() {
+            let chip = die as u32;
+            self.log_event(FlashEvent::Suspended { at: now, chip });
+        }
         self.read_aside(die, cost, now, events);
     }
 
@@ -405,6 +425,10 @@ impl Modern {
         }
         let held = lane.held.take().expect("the die is suspended");
         lane.ends = now + self.params.suspend_cost + held;
+        if let Some(log) = &mut self.log {
+            let chip = die as u32;
+            log.push(FlashEvent::Resumed { at: now, chip });
+        }
         if !lane.pending {
             set(lane, die, events);
         }
@@ -487,7 +511,9 @@ impl Modern {
             (done.transfer, done.array) = (transfer, array);
             lane.steps.extend([Step::Transfer(transfer), Step::Deliver]);
         }
-        self.log_ops(at, now);
+        if self.log.is_some() {
+            self.log_ops(at, now);
+        }
         self.start(at, now, events);
     }
 
@@ -576,7 +602,9 @@ impl Modern {
             done.array = array;
             lane.steps.push_back(Step::Deliver);
         }
-        self.log_ops(at, now);
+        if self.log.is_some() {
+            self.log_ops(at, now);
+        }
         self.start(at, now, events);
     }
 
@@ -611,21 +639,6 @@ impl Modern {
             array: Time::ZERO,
             written: true,
         });
-    }
-
-    fn log_ops(&mut self, at: usize, now: Time) {
-        let chip = self.die_of(at) as u32;
-        let Some(log) = &mut self.log else { return };
-        for done in &self.lanes[at].ops {
-            log.push(FlashEvent::Page {
-                at: now,
-                chip,
-                plane: None,
-                lpn: done.op.lpn,
-                cause: done.op.cause,
-                duration: done.transfer + done.array,
-            });
-        }
     }
 }
 

@@ -6,6 +6,8 @@
 //! pins. Where this file follows a quirk of the reference, its number (Q5, ...) is named; the list
 //! with what is kept and what is mended is in docs/devices.md.
 
+mod record;
+
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp};
 use crate::buffer::Stream;
 use crate::chips::ChipSet;
@@ -172,12 +174,8 @@ impl Msr {
             self.service[chip].clean_until = now + duration;
             self.stats.gc_actions += u64::from(first);
             events.set(chip, now + duration);
-            if let Some(log) = &mut self.log {
-                log.push(FlashEvent::Clean {
-                    at: now,
-                    chip: chip as u32,
-                    duration,
-                });
+            if self.log.is_some() {
+                self.log_clean(chip, now, duration);
             }
             return;
         }
@@ -195,14 +193,16 @@ impl Msr {
                 .pop_front()
                 .expect("activate saw a waiting operation");
             if op.is_read() {
-                self.serve_read(chip, op, now, now + self.times.transfer + self.times.read);
+                let done_at = now + self.times.transfer + self.times.read;
+                self.serve_read(chip, op, now, (now, done_at));
             } else {
                 let plane = if self.params.copy_back {
                     self.pick_plane(chip, op.lpn, op.stream, &[])
                 } else {
                     0
                 };
-                self.serve_write(chip, Planned { op, plane }, now, now + self.times.transfer);
+                let loaded_at = now + self.times.transfer;
+                self.serve_write(chip, Planned { op, plane }, now, (now, loaded_at));
             }
         } else {
             self.serve_batch(chip, now);
@@ -233,15 +233,12 @@ impl Msr {
         }
         let mut base = now;
         self.in_rounds(&mut reads, units, &mut base, |msr, planned, base, rank| {
-            msr.serve_read(
-                chip,
-                planned.op,
-                now,
-                base + msr.times.transfer * rank + msr.times.read,
-            )
+            let done_at = base + msr.times.transfer * rank + msr.times.read;
+            msr.serve_read(chip, planned.op, now, (base, done_at))
         });
         self.in_rounds(&mut writes, units, &mut base, |msr, planned, base, rank| {
-            msr.serve_write(chip, planned, now, base + msr.times.transfer * rank)
+            let loaded_at = base + msr.times.transfer * rank;
+            msr.serve_write(chip, planned, now, (base, loaded_at))
         });
         self.reads = reads;
         self.writes = writes;
@@ -275,13 +272,19 @@ impl Msr {
         }
     }
 
-    /// Starts a read that ends at `done_at`; returns that instant.
+    /// Starts a read of a round that began at `since`, and ends at `done_at`; returns that instant.
     #[inline]
-    fn serve_read(&mut self, chip: usize, op: PageOp, now: Time, done_at: Time) -> Time {
+    fn serve_read(
+        &mut self,
+        chip: usize,
+        op: PageOp,
+        now: Time,
+        (since, done_at): (Time, Time),
+    ) -> Time {
         self.stats.add(op.cause, 1);
         if self.log.is_some() {
-            let plane = self.params.copy_back.then(|| self.plane_in_chip(op.lpn));
-            self.log_page(chip, plane, op, now, done_at);
+            let plane = self.plane_in_chip(op.lpn);
+            self.log_page(chip, plane, op, now, (since, done_at));
         }
         self.start(
             chip,
@@ -294,9 +297,16 @@ impl Msr {
         )
     }
 
-    /// Starts a write whose data are in the chip's register at `loaded_at`; returns its end.
+    /// Starts a write of a round that began at `since`; its data are in the chip's register at
+    /// `loaded_at`; returns its end.
     #[inline]
-    fn serve_write(&mut self, chip: usize, planned: Planned, now: Time, loaded_at: Time) -> Time {
+    fn serve_write(
+        &mut self,
+        chip: usize,
+        planned: Planned,
+        now: Time,
+        (since, loaded_at): (Time, Time),
+    ) -> Time {
         let Planned { op, plane } = planned;
         let pool = self.pool(chip, plane);
         let Ok(stream) = self.ftl.make_room(pool, op.stream) else {
@@ -318,13 +328,7 @@ impl Msr {
         }
         let done_at = loaded_at + (transfer - self.times.transfer) + array;
         if self.log.is_some() {
-            self.log_page(
-                chip,
-                self.params.copy_back.then_some(plane),
-                op,
-                now,
-                done_at,
-            );
+            self.log_page(chip, plane, op, now, (since, done_at));
         }
         self.start(chip, op, now, done_at, transfer, array, true)
     }
@@ -351,20 +355,6 @@ impl Msr {
         };
         self.service[chip].running.push(Running { done_at, done });
         done_at
-    }
-
-    #[cold]
-    fn log_page(&mut self, chip: usize, plane: Option<u32>, op: PageOp, now: Time, done_at: Time) {
-        if let Some(log) = &mut self.log {
-            log.push(FlashEvent::Page {
-                at: now,
-                chip: chip as u32,
-                plane,
-                lpn: op.lpn,
-                cause: op.cause,
-                duration: done_at - now,
-            });
-        }
     }
 
     // ---- where a write goes ----
@@ -476,7 +466,7 @@ impl Msr {
         let time = if self.params.copy_back {
             self.clean_planes(chip, now)
         } else {
-            self.clean_chip(chip)
+            self.clean_chip(chip, now)
         };
         time.map(|time| (time, true))
     }
@@ -496,6 +486,7 @@ impl Msr {
             self.stats.add(Cause::Erase, 1);
             self.service[chip].in_steps = None;
             self.orders.collected(&self.ftl, pool, true);
+            self.log_part(block, (Cause::Erase, 0), now, self.times.erase);
             return Some((self.times.erase, first));
         };
         let from = Ppn(self.ftl.first_ppn(block).0 + page);
@@ -518,6 +509,7 @@ impl Msr {
             self.stats.add(Cause::Summary, 1);
             cost += summary + self.times.program;
         }
+        self.log_part(block, (Cause::GcMove, 1), now, cost);
         Some((cost, first))
     }
 
@@ -570,9 +562,10 @@ impl Msr {
                 if self.log.is_some() {
                     self.log_victim(chip, block, valid, now);
                 }
-                let mut cost = self.collect(block, pool);
+                let mut cost = self.collect(block, pool, now);
                 if let Some(cold) = cold {
-                    cost += self.migrate(pool * self.ftl.shape.blocks_per_pool + cold, block);
+                    let cold = pool * self.ftl.shape.blocks_per_pool + cold;
+                    cost += self.migrate(cold, block, now + cost);
                 }
                 self.orders.collected(&self.ftl, pool, true);
                 longest = longest.max(Some(cost));
@@ -594,18 +587,21 @@ impl Msr {
 
     /// Moves the data of the block `cold` to `worn`, which was collected, and erases `cold`; returns the
     /// time (policies.md C3).
-    fn migrate(&mut self, cold: u32, worn: u32) -> Time {
+    fn migrate(&mut self, cold: u32, worn: u32, now: Time) -> Time {
         let pages = self.ftl.migrate(cold, worn);
         self.ftl.erase(cold);
         self.stats.add(Cause::Migration, pages.into());
         self.stats.add(Cause::Erase, 1);
         self.stats.pages_skipped += u64::from(self.ftl.shape.pages_per_block - pages);
-        (self.times.read + self.times.program) * pages.into() + self.times.erase
+        let moving = (self.times.read + self.times.program) * pages.into();
+        self.log_part(cold, (Cause::Migration, pages), now, moving);
+        self.log_part(cold, (Cause::Erase, 0), now + moving, self.times.erase);
+        moving + self.times.erase
     }
 
     /// Without copy-back: blocks of the whole chip, fewest live pages first, until the free count
     /// is above the upper watermark; all in one action.
-    fn clean_chip(&mut self, chip: usize) -> Option<Time> {
+    fn clean_chip(&mut self, chip: usize, now: Time) -> Option<Time> {
         let pool = chip as u32;
         let first = pool * self.ftl.shape.blocks_per_pool;
         let mut order: Vec<(i16, u32, u32)> = self
@@ -632,7 +628,8 @@ impl Msr {
             if !wanted || !gc::worth_collecting(&self.ftl, pool, valid as u32) {
                 break;
             }
-            cost = Some(cost.unwrap_or(Time::ZERO) + self.collect(block, pool));
+            let before = cost.unwrap_or(Time::ZERO);
+            cost = Some(before + self.collect(block, pool, now + before));
             self.orders.collected(&self.ftl, pool, true);
         }
         if cost.is_none() {
@@ -641,8 +638,9 @@ impl Msr {
         cost
     }
 
-    /// Moves the live pages of `block` to the frontier of `pool` and erases it; returns the time.
-    fn collect(&mut self, block: u32, pool: u32) -> Time {
+    /// Moves the live pages of `block` to the frontier of `pool` from `now` on and erases it; returns the
+    /// time.
+    fn collect(&mut self, block: u32, pool: u32, now: Time) -> Time {
         let from = self.ftl.plane_of(block);
         let (mut moves, mut summaries, mut crossings) = (0, 0, 0);
         self.ftl.relocate(block, pool, |ftl, to, pages, sealed| {
@@ -658,14 +656,15 @@ impl Msr {
         self.stats.add(Cause::GcMove, moves);
         self.stats.add(Cause::Erase, 1);
         // A page that changes its plane goes out and in through the pins (never with copy-back).
-        let mut cost = self.times.erase
-            + (self.times.read + self.times.program) * moves
-            + self.times.transfer * (2 * crossings);
+        let mut moving =
+            (self.times.read + self.times.program) * moves + self.times.transfer * (2 * crossings);
         if let Some(summary) = self.summary_transfer {
             self.stats.add(Cause::Summary, summaries);
-            cost += (summary + self.times.program) * summaries;
+            moving += (summary + self.times.program) * summaries;
         }
-        cost
+        self.log_part(block, (Cause::GcMove, moves as u32), now, moving);
+        self.log_part(block, (Cause::Erase, 0), now + moving, self.times.erase);
+        moving + self.times.erase
     }
 
     pub fn write_untimed(&mut self, chip: usize, lpn: Lpn) -> bool {
@@ -740,20 +739,6 @@ impl Msr {
         match self.params.plane_mapping {
             PlaneMapping::Concatenated => in_chip,
             PlaneMapping::Striped => bit * shape.planes_per_chip + plane,
-        }
-    }
-
-    #[cold]
-    fn log_victim(&mut self, chip: usize, block: u32, valid: u32, now: Time) {
-        let event = FlashEvent::Victim {
-            at: now,
-            chip: chip as u32,
-            plane: self.ftl.plane_of(block) % self.planes,
-            block: self.block_number(chip, block),
-            valid,
-        };
-        if let Some(log) = &mut self.log {
-            log.push(event);
         }
     }
 

@@ -86,6 +86,7 @@ impl Bench {
             lpn,
             owner: 0,
             cause,
+            request: crate::nand::FlashEvent::NOBODY,
             stream,
             fua: false,
             enqueued: self.now,

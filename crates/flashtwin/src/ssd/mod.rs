@@ -215,6 +215,23 @@ impl Ssd {
         self.backend.nand.set_log(on);
     }
 
+    /// Starts or stops the logs of flash operations and of the buffer.
+    pub fn set_logs(&mut self, on: bool) {
+        self.set_flash_log(on);
+        self.set_buffer_log(on);
+    }
+
+    /// Flash operations are logged.
+    pub(crate) fn is_logged(&self) -> bool {
+        self.backend.nand.is_logged()
+    }
+
+    /// Free blocks of all chips.
+    pub fn free_blocks(&self) -> u32 {
+        let chips = 0..self.spec().geometry.chips as usize;
+        chips.map(|chip| self.backend.free_blocks(chip)).sum()
+    }
+
     /// Takes the flash operations logged since the last call.
     pub fn take_flash_log(&mut self) -> Vec<FlashEvent> {
         self.backend.nand.take_log()

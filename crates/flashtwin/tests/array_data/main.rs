@@ -38,6 +38,8 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
         ("member.geometry.chips", "2"),
         ("member.geometry.planes_per_chip", "1"),
         ("member.gc.low_percent", "10"),
+        // Without a front end in the way, and as in the profile.
+        ("member.link.bus_ns_per_sector", pick(&["0", "238.4"])),
     ];
     set.extend(match modern {
         true => [

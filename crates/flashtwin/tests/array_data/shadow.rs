@@ -130,7 +130,7 @@ impl Shadow {
 
     fn event(&mut self, event: ArrayEvent) -> Result<(), String> {
         match event {
-            ArrayEvent::Asked { op, lpn, what } => self.asked(op, lpn, what),
+            ArrayEvent::Asked { op, lpn, what, .. } => self.asked(op, lpn, what),
             ArrayEvent::Forgotten { lpn } => self.forgotten(lpn),
             ArrayEvent::Answered { op } => return self.answered(op),
             ArrayEvent::Hedged { op, twin } => self.hedged(op, twin),
@@ -149,11 +149,14 @@ impl Shadow {
                 pages,
                 op,
                 on_behalf,
+                ..
             } => return self.sent(part, member, (first, pages), op, on_behalf),
             ArrayEvent::Came { part } => self.came(part),
             ArrayEvent::Failed { member } => self.lost(member),
             ArrayEvent::Replaced { member } => self.lost(member),
-            ArrayEvent::Rebuilt { .. } => {}
+            ArrayEvent::Rebuilt { .. }
+            | ArrayEvent::Message { .. }
+            | ArrayEvent::Collected { .. } => {}
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ mod idle;
 mod soft_limit;
 mod turns;
 
+use super::log::{ArrayEvent, GcMessage};
 use crate::gc::Force;
 use crate::spec::{ArraySpec, Coordination};
 use crate::units::Time;
@@ -44,6 +45,19 @@ pub(crate) enum Message {
     Force { to: usize, force: Force },
     /// A member is to leave off.
     LeaveOff { to: usize },
+}
+
+impl Message {
+    /// What the log is told of it.
+    pub fn told(self) -> ArrayEvent {
+        let (what, member) = match self {
+            Message::Participate { from } => (GcMessage::Participate, from),
+            Message::Request { from } => (GcMessage::Request, from),
+            Message::Force { to, .. } => (GcMessage::Force, to),
+            Message::LeaveOff { to } => (GcMessage::LeaveOff, to),
+        };
+        ArrayEvent::Message { what, member }
+    }
 }
 
 /// A scheme. Every method may send messages.

@@ -45,6 +45,9 @@ impl<B: Backend> Device<B> {
             }
             Some(id) if !write => {
                 self.requests[request].hits += 1;
+                if self.cache.is_logged() {
+                    self.log_access(request, lpn, true);
+                }
                 self.read_cached(request, id, sectors);
             }
             older => self.miss(request, lpn, write, sectors, older),
@@ -65,6 +68,9 @@ impl<B: Backend> Device<B> {
             p.dirty = true;
             p.valid |= sectors;
             cache.note_stability(id);
+        }
+        if self.cache.is_logged() {
+            self.log_access(request, lpn, true);
         }
         let access = self.access(request, lpn, write, dirty);
         with_view!(self, |cache, view| cache.room.hit(
@@ -111,12 +117,16 @@ impl<B: Backend> Device<B> {
         self.cache()
             .wait(id, request, now, Wants::Data(sectors & whole));
         if ready {
+            self.page(id).by = self.requests[request].number as u32;
             self.fill(id);
         }
     }
 
     fn miss(&mut self, request: ReqId, lpn: Lpn, write: bool, sectors: u64, older: Option<u32>) {
         let now = self.now;
+        if self.cache.is_logged() {
+            self.log_access(request, lpn, false);
+        }
         let access = self.access(request, lpn, write, write);
         let way = self.cache.room.way(&access);
         let pool = match way {
@@ -130,6 +140,7 @@ impl<B: Backend> Device<B> {
         let id = cache.add_page(lpn, pool);
         cache.directory.insert(lpn, PageId(id));
         cache.pages[id as usize].dirty = write;
+        cache.pages[id as usize].by = access.request as u32;
         with_view!(self, |cache, view| {
             cache.room.insert(&view, way, PageId(id), &access)
         });

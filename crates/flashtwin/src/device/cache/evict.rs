@@ -60,7 +60,11 @@ impl<B: Backend> Device<B> {
         for page in &out.victims {
             let p = &mut self.cache.pages[page.0 as usize];
             p.evicted = true;
+            p.by = access.request as u32;
             dirty += u64::from(p.dirty);
+        }
+        if self.cache.is_logged() {
+            self.log_eviction(&out.victims, access);
         }
         if dirty > 0 && !self.backend.units_in_gc().is_empty() {
             self.count_victims_in_gc(&out);
@@ -139,6 +143,7 @@ impl<B: Backend> Device<B> {
             Some(&group) => std::mem::take(&mut self.cache.groups[group as usize].pages),
             None => Vec::new(),
         };
+        let by = (out.victims.first()).map_or(NONE, |victim| self.page(victim.0).by);
         for victim in &out.victims {
             let p = self.page(victim.0);
             if p.stage == Stage::NoSlot {
@@ -160,6 +165,7 @@ impl<B: Backend> Device<B> {
                 let p = self.page(id);
                 if !p.evicted && !p.dirty && !p.programming && p.group == NONE {
                     p.rewrite = true;
+                    p.by = by;
                     p.why = Cause::Merge;
                     p.wants_flush = true;
                     pages.push(id);
@@ -171,7 +177,7 @@ impl<B: Backend> Device<B> {
             // The page whose access evicts its own block: what it brings goes its own way.
             let came = (self.cache.find(lpn)).is_some_and(|page| !self.page(page.0).evicted);
             if !beyond && !came {
-                pages.push(self.add_padding(lpn));
+                pages.push(self.add_padding(lpn, by));
             }
         }
         if !out.padding.is_empty() || !out.merged.is_empty() {
@@ -189,7 +195,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// A page to be read from flash and written with a group; it takes no slot.
-    fn add_padding(&mut self, lpn: Lpn) -> u32 {
+    fn add_padding(&mut self, lpn: Lpn, by: u32) -> u32 {
         let older = self.cache.find(lpn).map(|page| page.0);
         let id = self.cache.add_page(lpn, Pool::Policy);
         self.cache.directory.insert(lpn, PageId(id));
@@ -198,6 +204,7 @@ impl<B: Backend> Device<B> {
         p.evicted = true;
         p.slot_gone = true;
         p.rewrite = true;
+        p.by = by;
         p.why = Cause::Padding;
         self.link_older(id, older);
         id
@@ -277,6 +284,7 @@ impl<B: Backend> Device<B> {
         let Some(PageId(id)) = named else { return };
         let p = self.page(id);
         p.wants_flush = true;
+        p.by = FlashEvent::NOBODY;
         p.why = Cause::WriteBack;
         self.cache.active_write_backs += 1;
         self.pump(id);

@@ -57,6 +57,7 @@ impl<B: Backend> Device<B> {
             lpn: Lpn(0),
             owner: request.0 | OWNER_IS_REQUEST,
             cause: Cause::Flush,
+            request: self.requests[request].number as u32,
             stream: Stream::Cold,
             fua: true,
             enqueued: now,
@@ -80,7 +81,12 @@ impl<B: Backend> Device<B> {
             let parts = wait_parts(since, p.slot_at, None, self.now);
             return self.page_done(request, parts);
         }
-        p.wants_flush |= p.dirty;
+        let by = self.requests[request].number as u32;
+        let p = self.page(id);
+        if p.dirty && !p.wants_flush {
+            p.wants_flush = true;
+            p.by = by;
+        }
         self.cache()
             .wait(id, request, since, Wants::Programs(programs));
     }

@@ -19,8 +19,9 @@ impl<B: Backend> Device<B> {
         p.slot_at = now;
         let writer = std::mem::replace(&mut p.writer, NONE);
         if writer != NONE {
-            let slot = now - self.requests[ReqId(writer)].dispatched;
-            self.cache().count_slot_wait(slot);
+            let since = self.requests[ReqId(writer)].dispatched;
+            let slot = now - since;
+            self.cache().count_slot_wait(id, since, slot);
             self.page_done(
                 ReqId(writer),
                 Breakdown {
@@ -153,6 +154,9 @@ impl<B: Backend> Device<B> {
             self.serve_waiters(id, Some(done), false);
             return self.pump(id);
         }
+        if self.cache.is_logged() {
+            self.cache.log_written(&done.op, self.now);
+        }
         let p = self.page(id);
         p.programming = false;
         let (trimmed, dirty, evicted, lpn) = (p.trimmed, p.dirty, p.evicted, p.lpn);
@@ -246,7 +250,7 @@ impl<B: Backend> Device<B> {
                 Some(wants) => self.cache().wait(id, w.request, w.since, wants),
                 None => {
                     let parts = wait_parts(w.since, slot_at, done, now);
-                    self.cache().count_slot_wait(parts.slot);
+                    self.cache().count_slot_wait(id, w.since, parts.slot);
                     self.page_done(w.request, parts);
                 }
             }

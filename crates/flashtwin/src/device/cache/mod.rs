@@ -15,6 +15,7 @@ mod access;
 mod evict;
 mod flush;
 mod life;
+mod record;
 mod view;
 
 use std::collections::VecDeque;
@@ -23,11 +24,12 @@ use super::requests::{low_bits, ReqId};
 use super::Front;
 use crate::buffer::{AnyPolicy, Directory, Eviction, PageId, Policy, Room, UserPolicy, Way};
 use crate::metrics::FlashReport;
-use crate::nand::Cause;
+use crate::nand::{Cause, FlashEvent};
 use crate::spec::{self, EvictMode};
 use crate::units::{Lpn, Time};
 use evict::Group;
 pub use flush::PowerCut;
+pub use record::BufferEvent;
 
 const NONE: u32 = u32::MAX;
 
@@ -63,6 +65,8 @@ struct Page {
     fresh: bool,
     /// To be programmed although it is clean: it fills up a block.
     rewrite: bool,
+    /// The request for whose sake it is read or written next, by its number.
+    by: u32,
     /// What the next program is for, if not a write-back.
     why: Cause,
     /// No longer known to the policy.
@@ -166,6 +170,7 @@ pub(super) struct Cache {
     /// The memory survives a power cut.
     pub protected: bool,
     counters: Counters,
+    log: Option<Vec<BufferEvent>>,
 }
 
 impl Cache {
@@ -219,6 +224,7 @@ impl Cache {
             },
             protected: b.is_protected(),
             counters: Counters::default(),
+            log: None,
         }
     }
 
@@ -271,6 +277,7 @@ impl Cache {
             programming: false,
             fresh: false,
             rewrite: false,
+            by: FlashEvent::NOBODY,
             why: Cause::Flush,
             evicted: false,
             wants_flush: false,
@@ -328,11 +335,15 @@ impl Cache {
         }
     }
 
+    /// An access to the page `id` has waited since `since` for a slot.
     #[inline]
-    fn count_slot_wait(&mut self, slot: Time) {
+    fn count_slot_wait(&mut self, id: u32, since: Time, slot: Time) {
         if slot > Time::ZERO {
             self.counters.slot_waits += 1;
             self.counters.slot_wait_total += slot;
+            if self.is_logged() {
+                self.log_wait(id, since, slot);
+            }
         }
     }
 

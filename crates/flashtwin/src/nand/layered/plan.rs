@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::super::{Cause, Done, FlashEvent, PageOp};
+use super::record::Note;
 use super::Layered;
 use crate::ftl::chip::{FlashOp, OpKind, Why};
 use crate::spec::DeviceSpec;
@@ -37,9 +38,18 @@ pub(super) struct Lane {
     /// When it ends; `NEVER` while it waits for the channel.
     pub ends: Time,
     pub since: Time,
+    /// What the log is to be told of the steps not begun; nothing if nobody keeps one.
+    pub notes: VecDeque<Note>,
+    /// They are complete.
+    pub noted: bool,
 }
 
 impl Lane {
+    /// It has nothing to do, not even in no time.
+    fn is_empty(&self) -> bool {
+        self.is_free() && self.steps.is_empty()
+    }
+
     pub fn is_free(&self) -> bool {
         self.begun.is_none()
     }
@@ -97,7 +107,7 @@ pub(super) struct Costs {
     erase: Time,
     transfer: Time,
     copy_back: bool,
-    has_own_pins: bool,
+    pub has_own_pins: bool,
 }
 
 impl Costs {
@@ -117,6 +127,24 @@ impl Costs {
         match times {
             [one] => *one,
             _ => times[(ppn % self.pages_per_block) as usize % times.len()],
+        }
+    }
+
+    /// What an operation takes, part by part, and whether that is on the channel.
+    pub fn parts(&self, kind: OpKind) -> Vec<(Time, bool)> {
+        let array = |times: &[Time], ppn| (self.of_type(times, ppn), false);
+        let transfer = (self.transfer, true);
+        match kind {
+            OpKind::Read { ppn } => vec![array(&self.read, ppn), transfer],
+            OpKind::Program { ppn } => vec![transfer, array(&self.program, ppn)],
+            OpKind::Copy { from, to } => {
+                let (read, program) = (array(&self.read, from), array(&self.program, to));
+                match self.copy_back {
+                    true => vec![(read.0 + program.0, false)],
+                    false => vec![read, transfer, transfer, program],
+                }
+            }
+            OpKind::Erase { .. } => vec![(self.erase, false)],
         }
     }
 
@@ -181,6 +209,8 @@ impl Layered {
         let first_gc = self.ops.iter().position(is_gc);
         let last_gc = self.ops.iter().rposition(is_gc);
         let host_cause = host.map_or(Cause::HostRead, |(op, _)| op.cause);
+        // Steps that were planned before the log began have no notes, and none may follow them.
+        lane.noted = self.log.is_some() && (lane.is_empty() || lane.noted);
         let (mut transfer, mut array, mut collecting) = (Time::ZERO, Time::ZERO, Time::ZERO);
         let (mut is_served, mut has_ended) = (host.is_none(), host.is_none());
         for (i, op) in self.ops.iter().enumerate() {
@@ -192,6 +222,11 @@ impl Layered {
                 lane.mark(Step::Serve);
             }
             let (on_channel, in_array) = self.costs.append(op.kind, lane);
+            if lane.noted {
+                let of_host = host.filter(|_| op.why == Why::Host);
+                let note = Note::new(op.kind, cause(op, host_cause), of_host.map(|(op, _)| op));
+                self.costs.note(note, op.kind, lane);
+            }
             if is_gc(op) {
                 collecting += on_channel + in_array;
             } else {
@@ -220,6 +255,10 @@ impl Layered {
             if op.is_read() {
                 let nowhere = OpKind::Read { ppn: 0 };
                 let (on_channel, in_array) = self.costs.append(nowhere, lane);
+                if lane.noted {
+                    let note = Note::new(nowhere, op.cause, Some(op));
+                    self.costs.note(note, nowhere, lane);
+                }
                 transfer += on_channel;
                 array += in_array;
                 self.stats.add(op.cause, 1);
@@ -249,7 +288,9 @@ impl Layered {
             plane: None,
             lpn: op.lpn,
             cause: op.cause,
+            place: None,
             duration: transfer + array,
+            request: op.request,
         });
     }
 }

@@ -13,6 +13,7 @@ fn pass(nand: &mut Nand, lpn: u32, cause: Cause, now: &mut Time) -> Done {
         lpn: Lpn(lpn),
         owner: 0,
         cause,
+        request: crate::nand::FlashEvent::NOBODY,
         stream: Stream::Cold,
         fua: false,
         enqueued: *now,

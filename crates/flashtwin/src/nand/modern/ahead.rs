@@ -55,6 +55,13 @@ impl Modern {
         );
         let lane = &mut self.lanes[die];
         (lane.ops, lane.steps) = (ops, steps);
+        if let Some(log) = &mut self.log {
+            log.push(FlashEvent::Moved {
+                since,
+                at: now,
+                chip: die as u32,
+            });
+        }
         self.start(die, now, events);
         self.lanes[die].since = since;
         self.begin_ahead(die, now, events);

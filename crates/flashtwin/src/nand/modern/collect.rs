@@ -18,6 +18,16 @@ pub(super) struct Run {
     pub folds: bool,
 }
 
+impl Run {
+    /// Why its pages move.
+    fn moves(&self) -> Cause {
+        match self.folds {
+            true => Cause::Fold,
+            false => Cause::GcMove,
+        }
+    }
+}
+
 /// A page that was moved in the map.
 struct Move {
     from: Ppn,
@@ -114,10 +124,7 @@ impl Modern {
         self.ftl.prefetch_at(Ppn(from.0 + AHEAD));
         self.ftl.prefetch_lpn_at(Ppn(from.0 + FAR_AHEAD));
         let block = run.block;
-        let cause = match run.folds {
-            true => Cause::Fold,
-            false => Cause::GcMove,
-        };
+        let cause = run.moves();
         let lpn = self.ftl.lpn_at(from);
         let pool = die as u32;
         let stream = self
@@ -166,7 +173,11 @@ impl Modern {
     }
 
     pub(super) fn start_gc_step(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        let run = self.collecting[die].expect("a run is under way");
         let Some(first) = self.collect_page(die) else {
+            if self.log.is_some() {
+                self.log_part(die, (Cause::Erase, 0), Some(run.block), now);
+            }
             return self.start_pulse(die, self.times.erase, now, events);
         };
         let mut program = self.program(first.stream, first.page);
@@ -175,6 +186,9 @@ impl Modern {
             1 => (1, self.sense(first.from), first.sealed),
             _ => self.collect_row(die, first, left),
         };
+        if self.log.is_some() {
+            self.log_part(die, (run.moves(), moved), Some(run.block), now);
+        }
         let transfer = self.times.transfer;
         let mut summary = Time::ZERO;
         if let (true, Some(transfer)) = (sealed, self.summary_transfer) {

@@ -57,6 +57,12 @@ impl Layout {
         }
     }
 
+    /// The plane of a page among those that work together; `None` if none do.
+    pub fn plane(&self, ppn: Ppn) -> Option<u32> {
+        let together = self.unit > self.flash_page;
+        together.then(|| ppn.0 % self.unit / self.flash_page)
+    }
+
     fn of_type(&self, times: &[Time], page: u32) -> Time {
         match times {
             [one] => *one,

@@ -255,6 +255,9 @@ impl Modern {
             chip.enter_gc(now);
             self.chips_in_gc.set(ChipId(die as u16), true);
         }
+        for die in 0..self.chips.len() {
+            self.log_gc(die, true, now);
+        }
         self.stats.gc_actions += self.chips.len() as u64;
         self.block_opened();
     }
@@ -275,6 +278,9 @@ impl Modern {
         }
         if let Some(block) = self.block_to_erase(die) {
             self.erase_part(die, block);
+            if self.log.is_some() {
+                self.log_part(die, (Cause::Erase, 0), Some(block), now);
+            }
             self.start_pulse(die, self.times.erase, now, events);
         }
     }
@@ -305,6 +311,13 @@ impl Modern {
         now: Time,
         events: &mut EventQueue,
     ) {
+        if self.log.is_some() {
+            // Programs go to the block that stands open.
+            let block = (self.sets.as_ref())
+                .filter(|_| read.is_some())
+                .and_then(|sets| sets.parts[die].block);
+            self.log_part(die, (Cause::GcMove, pages), block, now);
+        }
         let transfer = self.times.transfer;
         let steps = &mut self.lanes[die].steps;
         steps.extend(read);
@@ -426,6 +439,7 @@ impl Modern {
             if let Some(now) = now {
                 self.chips[die].leave_gc(now);
                 self.chips_in_gc.set(ChipId(die as u16), false);
+                self.log_gc(die, false, now);
             }
         }
     }

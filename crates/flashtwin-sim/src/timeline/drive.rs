@@ -1,0 +1,51 @@
+//! The driver while a timeline is recorded.
+
+use flashtwin::{Request, Time};
+
+use crate::run::Driver;
+use crate::Subject;
+
+impl<S: Subject> Driver<'_, S> {
+    /// Lets all happen that is due up to and at `until`, one thing after the other while the window is open.
+    #[cold]
+    pub(crate) fn advance_recorded(&mut self, until: Time) {
+        self.open_timeline(until);
+        while self.timeline.as_ref().is_some_and(|t| t.is_open())
+            && self.device.next_event().is_some_and(|at| at <= until)
+        {
+            self.device.step();
+            self.look();
+        }
+        self.device.advance(until);
+    }
+
+    /// Opens the window of the timeline if that is due by `at`.
+    pub(crate) fn open_timeline(&mut self, at: Time) {
+        let timeline = self.timeline.as_deref_mut();
+        let Some((timeline, from)) = timeline.and_then(|t| t.begins_by(at).map(|from| (t, from)))
+        else {
+            return;
+        };
+        if from > self.device.now() {
+            self.device.advance(Time(from.0 - 1));
+        }
+        timeline.open(self.device);
+    }
+
+    /// A request is submitted next.
+    #[cold]
+    pub(crate) fn note_request(&mut self, request: &Request, at: Time) {
+        self.open_timeline(at);
+        if let Some(timeline) = self.timeline.as_deref_mut().filter(|t| t.is_open()) {
+            timeline.submitted(self.submitted, request, at);
+        }
+    }
+
+    /// Takes what has just happened into the timeline.
+    #[cold]
+    pub(crate) fn look(&mut self) {
+        if let Some(timeline) = self.timeline.as_deref_mut().filter(|t| t.is_open()) {
+            timeline.look(self.device);
+        }
+    }
+}

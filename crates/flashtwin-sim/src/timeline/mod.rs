@@ -1,0 +1,164 @@
+//! The timeline of a window of a run: what chips, channels, buffer and coordinator do, and for which
+//! request, to be looked at in Perfetto.
+//!
+//! While the window is open the driver lets one thing happen at a time and takes what the device logged
+//! of it. What begins in the window is shown to its end. Outside of it nothing is logged.
+
+mod collector;
+mod drive;
+mod encode;
+mod lines;
+mod proto;
+mod slices;
+
+#[cfg(test)]
+mod tests;
+
+use flashtwin::{Completion, Device, Request, Time};
+
+use crate::Subject;
+use collector::Collector;
+use slices::Gauge;
+
+/// Slices, instants and counter values in a timeline at most (D-115).
+const THINGS_MAX: usize = 500_000;
+
+/// Which part of a run is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its beginning, from the start of the measurement.
+    pub from: Time,
+    /// Its length.
+    pub length: Time,
+}
+
+/// A timeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timeline {
+    /// A trace for Perfetto.
+    pub trace: Vec<u8>,
+    /// Slices in it.
+    pub slices: u64,
+    /// It holds as much as a timeline may and ends here, before the window does, from the start of the
+    /// measurement.
+    pub cut_at: Option<Time>,
+}
+
+/// A timeline being recorded.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    start: Time,
+    until: Time,
+    state: State,
+    collector: Collector,
+    /// What the device's numbers of requests are ahead of the driver's.
+    ahead: u64,
+    cut_at: Option<Time>,
+    /// Things in it at most.
+    limit: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Before,
+    Open,
+    Over,
+}
+
+impl Recording {
+    /// Nothing has happened since `start`, when the device had been asked `ahead` requests more than by
+    /// this run.
+    pub fn new(window: Window, start: Time, ahead: u64) -> Recording {
+        let from = Time(start.0.saturating_add(window.from.0));
+        let until = Time(from.0.saturating_add(window.length.0));
+        Recording {
+            start,
+            until,
+            state: State::Before,
+            collector: Collector::new(from, until),
+            ahead,
+            cut_at: None,
+            limit: THINGS_MAX,
+        }
+    }
+
+    /// The device is being logged.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
+    /// The window's beginning, if it is to come and not after `at`.
+    #[inline]
+    pub fn begins_by(&self, at: Time) -> Option<Time> {
+        let from = self.collector.from();
+        (self.state == State::Before && from <= at).then_some(from)
+    }
+
+    /// The window begins.
+    pub fn open<S: Subject>(&mut self, device: &mut Device<S>) {
+        S::set_logs(device, true);
+        self.state = State::Open;
+        self.look(device);
+    }
+
+    /// A request is being submitted; `tag` is the driver's number for it.
+    pub fn submitted(&mut self, tag: u64, request: &Request, at: Time) {
+        let number = self.number(tag);
+        self.collector.submitted(number, request, at);
+    }
+
+    /// Requests are done.
+    pub fn completed(&mut self, completions: &[Completion]) {
+        for c in completions {
+            let number = self.number(c.tag);
+            self.collector.completed(number, c);
+        }
+    }
+
+    fn number(&self, tag: u64) -> u32 {
+        tag.wrapping_add(self.ahead) as u32
+    }
+
+    /// Takes what the device logged until now.
+    pub fn look<S: Subject>(&mut self, device: &mut Device<S>) {
+        // The window opens when all before it has happened.
+        let now = device.now().max(self.collector.from());
+        S::take_logs(device, &mut |logged| self.collector.take(logged, now));
+        let gauges = device.gauges();
+        self.count(Gauge::Requests, gauges.requests, now);
+        if S::describe(device).buffer.is_some() {
+            self.count(Gauge::DirtyPages, gauges.dirty_pages, now);
+        }
+        S::each_free_blocks(device, &mut |member, blocks| {
+            self.count(Gauge::FreeBlocks(member), blocks, now);
+        });
+        if self.cut_at.is_none() && self.collector.all.len() >= self.limit && now < self.until {
+            self.cut_at = Some(now - self.start);
+            self.until = now;
+            self.collector.until = now;
+        }
+        if now >= self.until && self.collector.is_complete() {
+            S::set_logs(device, false);
+            self.state = State::Over;
+        }
+    }
+
+    fn count(&mut self, gauge: Gauge, value: u32, now: Time) {
+        self.collector.count(gauge, value.into(), now);
+    }
+
+    /// The run is over.
+    pub fn finish<S: Subject>(mut self, device: &mut Device<S>) -> Timeline {
+        if self.is_open() {
+            self.look(device);
+            S::set_logs(device, false);
+        }
+        let all = self.collector.finish(device.now());
+        Timeline {
+            slices: all.slices.len() as u64,
+            cut_at: self.cut_at,
+            trace: encode::encode(&all, self.start),
+        }
+    }
+}

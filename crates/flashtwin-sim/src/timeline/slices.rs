@@ -1,0 +1,109 @@
+//! What a timeline holds: slices and instants on tracks, links between slices, counters.
+
+use flashtwin::{Place, Time};
+
+/// What a track shows. Where things overlap there, several lines of it are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Shown {
+    /// Requests that the device, or the member, is asked.
+    Requests,
+    /// Messages of an array's coordinator.
+    Messages,
+    /// The time that a member has been told to collect.
+    Told,
+    /// Pages found in the buffer or not, and pages that leave it.
+    Accesses,
+    /// Accesses that wait for a slot of the buffer.
+    SlotWaits,
+    /// Pages that are being written back.
+    WriteBacks,
+    /// What the flash does.
+    Flash(Place),
+}
+
+impl Shown {
+    /// What is shown may overlap.
+    pub fn overlaps(self) -> bool {
+        matches!(self, Shown::Requests | Shown::SlotWaits | Shown::WriteBacks)
+    }
+}
+
+/// A track: of the device itself, or of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Track {
+    pub member: Option<usize>,
+    pub shown: Shown,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Gauge {
+    /// Requests in the device.
+    Requests,
+    /// Pages whose contents flash does not have.
+    DirtyPages,
+    /// Free blocks of the device, or of a member.
+    FreeBlocks(Option<usize>),
+}
+
+/// A detail of a slice.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Detail {
+    Number(u64),
+    Numbers(Vec<u64>),
+    Word(&'static str),
+    Yes,
+}
+
+/// Something that lasts.
+#[derive(Clone, Debug)]
+pub(super) struct Slice {
+    pub track: Track,
+    pub name: &'static str,
+    pub begin: Time,
+    /// `None`: not over yet.
+    pub end: Option<Time>,
+    pub details: Vec<(&'static str, Detail)>,
+}
+
+impl Slice {
+    /// Adds a number to a detail that may have several.
+    pub fn also(&mut self, key: &'static str, number: u64) {
+        let found = self.details.iter_mut().find(|(name, _)| *name == key);
+        match found {
+            None => self.details.push((key, Detail::Number(number))),
+            Some((_, Detail::Numbers(all))) => all.push(number),
+            Some((_, detail)) => {
+                if let Detail::Number(first) = *detail {
+                    *detail = Detail::Numbers(vec![first, number]);
+                }
+            }
+        }
+    }
+}
+
+/// Something that takes no time.
+#[derive(Clone, Debug)]
+pub(super) struct Instant {
+    pub track: Track,
+    pub name: &'static str,
+    pub at: Time,
+    pub details: Vec<(&'static str, Detail)>,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Slices {
+    pub slices: Vec<Slice>,
+    pub instants: Vec<Instant>,
+    /// Slices that one made another begin, by their places in `slices`.
+    pub links: Vec<(u32, u32)>,
+    pub counts: Vec<(Time, Gauge, u64)>,
+}
+
+impl Slices {
+    /// Things in it.
+    pub fn len(&self) -> usize {
+        self.slices.len() + self.instants.len() + self.counts.len()
+    }
+}

@@ -1,0 +1,149 @@
+//! What the log is told of chips and channels: each flash operation as it is done.
+//!
+//! Steps are planned ahead and put together, so that a chip has few instants. Notes say of each part of
+//! a step what it is; a step that begins takes its own.
+
+use super::super::{Cause, FlashEvent, PageOp, Place};
+use super::plan::{Costs, Lane};
+use super::Layered;
+use crate::ftl::chip::OpKind;
+use crate::units::{Lpn, Time};
+
+/// A part of a step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Note {
+    cause: Cause,
+    pages: u32,
+    lpn: Option<Lpn>,
+    block: Option<u32>,
+    request: u32,
+    /// The operation begins, or ends, with it.
+    begins: bool,
+    ends: bool,
+    on_channel: bool,
+    time: Time,
+}
+
+impl Note {
+    /// An operation; `host` is what it is done for if it serves that itself.
+    pub fn new(kind: OpKind, cause: Cause, host: Option<PageOp>) -> Note {
+        let block = match kind {
+            OpKind::Erase { block } => Some(block),
+            _ => None,
+        };
+        Note {
+            cause,
+            pages: u32::from(block.is_none()),
+            lpn: host.map(|op| op.lpn),
+            block,
+            request: host.map_or(FlashEvent::NOBODY, |op| op.request),
+            begins: false,
+            ends: false,
+            on_channel: false,
+            time: Time::ZERO,
+        }
+    }
+
+    fn tell_begin(&mut self, chip: usize, at: Time, log: &mut Vec<FlashEvent>) {
+        if std::mem::take(&mut self.begins) {
+            log.push(self.event(Place::Chip(chip as u32), at));
+        }
+    }
+
+    fn tell_end(&self, chip: usize, at: Time, log: &mut Vec<FlashEvent>) {
+        if self.ends {
+            let place = Place::Chip(chip as u32);
+            log.push(FlashEvent::End { at, place });
+        }
+    }
+
+    fn event(&self, place: Place, at: Time) -> FlashEvent {
+        FlashEvent::Begin {
+            at,
+            place,
+            cause: self.cause,
+            pages: self.pages,
+            lpn: self.lpn,
+            block: self.block,
+            request: self.request,
+        }
+    }
+}
+
+impl Costs {
+    /// Appends the parts of an operation, as [`Costs::append`] has made them steps.
+    pub fn note(&self, note: Note, kind: OpKind, lane: &mut Lane) {
+        let mut parts = self.parts(kind);
+        if self.has_own_pins {
+            let whole = parts.iter().fold(Time::ZERO, |sum, &(time, _)| sum + time);
+            parts = vec![(whole, false)];
+        }
+        let last = parts.len() - 1;
+        let part = |(i, (time, on_channel))| Note {
+            begins: i == 0,
+            ends: i == last,
+            on_channel,
+            time,
+            ..note
+        };
+        lane.notes.extend(parts.into_iter().enumerate().map(part));
+    }
+}
+
+impl Layered {
+    /// A step in the array begins, and takes `time`.
+    #[cold]
+    pub(super) fn log_array(&mut self, chip: usize, time: Time, now: Time) {
+        let Some(log) = &mut self.log else { return };
+        let (notes, until) = (&mut self.lanes[chip].notes, now + time);
+        let mut at = now;
+        while let Some(note) = notes.front_mut().filter(|note| !note.on_channel) {
+            if at + note.time > until {
+                break;
+            }
+            note.tell_begin(chip, at, log);
+            at += note.time;
+            note.tell_end(chip, at, log);
+            notes.pop_front();
+        }
+    }
+
+    /// A chip wants to use its channel, and perhaps has to wait.
+    #[cold]
+    pub(super) fn log_wait(&mut self, chip: usize, now: Time) {
+        let Some(log) = &mut self.log else { return };
+        if let Some(note) = self.lanes[chip].notes.front_mut() {
+            note.tell_begin(chip, now, log);
+        }
+    }
+
+    /// The transfer of a chip begins, and takes `time`.
+    #[cold]
+    pub(super) fn log_transfer(&mut self, chip: usize, time: Time, now: Time) {
+        let Some(log) = &mut self.log else { return };
+        let Some(note) = self.lanes[chip].notes.pop_front() else {
+            return;
+        };
+        let place = Place::Channel((chip % self.channels.len()) as u32);
+        let at = now + time;
+        log.push(note.event(place, now));
+        log.push(FlashEvent::End { at, place });
+        note.tell_end(chip, at, log);
+    }
+
+    /// A chip begins or ends to collect.
+    #[cold]
+    pub(super) fn log_gc(&mut self, chip: usize, begins: bool, now: Time) {
+        if let Some(log) = &mut self.log {
+            log.push(FlashEvent::collection(chip, begins, now));
+        }
+    }
+
+    /// Nobody keeps a log any more.
+    pub fn forget_notes(&mut self) {
+        for lane in &mut self.lanes {
+            lane.notes.clear();
+            lane.noted = false;
+        }
+    }
+}

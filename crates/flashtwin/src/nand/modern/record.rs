@@ -1,0 +1,117 @@
+//! What the log is told of dies and channels, as it happens.
+
+use super::super::Place;
+use super::*;
+
+impl Modern {
+    fn place(&self, at: usize) -> Place {
+        let die = self.die_of(at) as u32;
+        match at >= 2 * self.chips.len() {
+            true => Place::Ahead(die),
+            false => Place::Chip(die),
+        }
+    }
+
+    /// A lane begins with its operations.
+    #[cold]
+    pub(super) fn log_ops(&mut self, at: usize, now: Time) {
+        let place = self.place(at);
+        let lane = &self.lanes[at];
+        let (Some(log), Some(first)) = (&mut self.log, lane.ops.front()) else {
+            return;
+        };
+        log.push(FlashEvent::Begin {
+            at: now,
+            place,
+            cause: first.op.cause,
+            pages: lane.ops.len() as u32,
+            lpn: None,
+            block: None,
+            request: FlashEvent::NOBODY,
+        });
+        let chip = at % self.chips.len();
+        for done in &lane.ops {
+            let plane = (self.ftl.lookup(done.op.lpn)).and_then(|ppn| self.layout.plane(ppn));
+            log.push(FlashEvent::Page {
+                at: now,
+                chip: chip as u32,
+                plane,
+                lpn: done.op.lpn,
+                cause: done.op.cause,
+                place: Some(place),
+                duration: done.transfer + done.array,
+                request: done.op.request,
+            });
+        }
+    }
+
+    /// A die begins with what a collection asks of it.
+    #[cold]
+    pub(super) fn log_part(
+        &mut self,
+        die: usize,
+        part: (Cause, u32),
+        block: Option<u32>,
+        now: Time,
+    ) {
+        let place = self.place(die);
+        let Some(log) = &mut self.log else { return };
+        log.push(FlashEvent::Begin {
+            at: now,
+            place,
+            cause: part.0,
+            pages: part.1,
+            lpn: None,
+            block: block.map(|block| block % self.ftl.shape.blocks_per_pool),
+            request: FlashEvent::NOBODY,
+        });
+    }
+
+    /// What a lane has in hand is done.
+    #[cold]
+    pub(super) fn log_end(&mut self, at: usize, now: Time) {
+        let place = self.place(at);
+        if let Some(log) = &mut self.log {
+            log.push(FlashEvent::End { at: now, place });
+        }
+    }
+
+    /// The transfer of a lane begins on its channel.
+    #[cold]
+    pub(super) fn log_transfer(&mut self, at: usize, now: Time) {
+        let lane = &self.lanes[at];
+        let channel = self.die_of(at) % self.channels.len();
+        let Some(log) = &mut self.log else { return };
+        // Reads end one by one, each after its transfer; of writes as many are left as steps are.
+        let left = |step: &&Step| matches!(step, Step::Transfer(_));
+        let left = lane.steps.iter().filter(left).count();
+        let done = match lane.ops.front() {
+            Some(first) if !first.op.is_read() => lane.ops.iter().rev().nth(left),
+            first => first,
+        };
+        log.push(FlashEvent::Begin {
+            at: now,
+            place: Place::Channel(channel as u32),
+            cause: done.map_or(Cause::GcMove, |done| done.op.cause),
+            pages: 1,
+            lpn: done.map(|done| done.op.lpn),
+            block: None,
+            request: FlashEvent::NOBODY,
+        });
+    }
+
+    /// A die begins or ends to collect.
+    #[inline]
+    pub(super) fn log_gc(&mut self, die: usize, begins: bool, now: Time) {
+        if self.log.is_some() {
+            self.log_event(FlashEvent::collection(die, begins, now));
+        }
+    }
+
+    #[cold]
+    pub(super) fn log_event(&mut self, event: FlashEvent) {
+        if let Some(log) = &mut self.log {
+            log.push(event);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What the log is told of batches and collections. All of it is known when they begin.
+
+use super::super::Place;
+use super::*;
+
+impl Msr {
+    /// Where a plane's work is shown: its parallel unit, if the chip has several.
+    fn place(&self, chip: usize, plane: u32) -> Place {
+        match self.params.parallel_units {
+            1 => Place::Chip(chip as u32),
+            units => Place::Unit(chip as u32, plane / (self.planes / units)),
+        }
+    }
+
+    /// A page of a batch that was dispatched `now` and begins at `since`.
+    #[cold]
+    pub(super) fn log_page(
+        &mut self,
+        chip: usize,
+        plane: u32,
+        op: PageOp,
+        now: Time,
+        (since, done_at): (Time, Time),
+    ) {
+        let place = self.place(chip, plane);
+        let Some(log) = &mut self.log else { return };
+        log.push(FlashEvent::Begin {
+            at: since,
+            place,
+            cause: op.cause,
+            pages: 1,
+            lpn: None,
+            block: None,
+            request: FlashEvent::NOBODY,
+        });
+        log.push(FlashEvent::Page {
+            at: now,
+            chip: chip as u32,
+            plane: self.params.copy_back.then_some(plane),
+            lpn: op.lpn,
+            cause: op.cause,
+            place: Some(place),
+            duration: done_at - now,
+            request: op.request,
+        });
+        log.push(FlashEvent::End { at: done_at, place });
+    }
+
+    /// A part of a collection, if a log is kept: `pages` of a block are moved, or it is erased.
+    #[inline]
+    pub(super) fn log_part(&mut self, block: u32, part: (Cause, u32), at: Time, took: Time) {
+        if self.log.is_some() && !self.ideal && took > Time::ZERO {
+            self.log_part_kept(block, part, at, took);
+        }
+    }
+
+    #[cold]
+    fn log_part_kept(&mut self, block: u32, (cause, pages): (Cause, u32), at: Time, took: Time) {
+        let plane = self.ftl.plane_of(block);
+        let chip = (plane / self.planes) as usize;
+        let place = self.place(chip, plane % self.planes);
+        let block = self.block_number(chip, block);
+        let Some(log) = &mut self.log else { return };
+        log.push(FlashEvent::Begin {
+            at,
+            place,
+            cause,
+            pages,
+            lpn: None,
+            block: Some(block),
+            request: FlashEvent::NOBODY,
+        });
+        log.push(FlashEvent::End {
+            at: at + took,
+            place,
+        });
+    }
+
+    /// A cleaning action that keeps the chip.
+    #[cold]
+    pub(super) fn log_clean(&mut self, chip: usize, at: Time, duration: Time) {
+        let Some(log) = &mut self.log else { return };
+        log.push(FlashEvent::collection(chip, true, at));
+        log.push(FlashEvent::collection(chip, false, at + duration));
+        log.push(FlashEvent::Clean {
+            at,
+            chip: chip as u32,
+            duration,
+        });
+    }
+
+    #[cold]
+    pub(super) fn log_victim(&mut self, chip: usize, block: u32, valid: u32, now: Time) {
+        let event = FlashEvent::Victim {
+            at: now,
+            chip: chip as u32,
+            plane: self.ftl.plane_of(block) % self.planes,
+            block: self.block_number(chip, block),
+            valid,
+        };
+        if let Some(log) = &mut self.log {
+            log.push(event);
+        }
+    }
+}

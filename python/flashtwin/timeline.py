@@ -1,0 +1,47 @@
+"""The timeline of a window of a run: a trace for Perfetto."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from .files import whole_file
+
+
+@dataclass(frozen=True)
+class Window:
+    """The part of a run that a timeline shows: what begins in it is shown to its end.
+
+    Attributes:
+        from_s: its beginning, in seconds of virtual time from the start of the measurement.
+        length_s: its length in seconds.
+    """
+
+    from_s: float = 0.0
+    length_s: float = 0.1
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What every part of a device did in a window of a run (docs/timeline.md).
+
+    Attributes:
+        trace: a trace in Perfetto's format (`TrackEvent`), to be opened at ui.perfetto.dev.
+        slices: slices in it; 0 if the run ended before the window began.
+        cut_at_s: where it ends, in seconds from the start of the measurement, if that is before the window
+            does: a timeline holds half a million things. None if it is whole.
+    """
+
+    trace: bytes
+    slices: int
+    cut_at_s: float | None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace to a file, whole or not at all."""
+        with whole_file(Path(path), "the timeline") as file:
+            file.write(self.trace)
+
+    def __repr__(self) -> str:
+        cut = "" if self.cut_at_s is None else f", cut at {self.cut_at_s} s"
+        return f"Timeline({self.slices} slices, {len(self.trace)} bytes{cut})"
