@@ -54,7 +54,8 @@ impl Awake {
         }
         while !self.ended.load(Ordering::Acquire) {
             while now_ns() < self.until_ns.load(Ordering::Acquire) {
-                std::hint::spin_loop();
+                // Without this, whoever is woken on this core would wait until its time slice ends.
+                thread::yield_now();
             }
             self.asleep.store(true, Ordering::Release);
             // Asked for in between: there will be no other call.
