@@ -38,8 +38,6 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
         ("member.geometry.chips", "2"),
         ("member.geometry.planes_per_chip", "1"),
         ("member.gc.low_percent", "10"),
-        // Without a front end in the way, and as in the profile.
-        ("member.link.bus_ns_per_sector", pick(&["0", "238.4"])),
     ];
     set.extend(match modern {
         true => [
@@ -55,6 +53,10 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
             ("member.nand.parallel_units", "1"),
         ],
     });
+    if !modern && pick(&["no", "yes"]) == "yes" {
+        // No front end is in the way of members' flash.
+        set.push(("member.link.bus_ns_per_sector", "0"));
+    }
     let rotations = Rotation::ALL.map(Rotation::name);
     set.push(("array.rotation", pick(&rotations)));
     if pick(&["no", "no", "yes"]) == "yes" {
