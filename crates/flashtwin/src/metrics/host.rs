@@ -26,8 +26,9 @@ pub struct OpMetrics {
     pub failed: u64,
     /// Sum of the response times, in ps.
     pub response_ps_sum: u128,
-    /// Sum of the squares of the response times, in ns squared.
-    pub response_ns_squares: u128,
+    /// Sum of the squares of the response times, in ps squared; at most what the number holds: 10^8 times
+    /// 1000 s.
+    pub response_ps_squares: u128,
     /// Longest response time.
     pub response_max: Time,
     /// Sums of the parts of the response times, in ps, in the order of [`crate::metrics::Breakdown::NAMES`].
@@ -47,7 +48,7 @@ impl Default for OpMetrics {
             refused: 0,
             failed: 0,
             response_ps_sum: 0,
-            response_ns_squares: 0,
+            response_ps_squares: 0,
             response_max: Time::ZERO,
             parts_ps_sum: [0; 8],
             histogram_ns: histogram_ns.expect("the bounds are constants that the histogram takes"),
@@ -68,7 +69,7 @@ impl OpMetrics {
         self.refused += (c.status == Status::ReadOnly) as u64;
         self.failed += (c.status == Status::Failed) as u64;
         self.response_ps_sum += response.0 as u128;
-        self.response_ns_squares += ns as u128 * ns as u128;
+        self.add_squares(response.0 as u128 * response.0 as u128);
         self.response_max = self.response_max.max(response);
         for (sum, part) in self.parts_ps_sum.iter_mut().zip(c.breakdown.parts()) {
             *sum += part.0 as u128;
@@ -85,7 +86,7 @@ impl OpMetrics {
         self.refused += other.refused;
         self.failed += other.failed;
         self.response_ps_sum += other.response_ps_sum;
-        self.response_ns_squares += other.response_ns_squares;
+        self.add_squares(other.response_ps_squares);
         self.response_max = self.response_max.max(other.response_max);
         for (sum, part) in self.parts_ps_sum.iter_mut().zip(other.parts_ps_sum) {
             *sum += part;
@@ -108,9 +109,23 @@ impl OpMetrics {
         if self.requests == 0 {
             return 0.0;
         }
-        let mean_ns = self.response_us_mean() * 1e3;
-        let squares = self.response_ns_squares as f64 / self.requests as f64;
-        (squares - mean_ns * mean_ns).max(0.0).sqrt() * 1e-3
+        let (n, sum, squares) = (
+            u128::from(self.requests),
+            self.response_ps_sum,
+            self.response_ps_squares,
+        );
+        // n squared times the variance; in whole numbers, so that equal times deviate by nothing.
+        let exact = (n.checked_mul(squares)).zip(sum.checked_mul(sum));
+        let scaled = match exact {
+            Some((of_squares, of_mean)) => of_squares.saturating_sub(of_mean) as f64,
+            None => n as f64 * squares as f64 - (sum as f64).powi(2),
+        };
+        scaled.max(0.0).sqrt() / self.requests as f64 * 1e-6
+    }
+
+    #[inline]
+    fn add_squares(&mut self, squares: u128) {
+        self.response_ps_squares = self.response_ps_squares.saturating_add(squares);
     }
 
     /// Mean of each part in microseconds, in the order of [`crate::metrics::Breakdown::NAMES`].
@@ -230,5 +245,33 @@ impl Metrics {
     /// The time series, if one is kept.
     pub fn series(&self) -> Option<&Series> {
         self.series.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(times: &[u64]) -> OpMetrics {
+        let mut metrics = OpMetrics::default();
+        for &ps in times {
+            metrics.requests += 1;
+            metrics.response_ps_sum += u128::from(ps);
+            metrics.add_squares(u128::from(ps) * u128::from(ps));
+        }
+        metrics
+    }
+
+    #[test]
+    fn equal_response_times_do_not_deviate() {
+        assert_eq!(of(&[24_037_500; 1000]).response_us_deviation(), 0.0);
+        assert_eq!(of(&[1_000_000, 3_000_000]).response_us_deviation(), 1.0);
+        // Where products are more than whole numbers hold.
+        let hour = 3_600_000_000_000_000;
+        let mut many = of(&[hour, 3 * hour]);
+        many.requests *= 1_000_000;
+        many.response_ps_sum *= 1_000_000;
+        many.response_ps_squares *= 1_000_000;
+        assert!((many.response_us_deviation() / 3.6e9 - 1.0).abs() < 1e-6);
     }
 }
