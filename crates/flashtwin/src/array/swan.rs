@@ -53,9 +53,14 @@ pub(super) struct Swan {
 }
 
 impl Swan {
+    /// An array of groups that were never written.
     pub fn of(spec: &ArraySpec) -> Option<Box<Swan>> {
-        let volume = Volume::of(spec)?;
-        Some(Box::new(Swan {
+        Volume::of(spec).map(Swan::with)
+    }
+
+    /// Nothing is under way on the volume.
+    pub fn with(volume: Volume) -> Box<Swan> {
+        Box::new(Swan {
             waiting: VecDeque::new(),
             place_of_op: Vec::new(),
             tasks: Vec::new(),
@@ -65,7 +70,7 @@ impl Swan {
             complete: VecDeque::new(),
             worn_out: false,
             volume,
-        }))
+        })
     }
 
     /// Takes the page operations that wait for room.

@@ -84,7 +84,9 @@ impl Array {
         for _ in 0..16 * WEAR_IN {
             write_random_of(volume, members, &mut rng, portion);
             // It is the state that is wanted, not what it costs to get there.
-            members.iter_mut().for_each(|member| member.ssd.reset_wear());
+            members
+                .iter_mut()
+                .for_each(|member| member.ssd.reset_wear());
         }
     }
 
@@ -158,4 +160,84 @@ fn collect(volume: &mut Volume, members: &mut [Member], wait: bool) -> bool {
         }
     }
     some
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::array::volume::State;
+    use crate::device::Work;
+    use crate::rng::Rng;
+    use crate::spec::builtin_array;
+    use crate::units::Lpn;
+    use crate::{Array, ArraySpec};
+
+    /// Members hold what the volume says: all of a written segment, as far as it is, and nothing else.
+    fn check(array: &Array) {
+        let raid = &array.backend;
+        let volume = &raid.swan.as_ref().unwrap().volume;
+        let exported = volume.shape.exported as usize;
+        assert_eq!(
+            volume.map.iter().filter(|&&p| p != u32::MAX).count(),
+            exported
+        );
+        for (segment, s) in (0..).zip(&volume.segments) {
+            let group = &volume.groups[volume.group_of(segment) as usize];
+            let written = match s.state {
+                State::Free => 0,
+                State::Open => group.next,
+                _ => volume.shape.data,
+            };
+            let (members, _) = volume.extent(segment);
+            let mut want = written + written / (volume.shape.members - 1);
+            for k in 0..volume.shape.data {
+                let place = segment * volume.shape.data + k;
+                let spots = [Some(volume.spot(place)), volume.parity_after(place)];
+                for spot in spots.into_iter().flatten() {
+                    assert!(members.contains(&spot.member));
+                    let flash = &raid.members[spot.member].ssd.backend;
+                    let held = flash.unit_of_copy(Lpn(spot.lpn.0)).is_some();
+                    assert_eq!(held, k < written, "{segment} {k}");
+                    want -= u32::from(held);
+                }
+            }
+            assert_eq!(want, 0);
+        }
+        for member in &raid.members {
+            member.ssd.check().unwrap();
+        }
+    }
+
+    #[test]
+    fn members_hold_what_the_volume_says() {
+        for member in ["harmonia", "nvme-tlc"] {
+            let set = [
+                ("array.level", "swan"),
+                ("array.members", &format!("{member}*4")),
+                ("array.segment", "256 KiB"),
+                ("member.geometry.chips", "2"),
+                ("member.geometry.planes_per_chip", "1"),
+                ("member.geometry.blocks_per_plane", "64"),
+                ("member.geometry.pages_per_block", "16"),
+            ];
+            let set = match member {
+                "harmonia" => set.to_vec(),
+                _ => {
+                    let more = [
+                        ("member.geometry.channels", "1"),
+                        ("member.buffer.capacity", "64 KiB"),
+                    ];
+                    [&set[..], &more].concat()
+                }
+            };
+            let text = builtin_array("harmonia-array").unwrap();
+            let spec = ArraySpec::with_overrides(text, "x", &set);
+            let mut array = Array::new(&spec.unwrap_or_else(|e| panic!("{e}")));
+            array.fill_sequential();
+            check(&array);
+            assert!(array.write_random(&mut Rng::new(4), 20_000));
+            check(&array);
+            array.fill_steady(1);
+            check(&array);
+        }
+    }
 }

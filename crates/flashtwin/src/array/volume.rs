@@ -6,6 +6,10 @@
 //! segments one after the other: that is a page's *place*. Each place is written once, then trimmed with
 //! its whole segment.
 
+mod state;
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 
 use super::layout::{Layout, Spot, Stripe};
@@ -152,7 +156,9 @@ impl Volume {
             pages: vec![NONE; places],
             flying: vec![0; places.div_ceil(64)],
             segments: vec![Segment::FREE; segments as usize],
-            groups: (0..shape.groups).map(|g| group(g * shape.segments)).collect(),
+            groups: (0..shape.groups)
+                .map(|g| group(g * shape.segments))
+                .collect(),
             front: 0,
             target: (spare as usize / 2).max(RESERVE + 1),
             worth: shape.data - (half_spare as u32).max(1),

@@ -32,7 +32,9 @@ impl Given {
     pub fn with(self, member: &DeviceSpec) -> VolumeSpec {
         let g = &member.geometry;
         let a_block_each = g.chips * g.planes_per_chip * member.data_pages_per_block();
-        let pages = self.segment_bytes.map(|bytes| bytes / u64::from(g.page_bytes));
+        let pages = self
+            .segment_bytes
+            .map(|bytes| bytes / u64::from(g.page_bytes));
         VolumeSpec {
             groups: self.groups,
             segment_pages: pages.map_or(a_block_each, |n| n.try_into().unwrap_or(u32::MAX)),
@@ -119,10 +121,98 @@ impl ArraySpec {
             r.report("array.reads", message);
         }
         if self.protect != Protect::Data {
-            let message = "found \"stripe\"; swan never writes to the stripe that holds a page: needs \
+            let message =
+                "found \"stripe\"; swan never writes to the stripe that holds a page: needs \
                            \"data\""
-                .to_string();
+                    .to_string();
             r.report("array.protect", message);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::spec::builtin_array;
+    use crate::ArraySpec;
+
+    fn make(more: &[(&str, &str)]) -> Result<ArraySpec, String> {
+        let mut set = vec![("array.level", "swan")];
+        set.extend(more);
+        let text = builtin_array("harmonia-array").unwrap();
+        ArraySpec::with_overrides(text, "x.toml", &set).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn every_message() {
+        for (more, want) in [
+            (
+                &[("array.groups", "3")][..],
+                "array.groups: found 3 for 8 members; groups are of equal size, at least two members \
+                 each",
+            ),
+            (
+                &[("array.groups", "8")],
+                "array.groups: found 8 for 8 members; groups are of equal size, at least two members \
+                 each",
+            ),
+            (
+                &[("array.members", "harmonia*2")],
+                "array.members: 2 members; swan needs at least 4",
+            ),
+            (
+                &[("array.segment", "6 KiB")],
+                "array.segment: found 6144 bytes; must be whole pages of 4096 bytes",
+            ),
+            (
+                &[("array.segment", "0")],
+                "array.segment: found 0 bytes; must be whole pages of 4096 bytes",
+            ),
+            (
+                &[("array.spare_percent", "0")],
+                "array.spare_percent: found 0.0; of 436 segments in a group it leaves 0, at least 3 are \
+                 needed: give more, or a smaller array.segment",
+            ),
+            (
+                &[("array.segment", "8 GiB")],
+                "array.spare_percent: found 20.0; of 3 segments in a group it leaves 0, at least 3 are \
+                 needed: give more, or a smaller array.segment",
+            ),
+            (
+                &[("array.segment", "1 TiB")],
+                "array.spare_percent: found 20.0; of 0 segments in a group it leaves 0, at least 3 are \
+                 needed: give more, or a smaller array.segment",
+            ),
+            (
+                &[("array.coordination", "turns")],
+                "array.coordination: found \"turns\"; swan itself says where is collected: needs \
+                 \"local\" or \"ideal\"",
+            ),
+            (
+                &[("array.reads", "hedged")],
+                "array.reads: swan reads pages where they lie: needs \"direct\"",
+            ),
+            (
+                &[("array.protect", "stripe")],
+                "array.protect: found \"stripe\"; swan never writes to the stripe that holds a page: \
+                 needs \"data\"",
+            ),
+        ] {
+            let said = make(more).expect_err("must be refused");
+            assert!(said.contains(want), "{said}\n{want}");
+        }
+    }
+
+    /// 436 blocks of a plane are usable, with 63 pages of data each; half of the members of a group of
+    /// two hold parity, and a fifth is spare.
+    #[test]
+    fn sizes_follow_from_the_members() {
+        let spec = make(&[("array.groups", "4")]).unwrap();
+        let volume = spec.volume.unwrap();
+        assert_eq!(volume.segment_pages, 64 * 4 * 63);
+        assert_eq!(spec.segments_per_group(), 436);
+        let data = 4 * 436 * 64 * 4 * 63;
+        assert_eq!(spec.exported_pages(), data - data / 5);
+        let of_four = make(&[]).unwrap();
+        assert_eq!(of_four.exported_pages(), (data / 2 * 3) - data / 2 * 3 / 5);
     }
 }
