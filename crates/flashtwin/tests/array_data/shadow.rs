@@ -402,6 +402,9 @@ impl Shadow {
         op: Op,
         on_behalf: SentFor,
     ) -> Result<(), String> {
+        if self.has_groups() {
+            self.is_in_order(member, (first, pages), op)?;
+        }
         let mut may_give = Vec::new();
         for page in 0..pages {
             let at = (first + page) as usize;
@@ -450,6 +453,24 @@ impl Shadow {
         match self.parts.insert(id, part) {
             Some(_) => Err("two parts of one number".into()),
             None => Ok(()),
+        }
+    }
+
+    /// In groups a page is written once and trimmed, and nothing else of it is under way meanwhile.
+    fn is_in_order(&self, member: usize, pages: (u32, u32), op: Op) -> Result<(), String> {
+        let (first, end) = (pages.0, pages.0 + pages.1);
+        let cells = &self.members[member][first as usize..end as usize];
+        if cells.iter().any(|cell| !cell.flying.is_empty()) {
+            return Err("a page is being written".into());
+        }
+        if op == Op::Write && cells.iter().any(|cell| cell.value != 0) {
+            return Err("a page is written twice".into());
+        }
+        let mut parts = self.parts.values().filter(|part| part.member == member);
+        let is_read = parts.any(|part| part.first < end && first < part.first + part.pages);
+        match op != Op::Read && is_read {
+            true => Err("a page is being read".into()),
+            false => Ok(()),
         }
     }
 
