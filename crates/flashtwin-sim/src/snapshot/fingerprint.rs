@@ -95,15 +95,15 @@ pub(super) fn fingerprint(is: &Described) -> String {
         .map(|run| format!("{}*{}", name(run[0]), run.len()))
         .collect();
     let mut text = format!("array.members = {}\n", runs.join(", "));
+    for kind in 0..kinds.len() {
+        let member = order.iter().position(|&of| of == kind).unwrap_or(0);
+        text += &of_drive(is.members[member], &format!("{}.", name(kind)));
+    }
     if array.volume.is_some() {
         for key in FINGERPRINT_KEYS_OF_VOLUMES {
             let value = array.value_toml(key).unwrap_or_else(|| "-".into());
             text += &format!("{key} = {value}\n");
         }
-    }
-    for kind in 0..kinds.len() {
-        let member = order.iter().position(|&of| of == kind).unwrap_or(0);
-        text += &of_drive(is.members[member], &format!("{}.", name(kind)));
     }
     text
 }

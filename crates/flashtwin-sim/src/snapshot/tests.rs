@@ -335,7 +335,10 @@ fn volumes_are_saved_and_fit_the_same_groups() {
             "array.spare_percent is 20.0 in",
         ),
         (("array.rotation", "right-symmetric"), "array.rotation is"),
-        (("array.level", "raid5"), "array.level is"),
+        (
+            ("array.level", "raid5"),
+            "the snapshot also has array.level = \"swan\"",
+        ),
     ] {
         let mut other = groups(&[change]);
         let before = state_of(&other);
