@@ -34,12 +34,11 @@ ENTERPRISE = {
 
 
 #: Settings that say where the pages of a volume lie.
-VOLUME = ("array.level", "array.groups", "array.segment", "array.spare_percent", "array.chunk", "array.rotation")
+VOLUME = tuple(f"array.{key}" for key in ("level", "groups", "segment", "spare_percent", "chunk", "rotation"))
 
 
 class Warm:
-    """Arrays in the state that runs start from: those of the same members, and of the same groups, are
-    preconditioned once."""
+    """Arrays in the state that runs start from: those of the same members and groups are made once."""
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory()
@@ -285,8 +284,9 @@ def line(requests: int, figure: str | None) -> None:
             s = result.summary
             cells = (f"{s['all'][share]:.0f}" for share in shares)
             cv, wa = s["all"]["variation"], s["flash"]["write_amplification"]
-            rows.append((label, *cells, f"{cv:.2f}", f"{wa:.2f}"))
-        head = ("scheme", "p50", "p90", "p99", "p99.9", "p99.99 us", "CV", "write amplification")
+            in_all = s["array"]["total_write_amplification"]
+            rows.append((label, *cells, f"{cv:.2f}", f"{wa:.2f}", f"{in_all:.2f}"))
+        head = ("scheme", "p50", "p90", "p99", "p99.9", "p99.99 us", "CV", "write amplification", "in all")
         table(f"RAID-5 of 8, {name}: {load},requests={2 * requests}", head, rows)
     if figure:
         draw_percentiles(panels, Path(figure))

@@ -153,7 +153,7 @@ impl Shadow {
             ArrayEvent::Asked { op, lpn, what } => self.asked(op, lpn, what),
             ArrayEvent::Forgotten { lpn } => self.forgotten(lpn),
             ArrayEvent::Answered { op } => return self.answered(op),
-            ArrayEvent::FromMemory { op } => return self.from_memory(op),
+            ArrayEvent::FromMemory { op } => return self.answered_from_memory(op),
             ArrayEvent::Unwritten { op } => self.gives(op, 0),
             ArrayEvent::Hedged { op, twin } => self.hedged(op, twin),
             ArrayEvent::Late { op } => return self.late(op),
@@ -209,7 +209,7 @@ impl Shadow {
     }
 
     /// A read gives what the newest write that is under way has in hand.
-    fn from_memory(&mut self, op: u32) -> Result<(), String> {
+    fn answered_from_memory(&mut self, op: u32) -> Result<(), String> {
         let page = &self.pages[self.ops[&op].lpn.0 as usize];
         let newest = page.iter().max_by_key(|written| written.value);
         let newest = newest.filter(|written| written.until.is_none());

@@ -77,7 +77,7 @@ impl ArraySpec {
     pub(super) fn check_volume(&self, given: Given, r: &mut Reader) {
         let members = self.members.len();
         let groups = given.groups;
-        if members % groups as usize != 0 || self.members_per_group() < 2 {
+        if !members.is_multiple_of(groups as usize) || self.members_per_group() < 2 {
             let message = format!(
                 "found {groups} for {members} members; groups are of equal size, at least two members \
                  each"
@@ -85,7 +85,9 @@ impl ArraySpec {
             return r.report("array.groups", message);
         }
         let page_bytes = u64::from(self.page_bytes());
-        let odd = given.segment_bytes.filter(|bytes| bytes % page_bytes != 0);
+        let odd = given
+            .segment_bytes
+            .filter(|bytes| !bytes.is_multiple_of(page_bytes));
         if let Some(bytes) = odd.or(given.segment_bytes.filter(|&bytes| bytes == 0)) {
             let message = format!("found {bytes} bytes; must be whole pages of {page_bytes} bytes");
             return r.report("array.segment", message);
