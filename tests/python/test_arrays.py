@@ -211,6 +211,26 @@ def test_reads_are_hedged() -> None:
         flashtwin.device("harmonia-array", {"array.reads": "hedged"})
 
 
+def test_groups_take_turns() -> None:
+    result = flashtwin.run(
+        "uniform:write=0.8,size=4k,rate=20k/s,requests=30000",
+        device="raid5-array",
+        set=SMALL | {"array.level": "swan", "array.members": "harmonia*4"},
+    )
+    array = result.summary["array"]
+    assert array["level"] == "swan"
+    assert array["pages_read_for_parity"] == 0
+    assert array["pages_moved"] > 0 and array["segments_trimmed"] > 0
+    moved = array["pages_moved"] / array["data_pages_written"]
+    assert array["volume_write_amplification"] == pytest.approx(1 + moved)
+    # Groups of two: as many pages of parity as of data.
+    assert array["write_amplification"] == pytest.approx(2 * (1 + moved), rel=0.01)
+    assert array["total_write_amplification"] >= array["write_amplification"]
+    assert "segments trimmed" in str(result)
+    with pytest.raises(flashtwin.DeviceError, match='needs "local" or "ideal"'):
+        flashtwin.device("raid5-array", {"array.level": "swan", "array.coordination": "turns"})
+
+
 def test_the_shipped_raid_6_runs_and_is_rebuilt() -> None:
     small = {"member.geometry.blocks_per_plane": 16, "member.gc.low_percent": 10}
     result = flashtwin.run(

@@ -20,8 +20,8 @@ pub struct Described<'a> {
     pub buffer: Option<&'a Buffer>,
     /// Bytes in a page.
     pub page_bytes: u32,
-    /// It is an array.
-    pub is_array: bool,
+    /// The array it is, if it is one.
+    pub array: Option<&'a ArraySpec>,
     /// The SSDs it is made of.
     pub members: Vec<&'a DeviceSpec>,
 }
@@ -96,7 +96,7 @@ impl Subject for Flash {
             backend: backend(spec),
             buffer: spec.buffer.as_ref(),
             page_bytes: spec.geometry.page_bytes,
-            is_array: false,
+            array: None,
             members: vec![spec],
         }
     }
@@ -156,7 +156,7 @@ impl Subject for Raid {
             backend: array_backend(spec),
             buffer: spec.buffer.as_ref(),
             page_bytes: spec.page_bytes(),
-            is_array: true,
+            array: Some(spec),
             members: spec.members.iter().collect(),
         }
     }

@@ -41,6 +41,16 @@ const FINGERPRINT_KEYS_OF_CHIPS: [&str; 9] = [
     "ftl.refinements",
 ];
 
+/// What the place of a page in an array of groups depends on.
+const FINGERPRINT_KEYS_OF_VOLUMES: [&str; 6] = [
+    "array.level",
+    "array.groups",
+    "array.segment",
+    "array.spare_percent",
+    "array.chunk",
+    "array.rotation",
+];
+
 /// One line a key, `-` for a key that the drive does not have; `of` stands before each.
 fn of_drive(spec: &DeviceSpec, of: &str) -> String {
     let value = |key: &str| spec.value_toml(key).unwrap_or_else(|| "-".into());
@@ -61,11 +71,11 @@ fn of_drive(spec: &DeviceSpec, of: &str) -> String {
 }
 
 /// What the state of a device depends on. Of an array that is its members: which follow each other,
-/// and what each kind of them is.
+/// and what each kind of them is; and of an array of groups where its volume lies.
 pub(super) fn fingerprint(is: &Described) -> String {
-    if !is.is_array {
+    let Some(array) = is.array else {
         return of_drive(is.members[0], "");
-    }
+    };
     let mut kinds: Vec<String> = Vec::new();
     let mut order: Vec<usize> = Vec::new();
     for member in &is.members {
@@ -88,6 +98,12 @@ pub(super) fn fingerprint(is: &Described) -> String {
     for kind in 0..kinds.len() {
         let member = order.iter().position(|&of| of == kind).unwrap_or(0);
         text += &of_drive(is.members[member], &format!("{}.", name(kind)));
+    }
+    if array.volume.is_some() {
+        for key in FINGERPRINT_KEYS_OF_VOLUMES {
+            let value = array.value_toml(key).unwrap_or_else(|| "-".into());
+            text += &format!("{key} = {value}\n");
+        }
     }
     text
 }

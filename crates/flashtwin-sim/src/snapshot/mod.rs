@@ -50,7 +50,8 @@ pub fn save_snapshot<S: Subject>(
 
 /// Loads a snapshot of a device of the same fingerprint into an idle one; returns how it was made.
 /// After an error the device is as it was, except with a file of the right checksum but more state
-/// than the device has. That of an array fits every array of the same members, whatever its level.
+/// than the device has. That of an array fits every array of the same members, whatever its level;
+/// that of an array of groups fits those with the same groups and segments.
 pub fn load_snapshot<S: Subject>(path: &Path, device: &mut Device<S>) -> Result<String, SimError> {
     let file = File::open(path).map_err(|e| SimError::io(path, "open", e))?;
     let file_bytes = file

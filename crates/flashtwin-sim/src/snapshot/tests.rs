@@ -311,3 +311,43 @@ fn arrays_are_saved_and_fit_arrays_of_the_same_members() {
     let error = load_snapshot(&path, &mut array(&[])).expect_err("an array");
     assert!(error.to_string().contains("array.members is -"), "{error}");
 }
+
+/// Where the pages of a volume lie is saved with it: it fits the same groups only, and they fit no other.
+#[test]
+fn volumes_are_saved_and_fit_the_same_groups() {
+    let directory = Directory::new("volume");
+    let path = directory.0.join("warm");
+    let groups = |more: &[(&str, &str)]| {
+        let mut all = vec![("array.members", "harmonia*4"), ("array.level", "swan")];
+        all.extend_from_slice(more);
+        array(&all)
+    };
+    let mut saved = groups(&[]);
+    saved.fill_steady(3);
+    save_snapshot(&path, &saved, "steady, seed 3").expect("room on the disk");
+    let mut loaded = groups(&[("member.timing.read_us", "60")]);
+    load_snapshot(&path, &mut loaded).expect("the same groups");
+    assert!(state_of(&loaded) == state_of(&saved));
+    for (change, expected) in [
+        (("array.segment", "512 KiB"), "array.segment is"),
+        (
+            ("array.spare_percent", "30"),
+            "array.spare_percent is 20.0 in",
+        ),
+        (("array.rotation", "right-symmetric"), "array.rotation is"),
+        (
+            ("array.level", "raid5"),
+            "the snapshot also has array.level = \"swan\"",
+        ),
+    ] {
+        let mut other = groups(&[change]);
+        let before = state_of(&other);
+        let error = load_snapshot(&path, &mut other).expect_err("another volume");
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(state_of(&other) == before);
+    }
+    let raid5 = array(&[("array.members", "harmonia*4")]);
+    save_snapshot(&path, &raid5, "rows").expect("room on the disk");
+    let error = load_snapshot(&path, &mut groups(&[])).expect_err("no volume");
+    assert!(error.to_string().contains("array.level is -"), "{error}");
+}

@@ -43,6 +43,14 @@ pub struct ArraySummary {
     pub read_amplification: f64,
     /// Pages written to members for each one that the front end wrote.
     pub write_amplification: f64,
+    /// Valid pages of segments that were moved to be able to trim them.
+    pub pages_moved: u64,
+    /// Segments trimmed on all their members.
+    pub segments_trimmed: u64,
+    /// Pages written by the host and moved, for each one that the host wrote.
+    pub volume_write_amplification: f64,
+    /// Pages programmed on all members' flash for each one that the front end wrote.
+    pub total_write_amplification: f64,
     /// Page stripes written without reading anything.
     pub stripes_written_whole: u64,
     /// Page stripes written by read-modify-write.
@@ -161,6 +169,14 @@ impl ArraySummary {
             member_pages_written: s.member_pages_written,
             read_amplification,
             write_amplification,
+            pages_moved: s.pages_moved,
+            segments_trimmed: s.segments_trimmed,
+            volume_write_amplification: ratio(
+                (s.data_pages_written + s.pages_moved) as f64,
+                s.data_pages_written as f64,
+            ),
+            total_write_amplification: write_amplification
+                * array.flash_report().write_amplification(),
             stripes_written_whole: s.stripes[0],
             stripes_read_modify_write: s.stripes[1],
             stripes_reconstruct_write: s.stripes[2],

@@ -308,6 +308,16 @@ impl fmt::Display for Summary {
                 format!("write amplification by member {}", wa.join(", ")),
             )?;
             line("", format!("erases by member {}", erases.join(", ")))?;
+            if a.segments_trimmed > 0 {
+                let text = format!(
+                    "{} pages moved, {} segments trimmed; write amplification {} there, {} in all",
+                    grouped(a.pages_moved),
+                    grouped(a.segments_trimmed),
+                    digits(a.volume_write_amplification),
+                    digits(a.total_write_amplification)
+                );
+                line("volume", text)?;
+            }
             if a.pages_hedged > 0 {
                 let text = format!(
                     "{} pages, {} came from elsewhere first; {} pages read in vain",

@@ -26,6 +26,9 @@ impl Raid {
             return self.refuse(now, events);
         }
         self.leave_idle(now, events);
+        if self.swan.is_some() {
+            return self.place_in_volume(now, events);
+        }
         let mut batch = std::mem::take(&mut self.batch);
         self.batch_of_one = batch.len() == 1;
         for &id in &batch {

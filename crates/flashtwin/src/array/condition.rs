@@ -155,7 +155,10 @@ impl Raid {
         let alone = parts
             .filter(|part| part.work == NONE)
             .map(|part| part.chain);
-        let chains: Vec<Chain> = alone.chain(self.stripes.chains()).collect();
+        let waiting = self.swan.as_mut().map(|swan| swan.take_waiting());
+        let waiting = waiting.unwrap_or_default().into_iter();
+        let waiting = waiting.map(|op| Chain { head: op, tail: op });
+        let chains: Vec<Chain> = alone.chain(self.stripes.chains()).chain(waiting).collect();
         self.stripes = Stripes::default();
         for chain in chains {
             self.finish(chain, Spent::default(), false);

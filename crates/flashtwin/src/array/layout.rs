@@ -39,7 +39,8 @@ impl Layout {
     /// `members` as many as the level allows, `chunk_pages` at least 1.
     pub fn new(level: Level, rotation: Rotation, members: u32, chunk_pages: u32) -> Layout {
         let (parity, copies) = match level {
-            Level::Raid0 => (0, 1),
+            // Of swan only the groups have a layout, each that of RAID-5.
+            Level::Raid0 | Level::Swan => (0, 1),
             Level::Raid1 => (0, members),
             Level::Raid10 => (0, 2),
             Level::Raid5 => (1, 1),
@@ -96,7 +97,7 @@ impl Layout {
     #[inline]
     pub fn data_member(&self, stripe: Stripe, place: u32) -> usize {
         let member = match self.level {
-            Level::Raid0 | Level::Raid1 => place,
+            Level::Raid0 | Level::Raid1 | Level::Swan => place,
             Level::Raid10 => 2 * place,
             Level::Raid5 | Level::Raid6 => {
                 let first = self.parity_member(stripe, 0) as u32;

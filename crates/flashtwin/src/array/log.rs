@@ -50,6 +50,13 @@ pub enum SentFor {
         /// The member's place in each row.
         places: Vec<u32>,
     },
+    /// The parity of a group's page stripe, all of which has been sent.
+    Parity,
+    /// A page that is moved: first its read, then its write.
+    Move {
+        /// Its number.
+        number: u32,
+    },
 }
 
 /// Something that an array did. Numbers of operations, jobs and parts are used again once done.
@@ -73,6 +80,16 @@ pub enum ArrayEvent {
     },
     /// An operation is done.
     Answered {
+        /// Its number.
+        op: u32,
+    },
+    /// A read is answered with what its newest write, which is under way, will have written.
+    FromMemory {
+        /// Its number.
+        op: u32,
+    },
+    /// A read is answered with zeros: the page is written nowhere.
+    Unwritten {
         /// Its number.
         op: u32,
     },

@@ -19,20 +19,17 @@ mod rebuild;
 mod schedule;
 mod state;
 mod stripes;
+mod swan;
 mod timeline;
 mod units;
-
-use std::sync::atomic::{AtomicBool, Ordering};
+mod untimed;
+mod volume;
 
 use crate::buffer::{Setup, UserPolicy};
 use crate::device::{Device, Front};
 use crate::metrics::FlashReport;
-use crate::rng::Rng;
 use crate::spec::{ArraySpec, Host, Partial, PolicyParams};
-use ahead::on_threads;
 pub use condition::{Condition, MemberRebuild, Phase};
-use member::Member;
-
 pub use failure::MemberError;
 pub use log::{ArrayEvent, GcMessage, JobKind, SentFor};
 pub use plan::Method;
@@ -41,9 +38,6 @@ pub use timeline::GcInterval;
 
 /// An array of SSDs. Cloning it clones its whole state.
 pub type Array = Device<Raid>;
-
-/// A different seed for every member.
-const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Array {
     /// An array whose members were never written.
@@ -104,45 +98,5 @@ impl Array {
     pub fn member_reports(&self) -> Vec<FlashReport> {
         let members = self.backend.members.iter();
         members.map(|member| member.ssd.flash_report()).collect()
-    }
-
-    /// Writes uniformly random pages of the members without time passing, as many in all; false if one
-    /// wore out.
-    pub fn write_random(&mut self, rng: &mut Rng, pages: u64) -> bool {
-        let members = self.backend.members.len();
-        let each = pages.div_ceil(members as u64);
-        let seeds: Vec<u64> = (0..members).map(|_| rng.next_u64()).collect();
-        let worn_out = AtomicBool::new(false);
-        self.prepare(|at, member| {
-            let done = member.ssd.write_random(&mut Rng::new(seeds[at]), each);
-            worn_out.fetch_or(!done, Ordering::Relaxed);
-        });
-        !worn_out.into_inner()
-    }
-
-    /// Forgets wear: preconditioned drives count as new.
-    pub fn reset_wear(&mut self) {
-        for member in &mut self.backend.members {
-            member.ssd.reset_wear();
-        }
-    }
-
-    /// Every exported page of every member written once in ascending order.
-    pub fn fill_sequential(&mut self) {
-        self.prepare(|_, member| member.ssd.fill_sequential());
-    }
-
-    /// Places every member in the state that random writing converges to, each in its own.
-    pub fn fill_steady(&mut self, seed: u64) {
-        self.prepare(|at, member| {
-            let seed = seed.wrapping_add((at as u64).wrapping_mul(SEED_STEP));
-            member.ssd.fill_steady(seed);
-        });
-    }
-
-    /// Members know nothing of each other while no time passes: each is filled on a thread that is free.
-    fn prepare(&mut self, work: impl Fn(usize, &mut Member) + Sync) {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        on_threads(threads, &mut self.backend.members, work);
     }
 }

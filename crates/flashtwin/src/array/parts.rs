@@ -5,6 +5,7 @@ use super::log::{ArrayEvent, SentFor};
 use super::member::Run;
 use super::raid::{set_earlier, Chain, Raid, Spent};
 use super::stripes::NONE;
+use super::swan::TASK;
 use crate::events::EventQueue;
 use crate::request::{Op, Status};
 use crate::units::Time;
@@ -13,7 +14,7 @@ use crate::units::Time;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     member: u32,
-    /// The job it is part of; else [`NONE`].
+    /// The job it is part of, or with [`TASK`] the task of the volume; else [`NONE`].
     pub work: u32,
     /// The page operations it does all by itself.
     pub chain: Chain,
@@ -198,6 +199,9 @@ impl Raid {
             self.part_done(c.tag as u32, Spent::of(&c.breakdown), written, now, events);
         }
         self.completions = completions;
+        if self.swan.is_some() {
+            self.volume_goes_on(now, events);
+        }
     }
 
     /// The same of a member that was simulated ahead.
@@ -231,11 +235,13 @@ impl Raid {
         self.tell(|_| ArrayEvent::Came { part: id });
         match part.work {
             NONE => {
+                self.places_done(part.chain, written);
                 if self.hedge.is_some() && self.reads(part.chain) {
                     self.read_took(now - part.sent);
                 }
                 self.finish(part.chain, spent, written);
             }
+            work if work & TASK != 0 => self.task_done(work & !TASK, written, now, events),
             work => self.step_done(work, spent, written, now, events),
         }
     }

@@ -1,7 +1,7 @@
 //! What a power cut takes from members' volatile buffers, as pages of the array; and flushes, that have
 //! them written before.
 
-use super::layout::Stripe;
+use super::layout::{Spot, Stripe};
 use super::log::{ArrayEvent, SentFor};
 use super::member::State;
 use super::raid::{Chain, Raid};
@@ -43,6 +43,14 @@ impl Raid {
     /// Adds the pages whose newest contents no member would have on flash (D-92). A page with a copy
     /// that is not lost is not lost. A page of a missing member is, if its stripe lost anything.
     pub(super) fn lost_pages(&self, lost: &mut Vec<Lpn>) {
+        if let Some(swan) = &self.swan {
+            for (member, at) in self.members.iter().zip(0..) {
+                let pages = member.ssd.power_cut().lost.into_iter();
+                let spots = pages.map(|lpn| Spot { member: at, lpn });
+                lost.extend(spots.filter_map(|spot| swan.volume.page_at(spot)));
+            }
+            return;
+        }
         let mut stripes: Vec<(Stripe, usize)> = Vec::new();
         for (at, member) in self.members.iter().enumerate() {
             if member.state != State::Failed {

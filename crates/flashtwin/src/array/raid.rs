@@ -18,6 +18,7 @@ use super::member::{Member, State};
 use super::parts::Part;
 use super::rebuild::Rebuild;
 use super::stripes::{Stripes, NONE};
+use super::swan::Swan;
 use super::timeline::Timeline;
 use crate::chips::ChipSet;
 use crate::device::Work;
@@ -115,6 +116,10 @@ pub struct RaidStats {
     pub stripes: [u64; 4],
     /// Writes that waited for another one in the same row.
     pub row_waits: u64,
+    /// Valid pages that were moved to other segments.
+    pub pages_moved: u64,
+    /// Segments trimmed after that.
+    pub segments_trimmed: u64,
     /// Messages of the coordinator: PARTICIPATE_GGC.
     pub gc_participations: u64,
     /// REQUEST_GGC.
@@ -177,6 +182,8 @@ pub struct Raid {
     /// Writes of the batch by stripe and place.
     pub(super) sorted: Vec<(Stripe, u32, u32)>,
     pub(super) stripes: Stripes,
+    /// Groups of members instead of rows.
+    pub(super) swan: Option<Box<Swan>>,
     done: VecDeque<Done>,
     /// When the array itself has something to do: its pending instant.
     pub(super) own_pending: Time,
@@ -189,7 +196,7 @@ pub struct Raid {
     /// members' do not: all writes are forced through (D-91).
     pub(super) through: bool,
     /// A member has memory that a power cut empties.
-    volatile: bool,
+    pub(super) volatile: bool,
     pub(super) stats: RaidStats,
     pub(super) log: Option<Vec<ArrayEvent>>,
     pub(super) timeline: Option<Timeline>,
@@ -251,6 +258,7 @@ impl Raid {
             trims: Vec::new(),
             sorted: Vec::new(),
             stripes: Stripes::default(),
+            swan: Swan::of(spec),
             done: VecDeque::new(),
             own_pending: Time::NEVER,
             rebuild: Rebuild::default(),
@@ -354,6 +362,10 @@ impl Raid {
     /// What a write of one page touches: it and its parity.
     #[inline]
     fn for_each_touched(&self, lpn: Lpn, touch: impl Fn(&Flash, Lpn)) {
+        if let Some(swan) = &self.swan {
+            // It goes elsewhere than before: only the volume knows of both.
+            return swan.volume.prefetch(lpn);
+        }
         let (stripe, place) = self.layout.stripe_of(lpn);
         let lpn = Lpn(stripe.0);
         let data = self.layout.data_member(stripe, place);

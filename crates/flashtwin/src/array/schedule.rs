@@ -137,6 +137,14 @@ impl Raid {
     /// The unit of a page.
     #[inline]
     pub(super) fn unit_of_page(&self, lpn: Lpn) -> Option<ChipId> {
+        if let Some(swan) = &self.swan {
+            let spot = swan.volume.spot(swan.volume.find(lpn)?);
+            let chip = match self.spec.member_in_gc {
+                MemberInGc::Chip => self.members[spot.member].ssd.backend_unit(spot.lpn)?.0,
+                _ => 0,
+            };
+            return Some(ChipId(self.first_unit[spot.member] as u16 + chip));
+        }
         let (stripe, place) = self.layout.stripe_of(lpn);
         let member = self.layout.data_member(stripe, place);
         let first = self.first_unit[member];
@@ -191,7 +199,7 @@ impl Raid {
         for data in 0..members {
             for with in 0..members {
                 let touched = match self.layout.level() {
-                    Level::Raid0 => self.in_gc[data],
+                    Level::Raid0 | Level::Swan => self.in_gc[data],
                     Level::Raid1 => self.in_gc.contains(&true),
                     Level::Raid10 => self.in_gc[data] || self.in_gc[data ^ 1],
                     Level::Raid5 => self.in_gc[data] || self.in_gc[with],

@@ -1,10 +1,13 @@
 //! Saving and loading an array: which members are there, then the state of each with its length
-//! before it.
+//! before it, then the volume of an array of groups.
 
 use std::io::{self, Read, Write};
 
 use super::member::{Member, State};
+use super::swan::Swan;
+use super::volume::Volume;
 use super::Array;
+use crate::device::Work;
 use crate::ftl::StateError;
 
 impl Array {
@@ -30,7 +33,10 @@ impl Array {
                 out.write_all(&state)?;
             }
         }
-        Ok(())
+        match &self.backend.swan {
+            Some(swan) => swan.volume.save(out),
+            None => Ok(()),
+        }
     }
 
     /// Reads a state that [`Array::save_state`] wrote for the same spec. An error leaves the array as
@@ -68,6 +74,11 @@ impl Array {
             member.ssd.advance(now);
             members.push(member);
         }
+        let volume = Volume::load(&raid.spec, input, |spot| {
+            let flash = &members[spot.member].ssd.backend;
+            flash.unit_of_copy(spot.lpn).is_some()
+        })?;
+        raid.swan = volume.map(Swan::with);
         raid.members = members;
         raid.count_members();
         for member in 0..raid.members.len() {

@@ -397,6 +397,12 @@ impl Layered {
         self.reset_stats();
     }
 
+    pub fn trim_untimed(&mut self, lpn: Lpn) {
+        let (chip, page) = self.pages.split(lpn);
+        self.ops.clear();
+        self.ftls[chip].trim(page, &mut self.ops);
+    }
+
     pub fn write_untimed(&mut self, chip: usize, lpn: Lpn) -> bool {
         let (_, page) = self.pages.split(lpn);
         self.ops.clear();

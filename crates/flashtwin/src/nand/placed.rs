@@ -108,6 +108,16 @@ impl Nand {
         }
     }
 
+    /// Drops a page, and whatever that takes on flash, without time passing.
+    pub fn trim_untimed(&mut self, lpn: Lpn) {
+        match self.placed_mut() {
+            PlacedMut::Map(map) => {
+                map.unmap(lpn);
+            }
+            PlacedMut::Layers(layers) => layers.trim_untimed(lpn),
+        }
+    }
+
     /// Blocks that a chip may begin before it must give one back.
     pub fn free_blocks(&self, chip: usize) -> u32 {
         match self.placed() {

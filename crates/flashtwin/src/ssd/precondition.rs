@@ -49,13 +49,31 @@ impl Ssd {
             let at = i as usize % AHEAD;
             let lpn = std::mem::replace(&mut ahead[at], Lpn(rng.below(exported) as u32));
             self.backend.nand.prefetch(ahead[at]);
-            let chip = self.backend.unit_for_write(lpn);
-            if !self.backend.nand.write_untimed(chip as usize, lpn) {
-                self.read_only = true;
+            if !self.write_untimed(lpn) {
                 return false;
             }
         }
         true
+    }
+
+    /// A device that was never written.
+    pub(crate) fn empty(&mut self) {
+        self.assert_idle();
+        self.backend.nand = Nand::new(self.spec());
+        self.read_only = false;
+    }
+
+    /// Writes a page without time passing; false if the device wore out.
+    pub(crate) fn write_untimed(&mut self, lpn: Lpn) -> bool {
+        let chip = self.backend.unit_for_write(lpn);
+        let written = self.backend.nand.write_untimed(chip as usize, lpn);
+        self.read_only |= !written;
+        written
+    }
+
+    /// Forgets a page without time passing.
+    pub(crate) fn trim_untimed(&mut self, lpn: Lpn) {
+        self.backend.nand.trim_untimed(lpn);
     }
 
     /// Places the device in the state that random writing converges to.

@@ -10,7 +10,7 @@ use flashtwin::spec::Rotation;
 use flashtwin::{Array, ArraySpec, Op, Request, Rng};
 use shadow::{Shadow, Shape};
 
-const LEVELS: [&str; 5] = ["raid0", "raid1", "raid10", "raid5", "raid6"];
+const LEVELS: [&str; 6] = ["raid0", "raid1", "raid10", "raid5", "raid6", "swan"];
 
 /// An array drawn at random, and what its spec says of its shape.
 fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
@@ -20,6 +20,7 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
         "raid1" => pick(&["2", "3"]),
         "raid10" => pick(&["2", "4", "6"]),
         "raid5" => pick(&["3", "4", "5"]),
+        "swan" => pick(&["4", "6"]),
         _ => pick(&["4", "5", "6", "7"]),
     }
     .parse()
@@ -71,8 +72,22 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
         set.push(("member.buffer.capacity", pick(&["16 KiB", "128 KiB"])));
         set.push(("member.buffer.evict", pick(&["blocking", "background"])));
     }
+    let mut groups = 0;
+    if level == "swan" {
+        let count = match count {
+            4 => "2",
+            _ => pick(&["2", "3"]),
+        };
+        groups = count.parse().unwrap();
+        set.push(("array.groups", count));
+        let (segment, spare) = match pick(&["small", "large"]) {
+            "small" => (pick(&["16 KiB", "24 KiB"]), pick(&["15", "30"])),
+            _ => ("64 KiB", "36"),
+        };
+        set.extend([("array.segment", segment), ("array.spare_percent", spare)]);
+    }
     // So soon that some are hedged that would have come at once, and some reads never.
-    if level != "raid0" && pick(&["no", "yes"]) == "yes" {
+    if level != "raid0" && level != "swan" && pick(&["no", "yes"]) == "yes" {
         set.push(("array.reads", "hedged"));
         match pick(&["0", "40", "200", "1000"]) {
             "0" => set.push(("array.hedge_percent", "60")),
@@ -87,6 +102,8 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
         "raid1" => (1, 0, count),
         "raid10" => (count / 2, 0, 2),
         "raid5" => (count - 1, 1, 1),
+        // Of its stripes the shadow knows only that parity is the sum.
+        "swan" => (0, 0, 0),
         _ => (count - 2, 2, 1),
     };
     let shape = Shape {
@@ -96,6 +113,7 @@ fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
         copies,
         chunk: spec.chunk_pages,
         member_pages: spec.member_pages() as u32,
+        groups,
     };
     let mut array = Array::new(&spec);
     if pick(&["empty", "filled"]) == "filled" {
@@ -222,7 +240,9 @@ impl Run {
     }
 
     fn run(&mut self) -> Result<(), String> {
-        let requests = 60 + self.rng.below(120);
+        // A volume is collected only once its spare room is written.
+        let more = if self.shadow.has_groups() { 240 } else { 0 };
+        let requests = 60 + self.rng.below(120) + more;
         for _ in 0..requests {
             self.random_request()?;
             // Some requests come together, some when the array has had time.
@@ -250,7 +270,8 @@ impl Run {
     }
 }
 
-/// Reads checked, failures, members rebuilt, reads hedged, of them those that came from elsewhere.
+/// Reads checked, failures, members rebuilt, reads hedged, of them those that came from elsewhere; of
+/// an array of groups instead pages moved and segments trimmed.
 fn schedule(level: &str, seed: u64) -> Result<[u64; 5], String> {
     let mut rng = Rng::new(seed);
     let (mut array, shape) = draw(level, &mut rng);
@@ -270,7 +291,10 @@ fn schedule(level: &str, seed: u64) -> Result<[u64; 5], String> {
     };
     run.run()?;
     let stats = run.array.raid_stats();
-    let hedged = [stats.pages_hedged, stats.hedges_won];
+    let hedged = match level {
+        "swan" => [stats.pages_moved, stats.segments_trimmed],
+        _ => [stats.pages_hedged, stats.hedges_won],
+    };
     Ok([
         run.shadow.reads,
         run.failures,
@@ -291,7 +315,9 @@ fn schedules(level: usize, count: u64) {
     }
     let [reads, failures, rebuilt, hedged, won] = sums;
     assert!(reads > count * 100, "{reads} reads checked");
-    if level > 0 {
+    if LEVELS[level] == "swan" {
+        assert!(hedged > 40 * count && won > 10 * count, "{sums:?}");
+    } else if level > 0 {
         assert!(failures > 2 * count && rebuilt > count, "{sums:?}");
         assert!(hedged > 10 * count && won > count, "{sums:?}");
         assert!(hedged > won + count, "{sums:?}");
@@ -321,4 +347,9 @@ fn single_parity_keeps_data() {
 #[test]
 fn double_parity_keeps_data() {
     schedules(4, 300);
+}
+
+#[test]
+fn groups_keep_data() {
+    schedules(5, 250);
 }

@@ -18,6 +18,8 @@ pub struct Shape {
     pub copies: usize,
     pub chunk: u32,
     pub member_pages: u32,
+    /// Groups of members with a parity each; none unless it is an array of groups.
+    pub groups: usize,
 }
 
 impl Shape {
@@ -38,6 +40,17 @@ struct Cell {
     value: u64,
     order: u64,
     flying: Vec<(u32, u64, u64)>,
+}
+
+impl Cell {
+    fn newest(&self) -> u64 {
+        let flying = self.flying.iter().map(|&(_, order, value)| (order, value));
+        flying
+            .chain([(self.order, self.value)])
+            .max()
+            .expect("its own")
+            .1
+    }
 }
 
 struct Part {
@@ -84,6 +97,8 @@ pub struct Shadow {
     parts: HashMap<u32, Part>,
     jobs: HashMap<u32, Job>,
     ops: HashMap<u32, PageOp>,
+    /// What was read to be moved.
+    moves: HashMap<u32, u64>,
     /// Reads of one page that are both under way.
     twins: HashMap<u32, u32>,
     pages: Vec<Vec<Written>>,
@@ -109,12 +124,17 @@ impl Shadow {
             parts: HashMap::new(),
             jobs: HashMap::new(),
             ops: HashMap::new(),
+            moves: HashMap::new(),
             twins: HashMap::new(),
             pages: (0..pages).map(|_| vec![blank()]).collect(),
             clock: 0,
             at_rest: false,
             reads: 0,
         }
+    }
+
+    pub fn has_groups(&self) -> bool {
+        self.shape.groups > 0
     }
 
     /// Executes what the array did.
@@ -133,6 +153,8 @@ impl Shadow {
             ArrayEvent::Asked { op, lpn, what, .. } => self.asked(op, lpn, what),
             ArrayEvent::Forgotten { lpn } => self.forgotten(lpn),
             ArrayEvent::Answered { op } => return self.answered(op),
+            ArrayEvent::FromMemory { op } => return self.answered_from_memory(op),
+            ArrayEvent::Unwritten { op } => self.gives(op, 0),
             ArrayEvent::Hedged { op, twin } => self.hedged(op, twin),
             ArrayEvent::Late { op } => return self.late(op),
             ArrayEvent::Begun {
@@ -183,6 +205,20 @@ impl Shadow {
             allowed: page.iter().map(|written| written.value).collect(),
         };
         self.ops.insert(op, asked);
+    }
+
+    fn gives(&mut self, op: u32, value: u64) {
+        self.ops.get_mut(&op).expect("it was asked").value = Some(value);
+    }
+
+    /// A read gives what the newest write that is under way has in hand.
+    fn answered_from_memory(&mut self, op: u32) -> Result<(), String> {
+        let page = &self.pages[self.ops[&op].lpn.0 as usize];
+        let newest = page.iter().max_by_key(|written| written.value);
+        let newest = newest.filter(|written| written.until.is_none());
+        let newest = newest.ok_or("read from memory, but not being written")?;
+        self.gives(op, newest.value);
+        Ok(())
     }
 
     /// A read that may be answered twice: both must be right.
@@ -369,6 +405,9 @@ impl Shadow {
         op: Op,
         on_behalf: SentFor,
     ) -> Result<(), String> {
+        if self.has_groups() {
+            self.is_in_order(member, (first, pages), op)?;
+        }
         let mut may_give = Vec::new();
         for page in 0..pages {
             let at = (first + page) as usize;
@@ -384,6 +423,8 @@ impl Shadow {
                     let op = self.ops.get(&ops[page as usize]);
                     op.and_then(|op| op.value).ok_or("nothing to write")?
                 }
+                (SentFor::Parity, _) => self.sum_of_others(member, at),
+                (SentFor::Move { number }, _) => self.moves[number],
                 (SentFor::Job { job, place }, _) => {
                     let job = &self.jobs[job];
                     self.content(job, *place as usize, first + page - job.first)?
@@ -418,6 +459,32 @@ impl Shadow {
         }
     }
 
+    /// In groups a page is written once and trimmed, and nothing else of it is under way meanwhile.
+    fn is_in_order(&self, member: usize, pages: (u32, u32), op: Op) -> Result<(), String> {
+        let (first, end) = (pages.0, pages.0 + pages.1);
+        let cells = &self.members[member][first as usize..end as usize];
+        if cells.iter().any(|cell| !cell.flying.is_empty()) {
+            return Err("a page is being written".into());
+        }
+        if op == Op::Write && cells.iter().any(|cell| cell.value != 0) {
+            return Err("a page is written twice".into());
+        }
+        let mut parts = self.parts.values().filter(|part| part.member == member);
+        let is_read = parts.any(|part| part.first < end && first < part.first + part.pages);
+        match op != Op::Read && is_read {
+            true => Err("a page is being read".into()),
+            false => Ok(()),
+        }
+    }
+
+    /// The sum of the newest contents of a page of all other members of the group.
+    fn sum_of_others(&self, member: usize, page: usize) -> u64 {
+        let size = self.shape.members / self.shape.groups;
+        let first = member / size * size;
+        let others = (first..first + size).filter(|&other| other != member);
+        others.fold(0, |sum, other| sum ^ self.members[other][page].newest())
+    }
+
     fn came(&mut self, id: u32) {
         let part = self.parts.remove(&id).expect("it was sent");
         if part.op != Op::Read {
@@ -442,6 +509,10 @@ impl Shadow {
                     self.ops.get_mut(op).expect("it was asked").value = Some(value);
                 }
             }
+            SentFor::Move { number } => {
+                self.moves.insert(number, values[0]);
+            }
+            SentFor::Parity => unreachable!("parity is not read"),
             SentFor::Job { job, place } => {
                 let job = self.jobs.get_mut(&job).expect("it has begun");
                 assert_eq!(job.pages as usize, values.len());
@@ -476,8 +547,25 @@ impl Shadow {
     /// Nothing is left under way.
     pub fn finished(&self) -> Result<(), String> {
         match (self.parts.len(), self.ops.len()) {
-            (0, 0) => Ok(()),
+            (0, 0) => self.parity_is_whole(),
             (parts, ops) => Err(format!("{parts} parts and {ops} operations are left over")),
         }
+    }
+
+    /// In each group the data and parity of all page stripes but the one being written sum up to zero.
+    fn parity_is_whole(&self) -> Result<(), String> {
+        let size = self.shape.members / self.shape.groups.max(1);
+        for group in 0..self.shape.groups {
+            let whole = |page: &usize| {
+                let member = group * size;
+                self.sum_of_others(member, *page) == self.members[member][*page].newest()
+            };
+            let pages = 0..self.shape.member_pages as usize;
+            let odd = pages.filter(|page| !whole(page)).count();
+            if odd > 1 {
+                return Err(format!("{odd} stripes of group {group} have no parity"));
+            }
+        }
+        Ok(())
     }
 }

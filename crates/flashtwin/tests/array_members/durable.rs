@@ -35,6 +35,7 @@ fn a_flush_reaches_the_members() {
         ("raid10", "harmonia*4"),
         ("raid5", "harmonia*3"),
         ("raid6", "harmonia*5"),
+        ("swan", "harmonia*4"),
     ] {
         let mut device = array(level, members, &VOLATILE_MEMBERS);
         device.fill_sequential();

@@ -5,7 +5,7 @@ use flashtwin::{Array, Condition, MemberError, Op, Request, Rng, Status, Time};
 
 /// Requests of all kinds, many at a time, with a failure that loses data in their midst; how many
 /// were answered as asked and how many were not.
-fn through_a_loss(array: &mut Array, failing: &[usize]) -> [u64; 2] {
+pub fn through_a_loss(array: &mut Array, failing: &[usize]) -> [u64; 2] {
     let mut rng = Rng::new(7);
     let mut answers = [0; 2];
     let mut seen = vec![false; 2000];

@@ -1,7 +1,8 @@
-//! Arrays and their members: rebuilding, failures too many, what survives a power cut, which copy is read, saved states.
+//! Arrays and their members: rebuilding, failures too many, what survives a power cut, which copy is read, saved states, groups.
 
 mod copies;
 mod durable;
+mod groups;
 mod loss;
 mod rebuild;
 mod states;

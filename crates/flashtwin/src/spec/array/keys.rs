@@ -3,6 +3,9 @@
 use super::{Coordination, Level, Rotation};
 use crate::spec::keys::{KeyDoc, Kind, OPTIONAL};
 
+/// Keys that only a volume of groups has.
+const SWAN: &[(&str, &[&str])] = &[("array.level", &["swan"])];
+
 /// The keys of `[array]`.
 pub(super) const KEYS: &[KeyDoc] = &[
     KeyDoc {
@@ -35,8 +38,33 @@ pub(super) const KEYS: &[KeyDoc] = &[
         kind: Kind::Choice(Rotation::WORDS),
         default: Some("\"left-symmetric\""),
         only: &[],
-        doc: "How parity moves from row to row (raid5, raid6).",
+        doc: "How parity moves from row to row (raid5, raid6, swan).",
         provenance: "D-23",
+    },
+    KeyDoc {
+        key: "array.groups",
+        kind: Kind::Count(2, 30),
+        default: Some("2"),
+        only: SWAN,
+        doc: "Groups of members, of which one takes the writes; two members each at least.",
+        provenance: "SWAN (ATC 2019)",
+    },
+    KeyDoc {
+        key: "array.segment",
+        kind: Kind::Size(1 << 40),
+        default: OPTIONAL,
+        only: SWAN,
+        doc: "Bytes of a member that are written, collected and trimmed together; whole pages. By default \
+              as much as the data pages of one block of each plane of the first member.",
+        provenance: "SWAN (ATC 2019), D-102",
+    },
+    KeyDoc {
+        key: "array.spare_percent",
+        kind: Kind::Percent,
+        default: Some("20"),
+        only: SWAN,
+        doc: "Share of the groups' data that the host does not see, so that segments can be collected.",
+        provenance: "not printed (D-103)",
     },
     KeyDoc {
         key: "array.member_in_gc",

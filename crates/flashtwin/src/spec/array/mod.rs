@@ -6,6 +6,7 @@
 
 mod keys;
 mod read;
+mod volume;
 mod write;
 
 use super::{Buffer, Controller, DeviceSpec, Link};
@@ -26,10 +27,12 @@ pub enum Level {
     Raid5,
     /// Striping with two rotating parities.
     Raid6,
+    /// Groups of members with a parity each, of which one takes the writes and the others are collected.
+    Swan,
 }
 
 impl Level {
-    pub(super) const WORDS: &[&str] = &["raid0", "raid1", "raid10", "raid5", "raid6"];
+    pub(super) const WORDS: &[&str] = &["raid0", "raid1", "raid10", "raid5", "raid6", "swan"];
 
     /// As a device file calls it.
     pub fn name(self) -> &'static str {
@@ -42,6 +45,7 @@ impl Level {
             "raid10" => Level::Raid10,
             "raid5" => Level::Raid5,
             "raid6" => Level::Raid6,
+            "swan" => Level::Swan,
             _ => Level::Raid0,
         }
     }
@@ -49,7 +53,8 @@ impl Level {
     /// Members that may be missing while all data can still be read.
     pub fn redundancy(self, members: u32) -> u32 {
         match self {
-            Level::Raid0 => 0,
+            // That a group can do without a member is not modelled (D-104).
+            Level::Raid0 | Level::Swan => 0,
             Level::Raid1 => members - 1,
             Level::Raid10 | Level::Raid5 => 1,
             Level::Raid6 => 2,
@@ -177,6 +182,17 @@ pub enum Protect {
     Stripe,
 }
 
+/// The volume of an array of groups ([`Level::Swan`]).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VolumeSpec {
+    /// Groups that the members are split into.
+    pub groups: u32,
+    /// Pages of a segment on each member of its group.
+    pub segment_pages: u32,
+    /// Share of the data of all groups that the host does not see.
+    pub spare_percent: f64,
+}
+
 /// An array, checked. Build one with [`ArraySpec::parse`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArraySpec {
@@ -190,6 +206,8 @@ pub struct ArraySpec {
     pub rotation: Rotation,
     /// Consecutive pages on a member.
     pub chunk_pages: u32,
+    /// Groups and segments; with [`Level::Swan`] only.
+    pub volume: Option<VolumeSpec>,
     /// The members; they may differ, but not in the size of their pages.
     pub members: Vec<DeviceSpec>,
     /// Host interface in front of the array.

@@ -1,6 +1,7 @@
 //! From TOML text to a checked [`ArraySpec`].
 
 use super::keys::KEYS;
+use super::volume::Given;
 use super::{ArraySpec, Coordination, Level, MemberInGc, Protect, Reads, Rotation};
 use crate::spec::convert::{convert, wrong_value, Value};
 use crate::spec::error::{Problem, SpecError};
@@ -14,15 +15,16 @@ use crate::units::Time;
 /// Members of an array at most: places of a stripe are bits of a word.
 const MEMBERS_MAX: usize = 60;
 /// Pages of a device at most: page numbers are 32-bit, and the last one means "none".
-const PAGES_MAX: u64 = u32::MAX as u64 - 1;
+pub(super) const PAGES_MAX: u64 = u32::MAX as u64 - 1;
+
 /// Reads problems with their places.
-struct Reader<'a> {
-    tree: &'a Tree,
+pub(super) struct Reader<'a> {
+    pub tree: &'a Tree,
     problems: Vec<Problem>,
 }
 
 impl Reader<'_> {
-    fn report(&mut self, key: &str, message: String) {
+    pub fn report(&mut self, key: &str, message: String) {
         self.problems.push(Problem {
             place: self.tree.place(key),
             key: key.into(),
@@ -56,14 +58,14 @@ impl Reader<'_> {
         }
     }
 
-    fn number(&mut self, key: &str) -> u64 {
+    pub fn number(&mut self, key: &str) -> u64 {
         match self.value(key) {
             Some(Value::Number(n)) => n,
             _ => 0,
         }
     }
 
-    fn float(&mut self, key: &str) -> f64 {
+    pub fn float(&mut self, key: &str) -> f64 {
         match self.value(key) {
             Some(Value::Float(x)) => x,
             _ => 0.0,
@@ -146,6 +148,7 @@ impl ArraySpec {
         let idle_check = Time::from_us(r.number("array.idle_check_us"));
         let rebuild_depth = r.number("array.rebuild_depth") as u32;
         let rebuild_mib_per_s = r.number("array.rebuild_mib_per_s") as u32;
+        let volume = (level == Level::Swan).then(|| Given::read(&mut r));
         let names = r.text("array.members");
         let names = match names.is_empty() {
             true => Vec::new(),
@@ -179,6 +182,7 @@ impl ArraySpec {
             level,
             rotation: Rotation::ALL[rotation.unwrap_or(0)],
             chunk_pages: chunk_pages as u32,
+            volume: volume.map(|given| given.with(&members[0])),
             members,
             link: front.link,
             controller: front.controller,
@@ -208,6 +212,9 @@ impl ArraySpec {
             r.report("array.chunk", message);
         } else {
             spec.check(&mut r);
+            if let Some(given) = volume {
+                spec.check_volume(given, &mut r);
+            }
         }
         SpecError::from_problems(r.problems)?;
         Ok(spec)
@@ -220,7 +227,7 @@ impl ArraySpec {
             Level::Raid1 => (2, false),
             Level::Raid10 => (2, true),
             Level::Raid5 => (3, false),
-            Level::Raid6 => (4, false),
+            Level::Raid6 | Level::Swan => (4, false),
         };
         if count < least || even && count % 2 == 1 {
             let message = format!(
@@ -233,7 +240,8 @@ impl ArraySpec {
             );
             r.report("array.members", message);
         }
-        if self.reads == Reads::Hedged && self.level.redundancy(count as u32) == 0 {
+        let read_once = self.level.redundancy(count as u32) == 0 && self.level != Level::Swan;
+        if self.reads == Reads::Hedged && read_once {
             let message = format!(
                 "found \"hedged\"; {} holds every page once: there is nothing else to read",
                 self.level.name()
@@ -299,6 +307,7 @@ impl ArraySpec {
             Level::Raid10 => members / 2,
             Level::Raid5 => members - 1,
             Level::Raid6 => members.saturating_sub(2),
+            Level::Swan => return self.volume_pages(),
         };
         let chunk = u64::from(self.chunk_pages);
         self.member_pages() / chunk * chunk * data

@@ -91,6 +91,12 @@ impl ArraySpec {
                 quote(&size(bytes))
             }
             "array.rotation" => quote(self.rotation.name()),
+            "array.groups" => self.volume?.groups.to_string(),
+            "array.segment" => {
+                let pages = u64::from(self.volume?.segment_pages);
+                quote(&size(pages * u64::from(self.page_bytes())))
+            }
+            "array.spare_percent" => format!("{:?}", self.volume?.spare_percent),
             "array.member_in_gc" => quote(match self.member_in_gc {
                 MemberInGc::Any => "any",
                 MemberInGc::Chip => "chip",
@@ -160,6 +166,15 @@ mod tests {
                 ("array.hedge_after_us", "700"),
             ],
             &[("array.hedge_percent", "90")],
+            &[("array.level", "swan")],
+            &[
+                ("array.level", "swan"),
+                ("array.coordination", "ideal"),
+                ("array.members", "harmonia*6"),
+                ("array.groups", "3"),
+                ("array.segment", "8 MiB"),
+                ("array.spare_percent", "12.5"),
+            ],
             &[
                 ("array.coordination", "ideal"),
                 ("array.members", "harmonia*3, gcar"),
