@@ -215,13 +215,14 @@ impl Raid {
         let fua = op == Op::Write && self.volatile;
         let to = (task | TASK, Chain::EMPTY);
         let part = self.send(member, (first, pages), op, fua, to, now, events);
-        self.tell(|_| ArrayEvent::Sent {
+        self.tell(|raid| ArrayEvent::Sent {
             part,
             member,
             first,
             pages,
             op,
             on_behalf,
+            number: raid.number_at(member),
         });
     }
 

@@ -38,6 +38,8 @@ impl Collector {
                         (self.jobs.get(job).cloned().unwrap_or_default(), "stripe")
                     }
                     SentFor::Rows { .. } => (Vec::new(), "rebuild"),
+                    SentFor::Parity => (Vec::new(), "parity"),
+                    SentFor::Move { .. } => (Vec::new(), "move"),
                 };
                 self.sent(*part, (*member, *number), *op, (*first, *pages), why, now);
                 let part = self.requests.get(&(Some(*member), *number)).copied();
@@ -56,6 +58,8 @@ impl Collector {
                 self.end(told(member), now);
             }
             ArrayEvent::Forgotten { .. }
+            | ArrayEvent::FromMemory { .. }
+            | ArrayEvent::Unwritten { .. }
             | ArrayEvent::Replaced { .. }
             | ArrayEvent::Rebuilt { .. } => {}
         }
