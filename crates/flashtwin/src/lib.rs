@@ -42,7 +42,7 @@ pub use array::{
     Raid, RaidStats, SentFor,
 };
 pub use chips::ChipSet;
-pub use device::{Backend, Device, OutOfRange, PowerCut};
+pub use device::{Backend, Device, Durable, OutOfRange, PageProgram, PowerCut};
 pub use ftl::StateError;
 pub use nand::{Cause, FlashEvent, FlashStats};
 pub use request::{Completion, Op, Request, Status};
