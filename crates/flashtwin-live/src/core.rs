@@ -1,7 +1,7 @@
 //! What is under way on the device, without clock and threads: calls go in at an instant and come out, once
 //! each, at or after the instant at which the device has finished them.
 
-use flashtwin::{Op, OutOfRange, Request, Status, Time};
+use flashtwin::{Op, OutOfRange, PowerCut, Request, Status, Time};
 
 use crate::Twin;
 
@@ -139,6 +139,15 @@ impl<W> Core<W> {
         };
         let whos = self.places.iter_mut().filter_map(|place| place.who.take());
         finished.extend(whos.map(|who| (who, failed)));
+    }
+
+    /// Cuts the power and gives it back: all that is under way has failed. `None`: the device cannot be
+    /// used any more.
+    pub fn cut_power(&mut self, finished: &mut Vec<(W, Answer)>) -> Option<PowerCut> {
+        self.abandon(finished);
+        self.places.clear();
+        self.free.clear();
+        self.twin.cut_power()
     }
 
     fn take_place(&mut self, who: W, now: Time) -> u32 {
