@@ -14,6 +14,7 @@ use flashtwin::{Op, PowerCut, Status, Time};
 
 use crate::awake::Awake;
 use crate::clock::Clock;
+use crate::record::Recording;
 use crate::report::LatenessLog;
 use crate::undo::Undo;
 use crate::{Answer, Call, Core, Dilation, Failure, Report, Twin};
@@ -107,8 +108,12 @@ impl Driver {
         twin: Box<dyn Twin>,
         dilation: Dilation,
         undo: Arc<Undo>,
+        recording: Option<Arc<Recording>>,
     ) -> std::io::Result<Driver> {
-        let core = Core::new(twin);
+        let mut core = Core::new(twin);
+        if let Some(recording) = recording {
+            core.record(recording);
+        }
         let (exported_bytes, page_bytes) = (core.twin().exported_bytes(), core.twin().page_bytes());
         let batch_bytes = core.batch_bytes();
         let shared = Arc::new(Shared {
@@ -178,6 +183,11 @@ impl Driver {
     /// before anything else happens. `None`: the device cannot be used any more.
     pub(crate) fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<T> {
         self.shared.cut_power(then)
+    }
+
+    /// Does something to the device at this instant; `None` if a bug has broken it.
+    pub(crate) fn change<T>(&self, how: impl FnOnce(&mut dyn Twin) -> T) -> Option<T> {
+        self.shared.change(how)
     }
 
     /// Returns when the device has done what is asked, or the power is cut for another time than `cuts`.
@@ -288,6 +298,27 @@ impl Shared {
         drop(inner);
         wake(&mut finished, None);
         done
+    }
+
+    fn change<T>(&self, how: impl FnOnce(&mut dyn Twin) -> T) -> Option<T> {
+        let mut inner = self.lock().ok()?;
+        let now = self.clock.device(self.clock.now_ns())?;
+        let mut finished = Vec::new();
+        inner.core.advance(now, &mut finished);
+        let done = how(inner.core.twin_mut());
+        inner.core.advance(now, &mut finished);
+        inner.tell_undo();
+        for (who, answer) in &finished {
+            who.answer(*answer);
+        }
+        drop(inner);
+        wake(&mut finished, None);
+        // What comes next may have changed: the pacer looks for itself.
+        self.target_ns.store(0, Ordering::Release);
+        if let Some(pacer) = self.pacer.get() {
+            pacer.unpark();
+        }
+        Some(done)
     }
 
     fn call(&self, call: &Call, cuts: u64, waiter: &Arc<Waiter>) -> Result<(), Failure> {

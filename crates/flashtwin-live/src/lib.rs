@@ -7,9 +7,11 @@
 
 mod awake;
 mod clock;
+mod control;
 mod core;
 mod driver;
 mod error;
+mod record;
 mod report;
 mod server;
 mod session;
@@ -19,6 +21,7 @@ mod twin;
 mod undo;
 
 pub use crate::clock::Dilation;
+pub use crate::control::Control;
 pub use crate::core::{Answer, Call, Core, BATCH_PIECES};
 pub use crate::driver::Driver;
 pub use crate::error::{Failure, LiveError};

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
-use flashtwin::{Durable, Rng};
+use flashtwin::{Array, Durable, MemberError, Rng};
 use serde::Serialize;
 
+use crate::record::Recording;
 use crate::settings::Kept;
 use crate::store::{Store, Stretch};
 use crate::undo::Undo;
@@ -27,6 +28,7 @@ pub struct Extent {
 /// A device that is ready, its clock not yet running: threads are started once the server has forked.
 pub struct Ready {
     twin: Box<dyn Twin>,
+    recording: Option<Arc<Recording>>,
     store: Store,
     size_bytes: u64,
     settings: Settings,
@@ -39,6 +41,7 @@ pub struct Server {
     pub(crate) undo: Arc<Undo>,
     /// Held by who changes the store, and by a power cut alone.
     pub(crate) powered: RwLock<()>,
+    recording: Option<Arc<Recording>>,
     size_bytes: u64,
     settings: Settings,
 }
@@ -92,8 +95,14 @@ impl Ready {
         if let Some(state) = kept_state.as_ref().or(settings.snapshot.as_ref()) {
             twin.load(state)?;
         }
+        let recording = settings
+            .record
+            .as_deref()
+            .map(Recording::begin)
+            .transpose()?;
         Ok(Ready {
             twin,
+            recording: recording.map(Arc::new),
             store,
             size_bytes,
             settings,
@@ -109,13 +118,19 @@ impl Ready {
         };
         let undo = Undo::new(durable, self.twin.page_bytes(), self.size_bytes);
         let undo = Arc::new(undo);
-        let driver = Driver::start(self.twin, self.settings.dilation, undo.clone());
+        let driver = Driver::start(
+            self.twin,
+            self.settings.dilation,
+            undo.clone(),
+            self.recording.clone(),
+        );
         let driver = driver.map_err(|e| LiveError::io(Path::new("pacer"), "start a thread", e))?;
         Ok(Server {
             driver,
             store: self.store,
             undo,
             powered: RwLock::default(),
+            recording: self.recording,
             size_bytes: self.size_bytes,
             settings: self.settings,
         })
@@ -160,6 +175,35 @@ impl Server {
         cut.map_err(|e| LiveError::io(Path::new("store"), "undo writes in", e))
     }
 
+    /// A member of an array fails; with one too many all that is asked from then on fails, too.
+    pub fn fail_member(&self, member: usize) -> Result<(), LiveError> {
+        self.change_array(|array| array.fail_needed_member(member))
+    }
+
+    /// A new member takes the place of a failed one, and is rebuilt.
+    pub fn replace_member(&self, member: usize) -> Result<(), LiveError> {
+        self.change_array(|array| array.replace_member(member))
+    }
+
+    fn change_array(
+        &self,
+        how: impl FnOnce(&mut Array) -> Result<(), MemberError>,
+    ) -> Result<(), LiveError> {
+        let broken = || LiveError::Setting("the server is broken; start it anew".into());
+        let done = self.driver.change(|twin| twin.array().map(how));
+        match done.ok_or_else(broken)? {
+            None => Err(LiveError::Setting(
+                "the device has no members: it is no array".into(),
+            )),
+            Some(done) => done.map_err(|e| LiveError::Setting(e.to_string())),
+        }
+    }
+
+    /// The settings it was started with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// [`Server::extents`] has something to say.
     pub fn has_extents(&self) -> bool {
         self.store.has_stretches()
@@ -195,8 +239,11 @@ impl Server {
         }
     }
 
-    /// Writes the report where the settings say, whole or not at all.
+    /// Writes the report where the settings say, whole or not at all, and what was recorded since the last one.
     pub fn write_report(&self) -> Result<(), LiveError> {
+        if let Some(recording) = &self.recording {
+            recording.write()?;
+        }
         let Some(path) = &self.settings.report else {
             return Ok(());
         };

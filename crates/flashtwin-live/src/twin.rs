@@ -45,6 +45,8 @@ pub trait Twin: Send {
     fn hear_programs(&mut self, hear: &mut dyn FnMut(PageProgram));
     /// Cuts the power and gives it back: what is lost, or `None` if the flash does not come to rest.
     fn cut_power(&mut self) -> Option<PowerCut>;
+    /// The device as an array, if it is one.
+    fn array(&mut self) -> Option<&mut Array>;
     /// Has it write what its buffer holds, and lets all happen that is still to happen, in no time of the
     /// wall; false if there is no end of it.
     fn come_to_rest(&mut self) -> bool;
@@ -96,6 +98,9 @@ where
     }
     fn cut_power(&mut self) -> Option<PowerCut> {
         self.cut_power_within(REST_STEPS_MAX)
+    }
+    fn array(&mut self) -> Option<&mut Array> {
+        S::array_mut(self)
     }
     fn come_to_rest(&mut self) -> bool {
         let steps = self.shut_down(REST_STEPS_MAX);

@@ -9,11 +9,11 @@ mod ffi;
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use flashtwin_live::{Failure, LiveError, Ready, Server, Session, Settings};
+use flashtwin_live::{Control, Failure, LiveError, Ready, Server, Session, Settings};
 
 /// Largest request that clients should make: what they take as the limit of servers that do not say.
 const REQUEST_BYTES_MAX: u32 = 32 << 20;
@@ -23,6 +23,7 @@ const REPORT_PERIOD: Duration = Duration::from_secs(1);
 /// What comes before there is a server.
 static BEFORE: Mutex<Option<Before>> = Mutex::new(None);
 static SERVER: OnceLock<Arc<Server>> = OnceLock::new();
+static CONTROL: Mutex<Option<Control>> = Mutex::new(None);
 static REPORTER: Mutex<Option<Reporter>> = Mutex::new(None);
 
 enum Before {
@@ -121,6 +122,10 @@ extern "C" fn after_fork() -> c_int {
         };
         let server = Arc::new(ready.start()?);
         server.write_report()?;
+        if let Some(path) = &server.settings().control {
+            let control = Control::start(server.clone(), path)?;
+            *CONTROL.lock().unwrap_or_else(PoisonError::into_inner) = Some(control);
+        }
         let reporter = Reporter::start(server.clone());
         *REPORTER
             .lock()
@@ -168,6 +173,13 @@ impl Reporter {
 
 extern "C" fn cleanup() {
     step(|| {
+        let control = CONTROL
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(control) = control {
+            control.stop();
+        }
         let reporter = match REPORTER.lock() {
             Ok(mut reporter) => reporter.take(),
             Err(_) => None,

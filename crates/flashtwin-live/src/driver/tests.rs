@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU32;
 
 use flashtwin::{
-    Completion, DeviceSpec, Durable, OutOfRange, PageProgram, PowerCut, Request, Rng, Ssd,
+    Array, Completion, DeviceSpec, Durable, OutOfRange, PageProgram, PowerCut, Request, Rng, Ssd,
 };
 use flashtwin_sim::SimError;
 
@@ -39,7 +39,7 @@ fn page(op: Op, number: u64) -> Call {
 fn a_call_takes_no_less_than_the_device_does() {
     for (times, least_us) in [("1", 25), ("20", 500)] {
         let driver =
-            Driver::start(twin(), times.parse().expect("a number"), undo()).expect("threads");
+            Driver::start(twin(), times.parse().expect("a number"), undo(), None).expect("threads");
         let began = Instant::now();
         driver.call(&page(Op::Read, 100), 0).expect("answered");
         assert!(
@@ -54,7 +54,7 @@ fn a_call_takes_no_less_than_the_device_does() {
 
 #[test]
 fn many_threads_all_get_their_answers() {
-    let driver = Driver::start(twin(), Dilation::default(), undo()).expect("threads");
+    let driver = Driver::start(twin(), Dilation::default(), undo(), None).expect("threads");
     let answered = AtomicU32::new(0);
     thread::scope(|scope| {
         for seed in 0..12 {
@@ -90,7 +90,7 @@ fn many_threads_all_get_their_answers() {
 #[test]
 fn a_call_longer_than_a_batch_is_done_in_parts() {
     let driver =
-        Driver::start(twin(), "0.001".parse().expect("a number"), undo()).expect("threads");
+        Driver::start(twin(), "0.001".parse().expect("a number"), undo(), None).expect("threads");
     let bytes = 150 << 20;
     let call = Call {
         op: Op::Trim,
@@ -154,6 +154,9 @@ impl Twin for Breaks {
     fn cut_power(&mut self) -> Option<PowerCut> {
         None
     }
+    fn array(&mut self) -> Option<&mut Array> {
+        None
+    }
     fn come_to_rest(&mut self) -> bool {
         true
     }
@@ -171,7 +174,8 @@ fn a_bug_in_the_model_leaves_nobody_waiting() {
         asked: false,
         completions: Vec::new(),
     };
-    let driver = Driver::start(Box::new(breaks), Dilation::default(), undo()).expect("threads");
+    let driver =
+        Driver::start(Box::new(breaks), Dilation::default(), undo(), None).expect("threads");
     thread::scope(|scope| {
         for number in 0..4 {
             let driver = &driver;
