@@ -59,7 +59,8 @@ def checker(cuts: int) -> bool:
         settings = {**SMALL, **options["set"]}  # type: ignore[dict-item]
         given = {**options, "set": settings, "precondition": "sequential"}
         with flashtwin.serve("demo", **given) as server:  # type: ignore[arg-type]
-            check = Checker(server, unquote(server.uri.partition("?socket=")[2]))
+            may_lose = name.startswith("volatile")
+            check = Checker(server, unquote(server.uri.partition("?socket=")[2]), may_lose=may_lose)
             for _ in range(each):
                 check.cut(longest_s=0.2)
         print(

@@ -93,8 +93,9 @@ def contents(page, number):
 class Checker:
     """Clients on pages of their own, and what they know of them."""
 
-    def __init__(self, server, path, *, clients=4, pages=200, seed=1):
-        self.server, self.path = server, path
+    def __init__(self, server, path, *, may_lose=True, clients=4, pages=200, seed=1):
+        # Whether an answered write may be lost at all.
+        self.server, self.path, self.may_lose = server, path, may_lose
         self.known = [[Known() for _ in range(pages)] for _ in range(clients)]
         self.rng = random.Random(seed)
         self.lost = self.unfinished = self.answered = 0
@@ -146,7 +147,7 @@ class Checker:
                     found = held[page * PAGE : (page + 1) * PAGE]
                     number = struct.unpack("<QQ", found[:16])[1]
                     assert found == contents(base + page, number), f"page {base + page} is torn"
-                    least = of.safe if base + page in lost else of.answered
+                    least = of.safe if self.may_lose and base + page in lost else of.answered
                     assert least <= number <= of.asked, (base + page, number, of)
                     # What is there is there to stay: a power cut leaves nothing in the buffer.
                     of.answered = of.safe = number

@@ -44,10 +44,17 @@ def test_a_power_cut_takes_what_was_not_flushed_and_says_so():
 
 def test_a_protected_buffer_loses_nothing():
     with serve({"buffer.power_loss_protection": "true"}) as server:
-        checker = Checker(server, path_of(server))
+        checker = Checker(server, path_of(server), may_lose=False)
         for _ in range(3):
             checker.cut()
         assert checker.lost == 0
+
+
+def test_without_a_buffer_only_what_was_not_answered_is_lost():
+    with serve({"buffer": "none"}) as server:
+        checker = Checker(server, path_of(server), may_lose=False)
+        for _ in range(3):
+            checker.cut()
 
 
 def test_who_was_connected_must_connect_anew():
