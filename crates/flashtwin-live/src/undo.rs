@@ -44,6 +44,8 @@ struct Pages {
     of: HashMap<u64, Page>,
     /// Flushes and forced writes asked for.
     flushes: u64,
+    /// Room to read a page into.
+    room: Vec<u8>,
 }
 
 /// Earlier contents of a store's pages.
@@ -128,10 +130,10 @@ impl Undo {
 
     /// A page is about to be replaced.
     fn keep(&self, pages: &mut Pages, store: &Store, at: u64) -> io::Result<()> {
-        let flushes = pages.flushes;
+        let (flushes, room) = (pages.flushes, &mut pages.room);
         let Some(page) = pages.of.get_mut(&at) else {
             let page = Page {
-                versions: VecDeque::from([(self.contents(store, at)?, 0)]),
+                versions: VecDeque::from([(self.contents(store, at, room)?, 0)]),
                 written: flushes,
             };
             pages.of.insert(at, page);
@@ -145,7 +147,7 @@ impl Undo {
         let is_current =
             |(contents, _): &&mut (Contents, u64)| matches!(contents, Contents::Current);
         if page.versions.iter_mut().any(|version| is_current(&version)) {
-            let now = self.contents(store, at)?;
+            let now = self.contents(store, at, room)?;
             let current = page.versions.iter_mut().filter(is_current);
             current.for_each(|(contents, _)| *contents = now.clone());
         }
@@ -157,11 +159,13 @@ impl Undo {
         start..(start + self.page_bytes).min(self.size_bytes)
     }
 
-    fn contents(&self, store: &Store, page: u64) -> io::Result<Contents> {
-        let bytes = self.bytes_of(store, page, &Contents::Current)?;
-        Ok(match bytes.iter().all(|&byte| byte == 0) {
+    fn contents(&self, store: &Store, page: u64, room: &mut Vec<u8>) -> io::Result<Contents> {
+        let range = self.range(page);
+        room.resize((range.end - range.start) as usize, 0);
+        store.read(room, range.start)?;
+        Ok(match room.iter().all(|&byte| byte == 0) {
             true => Contents::Zeros,
-            false => Contents::Bytes(bytes.into()),
+            false => Contents::Bytes(room.as_slice().into()),
         })
     }
 

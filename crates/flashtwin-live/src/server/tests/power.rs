@@ -183,6 +183,15 @@ fn calls_that_wait_when_the_power_is_cut_fail() {
         let cut = server.cut_power(false).expect("the device is back");
         assert_eq!((cut.unfinished, cut.lost), (1, vec![0, 1]));
     });
+    // What comes over the old connection changes nothing, answered or not.
+    let late = [
+        session.write(&[2; 8192], 0, false),
+        session.read(&mut [0; 1], 0),
+        session.trim(0, 4096),
+    ];
+    assert!(late
+        .iter()
+        .all(|answer| matches!(answer, Err(Failure::Cut))));
     let mut read = [1; 8192];
     server.connect().read(&mut read, 0).expect("answered");
     assert_eq!(read, [0; 8192]);
