@@ -18,7 +18,7 @@ from .errors import DeviceError, FlashtwinError, Interrupted, SnapshotError, Wor
 from .faults import Fail, Fault, Replace
 from .ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
 from .hit_ratios import HitRow, HitTable, hits
-from .live import LiveReport, Server, serve
+from .live import LiveReport, PowerCut, Server, serve
 from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
 from .policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
 from .pts import PtsResults, pts
@@ -57,6 +57,7 @@ __all__ = [
     "PolicyDevice",
     "PolicyInfo",
     "PolicyTrace",
+    "PowerCut",
     "Progress",
     "PtsResults",
     "Replace",

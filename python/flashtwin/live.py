@@ -18,8 +18,10 @@ from types import TracebackType
 from urllib.parse import quote
 
 from . import words
+from .control import ask
 from .devices import Overrides
 from .errors import FlashtwinError
+from .files import write_text
 from .policies import Choice
 from .runs import precondition_spec
 from .sizing import read as read_size
@@ -30,8 +32,8 @@ from .watch import OnProgress
 _PERIOD_S = 0.02
 #: Seconds that a stop may take: the state of a large device is written.
 _STOP_S = 600
-#: Longest name of a Unix socket.
-_SOCKET_BYTES = 107
+#: Longest name of a Unix socket, of which the control socket's takes a part.
+_SOCKET_BYTES = 107 - len(".ctl")
 #: Who installs nbdkit, and how.
 _INSTALL = {
     "apt-get": "sudo apt-get install nbdkit",
@@ -101,12 +103,26 @@ class LiveReport:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True)
+class PowerCut:
+    """What a power cut did.
+
+    Attributes:
+        lost: numbers of the pages that are as they were before, ascending: what was written last is lost.
+        unfinished: requests under way, which have failed.
+    """
+
+    lost: list[int]
+    unfinished: int
+
+
 class Server:
     """A device being served. Leaving the `with` block stops it.
 
     Attributes:
         uri: what clients connect to.
         size_bytes: what they see.
+        control: socket on which it takes commands, as `flashtwin ctl` gives them.
         started_from: how the flash came into the state it began with.
     """
 
@@ -117,11 +133,13 @@ class Server:
         *,
         uri: str,
         socket: Path | None,
+        control: Path,
         size_bytes: int,
         started_from: str,
     ) -> None:
         self.uri = uri
         self.size_bytes = size_bytes
+        self.control = control
         self.started_from = started_from
         self._process = process
         self._place = place
@@ -143,6 +161,25 @@ class Server:
         if self._last is not None:
             return self._last
         return LiveReport.read((self._place / "report.json").read_text())
+
+    def power_cut(self, *, torn: bool = False) -> PowerCut:
+        """Cut the power and give it back: see docs/live.md for what is lost.
+
+        Requests under way fail, and so does all that comes over connections made before.
+
+        Args:
+            torn: a page whose program is cut short may be new in its first sectors and old in the others.
+        """
+        said = ask(self.control, "power-cut", torn=torn)
+        return PowerCut(lost=said["lost"], unfinished=said["unfinished"])
+
+    def fail_member(self, member: int) -> None:
+        """Let a member of an array fail."""
+        ask(self.control, "fail", member=member)
+
+    def replace_member(self, member: int) -> None:
+        """Put a new member in the place of a failed one, to be rebuilt."""
+        ask(self.control, "replace", member=member)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until it has ended by itself; false if it has not."""
@@ -201,6 +238,7 @@ def serve(
     tls_certificates: str | os.PathLike[str] | None = None,
     tls_psk: str | os.PathLike[str] | None = None,
     dilation: float = 1.0,
+    record: str | os.PathLike[str] | None = None,
     progress: OnProgress | None = None,
 ) -> Server:
     """Serve a device as a network block device (NBD), paced by the clock of the wall.
@@ -223,6 +261,8 @@ def serve(
         tls_certificates: directory with certificates, as nbdkit-tls(1) has it; clients must use TLS.
         tls_psk: file with pre-shared keys, as nbdkit-tls(1) has it; clients must use TLS.
         dilation: how many times slower the device's time passes, for hosts too slow for it.
+        record: where to record what clients ask, a CSV trace as `run` reads it; the device lies beside it, in
+            FILE.toml.
         progress: as for `run`, of the preconditioning.
 
     Raises:
@@ -242,6 +282,13 @@ def serve(
         (place / "device.toml").write_text(spec.to_toml())
         settings: dict[str, object] = {"device": place / "device.toml", "store": kept, "dilation": dilation}
         settings["report"] = place / "report.json"
+        control = Path(f"{at}.ctl") if at is not None else place / "ctl"
+        if control.exists():
+            raise FlashtwinError(f"socket {control}: is there already; remove it, or give another name")
+        settings["control"] = control
+        if record is not None:
+            settings["record"] = Path(record).absolute()
+            write_text(Path(f"{record}.toml"), spec.to_toml(), "the device")
         state = Path(f"{kept}.state")
         if kept not in ("memory", "none") and Path(kept).exists() and state.exists():
             started_from = f"as {state} has it"
@@ -269,6 +316,7 @@ def serve(
         place,
         uri=uri,
         socket=at,
+        control=control,
         size_bytes=size_bytes or spec.exported_bytes,
         started_from=started_from,
     )

@@ -1,8 +1,11 @@
 //! What is under way on the device, without clock and threads: calls go in at an instant and come out, once
 //! each, at or after the instant at which the device has finished them.
 
-use flashtwin::{Op, OutOfRange, Request, Status, Time};
+use std::sync::Arc;
 
+use flashtwin::{Op, OutOfRange, PowerCut, Request, Status, Time};
+
+use crate::record::Recording;
 use crate::Twin;
 
 /// The device never sees a request of more than this, nor does a drive: a host's block layer cuts before.
@@ -46,6 +49,7 @@ pub struct Core<W> {
     places: Vec<Place<W>>,
     free: Vec<u32>,
     piece_bytes: u64,
+    recording: Option<Arc<Recording>>,
 }
 
 impl<W> Core<W> {
@@ -55,9 +59,15 @@ impl<W> Core<W> {
         Core {
             places: Vec::new(),
             free: Vec::new(),
+            recording: None,
             piece_bytes: (PIECE_BYTES_MAX / page).max(1) * page,
             twin,
         }
+    }
+
+    /// From now on what the device is asked is recorded.
+    pub(crate) fn record(&mut self, recording: Arc<Recording>) {
+        self.recording = Some(recording);
     }
 
     /// Bytes of the longest call.
@@ -121,6 +131,9 @@ impl<W> Core<W> {
             };
             self.places[place as usize].pieces_left += 1;
             self.twin.submit(now, &request, u64::from(place))?;
+            if let Some(recording) = &self.recording {
+                recording.add(&request);
+            }
             at = piece_end;
             if at >= end {
                 break;
@@ -139,6 +152,15 @@ impl<W> Core<W> {
         };
         let whos = self.places.iter_mut().filter_map(|place| place.who.take());
         finished.extend(whos.map(|who| (who, failed)));
+    }
+
+    /// Cuts the power and gives it back: all that is under way has failed. `None`: the device cannot be
+    /// used any more.
+    pub fn cut_power(&mut self, finished: &mut Vec<(W, Answer)>) -> Option<PowerCut> {
+        self.abandon(finished);
+        self.places.clear();
+        self.free.clear();
+        self.twin.cut_power()
     }
 
     fn take_place(&mut self, who: W, now: Time) -> u32 {

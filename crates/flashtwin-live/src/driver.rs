@@ -10,11 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use flashtwin::{Op, Status, Time};
+use flashtwin::{Op, PowerCut, Status, Time};
 
 use crate::awake::Awake;
 use crate::clock::Clock;
+use crate::record::Recording;
 use crate::report::LatenessLog;
+use crate::undo::Undo;
 use crate::{Answer, Call, Core, Dilation, Failure, Report, Twin};
 
 /// The pacer spins no longer than this before an instant: it takes the core from those it serves.
@@ -57,6 +59,18 @@ struct Inner {
     /// Room for those answered, used again.
     finished: Finished,
     stopping: bool,
+    /// Hears what becomes of pages.
+    undo: Arc<Undo>,
+}
+
+impl Inner {
+    /// To be called whenever the device has been let run, before anybody can learn of it.
+    fn tell_undo(&mut self) {
+        let undo = &self.undo;
+        self.core
+            .twin_mut()
+            .hear_programs(&mut |program| undo.hear(program));
+    }
 }
 
 /// The clock is at its end, or a bug has broken the model: nothing can be answered any more.
@@ -74,6 +88,8 @@ struct Shared {
     spin_ns: AtomicU64,
     /// The device takes no more writes.
     read_only: AtomicBool,
+    /// Power cuts so far; changed under the lock only.
+    cuts: AtomicU64,
     awake: Awake,
 }
 
@@ -88,8 +104,16 @@ pub struct Driver {
 
 impl Driver {
     /// Starts the device's clock and the pacer.
-    pub fn start(twin: Box<dyn Twin>, dilation: Dilation) -> std::io::Result<Driver> {
-        let core = Core::new(twin);
+    pub(crate) fn start(
+        twin: Box<dyn Twin>,
+        dilation: Dilation,
+        undo: Arc<Undo>,
+        recording: Option<Arc<Recording>>,
+    ) -> std::io::Result<Driver> {
+        let mut core = Core::new(twin);
+        if let Some(recording) = recording {
+            core.record(recording);
+        }
         let (exported_bytes, page_bytes) = (core.twin().exported_bytes(), core.twin().page_bytes());
         let batch_bytes = core.batch_bytes();
         let shared = Arc::new(Shared {
@@ -100,11 +124,13 @@ impl Driver {
             pacer: OnceLock::new(),
             spin_ns: AtomicU64::new(SPIN_NS_MAX),
             read_only: AtomicBool::new(core.twin().is_read_only()),
+            cuts: AtomicU64::new(0),
             awake: Awake::default(),
             inner: Mutex::new(Inner {
                 core,
                 finished: Vec::new(),
                 stopping: false,
+                undo,
             }),
         });
         let paced = shared.clone();
@@ -147,8 +173,26 @@ impl Driver {
         self.shared.read_only.load(Ordering::Relaxed)
     }
 
-    /// Returns when the device has done what is asked. Long calls are done one part after the other.
-    pub fn call(&self, call: &Call) -> Result<(), Failure> {
+    /// Power cuts so far.
+    pub fn cuts(&self) -> u64 {
+        self.shared.cuts.load(Ordering::Acquire)
+    }
+
+    /// Cuts the power and gives it back: all calls under way fail, and so do those that are asked with an
+    /// earlier number of [`Driver::cuts`]. `then` is done with what is lost, and how many calls there were,
+    /// before anything else happens. `None`: the device cannot be used any more.
+    pub(crate) fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<T> {
+        self.shared.cut_power(then)
+    }
+
+    /// Does something to the device at this instant; `None` if a bug has broken it.
+    pub(crate) fn change<T>(&self, how: impl FnOnce(&mut dyn Twin) -> T) -> Option<T> {
+        self.shared.change(how)
+    }
+
+    /// Returns when the device has done what is asked, or the power is cut for another time than `cuts`.
+    /// Long calls are done one part after the other.
+    pub fn call(&self, call: &Call, cuts: u64) -> Result<(), Failure> {
         let mut part = *call;
         let end = call.offset.checked_add(call.bytes);
         let end = end
@@ -157,7 +201,7 @@ impl Driver {
         loop {
             let next = (part.offset / self.batch_bytes + 1) * self.batch_bytes;
             part.bytes = end.min(next) - part.offset;
-            WAITER.with(|waiter| self.shared.call(&part, waiter))?;
+            WAITER.with(|waiter| self.shared.call(&part, cuts, waiter))?;
             part.offset = next;
             if part.offset >= end || call.op == Op::Flush {
                 return Ok(());
@@ -234,9 +278,52 @@ impl Shared {
         wake(&mut finished, None);
     }
 
-    fn call(&self, call: &Call, waiter: &Arc<Waiter>) -> Result<(), Failure> {
+    fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<T> {
+        let mut inner = self.lock().ok()?;
+        let now = self.clock.device(self.clock.now_ns())?;
+        let mut finished = Vec::new();
+        inner.core.advance(now, &mut finished);
+        inner.tell_undo();
+        let unfinished = inner.core.waiting();
+        self.cuts.fetch_add(1, Ordering::AcqRel);
+        let cut = inner.core.cut_power(&mut finished);
+        for (who, answer) in &finished {
+            who.answer(*answer);
+        }
+        if cut.is_none() {
+            // Nobody is let in any more.
+            self.cuts.store(u64::MAX, Ordering::Release);
+        }
+        let done = cut.map(|cut| then(&cut, unfinished));
+        drop(inner);
+        wake(&mut finished, None);
+        done
+    }
+
+    fn change<T>(&self, how: impl FnOnce(&mut dyn Twin) -> T) -> Option<T> {
+        let mut inner = self.lock().ok()?;
+        let now = self.clock.device(self.clock.now_ns())?;
+        let mut finished = Vec::new();
+        inner.core.advance(now, &mut finished);
+        let done = how(inner.core.twin_mut());
+        inner.core.advance(now, &mut finished);
+        inner.tell_undo();
+        for (who, answer) in &finished {
+            who.answer(*answer);
+        }
+        drop(inner);
+        wake(&mut finished, None);
+        // What comes next may have changed: the pacer looks for itself.
+        self.target_ns.store(0, Ordering::Release);
+        if let Some(pacer) = self.pacer.get() {
+            pacer.unpark();
+        }
+        Some(done)
+    }
+
+    fn call(&self, call: &Call, cuts: u64, waiter: &Arc<Waiter>) -> Result<(), Failure> {
         waiter.answered.store(false, Ordering::Relaxed);
-        let submitted = self.submit(call, waiter);
+        let submitted = self.submit(call, cuts, waiter);
         if let Err(Broken) = submitted? {
             self.fail_all();
             return Err(Failure::Lost);
@@ -261,10 +348,18 @@ impl Shared {
         }
     }
 
-    fn submit(&self, call: &Call, waiter: &Arc<Waiter>) -> Result<Result<(), Broken>, Failure> {
+    fn submit(
+        &self,
+        call: &Call,
+        cuts: u64,
+        waiter: &Arc<Waiter>,
+    ) -> Result<Result<(), Broken>, Failure> {
         let Ok(mut inner) = self.lock() else {
             return Ok(Err(Broken));
         };
+        if self.cuts.load(Ordering::Acquire) != cuts {
+            return Err(Failure::Cut);
+        }
         let Some(now) = self.clock.device(self.clock.now_ns()) else {
             return Err(Failure::Lost);
         };
@@ -273,6 +368,7 @@ impl Shared {
             .core
             .submit(now, call, waiter.clone(), &mut finished)
             .map_err(|_| Failure::Beyond);
+        inner.tell_undo();
         for (who, answer) in &finished {
             who.answer(*answer);
         }
@@ -326,6 +422,7 @@ impl Shared {
                 return self.fail_all();
             };
             inner.core.advance(now, &mut finished);
+            inner.tell_undo();
             for (who, answer) in &finished {
                 who.answer(*answer);
             }

@@ -91,6 +91,8 @@ pub enum Failure {
     ReadOnly,
     /// An array has lost data, or the server is broken.
     Lost,
+    /// The power was cut since the connection was made.
+    Cut,
     /// What was asked to be fast only would not be.
     Slow,
     /// The store refused.
@@ -103,7 +105,7 @@ impl Failure {
         match self {
             Failure::Beyond => libc::EINVAL,
             Failure::ReadOnly => libc::EROFS,
-            Failure::Lost => libc::EIO,
+            Failure::Lost | Failure::Cut => libc::EIO,
             Failure::Slow => libc::EOPNOTSUPP,
             Failure::Store(e) => match e.raw_os_error() {
                 // No room is no room, whoever says so.

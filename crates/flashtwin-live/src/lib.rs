@@ -7,21 +7,27 @@
 
 mod awake;
 mod clock;
+mod control;
 mod core;
 mod driver;
 mod error;
+mod record;
 mod report;
 mod server;
+mod session;
 mod settings;
 mod store;
 mod twin;
+mod undo;
 
 pub use crate::clock::Dilation;
+pub use crate::control::Control;
 pub use crate::core::{Answer, Call, Core, BATCH_PIECES};
 pub use crate::driver::Driver;
 pub use crate::error::{Failure, LiveError};
 pub use crate::report::{CallCounts, Lateness, Report, Responses};
-pub use crate::server::{Extent, Ready, Server};
+pub use crate::server::{Cut, Extent, Ready, Server};
+pub use crate::session::Session;
 pub use crate::settings::{Kept, Settings};
 pub use crate::store::Store;
 pub use crate::twin::Twin;

@@ -1,18 +1,18 @@
 //! A block device to be served: the driver, the data, and what becomes of both between start and stop.
-//!
-//! Order (D-126): data is in the store before the device is asked to write it, and is taken from there when
-//! the device has read it. So a read gets at least what was acknowledged before it was asked for; what is
-//! under way at the same time it may get in part, as NBD has it.
 
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
 
-use flashtwin::Op;
+use flashtwin::{Array, Durable, MemberError, Rng};
+use serde::Serialize;
 
+use crate::record::Recording;
 use crate::settings::Kept;
 use crate::store::{Store, Stretch};
-use crate::{twin, Call, Driver, Failure, LiveError, Report, Settings, Twin};
+use crate::undo::Undo;
+use crate::{twin, Driver, Failure, LiveError, Report, Session, Settings, Twin};
 
 /// Bytes of one kind of a block device, with where they lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,7 @@ pub struct Extent {
 /// A device that is ready, its clock not yet running: threads are started once the server has forked.
 pub struct Ready {
     twin: Box<dyn Twin>,
+    recording: Option<Arc<Recording>>,
     store: Store,
     size_bytes: u64,
     settings: Settings,
@@ -35,10 +36,23 @@ pub struct Ready {
 
 /// A block device at work.
 pub struct Server {
-    driver: Driver,
-    store: Store,
+    pub(crate) driver: Driver,
+    pub(crate) store: Store,
+    pub(crate) undo: Arc<Undo>,
+    /// Held by who changes the store, and by a power cut alone.
+    pub(crate) powered: RwLock<()>,
+    recording: Option<Arc<Recording>>,
     size_bytes: u64,
     settings: Settings,
+}
+
+/// What a power cut did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cut {
+    /// Calls under way, which have failed.
+    pub unfinished: usize,
+    /// Pages that are as they were before, ascending: what was written last to them is lost.
+    pub lost: Vec<u64>,
 }
 
 /// Where the state of the flash lies beside the file with the data.
@@ -81,8 +95,14 @@ impl Ready {
         if let Some(state) = kept_state.as_ref().or(settings.snapshot.as_ref()) {
             twin.load(state)?;
         }
+        let recording = settings
+            .record
+            .as_deref()
+            .map(Recording::begin)
+            .transpose()?;
         Ok(Ready {
             twin,
+            recording: recording.map(Arc::new),
             store,
             size_bytes,
             settings,
@@ -91,11 +111,26 @@ impl Ready {
 
     /// Starts the device's clock.
     pub fn start(self) -> Result<Server, LiveError> {
-        let driver = Driver::start(self.twin, self.settings.dilation);
+        let durable = match self.store {
+            Store::Sparse(_) => self.twin.durable(),
+            // There is nothing that could be lost.
+            Store::None => Durable::AtOnce,
+        };
+        let undo = Undo::new(durable, self.twin.page_bytes(), self.size_bytes);
+        let undo = Arc::new(undo);
+        let driver = Driver::start(
+            self.twin,
+            self.settings.dilation,
+            undo.clone(),
+            self.recording.clone(),
+        );
         let driver = driver.map_err(|e| LiveError::io(Path::new("pacer"), "start a thread", e))?;
         Ok(Server {
             driver,
             store: self.store,
+            undo,
+            powered: RwLock::default(),
+            recording: self.recording,
             size_bytes: self.size_bytes,
             settings: self.settings,
         })
@@ -113,56 +148,60 @@ impl Server {
         self.driver.page_bytes()
     }
 
-    /// Reads; zeros where nothing was written.
-    pub fn read(&self, to: &mut [u8], offset: u64) -> Result<(), Failure> {
-        self.call(Op::Read, offset, to.len() as u64, false)?;
-        Ok(self.store.read(to, offset)?)
+    /// A connection from now on; it ends with the next power cut.
+    pub fn connect(&self) -> Session<'_> {
+        self.session(self.driver.cuts())
     }
 
-    /// Writes; with `fua` it is on the medium when this returns.
-    pub fn write(&self, from: &[u8], offset: u64, fua: bool) -> Result<(), Failure> {
-        self.within(offset, from.len() as u64)?;
-        self.refuse_if_read_only()?;
-        self.store.write(from, offset)?;
-        self.call(Op::Write, offset, from.len() as u64, fua)
+    /// The connection that was made when there had been so many power cuts ([`Session::cuts`]).
+    pub fn session(&self, cuts: u64) -> Session<'_> {
+        Session::new(self, cuts)
     }
 
-    /// All that was acknowledged before is on the medium when this returns.
-    pub fn flush(&self) -> Result<(), Failure> {
-        self.call(Op::Flush, 0, 0, false)
+    /// Cuts the power and gives it back: what a power cut takes from this device at this instant is as it was
+    /// before, all calls under way fail, and connections that were made before are of no use any more.
+    /// With `torn` a page whose program is cut short may be new in its first sectors and old in the others.
+    pub fn cut_power(&self, torn: bool) -> Result<Cut, LiveError> {
+        let _alone = self.powered.write();
+        let mut rng = Rng::new(self.driver.cuts());
+        let cut = self.driver.cut_power(|cut, unfinished| {
+            let torn = torn.then_some(&mut rng);
+            let lost = self.undo.cut(&self.store, &cut.lost, torn)?;
+            Ok(Cut { unfinished, lost })
+        });
+        let cut = cut.ok_or_else(|| {
+            LiveError::Setting("the device did not come back; start the server anew".into())
+        })?;
+        cut.map_err(|e| LiveError::io(Path::new("store"), "undo writes in", e))
     }
 
-    /// Forgets.
-    pub fn trim(&self, offset: u64, bytes: u64) -> Result<(), Failure> {
-        self.within(offset, bytes)?;
-        self.refuse_if_read_only()?;
-        self.store.trim(offset, bytes)?;
-        self.call(Op::Trim, offset, bytes, false)
+    /// A member of an array fails; with one too many all that is asked from then on fails, too.
+    pub fn fail_member(&self, member: usize) -> Result<(), LiveError> {
+        self.change_array(|array| array.fail_needed_member(member))
     }
 
-    /// Makes zero: by trimming, if that is allowed, else by writing, which is never faster than writing
-    /// (`fast_only`).
-    pub fn zero(
+    /// A new member takes the place of a failed one, and is rebuilt.
+    pub fn replace_member(&self, member: usize) -> Result<(), LiveError> {
+        self.change_array(|array| array.replace_member(member))
+    }
+
+    fn change_array(
         &self,
-        offset: u64,
-        bytes: u64,
-        fua: bool,
-        may_trim: bool,
-        fast_only: bool,
-    ) -> Result<(), Failure> {
-        self.within(offset, bytes)?;
-        if fast_only && !may_trim {
-            return Err(Failure::Slow);
+        how: impl FnOnce(&mut Array) -> Result<(), MemberError>,
+    ) -> Result<(), LiveError> {
+        let broken = || LiveError::Setting("the server is broken; start it anew".into());
+        let done = self.driver.change(|twin| twin.array().map(how));
+        match done.ok_or_else(broken)? {
+            None => Err(LiveError::Setting(
+                "the device has no members: it is no array".into(),
+            )),
+            Some(done) => done.map_err(|e| LiveError::Setting(e.to_string())),
         }
-        self.refuse_if_read_only()?;
-        self.store.zero(offset, bytes)?;
-        let op = if may_trim { Op::Trim } else { Op::Write };
-        self.call(op, offset, bytes, fua)
     }
 
-    /// Reads into the device's buffer.
-    pub fn cache(&self, offset: u64, bytes: u64) -> Result<(), Failure> {
-        self.call(Op::Read, offset, bytes, false)
+    /// The settings it was started with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// [`Server::extents`] has something to say.
@@ -200,8 +239,11 @@ impl Server {
         }
     }
 
-    /// Writes the report where the settings say, whole or not at all.
+    /// Writes the report where the settings say, whole or not at all, and what was recorded since the last one.
     pub fn write_report(&self) -> Result<(), LiveError> {
+        if let Some(recording) = &self.recording {
+            recording.write()?;
+        }
         let Some(path) = &self.settings.report else {
             return Ok(());
         };
@@ -240,17 +282,7 @@ impl Server {
         reported
     }
 
-    fn call(&self, op: Op, offset: u64, bytes: u64, fua: bool) -> Result<(), Failure> {
-        self.within(offset, bytes)?;
-        self.driver.call(&Call {
-            op,
-            offset,
-            bytes,
-            fua,
-        })
-    }
-
-    fn within(&self, offset: u64, bytes: u64) -> Result<(), Failure> {
+    pub(crate) fn within(&self, offset: u64, bytes: u64) -> Result<(), Failure> {
         match offset.checked_add(bytes) {
             Some(end) if end <= self.size_bytes => Ok(()),
             _ => Err(Failure::Beyond),
@@ -258,7 +290,7 @@ impl Server {
     }
 
     /// What the device refuses must not be in the store.
-    fn refuse_if_read_only(&self) -> Result<(), Failure> {
+    pub(crate) fn refuse_if_read_only(&self) -> Result<(), Failure> {
         match self.driver.is_read_only() {
             true => Err(Failure::ReadOnly),
             false => Ok(()),

@@ -31,6 +31,10 @@ pub struct Settings {
     pub dilation: Dilation,
     /// Where to say every second how it goes.
     pub report: Option<PathBuf>,
+    /// Socket on which to take commands.
+    pub control: Option<PathBuf>,
+    /// Where to record what clients ask.
+    pub record: Option<PathBuf>,
 }
 
 impl Settings {
@@ -41,7 +45,9 @@ snapshot=FILE      state of the flash, as written by `flashtwin snapshot save` (
 store=memory|none|FILE   where the data is kept (default memory)
 size=BYTES         what clients see of the device (default: all of it)
 dilation=TIMES     how many times slower the device's time passes (default 1)
-report=FILE        written anew every second, and at the end: JSON with latencies and lateness\0";
+report=FILE        written anew every second, and at the end: JSON with latencies and lateness
+control=PATH              Unix socket on which to take commands (default: none)
+record=FILE               trace of all requests, a CSV as `flashtwin run` reads it (default: none)\0";
 
     /// Takes one setting. Paths are made absolute: servers change their directory.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), LiveError> {
@@ -72,11 +78,13 @@ report=FILE        written anew every second, and at the end: JSON with latencie
             },
             "dilation" => self.dilation = value.parse()?,
             "report" => self.report = Some(path()?),
+            "control" => self.control = Some(path()?),
+            "record" => self.record = Some(path()?),
             _ => {
                 return Err(LiveError::setting(
                     key,
                     value,
-                    "unknown; device, snapshot, store, size, dilation and report are known",
+                    "unknown; device, snapshot, store, size, dilation, report, control and record are known",
                 ))
             }
         }

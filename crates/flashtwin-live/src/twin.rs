@@ -4,7 +4,10 @@
 use std::path::Path;
 
 use flashtwin::spec::is_array;
-use flashtwin::{Array, ArraySpec, Completion, Device, DeviceSpec, OutOfRange, Request, Ssd, Time};
+use flashtwin::{
+    Array, ArraySpec, Backend, Completion, Device, DeviceSpec, Durable, OutOfRange, PageProgram,
+    PowerCut, Request, Ssd, Time,
+};
 use flashtwin_sim::{SimError, Subject};
 
 use crate::report::Responses;
@@ -36,6 +39,14 @@ pub trait Twin: Send {
     fn is_read_only(&self) -> bool;
     /// What its requests have met.
     fn responses(&self) -> Responses;
+    /// From when on a power cut does not take what was written.
+    fn durable(&self) -> Durable;
+    /// Hands over what was said of programs since the last call; nothing unless that matters.
+    fn hear_programs(&mut self, hear: &mut dyn FnMut(PageProgram));
+    /// Cuts the power and gives it back: what is lost, or `None` if the flash does not come to rest.
+    fn cut_power(&mut self) -> Option<PowerCut>;
+    /// The device as an array, if it is one.
+    fn array(&mut self) -> Option<&mut Array>;
     /// Has it write what its buffer holds, and lets all happen that is still to happen, in no time of the
     /// wall; false if there is no end of it.
     fn come_to_rest(&mut self) -> bool;
@@ -45,7 +56,10 @@ pub trait Twin: Send {
     fn load(&mut self, path: &Path) -> Result<(), SimError>;
 }
 
-impl<S: Subject + Send> Twin for Device<S> {
+impl<S: Subject + Send> Twin for Device<S>
+where
+    Device<S>: Powered,
+{
     fn name(&self) -> String {
         S::describe(self).name.to_owned()
     }
@@ -76,6 +90,18 @@ impl<S: Subject + Send> Twin for Device<S> {
     fn responses(&self) -> Responses {
         Responses::of(self.metrics())
     }
+    fn durable(&self) -> Durable {
+        self.durable()
+    }
+    fn hear_programs(&mut self, hear: &mut dyn FnMut(PageProgram)) {
+        self.take_program_log().for_each(hear);
+    }
+    fn cut_power(&mut self) -> Option<PowerCut> {
+        self.cut_power_within(REST_STEPS_MAX)
+    }
+    fn array(&mut self) -> Option<&mut Array> {
+        S::array_mut(self)
+    }
     fn come_to_rest(&mut self) -> bool {
         let steps = self.shut_down(REST_STEPS_MAX);
         (0..steps).any(|_| !self.step())
@@ -88,15 +114,39 @@ impl<S: Subject + Send> Twin for Device<S> {
     }
 }
 
+/// What an SSD and an array do each in its own way.
+pub trait Powered {
+    /// See [`Ssd::cut_power`].
+    fn cut_power_within(&mut self, steps: u64) -> Option<PowerCut>;
+}
+
+impl Powered for Ssd {
+    fn cut_power_within(&mut self, steps: u64) -> Option<PowerCut> {
+        self.cut_power(steps)
+    }
+}
+
+impl Powered for Array {
+    fn cut_power_within(&mut self, steps: u64) -> Option<PowerCut> {
+        self.cut_power(steps)
+    }
+}
+
 /// A new device of the file at `path`.
 pub(crate) fn of_file(path: &Path) -> Result<Box<dyn Twin>, LiveError> {
     let text = std::fs::read_to_string(path).map_err(|e| LiveError::io(path, "read", e))?;
     let origin = path.display().to_string();
     Ok(if is_array(&text) {
         let spec = ArraySpec::with_overrides(&text, &origin, &[])?;
-        Box::new(Array::new(&spec))
+        Box::new(logged(Array::new(&spec)))
     } else {
         let spec = DeviceSpec::with_overrides(&text, &origin, &[])?;
-        Box::new(Ssd::new(&spec))
+        Box::new(logged(Ssd::new(&spec)))
     })
+}
+
+/// The device, saying what becomes of its pages if a power cut could take them before a flush says so.
+fn logged<B: Backend>(mut device: Device<B>) -> Device<B> {
+    device.set_program_log(device.durable() == Durable::Programmed);
+    device
 }

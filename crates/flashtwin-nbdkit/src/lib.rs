@@ -8,13 +8,12 @@ mod ffi;
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use flashtwin_live::{Failure, LiveError, Ready, Server, Settings};
+use flashtwin_live::{Control, Failure, LiveError, Ready, Server, Session, Settings};
 
 /// Largest request that clients should make: what they take as the limit of servers that do not say.
 const REQUEST_BYTES_MAX: u32 = 32 << 20;
@@ -24,6 +23,7 @@ const REPORT_PERIOD: Duration = Duration::from_secs(1);
 /// What comes before there is a server.
 static BEFORE: Mutex<Option<Before>> = Mutex::new(None);
 static SERVER: OnceLock<Arc<Server>> = OnceLock::new();
+static CONTROL: Mutex<Option<Control>> = Mutex::new(None);
 static REPORTER: Mutex<Option<Reporter>> = Mutex::new(None);
 
 enum Before {
@@ -122,6 +122,10 @@ extern "C" fn after_fork() -> c_int {
         };
         let server = Arc::new(ready.start()?);
         server.write_report()?;
+        if let Some(path) = &server.settings().control {
+            let control = Control::start(server.clone(), path)?;
+            *CONTROL.lock().unwrap_or_else(PoisonError::into_inner) = Some(control);
+        }
         let reporter = Reporter::start(server.clone());
         *REPORTER
             .lock()
@@ -169,6 +173,13 @@ impl Reporter {
 
 extern "C" fn cleanup() {
     step(|| {
+        let control = CONTROL
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(control) = control {
+            control.stop();
+        }
         let reporter = match REPORTER.lock() {
             Ok(mut reporter) => reporter.take(),
             Err(_) => None,
@@ -182,9 +193,15 @@ extern "C" fn cleanup() {
     });
 }
 
+/// A connection is the number of power cuts before it, and no address: one more, as null is an error.
 extern "C" fn open(_readonly: c_int) -> *mut c_void {
-    // Connections have nothing of their own: any address but null will do.
-    ptr::from_ref(&SERVER).cast_mut().cast()
+    let cuts = SERVER.get().map_or(0, |server| server.connect().cuts());
+    (cuts as usize + 1) as *mut c_void
+}
+
+/// Runs a call of a connection.
+fn ask(connection: *mut c_void, what: impl FnOnce(Session<'_>) -> Result<(), Failure>) -> c_int {
+    call(|server| what(server.session(connection as u64 - 1)))
 }
 
 extern "C" fn get_size(_: *mut c_void) -> i64 {
@@ -226,45 +243,47 @@ extern "C" fn can_extents(_: *mut c_void) -> c_int {
         .into()
 }
 
-extern "C" fn pread(_: *mut c_void, to: *mut c_void, count: u32, offset: u64, _: u32) -> c_int {
-    call(|server| {
+extern "C" fn pread(at: *mut c_void, to: *mut c_void, count: u32, offset: u64, _: u32) -> c_int {
+    ask(at, |session| {
         // SAFETY: the server hands over `count` bytes of its own for the time of this call; their contents
         // have been set before (it clears its buffers), and nobody else uses them meanwhile.
         let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<u8>(), count as usize) };
-        server.read(to, offset)
+        session.read(to, offset)
     })
 }
 
 extern "C" fn pwrite(
-    _: *mut c_void,
+    at: *mut c_void,
     from: *const c_void,
     count: u32,
     offset: u64,
     flags: u32,
 ) -> c_int {
-    call(|server| {
+    ask(at, |session| {
         // SAFETY: the server hands over `count` bytes, which nobody writes for the time of this call.
         let from = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), count as usize) };
-        server.write(from, offset, flags & ffi::FLAG_FUA != 0)
+        session.write(from, offset, flags & ffi::FLAG_FUA != 0)
     })
 }
 
-extern "C" fn flush(_: *mut c_void, _: u32) -> c_int {
-    call(Server::flush)
+extern "C" fn flush(at: *mut c_void, _: u32) -> c_int {
+    ask(at, |session| session.flush())
 }
 
-extern "C" fn trim(_: *mut c_void, count: u32, offset: u64, _: u32) -> c_int {
-    call(|server| server.trim(offset, count.into()))
+extern "C" fn trim(at: *mut c_void, count: u32, offset: u64, _: u32) -> c_int {
+    ask(at, |session| session.trim(offset, count.into()))
 }
 
-extern "C" fn zero(_: *mut c_void, count: u32, offset: u64, flags: u32) -> c_int {
+extern "C" fn zero(at: *mut c_void, count: u32, offset: u64, flags: u32) -> c_int {
     let is = |flag| flags & flag != 0;
     let (fua, may_trim) = (is(ffi::FLAG_FUA), is(ffi::FLAG_MAY_TRIM));
-    call(|server| server.zero(offset, count.into(), fua, may_trim, is(ffi::FLAG_FAST_ZERO)))
+    ask(at, |session| {
+        session.zero(offset, count.into(), fua, may_trim, is(ffi::FLAG_FAST_ZERO))
+    })
 }
 
-extern "C" fn cache(_: *mut c_void, count: u32, offset: u64, _: u32) -> c_int {
-    call(|server| server.cache(offset, count.into()))
+extern "C" fn cache(at: *mut c_void, count: u32, offset: u64, _: u32) -> c_int {
+    ask(at, |session| session.cache(offset, count.into()))
 }
 
 extern "C" fn extents(

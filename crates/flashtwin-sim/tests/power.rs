@@ -3,10 +3,10 @@
 
 mod common;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use flashtwin::spec::Policy;
-use flashtwin::{Cause, FlashEvent, Lpn, Op, Request, Rng, Ssd, Time};
+use flashtwin::{Cause, Durable, FlashEvent, Lpn, Op, PageProgram, Request, Rng, Ssd, Time};
 
 const PAGE: u64 = 4096;
 
@@ -62,6 +62,49 @@ fn device(policy: &str, rng: &mut Rng) -> Ssd {
     ssd
 }
 
+/// What flash has of each page, by the log of programs alone, as who keeps the data beside the model knows
+/// it.
+#[derive(Default)]
+struct ByLog {
+    /// Numbers of a page's contents: what it holds, what flash has, what programs under way carry.
+    pages: BTreeMap<Lpn, (u32, u32, VecDeque<u32>)>,
+}
+
+impl ByLog {
+    fn submitted(&mut self, r: &Request) {
+        for page in pages_of(r) {
+            let (holds, on_flash, carried) = self.pages.entry(Lpn(page)).or_default();
+            match r.op {
+                Op::Write => *holds += 1,
+                Op::Trim => {
+                    *on_flash = *holds;
+                    carried.iter_mut().for_each(|of_one| *of_one = *holds);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn hear(&mut self, ssd: &mut Ssd) {
+        for told in ssd.take_program_log() {
+            let (PageProgram::Queued(lpn) | PageProgram::Ended(lpn) | PageProgram::Failed(lpn)) =
+                told;
+            let (holds, on_flash, carried) = self.pages.entry(lpn).or_default();
+            match told {
+                PageProgram::Queued(_) => carried.push_back(*holds),
+                PageProgram::Ended(_) => *on_flash = carried.pop_front().expect("was queued"),
+                PageProgram::Failed(_) => drop(carried.pop_front().expect("was queued")),
+            }
+        }
+    }
+
+    fn lost(&self) -> Vec<Lpn> {
+        let pages = self.pages.iter();
+        let lost = pages.filter(|(_, (holds, on_flash, _))| holds != on_flash);
+        lost.map(|(&lpn, _)| lpn).collect()
+    }
+}
+
 fn every_policy(test: impl Fn(&str, &mut Rng)) {
     for (i, name) in Policy::names().iter().enumerate() {
         for seed in 0..6 {
@@ -76,6 +119,8 @@ fn exactly_the_unflushed_dirty_pages_are_lost() {
     every_policy(|policy, rng| {
         let mut ssd = device(policy, rng);
         ssd.set_flash_log(true);
+        ssd.set_program_log(true);
+        let mut by_log = ByLog::default();
         let mut written: BTreeMap<u32, Time> = BTreeMap::new();
         let mut lost_ever = 0;
         for tag in 0..300 {
@@ -88,7 +133,9 @@ fn exactly_the_unflushed_dirty_pages_are_lost() {
             let at = ssd.now() + Time::from_us(rng.below(500));
             ssd.advance(at);
             ssd.submit(at, &r, tag).unwrap();
+            by_log.submitted(&r);
             while ssd.step() {}
+            by_log.hear(&mut ssd);
             ssd.completions().clear();
             for lpn in pages_of(&r) {
                 match r.op {
@@ -119,6 +166,9 @@ fn exactly_the_unflushed_dirty_pages_are_lost() {
                 _ => written.keys().map(|&lpn| Lpn(lpn)).collect(),
             };
             assert_eq!(cut.lost, wanted, "{policy}, request {tag}");
+            if !matches!(policy, "cbm" | "gcar-cbm") {
+                assert_eq!(by_log.lost(), wanted, "{policy}, request {tag}, by the log");
+            }
             lost_ever += cut.lost.len();
         }
         assert!(
@@ -153,6 +203,8 @@ fn protected_memory_loses_nothing() {
 fn flush_and_forced_writes_keep_their_promises() {
     every_policy(|policy, rng| {
         let mut ssd = device(policy, rng);
+        ssd.set_program_log(true);
+        let mut by_log = ByLog::default();
         let mut requests: Vec<Request> = Vec::new();
         // Pages with a write submitted since they were last known to be on flash; what was ever
         // written.
@@ -198,7 +250,10 @@ fn flush_and_forced_writes_keep_their_promises() {
                     at_stake.remove(&lpn);
                 }
             }
-            for lost in ssd.power_cut().lost {
+            by_log.hear(&mut ssd);
+            let is_volatile = ssd.durable() == Durable::Programmed;
+            let by_log_lost = by_log.lost().into_iter().filter(|_| is_volatile);
+            for lost in ssd.power_cut().lost.into_iter().chain(by_log_lost) {
                 assert!(
                     at_stake.contains(&lost.0),
                     "{policy}: page {} is lost",
@@ -222,6 +277,37 @@ fn flush_and_forced_writes_keep_their_promises() {
             }
             requests.push(r);
             ssd.submit(at, &r, tag as u64).unwrap();
+            by_log.submitted(&r);
         }
+    });
+}
+
+/// A device that was cut off in the middle of its work has nothing in its buffer, is at rest, and works on.
+#[test]
+fn power_that_comes_back_finds_an_empty_buffer() {
+    every_policy(|policy, rng| {
+        let mut ssd = device(policy, rng);
+        let mut lost_ever = 0;
+        for round in 0..6 {
+            for tag in 0..40 {
+                let at = ssd.now() + Time::from_us(rng.below(100));
+                ssd.advance(at);
+                ssd.submit(at, &draw(rng, 120), tag).unwrap();
+            }
+            let foreseen = ssd.power_cut();
+            let cut = ssd.cut_power(1_000_000).expect("flash comes to rest");
+            assert_eq!(cut, foreseen);
+            lost_ever += cut.lost.len();
+            assert!(ssd.next_event().is_none() && ssd.outstanding() == 0);
+            assert_eq!(ssd.power_cut(), Default::default(), "{policy}, cut {round}");
+            assert!(ssd.check().is_ok(), "{policy}: {:?}", ssd.check());
+            let read = request(Op::Read, 0, 120, false);
+            ssd.submit(ssd.now(), &read, 0).unwrap();
+            while ssd.step() {}
+            let read = ssd.completions().drain(..).next().expect("answered");
+            assert_eq!(read.hits, 0, "{policy}, cut {round}");
+        }
+        let keeps = ssd.durable() == Durable::AtOnce;
+        assert_eq!(lost_ever == 0, keeps, "{policy}");
     });
 }

@@ -42,7 +42,9 @@ pub use array::{
     Method, Phase, Raid, RaidStats, SentFor,
 };
 pub use chips::ChipSet;
-pub use device::{Backend, BufferEvent, Device, Gauges, OutOfRange, PowerCut};
+pub use device::{
+    Backend, BufferEvent, Device, Durable, Gauges, OutOfRange, PageProgram, PowerCut,
+};
 pub use ftl::StateError;
 pub use nand::{Cause, FlashEvent, FlashStats, Place};
 pub use request::{Completion, Op, Request, Status};

@@ -6,7 +6,21 @@ import argparse
 from typing import Any, NoReturn, TypeAlias
 
 from .. import __version__, trace_formats
-from . import compare, device, ftl, plotting, policy, pts, run, serve, snapshot, sweeping, trace, validate
+from . import (
+    compare,
+    ctl,
+    device,
+    ftl,
+    plotting,
+    policy,
+    pts,
+    run,
+    serve,
+    snapshot,
+    sweeping,
+    trace,
+    validate,
+)
 
 _EXAMPLES = """\
 examples:
@@ -41,6 +55,7 @@ def build() -> _Parser:
     sweeping.add(commands, _new)
     plotting.add(commands, _new)
     serve.add(commands, _new, _add_state)
+    ctl.add(commands, _new)
     _trace(commands)
     _device(commands)
     _policy(commands)

@@ -56,6 +56,7 @@ Serves until Ctrl-C or SIGTERM, then says how late its answers were. Needs nbdki
     g.add_argument(
         "--dilation", type=float, default=1.0, metavar="X", help="the device's time passes X times slower"
     )
+    g.add_argument("--record", metavar="FILE", help="record what clients ask, a CSV trace for flashtwin run")
     g.add_argument(
         "--json",
         action="store_true",
@@ -85,6 +86,7 @@ def command(args: argparse.Namespace) -> int:
                 tls_certificates=args.tls_certificates,
                 tls_psk=args.tls_psk,
                 dilation=args.dilation,
+                record=args.record,
                 progress=bar,
             )
         _introduce(server, args.json)
@@ -109,6 +111,7 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 def _introduce(server: Server, as_json: bool) -> None:
     if as_json:
         ready = {"uri": server.uri, "pid": server.pid, "size_bytes": server.size_bytes}
+        ready["control"] = str(server.control)
         print(json.dumps(ready), flush=True)
         return
     print(f"{words.size(server.size_bytes)} at {server.uri}, the flash {server.started_from}")

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::AtomicU32;
 
-use flashtwin::{Completion, DeviceSpec, OutOfRange, Request, Rng, Ssd};
+use flashtwin::{
+    Array, Completion, DeviceSpec, Durable, OutOfRange, PageProgram, PowerCut, Request, Rng, Ssd,
+};
 use flashtwin_sim::SimError;
 
 use super::*;
@@ -20,6 +22,10 @@ fn twin() -> Box<dyn Twin> {
     Box::new(ssd)
 }
 
+fn undo() -> Arc<Undo> {
+    Arc::new(Undo::new(Durable::AtOnce, 4096, 1 << 20))
+}
+
 fn page(op: Op, number: u64) -> Call {
     Call {
         op,
@@ -32,9 +38,10 @@ fn page(op: Op, number: u64) -> Call {
 #[test]
 fn a_call_takes_no_less_than_the_device_does() {
     for (times, least_us) in [("1", 25), ("20", 500)] {
-        let driver = Driver::start(twin(), times.parse().expect("a number")).expect("threads");
+        let driver =
+            Driver::start(twin(), times.parse().expect("a number"), undo(), None).expect("threads");
         let began = Instant::now();
-        driver.call(&page(Op::Read, 100)).expect("answered");
+        driver.call(&page(Op::Read, 100), 0).expect("answered");
         assert!(
             began.elapsed() >= Duration::from_micros(least_us),
             "{times}"
@@ -47,7 +54,7 @@ fn a_call_takes_no_less_than_the_device_does() {
 
 #[test]
 fn many_threads_all_get_their_answers() {
-    let driver = Driver::start(twin(), Dilation::default()).expect("threads");
+    let driver = Driver::start(twin(), Dilation::default(), undo(), None).expect("threads");
     let answered = AtomicU32::new(0);
     thread::scope(|scope| {
         for seed in 0..12 {
@@ -56,7 +63,9 @@ fn many_threads_all_get_their_answers() {
                 let mut rng = Rng::new(seed);
                 for _ in 0..150 {
                     let op = [Op::Read, Op::Write, Op::Trim][rng.below(3) as usize];
-                    driver.call(&page(op, rng.below(50_000))).expect("answered");
+                    driver
+                        .call(&page(op, rng.below(50_000)), 0)
+                        .expect("answered");
                     answered.fetch_add(1, Ordering::Relaxed);
                 }
                 let flush = Call {
@@ -65,7 +74,7 @@ fn many_threads_all_get_their_answers() {
                     bytes: 0,
                     fua: false,
                 };
-                driver.call(&flush).expect("answered");
+                driver.call(&flush, 0).expect("answered");
             });
         }
     });
@@ -80,7 +89,8 @@ fn many_threads_all_get_their_answers() {
 
 #[test]
 fn a_call_longer_than_a_batch_is_done_in_parts() {
-    let driver = Driver::start(twin(), "0.001".parse().expect("a number")).expect("threads");
+    let driver =
+        Driver::start(twin(), "0.001".parse().expect("a number"), undo(), None).expect("threads");
     let bytes = 150 << 20;
     let call = Call {
         op: Op::Trim,
@@ -88,11 +98,11 @@ fn a_call_longer_than_a_batch_is_done_in_parts() {
         bytes,
         fua: false,
     };
-    driver.call(&call).expect("answered");
+    driver.call(&call, 0).expect("answered");
     let report = driver.report();
     assert_eq!(report.responses.trim.bytes, bytes);
     assert_eq!(report.lateness.calls, 3, "0 to 64 MiB, to 128, to 150");
-    let beyond = driver.call(&page(Op::Read, u64::MAX / 4096));
+    let beyond = driver.call(&page(Op::Read, u64::MAX / 4096), 0);
     assert!(matches!(beyond, Err(Failure::Beyond)));
 }
 
@@ -137,6 +147,16 @@ impl Twin for Breaks {
     fn responses(&self) -> Responses {
         Responses::default()
     }
+    fn durable(&self) -> Durable {
+        Durable::AtOnce
+    }
+    fn hear_programs(&mut self, _: &mut dyn FnMut(PageProgram)) {}
+    fn cut_power(&mut self) -> Option<PowerCut> {
+        None
+    }
+    fn array(&mut self) -> Option<&mut Array> {
+        None
+    }
     fn come_to_rest(&mut self) -> bool {
         true
     }
@@ -154,19 +174,20 @@ fn a_bug_in_the_model_leaves_nobody_waiting() {
         asked: false,
         completions: Vec::new(),
     };
-    let driver = Driver::start(Box::new(breaks), Dilation::default()).expect("threads");
+    let driver =
+        Driver::start(Box::new(breaks), Dilation::default(), undo(), None).expect("threads");
     thread::scope(|scope| {
         for number in 0..4 {
             let driver = &driver;
             scope.spawn(move || {
                 let answer =
-                    catch_unwind(AssertUnwindSafe(|| driver.call(&page(Op::Read, number))));
+                    catch_unwind(AssertUnwindSafe(|| driver.call(&page(Op::Read, number), 0)));
                 assert!(!matches!(answer, Ok(Ok(()))), "answered by a broken device");
             });
         }
     });
     assert!(matches!(
-        driver.call(&page(Op::Read, 0)),
+        driver.call(&page(Op::Read, 0), 0),
         Err(Failure::Lost)
     ));
     assert!(driver.stop(|_| ()).is_none());

@@ -1,5 +1,7 @@
 //! A whole server in one process: data, timing, restart.
 
+mod power;
+
 use std::path::PathBuf;
 
 use flashtwin::Rng;
@@ -60,7 +62,10 @@ impl Drop for Place {
 fn reads_get_what_was_acknowledged_last() {
     let place = Place::new("acknowledged", &[]);
     let server = place.start(&[("dilation", "0.01")]);
-    server.write(&[42; 5000], 60 << 20, false).expect("room");
+    server
+        .connect()
+        .write(&[42; 5000], 60 << 20, false)
+        .expect("room");
     std::thread::scope(|scope| {
         for thread in 0..6_u64 {
             let server = &server;
@@ -77,6 +82,7 @@ fn reads_get_what_was_acknowledged_last() {
                         0 | 1 => {
                             let data = vec![rng.below(256) as u8; length as usize];
                             server
+                                .connect()
                                 .write(&data, offset, rng.below(2) == 0)
                                 .expect("room");
                             mine[range].copy_from_slice(&data);
@@ -84,21 +90,25 @@ fn reads_get_what_was_acknowledged_last() {
                         2 => {
                             let may_trim = rng.below(2) == 0;
                             server
+                                .connect()
                                 .zero(offset, length, false, may_trim, false)
                                 .expect("room");
                             mine[range].fill(0);
                         }
                         3 => {
-                            server.trim(offset, length).expect("room");
+                            server.connect().trim(offset, length).expect("room");
                             mine[range].fill(0);
-                            server.flush().expect("answered");
+                            server.connect().flush().expect("answered");
                         }
                         _ => {
                             let mut read = vec![7; length as usize];
-                            server.read(&mut read, offset).expect("answered");
+                            server.connect().read(&mut read, offset).expect("answered");
                             assert!(read == mine[range]);
                             let mut shared = [0; 100];
-                            server.read(&mut shared, (60 << 20) + 77).expect("answered");
+                            server
+                                .connect()
+                                .read(&mut shared, (60 << 20) + 77)
+                                .expect("answered");
                             assert_eq!(shared, [42; 100]);
                         }
                     }
@@ -120,7 +130,7 @@ fn a_restart_finds_data_and_flash_as_they_were() {
     ];
     let server = place.start(&kept);
     let data: Vec<u8> = (0..40 << 10).map(|i| (i % 251) as u8).collect();
-    server.write(&data, 8192, true).expect("room");
+    server.connect().write(&data, 8192, true).expect("room");
     let busy = place.refusal(&kept);
     assert!(busy.contains("another server uses this store"), "{busy}");
     server.stop().expect("a clean stop");
@@ -131,7 +141,7 @@ fn a_restart_finds_data_and_flash_as_they_were() {
 
     let server = place.start(&kept);
     let mut read = vec![0; data.len()];
-    server.read(&mut read, 8192).expect("answered");
+    server.connect().read(&mut read, 8192).expect("answered");
     assert_eq!(read, data);
     // Written pages are on flash: reading one takes flash time again, an unwritten one none.
     let p50_us = |server: &Server| server.report().responses.read.p50_us;
@@ -158,12 +168,15 @@ fn what_clients_see_is_as_large_as_asked_for() {
     let server = place.start(&[("size", "10000000"), ("store", "none")]);
     assert_eq!(server.size_bytes(), 10_000_000);
     assert!(!server.has_extents());
-    server.write(&[1], 9_999_999, false).expect("the last byte");
+    server
+        .connect()
+        .write(&[1], 9_999_999, false)
+        .expect("the last byte");
     let beyond = [
-        server.write(&[1, 2], 9_999_999, false),
-        server.read(&mut [0; 2], 9_999_999),
-        server.trim(10_000_000, 1),
-        server.zero(u64::MAX, 2, false, true, false),
+        server.connect().write(&[1, 2], 9_999_999, false),
+        server.connect().read(&mut [0; 2], 9_999_999),
+        server.connect().trim(10_000_000, 1),
+        server.connect().zero(u64::MAX, 2, false, true, false),
         server.extents(9_999_999, 2, |_| true),
     ];
     for answer in beyond {
@@ -177,9 +190,15 @@ fn what_clients_see_is_as_large_as_asked_for() {
 fn zeros_that_must_be_written_are_not_fast() {
     let place = Place::new("fast", &[]);
     let server = place.start(&[]);
-    let slow = server.zero(0, 4096, false, false, true).expect_err("slow");
+    let slow = server
+        .connect()
+        .zero(0, 4096, false, false, true)
+        .expect_err("slow");
     assert_eq!(slow.errno(), libc::EOPNOTSUPP);
-    server.zero(0, 4096, false, true, true).expect("a trim");
+    server
+        .connect()
+        .zero(0, 4096, false, true, true)
+        .expect("a trim");
     let requests = server.report().responses;
     assert_eq!((requests.trim.requests, requests.write.requests), (1, 0));
 }
@@ -193,7 +212,7 @@ fn a_worn_out_device_keeps_its_data_and_takes_no_more() {
     let refused = (0..300_000).find_map(|i: u32| {
         let page = rng.below(20_000);
         let byte = i as u8;
-        match server.write(&[byte; 512], page * 4096, true) {
+        match server.connect().write(&[byte; 512], page * 4096, true) {
             Ok(()) => {
                 held[page as usize] = byte;
                 None
@@ -204,12 +223,19 @@ fn a_worn_out_device_keeps_its_data_and_takes_no_more() {
     let (last, errno) = refused.expect("two erases a block are soon over");
     assert_eq!(errno, libc::EROFS);
     assert_eq!(
-        server.trim(0, 4096).expect_err("worn out").errno(),
+        server
+            .connect()
+            .trim(0, 4096)
+            .expect_err("worn out")
+            .errno(),
         libc::EROFS
     );
     for page in (0..20_000).filter(|&page| page != last) {
         let mut read = [0; 1];
-        server.read(&mut read, page * 4096).expect("answered");
+        server
+            .connect()
+            .read(&mut read, page * 4096)
+            .expect("answered");
         assert_eq!(read[0], held[page as usize], "page {page}");
     }
 }

@@ -10,7 +10,7 @@ use super::lines::{is_header, scaled, Line, LineParser, Units};
 use super::record::Raw;
 
 /// The names of the columns; the first line of every file of this form.
-pub(crate) const HEADER: &str = "time_us,op,offset_bytes,size_bytes";
+pub const HEADER: &str = "time_us,op,offset_bytes,size_bytes";
 
 pub(crate) struct Csv(pub Units);
 
@@ -67,7 +67,7 @@ impl LineParser for Csv {
 }
 
 /// Writes one request as a line of this form.
-pub(crate) fn write_request(out: &mut dyn Write, r: &Request) -> io::Result<()> {
+pub fn write_request(out: &mut dyn Write, r: &Request) -> io::Result<()> {
     const PS_IN_US: u64 = 1_000_000;
     let (us, ps) = (r.arrival.0 / PS_IN_US, r.arrival.0 % PS_IN_US);
     let op = match (r.op, r.fua) {

@@ -26,7 +26,7 @@ mod untimed;
 mod volume;
 
 use crate::buffer::{Setup, UserPolicy};
-use crate::device::{Device, Front};
+use crate::device::{Device, Front, PowerCut};
 use crate::metrics::FlashReport;
 use crate::spec::{ArraySpec, Host, Partial, PolicyParams};
 pub use condition::{Condition, MemberRebuild, Phase};
@@ -38,6 +38,33 @@ pub use timeline::GcInterval;
 
 /// An array of SSDs. Cloning it clones its whole state.
 pub type Array = Device<Raid>;
+
+fn front<'a>(spec: &'a ArraySpec, units: u32, host: &'a Host) -> Front<'a> {
+    let buffer = spec.buffer.as_ref();
+    let capacity = buffer.map_or(0, |b| b.capacity_pages);
+    Front {
+        page_bytes: spec.page_bytes(),
+        exported_bytes: spec.exported_bytes(),
+        host,
+        link: &spec.link,
+        controller: &spec.controller,
+        buffer,
+        partial: buffer.map_or(Partial::Round, |b| b.partial),
+        setup: Setup {
+            capacity,
+            chips: units,
+            channels: units,
+            stride_pages: None,
+            pages_per_block: spec.members[0].geometry.pages_per_block,
+            page_bytes: spec.page_bytes(),
+            filtered: buffer.is_some_and(|b| b.policy.gcar),
+            params: buffer.map_or_else(
+                || PolicyParams::defaults(capacity),
+                |b| b.policy.params.clone(),
+            ),
+        },
+    }
+}
 
 impl Array {
     /// An array whose members were never written.
@@ -52,36 +79,21 @@ impl Array {
 
     fn build(spec: &ArraySpec, policy: Option<Box<dyn UserPolicy>>) -> Array {
         let raid = Raid::new(spec);
-        let buffer = spec.buffer.as_ref();
-        let capacity = buffer.map_or(0, |b| b.capacity_pages);
-        let front = Front {
-            page_bytes: spec.page_bytes(),
-            exported_bytes: spec.exported_bytes(),
-            host: &Host::default(),
-            link: &spec.link,
-            controller: &spec.controller,
-            buffer,
-            partial: buffer.map_or(Partial::Round, |b| b.partial),
-            setup: Setup {
-                capacity,
-                chips: raid.units(),
-                channels: raid.units(),
-                stride_pages: None,
-                pages_per_block: spec.members[0].geometry.pages_per_block,
-                page_bytes: spec.page_bytes(),
-                filtered: buffer.is_some_and(|b| b.policy.gcar),
-                params: buffer.map_or_else(
-                    || PolicyParams::defaults(capacity),
-                    |b| b.policy.params.clone(),
-                ),
-            },
-        };
+        let units = raid.units();
         let independent = raid.independent;
-        let mut array = Device::behind(&front, raid, policy);
+        let mut array = Device::behind(&front(spec, units, &Host::default()), raid, policy);
         if independent {
             array.events.order_by_group();
         }
         array
+    }
+
+    /// Cuts the power at this instant and gives it back at once, as [`crate::Ssd::cut_power`] does. Members
+    /// have written what their volatile memory holds before they are back, in no time of the answer: what
+    /// of it is lost the answer says.
+    pub fn cut_power(&mut self, steps: u64) -> Option<PowerCut> {
+        let (spec, units) = (self.backend.spec.clone(), self.backend.units());
+        self.start_again(&front(&spec, units, &Host::default()), steps)
     }
 
     /// What the array is.

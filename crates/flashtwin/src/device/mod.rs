@@ -14,6 +14,7 @@ mod controller;
 mod link;
 mod modify;
 mod port;
+mod power;
 mod queues;
 mod record;
 mod requests;
@@ -35,6 +36,8 @@ pub use cache::{BufferEvent, PowerCut};
 use controller::Controller;
 use link::Link;
 use modify::PageWrites;
+use power::ProgramLog;
+pub use power::{Durable, PageProgram};
 use queues::Queues;
 pub use record::Gauges;
 use requests::{ReqId, Requests};
@@ -101,6 +104,7 @@ pub struct Device<B: Backend> {
     /// Requests done but for the time of buffer and processor, the next to leave first.
     in_buffer: VecDeque<(Time, ReqId)>,
     writes: PageWrites,
+    programs: ProgramLog,
     latencies: BufferLatencies,
     pub(crate) read_only: bool,
     /// What is behind it has lost data: every request is answered with [`Status::Failed`].
@@ -180,6 +184,7 @@ impl<B: Backend> Device<B> {
             address: Address::new(front),
             in_buffer: VecDeque::new(),
             writes: PageWrites::new(front),
+            programs: ProgramLog::default(),
             latencies,
             read_only: false,
             broken: false,
@@ -571,6 +576,7 @@ impl<B: Backend> Device<B> {
             enqueued: self.now,
             gc_before: Time::ZERO,
         };
+        self.programs.queued(&op);
         self.backend
             .enqueue(chip as usize, op, self.now, &mut self.events);
     }
@@ -581,11 +587,17 @@ impl<B: Backend> Device<B> {
         }
         if done.op.owner & OWNER_IS_REQUEST == 0 {
             return match done.op.owner & OWNER_IS_OUTSIDE {
-                0 => self.cached_flash_done(done),
+                0 => {
+                    self.programs.done(done);
+                    self.cached_flash_done(done);
+                }
                 _ => self.outside.push(*done),
             };
         }
         let id = ReqId(done.op.owner & !OWNER_IS_REQUEST);
+        if !self.requests[id].flushing {
+            self.programs.done(done);
+        }
         if done.op.cause == Cause::PartialRead {
             return self.partial_read_done(id, done);
         }

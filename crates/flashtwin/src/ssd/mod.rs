@@ -6,7 +6,7 @@ mod precondition;
 
 use crate::buffer::{Setup, UserPolicy};
 use crate::chips::ChipSet;
-use crate::device::{Backend, Device, Front, Work};
+use crate::device::{Backend, Device, Front, PowerCut, Work};
 use crate::divide::Divider;
 use crate::events::EventQueue;
 use crate::gc::{Force, Orders};
@@ -174,6 +174,19 @@ impl Backend for Flash {
     }
 }
 
+fn front(spec: &DeviceSpec) -> Front<'_> {
+    Front {
+        page_bytes: spec.geometry.page_bytes,
+        exported_bytes: spec.exported_bytes(),
+        host: &spec.host,
+        link: &spec.link,
+        controller: &spec.controller,
+        buffer: spec.buffer.as_ref(),
+        partial: spec.partial(),
+        setup: Setup::of(spec),
+    }
+}
+
 impl Ssd {
     /// A device that was never written.
     pub fn new(spec: &DeviceSpec) -> Ssd {
@@ -186,23 +199,23 @@ impl Ssd {
     }
 
     fn build(spec: &DeviceSpec, policy: Option<Box<dyn UserPolicy>>) -> Ssd {
-        let front = Front {
-            page_bytes: spec.geometry.page_bytes,
-            exported_bytes: spec.exported_bytes(),
-            host: &spec.host,
-            link: &spec.link,
-            controller: &spec.controller,
-            buffer: spec.buffer.as_ref(),
-            partial: spec.partial(),
-            setup: Setup::of(spec),
-        };
         let flash = Flash {
             spec: Box::new(spec.clone()),
             nand: Nand::new(spec),
             placement: Places::new(spec),
             next_write: 0,
         };
-        Device::behind(&front, flash, policy)
+        Device::behind(&front(spec), flash, policy)
+    }
+
+    /// Cuts the power at this instant and gives it back at once: the buffer is empty, with the policy that
+    /// [`Ssd::spec`] names, and of what lay in it that is lost which the answer lists. Requests under way
+    /// are never answered, [`Device::now`] moves to when the flash is at rest, and counters start at zero
+    /// (D-135). `None` if the flash does not come to rest within `steps` steps; the device is not to be
+    /// used then.
+    pub fn cut_power(&mut self, steps: u64) -> Option<PowerCut> {
+        let spec = self.backend.spec.clone();
+        self.start_again(&front(&spec), steps)
     }
 
     /// What the device is.

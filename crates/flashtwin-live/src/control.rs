@@ -1,0 +1,153 @@
+//! A socket of its own on which a server at work takes commands: one line of JSON in, one out, and the
+//! connection ends. Only who may use the server's own files may connect.
+
+use std::fs;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::{json, Value};
+
+use crate::{LiveError, Server};
+
+/// Longest line that is read.
+const LINE_BYTES_MAX: usize = 4096;
+/// Who has not said what is wanted by then is not heard.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What can be asked.
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "do")]
+enum Command {
+    /// The report.
+    Stats {},
+    /// Cuts the power and gives it back.
+    PowerCut {
+        #[serde(default)]
+        torn: bool,
+    },
+    /// A member of an array fails.
+    Fail { member: usize },
+    /// A new one takes its place.
+    Replace { member: usize },
+    /// A clean stop, as by SIGTERM.
+    Stop {},
+}
+
+/// The thread that listens. It must be stopped before the server is.
+#[derive(Debug)]
+pub struct Control {
+    path: PathBuf,
+    ended: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Control {
+    /// Listens at `path`, which must not be there yet, for the server's owner only.
+    pub fn start(server: Arc<Server>, path: &Path) -> Result<Control, LiveError> {
+        let wrong = |e| LiveError::io(path, "listen on", e);
+        // SAFETY: takes and gives a number. Other threads of this process make no files now.
+        let mask = unsafe { libc::umask(0o177) };
+        let listener = UnixListener::bind(path);
+        // SAFETY: as above.
+        unsafe { libc::umask(mask) };
+        let listener = listener.map_err(wrong)?;
+        let ended = Arc::new(AtomicBool::new(false));
+        let told = ended.clone();
+        let thread = thread::Builder::new()
+            .name("flashtwin-ctl".into())
+            .spawn(move || {
+                for client in listener.incoming() {
+                    if told.load(Ordering::Acquire) {
+                        return;
+                    }
+                    // A client that goes away is its own loss.
+                    let _ = client.and_then(|client| serve(&server, client));
+                }
+            })
+            .map_err(wrong)?;
+        Ok(Control {
+            path: path.to_owned(),
+            ended,
+            thread,
+        })
+    }
+
+    /// Listens no more.
+    pub fn stop(self) {
+        self.ended.store(true, Ordering::Release);
+        // Wakes it; where that fails there is nobody to wake.
+        let woken = UnixStream::connect(&self.path);
+        let _ = fs::remove_file(&self.path);
+        if woken.is_ok() {
+            // Its panic has been printed.
+            let _ = self.thread.join();
+        }
+    }
+}
+
+fn serve(server: &Server, mut client: UnixStream) -> io::Result<()> {
+    client.set_write_timeout(Some(PATIENCE))?;
+    let answer = match line(&mut client)? {
+        Some(line) => match serde_json::from_slice(&line) {
+            Ok(command) => answer(server, &command),
+            Err(e) => json!({
+                "error": format!("{e}; a command is a line as in {{\"do\": \"stats\"}}, of stats, \
+                                  power-cut, fail, replace and stop")
+            }),
+        },
+        None => json!({"error": format!("give a line of at most {LINE_BYTES_MAX} bytes, soon")}),
+    };
+    client.write_all(format!("{answer}\n").as_bytes())
+}
+
+/// The first line of what the client says; none if it is too long or too late.
+fn line(client: &mut UnixStream) -> io::Result<Option<Vec<u8>>> {
+    let began = Instant::now();
+    let (mut said, mut part) = (Vec::new(), [0; 512]);
+    loop {
+        let left = PATIENCE.saturating_sub(began.elapsed());
+        if left.is_zero() || said.len() > LINE_BYTES_MAX {
+            return Ok(None);
+        }
+        client.set_read_timeout(Some(left))?;
+        match client.read(&mut part) {
+            Ok(0) => return Ok(Some(said)),
+            Ok(n) => {
+                said.extend_from_slice(&part[..n]);
+                if let Some(end) = said.iter().position(|&byte| byte == b'\n') {
+                    said.truncate(end);
+                    return Ok(Some(said));
+                }
+            }
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                return Ok(None)
+            }
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+fn answer(server: &Server, command: &Command) -> Value {
+    let done = match *command {
+        Command::Stats {} => Ok(json!(server.report())),
+        Command::PowerCut { torn } => server.cut_power(torn).map(|cut| json!(cut)),
+        Command::Fail { member } => server.fail_member(member).map(|()| json!({})),
+        Command::Replace { member } => server.replace_member(member).map(|()| json!({})),
+        Command::Stop {} => {
+            // SAFETY: takes numbers; the signal is to this process, whose server expects it.
+            unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };
+            Ok(json!({}))
+        }
+    };
+    done.unwrap_or_else(|e| json!({"error": e.to_string()}))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,43 @@
+//! Commands, and what is none.
+
+use super::*;
+
+fn read(line: &str) -> Result<Command, String> {
+    serde_json::from_str(line).map_err(|e| e.to_string())
+}
+
+#[test]
+fn commands_are_read() {
+    let cut = |torn| Ok(Command::PowerCut { torn });
+    assert_eq!(read(r#"{"do": "stats"}"#), Ok(Command::Stats {}));
+    assert_eq!(read(r#"{"do": "power-cut"}"#), cut(false));
+    assert_eq!(read(r#"{"do": "power-cut", "torn": true}"#), cut(true));
+    let fail = read(r#"{"do": "fail", "member": 3}"#);
+    assert_eq!(fail, Ok(Command::Fail { member: 3 }));
+    for wrong in [
+        "",
+        "stats",
+        "[]",
+        "{}",
+        r#"{"do": "explode"}"#,
+        r#"{"do": "fail"}"#,
+        r#"{"do": "fail", "member": -1}"#,
+        r#"{"do": "stats", "more": 1}"#,
+    ] {
+        assert!(read(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn who_says_nothing_too_much_or_goes_is_not_waited_for() {
+    let (mut client, mut server) = UnixStream::pair().expect("a pair of sockets");
+    client.write_all(b"first\nsecond").expect("room");
+    assert_eq!(line(&mut server).expect("read"), Some(b"first".to_vec()));
+    let (mut client, mut server) = UnixStream::pair().expect("a pair of sockets");
+    client.write_all(&[b'x'; 2 * LINE_BYTES_MAX]).expect("room");
+    assert_eq!(line(&mut server).expect("read"), None);
+    let (client, mut server) = UnixStream::pair().expect("a pair of sockets");
+    assert_eq!(line(&mut server).expect("read"), None);
+    drop(client);
+    assert_eq!(line(&mut server).expect("read"), Some(Vec::new()));
+}

@@ -1,0 +1,210 @@
+//! Power cuts under clients that number what they write: what was flushed or forced is there, what is lost
+//! the server says, and nothing else is.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+
+const PAGE: u64 = 4096;
+const CLIENTS: u64 = 4;
+const PAGES_EACH: u64 = 60;
+
+/// What a client knows of a page of its own: numbers of its contents, rising.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// Written, or being written when the power was cut.
+    asked: u64,
+    /// Answered.
+    answered: u64,
+    /// Safe: forced, or answered before a flush was asked for that was answered.
+    safe: u64,
+}
+
+fn contents(page: u64, number: u64) -> Vec<u8> {
+    match number {
+        0 => vec![0; PAGE as usize],
+        _ => [page.to_le_bytes(), number.to_le_bytes()]
+            .concat()
+            .repeat(PAGE as usize / 16),
+    }
+}
+
+/// The numbers of the first and the last sector; of others that of one of the two.
+fn numbers(page: u64, read: &[u8]) -> (u64, u64) {
+    let of = |sector: &[u8]| {
+        let number = u64::from_le_bytes(sector[8..16].try_into().expect("eight bytes"));
+        assert_eq!(sector, &contents(page, number)[..512], "page {page}");
+        number
+    };
+    let all: Vec<u64> = read.chunks(512).map(of).collect();
+    let (first, last) = (all[0], all[all.len() - 1]);
+    let turn = all.iter().position(|&n| n != first).unwrap_or(all.len());
+    assert!(
+        all[turn..].iter().all(|&n| n == last),
+        "page {page}: {all:?}"
+    );
+    (first, last)
+}
+
+/// What is allowed.
+#[derive(Clone, Copy, PartialEq)]
+enum How {
+    /// No answered write is ever lost.
+    LosesNothing,
+    LosesPages,
+    Torn,
+}
+
+/// Writes, flushes and forces until the power is cut.
+fn client(session: &Session<'_>, base: u64, known: &mut [Known], rng: &mut Rng) {
+    loop {
+        let at = rng.below(PAGES_EACH) as usize;
+        let fua = rng.below(6) == 0;
+        let pages = 1 + rng.below(3).min(PAGES_EACH - 1 - at as u64) as usize;
+        let mut data = Vec::new();
+        for (i, of) in known[at..at + pages].iter_mut().enumerate() {
+            of.asked += 1;
+            data.extend(contents(base + (at + i) as u64, of.asked));
+        }
+        match session.write(&data, (base + at as u64) * PAGE, fua) {
+            Ok(()) => {}
+            Err(Failure::Cut | Failure::Lost) => return,
+            Err(other) => panic!("{other:?}"),
+        }
+        for of in &mut known[at..at + pages] {
+            of.answered = of.asked;
+            if fua {
+                of.safe = of.asked;
+            }
+        }
+        if rng.below(12) == 0 {
+            if session.flush().is_err() {
+                return;
+            }
+            known.iter_mut().for_each(|of| of.safe = of.answered);
+        }
+    }
+}
+
+/// Cuts the power `times` times; returns how many pages were lost in all.
+fn cut_many_times(name: &str, overrides: &[(&str, &str)], times: u64, how: How) -> usize {
+    let place = Place::new(name, overrides);
+    check(&place.start(&[]), times, how)
+}
+
+fn check(server: &Server, times: u64, how: How) -> usize {
+    let torn = how == How::Torn;
+    let mut known = vec![vec![Known::default(); PAGES_EACH as usize]; CLIENTS as usize];
+    let mut rng = Rng::new(times);
+    let (mut lost, mut torn_ever) = (0, false);
+    for round in 0..times {
+        let session = server.connect();
+        let cut = std::thread::scope(|scope| {
+            for (i, known) in (0..).zip(&mut known) {
+                let (session, mut rng) = (&session, Rng::new(round * 100 + i));
+                scope.spawn(move || client(session, i * PAGES_EACH, known, &mut rng));
+            }
+            std::thread::sleep(std::time::Duration::from_micros(500 + rng.below(9_500)));
+            server.cut_power(torn).expect("the device is back")
+        });
+        assert!(
+            matches!(session.flush(), Err(Failure::Cut)),
+            "an old connection"
+        );
+        lost += cut.lost.len();
+        let session = server.connect();
+        for (i, of) in known.iter_mut().flatten().enumerate() {
+            let page = i as u64;
+            let mut read = vec![0; PAGE as usize];
+            session.read(&mut read, page * PAGE).expect("answered");
+            let (first, last) = numbers(page, &read);
+            torn_ever |= first != last;
+            let at_least = match how != How::LosesNothing && cut.lost.contains(&page) {
+                true => of.safe,
+                false => of.answered,
+            };
+            assert!(
+                at_least <= last && last <= of.asked,
+                "page {page}, cut {round}"
+            );
+            assert!(torn || first == last, "page {page} is torn");
+            // What is there after the cut was there before it, and stays.
+            let now = contents(page, of.asked + 1);
+            session.write(&now, page * PAGE, true).expect("answered");
+            (of.asked, of.answered, of.safe) = (of.asked + 1, of.asked + 1, of.asked + 1);
+        }
+    }
+    assert!(torn_ever || !torn, "nothing was ever torn");
+    lost
+}
+
+#[test]
+fn a_volatile_buffer_loses_what_was_not_flushed() {
+    let volatile = [("buffer.power_loss_protection", "false")];
+    assert!(cut_many_times("volatile", &volatile, 25, How::LosesPages) > 0);
+    let small = [
+        volatile[0],
+        ("buffer.capacity", "128KiB"),
+        ("buffer.evict", "background"),
+    ];
+    assert!(cut_many_times("small", &small, 25, How::LosesPages) > 0);
+    assert!(cut_many_times("torn", &small, 15, How::Torn) > 0);
+}
+
+#[test]
+fn protected_memory_and_none_at_all_lose_nothing_that_was_answered() {
+    let protected = [("buffer.power_loss_protection", "true")];
+    assert_eq!(
+        cut_many_times("protected", &protected, 10, How::LosesNothing),
+        0
+    );
+    // What is lost was under way.
+    cut_many_times("bufferless", &[("buffer", "none")], 10, How::LosesNothing);
+}
+
+#[test]
+fn calls_that_wait_when_the_power_is_cut_fail() {
+    let place = Place::new("waiting", &[("buffer", "none")]);
+    let server = place.start(&[("dilation", "1000")]);
+    let session = server.connect();
+    let began = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            began.store(true, Ordering::Release);
+            let answer = session.write(&[1; 8192], 0, false);
+            assert!(
+                matches!(answer, Err(Failure::Lost | Failure::Cut)),
+                "{answer:?}"
+            );
+        });
+        while !began.load(Ordering::Acquire) || server.report().waiting == 0 {
+            std::thread::yield_now();
+        }
+        let cut = server.cut_power(false).expect("the device is back");
+        assert_eq!((cut.unfinished, cut.lost), (1, vec![0, 1]));
+    });
+    // What comes over the old connection changes nothing, answered or not.
+    let late = [
+        session.write(&[2; 8192], 0, false),
+        session.read(&mut [0; 1], 0),
+        session.trim(0, 4096),
+    ];
+    assert!(late
+        .iter()
+        .all(|answer| matches!(answer, Err(Failure::Cut))));
+    let mut read = [1; 8192];
+    server.connect().read(&mut read, 0).expect("answered");
+    assert_eq!(read, [0; 8192]);
+}
+
+/// Two members whose buffers are volatile behind a front end without one.
+#[test]
+fn an_array_loses_what_was_not_flushed_from_its_members() {
+    let place = Place::new("array", &[]);
+    let array = "name = \"pair\"\n[array]\nlevel = \"raid0\"\nmembers = \"demo*2\"\n[member]\n\
+                 geometry.blocks_per_plane = 64\nbuffer.power_loss_protection = false\n";
+    let path = place.0.join("array.toml");
+    fs::write(&path, array).expect("room");
+    let server = place.start(&[("device", &*path.to_string_lossy())]);
+    assert!(check(&server, 25, How::LosesPages) > 0);
+}

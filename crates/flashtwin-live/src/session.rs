@@ -1,0 +1,145 @@
+//! What a client asks over its connection.
+//!
+//! Order (D-126): data is in the store before the device is asked to write it, and is taken from there when
+//! the device has read it. So a read gets at least what was acknowledged before it was asked for; what is
+//! under way at the same time it may get in part, as NBD has it.
+
+use std::io;
+use std::ops::Range;
+
+use flashtwin::Op;
+
+use crate::undo::Undo;
+use crate::{Call, Failure, Server};
+
+/// A connection to a [`Server`]. It is good until the power is cut: then all it is asked fails, until the client
+/// connects anew, as the host would that has lost its power, too.
+#[derive(Clone, Copy)]
+pub struct Session<'a> {
+    server: &'a Server,
+    cuts: u64,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(server: &'a Server, cuts: u64) -> Session<'a> {
+        Session { server, cuts }
+    }
+
+    /// How many power cuts there had been when it was made.
+    pub fn cuts(&self) -> u64 {
+        self.cuts
+    }
+
+    /// Reads; zeros where nothing was written.
+    pub fn read(&self, to: &mut [u8], offset: u64) -> Result<(), Failure> {
+        self.call(Op::Read, offset, to.len() as u64, false)?;
+        self.server.store.read(to, offset)?;
+        self.still_there()
+    }
+
+    /// Writes; with `fua` it is on the medium when this returns.
+    pub fn write(&self, from: &[u8], offset: u64, fua: bool) -> Result<(), Failure> {
+        let bytes = self.range(offset, from.len() as u64)?;
+        let store = &self.server.store;
+        self.change(|undo| {
+            undo.change(store, bytes.clone(), |part| {
+                let from = &from[(part.start - offset) as usize..(part.end - offset) as usize];
+                store.write(from, part.start)
+            })
+        })?;
+        self.put(bytes, fua)
+    }
+
+    /// All that was acknowledged before is on the medium when this returns.
+    pub fn flush(&self) -> Result<(), Failure> {
+        let undo = &self.server.undo;
+        let number = undo.flush_asked();
+        self.call(Op::Flush, 0, 0, false)?;
+        undo.flush_ended(number, None);
+        self.still_there()
+    }
+
+    /// Forgets.
+    pub fn trim(&self, offset: u64, bytes: u64) -> Result<(), Failure> {
+        let range = self.range(offset, bytes)?;
+        let store = &self.server.store;
+        self.change(|undo| undo.forget(range, || store.trim(offset, bytes)))?;
+        self.call(Op::Trim, offset, bytes, false)
+    }
+
+    /// Makes zero: by trimming, if that is allowed, else by writing, which is never faster than writing
+    /// (`fast_only`).
+    pub fn zero(
+        &self,
+        offset: u64,
+        bytes: u64,
+        fua: bool,
+        may_trim: bool,
+        fast_only: bool,
+    ) -> Result<(), Failure> {
+        let range = self.range(offset, bytes)?;
+        if fast_only && !may_trim {
+            return Err(Failure::Slow);
+        }
+        let store = &self.server.store;
+        if may_trim {
+            self.change(|undo| undo.forget(range, || store.zero(offset, bytes)))?;
+            return self.call(Op::Trim, offset, bytes, fua);
+        }
+        self.change(|undo| {
+            undo.change(store, range.clone(), |part| {
+                store.zero(part.start, part.end - part.start)
+            })
+        })?;
+        self.put(range, fua)
+    }
+
+    /// Reads into the device's buffer.
+    pub fn cache(&self, offset: u64, bytes: u64) -> Result<(), Failure> {
+        self.call(Op::Read, offset, bytes, false)
+    }
+
+    /// Bytes that may be changed.
+    fn range(&self, offset: u64, bytes: u64) -> Result<Range<u64>, Failure> {
+        self.server.within(offset, bytes)?;
+        self.server.refuse_if_read_only()?;
+        Ok(offset..offset + bytes)
+    }
+
+    /// Changes the store, unless and not while the power is cut: nothing from before may come after.
+    fn change(&self, how: impl FnOnce(&Undo) -> io::Result<()>) -> Result<(), Failure> {
+        let _no_cut = self.server.powered.read();
+        self.still_there()?;
+        Ok(how(&self.server.undo)?)
+    }
+
+    /// Has the device write what is in the store.
+    fn put(&self, bytes: Range<u64>, fua: bool) -> Result<(), Failure> {
+        let undo = &self.server.undo;
+        let number = if fua { undo.flush_asked() } else { 0 };
+        self.call(Op::Write, bytes.start, bytes.end - bytes.start, fua)?;
+        if fua {
+            undo.flush_ended(number, Some(bytes));
+        }
+        self.still_there()
+    }
+
+    fn call(&self, op: Op, offset: u64, bytes: u64, fua: bool) -> Result<(), Failure> {
+        self.server.within(offset, bytes)?;
+        let call = Call {
+            op,
+            offset,
+            bytes,
+            fua,
+        };
+        self.server.driver.call(&call, self.cuts)
+    }
+
+    /// What was done may have been undone since.
+    fn still_there(&self) -> Result<(), Failure> {
+        match self.server.driver.cuts() == self.cuts {
+            true => Ok(()),
+            false => Err(Failure::Cut),
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! What a power cut would take, and what was there before: of every page whose newest contents are not safe
+//! yet, the contents that are.
+//!
+//! The store holds what was written last. Beside it, a page that a power cut could take keeps its earlier
+//! contents: those that are on flash, and those that programs under way carry. Contents are copied when a
+//! write is about to replace them, not before: what nothing has replaced since is in the store itself.
+//!
+//! Nothing is kept of a device whose buffer outlives a cut, or without a store.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use flashtwin::{Durable, Lpn, PageProgram, Rng};
+
+use crate::store::Store;
+
+/// Pages written at a time under the lock, which the device's clock waits for.
+const PAGES_AT_ONCE: u64 = 16;
+const SECTOR_BYTES: usize = 512;
+
+/// Contents of a page.
+#[derive(Clone, Debug)]
+enum Contents {
+    /// As the store has them.
+    Current,
+    Zeros,
+    Bytes(Arc<[u8]>),
+}
+
+/// A page on its way.
+#[derive(Debug)]
+struct Page {
+    /// First what is safe; then what is on the way there, the oldest first, each with the flush that will
+    /// have made it safe (0 where programs do). Behind one that is current all are.
+    versions: VecDeque<(Contents, u64)>,
+    /// Flushes that had been asked for when it was last written.
+    written: u64,
+}
+
+#[derive(Debug, Default)]
+struct Pages {
+    of: HashMap<u64, Page>,
+    /// Flushes and forced writes asked for.
+    flushes: u64,
+    /// Room to read a page into.
+    room: Vec<u8>,
+}
+
+/// Earlier contents of a store's pages.
+#[derive(Debug)]
+pub(crate) struct Undo {
+    page_bytes: u64,
+    size_bytes: u64,
+    durable: Durable,
+    pages: Mutex<Pages>,
+}
+
+impl Undo {
+    pub fn new(durable: Durable, page_bytes: u32, size_bytes: u64) -> Undo {
+        Undo {
+            page_bytes: page_bytes.into(),
+            size_bytes,
+            durable,
+            pages: Mutex::default(),
+        }
+    }
+
+    /// A panic while the lock was held has left pages as they were before or after one step.
+    fn lock(&self) -> MutexGuard<'_, Pages> {
+        match self.pages.lock() {
+            Ok(pages) => pages,
+            Err(poisoned) => poisoned.into_inner(),
+        }
+    }
+
+    /// Lets `put` change bytes of the store, a part of them at a time.
+    pub fn change(
+        &self,
+        store: &Store,
+        bytes: Range<u64>,
+        mut put: impl FnMut(Range<u64>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if self.durable == Durable::AtOnce {
+            return put(bytes);
+        }
+        let mut at = bytes.start;
+        while at < bytes.end {
+            let first = at / self.page_bytes;
+            let end = ((first + PAGES_AT_ONCE) * self.page_bytes).min(bytes.end);
+            let mut pages = self.lock();
+            for page in first..end.div_ceil(self.page_bytes) {
+                self.keep(&mut pages, store, page)?;
+            }
+            put(at..end)?;
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// Lets `put` make bytes zero that the device forgets: those of whole pages cannot come back.
+    pub fn forget(
+        &self,
+        bytes: Range<u64>,
+        put: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
+        if self.durable == Durable::AtOnce {
+            return put();
+        }
+        let first = bytes.start.div_ceil(self.page_bytes);
+        let end = match bytes.end == self.size_bytes {
+            true => bytes.end.div_ceil(self.page_bytes),
+            false => bytes.end / self.page_bytes,
+        };
+        let mut pages = self.lock();
+        put()?;
+        pages.of.retain(|at, page| {
+            if !(first..end).contains(at) {
+                return true;
+            }
+            // What is under way still ends, and carries nothing that is wanted.
+            page.versions
+                .iter_mut()
+                .for_each(|(contents, _)| *contents = Contents::Current);
+            page.versions.len() > 1 && self.durable == Durable::Programmed
+        });
+        Ok(())
+    }
+
+    /// A page is about to be replaced.
+    fn keep(&self, pages: &mut Pages, store: &Store, at: u64) -> io::Result<()> {
+        let (flushes, room) = (pages.flushes, &mut pages.room);
+        let Some(page) = pages.of.get_mut(&at) else {
+            let page = Page {
+                versions: VecDeque::from([(self.contents(store, at, room)?, 0)]),
+                written: flushes,
+            };
+            pages.of.insert(at, page);
+            return Ok(());
+        };
+        if self.durable == Durable::Flushed && page.written < flushes {
+            page.versions
+                .push_back((Contents::Current, page.written + 1));
+        }
+        page.written = flushes;
+        let is_current =
+            |(contents, _): &&mut (Contents, u64)| matches!(contents, Contents::Current);
+        if page.versions.iter_mut().any(|version| is_current(&version)) {
+            let now = self.contents(store, at, room)?;
+            let current = page.versions.iter_mut().filter(is_current);
+            current.for_each(|(contents, _)| *contents = now.clone());
+        }
+        Ok(())
+    }
+
+    fn range(&self, page: u64) -> Range<u64> {
+        let start = page * self.page_bytes;
+        start..(start + self.page_bytes).min(self.size_bytes)
+    }
+
+    fn contents(&self, store: &Store, page: u64, room: &mut Vec<u8>) -> io::Result<Contents> {
+        let range = self.range(page);
+        room.resize((range.end - range.start) as usize, 0);
+        store.read(room, range.start)?;
+        Ok(match room.iter().all(|&byte| byte == 0) {
+            true => Contents::Zeros,
+            false => Contents::Bytes(room.as_slice().into()),
+        })
+    }
+
+    fn bytes_of(&self, store: &Store, page: u64, contents: &Contents) -> io::Result<Vec<u8>> {
+        let range = self.range(page);
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        match contents {
+            Contents::Current => store.read(&mut bytes, range.start)?,
+            Contents::Zeros => {}
+            Contents::Bytes(kept) => bytes.copy_from_slice(kept),
+        }
+        Ok(bytes)
+    }
+
+    /// What the device says of its programs, in its order.
+    pub fn hear(&self, program: PageProgram) {
+        if self.durable != Durable::Programmed {
+            return;
+        }
+        let mut pages = self.lock();
+        let (PageProgram::Queued(lpn) | PageProgram::Ended(lpn) | PageProgram::Failed(lpn)) =
+            program;
+        let at = u64::from(lpn.0);
+        if let PageProgram::Queued(_) = program {
+            let page = pages.of.entry(at).or_insert_with(|| Page {
+                versions: VecDeque::from([(Contents::Current, 0)]),
+                written: 0,
+            });
+            return page.versions.push_back((Contents::Current, 0));
+        }
+        // Where there is none, the page has no program under way that is known.
+        let Some(page) = pages.of.get_mut(&at) else {
+            return;
+        };
+        match program {
+            PageProgram::Ended(_) if page.versions.len() > 1 => page.versions.pop_front(),
+            _ => page.versions.remove(1),
+        };
+        if matches!(page.versions.make_contiguous(), [(Contents::Current, _)]) {
+            pages.of.remove(&at);
+        }
+    }
+
+    /// A flush or a forced write is about to be asked for; its number.
+    pub fn flush_asked(&self) -> u64 {
+        if self.durable != Durable::Flushed {
+            return 0;
+        }
+        let mut pages = self.lock();
+        pages.flushes += 1;
+        pages.flushes
+    }
+
+    /// It has ended: all that was written before it was asked for is safe, or that of these bytes.
+    pub fn flush_ended(&self, number: u64, bytes: Option<Range<u64>>) {
+        if self.durable != Durable::Flushed {
+            return;
+        }
+        let of = bytes.map_or(0..u64::MAX, |bytes| {
+            bytes.start / self.page_bytes..bytes.end.div_ceil(self.page_bytes)
+        });
+        self.lock().of.retain(|at, page| {
+            if !of.contains(at) {
+                return true;
+            }
+            while page
+                .versions
+                .get(1)
+                .is_some_and(|&(_, safe_by)| safe_by <= number)
+            {
+                page.versions.pop_front();
+            }
+            page.written >= number
+        });
+    }
+
+    /// The power is cut: puts what is safe in place of what is not, and returns the pages that have lost
+    /// something, ascending. `lost` are those that the device has lost. Torn: of a page with a program
+    /// under way the first sectors are new and the others old, as `torn` draws.
+    pub fn cut(
+        &self,
+        store: &Store,
+        lost: &[Lpn],
+        mut torn: Option<&mut Rng>,
+    ) -> io::Result<Vec<u64>> {
+        let mut pages = self.lock();
+        let lost: HashSet<u64> = lost.iter().map(|lpn| u64::from(lpn.0)).collect();
+        // Programs say page by page what is safe; a flush does not, but the device knows.
+        let is_lost = |at: &u64| self.durable == Durable::Programmed || lost.contains(at);
+        let mut put_back: Vec<u64> = Vec::new();
+        for (&at, page) in &pages.of {
+            let safe = page.versions.front().map(|(contents, _)| contents);
+            if is_lost(&at) && !matches!(safe, None | Some(Contents::Current)) {
+                put_back.push(at);
+            }
+        }
+        put_back.sort_unstable();
+        for &at in &put_back {
+            let range = self.range(at);
+            let versions = &pages.of[&at].versions;
+            let mut safe = self.bytes_of(store, at, &versions[0].0)?;
+            if let (Some(rng), Some((carried, _))) = (torn.as_deref_mut(), versions.get(1)) {
+                let carried = self.bytes_of(store, at, carried)?;
+                let sectors = (safe.len() / SECTOR_BYTES) as u64;
+                let new = rng.below(sectors + 1) as usize * SECTOR_BYTES;
+                safe[..new].copy_from_slice(&carried[..new]);
+            }
+            match safe.iter().all(|&byte| byte == 0) {
+                true => store.zero(range.start, range.end - range.start)?,
+                false => store.write(&safe, range.start)?,
+            }
+        }
+        pages.of.clear();
+        Ok(put_back)
+    }
+}
+
+#[cfg(test)]
+mod tests;

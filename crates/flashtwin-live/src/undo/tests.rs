@@ -1,0 +1,124 @@
+//! Earlier contents beside a store, against a reference that keeps a copy of everything at all times.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+const PAGES: u64 = 6;
+const PAGE: u64 = 1024;
+
+/// Contents of pages by value: what the store has, what is safe, what programs under way carry.
+#[derive(Default)]
+struct Reference {
+    of: BTreeMap<u64, (u8, u8, VecDeque<u8>)>,
+}
+
+#[test]
+fn a_cut_leaves_what_programs_have_ended() {
+    let mut lost_ever = 0;
+    for seed in 0..300 {
+        let mut rng = Rng::new(seed);
+        let store = Store::memory(PAGES * PAGE).expect("memory");
+        let undo = Undo::new(Durable::Programmed, PAGE as u32, PAGES * PAGE);
+        let mut reference = Reference::default();
+        for _ in 0..200 {
+            let page = rng.below(PAGES);
+            let bytes = page * PAGE..(page + 1) * PAGE;
+            let (now, safe, carried) = reference.of.entry(page).or_default();
+            let lpn = Lpn(page as u32);
+            match rng.below(8) {
+                0..=2 => {
+                    *now = rng.below(256) as u8;
+                    let data = [*now; PAGE as usize];
+                    undo.change(&store, bytes, |part| store.write(&data, part.start))
+                        .expect("room");
+                }
+                3 | 4 => {
+                    carried.push_back(*now);
+                    undo.hear(PageProgram::Queued(lpn));
+                }
+                5 | 6 => {
+                    let Some(value) = carried.pop_front() else {
+                        continue;
+                    };
+                    match rng.below(10) {
+                        0 => undo.hear(PageProgram::Failed(lpn)),
+                        _ => {
+                            *safe = value;
+                            undo.hear(PageProgram::Ended(lpn));
+                        }
+                    }
+                }
+                _ => {
+                    (*now, *safe) = (0, 0);
+                    carried.iter_mut().for_each(|value| *value = 0);
+                    undo.forget(bytes, || store.zero(page * PAGE, PAGE))
+                        .expect("room");
+                }
+            }
+        }
+        let lost = undo.cut(&store, &[], None).expect("room");
+        lost_ever += lost.len();
+        for (page, (now, safe, _)) in reference.of {
+            let mut read = [1; PAGE as usize];
+            store.read(&mut read, page * PAGE).expect("there");
+            assert_eq!(read, [safe; PAGE as usize], "page {page}, seed {seed}");
+            assert!(
+                now == safe || lost.contains(&page),
+                "page {page}, seed {seed}"
+            );
+        }
+        assert!(undo.lock().of.is_empty());
+    }
+    assert!(lost_ever > 100, "{lost_ever}");
+}
+
+#[test]
+fn a_cut_leaves_what_was_flushed() {
+    for seed in 0..300 {
+        let mut rng = Rng::new(seed);
+        let store = Store::memory(PAGES * PAGE).expect("memory");
+        let undo = Undo::new(Durable::Flushed, PAGE as u32, PAGES * PAGE);
+        let (mut now, mut safe) = ([0_u8; PAGES as usize], [0_u8; PAGES as usize]);
+        // Flushes under way: number, what the pages held, and the one page of a forced write.
+        let mut flushes: Vec<(u64, [u8; PAGES as usize], Option<u64>)> = Vec::new();
+        let mut value = 0;
+        for _ in 0..100 {
+            let page = rng.below(PAGES);
+            let bytes = page * PAGE..(page + 1) * PAGE;
+            match rng.below(8) {
+                0..=4 => {
+                    value += 1;
+                    now[page as usize] = value;
+                    let data = [value; PAGE as usize];
+                    undo.change(&store, bytes, |part| store.write(&data, part.start))
+                        .expect("room");
+                }
+                5 => flushes.push((undo.flush_asked(), now, None)),
+                6 => flushes.push((undo.flush_asked(), now, Some(page))),
+                _ if flushes.is_empty() => {}
+                _ => {
+                    let which = rng.below(flushes.len() as u64) as usize;
+                    let (number, held, of) = flushes.swap_remove(which);
+                    let bytes = of.map(|page| page * PAGE..(page + 1) * PAGE);
+                    undo.flush_ended(number, bytes);
+                    for page in (0..PAGES).filter(|page| of.is_none_or(|of| of == *page)) {
+                        let safe = &mut safe[page as usize];
+                        // Values rise: a later flush that ended first has made more safe.
+                        *safe = held[page as usize].max(*safe);
+                    }
+                }
+            }
+        }
+        let all: Vec<Lpn> = (0..PAGES as u32).map(Lpn).collect();
+        undo.cut(&store, &all, None).expect("room");
+        for page in 0..PAGES {
+            let mut read = [1; PAGE as usize];
+            store.read(&mut read, page * PAGE).expect("there");
+            assert_eq!(
+                read, [safe[page as usize]; PAGE as usize],
+                "page {page}, seed {seed}"
+            );
+        }
+    }
+}

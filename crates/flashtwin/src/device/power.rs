@@ -1,0 +1,143 @@
+//! Power: when what a page holds is safe from a cut, for whoever keeps the data beside the model, and a
+//! device whose power comes back.
+
+use super::cache::Cache;
+use super::controller::Controller;
+use super::link::Link;
+use super::modify::PageWrites;
+use super::queues::Queues;
+use super::requests::Requests;
+use super::{Backend, Device, Front, PowerCut};
+use crate::metrics::Metrics;
+use crate::nand::{Done, PageOp};
+use crate::units::Lpn;
+
+/// From when on a power cut does not take what a page holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durable {
+    /// From the moment the host is told that it is written: the buffer's memory outlives the cut.
+    AtOnce,
+    /// Once a program that carries it has ended.
+    Programmed,
+    /// Once a flush, or the forced write itself, has ended: what is programmed may lie in volatile memory
+    /// of an array's members.
+    Flushed,
+}
+
+/// What becomes of a page on its way to flash. Programs of one page are told in the order in which they
+/// were queued, and end in that order as far as the page's contents go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageProgram {
+    /// A program is queued: it carries what the page holds at this instant.
+    Queued(Lpn),
+    /// The oldest one that is queued has ended: flash has what it carries.
+    Ended(Lpn),
+    /// The oldest one has failed: flash has what it had before.
+    Failed(Lpn),
+}
+
+/// The log of it; keeps nothing unless it is wanted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ProgramLog {
+    on: bool,
+    told: Vec<PageProgram>,
+}
+
+impl ProgramLog {
+    #[inline]
+    pub fn queued(&mut self, op: &PageOp) {
+        if self.on && !op.is_read() {
+            self.told.push(PageProgram::Queued(op.lpn));
+        }
+    }
+
+    #[inline]
+    pub fn done(&mut self, done: &Done) {
+        if self.on && !done.op.is_read() {
+            self.told.push(match done.written {
+                true => PageProgram::Ended(done.op.lpn),
+                false => PageProgram::Failed(done.op.lpn),
+            });
+        }
+    }
+}
+
+impl<B: Backend> Device<B> {
+    /// From when on a power cut does not take what was written.
+    pub fn durable(&self) -> Durable {
+        match (
+            self.backend.is_volatile(),
+            self.cache.present && self.cache.protected,
+        ) {
+            (true, _) => Durable::Flushed,
+            (false, true) => Durable::AtOnce,
+            (false, false) => Durable::Programmed,
+        }
+    }
+
+    /// Starts or stops the log of programs of the host's pages.
+    pub fn set_program_log(&mut self, on: bool) {
+        self.programs = ProgramLog {
+            on,
+            told: Vec::new(),
+        };
+    }
+
+    /// Takes what was logged since the last call, in its order.
+    pub fn take_program_log(&mut self) -> std::vec::Drain<'_, PageProgram> {
+        self.programs.told.drain(..)
+    }
+
+    /// Cuts the power at this instant and gives it back: what [`Device::power_cut`] lists is lost, no
+    /// request under way is ever answered, and the front end of `front` is empty. What was handed to the
+    /// flash before, and garbage collection under way, the flash brings to its end, in its map and its
+    /// wear, before the device is back; so does protected memory with what it holds. That takes
+    /// [`Device::now`] with it, and counters start at zero (D-135). `None` if it takes more than `steps`
+    /// steps.
+    pub(crate) fn start_again(&mut self, front: &Front, mut steps: u64) -> Option<PowerCut> {
+        let cut = self.power_cut();
+        if self.cache.present && self.cache.protected {
+            steps = self.shut_down(steps);
+        }
+        steps = self.backend_to_rest(steps)?;
+        self.queues = Queues::new(front.host);
+        self.link = Link::new(front.link);
+        self.controller = Controller::new(front.controller);
+        self.cache = Cache::new(front, None);
+        self.requests = Requests::default();
+        self.writes = PageWrites::new(front);
+        self.in_buffer.clear();
+        if self.backend.is_volatile() {
+            steps = self.shut_down(steps);
+            self.backend_to_rest(steps)?;
+        }
+        self.completions.clear();
+        self.outside.clear();
+        self.programs.told.clear();
+        self.metrics = Metrics::new(self.now, None);
+        self.backend.reset_stats(self.now);
+        Some(cut)
+    }
+
+    /// Lets all happen that is still to happen behind the front end; returns how many steps are left.
+    fn backend_to_rest(&mut self, mut steps: u64) -> Option<u64> {
+        while self.backend_step() {
+            steps = steps.checked_sub(1)?;
+        }
+        Some(steps)
+    }
+
+    /// Lets the next thing happen behind the front end, which hears nothing of it.
+    fn backend_step(&mut self) -> bool {
+        let at = self.events.next_time();
+        let Some(resource) = self.events.pop() else {
+            return false;
+        };
+        self.now = at;
+        let (unit, _) = self.backend.on_event(resource, self.now, &mut self.events);
+        while self.backend.more_done().is_some() {}
+        self.backend.activate(unit, self.now, &mut self.events);
+        self.backend.settle(self.now, &mut self.events);
+        true
+    }
+}

@@ -1,0 +1,48 @@
+"""`flashtwin ctl`: commands to a server at work."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import Any
+
+from ..control import ask
+
+_New = Callable[[Any, str, str, str], argparse.ArgumentParser]
+
+
+def add(
+    commands: Any,  # noqa: ANN401 (argparse has no public name for it)
+    new: _New,
+) -> None:
+    """Add the command."""
+    p = new(
+        commands,
+        "ctl",
+        "Give a command to a device being served: statistics, a power cut, a failed member.",
+        """\
+examples:
+  flashtwin ctl /tmp/nbd.sock stats
+  flashtwin ctl /tmp/nbd.sock power-cut --torn
+  flashtwin ctl /tmp/nbd.sock fail 3
+
+Prints the answer as a line of JSON (docs/live.md).
+""",
+    )
+    p.add_argument("socket", metavar="SOCKET", help="Unix socket that the device is served on")
+    what = p.add_subparsers(metavar="COMMAND", dest="what", required=True)
+    what.add_parser("stats", help="what the server says of itself at its end")
+    cut = what.add_parser("power-cut", help="cut the power and give it back")
+    cut.add_argument("--torn", action="store_true", help="pages may be lost in part")
+    for name, does in (("fail", "a member of an array fails"), ("replace", "a new one takes its place")):
+        what.add_parser(name, help=does).add_argument("member", type=int, metavar="N", help="from 0")
+    what.add_parser("stop", help="a clean stop")
+    p.set_defaults(command=command)
+
+
+def command(args: argparse.Namespace) -> int:
+    """Give the command and print the answer."""
+    how = {key: getattr(args, key) for key in ("torn", "member") if hasattr(args, key)}
+    print(json.dumps(ask(args.socket, args.what, **how)))
+    return 0
