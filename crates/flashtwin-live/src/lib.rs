@@ -20,7 +20,7 @@ pub use crate::clock::Dilation;
 pub use crate::core::{Answer, Call, Core, BATCH_PIECES};
 pub use crate::driver::Driver;
 pub use crate::error::{Failure, LiveError};
-pub use crate::report::{CallCounts, Lateness, Report, Responses};
+pub use crate::report::{CallCounts, FlashCounts, Lateness, Recent, Report, Responses};
 pub use crate::server::{Extent, Ready, Server};
 pub use crate::settings::{Kept, Settings};
 pub use crate::store::Store;

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
+use flashtwin::metrics::{FlashReport, Metrics};
 use flashtwin::spec::is_array;
 use flashtwin::{Array, ArraySpec, Completion, Device, DeviceSpec, OutOfRange, Request, Ssd, Time};
 use flashtwin_sim::{SimError, Subject};
 
-use crate::report::Responses;
 use crate::LiveError;
 
 /// Steps until a device that is asked nothing has nothing left to do; a collection of all its blocks takes
@@ -35,7 +35,9 @@ pub trait Twin: Send {
     /// See [`Device::is_read_only`].
     fn is_read_only(&self) -> bool;
     /// What its requests have met.
-    fn responses(&self) -> Responses;
+    fn metrics(&self) -> &Metrics;
+    /// What its flash did, wear left out.
+    fn flash_report(&self) -> FlashReport;
     /// Has it write what its buffer holds, and lets all happen that is still to happen, in no time of the
     /// wall; false if there is no end of it.
     fn come_to_rest(&mut self) -> bool;
@@ -73,8 +75,11 @@ impl<S: Subject + Send> Twin for Device<S> {
     fn is_read_only(&self) -> bool {
         self.is_read_only()
     }
-    fn responses(&self) -> Responses {
-        Responses::of(self.metrics())
+    fn metrics(&self) -> &Metrics {
+        self.metrics()
+    }
+    fn flash_report(&self) -> FlashReport {
+        self.flash_report_without_wear()
     }
     fn come_to_rest(&mut self) -> bool {
         let steps = self.shut_down(REST_STEPS_MAX);

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::AtomicU32;
 
+use flashtwin::metrics::{FlashReport, Metrics};
 use flashtwin::{Completion, DeviceSpec, OutOfRange, Request, Rng, Ssd};
 use flashtwin_sim::SimError;
 
 use super::*;
-use crate::report::Responses;
 
 fn twin() -> Box<dyn Twin> {
     let profile = flashtwin::spec::builtin("demo").expect("demo is built in");
@@ -100,6 +100,7 @@ fn a_call_longer_than_a_batch_is_done_in_parts() {
 struct Breaks {
     asked: bool,
     completions: Vec<Completion>,
+    metrics: Metrics,
 }
 
 impl Twin for Breaks {
@@ -134,8 +135,11 @@ impl Twin for Breaks {
     fn is_read_only(&self) -> bool {
         false
     }
-    fn responses(&self) -> Responses {
-        Responses::default()
+    fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+    fn flash_report(&self) -> FlashReport {
+        FlashReport::default()
     }
     fn come_to_rest(&mut self) -> bool {
         true
@@ -153,6 +157,7 @@ fn a_bug_in_the_model_leaves_nobody_waiting() {
     let breaks = Breaks {
         asked: false,
         completions: Vec::new(),
+        metrics: Metrics::default(),
     };
     let driver = Driver::start(Box::new(breaks), Dilation::default()).expect("threads");
     thread::scope(|scope| {
