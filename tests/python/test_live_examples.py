@@ -72,9 +72,9 @@ def test_fio_verifies_and_other_clients_follow(environment):
 
 
 def need_loop_devices():
-    need("nbdkit", "nbdfuse", "fusermount3", "mkfs.ext4", "mkfs.xfs")
     if os.geteuid() != 0 or not Path("/dev/fuse").exists() or not Path("/dev/loop-control").exists():
         pytest.skip("no root, or no loop devices here")
+    need("nbdkit", "nbdfuse", "fusermount3", "mkfs.ext4", "mkfs.xfs")
 
 
 def test_file_systems_are_made_filled_and_clean(environment):
