@@ -18,7 +18,8 @@ from .errors import DeviceError, FlashtwinError, Interrupted, SnapshotError, Wor
 from .faults import Fail, Fault, Replace
 from .ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
 from .hit_ratios import HitRow, HitTable, hits
-from .live import LiveReport, PowerCut, Server, serve
+from .live import PowerCut, Server, serve
+from .live_report import LiveReport
 from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
 from .policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
 from .pts import PtsResults, pts

@@ -5,7 +5,6 @@ nbdkit speaks the protocol; the device and the data are in its plugin, which com
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -17,11 +16,12 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote
 
-from . import words
 from .control import ask
 from .devices import Overrides
 from .errors import FlashtwinError
 from .files import write_text
+from .live_report import LiveReport
+from .metrics import MetricsServer
 from .policies import Choice
 from .runs import precondition_spec
 from .sizing import read as read_size
@@ -48,62 +48,6 @@ _PLUGIN = Path(__file__).with_name("flashtwin_nbdkit.so")
 
 
 @dataclass(frozen=True)
-class LiveReport:
-    """What a server says of itself.
-
-    Attributes:
-        device: the device's name.
-        size_bytes: what clients see.
-        dilation: how many times slower the device's time passes.
-        elapsed_s: since its start.
-        lateness: of all calls, how much later than the device had finished them they returned: `calls`,
-            `p50_us`, `p99_us`, `p999_us`, `max_us`, in time of the wall.
-        responses: by `read`, `write`, `trim` and `flush`: `requests`, `bytes`, `p50_us`, `p99_us` and
-            `p999_us`, in time of the device.
-        read_only: the device is at the end of its life.
-    """
-
-    device: str
-    size_bytes: int
-    dilation: float
-    elapsed_s: float
-    lateness: dict[str, float]
-    responses: dict[str, dict[str, float]]
-    read_only: bool
-    _json: str
-
-    @staticmethod
-    def read(text: str) -> LiveReport:
-        """Read what the plugin writes."""
-        said = json.loads(text)
-        keys = ("device", "dilation", "elapsed_s", "lateness", "responses", "read_only")
-        return LiveReport(
-            **{key: said[key] for key in keys}, size_bytes=said["exported_bytes"], _json=text.strip()
-        )
-
-    def to_json(self) -> str:
-        """All of it as JSON."""
-        return self._json
-
-    def __str__(self) -> str:
-        """Say it in a few lines."""
-        times = [words.time(self.lateness[f"{q}_us"]) for q in ("p50", "p99", "p999", "max")]
-        lines = [f"{self.device}, served for {self.elapsed_s:.1f} s"]
-        if self.dilation != 1:
-            lines[0] += f", its time {self.dilation:g} times slower"
-        for kind, of in self.responses.items():
-            if of["requests"]:
-                spans = [words.time(of[f"{q}_us"]) for q in ("p50", "p99", "p999")]
-                took = f"took {spans[0]}, p99 {spans[1]}, p99.9 {spans[2]}"
-                lines.append(f"{kind:<9}{words.count(of['requests']):>12}  {took}")
-        late = f"{times[0]}, p99 {times[1]}, p99.9 {times[2]}, at most {times[3]}"
-        lines.append(f"{'late by':<9}{words.count(self.lateness['calls']):>12}  {late}")
-        if self.read_only:
-            lines.append("the device reached the end of its life and refused writes")
-        return "\n".join(lines)
-
-
-@dataclass(frozen=True)
 class PowerCut:
     """What a power cut did.
 
@@ -124,6 +68,7 @@ class Server:
         size_bytes: what they see.
         control: socket on which it takes commands, as `flashtwin ctl` gives them.
         started_from: how the flash came into the state it began with.
+        metrics_url: the page that shows it live, if one was asked for.
     """
 
     def __init__(
@@ -136,15 +81,20 @@ class Server:
         control: Path,
         size_bytes: int,
         started_from: str,
+        metrics: MetricsServer | None,
     ) -> None:
         self.uri = uri
         self.size_bytes = size_bytes
         self.control = control
         self.started_from = started_from
+        self.metrics_url = None if metrics is None else metrics.url
+        self._metrics = metrics
         self._process = process
         self._place = place
         self._socket = socket
         self._last: LiveReport | None = None
+        if metrics is not None:
+            metrics.start(self.report)
 
     @property
     def pid(self) -> int:
@@ -196,6 +146,8 @@ class Server:
             FlashtwinError: it ended with an error, and which.
         """
         if self._last is None:
+            if self._metrics is not None:
+                self._metrics.close()
             if self.running:
                 self._process.send_signal(signal.SIGTERM)
             try:
@@ -239,6 +191,7 @@ def serve(
     tls_psk: str | os.PathLike[str] | None = None,
     dilation: float = 1.0,
     record: str | os.PathLike[str] | None = None,
+    metrics: int | None = None,
     progress: OnProgress | None = None,
 ) -> Server:
     """Serve a device as a network block device (NBD), paced by the clock of the wall.
@@ -263,6 +216,8 @@ def serve(
         dilation: how many times slower the device's time passes, for hosts too slow for it.
         record: where to record what clients ask, a CSV trace as `run` reads it; the device lies beside it, in
             FILE.toml.
+        metrics: port on the loopback interface of a live page and of what Prometheus asks for; 0 is any that
+            is free.
         progress: as for `run`, of the preconditioning.
 
     Raises:
@@ -276,6 +231,7 @@ def serve(
         choice.spec(device, overrides) if size_bytes is None else sized(device, size_bytes, choice, overrides)
     )
     kept = str(store) if store in ("memory", "none") else str(Path(store).absolute())
+    watched = None if metrics is None else MetricsServer(metrics)
     place = Path(tempfile.mkdtemp(prefix="flashtwin-"))
     try:
         listen, uri, at = _listen(place, socket, tcp, tls_certificates, tls_psk)
@@ -308,6 +264,8 @@ def serve(
         command += [str(_PLUGIN), *(f"{key}={value}" for key, value in settings.items())]
         process = _start(command, place)
     except BaseException:
+        if watched is not None:
+            watched.close()
         shutil.rmtree(place, ignore_errors=True)
         raise
     (place / "start.state").unlink(missing_ok=True)
@@ -319,6 +277,7 @@ def serve(
         control=control,
         size_bytes=size_bytes or spec.exported_bytes,
         started_from=started_from,
+        metrics=watched,
     )
 
 

@@ -44,30 +44,36 @@ def find():
     return found
 
 
-def look(page, place, *options):
-    """Open a page: its DOM after its scripts ran, what the console said, what it drew and fetched."""
-    copy = place / "probed.html"
-    head, _, tail = page.read_text().rpartition("</body>")
-    copy.write_text(f"{head}{_PROBE}</body>{tail}")
+def visit(address, place, *options):
+    """Open an address: its DOM after its scripts ran, and what the console said."""
     command = [
         find(),
         "--headless",
         "--no-sandbox",
         "--disable-gpu",
         "--no-first-run",
-        "--host-resolver-rules=MAP * ~NOTFOUND",
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
         f"--user-data-dir={place / 'profile'}",
         "--enable-logging=stderr",
         "--window-size=1360,2000",
         "--virtual-time-budget=5000",
         *options,
         "--dump-dom",
-        f"file://{copy}",
+        address,
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
-    probe = re.search(r'<pre id="probe">(\{.*?)</pre>', done.stdout)
+    return done.stdout, console
+
+
+def look(page, place, *options):
+    """Open a page: its DOM after its scripts ran, what the console said, what it drew and fetched."""
+    copy = place / "probed.html"
+    head, _, tail = page.read_text().rpartition("</body>")
+    copy.write_text(f"{head}{_PROBE}</body>{tail}")
+    dom, console = visit(f"file://{copy}", place, *options)
+    probe = re.search(r'<pre id="probe">(\{.*?)</pre>', dom)
     assert probe, "the page's scripts did not run to their end"
     seen = json.loads(probe[1].replace("&amp;", "&"))
-    return done.stdout, console, seen["drawn"], seen["fetched"]
+    return dom, console, seen["drawn"], seen["fetched"]

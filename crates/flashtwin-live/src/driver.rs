@@ -15,7 +15,7 @@ use flashtwin::{Op, PowerCut, Status, Time};
 use crate::awake::Awake;
 use crate::clock::Clock;
 use crate::record::Recording;
-use crate::report::LatenessLog;
+use crate::report::{Counts, LatenessLog};
 use crate::undo::Undo;
 use crate::{Answer, Call, Core, Dilation, Failure, Report, Twin};
 
@@ -97,6 +97,8 @@ struct Shared {
 pub struct Driver {
     shared: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// At the last report.
+    reported: Mutex<Counts>,
     exported_bytes: u64,
     page_bytes: u32,
     batch_bytes: u64,
@@ -116,6 +118,10 @@ impl Driver {
         }
         let (exported_bytes, page_bytes) = (core.twin().exported_bytes(), core.twin().page_bytes());
         let batch_bytes = core.batch_bytes();
+        let reported = Mutex::new(Counts {
+            now: core.twin().now(),
+            ..Counts::default()
+        });
         let shared = Arc::new(Shared {
             clock: Clock::starting(core.twin().now(), dilation),
             lateness: Mutex::default(),
@@ -152,6 +158,7 @@ impl Driver {
         Ok(Driver {
             shared,
             threads: Mutex::new(vec![pacer, keeper]),
+            reported,
             exported_bytes,
             page_bytes,
             batch_bytes,
@@ -213,22 +220,43 @@ impl Driver {
     pub fn report(&self) -> Report {
         let clock = &self.shared.clock;
         let lateness = match self.shared.lateness.lock() {
-            Ok(log) => log.summary(),
-            Err(poisoned) => poisoned.into_inner().summary(),
+            Ok(log) => log.clone(),
+            Err(poisoned) => poisoned.into_inner().clone(),
+        };
+        let mut reported = match self.reported.lock() {
+            Ok(reported) => reported,
+            Err(poisoned) => poisoned.into_inner(),
         };
         let (inner, _) = self.shared.lock_broken_or_not();
-        let core = &inner.core;
+        let twin = inner.core.twin();
+        let counts = Counts {
+            elapsed_s: clock.now_ns() as f64 / 1e9,
+            now: twin.now(),
+            lateness,
+            metrics: twin.metrics().clone(),
+            flash: twin.flash_report(),
+        };
+        let (device, waiting) = (twin.name(), inner.core.waiting());
+        let read_only = twin.is_read_only();
+        // The device goes on while the rest is worked out.
+        drop(inner);
+        let recent = counts.since(&reported);
+        let all = counts.since(&Counts::default());
+        *reported = counts;
         Report {
-            device: core.twin().name(),
+            device,
             exported_bytes: self.exported_bytes,
             page_bytes: self.page_bytes,
             dilation: clock.dilation.times(),
-            elapsed_s: clock.now_ns() as f64 / 1e9,
-            waiting: core.waiting(),
-            read_only: core.twin().is_read_only(),
+            elapsed_s: all.elapsed_s,
+            waiting,
+            read_only,
+            dirty_pages: reported.flash.dirty_pages,
             spin_margin_us: self.shared.spin_ns.load(Ordering::Relaxed) as f64 / 1e3,
-            lateness,
-            responses: core.twin().responses(),
+            lateness: all.lateness,
+            responses: all.responses,
+            flash: all.flash,
+            recent,
         }
     }
 

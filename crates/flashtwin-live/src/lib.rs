@@ -25,7 +25,7 @@ pub use crate::control::Control;
 pub use crate::core::{Answer, Call, Core, BATCH_PIECES};
 pub use crate::driver::Driver;
 pub use crate::error::{Failure, LiveError};
-pub use crate::report::{CallCounts, Lateness, Report, Responses};
+pub use crate::report::{CallCounts, FlashCounts, Lateness, Recent, Report, Responses};
 pub use crate::server::{Cut, Extent, Ready, Server};
 pub use crate::session::Session;
 pub use crate::settings::{Kept, Settings};

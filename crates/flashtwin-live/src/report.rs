@@ -1,7 +1,9 @@
 //! What a server says of itself, while it serves and at its end.
 
-use flashtwin::metrics::Metrics;
-use flashtwin::Op;
+use std::iter::repeat;
+
+use flashtwin::metrics::{FlashReport, Metrics, OpMetrics};
+use flashtwin::{Cause, Op, Time};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
@@ -15,12 +17,35 @@ pub struct CallCounts {
     pub requests: u64,
     /// Bytes they asked for.
     pub bytes: u64,
+    /// Pages they touched.
+    pub pages: u64,
+    /// Pages of them found in the buffer.
+    pub hits: u64,
+    /// Sum of their response times, in seconds.
+    pub total_s: f64,
     /// Half of them took no longer.
     pub p50_us: f64,
     /// 99 % of them.
     pub p99_us: f64,
     /// 99.9 %.
     pub p999_us: f64,
+}
+
+impl CallCounts {
+    /// Of what was answered after `before`.
+    fn since(before: &OpMetrics, now: &OpMetrics) -> CallCounts {
+        let us = quantiles_us(&since(&before.histogram_ns, &now.histogram_ns));
+        CallCounts {
+            requests: now.requests - before.requests,
+            bytes: now.bytes - before.bytes,
+            pages: now.pages - before.pages,
+            hits: now.hits - before.hits,
+            total_s: (now.response_ps_sum - before.response_ps_sum) as f64 / 1e12,
+            p50_us: us[0],
+            p99_us: us[1],
+            p999_us: us[2],
+        }
+    }
 }
 
 /// The same of every kind, as the model has it.
@@ -36,30 +61,8 @@ pub struct Responses {
     pub flush: CallCounts,
 }
 
-impl Responses {
-    pub(crate) fn of(metrics: &Metrics) -> Responses {
-        let of = |op| {
-            let of = metrics.op(op);
-            let us = |q| of.histogram_ns.value_at_quantile(q) as f64 / 1e3;
-            CallCounts {
-                requests: of.requests,
-                bytes: of.bytes,
-                p50_us: us(0.5),
-                p99_us: us(0.99),
-                p999_us: us(0.999),
-            }
-        };
-        Responses {
-            read: of(Op::Read),
-            write: of(Op::Write),
-            trim: of(Op::Trim),
-            flush: of(Op::Flush),
-        }
-    }
-}
-
 /// How much later than the device had finished them calls returned, in microseconds of the wall.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Lateness {
     /// Calls counted.
     pub calls: u64,
@@ -73,7 +76,62 @@ pub struct Lateness {
     pub max_us: f64,
 }
 
-/// Collects it.
+/// What the flash did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FlashCounts {
+    /// Pages programmed for the host.
+    pub host_pages: u64,
+    /// Pages moved within the flash.
+    pub moved_pages: u64,
+    /// Pages programmed for each one programmed for the host.
+    pub write_amplification: f64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Times a chip went into collection.
+    pub collections: u64,
+    /// How long each chip was in collection, in seconds of the device.
+    pub chips_gc_s: Vec<f64>,
+}
+
+impl FlashCounts {
+    fn since(before: &FlashReport, now: &FlashReport) -> FlashCounts {
+        let mut done = now.clone();
+        for (count, earlier) in done.flash.ops.iter_mut().zip(before.flash.ops) {
+            *count -= earlier;
+        }
+        let earlier = before.gc_time.iter().copied().chain(repeat(Time::ZERO));
+        let chips = now.gc_time.iter().zip(earlier);
+        FlashCounts {
+            host_pages: done.flash.host_programs(),
+            moved_pages: done.moves(),
+            write_amplification: done.write_amplification(),
+            erases: done.flash.count(Cause::Erase),
+            collections: now.flash.gc_actions - before.flash.gc_actions,
+            chips_gc_s: chips.map(|(&now, before)| seconds(now - before)).collect(),
+        }
+    }
+}
+
+fn seconds(time: Time) -> f64 {
+    time.0 as f64 / 1e12
+}
+
+/// What was counted between the report before this one and this.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Recent {
+    /// How long that was, in seconds of the wall.
+    pub elapsed_s: f64,
+    /// The same in seconds of the device.
+    pub device_s: f64,
+    /// Of the calls that returned.
+    pub lateness: Lateness,
+    /// As the device has it.
+    pub responses: Responses,
+    /// What the flash did.
+    pub flash: FlashCounts,
+}
+
+/// Collects lateness.
 #[derive(Clone, Debug)]
 pub(crate) struct LatenessLog(Histogram<u64>);
 
@@ -89,14 +147,62 @@ impl LatenessLog {
         self.0.saturating_record(ns);
     }
 
-    pub fn summary(&self) -> Lateness {
-        let us = |q| self.0.value_at_quantile(q) as f64 / 1e3;
+    fn since(before: &LatenessLog, now: &LatenessLog) -> Lateness {
+        let ns = since(&before.0, &now.0);
+        let us = quantiles_us(&ns);
         Lateness {
-            calls: self.0.len(),
-            p50_us: us(0.5),
-            p99_us: us(0.99),
-            p999_us: us(0.999),
-            max_us: self.0.max() as f64 / 1e3,
+            calls: ns.len(),
+            p50_us: us[0],
+            p99_us: us[1],
+            p999_us: us[2],
+            max_us: ns.max() as f64 / 1e3,
+        }
+    }
+}
+
+/// What was recorded after `before`.
+fn since(before: &Histogram<u64>, now: &Histogram<u64>) -> Histogram<u64> {
+    let mut left = now.clone();
+    if !before.is_empty() {
+        left.subtract(before)
+            .expect("both have the same bounds, and counts only grow");
+    }
+    left
+}
+
+/// p50, p99 and p99.9 of nanoseconds, in microseconds.
+fn quantiles_us(ns: &Histogram<u64>) -> [f64; 3] {
+    [0.5, 0.99, 0.999].map(|q| ns.value_at_quantile(q) as f64 / 1e3)
+}
+
+/// Everything counted up to an instant. It is taken while the device stands still; what follows from it is
+/// worked out afterwards.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    /// Since the start, in seconds of the wall.
+    pub elapsed_s: f64,
+    /// The device's clock.
+    pub now: Time,
+    pub lateness: LatenessLog,
+    pub metrics: Metrics,
+    pub flash: FlashReport,
+}
+
+impl Counts {
+    /// What came after `before`.
+    pub fn since(&self, before: &Counts) -> Recent {
+        let of = |op| CallCounts::since(before.metrics.op(op), self.metrics.op(op));
+        Recent {
+            elapsed_s: self.elapsed_s - before.elapsed_s,
+            device_s: seconds(self.now - before.now),
+            lateness: LatenessLog::since(&before.lateness, &self.lateness),
+            responses: Responses {
+                read: of(Op::Read),
+                write: of(Op::Write),
+                trim: of(Op::Trim),
+                flush: of(Op::Flush),
+            },
+            flash: FlashCounts::since(&before.flash, &self.flash),
         }
     }
 }
@@ -118,10 +224,19 @@ pub struct Report {
     pub waiting: usize,
     /// It takes no more writes.
     pub read_only: bool,
+    /// Pages in buffers that flash lacks.
+    pub dirty_pages: u64,
     /// Before an instant the pacer spins so long.
     pub spin_margin_us: f64,
     /// Of all calls.
     pub lateness: Lateness,
     /// As the device has it.
     pub responses: Responses,
+    /// What the flash did since the server's start.
+    pub flash: FlashCounts,
+    /// Since the report before this one.
+    pub recent: Recent,
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use flashtwin::metrics::{FlashReport, Metrics};
 use flashtwin::spec::is_array;
 use flashtwin::{
     Array, ArraySpec, Backend, Completion, Device, DeviceSpec, Durable, OutOfRange, PageProgram,
@@ -10,7 +11,6 @@ use flashtwin::{
 };
 use flashtwin_sim::{SimError, Subject};
 
-use crate::report::Responses;
 use crate::LiveError;
 
 /// Steps until a device that is asked nothing has nothing left to do; a collection of all its blocks takes
@@ -38,7 +38,9 @@ pub trait Twin: Send {
     /// See [`Device::is_read_only`].
     fn is_read_only(&self) -> bool;
     /// What its requests have met.
-    fn responses(&self) -> Responses;
+    fn metrics(&self) -> &Metrics;
+    /// What its flash did, wear left out.
+    fn flash_report(&self) -> FlashReport;
     /// From when on a power cut does not take what was written.
     fn durable(&self) -> Durable;
     /// Hands over what was said of programs since the last call; nothing unless that matters.
@@ -87,8 +89,11 @@ where
     fn is_read_only(&self) -> bool {
         self.is_read_only()
     }
-    fn responses(&self) -> Responses {
-        Responses::of(self.metrics())
+    fn metrics(&self) -> &Metrics {
+        self.metrics()
+    }
+    fn flash_report(&self) -> FlashReport {
+        self.flash_report_without_wear()
     }
     fn durable(&self) -> Durable {
         self.durable()

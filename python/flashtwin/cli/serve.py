@@ -58,6 +58,12 @@ Serves until Ctrl-C or SIGTERM, then says how late its answers were. Needs nbdki
     )
     g.add_argument("--record", metavar="FILE", help="record what clients ask, a CSV trace for flashtwin run")
     g.add_argument(
+        "--metrics",
+        type=int,
+        metavar="PORT",
+        help="a live page on loopback, and what Prometheus asks for; 0 is any port that is free",
+    )
+    g.add_argument(
         "--json",
         action="store_true",
         help="print the address, and at the end the report, as a line of JSON each",
@@ -87,6 +93,7 @@ def command(args: argparse.Namespace) -> int:
                 tls_psk=args.tls_psk,
                 dilation=args.dilation,
                 record=args.record,
+                metrics=args.metrics,
                 progress=bar,
             )
         _introduce(server, args.json)
@@ -110,11 +117,18 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 def _introduce(server: Server, as_json: bool) -> None:
     if as_json:
-        ready = {"uri": server.uri, "pid": server.pid, "size_bytes": server.size_bytes}
-        ready["control"] = str(server.control)
+        ready = {
+            "uri": server.uri,
+            "pid": server.pid,
+            "size_bytes": server.size_bytes,
+            "control": str(server.control),
+            "metrics": server.metrics_url,
+        }
         print(json.dumps(ready), flush=True)
         return
     print(f"{words.size(server.size_bytes)} at {server.uri}, the flash {server.started_from}")
+    if server.metrics_url is not None:
+        print(f"a page shows it live: {server.metrics_url}")
     print("a client types, for example:")
     for tool, line in _clients(server.uri):
         missing = "" if shutil.which(tool) else f"   # {tool} is not installed here"

@@ -124,10 +124,10 @@ fn long_calls_are_cut_between_pages_and_answered_as_one() {
         .expect("within");
     core.advance(Time::from_s(10), &mut finished);
     assert_eq!(finished.len(), 1);
-    let responses = core.twin().responses();
-    assert_eq!(responses.write.bytes, 5 << 20);
+    let writes = core.twin().metrics().op(Op::Write);
+    assert_eq!(writes.bytes, 5 << 20);
     // At every whole MiB, and only there.
-    assert_eq!(responses.write.requests, 6);
+    assert_eq!(writes.requests, 6);
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::AtomicU32;
 
+use flashtwin::metrics::{FlashReport, Metrics};
 use flashtwin::{
     Array, Completion, DeviceSpec, Durable, OutOfRange, PageProgram, PowerCut, Request, Rng, Ssd,
 };
 use flashtwin_sim::SimError;
 
 use super::*;
-use crate::report::Responses;
 
 fn twin() -> Box<dyn Twin> {
     let profile = flashtwin::spec::builtin("demo").expect("demo is built in");
@@ -110,6 +110,7 @@ fn a_call_longer_than_a_batch_is_done_in_parts() {
 struct Breaks {
     asked: bool,
     completions: Vec<Completion>,
+    metrics: Metrics,
 }
 
 impl Twin for Breaks {
@@ -144,8 +145,11 @@ impl Twin for Breaks {
     fn is_read_only(&self) -> bool {
         false
     }
-    fn responses(&self) -> Responses {
-        Responses::default()
+    fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+    fn flash_report(&self) -> FlashReport {
+        FlashReport::default()
     }
     fn durable(&self) -> Durable {
         Durable::AtOnce
@@ -173,6 +177,7 @@ fn a_bug_in_the_model_leaves_nobody_waiting() {
     let breaks = Breaks {
         asked: false,
         completions: Vec::new(),
+        metrics: Metrics::default(),
     };
     let driver =
         Driver::start(Box::new(breaks), Dilation::default(), undo(), None).expect("threads");

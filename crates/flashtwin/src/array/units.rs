@@ -6,6 +6,7 @@ use crate::chips::ChipSet;
 use crate::device::Backend;
 use crate::metrics::FlashReport;
 use crate::spec::{MemberInGc, Protect};
+use crate::ssd::Ssd;
 use crate::units::{ChipId, Lpn, Time};
 
 impl Raid {
@@ -33,6 +34,18 @@ impl Raid {
         let (member, chips) = self.chips_of_unit(unit);
         let values: Vec<T> = chips.map(|chip| of(&member.ssd.backend, chip)).collect();
         values.into_iter()
+    }
+
+    /// What all members did.
+    fn sum_of(&self, span: Time, report: impl Fn(&Ssd) -> FlashReport) -> FlashReport {
+        let mut whole = FlashReport {
+            span,
+            ..FlashReport::default()
+        };
+        for member in &self.members {
+            whole.add_member(&report(&member.ssd));
+        }
+        whole
     }
 }
 
@@ -78,13 +91,10 @@ impl Backend for Raid {
     }
 
     fn report(&self, now: Time, since: Time) -> FlashReport {
-        let mut whole = FlashReport {
-            span: now - since,
-            ..FlashReport::default()
-        };
-        for member in &self.members {
-            whole.add_member(&member.ssd.flash_report());
-        }
-        whole
+        self.sum_of(now - since, Ssd::flash_report)
+    }
+
+    fn report_without_wear(&self, now: Time, since: Time) -> FlashReport {
+        self.sum_of(now - since, Ssd::flash_report_without_wear)
     }
 }

@@ -34,6 +34,8 @@ pub trait Backend: Clone + std::fmt::Debug + sealed::Work {
     fn open_pages(&self, unit: usize) -> u32;
     /// What was done since `since`.
     fn report(&self, now: Time, since: Time) -> FlashReport;
+    /// The same without the wear of blocks, which takes a pass over them.
+    fn report_without_wear(&self, now: Time, since: Time) -> FlashReport;
 }
 
 /// The part of the interface that is the front end's own.

@@ -231,6 +231,15 @@ impl<B: Backend> Device<B> {
         report
     }
 
+    /// The same but for the wear of blocks (`erase_spread` and `erase_counts` are empty), which takes a pass
+    /// over all of them: for who asks while the device is at work on the clock of the wall.
+    pub fn flash_report_without_wear(&self) -> FlashReport {
+        let since = self.metrics.since();
+        let mut report = self.backend.report_without_wear(self.now, since);
+        self.cache.report(&mut report);
+        report
+    }
+
     /// Starts all counters, histograms and the time series (one point every `interval`) at zero.
     pub fn reset_metrics(&mut self, interval: Option<Time>) {
         self.backend.reset_stats(self.now);

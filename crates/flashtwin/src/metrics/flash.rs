@@ -84,6 +84,8 @@ pub struct FlashReport {
     pub busy_time: Vec<Time>,
     /// From the start to now.
     pub span: Time,
+    /// Pages in buffers that flash lacks, now.
+    pub dirty_pages: u64,
     /// Clean pages evicted from the buffer.
     pub evicted_clean: u64,
     /// Dirty pages evicted from the buffer.
@@ -113,9 +115,16 @@ impl FlashReport {
     pub(crate) fn new(nand: &Nand, now: Time, since: Time) -> FlashReport {
         let erases = nand.erase_counts();
         FlashReport {
-            flash: nand.stats().clone(),
             erase_spread: EraseSpread::new(&erases),
             erase_counts: tally(&erases),
+            ..FlashReport::without_wear(nand, now, since)
+        }
+    }
+
+    /// Leaves out what takes a pass over all blocks.
+    pub(crate) fn without_wear(nand: &Nand, now: Time, since: Time) -> FlashReport {
+        FlashReport {
+            flash: nand.stats().clone(),
             spent_blocks: nand.spent_blocks(),
             gc_time: nand.chips().iter().map(|c| c.gc_time(now)).collect(),
             busy_time: nand.chips().iter().map(|c| c.busy_total).collect(),
@@ -146,6 +155,7 @@ impl FlashReport {
         self.gc_time.extend(&member.gc_time);
         self.busy_time.extend(&member.busy_time);
         self.pages_lost += member.pages_lost;
+        self.dirty_pages += member.dirty_pages;
     }
 
     /// Pages programmed: all but erases and reads.
@@ -153,18 +163,22 @@ impl FlashReport {
         self.more_programs() + self.flash.host_programs() + self.flash.count(Cause::Summary)
     }
 
-    /// Pages programmed beside the host's and summaries.
-    fn more_programs(&self) -> u64 {
-        let more = [
+    /// Pages moved within the flash, whatever for.
+    pub fn moves(&self) -> u64 {
+        let moves = [
             Cause::GcMove,
             Cause::Fold,
             Cause::Migration,
             Cause::MergeCopy,
-            Cause::MapWrite,
-            Cause::Padding,
-            Cause::Merge,
         ];
-        more.iter().map(|&cause| self.flash.count(cause)).sum()
+        moves.iter().map(|&cause| self.flash.count(cause)).sum()
+    }
+
+    /// Pages programmed beside the host's and summaries.
+    fn more_programs(&self) -> u64 {
+        let more = [Cause::MapWrite, Cause::Padding, Cause::Merge];
+        let more: u64 = more.iter().map(|&cause| self.flash.count(cause)).sum();
+        self.moves() + more
     }
 
     /// Pages programmed for each one programmed for the host: (host + moves, folds, migrations and copies + map + padding

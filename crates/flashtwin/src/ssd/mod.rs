@@ -172,6 +172,10 @@ impl Backend for Flash {
     fn report(&self, now: Time, since: Time) -> FlashReport {
         FlashReport::new(&self.nand, now, since)
     }
+
+    fn report_without_wear(&self, now: Time, since: Time) -> FlashReport {
+        FlashReport::without_wear(&self.nand, now, since)
+    }
 }
 
 fn front(spec: &DeviceSpec) -> Front<'_> {

@@ -243,6 +243,8 @@ impl Cache {
 
     pub fn report(&self, report: &mut FlashReport) {
         let c = &self.counters;
+        let words = self.unstable.iter();
+        report.dirty_pages += words.map(|word| u64::from(word.count_ones())).sum::<u64>();
         report.evicted_clean = c.evicted_clean;
         report.evicted_dirty = c.evicted_dirty;
         report.evicted_dirty_in_gc = c.evicted_dirty_in_gc;

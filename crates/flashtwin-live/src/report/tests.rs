@@ -1,0 +1,120 @@
+//! What was counted between two reports, held against what was asked between them.
+
+use flashtwin::{Device, DeviceSpec, Flash, Request, Ssd};
+
+use super::*;
+
+const PAGE: u64 = 4096;
+
+fn full_device() -> Ssd {
+    let profile = flashtwin::spec::builtin("demo").expect("demo is built in");
+    let all = [
+        ("geometry.blocks_per_plane", "64"),
+        ("geometry.chips", "4"),
+        ("geometry.reserve_percent", "15"),
+    ];
+    let mut ssd = Ssd::new(&DeviceSpec::with_overrides(profile, "demo", &all).expect("sound"));
+    ssd.fill_steady(1);
+    ssd
+}
+
+/// Writes pages all over the device, one at a time.
+fn write(device: &mut Device<Flash>, pages: u64) {
+    let exported = device.exported_bytes() / PAGE;
+    for i in 0..pages {
+        let request = Request {
+            arrival: device.now(),
+            offset: i * 7919 % exported * PAGE,
+            bytes: PAGE,
+            op: Op::Write,
+            fua: true,
+        };
+        device.submit(device.now(), &request, 0).expect("within");
+        while device.outstanding() > 0 {
+            device.step();
+        }
+    }
+    device.completions().clear();
+}
+
+fn counts(device: &Ssd, elapsed_s: f64, late_ns: &[u64]) -> Counts {
+    let mut lateness = LatenessLog::default();
+    late_ns.iter().for_each(|&ns| lateness.record(ns));
+    Counts {
+        elapsed_s,
+        now: device.now(),
+        lateness,
+        metrics: device.metrics().clone(),
+        flash: device.flash_report_without_wear(),
+    }
+}
+
+#[test]
+fn two_reports_add_up_to_the_whole() {
+    let mut device = full_device();
+    let start = counts(&device, 0.0, &[]);
+    write(&mut device, 7000);
+    let first = counts(&device, 1.5, &[1_000; 700]);
+    write(&mut device, 9000);
+    let late = [vec![1_000; 700], vec![50_000; 900]].concat();
+    let last = counts(&device, 2.0, &late);
+
+    let parts = [first.since(&start), last.since(&first)];
+    let whole = last.since(&start);
+    assert_eq!(parts[0].responses.write.requests, 7000);
+    assert_eq!(parts[1].responses.write.requests, 9000);
+    assert_eq!(parts[1].responses.write.bytes, 9000 * PAGE);
+    assert_eq!(parts[1].responses.read, CallCounts::default());
+    assert_eq!(parts[1].elapsed_s, 0.5);
+    let of = |f: fn(&Recent) -> u64| assert_eq!(f(&parts[0]) + f(&parts[1]), f(&whole));
+    of(|r| r.flash.host_pages);
+    of(|r| r.flash.moved_pages);
+    of(|r| r.flash.erases);
+    of(|r| r.flash.collections);
+    assert!(whole.flash.moved_pages > 0 && whole.flash.erases > 1);
+    let report = device.flash_report();
+    assert_eq!(whole.flash.moved_pages, report.moves());
+    assert_eq!(
+        whole.flash.write_amplification,
+        report.write_amplification()
+    );
+    for chip in 0..4 {
+        let sum: f64 = parts.iter().map(|part| part.flash.chips_gc_s[chip]).sum();
+        assert!((sum - seconds(report.gc_time[chip])).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn percentiles_are_those_of_the_time_between() {
+    let device = full_device();
+    let before = counts(&device, 1.0, &[1_000; 1000]);
+    let late = [vec![1_000; 1000], vec![50_000; 10]].concat();
+    let now = counts(&device, 2.0, &late);
+    let recent = now.since(&before).lateness;
+    assert_eq!(recent.calls, 10);
+    assert!((recent.p50_us - 50.0).abs() < 0.1, "{recent:?}");
+    let all = now.since(&Counts::default()).lateness;
+    assert!((all.p50_us - 1.0).abs() < 0.1, "{all:?}");
+}
+
+#[test]
+fn what_flash_lacks_is_counted_and_wear_is_left_out() {
+    let mut device = full_device();
+    let request = Request {
+        arrival: device.now(),
+        offset: 0,
+        bytes: 8 * PAGE,
+        op: Op::Write,
+        fua: false,
+    };
+    device.submit(device.now(), &request, 0).expect("within");
+    while device.outstanding() > 0 {
+        device.step();
+    }
+    let glance = device.flash_report_without_wear();
+    assert_eq!(glance.dirty_pages, 8);
+    assert!(glance.erase_counts.is_empty());
+    let whole = device.flash_report();
+    assert_eq!(whole.dirty_pages, 8);
+    assert_eq!(whole.flash, glance.flash);
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# MariaDB on a served device, and sysbench oltp_read_write with 8 threads on it. As root, for the loop device and
+# the mount.
+#
+#     sudo examples/live/mariadb.sh [OPTION OF flashtwin serve]...
+#
+# With --store FILE the database is there the next time, and is taken as it is.
+# RUN_S: how long (60; 0 only loads), ROWS: of each of 8 tables (400000, together 800 MB).
+
+source "$(dirname "$0")/disk.sh"
+need mariadbd=mariadb-server mariadb-admin=mariadb-client sysbench=sysbench flashtwin=flashtwin nbdkit=nbdkit \
+  nbdfuse=libnbd-bin fusermount3=fuse3
+need_root
+run_s=${RUN_S:-60} rows=${ROWS:-400000}
+
+(($#)) || set -- --device nvme-tlc --size 4G
+serve "$@"
+attach
+blkid "$disk" >/dev/null || make ext4
+mount_disk
+
+data="$mounted/mariadb"
+socket="$place/run/sock"
+mkdir "$place/run"
+chown mysql "$place/run"
+
+new=
+if [ ! -d "$data" ]; then
+  say "a new database of 8 tables with $rows rows"
+  new=yes
+  install -d -o mysql -m 700 "$data"
+  mariadb-install-db --no-defaults --user=mysql --datadir="$data" --skip-test-db >"$place/install.log"
+fi
+# A small cache and no second one in the kernel, so that the device is asked; no listening on the network.
+mariadbd --no-defaults --user=mysql --datadir="$data" --socket="$socket" --skip-networking \
+  --pid-file="$place/run/pid" --innodb-buffer-pool-size=64M --innodb-flush-method=O_DIRECT \
+  --innodb-log-file-size=512M >"$place/mariadb.log" 2>&1 &
+server=$!
+at_end "end_process $server"
+wait_until "$server" mariadb-admin --no-defaults --socket="$socket" --user=root ping
+
+load=(sysbench oltp_read_write --mysql-socket="$socket" --mysql-user=root --mysql-db=sbtest
+  --tables=8 --table-size="$rows" --threads=8)
+if [ -n "$new" ]; then
+  mariadb --no-defaults --socket="$socket" --user=root -e 'CREATE DATABASE sbtest'
+  "${load[@]}" prepare
+fi
+
+if ((run_s)); then
+  say "sysbench oltp_read_write: 8 threads, $run_s s"
+  "${load[@]}" --time="$run_s" --rand-type=uniform run
+fi

@@ -1,0 +1,77 @@
+"""What a served device says of itself: while it serves, and at its end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from typing import Any
+
+from . import words
+
+
+@dataclass(frozen=True)
+class LiveReport:
+    """What a server says of itself.
+
+    Attributes:
+        device: the device's name.
+        size_bytes: what clients see.
+        dilation: how many times slower the device's time passes.
+        elapsed_s: since its start.
+        lateness: of all calls, how much later than the device had finished them they returned: `calls`,
+            `p50_us`, `p99_us`, `p999_us`, `max_us`, in time of the wall.
+        responses: by `read`, `write`, `trim` and `flush`: `requests`, `bytes`, `pages` and `hits` (those
+            found in the buffer), `total_s`, `p50_us`, `p99_us` and `p999_us`, in time of the device.
+        flash: what the flash did: `host_pages`, `moved_pages`, `write_amplification`, `erases`,
+            `collections`, and how long each chip collected (`chips_gc_s`, in time of the device).
+        waiting: requests under way.
+        dirty_pages: in buffers and not on flash.
+        recent: `lateness`, `responses` and `flash` of the time between the report before this one and this,
+            which was `elapsed_s` of the wall's and `device_s` of the device's.
+        read_only: the device is at the end of its life.
+    """
+
+    device: str
+    size_bytes: int
+    dilation: float
+    elapsed_s: float
+    lateness: dict[str, float]
+    responses: dict[str, dict[str, float]]
+    waiting: int
+    flash: dict[str, Any]
+    dirty_pages: int
+    recent: dict[str, Any]
+    read_only: bool
+    _json: str
+
+    @staticmethod
+    def read(text: str) -> LiveReport:
+        """Read what the plugin writes."""
+        said = json.loads(text)
+        known = {field.name for field in fields(LiveReport)}
+        kept = {key: value for key, value in said.items() if key in known}
+        return LiveReport(**kept, size_bytes=said["exported_bytes"], _json=text.strip())
+
+    def to_json(self) -> str:
+        """All of it as JSON."""
+        return self._json
+
+    def __str__(self) -> str:
+        """Say it in a few lines."""
+        times = [words.time(self.lateness[f"{q}_us"]) for q in ("p50", "p99", "p999", "max")]
+        lines = [f"{self.device}, served for {self.elapsed_s:.1f} s"]
+        if self.dilation != 1:
+            lines[0] += f", its time {self.dilation:g} times slower"
+        for kind, of in self.responses.items():
+            if of["requests"]:
+                spans = [words.time(of[f"{q}_us"]) for q in ("p50", "p99", "p999")]
+                took = f"took {spans[0]}, p99 {spans[1]}, p99.9 {spans[2]}"
+                lines.append(f"{kind:<9}{words.count(of['requests']):>12}  {took}")
+        late = f"{times[0]}, p99 {times[1]}, p99.9 {times[2]}, at most {times[3]}"
+        lines.append(f"{'late by':<9}{words.count(self.lateness['calls']):>12}  {late}")
+        blocks, moved = (words.count(self.flash[key]) for key in ("erases", "moved_pages"))
+        erased = f"{blocks} blocks erased, {moved} pages moved"
+        lines.append(f"{'flash':<9}{erased}, write amplification {self.flash['write_amplification']:.2f}")
+        if self.read_only:
+            lines.append("the device reached the end of its life and refused writes")
+        return "\n".join(lines)

@@ -1,0 +1,176 @@
+"""What a served device says of itself, over HTTP on the loopback interface (docs/live.md).
+
+`/` is a page that shows it live, `/metrics` is for Prometheus, `/report.json` what both are made of. The
+plugin writes that file every second whoever looks, so looking costs the device nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+from ..errors import FlashtwinError
+from ..live_report import LiveReport
+
+_PAGE = Path(__file__).with_name("page.html")
+#: Percentiles by their keys in the report.
+_QUANTILES = {"0.5": "p50_us", "0.99": "p99_us", "0.999": "p999_us"}
+
+#: A sample: what is added to the metric's name, its labels, its value.
+_Sample = tuple[str, dict[str, str], float]
+
+
+class MetricsServer:
+    """Answers until it is closed.
+
+    Attributes:
+        url: of the page.
+    """
+
+    def __init__(self, port: int) -> None:
+        """Take the port; 0 is any that is free.
+
+        Raises:
+            FlashtwinError: it cannot be had.
+        """
+        if not 0 <= port <= 65535:
+            raise FlashtwinError(f"metrics {port}: give a port from 1 to 65535, or 0 for any that is free")
+        try:
+            self._http = _Http(("127.0.0.1", port), _Handler)
+        except OSError as e:
+            raise FlashtwinError(f"metrics {port}: {e.strerror}; give another port") from e
+        self.url = f"http://127.0.0.1:{self._http.server_port}/"
+        self._thread: Thread | None = None
+
+    def start(self, report: Callable[[], LiveReport]) -> None:
+        """Answer from now on, with what `report` gives."""
+        self._http.report = report
+        self._thread = Thread(target=self._http.serve_forever, name="flashtwin-metrics", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Give the port back."""
+        if self._thread is not None:
+            self._http.shutdown()
+            self._thread.join()
+            self._thread = None
+        self._http.server_close()
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    report: Callable[[], LiveReport]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Http
+
+    def do_GET(self) -> None:
+        """Answer one of the three addresses."""
+        try:
+            if self.path == "/":
+                self._answer(200, "text/html; charset=utf-8", _PAGE.read_text(encoding="utf-8"))
+            elif self.path == "/report.json":
+                self._answer(200, "application/json", self.server.report().to_json())
+            elif self.path == "/metrics":
+                text = prometheus(self.server.report())
+                self._answer(200, "text/plain; version=0.0.4; charset=utf-8", text)
+            else:
+                self._answer(404, "text/plain", "there are /, /metrics and /report.json\n")
+        except FileNotFoundError:
+            self._answer(503, "text/plain", "the device has just been stopped\n")
+
+    def _answer(self, code: int, kind: str, text: str) -> None:
+        body = text.encode()
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: standard error is for errors of the device."""
+
+
+def prometheus(report: LiveReport) -> str:
+    """The report in Prometheus's text format, version 0.0.4.
+
+    Counters and sums are since the server's start; percentiles are of the last second or so. Times are
+    seconds of the device, but for lateness, which is the wall's.
+    """
+    lines = []
+    for name, kind, told, samples in _metrics(report):
+        lines += [f"# HELP flashtwin_{name} {told}", f"# TYPE flashtwin_{name} {kind}"]
+        for suffix, labels, value in samples:
+            words = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+            lines.append(
+                f"flashtwin_{name}{suffix}{{{words}}} {value!r}"
+                if words
+                else f"flashtwin_{name}{suffix} {value!r}"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _metrics(report: LiveReport) -> Iterator[tuple[str, str, str, list[_Sample]]]:
+    """Name, type, help and samples of each metric."""
+
+    def one(value: float) -> list[_Sample]:
+        return [("", {}, value)]
+
+    def by_op(key: str) -> list[_Sample]:
+        return [("", {"op": op}, of[key]) for op, of in report.responses.items()]
+
+    flash = report.flash
+    yield "info", "gauge", "The device that is served.", [("", {"device": report.device}, 1)]
+    yield "size_bytes", "gauge", "What clients see.", one(report.size_bytes)
+    yield "dilation", "gauge", "Times that the device's time passes slower.", one(report.dilation)
+    yield "elapsed_seconds", "counter", "Time of the wall since the start.", one(report.elapsed_s)
+    yield "read_only", "gauge", "1 once the device takes no more writes.", one(int(report.read_only))
+    yield "requests_waiting", "gauge", "Requests under way.", one(report.waiting)
+    yield "bytes_total", "counter", "Bytes asked for.", by_op("bytes")
+    yield "pages_total", "counter", "Pages touched.", by_op("pages")
+    yield "buffer_hits_total", "counter", "Pages of them found in the buffer.", by_op("hits")
+    samples: list[_Sample] = []
+    for op, of in report.responses.items():
+        recent = report.recent["responses"][op]
+        samples += [
+            (
+                "",
+                {"op": op, "quantile": quantile},
+                _seconds(recent[key]) if recent["requests"] else float("nan"),
+            )
+            for quantile, key in _QUANTILES.items()
+        ]
+        samples += [("_sum", {"op": op}, of["total_s"]), ("_count", {"op": op}, of["requests"])]
+    yield "response_seconds", "summary", "Response times.", samples
+    late = report.recent["lateness"]
+    yield (
+        "lateness_seconds",
+        "gauge",
+        "How much later than the device had finished them requests were answered.",
+        [("", {"quantile": quantile}, _seconds(late[key])) for quantile, key in _QUANTILES.items()],
+    )
+    yield "dirty_pages", "gauge", "Pages in buffers that flash lacks.", one(report.dirty_pages)
+    yield "host_pages_total", "counter", "Pages programmed for the host.", one(flash["host_pages"])
+    yield "moved_pages_total", "counter", "Pages moved within the flash.", one(flash["moved_pages"])
+    yield "erases_total", "counter", "Blocks erased.", one(flash["erases"])
+    yield "collections_total", "counter", "Times a chip went into collection.", one(flash["collections"])
+    yield "write_amplification", "gauge", "Since the start.", one(flash["write_amplification"])
+    chips = enumerate(flash["chips_gc_s"])
+    yield (
+        "chip_collecting_seconds_total",
+        "counter",
+        "How long each chip has been collecting.",
+        [("", {"chip": str(chip)}, seconds) for chip, seconds in chips],
+    )
+
+
+def _seconds(us: float) -> float:
+    return us / 1e6

@@ -1,0 +1,196 @@
+"""The live page and Prometheus's text: of a served device, and of reports whose numbers are known."""
+
+import json
+import math
+import re
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+import flashtwin
+from browser import visit
+from clients import need, qemu_io
+from flashtwin import metrics
+from flashtwin.live_report import LiveReport
+
+SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
+CHIPS = 6
+#: Counts the colours of each canvas, again and again: the last count is what the page shows at its end.
+_PROBE = """<pre id="probe"></pre><script>
+setInterval(() => {
+  const colours = {};
+  for (const canvas of document.querySelectorAll("canvas")) {
+    const copy = document.createElement("canvas");
+    [copy.width, copy.height] = [canvas.width, canvas.height];
+    const pen = copy.getContext("2d", { willReadFrequently: true });
+    pen.drawImage(canvas, 0, 0);
+    const image = pen.getImageData(0, 0, copy.width, copy.height);
+    colours[canvas.id] = new Set(new Uint32Array(image.data.buffer)).size;
+  }
+  document.getElementById("probe").textContent = JSON.stringify(colours);
+}, 500);
+</script></body>"""
+
+
+def get(url):
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return answer.read().decode()
+
+
+def counts(requests, p99_us):
+    quantiles = {"p50_us": p99_us / 4, "p99_us": p99_us, "p999_us": p99_us * 2}
+    return {
+        "requests": requests,
+        "bytes": requests * 8192,
+        "pages": requests * 2,
+        "hits": requests // 2,
+        "total_s": requests * 1e-4,
+        **quantiles,
+    }
+
+
+def made_up(second):
+    """The report of a second; every number of the last one is a different one."""
+    none = counts(0, 0)
+
+    def responses(of):
+        return {"read": counts(3000 * of, 160), "write": counts(1234 * of, 2500), "trim": none, "flush": none}
+
+    def flash(of):
+        return {
+            "host_pages": 100 * of,
+            "moved_pages": 250 * of,
+            "write_amplification": 3.5 + of / 100,
+            "erases": 7 * of,
+            "collections": 8 * of,
+            "chips_gc_s": [chip / 10 * of for chip in range(CHIPS)],
+        }
+
+    late = {"calls": 4234, "p50_us": 5.0, "p99_us": 77.0, "p999_us": 90.0, "max_us": 3000.0}
+    report = {
+        "device": 'a "made-up" one',
+        "exported_bytes": 16 << 30,
+        "page_bytes": 4096,
+        "dilation": 10.0,
+        "elapsed_s": float(second),
+        "waiting": 17,
+        "read_only": False,
+        "dirty_pages": 4321,
+        "spin_margin_us": 20.0,
+        "lateness": late,
+        "responses": responses(second),
+        "flash": flash(second),
+        "recent": {
+            "elapsed_s": 1.0,
+            "device_s": 1.0,
+            "lateness": late,
+            "responses": responses(1),
+            "flash": flash(1),
+        },
+    }
+    return LiveReport.read(json.dumps(report))
+
+
+@pytest.fixture
+def served():
+    """Reports that go on by a second whenever somebody looks."""
+    server = metrics.MetricsServer(0)
+    seconds = iter(range(1, 10_000))
+    server.start(lambda: made_up(next(seconds)))
+    yield server
+    server.close()
+
+
+def text_of(dom, name):
+    return re.search(rf'id="{name}"[^>]*>([^<]*)<', dom)[1]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_shows_what_is_reported(served, tmp_path, monkeypatch, scheme):
+    probed = tmp_path / "probed.html"
+    page = metrics._PAGE.read_text(encoding="utf-8")
+    probed.write_text(page.replace("</body>", _PROBE), encoding="utf-8")
+    monkeypatch.setattr(metrics, "_PAGE", probed)
+    dark = ["--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
+    dom, console = visit(served.url, tmp_path, *dark)
+    assert console == []
+    shown = {
+        "device": 'a "made-up" one',
+        "iops": "4\u202f234",
+        "read": "40 µs / 160 µs",
+        "write": "625 µs / 2.50 ms",
+        "write-bytes": "10.1 MB/s",
+        "wa": "3.51",
+        "gc": "1.5 of 6",
+        "dirty": "4\u202f321",
+        "waiting": "17 requests under way",
+        "late": "5 µs / 77 µs",
+        "state": "",
+    }
+    assert {name: text_of(dom, name) for name in shown} == shown
+    drawn = json.loads(text_of(dom, "probe"))
+    assert len(drawn) == 5
+    assert all(colours > 3 for colours in drawn.values()), drawn
+    assert drawn["collecting"] >= CHIPS, "a colour for every share"
+
+
+def test_a_page_needs_nothing_but_its_server():
+    page = metrics._PAGE.read_text(encoding="utf-8")
+    assert not re.findall(r"(?:src|href)=\"(?!data:)|https?://|@import", page)
+
+
+def samples(text):
+    """Samples by name and labels; every one follows the type of its metric."""
+    found, kinds = {}, {}
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split()
+            assert name not in kinds, name
+            kinds[name] = kind
+        elif not line.startswith("# HELP "):
+            name, labels, value = re.fullmatch(r"(\w+)(\{.*\})? (\S+)", line).groups()
+            metric = re.sub(r"_(sum|count)$", "", name) if name not in kinds else name
+            assert kinds[metric] in ("counter", "gauge", "summary"), line
+            found[name + (labels or "")] = float(value)
+    return found
+
+
+def test_prometheus_gets_counters_and_recent_percentiles():
+    found = samples(metrics.prometheus(made_up(50)))
+    assert found['flashtwin_info{device="a \\"made-up\\" one"}'] == 1
+    assert found['flashtwin_response_seconds_count{op="write"}'] == 1234 * 50
+    assert found['flashtwin_response_seconds_sum{op="write"}'] == pytest.approx(1234 * 50 * 1e-4)
+    assert found['flashtwin_response_seconds{op="write",quantile="0.99"}'] == pytest.approx(2.5e-3)
+    assert math.isnan(found['flashtwin_response_seconds{op="trim",quantile="0.99"}'])
+    assert found['flashtwin_chip_collecting_seconds_total{chip="5"}'] == 25
+    assert found['flashtwin_lateness_seconds{quantile="0.5"}'] == pytest.approx(5e-6)
+    assert found["flashtwin_dirty_pages"] == 4321
+
+
+def test_a_served_device_says_what_it_does():
+    need("nbdkit", "qemu-io")
+    with flashtwin.serve("demo", set=SMALL, metrics=0) as server:
+        url = server.metrics_url
+        qemu_io(server.uri, *[f"write -P 1 {i * 5}M 4M" for i in range(16)], "flush", "read 0 1M")
+        deadline = time.monotonic() + 30
+        while (found := samples(get(f"{url}metrics")))['flashtwin_response_seconds_count{op="read"}'] < 1:
+            assert time.monotonic() < deadline, "the read is not reported"
+            time.sleep(0.1)
+        assert found['flashtwin_bytes_total{op="write"}'] == 64 << 20
+        assert found["flashtwin_moved_pages_total"] > 0 and found["flashtwin_erases_total"] > 0
+        assert sum(v for k, v in found.items() if "chip_collecting" in k) > 0
+        report = json.loads(get(f"{url}report.json"))
+        assert report["responses"]["write"]["bytes"] == 64 << 20
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            get(f"{url}else")
+        port = int(url.rstrip("/").rpartition(":")[2])
+        with pytest.raises(flashtwin.FlashtwinError, match=f"metrics {port}: .*in use; give another port"):
+            flashtwin.serve("demo", set=SMALL, metrics=port)
+        last = server.stop()
+    assert last.flash["erases"] == found["flashtwin_erases_total"]
+    with pytest.raises(urllib.error.URLError, match="refused"):
+        get(url)
+    with pytest.raises(flashtwin.FlashtwinError, match="give a port"):
+        flashtwin.serve("demo", set=SMALL, metrics=70_000)
