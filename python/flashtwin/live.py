@@ -161,6 +161,7 @@ class Server:
             self._last = LiveReport.read(report.read_text()) if report.exists() else None
             if self._socket is not None:
                 self._socket.unlink(missing_ok=True)
+            self.control.unlink(missing_ok=True)
             shutil.rmtree(self._place, ignore_errors=True)
             if code or failed or self._last is None:
                 raise FlashtwinError(f"the server ended with exit code {code}: {said or 'it said nothing'}")
@@ -243,6 +244,8 @@ def serve(
             raise FlashtwinError(f"socket {control}: is there already; remove it, or give another name")
         settings["control"] = control
         if record is not None:
+            if Path(record).exists():
+                raise FlashtwinError(f"record {record}: is there already; remove it, or give another name")
             settings["record"] = Path(record).absolute()
             write_text(Path(f"{record}.toml"), spec.to_toml(), "the device")
         state = Path(f"{kept}.state")

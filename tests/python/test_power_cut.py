@@ -152,5 +152,7 @@ def test_what_is_recorded_replays(tmp_path):
     assert info["requests"] == sum(asked.values())
     replayed = flashtwin.run(record, device=f"{record}.toml", precondition="sequential")
     assert {kind: replayed.summary[kind]["requests"] for kind in asked} == asked
+    device = (tmp_path / "live.csv.toml").read_text()
     with pytest.raises(flashtwin.FlashtwinError, match="already"):
-        serve(record=record)
+        serve({"buffer": "none"}, record=record)
+    assert (tmp_path / "live.csv.toml").read_text() == device
