@@ -52,7 +52,7 @@ def row(said: str, database: str, policy: str, seconds: float) -> str:
     hits = sum(of["hits"] for of in kinds) / sum(of["pages"] for of in kinds) * 100
     cells = [
         policy,
-        f"{tps:.0f}",
+        f"{tps:.1f}",
         f"{p95_ms:.0f}",
         f"{hits:.1f} %",
         f"{flash['erases']}",
