@@ -8,7 +8,7 @@ need flashtwin=flashtwin nbdkit=nbdkit nbdfuse=libnbd-bin fusermount3=fuse3 lose
   mkfs.ext4=e2fsprogs mkfs.xfs=xfsprogs
 need_root
 
-(($#)) || set -- --device nvme-tlc --size 1G
+(($#)) || set -- --device demo --size 1G
 serve "$@"
 attach
 

@@ -13,7 +13,7 @@ need mariadbd=mariadb-server mariadb-admin=mariadb-client sysbench=sysbench flas
 need_root
 run_s=${RUN_S:-60} rows=${ROWS:-400000}
 
-(($#)) || set -- --device nvme-tlc --size 4G
+(($#)) || set -- --device nvme-tlc --size 8G
 serve "$@"
 attach
 blkid "$disk" >/dev/null || make ext4

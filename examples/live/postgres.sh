@@ -12,7 +12,7 @@ need pg_ctl=postgresql pgbench=postgresql flashtwin=flashtwin nbdkit=nbdkit nbdf
 need_root
 run_s=${RUN_S:-60} scale=${SCALE:-50}
 
-(($#)) || set -- --device nvme-tlc --size 4G
+(($#)) || set -- --device nvme-tlc --size 8G
 serve "$@"
 attach
 blkid "$disk" >/dev/null || make ext4
