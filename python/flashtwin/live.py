@@ -131,6 +131,24 @@ class Server:
         """Put a new member in the place of a failed one, to be rebuilt."""
         ask(self.control, "replace", member=member)
 
+    def disturb(
+        self, *, latency_us: int = 0, latency_share: float = 1.0, read_error_share: float = 0.0
+    ) -> None:
+        """Let things go wrong from now on, in place of what did before; without arguments nothing does.
+
+        Args:
+            latency_us: answers come so much later, in time of the device.
+            latency_share: the share of answers that do.
+            read_error_share: the share of reads that fail, with EIO.
+        """
+        ask(
+            self.control,
+            "disturb",
+            latency_us=latency_us,
+            latency_share=latency_share,
+            read_error_share=read_error_share,
+        )
+
     def wait(self, timeout_s: float) -> bool:
         """Wait until it has ended by itself; false if it has not."""
         try:

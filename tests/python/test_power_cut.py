@@ -4,6 +4,7 @@ import json
 import socket
 import stat
 import struct
+import time
 from urllib.parse import unquote
 
 import pytest
@@ -96,6 +97,24 @@ def test_commands(capsys):
     code, _, said = command(capsys, at, "stats")
     assert code != 0
     assert "no server answers here" in said
+
+
+def test_answers_come_late_and_reads_fail_on_demand(capsys):
+    with serve({"buffer": "none"}) as server, Connection(path_of(server)) as connection:
+        connection.write(0, contents(0, 1))
+        server.disturb(read_error_share=1.0)
+        with pytest.raises(RefusedError):
+            connection.read(0, PAGE)
+        server.disturb(latency_us=200_000)
+        began = time.monotonic()
+        assert connection.read(0, PAGE) == contents(0, 1)
+        # Never before its time; how long after is the host's affair.
+        assert time.monotonic() - began >= 0.2
+        code, said, _ = command(capsys, server.control, "disturb")
+        assert (code, json.loads(said)["latency_us"]) == (0, 0)
+        assert connection.read(0, PAGE) == contents(0, 1)
+        with pytest.raises(flashtwin.FlashtwinError, match="a share from 0 to 1"):
+            server.disturb(read_error_share=2.0)
 
 
 def test_members_fail_and_are_replaced():

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::{json, Value};
 
+use crate::disturb::Disturbance;
 use crate::{LiveError, Server};
 
 /// Longest line that is read.
@@ -35,6 +36,8 @@ enum Command {
     Fail { member: usize },
     /// A new one takes its place.
     Replace { member: usize },
+    /// Things go wrong from now on.
+    Disturb(Disturbance),
     /// A clean stop, as by SIGTERM.
     Stop {},
 }
@@ -98,7 +101,7 @@ fn serve(server: &Server, mut client: UnixStream) -> io::Result<()> {
             Ok(command) => answer(server, &command),
             Err(e) => json!({
                 "error": format!("{e}; a command is a line as in {{\"do\": \"stats\"}}, of stats, \
-                                  power-cut, fail, replace and stop")
+                                  power-cut, fail, replace, disturb and stop")
             }),
         },
         None => json!({"error": format!("give a line of at most {LINE_BYTES_MAX} bytes, soon")}),
@@ -140,6 +143,7 @@ fn answer(server: &Server, command: &Command) -> Value {
         Command::PowerCut { torn } => server.cut_power(torn).map(|cut| json!(cut)),
         Command::Fail { member } => server.fail_member(member).map(|()| json!({})),
         Command::Replace { member } => server.replace_member(member).map(|()| json!({})),
+        Command::Disturb(how) => server.disturb(how).map(|()| json!(how)),
         Command::Stop {} => {
             // SAFETY: takes numbers; the signal is to this process, whose server expects it.
             unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };

@@ -8,6 +8,7 @@ use std::sync::{Arc, RwLock};
 use flashtwin::{Array, Durable, MemberError, Rng};
 use serde::Serialize;
 
+use crate::disturb::{Disturbance, Disturbed};
 use crate::record::Recording;
 use crate::settings::Kept;
 use crate::store::{Store, Stretch};
@@ -119,7 +120,7 @@ impl Ready {
         let undo = Undo::new(durable, self.twin.page_bytes(), self.size_bytes);
         let undo = Arc::new(undo);
         let driver = Driver::start(
-            self.twin,
+            Box::new(Disturbed::new(self.twin)),
             self.settings.dilation,
             undo.clone(),
             self.recording.clone(),
@@ -173,6 +174,13 @@ impl Server {
             LiveError::Setting("the device did not come back; start the server anew".into())
         })?;
         cut.map_err(|e| LiveError::io(Path::new("store"), "undo writes in", e))
+    }
+
+    /// From now on so much goes wrong, in place of what did before.
+    pub fn disturb(&self, how: Disturbance) -> Result<(), LiveError> {
+        how.check()?;
+        let done = self.driver.change(|twin| twin.disturb(how));
+        done.ok_or_else(|| LiveError::Setting("the server is broken; start it anew".into()))
     }
 
     /// A member of an array fails; with one too many all that is asked from then on fails, too.

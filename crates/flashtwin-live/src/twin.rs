@@ -11,6 +11,7 @@ use flashtwin::{
 };
 use flashtwin_sim::{SimError, Subject};
 
+use crate::disturb::Disturbance;
 use crate::LiveError;
 
 /// Steps until a device that is asked nothing has nothing left to do; a collection of all its blocks takes
@@ -49,6 +50,8 @@ pub trait Twin: Send {
     fn cut_power(&mut self) -> Option<PowerCut>;
     /// The device as an array, if it is one.
     fn array(&mut self) -> Option<&mut Array>;
+    /// From now on so much goes wrong; only with who stands before a device for that.
+    fn disturb(&mut self, _how: Disturbance) {}
     /// Has it write what its buffer holds, and lets all happen that is still to happen, in no time of the
     /// wall; false if there is no end of it.
     fn come_to_rest(&mut self) -> bool;

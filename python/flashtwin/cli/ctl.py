@@ -20,12 +20,13 @@ def add(
     p = new(
         commands,
         "ctl",
-        "Give a command to a device being served: statistics, a power cut, a failed member.",
+        "Give a command to a device being served: statistics, a power cut, a failed member, slow answers.",
         """\
 examples:
   flashtwin ctl /tmp/nbd.sock stats
   flashtwin ctl /tmp/nbd.sock power-cut --torn
   flashtwin ctl /tmp/nbd.sock fail 3
+  flashtwin ctl /tmp/nbd.sock disturb --latency-us 20000 --latency-share 0.01
 
 Prints the answer as a line of JSON (docs/live.md).
 """,
@@ -37,12 +38,27 @@ Prints the answer as a line of JSON (docs/live.md).
     cut.add_argument("--torn", action="store_true", help="pages may be lost in part")
     for name, does in (("fail", "a member of an array fails"), ("replace", "a new one takes its place")):
         what.add_parser(name, help=does).add_argument("member", type=int, metavar="N", help="from 0")
+    wrong = what.add_parser("disturb", help="let things go wrong from now on; without options nothing does")
+    wrong.add_argument(
+        "--latency-us",
+        type=int,
+        default=0,
+        metavar="N",
+        help="answers come so much later, in the device's time",
+    )
+    wrong.add_argument(
+        "--latency-share", type=float, default=1.0, metavar="S", help="the share of answers that do (all)"
+    )
+    wrong.add_argument(
+        "--read-error-share", type=float, default=0.0, metavar="S", help="the share of reads that fail (EIO)"
+    )
     what.add_parser("stop", help="a clean stop")
     p.set_defaults(command=command)
 
 
 def command(args: argparse.Namespace) -> int:
     """Give the command and print the answer."""
-    how = {key: getattr(args, key) for key in ("torn", "member") if hasattr(args, key)}
+    known = ("torn", "member", "latency_us", "latency_share", "read_error_share")
+    how = {key: getattr(args, key) for key in known if hasattr(args, key)}
     print(json.dumps(ask(args.socket, args.what, **how)))
     return 0

@@ -14,7 +14,15 @@ fn commands_are_read() {
     assert_eq!(read(r#"{"do": "power-cut", "torn": true}"#), cut(true));
     let fail = read(r#"{"do": "fail", "member": 3}"#);
     assert_eq!(fail, Ok(Command::Fail { member: 3 }));
+    let how = Disturbance {
+        latency_us: 500,
+        ..Disturbance::default()
+    };
+    let disturb = read(r#"{"do": "disturb", "latency_us": 500}"#);
+    assert_eq!(disturb, Ok(Command::Disturb(how)));
     for wrong in [
+        r#"{"do": "disturb", "latency": 500}"#,
+        r#"{"do": "disturb", "latency_us": -1}"#,
         "",
         "stats",
         "[]",

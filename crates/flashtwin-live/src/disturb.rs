@@ -1,0 +1,246 @@
+//! What goes wrong on demand: answers that take longer, reads that fail. It stands between the device and
+//! the driver, so that the model knows nothing of it: what is injected is in what clients see and not in
+//! what the device says that its requests took.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use flashtwin::metrics::{FlashReport, Metrics};
+use flashtwin::{
+    Array, Completion, Durable, Op, OutOfRange, PageProgram, PowerCut, Request, Rng, Status, Time,
+};
+use flashtwin_sim::SimError;
+use serde::{Deserialize, Serialize};
+
+use crate::{LiveError, Twin};
+
+/// How much goes wrong; nothing by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Disturbance {
+    /// Answers come so much later, in time of the device.
+    pub latency_us: u64,
+    /// The share of answers that do.
+    pub latency_share: f64,
+    /// The share of reads that fail (EIO).
+    pub read_error_share: f64,
+}
+
+/// An hour: what is longer is a server that stands still.
+const LATENCY_US_MAX: u64 = 3_600_000_000;
+
+impl Disturbance {
+    /// An error names what cannot be.
+    pub fn check(&self) -> Result<(), LiveError> {
+        for (what, share) in [
+            ("latency_share", self.latency_share),
+            ("read_error_share", self.read_error_share),
+        ] {
+            if !(0.0..=1.0).contains(&share) {
+                let message = format!("{what} {share}: give a share from 0 to 1");
+                return Err(LiveError::Setting(message));
+            }
+        }
+        if self.latency_us > LATENCY_US_MAX {
+            let message = format!(
+                "latency_us {}: give at most an hour, {LATENCY_US_MAX}",
+                self.latency_us
+            );
+            return Err(LiveError::Setting(message));
+        }
+        Ok(())
+    }
+}
+
+/// A device with which things go wrong.
+pub(crate) struct Disturbed {
+    twin: Box<dyn Twin>,
+    how: Disturbance,
+    rng: Rng,
+    /// Answers that come later, the next one first.
+    held: VecDeque<Completion>,
+    answers: Vec<Completion>,
+}
+
+impl Disturbed {
+    /// Nothing goes wrong yet.
+    pub fn new(twin: Box<dyn Twin>) -> Disturbed {
+        Disturbed {
+            twin,
+            how: Disturbance::default(),
+            rng: Rng::new(1),
+            held: VecDeque::new(),
+            answers: Vec::new(),
+        }
+    }
+
+    fn happens(&mut self, share: f64) -> bool {
+        const PARTS: u64 = 1 << 53;
+        share > 0.0 && self.rng.below(PARTS) < (share * PARTS as f64) as u64
+    }
+
+    /// Takes what the device has answered, and lets go what is due.
+    fn pass_on(&mut self) {
+        if !self.twin.completions().is_empty() {
+            let mut new = std::mem::take(self.twin.completions());
+            for mut answer in new.drain(..) {
+                if answer.op == Op::Read && self.happens(self.how.read_error_share) {
+                    answer.status = Status::Failed;
+                }
+                if self.how.latency_us > 0 && self.happens(self.how.latency_share) {
+                    answer.done += Time::from_us(self.how.latency_us);
+                    let place = self.held.partition_point(|other| other.done <= answer.done);
+                    self.held.insert(place, answer);
+                } else {
+                    self.answers.push(answer);
+                }
+            }
+            *self.twin.completions() = new;
+        }
+        let now = self.twin.now();
+        while self.held.front().is_some_and(|answer| answer.done <= now) {
+            self.answers.extend(self.held.pop_front());
+        }
+    }
+}
+
+impl Twin for Disturbed {
+    fn disturb(&mut self, how: Disturbance) {
+        self.how = how;
+    }
+    fn next_event(&self) -> Option<Time> {
+        let held = self.held.front().map(|answer| answer.done);
+        [self.twin.next_event(), held].into_iter().flatten().min()
+    }
+    fn advance(&mut self, until: Time) {
+        self.twin.advance(until);
+        self.pass_on();
+    }
+    fn completions(&mut self) -> &mut Vec<Completion> {
+        self.pass_on();
+        &mut self.answers
+    }
+    fn cut_power(&mut self) -> Option<PowerCut> {
+        self.held.clear();
+        self.answers.clear();
+        self.twin.cut_power()
+    }
+    fn come_to_rest(&mut self) -> bool {
+        let at_rest = self.twin.come_to_rest();
+        self.answers.extend(self.held.drain(..));
+        at_rest
+    }
+    fn name(&self) -> String {
+        self.twin.name()
+    }
+    fn exported_bytes(&self) -> u64 {
+        self.twin.exported_bytes()
+    }
+    fn page_bytes(&self) -> u32 {
+        self.twin.page_bytes()
+    }
+    fn now(&self) -> Time {
+        self.twin.now()
+    }
+    fn submit(&mut self, now: Time, request: &Request, tag: u64) -> Result<(), OutOfRange> {
+        self.twin.submit(now, request, tag)
+    }
+    fn is_read_only(&self) -> bool {
+        self.twin.is_read_only()
+    }
+    fn metrics(&self) -> &Metrics {
+        self.twin.metrics()
+    }
+    fn flash_report(&self) -> FlashReport {
+        self.twin.flash_report()
+    }
+    fn durable(&self) -> Durable {
+        self.twin.durable()
+    }
+    fn hear_programs(&mut self, hear: &mut dyn FnMut(PageProgram)) {
+        self.twin.hear_programs(hear);
+    }
+    fn array(&mut self) -> Option<&mut Array> {
+        self.twin.array()
+    }
+    fn save(&self, path: &Path, made_by: &str) -> Result<(), SimError> {
+        self.twin.save(path, made_by)
+    }
+    fn load(&mut self, path: &Path) -> Result<(), SimError> {
+        self.twin.load(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashtwin::{DeviceSpec, Ssd};
+
+    /// A read of every page, one every millisecond: what fails, and how much later than undisturbed each
+    /// answer came, in us.
+    fn reads(how: Disturbance) -> (u64, Vec<u64>) {
+        let profile = flashtwin::spec::builtin("demo").expect("demo is built in");
+        let spec =
+            DeviceSpec::with_overrides(profile, "demo", &[("buffer", "none")]).expect("sound");
+        let mut ssd = Ssd::new(&spec);
+        ssd.fill_sequential();
+        let mut twin = Disturbed::new(Box::new(ssd));
+        twin.disturb(how);
+        let (mut failed, mut took, mut answers) = (0, Vec::new(), 0);
+        for tag in 0..1000 {
+            let now = Time::from_ms(tag);
+            let request = Request {
+                arrival: now,
+                offset: tag * 4096,
+                bytes: 4096,
+                op: Op::Read,
+                fua: false,
+            };
+            twin.advance(now);
+            twin.submit(now, &request, tag).expect("on the device");
+            while let Some(at) = twin.next_event().filter(|&at| at < now + Time::from_ms(1)) {
+                twin.advance(at);
+                for answer in twin.completions().drain(..) {
+                    assert!(answer.done <= at, "an answer before its time");
+                    answers += 1;
+                    failed += u64::from(answer.status == Status::Failed);
+                    took.push((answer.done - answer.arrival).0 / 1_000_000);
+                }
+            }
+        }
+        assert_eq!(answers, 1000, "each is answered once");
+        (failed, took)
+    }
+
+    #[test]
+    fn a_share_of_reads_fails_and_a_share_comes_later() {
+        let (failed, plain) = reads(Disturbance::default());
+        assert_eq!(failed, 0);
+        let slowest = *plain.iter().max().expect("reads");
+        let how = Disturbance {
+            latency_us: 500,
+            latency_share: 0.25,
+            read_error_share: 0.1,
+        };
+        let (failed, took) = reads(how);
+        assert!((70..130).contains(&failed), "{failed}");
+        let late = took.iter().filter(|&&us| us >= 500).count();
+        assert!((200..300).contains(&late), "{late}");
+        assert!(took
+            .iter()
+            .all(|&us| us <= slowest || us >= 500 && us <= 500 + slowest));
+        assert_eq!(reads(how), (failed, took), "the same each time");
+    }
+
+    #[test]
+    fn shares_are_shares() {
+        for bad in [-0.1, 1.1, f64::NAN] {
+            let how = Disturbance {
+                read_error_share: bad,
+                ..Disturbance::default()
+            };
+            assert!(how.check().is_err(), "{bad}");
+        }
+        assert!(Disturbance::default().check().is_ok());
+    }
+}
