@@ -37,6 +37,13 @@ ENTERPRISE = {
 VOLUME = tuple(f"array.{key}" for key in ("level", "groups", "segment", "spare_percent", "chunk", "rotation"))
 
 
+#: Members of the same size, on which a round of collections is one collection long, not four.
+ONE_PLANE: dict[str, object] = {
+    "member__geometry__planes_per_chip": 1,
+    "member__geometry__blocks_per_plane": 2048,
+}
+
+
 class Warm:
     """Arrays in the state that runs start from: those of the same members and groups are made once."""
 
@@ -133,8 +140,7 @@ def harmonia(requests: int) -> None:
 
     rows = []
     for name in ("hpc-w", "hpc-r"):
-        one_plane = {"member__geometry__planes_per_chip": 1, "member__geometry__blocks_per_plane": 2048}
-        base, ri = (scheme(load(name), c, **one_plane) for c in ("local", "inclusive"))
+        base, ri = (scheme(load(name), c, **ONE_PLANE) for c in ("local", "inclusive"))
         rows.append((name, less(mean_ms(ri), mean_ms(base)), *(f"{deviation_ms(s):.2f}" for s in (base, ri))))
     head = ("load", "RI mean", "deviation local", "deviation RI")
     table("HAR-F6, why the deviation: one plane a chip, so that a round is one collection long", head, rows)
@@ -187,6 +193,35 @@ def harmonia(requests: int) -> None:
         rows.append((precondition, *erases, f"{erases[0] / max(erases[1], 1):.2f}"))
     head = ("start", "RI erases", "RS erases", "RI / RS")
     table("HAR-F11b: HPC(W,Skew) (paper: RI 3 to 4 times RS)", head, rows)
+    harmonia_why(requests)
+
+
+def harmonia_why(requests: int) -> None:
+    """Print experiments on what comes out otherwise than printed."""
+    head = ("members", "local ms", "RI ms", "local / RI")
+    rows: list[tuple[object, ...]] = []
+    for members in (2, 8, 18):
+        more = {"array__members": f"harmonia*{members}", **ONE_PLANE}
+        base, ri = (
+            mean_ms(scheme(f"harmonia-hpc-w:requests={requests}", c, **more)) for c in ("local", "inclusive")
+        )
+        rows.append((members, f"{base:.2f}", f"{ri:.2f}", f"{base / ri:.2f}"))
+    table("HAR-F8, why not at 2: one plane a chip", head, rows)
+
+    rows = []
+    cases: list[tuple[str, int, dict[str, object]]] = [
+        ("as above", 1, {}),
+        ("four times the requests", 4, {}),
+        ("one plane a chip", 1, ONE_PLANE),
+        ("one plane a chip, 40 % reserve", 1, {**ONE_PLANE, "member__geometry__reserve_percent": 40}),
+    ]
+    for name, times, more in cases:
+        text = f"harmonia-hpc-w-burst-m:requests={times * requests}"
+        results = [scheme(text, c, **more) for c in ("local", "idle", "ideal")]
+        erases = [s["flash"]["erases"] for s in results]
+        rows.append((name, *(f"{mean_ms(s):.2f}" for s in results), f"{erases[1] / erases[0]:.2f}"))
+    title = "HAR-F11a, F12, why proactive-idle is further from Ideal, and erases more: burst M"
+    table(title, ("case", "local ms", "PI ms", "Ideal ms", "erases PI / local"), rows)
 
 
 def gcar(requests: int) -> None:
