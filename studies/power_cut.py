@@ -56,9 +56,9 @@ def checker(cuts: int) -> bool:
     """Cut the power that often, the devices in turn; an assertion says what is wrong."""
     each = -(-cuts // len(DEVICES))
     for name, options in DEVICES.items():
-        settings = {**SMALL, **options["set"]}  # type: ignore[dict-item]
+        settings = {**SMALL, **options["set"]}
         given = {**options, "set": settings, "precondition": "sequential"}
-        with flashtwin.serve("demo", **given) as server:  # type: ignore[arg-type]
+        with flashtwin.serve("demo", **given) as server:
             may_lose = name.startswith("volatile")
             check = Checker(server, unquote(server.uri.partition("?socket=")[2]), may_lose=may_lose)
             for _ in range(each):
@@ -168,7 +168,7 @@ def alive(pid: str) -> bool:
 def until(what: object) -> None:
     """Wait until it is so."""
     began = time.monotonic()
-    while not what():  # type: ignore[operator]
+    while not what():
         if time.monotonic() - began > WAIT_S:
             raise RuntimeError("waited too long")
         time.sleep(0.05)
