@@ -6,13 +6,12 @@
 //! Resources of the members' flash come after the array's own. Where members are independent, what
 //! falls on one instant happens member by member (D-113), as when each is simulated by itself.
 
-use super::hedge::Hedge;
+use std::collections::HashMap;
+
 use super::layout::{Spot, Stripe};
 use super::log::{ArrayEvent, SentFor};
 use super::member::Member;
 use super::raid::Raid;
-use std::collections::HashMap;
-
 use crate::buffer::Stream;
 use crate::device::Work;
 use crate::events::EventQueue;
@@ -42,7 +41,6 @@ impl Direct {
         let open = spec.level == Level::Raid0
             && is_local
             && spec.reads == Reads::Direct
-            && Hedge::of(spec).is_none()
             && members.iter().all(|member| member.takes_pages);
         let (mut first, mut member_of) = (Vec::new(), Vec::new());
         if open {
