@@ -1,54 +1,35 @@
 //! A device on the clock of the wall. The calling thread lets the device run until now, hands in what it
-//! asks and, unless that is done at once, waits; one thread, the pacer, sleeps until shortly before the
-//! device's next event, spins for the rest, lets the device run and wakes those who are answered.
+//! asks and, unless that is done at once, waits (`wait`): most look at the clock and let the device run when
+//! its next event is due. While nobody does, one thread, the pacer, sleeps until shortly before that event,
+//! spins for the rest, lets the device run and wakes those who are answered.
 //!
 //! The device is never let run beyond now, so that a call that comes meets the state of its instant.
 
 mod pacer;
+mod together;
+mod wait;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use flashtwin::{Op, PowerCut, Status, Time};
 
-use crate::awake::Awake;
 use crate::clock::Clock;
 use crate::record::Recording;
 use crate::report::{Counts, LatenessLog};
 use crate::undo::Undo;
 use crate::{Answer, Call, Core, Dilation, Failure, Report, Twin};
 
-/// A caller and its answer.
-#[derive(Debug)]
-struct Waiter {
-    thread: Thread,
-    answered: AtomicBool,
-    status: AtomicU8,
-    due_ps: AtomicU64,
-}
-
-impl Waiter {
-    fn answer(&self, answer: Answer) {
-        self.status.store(answer.status as u8, Ordering::Relaxed);
-        self.due_ps.store(answer.due.0, Ordering::Relaxed);
-        self.answered.store(true, Ordering::Release);
-    }
-}
+use together::Together;
+use wait::{wake, Pollers, Waiter, WAITER};
 
 type Finished = Vec<(Arc<Waiter>, Answer)>;
 
-thread_local! {
-    /// Each thread waits for one call at a time, and keeps what it needs for that.
-    static WAITER: Arc<Waiter> = Arc::new(Waiter {
-        thread: thread::current(),
-        answered: AtomicBool::new(false),
-        status: AtomicU8::new(0),
-        due_ps: AtomicU64::new(0),
-    });
-}
+/// So often the lock is tried before a thread sleeps for it.
+const LOCK_TRIES: u32 = 100;
 
 struct Inner {
     core: Core<Arc<Waiter>>,
@@ -60,7 +41,7 @@ struct Inner {
 }
 
 impl Inner {
-    /// To be called whenever the device has been let run, before anybody can learn of it.
+    /// Before anybody can learn of what has happened.
     fn tell_undo(&mut self) {
         let undo = &self.undo;
         self.core
@@ -76,23 +57,24 @@ struct Shared {
     inner: Mutex<Inner>,
     lateness: Mutex<LatenessLog>,
     clock: Clock,
-    /// Until when the pacer means to wait, in ns of the wall.
+    /// The device's next event, in ns of the wall.
     target_ns: AtomicU64,
-    /// It waits asleep and must be woken.
-    asleep: AtomicBool,
+    pollers: Pollers,
+    together: Together,
     pacer: OnceLock<Thread>,
+    /// Until when the pacer means to sleep; 0 while it is awake.
+    asleep_until_ns: AtomicU64,
     spin_ns: AtomicU64,
     /// The device takes no more writes.
     read_only: AtomicBool,
     /// Power cuts so far; changed under the lock only.
     cuts: AtomicU64,
-    awake: Awake,
 }
 
 /// A device that answers calls at their time.
 pub struct Driver {
     shared: Arc<Shared>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    pacer: Mutex<Option<JoinHandle<()>>>,
     /// At the last report.
     reported: Mutex<Counts>,
     exported_bytes: u64,
@@ -122,12 +104,13 @@ impl Driver {
             clock: Clock::starting(core.twin().now(), dilation),
             lateness: Mutex::default(),
             target_ns: AtomicU64::new(u64::MAX),
-            asleep: AtomicBool::new(false),
+            pollers: Pollers::default(),
+            together: Together::default(),
             pacer: OnceLock::new(),
+            asleep_until_ns: AtomicU64::new(0),
             spin_ns: AtomicU64::new(pacer::SPIN_NS_MAX),
             read_only: AtomicBool::new(core.twin().is_read_only()),
             cuts: AtomicU64::new(0),
-            awake: Awake::default(),
             inner: Mutex::new(Inner {
                 core,
                 finished: Vec::new(),
@@ -146,14 +129,9 @@ impl Driver {
             })?;
         // The pacer is woken by this handle alone; nothing can have been asked yet.
         let _ = shared.pacer.set(pacer.thread().clone());
-        let kept = shared.clone();
-        let keeper = thread::Builder::new()
-            .name("flashtwin-awake".into())
-            .spawn(move || kept.awake.keep(|| kept.clock.now_ns()))?;
-        shared.awake.kept_by(keeper.thread().clone());
         Ok(Driver {
             shared,
-            threads: Mutex::new(vec![pacer, keeper]),
+            pacer: Mutex::new(Some(pacer)),
             reported,
             exported_bytes,
             page_bytes,
@@ -263,11 +241,10 @@ impl Driver {
             let (mut inner, _) = self.shared.lock_broken_or_not();
             inner.stopping = true;
         }
-        self.shared.awake.end();
-        for thread in self.threads.lock().ok()?.drain(..) {
-            thread.thread().unpark();
-            // The pacer catches its own panics.
-            let _ = thread.join();
+        if let Some(pacer) = self.pacer.lock().ok()?.take() {
+            pacer.thread().unpark();
+            // It catches its own panics.
+            let _ = pacer.join();
         }
         let mut inner = self.shared.inner.lock().ok()?;
         let twin = inner.core.twin_mut();
@@ -287,7 +264,70 @@ impl Shared {
     }
 
     fn lock(&self) -> Result<MutexGuard<'_, Inner>, Broken> {
+        // It is never held for long; being woken takes longer.
+        for _ in 0..LOCK_TRIES {
+            match self.inner.try_lock() {
+                Ok(inner) => return Ok(inner),
+                Err(TryLockError::WouldBlock) => thread::yield_now(),
+                Err(TryLockError::Poisoned(_)) => return Err(Broken),
+            }
+        }
         self.inner.lock().map_err(|_| Broken)
+    }
+
+    /// Lets the device run until now, and answers whom it has finished with.
+    fn run(&self, inner: &mut Inner, finished: &mut Finished) -> Result<Time, Broken> {
+        let now = self.clock.device(self.clock.now_ns()).ok_or(Broken)?;
+        inner.core.advance(now, finished);
+        self.ran(inner, finished);
+        Ok(now)
+    }
+
+    /// To be done whenever the device has been let run.
+    fn ran(&self, inner: &mut Inner, finished: &Finished) {
+        inner.tell_undo();
+        for (who, answer) in finished {
+            who.answer(*answer);
+        }
+        let next = inner.core.twin().next_event();
+        let next_ns = next.map_or(u64::MAX, |at| self.clock.wall_ns(at));
+        self.target_ns.store(next_ns, Ordering::SeqCst);
+    }
+
+    /// Gives back the lock, then wakes those answered, and gives back the room for them.
+    fn let_go(
+        &self,
+        mut inner: MutexGuard<'_, Inner>,
+        mut finished: Finished,
+        me: Option<&Waiter>,
+    ) {
+        if finished.is_empty() {
+            inner.finished = finished;
+            return;
+        }
+        drop(inner);
+        wake(&mut finished, me);
+        if let Ok(mut inner) = self.inner.try_lock() {
+            if inner.finished.capacity() < finished.capacity() {
+                inner.finished = finished;
+            }
+        }
+    }
+
+    /// To be called by who could have let the device run, and will not: if nobody else does, the pacer must
+    /// be up in time.
+    fn rely_on_pacer(&self) {
+        if self.pollers.none()
+            && self.target_ns.load(Ordering::SeqCst) < self.asleep_until_ns.load(Ordering::SeqCst)
+        {
+            self.wake_pacer();
+        }
+    }
+
+    fn wake_pacer(&self) {
+        if let Some(pacer) = self.pacer.get() {
+            pacer.unpark();
+        }
     }
 
     /// Tells all who wait that there will be no answer.
@@ -304,72 +344,57 @@ impl Shared {
 
     fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<T> {
         let mut inner = self.lock().ok()?;
-        let now = self.clock.device(self.clock.now_ns())?;
         let mut finished = Vec::new();
-        inner.core.advance(now, &mut finished);
-        inner.tell_undo();
+        self.run(&mut inner, &mut finished).ok()?;
         let unfinished = inner.core.waiting();
         self.cuts.fetch_add(1, Ordering::AcqRel);
         let cut = inner.core.cut_power(&mut finished);
-        for (who, answer) in &finished {
-            who.answer(*answer);
-        }
+        self.ran(&mut inner, &finished);
         if cut.is_none() {
             // Nobody is let in any more.
             self.cuts.store(u64::MAX, Ordering::Release);
         }
         let done = cut.map(|cut| then(&cut, unfinished));
-        drop(inner);
-        wake(&mut finished, None);
+        self.let_go(inner, finished, None);
         done
     }
 
     fn change<T>(&self, how: impl FnOnce(&mut dyn Twin) -> T) -> Option<T> {
         let mut inner = self.lock().ok()?;
-        let now = self.clock.device(self.clock.now_ns())?;
         let mut finished = Vec::new();
-        inner.core.advance(now, &mut finished);
+        let now = self.run(&mut inner, &mut finished).ok()?;
         let done = how(inner.core.twin_mut());
         inner.core.advance(now, &mut finished);
-        inner.tell_undo();
-        for (who, answer) in &finished {
-            who.answer(*answer);
-        }
-        drop(inner);
-        wake(&mut finished, None);
-        // What comes next may have changed: the pacer looks for itself.
-        self.target_ns.store(0, Ordering::Release);
-        if let Some(pacer) = self.pacer.get() {
-            pacer.unpark();
-        }
+        self.ran(&mut inner, &finished);
+        self.let_go(inner, finished, None);
+        // What comes next may have changed.
+        self.rely_on_pacer();
         Some(done)
     }
 
     fn call(&self, call: &Call, cuts: u64, waiter: &Arc<Waiter>) -> Result<(), Failure> {
-        waiter.answered.store(false, Ordering::Relaxed);
-        let submitted = self.submit(call, cuts, waiter);
-        if let Err(Broken) = submitted? {
+        self.together.come();
+        waiter.expect();
+        if let Err(Broken) = self.submit(call, cuts, waiter)? {
             self.fail_all();
             return Err(Failure::Lost);
         }
-        while !waiter.answered.load(Ordering::Acquire) {
-            thread::park();
-        }
-        let due_ns = self
+        self.wait(waiter);
+        let late_ns = self
             .clock
-            .wall_ns(Time(waiter.due_ps.load(Ordering::Relaxed)));
-        let late_ns = self.clock.now_ns().saturating_sub(due_ns);
+            .now_ns()
+            .saturating_sub(self.clock.wall_ns(waiter.due()));
         if let Ok(mut log) = self.lateness.lock() {
             log.record(late_ns);
         }
-        match waiter.status.load(Ordering::Relaxed) {
-            status if status == Status::Ok as u8 => Ok(()),
-            status if status == Status::ReadOnly as u8 => {
-                self.read_only.store(true, Ordering::Relaxed);
-                Err(Failure::ReadOnly)
-            }
-            _ => Err(Failure::Lost),
+        if waiter.is(Status::Ok) {
+            return Ok(());
         }
+        if waiter.is(Status::ReadOnly) {
+            self.read_only.store(true, Ordering::Relaxed);
+            return Err(Failure::ReadOnly);
+        }
+        Err(Failure::Lost)
     }
 
     fn submit(
@@ -392,49 +417,9 @@ impl Shared {
             .core
             .submit(now, call, waiter.clone(), &mut finished)
             .map_err(|_| Failure::Beyond);
-        inner.tell_undo();
-        for (who, answer) in &finished {
-            who.answer(*answer);
-        }
-        let target = inner.core.twin().next_event();
-        let target_ns = target.map_or(u64::MAX, |at| self.clock.wall_ns(at));
-        let sooner = target_ns < self.target_ns.load(Ordering::Relaxed);
-        if sooner {
-            self.target_ns.store(target_ns, Ordering::Release);
-        }
-        if finished.is_empty() {
-            // Nobody to wake: the room goes back at once.
-            inner.finished = finished;
-            drop(inner);
-        } else {
-            drop(inner);
-            wake(&mut finished, Some(waiter));
-            self.give_back(finished);
-        }
-        if sooner && self.asleep.swap(false, Ordering::AcqRel) {
-            if let Some(pacer) = self.pacer.get() {
-                pacer.unpark();
-            }
-        }
+        self.ran(&mut inner, &finished);
+        self.let_go(inner, finished, Some(waiter));
         submitted.map(Ok)
-    }
-
-    /// Keeps the room for the next who has somebody to wake.
-    fn give_back(&self, finished: Finished) {
-        if let Ok(mut inner) = self.lock() {
-            if inner.finished.capacity() < finished.capacity() {
-                inner.finished = finished;
-            }
-        }
-    }
-}
-
-/// Wakes those answered, but for `myself`, who is awake.
-fn wake(finished: &mut Finished, myself: Option<&Arc<Waiter>>) {
-    for (who, _) in finished.drain(..) {
-        if myself.is_none_or(|me| !Arc::ptr_eq(me, &who)) {
-            who.thread.unpark();
-        }
     }
 }
 

@@ -5,7 +5,6 @@
 //! [`Core`] knows what is under way and has no clock; [`Driver`] lets it run on the clock of the wall;
 //! [`Store`] holds the data; [`Server`] is all three, from its settings to its report.
 
-mod awake;
 mod clock;
 mod control;
 mod core;

@@ -14,63 +14,56 @@ impl Shared {
         sleep_precisely();
         let spin_ns = measured_spin_ns();
         self.spin_ns.store(spin_ns, Ordering::Relaxed);
-        let mut finished: Finished = Vec::new();
         loop {
+            self.together.come();
             let Ok(mut inner) = self.lock() else {
                 return self.fail_all();
             };
             if inner.stopping {
                 return;
             }
-            let now_ns = self.clock.now_ns();
-            let Some(now) = self.clock.device(now_ns) else {
-                drop(inner);
+            let mut finished = std::mem::take(&mut inner.finished);
+            let ran = self.run(&mut inner, &mut finished);
+            let waiting = inner.core.waiting() > 0;
+            self.let_go(inner, finished, None);
+            if ran.is_err() {
                 return self.fail_all();
-            };
-            inner.core.advance(now, &mut finished);
-            inner.tell_undo();
-            for (who, answer) in &finished {
-                who.answer(*answer);
             }
-            let next = inner.core.twin().next_event();
-            let next_ns = next.map_or(u64::MAX, |at| self.clock.wall_ns(at));
-            // What nobody waits for need not be looked at in time.
-            let idle = inner.core.waiting() == 0;
-            let target_ns = if idle {
-                next_ns.max(now_ns + IDLE_NS)
-            } else {
-                next_ns
-            };
-            self.awake.ask(now_ns, target_ns);
-            let asleep = idle || target_ns.saturating_sub(now_ns) > spin_ns;
-            self.target_ns.store(target_ns, Ordering::Release);
-            self.asleep.store(asleep, Ordering::Release);
-            drop(inner);
-            wake(&mut finished, None);
-            if asleep {
-                self.sleep(target_ns, if idle { 0 } else { spin_ns });
-            }
-            if !idle {
+            if self.sleep(waiting, spin_ns) {
                 self.spin();
             }
         }
     }
 
-    /// Until `margin_ns` before the target, or until it is moved.
-    fn sleep(&self, target_ns: u64, margin_ns: u64) {
-        match target_ns {
-            u64::MAX => thread::park(),
-            _ => {
-                let left = target_ns.saturating_sub(self.clock.now_ns());
-                thread::park_timeout(Duration::from_nanos(left.saturating_sub(margin_ns)));
-            }
+    /// Until shortly before the next event if somebody relies on that, else for long; true for the former.
+    fn sleep(&self, waiting: bool, margin_ns: u64) -> bool {
+        let now_ns = self.clock.now_ns();
+        let unhurried_ns = now_ns + IDLE_NS;
+        // Said before looking who else is up: whoever ceases to be looks at this afterwards.
+        self.asleep_until_ns.store(u64::MAX, Ordering::SeqCst);
+        let target_ns = self.target_ns.load(Ordering::SeqCst);
+        let relied_on = waiting && self.pollers.none();
+        let until_ns = if relied_on {
+            target_ns.saturating_sub(margin_ns)
+        } else if waiting {
+            unhurried_ns
+        } else {
+            target_ns.max(unhurried_ns)
+        };
+        self.asleep_until_ns.store(until_ns, Ordering::SeqCst);
+        if until_ns == u64::MAX {
+            thread::park();
+        } else if until_ns > now_ns {
+            thread::park_timeout(Duration::from_nanos(until_ns - now_ns));
         }
-        self.asleep.store(false, Ordering::Release);
+        self.asleep_until_ns.store(0, Ordering::SeqCst);
+        relied_on
     }
 
-    /// Until the target. Not by yielding: whoever has much to do would have the core for milliseconds.
+    /// Until the next event if it is near. Not by yielding: whoever has much to do would have the core for
+    /// milliseconds.
     fn spin(&self) {
-        loop {
+        while self.pollers.none() {
             let left_ns = self
                 .target_ns
                 .load(Ordering::Acquire)

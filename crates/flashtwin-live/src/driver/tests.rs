@@ -88,6 +88,46 @@ fn many_threads_all_get_their_answers() {
 }
 
 #[test]
+fn who_cannot_look_is_woken_in_time() {
+    let (send, answered) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        let driver = Driver::start(twin(), Dilation::default(), undo(), None).expect("threads");
+        driver.shared.pollers.are_crowded(u64::MAX);
+        for number in 0..20 {
+            // Long enough for the pacer to sleep without an end.
+            thread::sleep(Duration::from_millis(3));
+            driver
+                .call(&page(Op::Read, number * 100), 0)
+                .expect("answered");
+        }
+        send.send(driver.report().lateness.calls)
+            .expect("somebody listens");
+    });
+    let calls = answered.recv_timeout(Duration::from_secs(20));
+    assert_eq!(calls, Ok(20), "nobody was told of a call");
+}
+
+#[test]
+fn more_threads_than_may_look_all_get_their_answers() {
+    let driver =
+        Driver::start(twin(), "30".parse().expect("a number"), undo(), None).expect("threads");
+    thread::scope(|scope| {
+        for seed in 0..100 {
+            let driver = &driver;
+            scope.spawn(move || {
+                let mut rng = Rng::new(seed);
+                for _ in 0..5 {
+                    let number = rng.below(50_000);
+                    driver.call(&page(Op::Read, number), 0).expect("answered");
+                }
+            });
+        }
+    });
+    assert!(driver.shared.pollers.none(), "all places are given back");
+    assert_eq!(driver.report().lateness.calls, 500);
+}
+
+#[test]
 fn a_call_longer_than_a_batch_is_done_in_parts() {
     let driver =
         Driver::start(twin(), "0.001".parse().expect("a number"), undo(), None).expect("threads");

@@ -1,0 +1,130 @@
+//! On a machine of two cores the threads that serve stay together on one: clients have the other, and a
+//! thread that hands on to another need not wake a core for it, which on a virtual machine takes longer than
+//! the device. Who finds that others want the core, too, moves them all to the other one.
+
+use std::cell::Cell;
+use std::mem::{size_of, zeroed};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// With more cores than this the threads go where they like.
+const CORES_MAX: usize = 2;
+
+/// The core that is theirs.
+#[derive(Debug)]
+pub(super) struct Together {
+    /// Cores that this process may use; none if its threads are left alone.
+    cores: Vec<usize>,
+    /// How often they have moved.
+    moves: AtomicUsize,
+}
+
+thread_local! {
+    /// Moves that this thread has followed, and one more; 0 before it has come.
+    static FOLLOWED: Cell<usize> = const { Cell::new(0) };
+}
+
+impl Default for Together {
+    fn default() -> Together {
+        let cores = allowed();
+        Together {
+            cores: if cores.len() == CORES_MAX {
+                cores
+            } else {
+                Vec::new()
+            },
+            moves: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Together {
+    /// The calling thread goes where the others are.
+    #[inline]
+    pub fn come(&self) {
+        if self.cores.is_empty() {
+            return;
+        }
+        let moves = self.moves.load(Ordering::Relaxed);
+        if FOLLOWED.get() != moves + 1 {
+            FOLLOWED.set(moves + 1);
+            stay_on(self.cores[moves % self.cores.len()]);
+        }
+    }
+
+    /// Others work on this core: all are to go to the next one, each when it is next here.
+    pub fn leave(&self) {
+        // Of many who say so at once one is enough.
+        let moves = FOLLOWED.get().wrapping_sub(1);
+        let _ = self.moves.compare_exchange(
+            moves,
+            moves.wrapping_add(1),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+    }
+}
+
+/// The cores that this thread may use.
+fn allowed() -> Vec<usize> {
+    // SAFETY: a set of cores is plain bits, and the kernel writes no more than the size given.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = zeroed();
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
+            return Vec::new();
+        }
+        set
+    };
+    // SAFETY: the numbers are those that a set has.
+    (0..libc::CPU_SETSIZE as usize)
+        .filter(|&core| unsafe { libc::CPU_ISSET(core, &set) })
+        .collect()
+}
+
+/// Has this thread run on one core only. Where that is refused it runs where it did.
+fn stay_on(core: usize) {
+    // SAFETY: as above; `core` is a number of such a set.
+    unsafe {
+        let mut set: libc::cpu_set_t = zeroed();
+        libc::CPU_SET(core, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_go_where_the_first_went() {
+        let cores = allowed();
+        let two = vec![cores[0], cores[cores.len() - 1]];
+        let together = Together {
+            cores: two.clone(),
+            moves: AtomicUsize::new(0),
+        };
+        let arrive = || {
+            together.come();
+            allowed()
+        };
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| {
+                let before = arrive();
+                together.leave();
+                // Who follows late says the same of a core that is left already.
+                FOLLOWED.set(1);
+                together.leave();
+                (before, arrive())
+            });
+            let first = first.join().expect("no panic");
+            assert_eq!(first, (vec![two[0]], vec![two[1]]));
+            let second = scope.spawn(arrive).join().expect("no panic");
+            assert_eq!(second, [two[1]]);
+        });
+        let free = Together {
+            cores: Vec::new(),
+            moves: AtomicUsize::new(0),
+        };
+        free.come();
+        assert_eq!(allowed(), cores, "left alone");
+    }
+}

@@ -1,0 +1,179 @@
+//! Waiting for an answer. Who waits looks at the clock itself, lets the device run when its time has come, and
+//! so takes most answers without being woken: on a virtual machine that takes longer than many a flash
+//! device takes to answer. Between two looks it offers the core to others. Where they keep it, where too many
+//! wait or for too long, it sleeps, and leaves the rest to the pacer.
+
+use super::*;
+
+/// Who has waited this long sleeps: what it then takes to be woken is little beside.
+const POLL_NS_MAX: u64 = 10_000_000;
+/// So many look for themselves for each core; the others sleep.
+const POLLERS_PER_CORE: usize = 8;
+/// Who offers its core and gets it back later than this is among others that work.
+const CROWDED_NS: u64 = 500_000;
+/// So long nobody offers a core after that.
+const CROWD_NS: u64 = 20_000_000;
+/// A device's next step so near is waited for without offering the core.
+const NEAR_NS: u64 = 1_000;
+
+/// A caller and its answer.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    thread: Thread,
+    answered: AtomicBool,
+    status: AtomicU8,
+    due_ps: AtomicU64,
+}
+
+thread_local! {
+    /// Each thread waits for one call at a time, and keeps what it needs for that.
+    pub(super) static WAITER: Arc<Waiter> = Arc::new(Waiter {
+        thread: thread::current(),
+        answered: AtomicBool::new(false),
+        status: AtomicU8::new(0),
+        due_ps: AtomicU64::new(0),
+    });
+}
+
+impl Waiter {
+    /// Begins to wait.
+    pub fn expect(&self) {
+        self.answered.store(false, Ordering::Relaxed);
+    }
+
+    pub fn answer(&self, answer: Answer) {
+        self.status.store(answer.status as u8, Ordering::Relaxed);
+        self.due_ps.store(answer.due.0, Ordering::Relaxed);
+        self.answered.store(true, Ordering::Release);
+    }
+
+    fn is_answered(&self) -> bool {
+        self.answered.load(Ordering::Acquire)
+    }
+
+    /// When the device had finished, once answered.
+    pub fn due(&self) -> Time {
+        Time(self.due_ps.load(Ordering::Relaxed))
+    }
+
+    pub fn is(&self, status: Status) -> bool {
+        self.status.load(Ordering::Relaxed) == status as u8
+    }
+}
+
+/// Wakes those answered, but for `myself`, who is awake.
+pub(super) fn wake(finished: &mut Finished, myself: Option<&Waiter>) {
+    for (who, _) in finished.drain(..) {
+        if myself.is_none_or(|me| !std::ptr::eq(me, &*who)) {
+            who.thread.unpark();
+        }
+    }
+}
+
+/// How many look for themselves, and whether that does any good.
+#[derive(Debug)]
+pub(super) struct Pollers {
+    most: usize,
+    now: AtomicUsize,
+    crowded_until_ns: AtomicU64,
+}
+
+impl Default for Pollers {
+    fn default() -> Pollers {
+        let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
+        Pollers {
+            most: cores * POLLERS_PER_CORE,
+            now: AtomicUsize::new(0),
+            crowded_until_ns: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Pollers {
+    pub fn none(&self) -> bool {
+        self.now.load(Ordering::SeqCst) == 0
+    }
+
+    /// For so long nobody offers a core.
+    pub fn are_crowded(&self, until_ns: u64) {
+        self.crowded_until_ns.store(until_ns, Ordering::Relaxed);
+    }
+
+    /// A place among them, if there is one.
+    fn join(&self, now_ns: u64) -> Option<Polling<'_>> {
+        if now_ns < self.crowded_until_ns.load(Ordering::Relaxed) {
+            return None;
+        }
+        let polling = Polling(self);
+        (self.now.fetch_add(1, Ordering::SeqCst) < self.most).then_some(polling)
+    }
+}
+
+/// A place among them, given back even if a bug ends the wait.
+struct Polling<'a>(&'a Pollers);
+
+impl Drop for Polling<'_> {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Shared {
+    /// Returns when `waiter` is answered.
+    pub(super) fn wait(&self, waiter: &Waiter) {
+        if waiter.is_answered() {
+            return;
+        }
+        if let Some(polling) = self.pollers.join(self.clock.now_ns()) {
+            self.poll(waiter);
+            drop(polling);
+        }
+        // Others may rely on whoever looks.
+        self.rely_on_pacer();
+        while !waiter.is_answered() {
+            thread::park();
+        }
+    }
+
+    /// Looks until `waiter` is answered, or until it is better to sleep.
+    fn poll(&self, waiter: &Waiter) {
+        let began_ns = self.clock.now_ns();
+        let mut now_ns = began_ns;
+        while !waiter.is_answered() && now_ns - began_ns < POLL_NS_MAX {
+            let left_ns = self
+                .target_ns
+                .load(Ordering::Acquire)
+                .saturating_sub(now_ns);
+            if left_ns == 0 {
+                self.try_run(waiter);
+            } else if left_ns < NEAR_NS {
+                std::hint::spin_loop();
+            } else {
+                thread::yield_now();
+                let back_ns = self.clock.now_ns();
+                if back_ns - now_ns > CROWDED_NS {
+                    self.together.leave();
+                    self.pollers.are_crowded(back_ns + CROWD_NS);
+                    return;
+                }
+            }
+            now_ns = self.clock.now_ns();
+        }
+    }
+
+    /// Lets the device run until now, unless somebody else does.
+    fn try_run(&self, waiter: &Waiter) {
+        match self.inner.try_lock() {
+            Ok(mut inner) => {
+                let mut finished = std::mem::take(&mut inner.finished);
+                let ran = self.run(&mut inner, &mut finished);
+                self.let_go(inner, finished, Some(waiter));
+                if ran.is_err() {
+                    self.fail_all();
+                }
+            }
+            Err(TryLockError::WouldBlock) => thread::yield_now(),
+            Err(TryLockError::Poisoned(_)) => self.fail_all(),
+        }
+    }
+}
