@@ -36,7 +36,7 @@ def fio(uri: str, **job: object) -> float:
 
 
 def lateness(seconds: float) -> bool:
-    """Measure it on the data-centre SATA drive, half reads and half writes; true if it is what it is to be."""
+    """Measure it on a data-centre SATA drive, half reads, half writes; true if it is what it is to be."""
     with flashtwin.serve("sata-dc", size="16G") as server:
         iops = fio(server.uri, rw="randrw", iodepth=8, runtime=seconds, rate_iops=f"{RATE // 2},{RATE // 2}")
         late = server.stop().lateness
