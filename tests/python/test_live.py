@@ -239,7 +239,7 @@ def test_what_cannot_be_served_is_said_before_it_is(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("device", "gib"), [("demo", 3), ("nvme-tlc", 16), ("sata-tlc", 16), ("raid5-array", 3)]
+    ("device", "gib"), [("demo", 3), ("nvme-tlc", 16), ("sata-dc", 16), ("sata-tlc", 16), ("raid5-array", 3)]
 )
 def test_a_size_is_the_least_that_holds_it(device, gib):
     from flashtwin.policies import Choice

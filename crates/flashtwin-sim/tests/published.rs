@@ -36,6 +36,11 @@ fn a_client_sata_drive() {
 }
 
 #[test]
+fn a_data_centre_sata_drive() {
+    every_figure_is_met("sata-dc");
+}
+
+#[test]
 fn a_qlc_drive() {
     every_figure_is_met("qlc");
 }

@@ -25,6 +25,7 @@ const PROFILES: &[(&str, &str)] = &[
         "qlc-client",
         include_str!("../../../../devices/qlc-client.toml"),
     ),
+    ("sata-dc", include_str!("../../../../devices/sata-dc.toml")),
     (
         "sata-tlc",
         include_str!("../../../../devices/sata-tlc.toml"),
