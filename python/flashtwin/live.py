@@ -131,6 +131,15 @@ class Server:
         """Put a new member in the place of a failed one, to be rebuilt."""
         ask(self.control, "replace", member=member)
 
+    def collect(self, *, member: int | None = None, die: int | None = None) -> int:
+        """Have dies collect a block each, now; return how many were told.
+
+        Args:
+            member: of an array, that one; all that are there if None.
+            die: that one; all if None.
+        """
+        return int(ask(self.control, "collect", member=member, die=die)["dies"])
+
     def disturb(
         self, *, latency_us: int = 0, latency_share: float = 1.0, read_error_share: float = 0.0
     ) -> None:

@@ -36,6 +36,11 @@ enum Command {
     Fail { member: usize },
     /// A new one takes its place.
     Replace { member: usize },
+    /// Dies collect a block now.
+    Collect {
+        member: Option<usize>,
+        die: Option<u32>,
+    },
     /// Things go wrong from now on.
     Disturb(Disturbance),
     /// A clean stop, as by SIGTERM.
@@ -101,7 +106,7 @@ fn serve(server: &Server, mut client: UnixStream) -> io::Result<()> {
             Ok(command) => answer(server, &command),
             Err(e) => json!({
                 "error": format!("{e}; a command is a line as in {{\"do\": \"stats\"}}, of stats, \
-                                  power-cut, fail, replace, disturb and stop")
+                                  power-cut, fail, replace, collect, disturb and stop")
             }),
         },
         None => json!({"error": format!("give a line of at most {LINE_BYTES_MAX} bytes, soon")}),
@@ -143,6 +148,10 @@ fn answer(server: &Server, command: &Command) -> Value {
         Command::PowerCut { torn } => server.cut_power(torn).map(|cut| json!(cut)),
         Command::Fail { member } => server.fail_member(member).map(|()| json!({})),
         Command::Replace { member } => server.replace_member(member).map(|()| json!({})),
+        Command::Collect { member, die } => {
+            let told = server.collect(member, die);
+            told.map(|dies| json!({ "dies": dies }))
+        }
         Command::Disturb(how) => server.disturb(how).map(|()| json!(how)),
         Command::Stop {} => {
             // SAFETY: takes numbers; the signal is to this process, whose server expects it.

@@ -20,12 +20,13 @@ def add(
     p = new(
         commands,
         "ctl",
-        "Give a command to a device being served: statistics, a power cut, a failed member, slow answers.",
+        "Give a command to a device being served: statistics, a power cut, a collection, slow answers.",
         """\
 examples:
   flashtwin ctl /tmp/nbd.sock stats
   flashtwin ctl /tmp/nbd.sock power-cut --torn
   flashtwin ctl /tmp/nbd.sock fail 3
+  flashtwin ctl /tmp/nbd.sock collect --die 0
   flashtwin ctl /tmp/nbd.sock disturb --latency-us 20000 --latency-share 0.01
 
 Prints the answer as a line of JSON (docs/live.md).
@@ -38,6 +39,8 @@ Prints the answer as a line of JSON (docs/live.md).
     cut.add_argument("--torn", action="store_true", help="pages may be lost in part")
     for name, does in (("fail", "a member of an array fails"), ("replace", "a new one takes its place")):
         what.add_parser(name, help=does).add_argument("member", type=int, metavar="N", help="from 0")
+    collect = what.add_parser("collect", help="dies collect a block each, now")
+    _add_where(collect)
     wrong = what.add_parser("disturb", help="let things go wrong from now on; without options nothing does")
     wrong.add_argument(
         "--latency-us",
@@ -56,9 +59,14 @@ Prints the answer as a line of JSON (docs/live.md).
     p.set_defaults(command=command)
 
 
+def _add_where(p: argparse.ArgumentParser) -> None:
+    p.add_argument("--member", type=int, metavar="N", help="of an array, that member, from 0 (all)")
+    p.add_argument("--die", type=int, metavar="N", help="that die, from 0 (all)")
+
+
 def command(args: argparse.Namespace) -> int:
     """Give the command and print the answer."""
-    known = ("torn", "member", "latency_us", "latency_share", "read_error_share")
+    known = ("torn", "member", "die", "latency_us", "latency_share", "read_error_share")
     how = {key: getattr(args, key) for key in known if hasattr(args, key)}
     print(json.dumps(ask(args.socket, args.what, **how)))
     return 0

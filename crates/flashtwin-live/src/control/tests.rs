@@ -14,6 +14,10 @@ fn commands_are_read() {
     assert_eq!(read(r#"{"do": "power-cut", "torn": true}"#), cut(true));
     let fail = read(r#"{"do": "fail", "member": 3}"#);
     assert_eq!(fail, Ok(Command::Fail { member: 3 }));
+    let collect = |member, die| Ok(Command::Collect { member, die });
+    assert_eq!(read(r#"{"do": "collect"}"#), collect(None, None));
+    let both = read(r#"{"do": "collect", "member": 1, "die": null}"#);
+    assert_eq!(both, collect(Some(1), None));
     let how = Disturbance {
         latency_us: 500,
         ..Disturbance::default()
@@ -29,6 +33,7 @@ fn commands_are_read() {
         "{}",
         r#"{"do": "explode"}"#,
         r#"{"do": "fail"}"#,
+        r#"{"do": "collect", "die": -1}"#,
         r#"{"do": "fail", "member": -1}"#,
         r#"{"do": "stats", "more": 1}"#,
     ] {

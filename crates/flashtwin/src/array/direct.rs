@@ -154,6 +154,19 @@ impl Raid {
         (self.first_unit[member] as usize, done)
     }
 
+    /// Tells a member's flash to collect.
+    pub(super) fn collect_direct(
+        &mut self,
+        member: usize,
+        die: Option<u32>,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        self.on_flash(member, now, events, |member, events| {
+            member.ssd.backend.collect(die, now, events);
+        });
+    }
+
     /// The front end knows what happened: the chip goes on.
     #[inline]
     pub(super) fn flash_goes_on(&mut self, now: Time, events: &mut EventQueue) {

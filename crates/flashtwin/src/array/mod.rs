@@ -3,6 +3,7 @@
 
 mod ahead;
 mod batch;
+mod collect;
 mod condition;
 mod coordinate;
 mod direct;

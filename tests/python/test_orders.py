@@ -1,0 +1,50 @@
+"""Orders to served devices: what is changed while clients are at work."""
+
+import json
+import time
+from urllib.parse import unquote
+
+import pytest
+
+import flashtwin
+from clients import need
+from flashtwin.cli import main
+from power import PAGE, Connection, contents
+
+SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
+
+
+def serve(more=(), **options):
+    need("nbdkit")
+    given = {"device": "demo", "set": {**SMALL, **dict(more)}, "precondition": "steady", **options}
+    return flashtwin.serve(**given)
+
+
+def path_of(server):
+    return unquote(server.uri.partition("?socket=")[2])
+
+
+def command(capsys, *words):
+    """Give a command; what it answered, or said was wrong."""
+    code = main(["ctl", *map(str, words)])
+    said = capsys.readouterr()
+    return json.loads(said.out) if code == 0 else said.err
+
+
+def wait_for(what):
+    deadline = time.monotonic() + 30
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_dies_collect_when_they_are_told(capsys):
+    with serve() as server:
+        assert server.report().flash["erases"] == 0
+        assert server.collect() == 4
+        # A block in each of four planes of each of four chips.
+        wait_for(lambda: server.report().flash["erases"] == 16)
+        assert command(capsys, path_of(server), "collect", "--die", 3) == {"dies": 1}
+        wait_for(lambda: server.report().flash["erases"] == 20)
+        assert "dies 0 to 3" in command(capsys, path_of(server), "collect", "--die", 4)
+        assert "no array" in command(capsys, path_of(server), "collect", "--member", 0)
