@@ -17,7 +17,7 @@ from types import TracebackType
 from urllib.parse import quote
 
 from .control import ask
-from .devices import Overrides
+from .devices import Overrides, as_toml
 from .errors import FlashtwinError
 from .files import write_text
 from .live_report import LiveReport
@@ -139,6 +139,16 @@ class Server:
             die: that one; all if None.
         """
         return int(ask(self.control, "collect", member=member, die=die)["dies"])
+
+    def set_policy(self, name: str, *, set: Overrides | None = None) -> None:
+        """Have another policy govern the buffer from now on; it begins with the pages that are there.
+
+        Args:
+            name: the policy.
+            set: its own keys, as in `{"buffer.window": 0.1}`; those not given have their defaults.
+        """
+        settings = {key: as_toml(value) for key, value in (set or {}).items()}
+        ask(self.control, "policy", name=name, set=settings)
 
     def disturb(
         self, *, latency_us: int = 0, latency_share: float = 1.0, read_error_share: float = 0.0

@@ -48,3 +48,25 @@ def test_dies_collect_when_they_are_told(capsys):
         wait_for(lambda: server.report().flash["erases"] == 20)
         assert "dies 0 to 3" in command(capsys, path_of(server), "collect", "--die", 4)
         assert "no array" in command(capsys, path_of(server), "collect", "--member", 0)
+
+
+def test_the_policy_is_exchanged_under_clients(capsys):
+    volatile = {"buffer.power_loss_protection": "false", "buffer.capacity": "512KiB"}
+    with serve(volatile) as server:
+        with Connection(path_of(server)) as connection:
+            for number, policy in enumerate(["gcar-lru", "bplru", "s3-fifo", "req-block", "ecr"]):
+                for page in range(200):
+                    connection.write(page * PAGE, contents(page, number + 1))
+                server.set_policy(policy)
+                assert connection.read(0, 200 * PAGE) == b"".join(
+                    contents(page, number + 1) for page in range(200)
+                )
+        socket = path_of(server)
+        given = ["--set", "buffer.window=0.5"]
+        assert command(capsys, socket, "policy", "cflru", *given) == {"policy": "cflru"}
+        server.set_policy("cflru", set={"buffer.window": 16})
+        assert "no such policy" in command(capsys, socket, "policy", "lrru")
+        assert "only the keys of a policy" in command(capsys, socket, "policy", "lru", "--set", "gc.low=3")
+        assert "blocks of their own" in command(capsys, socket, "policy", "cda-gc")
+        lost = server.power_cut().lost
+        assert 0 < len(lost) <= 128

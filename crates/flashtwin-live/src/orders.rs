@@ -10,6 +10,8 @@ pub trait Orders {
     /// Tells a die, or all of them, to collect a block each; of an array of one member, or of all. How many
     /// dies were told.
     fn collect(&mut self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError>;
+    /// Has another policy govern the buffer from now on.
+    fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError>;
 }
 
 impl Orders for Ssd {
@@ -19,11 +21,17 @@ impl Orders for Ssd {
             None => self.collect(die).map_err(refused),
         }
     }
+    fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError> {
+        Ok(self.set_policy(name, settings)?)
+    }
 }
 
 impl Orders for Array {
     fn collect(&mut self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError> {
         self.collect(member, die).map_err(refused)
+    }
+    fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError> {
+        Ok(self.set_policy(name, settings)?)
     }
 }
 

@@ -191,6 +191,11 @@ impl Server {
         self.order(|device| device.collect(member, die))
     }
 
+    /// The buffer is governed by another policy from now on ([`flashtwin::Ssd::set_policy`]).
+    pub fn set_policy(&self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError> {
+        self.order(|device| device.set_policy(name, settings))
+    }
+
     /// A member of an array fails; with one too many all that is asked from then on fails, too.
     pub fn fail_member(&self, member: usize) -> Result<(), LiveError> {
         self.change_array(|array| array.fail_needed_member(member))

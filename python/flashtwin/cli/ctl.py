@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..control import ask
+from .common import overrides
 
 _New = Callable[[Any, str, str, str], argparse.ArgumentParser]
 
@@ -20,13 +21,14 @@ def add(
     p = new(
         commands,
         "ctl",
-        "Give a command to a device being served: statistics, a power cut, a collection, slow answers.",
+        "Give a command to a device being served: statistics, a power cut, another policy, slow answers.",
         """\
 examples:
   flashtwin ctl /tmp/nbd.sock stats
   flashtwin ctl /tmp/nbd.sock power-cut --torn
   flashtwin ctl /tmp/nbd.sock fail 3
   flashtwin ctl /tmp/nbd.sock collect --die 0
+  flashtwin ctl /tmp/nbd.sock policy gcar-cflru --set buffer.window=0.1
   flashtwin ctl /tmp/nbd.sock disturb --latency-us 20000 --latency-share 0.01
 
 Prints the answer as a line of JSON (docs/live.md).
@@ -41,6 +43,11 @@ Prints the answer as a line of JSON (docs/live.md).
         what.add_parser(name, help=does).add_argument("member", type=int, metavar="N", help="from 0")
     collect = what.add_parser("collect", help="dies collect a block each, now")
     _add_where(collect)
+    policy = what.add_parser("policy", help="another policy governs the buffer from now on")
+    policy.add_argument("name", metavar="NAME", help="see flashtwin policy list")
+    policy.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a key of it, as in buffer.window=0.1"
+    )
     wrong = what.add_parser("disturb", help="let things go wrong from now on; without options nothing does")
     wrong.add_argument(
         "--latency-us",
@@ -66,7 +73,9 @@ def _add_where(p: argparse.ArgumentParser) -> None:
 
 def command(args: argparse.Namespace) -> int:
     """Give the command and print the answer."""
-    known = ("torn", "member", "die", "latency_us", "latency_share", "read_error_share")
+    known = ("torn", "member", "die", "name", "latency_us", "latency_share", "read_error_share")
     how = {key: getattr(args, key) for key in known if hasattr(args, key)}
+    if args.what == "policy":
+        how["set"] = overrides(args.set)
     print(json.dumps(ask(args.socket, args.what, **how)))
     return 0

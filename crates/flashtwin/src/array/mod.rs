@@ -14,6 +14,7 @@ mod log;
 mod member;
 mod parts;
 mod plan;
+mod policy;
 mod power;
 mod raid;
 mod rebuild;

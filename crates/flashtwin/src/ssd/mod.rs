@@ -3,6 +3,7 @@
 //! [`Flash`] is the chips with the rule that says which chip a page goes to.
 
 mod collect;
+mod policy;
 mod precondition;
 
 use crate::buffer::{Setup, UserPolicy};

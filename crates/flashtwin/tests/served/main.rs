@@ -1,6 +1,7 @@
-//! What whoever serves a device may change while it runs: orders to collect.
+//! What whoever serves a device may change while it runs: orders to collect, the buffer's policy.
 
 mod collect;
+mod policy;
 
 use flashtwin::spec::{builtin, builtin_array};
 use flashtwin::{Array, ArraySpec, DeviceSpec, Ssd};

@@ -78,3 +78,86 @@ fn members_collect_when_they_are_told() {
     );
     server.collect(Some(1), None).expect_err("it has failed");
 }
+
+/// Clients write, read back and force their pages while one policy follows the other: what they read is
+/// what they wrote last, and a power cut then takes what it would have taken under any policy.
+#[test]
+fn clients_notice_nothing_of_another_policy() {
+    let more = [
+        ("buffer.capacity", "\"512 KiB\""),
+        ("buffer.power_loss_protection", "false"),
+        ("buffer.policy", "cda-gc"),
+    ];
+    let place = Place::new("policy", &more);
+    let server = place.start(&[("dilation", "0.01")]);
+    let names = flashtwin::spec::Policy::names();
+    let running = std::sync::atomic::AtomicUsize::new(3);
+    std::thread::scope(|scope| {
+        for client in 0..3_u64 {
+            let (server, running) = (&server, &running);
+            scope.spawn(move || {
+                let mut rng = Rng::new(client);
+                let mut held = vec![0_u8; 100];
+                for _ in 0..2000 {
+                    let page = rng.below(100);
+                    let offset = (client * 100 + page) * 4096;
+                    if rng.below(2) == 0 {
+                        let byte = rng.below(256) as u8;
+                        let fua = rng.below(30) == 0;
+                        let written = server.connect().write(&[byte; 4096], offset, fua);
+                        written.expect("room");
+                        held[page as usize] = byte;
+                    }
+                    let mut read = [0; 4096];
+                    server.connect().read(&mut read, offset).expect("answered");
+                    assert_eq!(read, [held[page as usize]; 4096]);
+                }
+                running.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+            });
+        }
+        let mut turn = 0;
+        while running.load(std::sync::atomic::Ordering::Relaxed) > 0 || turn < names.len() {
+            let name = &names[turn % names.len()];
+            server.set_policy(name, &[]).expect("it has a buffer");
+            turn += 1;
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+    });
+    let dirty = server.report().dirty_pages;
+    assert!(dirty > 0);
+    server.set_policy("lru", &[]).expect("it has a buffer");
+    assert_eq!(server.report().dirty_pages, dirty);
+    let cut = server.cut_power(false).expect("it comes back");
+    assert_eq!(cut.lost.len() as u64, dirty);
+    server.stop().expect("a clean stop");
+}
+
+#[test]
+fn a_policy_that_cannot_be_is_refused() {
+    let place = Place::new("no-policy", &[]);
+    let server = place.start(&[]);
+    for (name, set, why) in [
+        ("nonsense", &[][..], "no such policy"),
+        ("cda-gc", &[], "blocks of their own"),
+        (
+            "lru",
+            &[("buffer.capacity", "8MiB")],
+            "only the keys of a policy",
+        ),
+    ] {
+        let said = server
+            .set_policy(name, set)
+            .expect_err("refused")
+            .to_string();
+        assert!(said.contains(why), "{said}");
+    }
+    server
+        .set_policy("cflru", &[("buffer.window", "0.5")])
+        .expect("sound");
+    let (_place, array) = served_array("no-policy-array", &[("buffer", "none")]);
+    let said = array
+        .set_policy("lru", &[])
+        .expect_err("no buffer")
+        .to_string();
+    assert!(said.contains("no buffer of its own"), "{said}");
+}
