@@ -131,6 +131,10 @@ class Server:
         """Put a new member in the place of a failed one, to be rebuilt."""
         ask(self.control, "replace", member=member)
 
+    def slow_member(self, member: int, times: float) -> None:
+        """Let a member of an array answer so many times as late from now on; 1 is as fast as it is."""
+        ask(self.control, "slow", member=member, times=times)
+
     def collect(self, *, member: int | None = None, die: int | None = None) -> int:
         """Have dies collect a block each, now; return how many were told.
 

@@ -37,6 +37,8 @@ enum Command {
     Fail { member: usize },
     /// A new one takes its place.
     Replace { member: usize },
+    /// A member's answers come so many times as late.
+    Slow { member: usize, times: f64 },
     /// Dies collect a block now.
     Collect {
         member: Option<usize>,
@@ -113,7 +115,7 @@ fn serve(server: &Server, mut client: UnixStream) -> io::Result<()> {
             Ok(command) => answer(server, &command),
             Err(e) => json!({
                 "error": format!("{e}; a command is a line as in {{\"do\": \"stats\"}}, of stats, \
-                                  power-cut, fail, replace, collect, policy, disturb and stop")
+                                  power-cut, fail, replace, slow, collect, policy, disturb and stop")
             }),
         },
         None => json!({"error": format!("give a line of at most {LINE_BYTES_MAX} bytes, soon")}),
@@ -155,6 +157,10 @@ fn answer(server: &Server, command: &Command) -> Value {
         Command::PowerCut { torn } => server.cut_power(*torn).map(|cut| json!(cut)),
         Command::Fail { member } => server.fail_member(*member).map(|()| json!({})),
         Command::Replace { member } => server.replace_member(*member).map(|()| json!({})),
+        Command::Slow { member, times } => {
+            let done = server.slow_member(*member, *times);
+            done.map(|()| json!({ "times": times }))
+        }
         Command::Collect { member, die } => {
             let told = server.collect(*member, *die);
             told.map(|dies| json!({ "dies": dies }))

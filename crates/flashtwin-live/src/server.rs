@@ -15,6 +15,9 @@ use crate::store::{Store, Stretch};
 use crate::undo::Undo;
 use crate::{orders, twin, Driver, Failure, LiveError, Orders, Report, Session, Settings, Twin};
 
+/// Slower is a member that has failed.
+const SLOW_TIMES_MAX: f64 = 1000.0;
+
 /// Bytes of one kind of a block device, with where they lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
@@ -204,6 +207,18 @@ impl Server {
     /// A new member takes the place of a failed one, and is rebuilt.
     pub fn replace_member(&self, member: usize) -> Result<(), LiveError> {
         self.change_array(|array| array.replace_member(member))
+    }
+
+    /// Answers of a member come so many times as late from now on; once is as they are
+    /// ([`Array::slow_member`]).
+    pub fn slow_member(&self, member: usize, times: f64) -> Result<(), LiveError> {
+        if !(1.0..=SLOW_TIMES_MAX).contains(&times) {
+            return Err(LiveError::Setting(format!(
+                "times {times}: give a number from 1, which is as fast as it is, to {SLOW_TIMES_MAX}"
+            )));
+        }
+        let times_milli = (times * 1000.0).round() as u32;
+        self.change_array(|array| array.slow_member(member, times_milli))
     }
 
     fn change_array(

@@ -27,6 +27,7 @@ examples:
   flashtwin ctl /tmp/nbd.sock stats
   flashtwin ctl /tmp/nbd.sock power-cut --torn
   flashtwin ctl /tmp/nbd.sock fail 3
+  flashtwin ctl /tmp/nbd.sock slow 3 --times 4
   flashtwin ctl /tmp/nbd.sock collect --die 0
   flashtwin ctl /tmp/nbd.sock policy gcar-cflru --set buffer.window=0.1
   flashtwin ctl /tmp/nbd.sock disturb --latency-us 20000 --latency-share 0.01
@@ -41,6 +42,11 @@ Prints the answer as a line of JSON (docs/live.md).
     cut.add_argument("--torn", action="store_true", help="pages may be lost in part")
     for name, does in (("fail", "a member of an array fails"), ("replace", "a new one takes its place")):
         what.add_parser(name, help=does).add_argument("member", type=int, metavar="N", help="from 0")
+    slow = what.add_parser("slow", help="answers of a member of an array come so many times as late")
+    slow.add_argument("member", type=int, metavar="N", help="from 0")
+    slow.add_argument(
+        "--times", type=float, required=True, metavar="X", help="from 1, as fast as it is, to 1000"
+    )
     collect = what.add_parser("collect", help="dies collect a block each, now")
     _add_where(collect)
     policy = what.add_parser("policy", help="another policy governs the buffer from now on")
@@ -73,7 +79,7 @@ def _add_where(p: argparse.ArgumentParser) -> None:
 
 def command(args: argparse.Namespace) -> int:
     """Give the command and print the answer."""
-    known = ("torn", "member", "die", "name", "latency_us", "latency_share", "read_error_share")
+    known = ("torn", "member", "times", "die", "name", "latency_us", "latency_share", "read_error_share")
     how = {key: getattr(args, key) for key in known if hasattr(args, key)}
     if args.what == "policy":
         how["set"] = overrides(args.set)

@@ -18,6 +18,9 @@ fn commands_are_read() {
     assert_eq!(read(r#"{"do": "collect"}"#), collect(None, None));
     let both = read(r#"{"do": "collect", "member": 1, "die": null}"#);
     assert_eq!(both, collect(Some(1), None));
+    let slow = read(r#"{"do": "slow", "member": 1, "times": 2.5}"#);
+    let times = 2.5;
+    assert_eq!(slow, Ok(Command::Slow { member: 1, times }));
     let policy = |set: &[(&str, &str)]| {
         let set = set.iter().map(|&(k, v)| (k.into(), v.into())).collect();
         let name = "cflru".into();
@@ -43,6 +46,7 @@ fn commands_are_read() {
         r#"{"do": "fail"}"#,
         r#"{"do": "collect", "die": -1}"#,
         r#"{"do": "policy"}"#,
+        r#"{"do": "slow", "member": 1}"#,
         r#"{"do": "policy", "name": "lru", "set": ["buffer.window=1"]}"#,
         r#"{"do": "fail", "member": -1}"#,
         r#"{"do": "stats", "more": 1}"#,

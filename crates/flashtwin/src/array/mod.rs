@@ -19,6 +19,7 @@ mod power;
 mod raid;
 mod rebuild;
 mod schedule;
+mod slow;
 mod state;
 mod stripes;
 mod swan;

@@ -363,10 +363,8 @@ impl Nand {
         }
     }
 
-    /// Tells each pool of a die, or of all, to collect a block. Of dies that collect superblocks one is
-    /// told for all.
+    /// Tells each pool of a die, or of all, to collect a block.
     pub fn force_one_each(&mut self, die: Option<u32>) {
-        let by_sets = matches!(self, Nand::Modern(n) if n.collects_by_sets());
         let (orders, ftl) = match self {
             Nand::Msr(n) => (&mut n.orders, &n.ftl),
             Nand::Modern(n) => (&mut n.orders, &n.ftl),
@@ -375,7 +373,6 @@ impl Nand {
         let each = ftl.shape.pools_per_chip;
         let dies = match die {
             Some(die) => die..die + 1,
-            None if by_sets => 0..1,
             None => 0..ftl.shape.chips,
         };
         orders.force_one_each(ftl, dies.start * each..dies.end * each);

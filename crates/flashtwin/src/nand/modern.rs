@@ -126,11 +126,6 @@ impl Modern {
         self.params.read_priority
     }
 
-    /// Superblocks are collected, not blocks.
-    pub fn collects_by_sets(&self) -> bool {
-        self.sets.is_some()
-    }
-
     fn die_of(&self, lane: usize) -> usize {
         let dies = self.chips.len();
         match lane.checked_sub(dies) {

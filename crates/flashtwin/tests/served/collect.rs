@@ -1,7 +1,9 @@
 //! Orders to collect: who collects, how much, and that nothing else changes.
 
 use flashtwin::metrics::FlashReport;
-use flashtwin::{Array, Cause, CollectError, MemberError, Op, Request, Rng, Ssd, Time};
+use flashtwin::{
+    Array, Backend, Cause, CollectError, Device, MemberError, Op, Request, Rng, Ssd, Time,
+};
 
 use super::{array, ssd};
 
@@ -92,15 +94,35 @@ fn the_host_goes_on_meanwhile() {
         &[("geometry.channels", "2"), ("buffer", "none")],
     );
     ssd.fill_sequential();
-    ssd.reset_metrics(None);
+    let pages = ssd.pages_mapped();
+    go_on(&mut ssd, |ssd| assert_eq!(ssd.collect(None), Ok(4)));
+    ssd.check().unwrap();
+    assert_eq!(ssd.pages_mapped(), pages);
+    assert!(ssd.flash_report().flash.count(Cause::Erase) >= 4 * 9);
+    let bare = ("member.link.bus_ns_per_sector", "0");
+    for (level, more) in [("raid0", &[bare][..]), ("raid5", &[])] {
+        let mut array = array(level, "harmonia*4", more);
+        array.fill_sequential();
+        go_on(&mut array, |array| {
+            assert_eq!(array.collect(None, None), Ok(16));
+        });
+        let erases = array.flash_report().flash.count(Cause::Erase);
+        assert!(erases >= 16 * 5, "{level}: {erases}");
+    }
+}
+
+/// Requests under which an order is given ten times.
+fn go_on<B: Backend>(device: &mut Device<B>, order: impl Fn(&mut Device<B>)) {
+    device.reset_metrics(None);
     let mut rng = Rng::new(7);
-    let pages = ssd.exported_bytes() / 4096;
+    let pages = device.exported_bytes() / 4096;
+    let start = device.now();
     for tag in 0..2000 {
-        let now = Time::from_us(100 * tag);
-        ssd.advance(now);
+        let now = start + Time::from_us(100 * tag);
+        device.advance(now);
         if tag % 200 == 199 {
             // What the host has written since leaves a block worth it.
-            assert_eq!(ssd.collect(None), Ok(4));
+            order(device);
         }
         let request = Request {
             arrival: now,
@@ -109,13 +131,10 @@ fn the_host_goes_on_meanwhile() {
             op: [Op::Read, Op::Write][rng.below(2) as usize],
             fua: false,
         };
-        ssd.submit(now, &request, tag).unwrap();
+        device.submit(now, &request, tag).unwrap();
     }
-    while ssd.step() {}
-    assert_eq!(ssd.completions().len(), 2000);
-    ssd.check().unwrap();
-    assert_eq!(ssd.pages_mapped(), pages);
-    assert!(ssd.flash_report().flash.count(Cause::Erase) >= 4 * 9);
+    while device.step() {}
+    assert_eq!(device.completions().len(), 2000);
 }
 
 /// Members whose chips collected.

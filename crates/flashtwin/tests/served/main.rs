@@ -1,7 +1,9 @@
-//! What whoever serves a device may change while it runs: orders to collect, the buffer's policy.
+//! What whoever serves a device may change while it runs: orders to collect, the policy of the buffer,
+//! how fast a member answers.
 
 mod collect;
 mod policy;
+mod slow;
 
 use flashtwin::spec::{builtin, builtin_array};
 use flashtwin::{Array, ArraySpec, DeviceSpec, Ssd};

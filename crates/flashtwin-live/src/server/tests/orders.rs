@@ -161,3 +161,51 @@ fn a_policy_that_cannot_be_is_refused() {
         .to_string();
     assert!(said.contains("no buffer of its own"), "{said}");
 }
+
+#[test]
+fn a_member_is_slow_until_it_is_told_otherwise() {
+    let (_place, server) = served_array("slow", &[("buffer", "none")]);
+    for page in 0..400_u64 {
+        let written = server.connect().write(&[9; 4096], page * 4096, false);
+        written.expect("room");
+    }
+    // Reads one at a time: the mean of what they take, in us.
+    let mut before = (0.0, 0);
+    let mut mean_us = || {
+        for page in 0..400_u64 {
+            let mut read = [0; 4096];
+            server
+                .connect()
+                .read(&mut read, page * 4096)
+                .expect("answered");
+            assert_eq!(read, [9; 4096]);
+        }
+        let read = server.report().responses.read;
+        let (sum, count) = (read.total_s * 1e6, read.requests);
+        let mean = (sum - before.0) / (count - before.1) as f64;
+        before = (sum, count);
+        mean
+    };
+    let plain = mean_us();
+    server.slow_member(1, 100.0).expect("it is there");
+    let slow = mean_us();
+    assert!(slow > 3.0 * plain, "{plain} {slow}");
+    server.slow_member(1, 1.0).expect("it is there");
+    let again = mean_us();
+    assert!((again - plain).abs() < 0.5 * plain, "{plain} {again}");
+    for (member, times, why) in [
+        (1, 0.5, "from 1"),
+        (1, 1001.0, "to 1000"),
+        (1, f64::NAN, "from 1"),
+        (99, 2.0, "members 0 to"),
+    ] {
+        let said = server
+            .slow_member(member, times)
+            .expect_err("refused")
+            .to_string();
+        assert!(said.contains(why), "{said}");
+    }
+    let place = Place::new("slow-alone", &[]);
+    let said = place.start(&[]).slow_member(0, 2.0).expect_err("no array");
+    assert!(said.to_string().contains("no array"), "{said}");
+}
