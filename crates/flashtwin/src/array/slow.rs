@@ -165,3 +165,28 @@ impl Raid {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers in the order of their instants; of those of one instant the one that was held first.
+    #[test]
+    fn answers_come_in_their_order() {
+        let mut slow = Slow {
+            times_milli: 2000,
+            ..Slow::default()
+        };
+        for (part, asked, now) in [(0, 2, 6), (1, 0, 5), (2, 3, 6), (3, 4, 7), (4, 2, 7)] {
+            let answer = Held::Part(part, Spent::default(), true);
+            slow.hold(Time::from_us(asked), Time::from_us(now), answer);
+        }
+        let order = slow.held.iter().map(|(at, held)| match held {
+            Held::Part(part, ..) => (*part, at.0 / 1_000_000),
+            Held::Page(_) => unreachable!("none was held"),
+        });
+        let order: Vec<_> = order.collect();
+        assert_eq!(order, [(2, 9), (0, 10), (1, 10), (3, 10), (4, 12)]);
+        assert_eq!(slow.next_answer(), Time::from_us(9));
+    }
+}

@@ -97,7 +97,7 @@ fn clients_notice_nothing_of_another_policy() {
             let (server, running) = (&server, &running);
             scope.spawn(move || {
                 let mut rng = Rng::new(client);
-                let mut held = vec![0_u8; 100];
+                let mut held = [0_u8; 100];
                 for _ in 0..2000 {
                     let page = rng.below(100);
                     let offset = (client * 100 + page) * 4096;
