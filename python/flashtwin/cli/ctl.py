@@ -42,14 +42,29 @@ Prints the answer as a line of JSON (docs/live.md).
     cut.add_argument("--torn", action="store_true", help="pages may be lost in part")
     for name, does in (("fail", "a member of an array fails"), ("replace", "a new one takes its place")):
         what.add_parser(name, help=does).add_argument("member", type=int, metavar="N", help="from 0")
-    slow = what.add_parser("slow", help="answers of a member of an array come so many times as late")
+    slow = what.add_parser(
+        "slow",
+        help="answers of a member of an array come so many times as late",
+        description="A member of an array answers late from now on: each answer comes X times as late as it "
+        "would. Hedged reads, rebuilding and policies meet it as they would such a drive.",
+    )
     slow.add_argument("member", type=int, metavar="N", help="from 0")
     slow.add_argument(
         "--times", type=float, required=True, metavar="X", help="from 1, as fast as it is, to 1000"
     )
-    collect = what.add_parser("collect", help="dies collect a block each, now")
+    collect = what.add_parser(
+        "collect",
+        help="dies collect a block each, now",
+        description="Each die that is told collects one block (each plane where planes collect for "
+        "themselves), however many are free. What holds nothing stale stays.",
+    )
     _add_where(collect)
-    policy = what.add_parser("policy", help="another policy governs the buffer from now on")
+    policy = what.add_parser(
+        "policy",
+        help="another policy governs the buffer from now on",
+        description="The new policy begins with the pages that the old one held, in the order in which "
+        "that would have evicted them. Dirty pages stay. Keys that are not set have their defaults.",
+    )
     policy.add_argument("name", metavar="NAME", help="see flashtwin policy list")
     policy.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a key of it, as in buffer.window=0.1"
