@@ -17,7 +17,7 @@ from types import TracebackType
 from urllib.parse import quote
 
 from .control import ask
-from .devices import Overrides
+from .devices import Overrides, as_toml
 from .errors import FlashtwinError
 from .files import write_text
 from .live_report import LiveReport
@@ -130,6 +130,29 @@ class Server:
     def replace_member(self, member: int) -> None:
         """Put a new member in the place of a failed one, to be rebuilt."""
         ask(self.control, "replace", member=member)
+
+    def slow_member(self, member: int, times: float) -> None:
+        """Let a member of an array answer so many times as late from now on; 1 is as fast as it is."""
+        ask(self.control, "slow", member=member, times=times)
+
+    def collect(self, *, member: int | None = None, die: int | None = None) -> int:
+        """Have dies collect a block each, now; return how many were told.
+
+        Args:
+            member: of an array, that one; all that are there if None.
+            die: that one; all if None.
+        """
+        return int(ask(self.control, "collect", member=member, die=die)["dies"])
+
+    def set_policy(self, name: str, *, set: Overrides | None = None) -> None:
+        """Have another policy govern the buffer from now on; it begins with the pages that are there.
+
+        Args:
+            name: the policy.
+            set: its own keys, as in `{"buffer.window": 0.1}`; those not given have their defaults.
+        """
+        settings = {key: as_toml(value) for key, value in (set or {}).items()}
+        ask(self.control, "policy", name=name, set=settings)
 
     def disturb(
         self, *, latency_us: int = 0, latency_share: float = 1.0, read_error_share: float = 0.0

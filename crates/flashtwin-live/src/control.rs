@@ -1,6 +1,7 @@
 //! A socket of its own on which a server at work takes commands: one line of JSON in, one out, and the
 //! connection ends. Only who may use the server's own files may connect.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -36,6 +37,19 @@ enum Command {
     Fail { member: usize },
     /// A new one takes its place.
     Replace { member: usize },
+    /// A member's answers come so many times as late.
+    Slow { member: usize, times: f64 },
+    /// Dies collect a block now.
+    Collect {
+        member: Option<usize>,
+        die: Option<u32>,
+    },
+    /// Another policy governs the buffer.
+    Policy {
+        name: String,
+        #[serde(default)]
+        set: BTreeMap<String, String>,
+    },
     /// Things go wrong from now on.
     Disturb(Disturbance),
     /// A clean stop, as by SIGTERM.
@@ -101,7 +115,7 @@ fn serve(server: &Server, mut client: UnixStream) -> io::Result<()> {
             Ok(command) => answer(server, &command),
             Err(e) => json!({
                 "error": format!("{e}; a command is a line as in {{\"do\": \"stats\"}}, of stats, \
-                                  power-cut, fail, replace, disturb and stop")
+                                  power-cut, fail, replace, slow, collect, policy, disturb and stop")
             }),
         },
         None => json!({"error": format!("give a line of at most {LINE_BYTES_MAX} bytes, soon")}),
@@ -138,12 +152,25 @@ fn line(client: &mut UnixStream) -> io::Result<Option<Vec<u8>>> {
 }
 
 fn answer(server: &Server, command: &Command) -> Value {
-    let done = match *command {
+    let done = match command {
         Command::Stats {} => Ok(json!(server.report())),
-        Command::PowerCut { torn } => server.cut_power(torn).map(|cut| json!(cut)),
-        Command::Fail { member } => server.fail_member(member).map(|()| json!({})),
-        Command::Replace { member } => server.replace_member(member).map(|()| json!({})),
-        Command::Disturb(how) => server.disturb(how).map(|()| json!(how)),
+        Command::PowerCut { torn } => server.cut_power(*torn).map(|cut| json!(cut)),
+        Command::Fail { member } => server.fail_member(*member).map(|()| json!({})),
+        Command::Replace { member } => server.replace_member(*member).map(|()| json!({})),
+        Command::Slow { member, times } => {
+            let done = server.slow_member(*member, *times);
+            done.map(|()| json!({ "times": times }))
+        }
+        Command::Collect { member, die } => {
+            let told = server.collect(*member, *die);
+            told.map(|dies| json!({ "dies": dies }))
+        }
+        Command::Policy { name, set } => {
+            let set: Vec<_> = set.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+            let done = server.set_policy(name, &set);
+            done.map(|()| json!({ "policy": name }))
+        }
+        Command::Disturb(how) => server.disturb(*how).map(|()| json!(how)),
         Command::Stop {} => {
             // SAFETY: takes numbers; the signal is to this process, whose server expects it.
             unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };

@@ -12,7 +12,7 @@ use flashtwin::{
 use flashtwin_sim::SimError;
 use serde::{Deserialize, Serialize};
 
-use crate::{LiveError, Twin};
+use crate::{LiveError, Orders, Twin};
 
 /// How much goes wrong; nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -162,6 +162,9 @@ impl Twin for Disturbed {
     }
     fn array(&mut self) -> Option<&mut Array> {
         self.twin.array()
+    }
+    fn orders(&mut self) -> Option<&mut dyn Orders> {
+        self.twin.orders()
     }
     fn save(&self, path: &Path, made_by: &str) -> Result<(), SimError> {
         self.twin.save(path, made_by)

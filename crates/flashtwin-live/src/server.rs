@@ -13,7 +13,10 @@ use crate::record::Recording;
 use crate::settings::Kept;
 use crate::store::{Store, Stretch};
 use crate::undo::Undo;
-use crate::{twin, Driver, Failure, LiveError, Report, Session, Settings, Twin};
+use crate::{orders, twin, Driver, Failure, LiveError, Orders, Report, Session, Settings, Twin};
+
+/// Slower is a member that has failed.
+const SLOW_TIMES_MAX: f64 = 1000.0;
 
 /// Bytes of one kind of a block device, with where they lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,8 +182,21 @@ impl Server {
     /// From now on so much goes wrong, in place of what did before.
     pub fn disturb(&self, how: Disturbance) -> Result<(), LiveError> {
         how.check()?;
-        let done = self.driver.change(|twin| twin.disturb(how));
-        done.ok_or_else(|| LiveError::Setting("the server is broken; start it anew".into()))
+        self.change(|twin| {
+            twin.disturb(how);
+            Ok(())
+        })
+    }
+
+    /// A die, or all of them, collects a block now, of an array that of one member, or of all
+    /// ([`flashtwin::Ssd::collect`]); how many dies were told.
+    pub fn collect(&self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError> {
+        self.order(|device| device.collect(member, die))
+    }
+
+    /// The buffer is governed by another policy from now on ([`flashtwin::Ssd::set_policy`]).
+    pub fn set_policy(&self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError> {
+        self.order(|device| device.set_policy(name, settings))
     }
 
     /// A member of an array fails; with one too many all that is asked from then on fails, too.
@@ -193,18 +209,42 @@ impl Server {
         self.change_array(|array| array.replace_member(member))
     }
 
+    /// Answers of a member come so many times as late from now on; once is as they are
+    /// ([`Array::slow_member`]).
+    pub fn slow_member(&self, member: usize, times: f64) -> Result<(), LiveError> {
+        if !(1.0..=SLOW_TIMES_MAX).contains(&times) {
+            return Err(LiveError::Setting(format!(
+                "times {times}: give a number from 1, which is as fast as it is, to {SLOW_TIMES_MAX}"
+            )));
+        }
+        let times_milli = (times * 1000.0).round() as u32;
+        self.change_array(|array| array.slow_member(member, times_milli))
+    }
+
     fn change_array(
         &self,
         how: impl FnOnce(&mut Array) -> Result<(), MemberError>,
     ) -> Result<(), LiveError> {
+        self.change(|twin| {
+            let array = twin.array().ok_or_else(orders::no_members)?;
+            how(array).map_err(orders::refused)
+        })
+    }
+
+    fn order<T>(
+        &self,
+        what: impl FnOnce(&mut dyn Orders) -> Result<T, LiveError>,
+    ) -> Result<T, LiveError> {
+        let none = || LiveError::Setting("the device takes no orders".into());
+        self.change(|twin| what(twin.orders().ok_or_else(none)?))
+    }
+
+    fn change<T>(
+        &self,
+        how: impl FnOnce(&mut dyn Twin) -> Result<T, LiveError>,
+    ) -> Result<T, LiveError> {
         let broken = || LiveError::Setting("the server is broken; start it anew".into());
-        let done = self.driver.change(|twin| twin.array().map(how));
-        match done.ok_or_else(broken)? {
-            None => Err(LiveError::Setting(
-                "the device has no members: it is no array".into(),
-            )),
-            Some(done) => done.map_err(|e| LiveError::Setting(e.to_string())),
-        }
+        self.driver.change(how).ok_or_else(broken)?
     }
 
     /// The settings it was started with.

@@ -12,7 +12,7 @@ use flashtwin::{
 use flashtwin_sim::{SimError, Subject};
 
 use crate::disturb::Disturbance;
-use crate::LiveError;
+use crate::{LiveError, Orders};
 
 /// Steps until a device that is asked nothing has nothing left to do; a collection of all its blocks takes
 /// fewer.
@@ -50,6 +50,10 @@ pub trait Twin: Send {
     fn cut_power(&mut self) -> Option<PowerCut>;
     /// The device as an array, if it is one.
     fn array(&mut self) -> Option<&mut Array>;
+    /// The device as one that takes orders.
+    fn orders(&mut self) -> Option<&mut dyn Orders> {
+        None
+    }
     /// From now on so much goes wrong; only with who stands before a device for that.
     fn disturb(&mut self, _how: Disturbance) {}
     /// Has it write what its buffer holds, and lets all happen that is still to happen, in no time of the
@@ -63,7 +67,7 @@ pub trait Twin: Send {
 
 impl<S: Subject + Send> Twin for Device<S>
 where
-    Device<S>: Powered,
+    Device<S>: Powered + Orders,
 {
     fn name(&self) -> String {
         S::describe(self).name.to_owned()
@@ -109,6 +113,9 @@ where
     }
     fn array(&mut self) -> Option<&mut Array> {
         S::array_mut(self)
+    }
+    fn orders(&mut self) -> Option<&mut dyn Orders> {
+        Some(self)
     }
     fn come_to_rest(&mut self) -> bool {
         let steps = self.shut_down(REST_STEPS_MAX);

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..control import ask
+from .common import overrides
 
 _New = Callable[[Any, str, str, str], argparse.ArgumentParser]
 
@@ -20,12 +21,15 @@ def add(
     p = new(
         commands,
         "ctl",
-        "Give a command to a device being served: statistics, a power cut, a failed member, slow answers.",
+        "Give a command to a device being served: statistics, a power cut, another policy, slow answers.",
         """\
 examples:
   flashtwin ctl /tmp/nbd.sock stats
   flashtwin ctl /tmp/nbd.sock power-cut --torn
   flashtwin ctl /tmp/nbd.sock fail 3
+  flashtwin ctl /tmp/nbd.sock slow 3 --times 4
+  flashtwin ctl /tmp/nbd.sock collect --die 0
+  flashtwin ctl /tmp/nbd.sock policy gcar-cflru --set buffer.window=0.1
   flashtwin ctl /tmp/nbd.sock disturb --latency-us 20000 --latency-share 0.01
 
 Prints the answer as a line of JSON (docs/live.md).
@@ -38,6 +42,33 @@ Prints the answer as a line of JSON (docs/live.md).
     cut.add_argument("--torn", action="store_true", help="pages may be lost in part")
     for name, does in (("fail", "a member of an array fails"), ("replace", "a new one takes its place")):
         what.add_parser(name, help=does).add_argument("member", type=int, metavar="N", help="from 0")
+    slow = what.add_parser(
+        "slow",
+        help="answers of a member of an array come so many times as late",
+        description="A member of an array answers late from now on: each answer comes X times as late as it "
+        "would. Hedged reads, rebuilding and policies meet it as they would such a drive.",
+    )
+    slow.add_argument("member", type=int, metavar="N", help="from 0")
+    slow.add_argument(
+        "--times", type=float, required=True, metavar="X", help="from 1, as fast as it is, to 1000"
+    )
+    collect = what.add_parser(
+        "collect",
+        help="dies collect a block each, now",
+        description="Each die that is told collects one block (each plane where planes collect for "
+        "themselves), however many are free. What holds nothing stale stays.",
+    )
+    _add_where(collect)
+    policy = what.add_parser(
+        "policy",
+        help="another policy governs the buffer from now on",
+        description="The new policy begins with the pages that the old one held, in the order in which "
+        "that would have evicted them. Dirty pages stay. Keys that are not set have their defaults.",
+    )
+    policy.add_argument("name", metavar="NAME", help="see flashtwin policy list")
+    policy.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a key of it, as in buffer.window=0.1"
+    )
     wrong = what.add_parser("disturb", help="let things go wrong from now on; without options nothing does")
     wrong.add_argument(
         "--latency-us",
@@ -56,9 +87,16 @@ Prints the answer as a line of JSON (docs/live.md).
     p.set_defaults(command=command)
 
 
+def _add_where(p: argparse.ArgumentParser) -> None:
+    p.add_argument("--member", type=int, metavar="N", help="of an array, that member, from 0 (all)")
+    p.add_argument("--die", type=int, metavar="N", help="that die, from 0 (all)")
+
+
 def command(args: argparse.Namespace) -> int:
     """Give the command and print the answer."""
-    known = ("torn", "member", "latency_us", "latency_share", "read_error_share")
+    known = ("torn", "member", "times", "die", "name", "latency_us", "latency_share", "read_error_share")
     how = {key: getattr(args, key) for key in known if hasattr(args, key)}
+    if args.what == "policy":
+        how["set"] = overrides(args.set)
     print(json.dumps(ask(args.socket, args.what, **how)))
     return 0

@@ -14,6 +14,21 @@ fn commands_are_read() {
     assert_eq!(read(r#"{"do": "power-cut", "torn": true}"#), cut(true));
     let fail = read(r#"{"do": "fail", "member": 3}"#);
     assert_eq!(fail, Ok(Command::Fail { member: 3 }));
+    let collect = |member, die| Ok(Command::Collect { member, die });
+    assert_eq!(read(r#"{"do": "collect"}"#), collect(None, None));
+    let both = read(r#"{"do": "collect", "member": 1, "die": null}"#);
+    assert_eq!(both, collect(Some(1), None));
+    let slow = read(r#"{"do": "slow", "member": 1, "times": 2.5}"#);
+    let times = 2.5;
+    assert_eq!(slow, Ok(Command::Slow { member: 1, times }));
+    let policy = |set: &[(&str, &str)]| {
+        let set = set.iter().map(|&(k, v)| (k.into(), v.into())).collect();
+        let name = "cflru".into();
+        Ok(Command::Policy { name, set })
+    };
+    assert_eq!(read(r#"{"do": "policy", "name": "cflru"}"#), policy(&[]));
+    let set = read(r#"{"do": "policy", "name": "cflru", "set": {"buffer.window": "0.5"}}"#);
+    assert_eq!(set, policy(&[("buffer.window", "0.5")]));
     let how = Disturbance {
         latency_us: 500,
         ..Disturbance::default()
@@ -29,6 +44,10 @@ fn commands_are_read() {
         "{}",
         r#"{"do": "explode"}"#,
         r#"{"do": "fail"}"#,
+        r#"{"do": "collect", "die": -1}"#,
+        r#"{"do": "policy"}"#,
+        r#"{"do": "slow", "member": 1}"#,
+        r#"{"do": "policy", "name": "lru", "set": ["buffer.window=1"]}"#,
         r#"{"do": "fail", "member": -1}"#,
         r#"{"do": "stats", "more": 1}"#,
     ] {

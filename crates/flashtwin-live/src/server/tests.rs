@@ -1,5 +1,6 @@
 //! A whole server in one process: data, timing, restart.
 
+mod orders;
 mod power;
 
 use std::path::PathBuf;

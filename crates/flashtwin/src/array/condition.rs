@@ -147,6 +147,7 @@ impl Raid {
         self.broken = true;
         // What is under way at members' flash comes back as failed when it is done there.
         self.direct.open = false;
+        self.let_go_of_held();
         self.members[member].state = State::Failed;
         self.whole = false;
         self.coordinator = Coordinator::Local;

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use super::layout::{Spot, Stripe};
+use super::layout::Spot;
 use super::log::{ArrayEvent, SentFor};
 use super::member::Member;
 use super::raid::Raid;
@@ -143,15 +143,24 @@ impl Raid {
             member.ssd.backend.on_event(local, now, events)
         });
         self.direct.at = Some((member, chip));
-        let done = done.map(|mut done| {
-            let m = &mut self.members[member];
-            m.under_way -= 1;
-            m.ssd.read_only |= !done.written;
-            done.op.lpn = self.layout.page_of(Stripe(done.op.lpn.0), member as u32);
-            self.tell_done(&done.op);
-            done
+        let done = done.and_then(|done| {
+            self.members[member].ssd.read_only |= !done.written;
+            self.page_answered(member, done, now, events)
         });
         (self.first_unit[member] as usize, done)
+    }
+
+    /// Tells a member's flash to collect.
+    pub(super) fn collect_direct(
+        &mut self,
+        member: usize,
+        die: Option<u32>,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        self.on_flash(member, now, events, |member, events| {
+            member.ssd.backend.collect(die, now, events);
+        });
     }
 
     /// The front end knows what happened: the chip goes on.
@@ -197,7 +206,7 @@ impl Raid {
 
     /// Tells the log that an operation is done of which it was told.
     #[inline]
-    fn tell_done(&mut self, op: &PageOp) {
+    pub(super) fn tell_done(&mut self, op: &PageOp) {
         if self.direct.told.is_empty() {
             return;
         }

@@ -109,6 +109,7 @@ impl Raid {
         m.ssd = lost.ssd;
         m.state = State::Failed;
         m.rows = lost.rows;
+        m.slow = lost.slow;
         self.whole = false;
         self.tell(|_| ArrayEvent::Failed { member });
     }

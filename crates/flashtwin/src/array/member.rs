@@ -2,6 +2,7 @@
 
 use super::ahead::Ahead;
 use super::raid::Chain;
+use super::slow::Slow;
 use crate::nand::Cause;
 use crate::request::{Op, Request};
 use crate::spec::DeviceSpec;
@@ -93,6 +94,7 @@ pub(super) struct Member {
     /// The earliest instant of this member in the array's event queue.
     pub pending: Time,
     pub run: Run,
+    pub slow: Slow,
 }
 
 impl Member {
@@ -109,6 +111,7 @@ impl Member {
             volatile: spec.buffer.as_ref().is_some_and(|b| !b.is_protected()),
             pending: Time::NEVER,
             run: Run::default(),
+            slow: Slow::default(),
         }
     }
 
@@ -160,11 +163,12 @@ impl Member {
     /// When the next thing happens there, [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_event(&self) -> Time {
-        match &self.ahead {
+        let own = match &self.ahead {
             Some(ahead) if ahead.goes_along() => ahead.next_answer().min(self.own_next_event()),
             Some(ahead) => ahead.next_answer(),
             None => self.own_next_event(),
-        }
+        };
+        own.min(self.slow.next_answer())
     }
 
     /// The same of what it does itself.
@@ -179,9 +183,10 @@ impl Member {
     /// Something it was sent is done and not taken yet.
     #[inline]
     pub fn has_answers(&mut self, now: Time) -> bool {
-        match &self.ahead {
+        let own = match &self.ahead {
             Some(ahead) => ahead.next_answer() <= now,
             None => !self.ssd.outside_done().is_empty() || !self.ssd.completions().is_empty(),
-        }
+        };
+        own || self.slow.next_answer() <= now
     }
 }

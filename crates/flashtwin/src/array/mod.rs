@@ -3,6 +3,7 @@
 
 mod ahead;
 mod batch;
+mod collect;
 mod condition;
 mod coordinate;
 mod direct;
@@ -13,10 +14,12 @@ mod log;
 mod member;
 mod parts;
 mod plan;
+mod policy;
 mod power;
 mod raid;
 mod rebuild;
 mod schedule;
+mod slow;
 mod state;
 mod stripes;
 mod swan;

@@ -26,6 +26,13 @@ pub(super) struct Part {
     sent: Time,
 }
 
+impl Part {
+    /// When its member was asked.
+    pub fn sent(&self) -> Time {
+        self.sent
+    }
+}
+
 impl Raid {
     /// Sends a request to a member.
     #[allow(clippy::too_many_arguments)] // To whom, where, what, for whom, and the instant.
@@ -178,7 +185,8 @@ impl Raid {
     /// Takes what a member has done.
     fn take_answers(&mut self, member: usize, now: Time, events: &mut EventQueue) {
         if self.members[member].ahead.is_some() {
-            return self.take_foreseen(member, now, events);
+            self.take_foreseen(member, now, events);
+            return self.take_held(member, now, events);
         }
         let mut pages = std::mem::take(&mut self.pages_done);
         std::mem::swap(&mut pages, self.members[member].ssd.outside_done());
@@ -188,7 +196,8 @@ impl Raid {
             part.written &= page.written;
             if part.left == 0 {
                 let written = part.written;
-                self.part_done(page.tag(), Spent::of_page(&page), written, now, events);
+                let spent = Spent::of_page(&page);
+                self.part_answered(member, page.tag(), spent, written, now, events);
             }
         }
         self.pages_done = pages;
@@ -196,9 +205,11 @@ impl Raid {
         std::mem::swap(&mut completions, self.members[member].ssd.completions());
         for c in completions.drain(..) {
             let written = c.status == Status::Ok;
-            self.part_done(c.tag as u32, Spent::of(&c.breakdown), written, now, events);
+            let spent = Spent::of(&c.breakdown);
+            self.part_answered(member, c.tag as u32, spent, written, now, events);
         }
         self.completions = completions;
+        self.take_held(member, now, events);
         if self.swan.is_some() {
             self.volume_goes_on(now, events);
         }
@@ -211,7 +222,7 @@ impl Raid {
             let Some((part, answer)) = ahead.and_then(|ahead| ahead.take(now)) else {
                 break;
             };
-            self.part_done(part, answer.spent, answer.written, now, events);
+            self.part_answered(member, part, answer.spent, answer.written, now, events);
         }
         let ahead = &mut self.members[member].ahead;
         if self.ahead_ends && ahead.as_ref().is_some_and(|ahead| ahead.is_done()) {
@@ -219,7 +230,7 @@ impl Raid {
         }
     }
 
-    fn part_done(
+    pub(super) fn part_done(
         &mut self,
         id: u32,
         spent: Spent,

@@ -46,6 +46,16 @@ impl Room {
         }
     }
 
+    /// Puts another policy in the place of the one there was, which has nothing of it yet but the read
+    /// cache.
+    pub fn exchange(&mut self, device: &dyn DeviceView, mut policy: AnyPolicy) {
+        for page in self.read_list.iter_oldest_first() {
+            policy.read_cache_changed(device.lpn(page), true);
+        }
+        self.policy = policy;
+        self.pages = 0;
+    }
+
     /// Whether the page is in the separate read cache.
     #[inline]
     pub fn in_read_cache(&self, page: PageId) -> bool {

@@ -2,7 +2,10 @@
 //!
 //! A drive collects by itself when a pool of blocks is at its watermark. It may be told to collect
 //! now (FORCE_GC), and to leave off between two moves. Told to collect, a pool takes one victim at
-//! least, then goes on until it has more free blocks than it was told (D-25).
+//! least, then goes on until it has more free blocks than it was told (D-25). Whoever serves the drive
+//! may tell pools to collect a block each (D-143).
+
+use std::ops::Range;
 
 use crate::ftl::PageMap;
 
@@ -60,17 +63,32 @@ impl Orders {
         self.single = force.single;
         for pool in 0..self.pools.len() as u32 {
             if force.once || ftl.pool(pool).free <= force.until {
-                let told = &mut self.pools[pool as usize];
-                if told.until.is_none() {
-                    self.chips[(pool / ftl.shape.pools_per_chip) as usize] += 1;
-                    self.left += 1;
-                }
-                *told = Told {
-                    once: force.once,
-                    until: Some(force.until),
-                };
+                self.tell(ftl, pool, force.once, force.until);
             }
         }
+    }
+
+    /// Tells those pools to collect a block each, now; one that was told something and has not done it
+    /// yet is left at that (D-143).
+    pub fn force_one_each(&mut self, ftl: &PageMap, pools: Range<u32>) {
+        if self.left == 0 {
+            (self.yields, self.single) = (false, false);
+        }
+        for pool in pools {
+            if self.pools[pool as usize].until.is_none() {
+                self.tell(ftl, pool, true, 0);
+            }
+        }
+    }
+
+    fn tell(&mut self, ftl: &PageMap, pool: u32, once: bool, until: u32) {
+        let told = &mut self.pools[pool as usize];
+        if told.until.is_none() {
+            self.chips[(pool / ftl.shape.pools_per_chip) as usize] += 1;
+            self.left += 1;
+        }
+        let until = Some(until);
+        *told = Told { once, until };
     }
 
     /// Takes back what the pools were told.

@@ -363,6 +363,21 @@ impl Nand {
         }
     }
 
+    /// Tells each pool of a die, or of all, to collect a block.
+    pub fn force_one_each(&mut self, die: Option<u32>) {
+        let (orders, ftl) = match self {
+            Nand::Msr(n) => (&mut n.orders, &n.ftl),
+            Nand::Modern(n) => (&mut n.orders, &n.ftl),
+            Nand::Layered(_) => return,
+        };
+        let each = ftl.shape.pools_per_chip;
+        let dies = match die {
+            Some(die) => die..die + 1,
+            None => 0..ftl.shape.chips,
+        };
+        orders.force_one_each(ftl, dies.start * each..dies.end * each);
+    }
+
     /// The `n`-th block a sequential fill writes in a chip.
     pub fn fill_order(&self, chip: u32, n: u32) -> u32 {
         match self {

@@ -98,6 +98,14 @@ impl Nand {
         }
     }
 
+    /// Hot and cold pages that a buffer policy tells apart go to blocks of their own, or need not.
+    pub fn separates(&self) -> bool {
+        match self.placed() {
+            Placed::Map(map) => map.streams() > 1,
+            Placed::Layers(_) => true,
+        }
+    }
+
     /// Forgets a page.
     pub fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
         match self.placed_mut() {

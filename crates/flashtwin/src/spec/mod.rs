@@ -10,6 +10,7 @@ mod convert;
 mod decimal;
 mod derived;
 mod error;
+mod exchange;
 mod keys;
 mod policy;
 mod profiles;
@@ -25,6 +26,7 @@ pub use array::{
 };
 pub use derived::SECTOR_BYTES;
 pub use error::{Place, Problem, SpecError};
+pub(crate) use exchange::refused;
 pub use keys::{keys, KeyDoc, Kind};
 pub use policy::{BlockInGc, Blocks, Policy, PolicyParams, Tie};
 pub use profiles::{builtin, builtin_array, builtin_array_names, builtin_names};

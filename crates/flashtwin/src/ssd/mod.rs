@@ -2,6 +2,8 @@
 //!
 //! [`Flash`] is the chips with the rule that says which chip a page goes to.
 
+mod collect;
+mod policy;
 mod precondition;
 
 use crate::buffer::{Setup, UserPolicy};
@@ -14,6 +16,7 @@ use crate::metrics::FlashReport;
 use crate::nand::{Done, FlashEvent, Nand, PageOp, PoolBlocks};
 use crate::spec::{DeviceSpec, Placement};
 use crate::units::{ChipId, Lpn, Time};
+pub use collect::CollectError;
 
 /// An SSD. Cloning it clones its whole state.
 pub type Ssd = Device<Flash>;
@@ -178,6 +181,20 @@ impl Backend for Flash {
     }
 }
 
+impl Flash {
+    /// Tells a die, or all of them, to collect a block each (D-143).
+    pub(crate) fn collect(&mut self, die: Option<u32>, now: Time, events: &mut EventQueue) {
+        self.nand.force_one_each(die);
+        self.activate_all(now, events);
+    }
+
+    fn activate_all(&mut self, now: Time, events: &mut EventQueue) {
+        for chip in 0..self.spec.geometry.chips as usize {
+            self.nand.activate(chip, now, events);
+        }
+    }
+}
+
 fn front(spec: &DeviceSpec) -> Front<'_> {
     Front {
         page_bytes: spec.geometry.page_bytes,
@@ -280,11 +297,8 @@ impl Ssd {
 
     /// Lets every chip look again at what it has to do.
     pub(crate) fn activate_all(&mut self) {
-        for chip in 0..self.spec().geometry.chips as usize {
-            self.backend
-                .nand
-                .activate(chip, self.now(), &mut self.events);
-        }
+        let now = self.now();
+        self.backend.activate_all(now, &mut self.events);
     }
 
     /// Tells the drive to leave off.

@@ -13,6 +13,7 @@
 
 mod access;
 mod evict;
+mod exchange;
 mod flush;
 mod life;
 mod record;

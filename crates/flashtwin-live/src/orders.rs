@@ -1,0 +1,46 @@
+//! What a device at work can be told beside what its clients ask, as its control socket has it: an SSD and
+//! an array each do it in their own way.
+
+use flashtwin::{Array, Ssd};
+
+use crate::LiveError;
+
+/// A device that takes orders.
+pub trait Orders {
+    /// Tells a die, or all of them, to collect a block each; of an array of one member, or of all. How many
+    /// dies were told.
+    fn collect(&mut self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError>;
+    /// Has another policy govern the buffer from now on.
+    fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError>;
+}
+
+impl Orders for Ssd {
+    fn collect(&mut self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError> {
+        match member {
+            Some(_) => Err(no_members()),
+            None => self.collect(die).map_err(refused),
+        }
+    }
+    fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError> {
+        Ok(self.set_policy(name, settings)?)
+    }
+}
+
+impl Orders for Array {
+    fn collect(&mut self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError> {
+        self.collect(member, die).map_err(refused)
+    }
+    fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError> {
+        Ok(self.set_policy(name, settings)?)
+    }
+}
+
+/// Refuses a command that names a member of what has none.
+pub(crate) fn no_members() -> LiveError {
+    LiveError::Setting("the device has no members: it is no array".into())
+}
+
+/// The model refuses a command.
+pub(crate) fn refused(why: impl std::error::Error) -> LiveError {
+    LiveError::Setting(why.to_string())
+}

@@ -1,0 +1,211 @@
+//! What is changed at a device at work: the orders of the control socket.
+
+use super::*;
+
+/// An array of small members, served.
+fn served_array(name: &str, more: &[(&str, &str)]) -> (Place, Server) {
+    let place = Place::new(name, &[]);
+    let text = flashtwin::spec::builtin_array("raid5-array").expect("built in");
+    let mut all = vec![("member.geometry.blocks_per_plane", "32")];
+    all.extend(more);
+    let spec = flashtwin::ArraySpec::with_overrides(text, name, &all).expect("sound");
+    fs::write(place.0.join("device.toml"), spec.to_toml()).expect("room");
+    let server = place.start(&[("dilation", "0.01")]);
+    (place, server)
+}
+
+fn erases(server: &Server) -> u64 {
+    server.report().flash.erases
+}
+
+/// Writes pages all over until every die has whole blocks, some of them stale.
+fn fill(server: &Server) {
+    let pages = server.size_bytes() / 4096;
+    let mut rng = Rng::new(3);
+    for turn in 0..pages {
+        let page = if turn % 8 == 0 {
+            rng.below(turn + 1)
+        } else {
+            turn
+        };
+        server
+            .connect()
+            .write(&[turn as u8; 4096], page * 4096, turn % 64 == 0)
+            .expect("room");
+    }
+    server.connect().flush().expect("answered");
+}
+
+#[test]
+fn dies_collect_when_they_are_told() {
+    let place = Place::new("collect", &[("buffer", "none")]);
+    let server = place.start(&[("dilation", "0.001")]);
+    fill(&server);
+    let before = erases(&server);
+    assert_eq!(server.collect(None, None).expect("it can"), 2);
+    // The pacer lets it happen, though nobody asks for anything.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while erases(&server) < before + 8 {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "eight planes, a block each"
+        );
+        std::thread::yield_now();
+    }
+    let refusals = [
+        (server.collect(None, Some(2)), "dies 0 to 1"),
+        (server.collect(Some(0), None), "no array"),
+    ];
+    for (refused, why) in refusals {
+        let said = refused.expect_err("refused").to_string();
+        assert!(said.contains(why), "{said}");
+    }
+    server.stop().expect("a clean stop");
+}
+
+#[test]
+fn members_collect_when_they_are_told() {
+    let (_place, server) = served_array("collect-array", &[]);
+    let members = server.collect(None, Some(0)).expect("each has one");
+    assert!(members > 1);
+    assert_eq!(server.collect(Some(1), Some(0)).expect("it has one"), 1);
+    let said = server.collect(Some(99), None).expect_err("no such member");
+    assert!(said.to_string().contains("members 0 to"), "{said}");
+    server.fail_member(1).expect("one may");
+    assert_eq!(
+        server.collect(None, Some(0)).expect("the others"),
+        members - 1
+    );
+    server.collect(Some(1), None).expect_err("it has failed");
+}
+
+/// Clients write, read back and force their pages while one policy follows the other: what they read is
+/// what they wrote last, and a power cut then takes what it would have taken under any policy.
+#[test]
+fn clients_notice_nothing_of_another_policy() {
+    let more = [
+        ("buffer.capacity", "\"512 KiB\""),
+        ("buffer.power_loss_protection", "false"),
+        ("buffer.policy", "cda-gc"),
+    ];
+    let place = Place::new("policy", &more);
+    let server = place.start(&[("dilation", "0.01")]);
+    let names = flashtwin::spec::Policy::names();
+    let running = std::sync::atomic::AtomicUsize::new(3);
+    std::thread::scope(|scope| {
+        for client in 0..3_u64 {
+            let (server, running) = (&server, &running);
+            scope.spawn(move || {
+                let mut rng = Rng::new(client);
+                let mut held = [0_u8; 100];
+                for _ in 0..2000 {
+                    let page = rng.below(100);
+                    let offset = (client * 100 + page) * 4096;
+                    if rng.below(2) == 0 {
+                        let byte = rng.below(256) as u8;
+                        let fua = rng.below(30) == 0;
+                        let written = server.connect().write(&[byte; 4096], offset, fua);
+                        written.expect("room");
+                        held[page as usize] = byte;
+                    }
+                    let mut read = [0; 4096];
+                    server.connect().read(&mut read, offset).expect("answered");
+                    assert_eq!(read, [held[page as usize]; 4096]);
+                }
+                running.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+            });
+        }
+        let mut turn = 0;
+        while running.load(std::sync::atomic::Ordering::Relaxed) > 0 || turn < names.len() {
+            let name = &names[turn % names.len()];
+            server.set_policy(name, &[]).expect("it has a buffer");
+            turn += 1;
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+    });
+    let dirty = server.report().dirty_pages;
+    assert!(dirty > 0);
+    server.set_policy("lru", &[]).expect("it has a buffer");
+    assert_eq!(server.report().dirty_pages, dirty);
+    let cut = server.cut_power(false).expect("it comes back");
+    assert_eq!(cut.lost.len() as u64, dirty);
+    server.stop().expect("a clean stop");
+}
+
+#[test]
+fn a_policy_that_cannot_be_is_refused() {
+    let place = Place::new("no-policy", &[]);
+    let server = place.start(&[]);
+    for (name, set, why) in [
+        ("nonsense", &[][..], "no such policy"),
+        ("cda-gc", &[], "blocks of their own"),
+        (
+            "lru",
+            &[("buffer.capacity", "8MiB")],
+            "only the keys of a policy",
+        ),
+    ] {
+        let said = server
+            .set_policy(name, set)
+            .expect_err("refused")
+            .to_string();
+        assert!(said.contains(why), "{said}");
+    }
+    server
+        .set_policy("cflru", &[("buffer.window", "0.5")])
+        .expect("sound");
+    let (_place, array) = served_array("no-policy-array", &[("buffer", "none")]);
+    let said = array
+        .set_policy("lru", &[])
+        .expect_err("no buffer")
+        .to_string();
+    assert!(said.contains("no buffer of its own"), "{said}");
+}
+
+#[test]
+fn a_member_is_slow_until_it_is_told_otherwise() {
+    let (_place, server) = served_array("slow", &[("buffer", "none")]);
+    for page in 0..400_u64 {
+        let written = server.connect().write(&[9; 4096], page * 4096, false);
+        written.expect("room");
+    }
+    // Reads one at a time: the mean of what they take, in us.
+    let mut before = (0.0, 0);
+    let mut mean_us = || {
+        for page in 0..400_u64 {
+            let mut read = [0; 4096];
+            server
+                .connect()
+                .read(&mut read, page * 4096)
+                .expect("answered");
+            assert_eq!(read, [9; 4096]);
+        }
+        let read = server.report().responses.read;
+        let (sum, count) = (read.total_s * 1e6, read.requests);
+        let mean = (sum - before.0) / (count - before.1) as f64;
+        before = (sum, count);
+        mean
+    };
+    let plain = mean_us();
+    server.slow_member(1, 100.0).expect("it is there");
+    let slow = mean_us();
+    assert!(slow > 3.0 * plain, "{plain} {slow}");
+    server.slow_member(1, 1.0).expect("it is there");
+    let again = mean_us();
+    assert!((again - plain).abs() < 0.5 * plain, "{plain} {again}");
+    for (member, times, why) in [
+        (1, 0.5, "from 1"),
+        (1, 1001.0, "to 1000"),
+        (1, f64::NAN, "from 1"),
+        (99, 2.0, "members 0 to"),
+    ] {
+        let said = server
+            .slow_member(member, times)
+            .expect_err("refused")
+            .to_string();
+        assert!(said.contains(why), "{said}");
+    }
+    let place = Place::new("slow-alone", &[]);
+    let said = place.start(&[]).slow_member(0, 2.0).expect_err("no array");
+    assert!(said.to_string().contains("no array"), "{said}");
+}

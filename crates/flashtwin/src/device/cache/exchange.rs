@@ -1,0 +1,92 @@
+//! Another policy in the place of the one at work (D-144).
+//!
+//! The old policy is asked for victims until it has none left: that is the order in which the new one gets
+//! the pages, the next victim first, each as if it had just come in a request of its own, written if flash
+//! lacks it, else read. A page that the new policy would not have taken in that way leaves; no such page is
+//! dirty. Slots, programs and whoever waits for them stay as they are.
+
+use super::view::{with_view, View};
+use super::*;
+use crate::buffer::{Access, Setup, Spare};
+use crate::device::{Backend, Device};
+
+impl<B: Backend> Device<B> {
+    /// Has this policy, made for a buffer as `setup` says, govern the buffer from now on. It must have the
+    /// room that the old one had.
+    pub(crate) fn exchange_policy(&mut self, policy: &spec::Policy, setup: &Setup) {
+        let now = self.now;
+        self.advance(now);
+        let order = self.eviction_order();
+        let policy = AnyPolicy::of(policy, setup);
+        self.cache.uses_idle = policy.wants_idle();
+        with_view!(self, |cache, view| cache.room.exchange(&view, policy));
+        let mut leaving = Vec::new();
+        for (page, number) in order.into_iter().zip(0..) {
+            let p = self.page(page.0);
+            // One under way was dirty, and the policy will be told that it is not any more.
+            let dirty = p.dirty || p.programming && p.fresh;
+            let access = Access {
+                lpn: p.lpn,
+                write: dirty,
+                dirty,
+                // No request's number comes that far.
+                request: u64::MAX - number,
+                request_pages: 1,
+            };
+            if self.cache.room.way(&access) != Way::Policy {
+                self.page(page.0).evicted = true;
+                leaving.push(page.0);
+                continue;
+            }
+            with_view!(self, |cache, view| cache.room.insert(
+                &view,
+                Way::Policy,
+                page,
+                &access
+            ));
+        }
+        for page in leaving {
+            self.pump(page);
+        }
+        for unit in 0..self.backend.units_in_gc().of() {
+            self.idle_chip(unit as usize);
+        }
+        self.stir();
+        self.backend.settle(now, &mut self.events);
+    }
+
+    /// The pages of the policy, the next victim first. The policy is not to be used any more.
+    fn eviction_order(&mut self) -> Vec<PageId> {
+        let cache = &self.cache;
+        let is_in = |p: &Page| !p.evicted && p.pool == Pool::Policy;
+        let mut left: Vec<bool> = cache.pages.iter().map(is_in).collect();
+        let pages = left.iter().filter(|&&is_in| is_in).count();
+        // A page that is not cached and whose block is not either.
+        let incoming = Access {
+            lpn: Lpn(u32::MAX),
+            write: true,
+            dirty: true,
+            request: u64::MAX,
+            request_pages: 1,
+        };
+        let mut order = Vec::with_capacity(pages);
+        let mut out = Eviction::default();
+        while order.len() < pages {
+            out.clear();
+            let found = with_view!(self, |cache, view| {
+                let policy = &mut cache.room.policy;
+                policy.evict(&view, &incoming, Spare::Nobody, &mut out)
+            });
+            if !found || out.victims.is_empty() {
+                break;
+            }
+            let victims = out.victims.drain(..);
+            order.extend(victims.filter(|page| std::mem::take(&mut left[page.0 as usize])));
+        }
+        // A user's policy may not name all that it was given.
+        debug_assert!(order.len() == pages, "the policy keeps pages");
+        let rest = (0..).zip(left).filter(|&(_, left)| left);
+        order.extend(rest.map(|(page, _)| PageId(page)));
+        order
+    }
+}

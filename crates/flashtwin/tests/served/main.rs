@@ -1,0 +1,37 @@
+//! What whoever serves a device may change while it runs: orders to collect, the policy of the buffer,
+//! how fast a member answers.
+
+mod collect;
+mod policy;
+mod slow;
+
+use flashtwin::spec::{builtin, builtin_array};
+use flashtwin::{Array, ArraySpec, DeviceSpec, Ssd};
+
+/// A small device of this name with these keys set.
+fn ssd(name: &str, more: &[(&str, &str)]) -> Ssd {
+    let mut all = vec![
+        ("geometry.chips", "4"),
+        ("geometry.blocks_per_plane", "64"),
+        ("geometry.pages_per_block", "16"),
+    ];
+    all.extend(more);
+    let text = builtin(name).unwrap();
+    Ssd::new(&DeviceSpec::with_overrides(text, name, &all).unwrap())
+}
+
+/// An array of small members with these keys set.
+fn array(level: &str, members: &str, more: &[(&str, &str)]) -> Array {
+    let mut all = vec![
+        ("array.level", level),
+        ("array.members", members),
+        ("member.geometry.chips", "4"),
+        ("member.geometry.planes_per_chip", "1"),
+        ("member.geometry.blocks_per_plane", "64"),
+        ("member.geometry.pages_per_block", "16"),
+        ("member.nand.parallel_units", "1"),
+    ];
+    all.extend(more);
+    let text = builtin_array("harmonia-array").unwrap();
+    Array::new(&ArraySpec::with_overrides(text, "harmonia-array", &all).unwrap())
+}

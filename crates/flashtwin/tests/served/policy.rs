@@ -1,0 +1,287 @@
+//! Another policy while the buffer is at work: no page is lost, none is held twice, requests under way go on.
+
+use flashtwin::spec::Policy;
+use flashtwin::{Backend, BufferEvent, Device, Lpn, Op, Request, Rng, Ssd, Time};
+
+use super::{array, ssd};
+
+const PAGE: u64 = 4096;
+
+/// Random requests to a device under way.
+struct Load {
+    rng: Rng,
+    now: Time,
+    submitted: u64,
+    answered: u64,
+}
+
+impl Load {
+    fn new(seed: u64) -> Load {
+        Load {
+            rng: Rng::new(seed),
+            now: Time::ZERO,
+            submitted: 0,
+            answered: 0,
+        }
+    }
+
+    fn requests<B: Backend>(&mut self, device: &mut Device<B>, count: u64) {
+        self.now = self.now.max(device.now());
+        for _ in 0..count {
+            self.now += Time::from_us(self.rng.below(300));
+            device.advance(self.now);
+            let op = match self.rng.below(40) {
+                0 => Op::Flush,
+                1 | 2 => Op::Trim,
+                3..20 => Op::Read,
+                _ => Op::Write,
+            };
+            // Parts of pages, of few pages and of some that are far away.
+            let first = self.rng.below(120) + 5000 * u64::from(self.rng.below(8) == 0);
+            let bytes = 512 * (1 + self.rng.below(40));
+            let request = Request {
+                arrival: self.now,
+                offset: if op == Op::Flush { 0 } else { first * PAGE },
+                bytes: if op == Op::Flush { 0 } else { bytes },
+                op,
+                fua: op == Op::Write && self.rng.below(20) == 0,
+            };
+            device.submit(self.now, &request, self.submitted).unwrap();
+            self.submitted += 1;
+            self.answered += device.completions().drain(..).count() as u64;
+        }
+    }
+
+    fn end<B: Backend>(&mut self, device: &mut Device<B>) {
+        while device.step() {}
+        self.answered += device.completions().drain(..).count() as u64;
+        assert_eq!(self.answered, self.submitted);
+    }
+}
+
+/// Every policy, some of them filtered.
+fn policies() -> Vec<String> {
+    Policy::names()
+}
+
+/// Exchanges the policy: no dirty page is lost or made, and what a power cut would take is the same before and
+/// after, but for writes that are answered because a clean page has left.
+fn exchange(ssd: &mut Ssd, name: &str) {
+    let (cut, dirty) = (ssd.power_cut(), ssd.flash_report().dirty_pages);
+    ssd.set_policy(name, &[]).unwrap();
+    assert_eq!(ssd.flash_report().dirty_pages, dirty, "{name}");
+    let after = ssd.power_cut();
+    let still = |lpn: &Lpn| after.lost.binary_search(lpn).is_ok();
+    assert!(cut.lost.iter().all(still), "{name}");
+    if after.unfinished == cut.unfinished {
+        assert_eq!(after.lost, cut.lost, "{name}");
+    }
+    let buffer = ssd.spec().buffer.as_ref().unwrap();
+    assert_eq!(buffer.policy.name(), name);
+}
+
+fn every_policy_follows_every_other(more: &[(&str, &str)]) {
+    let mut all = vec![
+        ("geometry.chips", "2"),
+        ("buffer.capacity", "160 KiB"),
+        ("buffer.power_loss_protection", "false"),
+        ("buffer.partial", "sectors"),
+        // Its flash has blocks for hot pages and for cold ones.
+        ("buffer.policy", "cda-gc"),
+    ];
+    all.extend(more);
+    let mut ssd = ssd("demo", &all);
+    ssd.fill_steady(1);
+    let mut load = Load::new(5);
+    let mut dirty = 0;
+    for old in policies() {
+        for new in policies() {
+            exchange(&mut ssd, &old);
+            load.requests(&mut ssd, 25);
+            dirty += ssd.power_cut().lost.len();
+            exchange(&mut ssd, &new);
+            load.requests(&mut ssd, 10);
+        }
+    }
+    load.end(&mut ssd);
+    ssd.check().unwrap();
+    assert!(
+        dirty > 10 * policies().len(),
+        "{dirty}: nothing to hand over"
+    );
+}
+
+#[test]
+fn no_page_is_lost_whoever_follows_whom() {
+    every_policy_follows_every_other(&[]);
+}
+
+#[test]
+fn no_page_is_lost_in_background_mode_and_beside_a_read_cache() {
+    let more = [
+        ("buffer.evict", "background"),
+        ("buffer.read_cache", "16"),
+        ("ftl.placement", "dynamic"),
+        ("nand.backend", "modern"),
+        ("geometry.channels", "2"),
+    ];
+    every_policy_follows_every_other(&more);
+}
+
+/// What is evicted when pages come in, one after the other.
+fn evicted(ssd: &mut Ssd, pages: std::ops::Range<u64>) -> Vec<u32> {
+    ssd.set_logs(true);
+    for page in pages {
+        access(ssd, page, Op::Write);
+    }
+    let log = ssd.take_buffer_log();
+    let evicted = log.into_iter().filter_map(|event| match event {
+        BufferEvent::Evicted { lpn: Lpn(lpn), .. } => Some(lpn),
+        _ => None,
+    });
+    evicted.collect()
+}
+
+fn access(ssd: &mut Ssd, page: u64, op: Op) {
+    let request = Request {
+        arrival: ssd.now(),
+        offset: page * PAGE,
+        bytes: PAGE,
+        op,
+        fua: false,
+    };
+    ssd.submit(ssd.now(), &request, page).unwrap();
+    while ssd.step() {}
+}
+
+#[test]
+fn the_new_policy_begins_with_the_order_of_the_old_one() {
+    for new in ["lru", "fifo", "clock", "gcar-lru"] {
+        let set = [("buffer.capacity", "32 KiB"), ("buffer.policy", "lru")];
+        let mut ssd = ssd("demo", &set);
+        (0..8).for_each(|page| access(&mut ssd, page, Op::Write));
+        access(&mut ssd, 0, Op::Read);
+        access(&mut ssd, 3, Op::Write);
+        ssd.set_policy(new, &[]).unwrap();
+        let order = evicted(&mut ssd, 100..108);
+        assert_eq!(order, [1, 2, 4, 5, 6, 7, 0, 3], "{new}");
+    }
+}
+
+/// Of clean pages those stay that the new policy would take in on a read; dirty ones all.
+#[test]
+fn clean_pages_stay_where_they_would_come_in() {
+    for (new, set, stay) in [
+        ("lru", &[][..], true),
+        ("bplru", &[], true),
+        ("bplru", &[("buffer.cache_reads", "false")], false),
+        ("req-block", &[], false),
+    ] {
+        let mut ssd = ssd(
+            "demo",
+            &[("buffer.capacity", "32 KiB"), ("buffer.policy", "lru")],
+        );
+        ssd.fill_sequential();
+        (0..4).for_each(|page| access(&mut ssd, page, Op::Read));
+        (4..8).for_each(|page| access(&mut ssd, page, Op::Write));
+        ssd.set_policy(new, set).unwrap();
+        ssd.reset_metrics(None);
+        (4..8).for_each(|page| access(&mut ssd, page, Op::Read));
+        assert_eq!(ssd.metrics().op(Op::Read).hits, 4, "{new}: dirty pages");
+        access(&mut ssd, 0, Op::Read);
+        assert_eq!(
+            ssd.metrics().op(Op::Read).hits,
+            4 + u64::from(stay),
+            "{new}: clean pages"
+        );
+    }
+}
+
+/// A page whose program is under way is not on flash yet: it stays like one that is dirty.
+#[test]
+fn what_is_being_flushed_stays() {
+    let mut ssd = ssd("demo", &[("buffer.power_loss_protection", "false")]);
+    (0..4).for_each(|page| access(&mut ssd, page, Op::Write));
+    let flush = Request {
+        arrival: ssd.now(),
+        offset: 0,
+        bytes: 0,
+        op: Op::Flush,
+        fua: false,
+    };
+    ssd.submit(ssd.now(), &flush, 9).unwrap();
+    // The command has been taken, and all four are with their chips.
+    ssd.advance(ssd.now() + Time::from_us(50));
+    assert_eq!(ssd.power_cut().lost.len(), 4);
+    exchange(&mut ssd, "req-block");
+    while ssd.step() {}
+    assert_eq!(ssd.power_cut().lost, []);
+    (0..4).for_each(|page| access(&mut ssd, page, Op::Read));
+    assert_eq!(ssd.metrics().op(Op::Read).hits, 4);
+}
+
+#[test]
+fn a_power_cut_brings_back_the_new_policy() {
+    let mut ssd = ssd("demo", &[]);
+    let set = [("buffer.window", "0.5")];
+    ssd.set_policy("cflru", &set).unwrap();
+    let policy = ssd.spec().buffer.clone().unwrap().policy;
+    assert_eq!(policy.params.window_pages, 512);
+    ssd.cut_power(1_000_000).unwrap();
+    assert_eq!(ssd.spec().buffer.clone().unwrap().policy, policy);
+    // What the one before was given is forgotten.
+    ssd.set_policy("gcar-cflru", &[]).unwrap();
+    let policy = ssd.spec().buffer.clone().unwrap().policy;
+    assert_eq!(policy.params.window_pages, 256);
+}
+
+#[test]
+fn an_array_exchanges_the_policy_of_its_own_buffer() {
+    for name in ["gcar-array", "harmonia-array"] {
+        let more = [("buffer.capacity", "1 MiB"), ("buffer.partial", "sectors")];
+        let more = if name == "gcar-array" { &more[..] } else { &[] };
+        let mut array = array("raid5", "harmonia*4", more);
+        array.fill_steady(1);
+        let mut load = Load::new(9);
+        for policy in policies() {
+            let changed = array.set_policy(&policy, &[]);
+            match array.spec().buffer {
+                Some(_) => changed.unwrap(),
+                None => drop(changed.unwrap_err()),
+            }
+            load.requests(&mut array, 50);
+        }
+        load.end(&mut array);
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_changes_nothing() {
+    let mut ssd = ssd("demo", &[]);
+    let before = ssd.spec().clone();
+    for (name, set, why) in [
+        ("none", &[][..], "there is no such policy"),
+        ("lrru", &[], "there is no such policy"),
+        ("cda-gc", &[], "blocks of their own"),
+        ("lru", &[("buffer.window", "0.5")], "buffer.window"),
+        (
+            "lru",
+            &[("buffer.capacity", "8MiB")],
+            "only the keys of a policy",
+        ),
+        (
+            "lru",
+            &[("gc.low_percent", "8")],
+            "only the keys of a policy",
+        ),
+        ("cflru", &[("buffer.window", "wide")], "buffer.window"),
+        ("cflru", &[("buffer.window", "100000")], "buffer.window"),
+    ] {
+        let said = ssd.set_policy(name, set).unwrap_err().to_string();
+        assert!(said.contains(why), "{said}");
+        assert_eq!(ssd.spec(), &before);
+    }
+    let mut bare = super::ssd("demo", &[("buffer", "none")]);
+    let said = bare.set_policy("lru", &[]).unwrap_err().to_string();
+    assert!(said.contains("no buffer"), "{said}");
+}

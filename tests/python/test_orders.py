@@ -1,0 +1,101 @@
+"""Orders to served devices: what is changed while clients are at work."""
+
+import json
+import time
+from urllib.parse import unquote
+
+import pytest
+
+import flashtwin
+from clients import need
+from flashtwin.cli import main
+from power import PAGE, Connection, contents
+
+SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
+
+
+def serve(more=(), **options):
+    need("nbdkit")
+    given = {"device": "demo", "set": {**SMALL, **dict(more)}, "precondition": "steady", **options}
+    return flashtwin.serve(**given)
+
+
+def path_of(server):
+    return unquote(server.uri.partition("?socket=")[2])
+
+
+def command(capsys, *words):
+    """Give a command; what it answered, or said was wrong."""
+    code = main(["ctl", *map(str, words)])
+    said = capsys.readouterr()
+    return json.loads(said.out) if code == 0 else said.err
+
+
+def wait_for(what):
+    deadline = time.monotonic() + 30
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_dies_collect_when_they_are_told(capsys):
+    with serve() as server:
+        assert server.report().flash["erases"] == 0
+        assert server.collect() == 4
+        # A block in each of four planes of each of four chips.
+        wait_for(lambda: server.report().flash["erases"] == 16)
+        assert command(capsys, path_of(server), "collect", "--die", 3) == {"dies": 1}
+        wait_for(lambda: server.report().flash["erases"] == 20)
+        assert "dies 0 to 3" in command(capsys, path_of(server), "collect", "--die", 4)
+        assert "no array" in command(capsys, path_of(server), "collect", "--member", 0)
+
+
+def test_the_policy_is_exchanged_under_clients(capsys):
+    volatile = {"buffer.power_loss_protection": "false", "buffer.capacity": "512KiB"}
+    with serve(volatile) as server:
+        with Connection(path_of(server)) as connection:
+            for number, policy in enumerate(["gcar-lru", "bplru", "s3-fifo", "req-block", "ecr"]):
+                for page in range(200):
+                    connection.write(page * PAGE, contents(page, number + 1))
+                server.set_policy(policy)
+                assert connection.read(0, 200 * PAGE) == b"".join(
+                    contents(page, number + 1) for page in range(200)
+                )
+        socket = path_of(server)
+        given = ["--set", "buffer.window=0.5"]
+        assert command(capsys, socket, "policy", "cflru", *given) == {"policy": "cflru"}
+        server.set_policy("cflru", set={"buffer.window": 16})
+        assert "no such policy" in command(capsys, socket, "policy", "lrru")
+        assert "only the keys of a policy" in command(capsys, socket, "policy", "lru", "--set", "gc.low=3")
+        assert "blocks of their own" in command(capsys, socket, "policy", "cda-gc")
+        lost = server.power_cut().lost
+        assert 0 < len(lost) <= 128
+
+
+def test_a_member_is_slow(capsys):
+    small = {"member.geometry.blocks_per_plane": 20, "buffer": "none"}
+    with (
+        serve(device="raid5-array", set=small, precondition="none") as server,
+        Connection(path_of(server)) as connection,
+    ):
+        for page in range(24):
+            connection.write(page * PAGE, contents(page, 1))
+
+        def read_all():
+            began = time.monotonic()
+            for page in range(24):
+                assert connection.read(page * PAGE, PAGE) == contents(page, 1)
+            return time.monotonic() - began
+
+        socket = path_of(server)
+        chosen = [command(capsys, socket, "slow", member, "--times", 200) for member in range(3)]
+        assert chosen == [{"times": 200}] * 3
+        # At least 200 times 20 us for a page of each of them, never before its time.
+        assert read_all() >= 3 * 0.004
+        for member in range(3):
+            server.slow_member(member, 1)
+        assert "members 0 to" in command(capsys, socket, "slow", 99, "--times", 2)
+        with pytest.raises(flashtwin.FlashtwinError, match="from 1"):
+            server.slow_member(0, 0.5)
+        with pytest.raises(flashtwin.FlashtwinError, match="from 1"):
+            server.slow_member(0, 1e9)
