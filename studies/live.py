@@ -18,8 +18,8 @@ from statistics import median
 
 import flashtwin
 
-#: Requests at a time: enough for the rate. With more, fio asks for several at once whenever it has fallen behind, and
-#: they wait for each other's way through the socket.
+#: Requests at a time: enough for the rate. With more, fio asks for several at once whenever it has fallen
+#: behind, and they wait for each other's way through the socket.
 DEPTH = 6
 #: Requests a second of the lateness, and what it is to be at most, in us.
 RATE = 20_000
@@ -38,14 +38,25 @@ def fio(uri: str, **job: object) -> float:
     return float(done["read"]["iops"] + done["write"]["iops"])
 
 
-def lateness(seconds: float) -> bool:
-    """Measure it on a data-centre SATA drive, half reads, half writes; true if it is what it is to be."""
+def late(seconds: float) -> dict[str, float]:
+    """How late answers of a data-centre SATA drive are, half reads, half writes, and how many came."""
+    rate = f"{RATE // 2},{RATE // 2}"
     with flashtwin.serve("sata-dc", size="16G") as server:
-        iops = fio(server.uri, rw="randrw", iodepth=DEPTH, runtime=seconds, rate_iops=f"{RATE // 2},{RATE // 2}")
-        late = server.stop().lateness
-    print(f"sata-dc, 4 KiB, half reads: {iops:.0f} requests/s")
-    print("  late by " + ", ".join(f"{key} {value:.1f}" for key, value in late.items()))
-    return iops > 0.95 * RATE and all(late[key] < most for key, most in TARGETS_US.items())
+        iops = fio(server.uri, rw="randrw", iodepth=DEPTH, runtime=seconds, rate_iops=rate)
+        return {"requests_per_s": iops, **server.stop().lateness}
+
+
+def lateness(seconds: float) -> bool:
+    """Measure it; true if it is what it is to be."""
+    print("sata-dc, 4 KiB, half reads")
+    rounds = [late(seconds) for _ in range(ROUNDS)]
+    for one in rounds:
+        print("  " + ", ".join(f"{key} {value:.1f}" for key, value in one.items()))
+    middle = {key: median(one[key] for one in rounds) for key in rounds[0]}
+    for key, most in TARGETS_US.items():
+        print(f"median of {key}: {middle[key]:.1f}, to be below {most}")
+    met = all(middle[key] < most for key, most in TARGETS_US.items())
+    return met and middle["requests_per_s"] > 0.95 * RATE
 
 
 def memory_plugin(seconds: float) -> float:
