@@ -222,7 +222,7 @@ def test_what_cannot_be_served_is_said_before_it_is(tmp_path, monkeypatch):
         ({"size": "0"}, "give a size above 0"),
         ({"size": "big"}, "give a size above 0"),
         ({"size": 1}, "cannot have it"),
-        ({"size": "100T"}, "cannot have it"),
+        ({"size": "100T"}, "cannot have it.*larger pages hold more"),
         ({"dilation": 0}, "give a number from 0.001"),
         ({"tcp": 0}, "give a port"),
         ({"tcp": 1, "socket": "x"}, "either a socket or a port"),
