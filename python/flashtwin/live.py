@@ -21,6 +21,7 @@ from .devices import Overrides, as_toml
 from .errors import FlashtwinError
 from .files import write_text
 from .live_report import LiveReport
+from .memory import need
 from .metrics import MetricsServer
 from .policies import Choice
 from .runs import precondition_spec
@@ -289,12 +290,16 @@ def serve(
                 raise FlashtwinError(f"record {record}: is there already; remove it, or give another name")
             settings["record"] = Path(record).absolute()
             write_text(Path(f"{record}.toml"), spec.to_toml(), "the device")
-        state = Path(f"{kept}.state")
-        if kept not in ("memory", "none") and Path(kept).exists() and state.exists():
+        state = _kept_state(kept)
+        need(spec.tables_bytes, loads=bool(state or snapshot or precondition != "none"))
+        if state is not None:
             started_from = f"as {state} has it"
         elif snapshot is not None:
             settings["snapshot"] = Path(snapshot).absolute()
             started_from = f"as {snapshot} has it"
+        elif precondition == "none":
+            # Never written: what the plugin makes by itself, in half the memory.
+            started_from = "never written"
         else:
             started_from = f"preconditioned: {precondition}, seed {seed}"
             start = place / "start.state"
@@ -323,6 +328,12 @@ def serve(
         started_from=started_from,
         metrics=watched,
     )
+
+
+def _kept_state(store: str) -> Path | None:
+    """State of the flash beside a store that is there already."""
+    state = Path(f"{store}.state")
+    return state if store not in ("memory", "none") and Path(store).exists() and state.exists() else None
 
 
 def _nbdkit() -> str:

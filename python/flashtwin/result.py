@@ -68,9 +68,9 @@ class Result:
         """Response times of reads and writes together, in microseconds.
 
         `mean_us`, `deviation_us`, `variation` (the coefficient of variation: the deviation as a share
-        of the mean), `p50_us`, `p90_us`, `p95_us`, `p99_us`, `p999_us`, `p9999_us` (percentiles exact
-        to three digits, by HdrHistogram), `max_us`, and `parts_us`, the parts of the mean. Reads and
-        writes alone: `summary["read"]`, `summary["write"]`.
+        of the mean), `p50_us`, `p75_us`, `p90_us`, `p95_us`, `p99_us`, `p995_us` (99.5 %), `p999_us`,
+        `p9999_us` (percentiles exact to three digits, by HdrHistogram), `max_us`, and `parts_us`, the
+        parts of the mean. Reads and writes alone: `summary["read"]`, `summary["write"]`.
         """
         return dict(self.summary["all"])
 

@@ -52,8 +52,9 @@ def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Override
         try:
             return choice.spec(name, {**overrides, key: n})
         except DeviceError as e:
+            larger = "; larger pages hold more (--set geometry.page_bytes=64KiB)" if n > blocks else ""
             raise DeviceError(
-                f"size {as_text(size_bytes)}: {name} cannot have it with {n} blocks a plane: {e}"
+                f"size {as_text(size_bytes)}: {name} cannot have it with {n} blocks a plane: {e}{larger}"
             ) from None
 
     n = max(1, ceil(blocks * size_bytes / as_it_is.exported_bytes))

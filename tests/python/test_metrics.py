@@ -40,7 +40,8 @@ def get(url):
 
 
 def counts(requests, p99_us):
-    quantiles = {"p50_us": p99_us / 4, "p99_us": p99_us, "p999_us": p99_us * 2}
+    shares = {"p50": 1 / 4, "p75": 1 / 3, "p90": 1 / 2, "p95": 3 / 4, "p99": 1, "p995": 3 / 2, "p999": 2}
+    quantiles = {f"{name}_us": p99_us * share for name, share in shares.items()}
     return {
         "requests": requests,
         "bytes": requests * 8192,
@@ -68,7 +69,17 @@ def made_up(second):
             "chips_gc_s": [chip / 10 * of for chip in range(CHIPS)],
         }
 
-    late = {"calls": 4234, "p50_us": 5.0, "p99_us": 77.0, "p999_us": 90.0, "max_us": 3000.0}
+    us = {
+        "p50": 5.0,
+        "p75": 6.0,
+        "p90": 7.0,
+        "p95": 8.0,
+        "p99": 77.0,
+        "p995": 80.0,
+        "p999": 90.0,
+        "max": 3000.0,
+    }
+    late = {"calls": 4234, **{f"{name}_us": time for name, time in us.items()}}
     report = {
         "device": 'a "made-up" one',
         "exported_bytes": 16 << 30,
@@ -163,6 +174,7 @@ def test_prometheus_gets_counters_and_recent_percentiles():
     assert found['flashtwin_response_seconds_count{op="write"}'] == 1234 * 50
     assert found['flashtwin_response_seconds_sum{op="write"}'] == pytest.approx(1234 * 50 * 1e-4)
     assert found['flashtwin_response_seconds{op="write",quantile="0.99"}'] == pytest.approx(2.5e-3)
+    assert found['flashtwin_response_seconds{op="write",quantile="0.995"}'] == pytest.approx(3.75e-3)
     assert math.isnan(found['flashtwin_response_seconds{op="trim",quantile="0.99"}'])
     assert found['flashtwin_chip_collecting_seconds_total{chip="5"}'] == 25
     assert found['flashtwin_lateness_seconds{quantile="0.5"}'] == pytest.approx(5e-6)

@@ -10,6 +10,40 @@ use serde::Serialize;
 /// Longest lateness told apart; what is later counts as this.
 const LATENESS_NS_MAX: u64 = 3_600_000_000_000;
 
+/// Percentiles in microseconds, exact to three digits; named as in a run's summary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Percentiles {
+    /// Median.
+    pub p50_us: f64,
+    /// 75th percentile.
+    pub p75_us: f64,
+    /// 90th percentile.
+    pub p90_us: f64,
+    /// 95th percentile.
+    pub p95_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// 99.5th percentile.
+    pub p995_us: f64,
+    /// 99.9th percentile.
+    pub p999_us: f64,
+}
+
+impl Percentiles {
+    fn of(ns: &Histogram<u64>) -> Percentiles {
+        let at = |share| ns.value_at_quantile(share) as f64 / 1e3;
+        Percentiles {
+            p50_us: at(0.5),
+            p75_us: at(0.75),
+            p90_us: at(0.9),
+            p95_us: at(0.95),
+            p99_us: at(0.99),
+            p995_us: at(0.995),
+            p999_us: at(0.999),
+        }
+    }
+}
+
 /// Response times of the device, of one kind of request, in microseconds of its own time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CallCounts {
@@ -23,27 +57,21 @@ pub struct CallCounts {
     pub hits: u64,
     /// Sum of their response times, in seconds.
     pub total_s: f64,
-    /// Half of them took no longer.
-    pub p50_us: f64,
-    /// 99 % of them.
-    pub p99_us: f64,
-    /// 99.9 %.
-    pub p999_us: f64,
+    /// How long they took.
+    #[serde(flatten)]
+    pub percentiles: Percentiles,
 }
 
 impl CallCounts {
     /// Of what was answered after `before`.
     fn since(before: &OpMetrics, now: &OpMetrics) -> CallCounts {
-        let us = quantiles_us(&since(&before.histogram_ns, &now.histogram_ns));
         CallCounts {
             requests: now.requests - before.requests,
             bytes: now.bytes - before.bytes,
             pages: now.pages - before.pages,
             hits: now.hits - before.hits,
             total_s: (now.response_ps_sum - before.response_ps_sum) as f64 / 1e12,
-            p50_us: us[0],
-            p99_us: us[1],
-            p999_us: us[2],
+            percentiles: Percentiles::of(&since(&before.histogram_ns, &now.histogram_ns)),
         }
     }
 }
@@ -66,12 +94,9 @@ pub struct Responses {
 pub struct Lateness {
     /// Calls counted.
     pub calls: u64,
-    /// Half of them were no later.
-    pub p50_us: f64,
-    /// 99 % of them.
-    pub p99_us: f64,
-    /// 99.9 %.
-    pub p999_us: f64,
+    /// How late they were.
+    #[serde(flatten)]
+    pub percentiles: Percentiles,
     /// The latest.
     pub max_us: f64,
 }
@@ -149,12 +174,9 @@ impl LatenessLog {
 
     fn since(before: &LatenessLog, now: &LatenessLog) -> Lateness {
         let ns = since(&before.0, &now.0);
-        let us = quantiles_us(&ns);
         Lateness {
             calls: ns.len(),
-            p50_us: us[0],
-            p99_us: us[1],
-            p999_us: us[2],
+            percentiles: Percentiles::of(&ns),
             max_us: ns.max() as f64 / 1e3,
         }
     }
@@ -168,11 +190,6 @@ fn since(before: &Histogram<u64>, now: &Histogram<u64>) -> Histogram<u64> {
             .expect("both have the same bounds, and counts only grow");
     }
     left
-}
-
-/// p50, p99 and p99.9 of nanoseconds, in microseconds.
-fn quantiles_us(ns: &Histogram<u64>) -> [f64; 3] {
-    [0.5, 0.99, 0.999].map(|q| ns.value_at_quantile(q) as f64 / 1e3)
 }
 
 /// Everything counted up to an instant. It is taken while the device stands still; what follows from it is

@@ -151,6 +151,15 @@ impl Spec {
         }
     }
 
+    /// Memory that the device takes at least.
+    #[getter]
+    fn tables_bytes(&self) -> u64 {
+        match &self.0 {
+            Kind::Ssd(spec) => spec.tables_bytes(),
+            Kind::Array(spec) => spec.members.iter().map(DeviceSpec::tables_bytes).sum(),
+        }
+    }
+
     #[getter]
     fn buffer_pages(&self) -> u32 {
         self.buffer().map_or(0, |b| b.capacity_pages)

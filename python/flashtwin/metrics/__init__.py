@@ -16,7 +16,15 @@ from ..live_report import LiveReport
 
 _PAGE = Path(__file__).with_name("page.html")
 #: Percentiles by their keys in the report.
-_QUANTILES = {"0.5": "p50_us", "0.99": "p99_us", "0.999": "p999_us"}
+_QUANTILES = {
+    "0.5": "p50_us",
+    "0.75": "p75_us",
+    "0.9": "p90_us",
+    "0.95": "p95_us",
+    "0.99": "p99_us",
+    "0.995": "p995_us",
+    "0.999": "p999_us",
+}
 
 #: A sample: what is added to the metric's name, its labels, its value.
 _Sample = tuple[str, dict[str, str], float]

@@ -88,12 +88,27 @@ fn two_reports_add_up_to_the_whole() {
 fn percentiles_are_those_of_the_time_between() {
     let device = full_device();
     let before = counts(&device, 1.0, &[1_000; 1000]);
-    let late = [vec![1_000; 1000], vec![50_000; 10]].concat();
-    let now = counts(&device, 2.0, &late);
+    // 1 to 1000 us: each percentile is its own number.
+    let late: Vec<u64> = (1..=1000).map(|us| us * 1000).collect();
+    let now = counts(&device, 2.0, &[vec![1_000; 1000], late].concat());
     let recent = now.since(&before).lateness;
-    assert_eq!(recent.calls, 10);
-    assert!((recent.p50_us - 50.0).abs() < 0.1, "{recent:?}");
-    let all = now.since(&Counts::default()).lateness;
+    assert_eq!(recent.calls, 1000);
+    let said = serde_json::to_value(recent).expect("numbers");
+    let expected = [
+        ("p50_us", 500.0),
+        ("p75_us", 750.0),
+        ("p90_us", 900.0),
+        ("p95_us", 950.0),
+        ("p99_us", 990.0),
+        ("p995_us", 995.0),
+        ("p999_us", 999.0),
+        ("max_us", 1000.0),
+    ];
+    for (key, us) in expected {
+        let off = said[key].as_f64().map(|found| (found - us).abs());
+        assert!(off.is_some_and(|off| off < 0.7), "{key}: {said}");
+    }
+    let all = now.since(&Counts::default()).lateness.percentiles;
     assert!((all.p50_us - 1.0).abs() < 0.1, "{all:?}");
 }
 

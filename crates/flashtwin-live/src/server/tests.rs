@@ -145,7 +145,7 @@ fn a_restart_finds_data_and_flash_as_they_were() {
     server.connect().read(&mut read, 8192).expect("answered");
     assert_eq!(read, data);
     // Written pages are on flash: reading one takes flash time again, an unwritten one none.
-    let p50_us = |server: &Server| server.report().responses.read.p50_us;
+    let p50_us = |server: &Server| server.report().responses.read.percentiles.p50_us;
     assert!(p50_us(&server) > 25.0, "{}", p50_us(&server));
     drop(server);
 

@@ -143,12 +143,16 @@ pub struct Latency {
     pub variation: f64,
     /// Median. Percentiles are exact to three digits.
     pub p50_us: f64,
+    /// 75th percentile.
+    pub p75_us: f64,
     /// 90th percentile.
     pub p90_us: f64,
     /// 95th percentile.
     pub p95_us: f64,
     /// 99th percentile.
     pub p99_us: f64,
+    /// 99.5th percentile.
+    pub p995_us: f64,
     /// 99.9th percentile.
     pub p999_us: f64,
     /// 99.99th percentile.

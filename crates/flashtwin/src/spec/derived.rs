@@ -61,6 +61,12 @@ impl DeviceSpec {
         u64::from(self.exported_pages()) * u64::from(self.geometry.page_bytes)
     }
 
+    /// Bytes of the tables that say where each page is and whose each place is, four an entry: by far most of
+    /// the memory that a large device takes.
+    pub fn tables_bytes(&self) -> u64 {
+        4 * (u64::from(self.exported_pages()) + u64::from(self.physical_pages()))
+    }
+
     /// Each chip with its translation layer; `None` with the page map.
     pub fn chip_setup(&self) -> Option<chip::Setup> {
         match &self.ftl.kind {

@@ -1,0 +1,52 @@
+"""Whether a device fits into memory, asked before it is made: an allocation that fails ends the process."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from .errors import DeviceError
+from .words import size
+
+#: Beside a device's tables: the processes themselves, buffers, requests under way.
+_BESIDE_BYTES = 256 << 20
+#: Memory of a container; the file is missing or says "max" outside of one.
+_CONTAINER = Path("/sys/fs/cgroup/memory.max")
+_LIMIT = "Max address space"
+
+
+def need(tables_bytes: int, *, loads: bool) -> None:
+    """Refuse a device whose tables do not fit into the memory that can be had.
+
+    Args:
+        tables_bytes: of one device.
+        loads: it loads a state, which is read beside the one it replaces.
+
+    Raises:
+        DeviceError: how much it takes, how much there is, and what takes less.
+    """
+    needed, there = tables_bytes * (1 + loads) + _BESIDE_BYTES, _available_bytes()
+    if there is not None and needed > there:
+        half = "; with --precondition none it takes half" if loads else ""
+        larger = "--set geometry.page_bytes=1MiB --set geometry.flash_page_bytes=1MiB"
+        raise DeviceError(
+            f"the device takes {size(needed)} of memory, of which {size(there)} can be had: give a smaller "
+            f"size, or larger pages ({larger}){half}"
+        )
+
+
+def _available_bytes() -> int | None:
+    """Least of what the machine, the container and the process's own limit leave; None if nobody says."""
+    found = []
+    with contextlib.suppress(OSError):
+        told = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+        found.append(int(told["MemAvailable"].removesuffix("kB")) << 10)
+    with contextlib.suppress(OSError, ValueError):
+        found.append(int(_CONTAINER.read_text()))
+    with contextlib.suppress(OSError, ValueError):
+        limits = Path("/proc/self/limits").read_text().splitlines()
+        soft = next(line for line in limits if line.startswith(_LIMIT)).removeprefix(_LIMIT).split()[0]
+        status = Path("/proc/self/status").read_text().splitlines()
+        used = next(line for line in status if line.startswith("VmSize:")).split()[1]
+        found.append(max(0, int(soft) - (int(used) << 10)))
+    return min(found, default=None)

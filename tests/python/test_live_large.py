@@ -1,0 +1,68 @@
+"""Devices far larger than memory: served where their tables fit, refused before anything is made else."""
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import flashtwin
+from clients import need, qemu_io
+from flashtwin import memory
+
+TIB = 1 << 40
+#: 64 TiB of these are 10^8 pages, on flash and in the map.
+LARGE_PAGES = {"geometry.page_bytes": "1 MiB", "geometry.flash_page_bytes": "1 MiB"}
+
+
+def test_64_tib_take_less_than_a_gib_of_memory():
+    need("nbdkit", "qemu-io")
+    options = {"size": "64T", "store": "none", "precondition": "none", "set": LARGE_PAGES}
+    with flashtwin.serve("sata-dc", **options) as server:
+        assert server.size_bytes == 64 * TIB
+        assert server.started_from == "never written"
+        end = 64 * TIB - 4096
+        qemu_io(server.uri, f"write -P 1 {end} 4k", "flush", f"read -P 0 {end} 4k", "read -P 0 32T 1M")
+        status = Path(f"/proc/{server.pid}/status").read_text()
+        peak_kib = int(status.partition("VmHWM:")[2].split()[0])
+        assert peak_kib < 1 << 20
+        assert server.stop().responses["write"]["requests"] == 1
+
+
+def test_what_does_not_fit_is_refused_before_it_is_made():
+    need("nbdkit")
+    # The address space that is left is too small by far, whatever this machine has.
+    program = "import flashtwin; flashtwin.serve('demo', size='4T', store='none', precondition='{}')"
+    for precondition, gib in (("none", "8.7"), ("steady", "17.2")):
+        done = subprocess.run(
+            [sys.executable, "-c", program.format(precondition)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30)),
+        )
+        assert done.returncode == 1, done.stderr
+        said = done.stderr.splitlines()[-1]
+        assert f"the device takes {gib}" in said and "give a smaller size, or larger pages" in said, said
+        assert ("with --precondition none it takes half" in said) == (precondition == "steady")
+
+
+def test_no_more_is_asked_for_than_the_machine_or_its_container_has(monkeypatch, tmp_path):
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(memory, "_CONTAINER", limit)
+    memory.need(1 << 20, loads=False)
+    limit.write_text("max\n")
+    memory.need(1 << 20, loads=False)
+    limit.write_text(f"{300 << 20}\n")
+    memory.need(1 << 20, loads=False)
+    with pytest.raises(
+        flashtwin.FlashtwinError, match=r"takes 356 MiB of memory, of which 300 MiB can be had"
+    ):
+        memory.need(100 << 20, loads=False)
+    with pytest.raises(flashtwin.FlashtwinError, match=r"takes 456 MiB of memory.* takes half"):
+        memory.need(100 << 20, loads=True)
+    limit.unlink()
+    with pytest.raises(flashtwin.FlashtwinError, match="of memory, of which"):
+        memory.need(1 << 60, loads=False)
