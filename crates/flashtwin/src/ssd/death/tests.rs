@@ -171,6 +171,7 @@ fn goes_on(more: &[(&str, &str)], seed: u64) {
     }
     run(&mut ssd);
     for done in ssd.completions().drain(..) {
+        failed += u64::from(done.status == Status::Failed);
         assert!(!std::mem::replace(&mut ended[done.tag as usize], true));
     }
     assert!(ended.iter().all(|&ended| ended), "{more:?}");
