@@ -42,7 +42,7 @@ fn submit(ssd: &mut Ssd, op: Op, offset: u64, bytes: u64, tag: u64) {
         offset,
         bytes,
         op,
-        fua: tag % 16 == 0,
+        fua: tag % 16 == 7,
     };
     ssd.submit(ssd.now(), &request, tag).unwrap();
 }
