@@ -145,6 +145,16 @@ class Server:
         """
         return int(ask(self.control, "collect", member=member, die=die)["dies"])
 
+    def kill_die(self, die: int) -> int:
+        """Let a die be dead from now on; return how many pages lay there.
+
+        Reads of them fail (EIO) until they are written again, which is elsewhere, or trimmed.
+
+        Args:
+            die: its number, from 0.
+        """
+        return int(ask(self.control, "kill-die", die=die)["pages"])
+
     def set_policy(self, name: str, *, set: Overrides | None = None) -> None:
         """Have another policy govern the buffer from now on; it begins with the pages that are there.
 

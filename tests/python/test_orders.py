@@ -9,7 +9,7 @@ import pytest
 import flashtwin
 from clients import need
 from flashtwin.cli import main
-from power import PAGE, Connection, contents
+from power import PAGE, Connection, RefusedError, contents
 
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
 
@@ -99,3 +99,36 @@ def test_a_member_is_slow(capsys):
             server.slow_member(0, 0.5)
         with pytest.raises(flashtwin.FlashtwinError, match="from 1"):
             server.slow_member(0, 1e9)
+
+
+def test_a_dead_die_loses_what_lay_there(capsys):
+    modern = {**SMALL, "geometry.channels": 2, "geometry.reserve_percent": 50, "buffer": "none"}
+    with (
+        serve(device="nvme-tlc", set=modern, precondition="none") as server,
+        Connection(path_of(server)) as connection,
+    ):
+        connection.write(0, b"".join(contents(page, 1) for page in range(2000)))
+        socket = path_of(server)
+        lay_there = command(capsys, socket, "kill-die", 1)["pages"]
+        assert 400 < lay_there < 600
+
+        def fails(page):
+            try:
+                assert connection.read(page * PAGE, PAGE) == contents(page, 1)
+            except RefusedError:
+                return True
+            return False
+
+        lost = [page for page in range(2000) if fails(page)]
+        assert len(lost) == lay_there
+        for page in lost:
+            connection.write(page * PAGE, contents(page, 1))
+        assert not any(fails(page) for page in lost)
+        assert "die 1 is dead" in command(capsys, socket, "kill-die", 1)
+        assert "dies 0 to 3" in command(capsys, socket, "kill-die", 9)
+        assert server.kill_die(0) > 0
+    with serve() as server:
+        assert "nand.backend" in command(capsys, path_of(server), "kill-die", 0)
+    small = {"member.geometry.blocks_per_plane": 20}
+    with serve(device="raid5-array", set=small, precondition="none") as server:
+        assert "fail N" in command(capsys, path_of(server), "kill-die", 0)

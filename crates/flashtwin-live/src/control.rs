@@ -44,6 +44,8 @@ enum Command {
         member: Option<usize>,
         die: Option<u32>,
     },
+    /// A die is dead from now on.
+    KillDie { die: u32 },
     /// Another policy governs the buffer.
     Policy {
         name: String,
@@ -115,7 +117,7 @@ fn serve(server: &Server, mut client: UnixStream) -> io::Result<()> {
             Ok(command) => answer(server, &command),
             Err(e) => json!({
                 "error": format!("{e}; a command is a line as in {{\"do\": \"stats\"}}, of stats, \
-                                  power-cut, fail, replace, slow, collect, policy, disturb and stop")
+                                  power-cut, fail, replace, slow, collect, kill-die, policy, disturb and stop")
             }),
         },
         None => json!({"error": format!("give a line of at most {LINE_BYTES_MAX} bytes, soon")}),
@@ -164,6 +166,10 @@ fn answer(server: &Server, command: &Command) -> Value {
         Command::Collect { member, die } => {
             let told = server.collect(*member, *die);
             told.map(|dies| json!({ "dies": dies }))
+        }
+        Command::KillDie { die } => {
+            let pages = server.kill_die(*die);
+            pages.map(|pages| json!({ "pages": pages }))
         }
         Command::Policy { name, set } => {
             let set: Vec<_> = set.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();

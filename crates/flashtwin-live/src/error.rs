@@ -89,7 +89,7 @@ pub enum Failure {
     Beyond,
     /// The device takes no more writes: it is at the end of its life.
     ReadOnly,
-    /// An array has lost data, or the server is broken.
+    /// What was asked for is lost with a die, an array has lost data, or the server is broken.
     Lost,
     /// The power was cut since the connection was made.
     Cut,

@@ -10,6 +10,8 @@ pub trait Orders {
     /// Tells a die, or all of them, to collect a block each; of an array of one member, or of all. How many
     /// dies were told.
     fn collect(&mut self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError>;
+    /// A die is dead from now on. How many pages lay there.
+    fn kill_die(&mut self, die: u32) -> Result<u32, LiveError>;
     /// Has another policy govern the buffer from now on.
     fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError>;
 }
@@ -21,6 +23,9 @@ impl Orders for Ssd {
             None => self.collect(die).map_err(refused),
         }
     }
+    fn kill_die(&mut self, die: u32) -> Result<u32, LiveError> {
+        self.kill_die(die).map_err(refused)
+    }
     fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError> {
         Ok(self.set_policy(name, settings)?)
     }
@@ -29,6 +34,12 @@ impl Orders for Ssd {
 impl Orders for Array {
     fn collect(&mut self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError> {
         self.collect(member, die).map_err(refused)
+    }
+    fn kill_die(&mut self, _die: u32) -> Result<u32, LiveError> {
+        let message =
+            "the device is an array, which does without a whole member or not at all: have the \
+                       member fail instead (flashtwin ctl SOCKET fail N)";
+        Err(LiveError::Setting(message.into()))
     }
     fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError> {
         Ok(self.set_policy(name, settings)?)

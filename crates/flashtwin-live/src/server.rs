@@ -194,6 +194,11 @@ impl Server {
         self.order(|device| device.collect(member, die))
     }
 
+    /// A die is dead from now on ([`flashtwin::Ssd::kill_die`]); how many pages lay there.
+    pub fn kill_die(&self, die: u32) -> Result<u32, LiveError> {
+        self.order(|device| device.kill_die(die))
+    }
+
     /// The buffer is governed by another policy from now on ([`flashtwin::Ssd::set_policy`]).
     pub fn set_policy(&self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError> {
         self.order(|device| device.set_policy(name, settings))

@@ -50,5 +50,5 @@ pub use nand::{Cause, FlashEvent, FlashStats, Place};
 pub use request::{Completion, Op, Request, Status};
 pub use rng::Rng;
 pub use spec::{ArraySpec, DeviceSpec};
-pub use ssd::{CollectError, Flash, Ssd};
+pub use ssd::{CollectError, DieError, Flash, Ssd};
 pub use units::{ChipId, Lpn, Ppn, Time};

@@ -40,7 +40,7 @@ pub enum Status {
     Ok = 0,
     /// The device has reached its end of life and takes no more writes.
     ReadOnly = 1,
-    /// The array has lost data: more members failed than it can do without.
+    /// Data is lost: more members of an array failed than it can do without, or the die that held it is dead.
     Failed = 2,
 }
 

@@ -21,7 +21,7 @@ def add(
     p = new(
         commands,
         "ctl",
-        "Give a command to a device being served: statistics, a power cut, another policy, slow answers.",
+        "Give a command to a device being served: statistics, a power cut, a dead die, another policy.",
         """\
 examples:
   flashtwin ctl /tmp/nbd.sock stats
@@ -29,6 +29,7 @@ examples:
   flashtwin ctl /tmp/nbd.sock fail 3
   flashtwin ctl /tmp/nbd.sock slow 3 --times 4
   flashtwin ctl /tmp/nbd.sock collect --die 0
+  flashtwin ctl /tmp/nbd.sock kill-die 2
   flashtwin ctl /tmp/nbd.sock policy gcar-cflru --set buffer.window=0.1
   flashtwin ctl /tmp/nbd.sock disturb --latency-us 20000 --latency-share 0.01
 
@@ -59,6 +60,13 @@ Prints the answer as a line of JSON (docs/live.md).
         "themselves), however many are free. What holds nothing stale stays.",
     )
     _add_where(collect)
+    dead = what.add_parser(
+        "kill-die",
+        help="a die is dead from now on: what lies there cannot be read",
+        description="What lies on the die cannot be read (EIO) until it is written again, which is on "
+        "another die, or trimmed. Writes go on while there is room. Not in arrays: have a member fail.",
+    )
+    dead.add_argument("die", type=int, metavar="N", help="from 0")
     policy = what.add_parser(
         "policy",
         help="another policy governs the buffer from now on",

@@ -18,6 +18,8 @@ fn commands_are_read() {
     assert_eq!(read(r#"{"do": "collect"}"#), collect(None, None));
     let both = read(r#"{"do": "collect", "member": 1, "die": null}"#);
     assert_eq!(both, collect(Some(1), None));
+    let dead = read(r#"{"do": "kill-die", "die": 3}"#);
+    assert_eq!(dead, Ok(Command::KillDie { die: 3 }));
     let slow = read(r#"{"do": "slow", "member": 1, "times": 2.5}"#);
     let times = 2.5;
     assert_eq!(slow, Ok(Command::Slow { member: 1, times }));
@@ -45,6 +47,7 @@ fn commands_are_read() {
         r#"{"do": "explode"}"#,
         r#"{"do": "fail"}"#,
         r#"{"do": "collect", "die": -1}"#,
+        r#"{"do": "kill-die"}"#,
         r#"{"do": "policy"}"#,
         r#"{"do": "slow", "member": 1}"#,
         r#"{"do": "policy", "name": "lru", "set": ["buffer.window=1"]}"#,

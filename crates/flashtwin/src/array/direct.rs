@@ -124,6 +124,7 @@ impl Raid {
             transfer: Time::ZERO,
             array: Time::ZERO,
             written: is_read,
+            failed: false,
         });
         self.deliver(now, events);
     }

@@ -335,6 +335,7 @@ impl Raid {
                     transfer: spent.transfer,
                     array: spent.array,
                     written,
+                    failed: false,
                 });
                 self.tell(|_| ArrayEvent::Answered { op: at });
             } else {

@@ -613,6 +613,9 @@ impl<B: Backend> Device<B> {
         if !done.written {
             self.requests[id].status = Status::ReadOnly;
         }
+        if done.failed {
+            self.requests[id].status = Status::Failed;
+        }
         let mut parts = flash_parts(done, self.now);
         if self.requests[id].flushing {
             parts.add(&self.requests[id].parts);

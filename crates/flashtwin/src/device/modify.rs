@@ -13,6 +13,7 @@ use super::{flash_parts, Backend, Device, Front, OWNER_IS_REQUEST};
 use crate::buffer::{Directory, PageId};
 use crate::metrics::Breakdown;
 use crate::nand::{Cause, Done};
+use crate::request::Status;
 use crate::spec::Partial;
 use crate::units::Lpn;
 
@@ -138,10 +139,17 @@ impl<B: Backend> Device<B> {
         let page = &mut self.writes.pages[at.expect("a page being read has its place")];
         page.read = Some(parts);
         page.programs = 1;
+        if done.failed {
+            // The rest of the page is lost: it stays as it is.
+            self.requests[id].status = Status::Failed;
+            let mut parts = Breakdown::default();
+            self.end_turn(id, done.op.lpn, &mut parts);
+            return self.page_done(id, parts);
+        }
         self.direct_write(id, done.op.lpn);
     }
 
-    /// A program of a page has ended: adds to the parts of its write what was before, and lets the next
+    /// The turn of a write has ended: adds to the parts of its write what was before, and lets the next
     /// writes have their turn.
     pub(super) fn end_turn(&mut self, id: ReqId, lpn: Lpn, parts: &mut Breakdown) {
         let at = self.writes.find(lpn);

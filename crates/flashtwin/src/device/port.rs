@@ -72,6 +72,7 @@ impl Device<Flash> {
                     transfer: Time::ZERO,
                     array: Time::ZERO,
                     written: !refused,
+                    failed: false,
                 }),
             }
         }

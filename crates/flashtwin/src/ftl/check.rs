@@ -91,7 +91,9 @@ impl PageMap {
                     p.free
                 ));
             }
-            if p.cursor >= s.blocks_per_pool {
+            if self.is_retired(pool) {
+                self.check_retired(pool)?;
+            } else if p.cursor > s.blocks_per_pool {
                 return Err(format!("pool {pool}: impossible write frontier"));
             }
             self.check_frontier(pool, p.active, p.next_page, s.data_pages)?;

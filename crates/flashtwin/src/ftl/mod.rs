@@ -6,6 +6,7 @@ pub mod chip;
 mod fill;
 mod page;
 mod pools;
+mod retire;
 mod sets;
 mod slc;
 mod state;

@@ -169,6 +169,8 @@ pub struct Done {
     pub array: Time,
     /// False for a write that found no free page: the device is at the end of its life.
     pub written: bool,
+    /// True for a read of what lay on a dead die.
+    pub failed: bool,
 }
 
 /// Counters of the flash, over the whole device.
@@ -284,15 +286,21 @@ impl Nand {
     /// Queues an operation on `chip` and lets the chip start on it if it is free.
     #[inline]
     pub fn enqueue(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
+        op.enqueued = now;
+        op.stream = self.host_stream(op.lpn, op.stream);
+        self.take_in(chip, op, now, events);
+    }
+
+    /// The same of one that has waited elsewhere already.
+    #[inline]
+    pub fn take_in(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
         let reads_overtake = match self {
             Nand::Msr(_) => false,
             Nand::Modern(n) => n.reads_overtake(),
             Nand::Layered(n) => n.reads_overtake(),
         };
         let overtakes = op.is_read() && reads_overtake;
-        op.stream = self.host_stream(op.lpn, op.stream);
         let c = &mut self.chips_mut()[chip];
-        op.enqueued = now;
         op.gc_before = c.gc_time(now);
         c.inside[op.kind()] += 1;
         if overtakes {
@@ -376,6 +384,15 @@ impl Nand {
             None => 0..ftl.shape.chips,
         };
         orders.force_one_each(ftl, dies.start * each..dies.end * each);
+    }
+
+    /// The die is dead.
+    #[inline]
+    pub fn is_dead(&self, die: u32) -> bool {
+        match self {
+            Nand::Modern(n) => n.ftl.is_retired(die),
+            Nand::Msr(_) | Nand::Layered(_) => false,
+        }
     }
 
     /// The `n`-th block a sequential fill writes in a chip.

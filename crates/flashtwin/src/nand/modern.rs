@@ -13,6 +13,7 @@
 
 mod ahead;
 mod collect;
+mod death;
 mod lane;
 mod layout;
 mod record;
@@ -271,10 +272,14 @@ impl Modern {
             return;
         }
         if !of_host && self.collecting[die].is_none() {
-            self.chips[die].leave_gc(now);
-            self.chips_in_gc.set(ChipId(die as u16), false);
-            self.log_gc(die, false, now);
+            self.leave_gc(die, now);
         }
+    }
+
+    fn leave_gc(&mut self, die: usize, now: Time) {
+        self.chips[die].leave_gc(now);
+        self.chips_in_gc.set(ChipId(die as u16), false);
+        self.log_gc(die, false, now);
     }
 
     /// What the die has begun. A transfer that waits for the channel counts with its own time.
@@ -638,6 +643,7 @@ impl Modern {
             transfer: Time::ZERO,
             array: Time::ZERO,
             written: true,
+            failed: false,
         });
     }
 }

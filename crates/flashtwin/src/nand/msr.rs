@@ -352,6 +352,7 @@ impl Msr {
             transfer,
             array,
             written,
+            failed: false,
         };
         self.service[chip].running.push(Running { done_at, done });
         done_at

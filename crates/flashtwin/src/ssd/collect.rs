@@ -18,6 +18,11 @@ pub enum CollectError {
         /// Dies there are.
         dies: u32,
     },
+    /// It is dead.
+    DeadDie {
+        /// The one asked for.
+        die: u32,
+    },
     /// A member of an array cannot.
     At {
         /// Which one.
@@ -40,6 +45,7 @@ impl std::fmt::Display for CollectError {
             CollectError::UnknownDie { die, dies } => {
                 write!(f, "die {die}: the device has dies 0 to {}", dies - 1)
             }
+            CollectError::DeadDie { die } => write!(f, "die {die} is dead"),
             CollectError::At { member, why } => write!(f, "member {member}: {why}"),
             CollectError::Member(why) => why.fmt(f),
         }
@@ -68,8 +74,9 @@ impl Ssd {
         }
         match die {
             Some(die) if die >= dies => Err(CollectError::UnknownDie { die, dies }),
+            Some(die) if self.backend.nand.is_dead(die) => Err(CollectError::DeadDie { die }),
             Some(_) => Ok(1),
-            None => Ok(dies),
+            None => Ok(self.living()),
         }
     }
 }

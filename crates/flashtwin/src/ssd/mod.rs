@@ -3,6 +3,7 @@
 //! [`Flash`] is the chips with the rule that says which chip a page goes to.
 
 mod collect;
+mod death;
 mod policy;
 mod precondition;
 
@@ -17,6 +18,7 @@ use crate::nand::{Done, FlashEvent, Nand, PageOp, PoolBlocks};
 use crate::spec::{DeviceSpec, Placement};
 use crate::units::{ChipId, Lpn, Time};
 pub use collect::CollectError;
+pub use death::DieError;
 
 /// An SSD. Cloning it clones its whole state.
 pub type Ssd = Device<Flash>;
@@ -30,6 +32,8 @@ pub struct Flash {
     /// The round robin of dynamic placement: pages written since it began, modulo a whole turn. A chip
     /// gets as many as one of its programs takes before the next one does.
     next_write: u32,
+    /// Some die is dead.
+    has_dead: bool,
 }
 
 /// Which chip a page goes to.
@@ -76,12 +80,10 @@ impl Work for Flash {
         if let Some(chip) = self.nand.next_chip() {
             return chip;
         }
-        let chip = self.next_write / self.placement.pages_per_program;
-        self.next_write += 1;
-        if self.next_write == self.placement.writes_a_turn() {
-            self.next_write = 0;
+        match self.has_dead {
+            false => self.next_turn(),
+            true => self.next_living(),
         }
-        chip
     }
 
     #[inline]
@@ -105,7 +107,11 @@ impl Work for Flash {
         now: Time,
         events: &mut EventQueue,
     ) -> (usize, Option<Done>) {
-        self.nand.on_event(resource, now, events)
+        let (unit, done) = self.nand.on_event(resource, now, events);
+        if self.has_dead {
+            return (unit, self.after_death(unit, done, now, events));
+        }
+        (unit, done)
     }
 
     #[inline]
@@ -182,6 +188,17 @@ impl Backend for Flash {
 }
 
 impl Flash {
+    /// The chip whose turn it is.
+    #[inline]
+    fn next_turn(&mut self) -> u32 {
+        let chip = self.next_write / self.placement.pages_per_program;
+        self.next_write += 1;
+        if self.next_write == self.placement.writes_a_turn() {
+            self.next_write = 0;
+        }
+        chip
+    }
+
     /// Tells a die, or all of them, to collect a block each (D-143).
     pub(crate) fn collect(&mut self, die: Option<u32>, now: Time, events: &mut EventQueue) {
         self.nand.force_one_each(die);
@@ -225,6 +242,7 @@ impl Ssd {
             nand: Nand::new(spec),
             placement: Places::new(spec),
             next_write: 0,
+            has_dead: false,
         };
         Device::behind(&front(spec), flash, policy)
     }

@@ -166,6 +166,7 @@ impl Ssd {
             ));
         }
         nand.load_state(input)?;
+        self.backend.has_dead = (0..self.spec().geometry.chips).any(|die| nand.is_dead(die));
         self.backend.nand = nand;
         self.backend.next_write = cursors[0];
         Ok(())

@@ -8,6 +8,7 @@ use super::*;
 use crate::device::{flash_parts, Backend, Device};
 use crate::metrics::Breakdown;
 use crate::nand::Done;
+use crate::request::Status;
 
 impl<B: Backend> Device<B> {
     /// The page gets its slot.
@@ -149,8 +150,11 @@ impl<B: Backend> Device<B> {
         if done.op.is_read() {
             let whole = self.cache.whole;
             let p = self.page(id);
-            p.valid = whole;
             p.stage = Stage::Ready;
+            if done.failed && p.valid != whole {
+                return self.fill_failed(id, done);
+            }
+            p.valid = whole;
             self.serve_waiters(id, Some(done), false);
             return self.pump(id);
         }
@@ -189,6 +193,28 @@ impl<B: Backend> Device<B> {
         }
     }
 
+    /// What the page lacks cannot be read (D-146): it is as flash has it, what was written of it is lost, and
+    /// whoever waits for it hears that.
+    #[cold]
+    fn fill_failed(&mut self, id: u32, done: &Done) {
+        let p = self.page(id);
+        let was_dirty = std::mem::take(&mut p.dirty);
+        let (lpn, evicted) = (p.lpn, p.evicted);
+        p.rewrite = false;
+        p.valid = 0;
+        if p.why == Cause::WriteBack {
+            p.why = Cause::Flush;
+            self.cache().active_write_backs -= 1;
+        }
+        self.cache().note_stability(id);
+        if was_dirty {
+            self.cache().counters.lost_pages += 1;
+            self.tell_policy(id, lpn, !evicted);
+        }
+        self.serve_waiters(id, Some(done), false);
+        self.pump(id);
+    }
+
     /// A program has ended: a page that stays is clean now, and the flash copy of the cached page
     /// may have come to another chip.
     fn tell_policy(&mut self, id: u32, lpn: Lpn, cleaned: bool) {
@@ -216,6 +242,7 @@ impl<B: Backend> Device<B> {
     /// ended, if one did; `program` that it was a program.
     pub(super) fn serve_waiters(&mut self, id: u32, done: Option<&Done>, program: bool) {
         let now = self.now;
+        let failed = done.is_some_and(|done| done.failed);
         let cache = self.cache();
         let p = &mut cache.pages[id as usize];
         let mut at = p.waiters;
@@ -240,6 +267,10 @@ impl<B: Backend> Device<B> {
                     continue;
                 }
                 Wants::Data(sectors) if sectors & !valid == 0 => None,
+                Wants::Data(_) | Wants::Programs(_) if failed => {
+                    self.requests[w.request].status = Status::Failed;
+                    None
+                }
                 Wants::Data(_) => Some(w.wants),
                 Wants::Programs(_) if stable => None,
                 Wants::Programs(1) if program => None,

@@ -273,6 +273,7 @@ impl Layered {
             transfer,
             array,
             written,
+            failed: false,
         });
         let Some(log) = &mut self.log else { return };
         if first_gc.is_some() {

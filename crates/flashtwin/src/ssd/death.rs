@@ -1,0 +1,142 @@
+//! A die that dies while the device is at work (D-146).
+
+use super::{Flash, Ssd};
+use crate::events::EventQueue;
+use crate::nand::{Done, Nand};
+use crate::spec::Placement;
+use crate::units::Time;
+
+/// Why a die cannot die.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DieError {
+    /// The device's flash cannot do without one.
+    Unable {
+        /// What it is.
+        device: String,
+        /// What stands against it.
+        why: &'static str,
+    },
+    /// There is no such die.
+    Unknown {
+        /// The one asked for.
+        die: u32,
+        /// Dies there are.
+        dies: u32,
+    },
+    /// It is dead.
+    Dead {
+        /// Which one.
+        die: u32,
+    },
+}
+
+impl std::fmt::Display for DieError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            DieError::Unable { device, why } => {
+                write!(f, "{device} cannot do without a die: {why}")
+            }
+            DieError::Unknown { die, dies } => {
+                write!(f, "die {die}: the device has dies 0 to {}", dies - 1)
+            }
+            DieError::Dead { die } => write!(f, "die {die} is dead"),
+        }
+    }
+}
+
+impl std::error::Error for DieError {}
+
+impl Ssd {
+    /// The die is dead from this instant on: what lies there cannot be read, and it takes no more programs
+    /// and erases. How many pages the map has there. A read of them ends with [`crate::Status::Failed`]
+    /// until they are written again, which is elsewhere, or trimmed.
+    pub fn kill_die(&mut self, die: u32) -> Result<u32, DieError> {
+        self.may_die(die)?;
+        let now = self.now();
+        self.advance(now);
+        Ok(self.backend.kill(die, now, &mut self.events))
+    }
+
+    fn may_die(&self, die: u32) -> Result<(), DieError> {
+        let (spec, nand) = (self.spec(), &self.backend.nand);
+        let unable = |why| {
+            let device = spec.name.clone();
+            Err(DieError::Unable { device, why })
+        };
+        let dies = spec.geometry.chips;
+        if !matches!(nand, Nand::Modern(_)) {
+            unable("needs nand.backend = \"modern\" and ftl.kind = \"page\"")
+        } else if spec.ftl.placement == Placement::Static {
+            unable("every page has its own (ftl.placement = \"dynamic\" writes them elsewhere)")
+        } else if spec.gc.superblocks {
+            unable("its superblocks are of all dies (gc.granularity = \"block\" collects each by itself)")
+        } else if die >= dies {
+            Err(DieError::Unknown { die, dies })
+        } else if nand.is_dead(die) {
+            Err(DieError::Dead { die })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Dies that are not dead.
+    pub(super) fn living(&self) -> u32 {
+        let dies = 0..self.spec().geometry.chips;
+        dies.filter(|&die| !self.backend.nand.is_dead(die)).count() as u32
+    }
+}
+
+impl Flash {
+    fn kill(&mut self, die: u32, now: Time, events: &mut EventQueue) -> u32 {
+        let Nand::Modern(modern) = &mut self.nand else {
+            return 0;
+        };
+        let pages = modern.ftl.pages_in(die);
+        let waiting = modern.kill(die as usize, now);
+        self.has_dead = true;
+        for op in waiting {
+            let to = self.next_living() as usize;
+            self.nand.take_in(to, op, now, events);
+        }
+        self.nand.activate(die as usize, now, events);
+        pages
+    }
+
+    /// The chip whose turn it is of those that live; any if none does, where writes find no room.
+    #[cold]
+    pub(super) fn next_living(&mut self) -> u32 {
+        for _ in 0..self.placement.writes_a_turn() {
+            let chip = self.next_turn();
+            if !self.nand.is_dead(chip) {
+                return chip;
+            }
+        }
+        self.next_turn()
+    }
+
+    /// What becomes of an operation that has ended on a device with a dead die: there reads have failed,
+    /// and a program is done again elsewhere, from the memory of the controller.
+    #[cold]
+    pub(super) fn after_death(
+        &mut self,
+        chip: usize,
+        done: Option<Done>,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> Option<Done> {
+        let mut done = done?;
+        if !self.nand.is_dead(chip as u32) || !done.written {
+            return Some(done);
+        }
+        done.failed = done.op.is_read();
+        if done.failed {
+            return Some(done);
+        }
+        let to = self.next_living() as usize;
+        self.nand.take_in(to, done.op, now, events);
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;
