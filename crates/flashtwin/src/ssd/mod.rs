@@ -344,6 +344,7 @@ impl Ssd {
 
     /// Checks the tables against each other, for tests: costs a pass over the device.
     pub fn check(&self) -> Result<(), String> {
+        self.check_write_backs()?;
         self.backend.nand.check()
     }
 

@@ -289,4 +289,15 @@ impl<B: Backend> Device<B> {
         self.cache.active_write_backs += 1;
         self.pump(id);
     }
+
+    /// For tests: a device with nothing to come writes nothing back.
+    pub(crate) fn check_write_backs(&self) -> Result<(), String> {
+        let (idle, slots) = (self.cache.active_write_backs, self.cache.writing_back);
+        match self.next_event() {
+            None if idle > 0 || slots > 0 => Err(format!(
+                "at rest, {idle} pages are said to be written back in idle time, and {slots} slots to be on their way"
+            )),
+            _ => Ok(()),
+        }
+    }
 }

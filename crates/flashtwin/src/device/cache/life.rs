@@ -94,7 +94,9 @@ impl<B: Backend> Device<B> {
         }
         if !p.dirty && !p.rewrite {
             p.wants_flush = false;
-            if p.evicted {
+            let evicted = p.evicted;
+            self.end_write_back(id);
+            if evicted {
                 self.release(id);
             }
             return;
@@ -132,15 +134,26 @@ impl<B: Backend> Device<B> {
         p.rewrite = false;
         p.programming = true;
         let fua = std::mem::take(&mut p.wants_flush);
-        if cause != Cause::WriteBack {
-            p.why = Cause::Flush;
-        }
         let hand_on = p.credit;
+        if cause != Cause::WriteBack {
+            // It was evicted first.
+            self.end_write_back(id);
+            self.page(id).why = Cause::Flush;
+        }
         let chip = self.backend.unit_for_write(lpn);
         let stream = self.cache.room.policy.stream(PageId(id));
         self.queue_program(chip, lpn, cause, id, stream, fua);
         if hand_on {
             self.hand_on_slot(id);
+        }
+    }
+
+    /// A page that was to be written back in idle time is no more.
+    fn end_write_back(&mut self, id: u32) {
+        let p = self.page(id);
+        if p.why == Cause::WriteBack {
+            p.why = Cause::Flush;
+            self.cache().active_write_backs -= 1;
         }
     }
 
@@ -174,8 +187,7 @@ impl<B: Backend> Device<B> {
         }
         self.cache().note_stability(id);
         if done.op.cause == Cause::WriteBack {
-            self.page(id).why = Cause::Flush;
-            self.cache().active_write_backs -= 1;
+            self.end_write_back(id);
         }
         self.tell_policy(id, lpn, !evicted && !dirty && fresh);
         self.serve_waiters(id, Some(done), true);
@@ -202,10 +214,7 @@ impl<B: Backend> Device<B> {
         let (lpn, evicted) = (p.lpn, p.evicted);
         p.rewrite = false;
         p.valid = 0;
-        if p.why == Cause::WriteBack {
-            p.why = Cause::Flush;
-            self.cache().active_write_backs -= 1;
-        }
+        self.end_write_back(id);
         self.cache().note_stability(id);
         if was_dirty {
             self.cache().counters.lost_pages += 1;
