@@ -201,7 +201,7 @@ impl Driver {
             Ok(reported) => reported,
             Err(poisoned) => poisoned.into_inner(),
         };
-        let (inner, _) = self.shared.lock_broken_or_not();
+        let inner = self.shared.lock_broken_or_not();
         let twin = inner.core.twin();
         let counts = Counts {
             elapsed_s: clock.now_ns() as f64 / 1e9,
@@ -238,7 +238,7 @@ impl Driver {
     /// not or a bug has broken it. Nothing may be asked of the driver any more.
     pub fn stop<T>(&self, then: impl FnOnce(&dyn Twin) -> T) -> Option<T> {
         {
-            let (mut inner, _) = self.shared.lock_broken_or_not();
+            let mut inner = self.shared.lock_broken_or_not();
             inner.stopping = true;
         }
         if let Some(pacer) = self.pacer.lock().ok()?.take() {
@@ -255,11 +255,11 @@ impl Driver {
 }
 
 impl Shared {
-    /// The lock, and whether a bug has left what is behind it in the middle of something.
-    fn lock_broken_or_not(&self) -> (MutexGuard<'_, Inner>, bool) {
+    /// The lock, even if a bug has left what is behind it in the middle of something.
+    fn lock_broken_or_not(&self) -> MutexGuard<'_, Inner> {
         match self.inner.lock() {
-            Ok(inner) => (inner, false),
-            Err(poisoned) => (poisoned.into_inner(), true),
+            Ok(inner) => inner,
+            Err(poisoned) => poisoned.into_inner(),
         }
     }
 
@@ -320,19 +320,15 @@ impl Shared {
         if self.pollers.none()
             && self.target_ns.load(Ordering::SeqCst) < self.asleep_until_ns.load(Ordering::SeqCst)
         {
-            self.wake_pacer();
-        }
-    }
-
-    fn wake_pacer(&self) {
-        if let Some(pacer) = self.pacer.get() {
-            pacer.unpark();
+            if let Some(pacer) = self.pacer.get() {
+                pacer.unpark();
+            }
         }
     }
 
     /// Tells all who wait that there will be no answer.
     fn fail_all(&self) {
-        let (mut inner, _) = self.lock_broken_or_not();
+        let mut inner = self.lock_broken_or_not();
         let mut finished = Vec::new();
         inner.core.abandon(&mut finished);
         for (who, answer) in &finished {
