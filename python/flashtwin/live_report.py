@@ -30,6 +30,7 @@ class LiveReport:
         recent: `lateness`, `responses` and `flash` of the time between the report before this one and this,
             which was `elapsed_s` of the wall's and `device_s` of the device's.
         read_only: the device is at the end of its life.
+        cores_ready: the host lets the server keep idle cores from halting while requests come.
     """
 
     device: str
@@ -43,6 +44,7 @@ class LiveReport:
     dirty_pages: int
     recent: dict[str, Any]
     read_only: bool
+    cores_ready: bool
     _json: str
 
     @staticmethod
@@ -70,6 +72,8 @@ class LiveReport:
                 lines.append(f"{kind:<9}{words.count(of['requests']):>12}  {took}")
         late = f"{times[0]}, p99 {times[1]}, p99.9 {times[2]}, at most {times[3]}"
         lines.append(f"{'late by':<9}{words.count(self.lateness['calls']):>12}  {late}")
+        if not self.cores_ready:
+            lines.append(f"{'':<23}the host lets idle cores halt: later than needed (docs/live.md, How late)")
         blocks, moved = (words.count(self.flash[key]) for key in ("erases", "moved_pages"))
         erased = f"{blocks} blocks erased, {moved} pages moved"
         lines.append(f"{'flash':<9}{erased}, write amplification {self.flash['write_amplification']:.2f}")

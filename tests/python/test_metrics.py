@@ -1,5 +1,6 @@
 """The live page and Prometheus's text: of a served device, and of reports whose numbers are known."""
 
+import dataclasses
 import json
 import math
 import re
@@ -90,6 +91,7 @@ def made_up(second):
         "read_only": False,
         "dirty_pages": 4321,
         "spin_margin_us": 20.0,
+        "cores_ready": True,
         "lateness": late,
         "responses": responses(second),
         "flash": flash(second),
@@ -145,6 +147,13 @@ def test_the_page_shows_what_is_reported(served, tmp_path, monkeypatch, scheme):
     assert len(drawn) == 5
     assert all(colours > 3 for colours in drawn.values()), drawn
     assert drawn["collecting"] >= CHIPS, "a colour for every share"
+
+
+def test_who_reads_of_lateness_learns_what_would_lessen_it():
+    ready = made_up(1)
+    assert "halt" not in str(ready)
+    halting = dataclasses.replace(ready, cores_ready=False)
+    assert "lets idle cores halt" in str(halting)
 
 
 def test_a_page_needs_nothing_but_its_server():

@@ -6,10 +6,12 @@
 //! The device is never let run beyond now, so that a call that comes meets the state of its instant.
 
 mod pacer;
+mod ready;
 mod together;
 mod wait;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::thread::{self, JoinHandle, Thread};
@@ -23,6 +25,7 @@ use crate::report::{Counts, LatenessLog};
 use crate::undo::Undo;
 use crate::{Answer, Call, Core, Dilation, Failure, Report, Twin};
 
+use ready::{Ready, LATENCY_FILE};
 use together::Together;
 use wait::{wake, Pollers, Waiter, WAITER};
 
@@ -61,6 +64,7 @@ struct Shared {
     target_ns: AtomicU64,
     pollers: Pollers,
     together: Together,
+    ready: Ready,
     pacer: OnceLock<Thread>,
     /// Until when the pacer means to sleep; 0 while it is awake.
     asleep_until_ns: AtomicU64,
@@ -90,6 +94,17 @@ impl Driver {
         undo: Arc<Undo>,
         recording: Option<Arc<Recording>>,
     ) -> std::io::Result<Driver> {
+        let ready = Ready::by(Path::new(LATENCY_FILE));
+        Driver::start_with(ready, twin, dilation, undo, recording)
+    }
+
+    fn start_with(
+        ready: Ready,
+        twin: Box<dyn Twin>,
+        dilation: Dilation,
+        undo: Arc<Undo>,
+        recording: Option<Arc<Recording>>,
+    ) -> std::io::Result<Driver> {
         let mut core = Core::new(twin);
         if let Some(recording) = recording {
             core.record(recording);
@@ -106,6 +121,7 @@ impl Driver {
             target_ns: AtomicU64::new(u64::MAX),
             pollers: Pollers::default(),
             together: Together::default(),
+            ready,
             pacer: OnceLock::new(),
             asleep_until_ns: AtomicU64::new(0),
             spin_ns: AtomicU64::new(pacer::SPIN_NS_MAX),
@@ -227,6 +243,7 @@ impl Driver {
             read_only,
             dirty_pages: reported.flash.dirty_pages,
             spin_margin_us: self.shared.spin_ns.load(Ordering::Relaxed) as f64 / 1e3,
+            cores_ready: self.shared.ready.is_allowed(),
             lateness: all.lateness,
             responses: all.responses,
             flash: all.flash,
@@ -320,9 +337,13 @@ impl Shared {
         if self.pollers.none()
             && self.target_ns.load(Ordering::SeqCst) < self.asleep_until_ns.load(Ordering::SeqCst)
         {
-            if let Some(pacer) = self.pacer.get() {
-                pacer.unpark();
-            }
+            self.wake_pacer();
+        }
+    }
+
+    fn wake_pacer(&self) {
+        if let Some(pacer) = self.pacer.get() {
+            pacer.unpark();
         }
     }
 
@@ -370,6 +391,9 @@ impl Shared {
 
     fn call(&self, call: &Call, cuts: u64, waiter: &Arc<Waiter>) -> Result<(), Failure> {
         self.together.come();
+        if self.ready.called() {
+            self.wake_pacer();
+        }
         waiter.expect();
         if let Err(Broken) = self.submit(call, cuts, waiter)? {
             self.fail_all();

@@ -245,6 +245,8 @@ pub struct Report {
     pub dirty_pages: u64,
     /// Before an instant the pacer spins so long.
     pub spin_margin_us: f64,
+    /// While requests come, idle cores are kept from halting: the kernel lets the server.
+    pub cores_ready: bool,
     /// Of all calls.
     pub lateness: Lateness,
     /// As the device has it.

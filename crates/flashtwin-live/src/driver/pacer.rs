@@ -1,6 +1,7 @@
 //! The pacer: lets the device run when its time has come, sleeping as long as that is precise and spinning for
 //! the rest.
 
+use super::ready::HOLD_NS;
 use super::*;
 
 /// The pacer spins no longer than this before an instant: it takes the core from those it serves.
@@ -14,8 +15,13 @@ impl Shared {
         sleep_precisely();
         let spin_ns = measured_spin_ns();
         self.spin_ns.store(spin_ns, Ordering::Relaxed);
+        let mut look_ns = 0;
         loop {
             self.together.come();
+            if self.clock.now_ns() >= look_ns {
+                self.ready.look();
+                look_ns = self.clock.now_ns() + HOLD_NS;
+            }
             let Ok(mut inner) = self.lock() else {
                 return self.fail_all();
             };
@@ -29,14 +35,15 @@ impl Shared {
             if ran.is_err() {
                 return self.fail_all();
             }
-            if self.sleep(waiting, spin_ns) {
+            if self.sleep(waiting, spin_ns, look_ns) {
                 self.spin();
             }
         }
     }
 
-    /// Until shortly before the next event if somebody relies on that, else for long; true for the former.
-    fn sleep(&self, waiting: bool, margin_ns: u64) -> bool {
+    /// Until shortly before the next event if somebody relies on that, else for long, but while cores are held
+    /// not beyond `look_ns`; true for the first.
+    fn sleep(&self, waiting: bool, margin_ns: u64, look_ns: u64) -> bool {
         let now_ns = self.clock.now_ns();
         let unhurried_ns = now_ns + IDLE_NS;
         // Said before looking who else is up: whoever ceases to be looks at this afterwards.
@@ -49,6 +56,11 @@ impl Shared {
             unhurried_ns
         } else {
             target_ns.max(unhurried_ns)
+        };
+        let until_ns = if self.ready.is_held() {
+            until_ns.min(look_ns)
+        } else {
+            until_ns
         };
         self.asleep_until_ns.store(until_ns, Ordering::SeqCst);
         if until_ns == u64::MAX {

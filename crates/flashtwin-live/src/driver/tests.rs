@@ -108,6 +108,32 @@ fn who_cannot_look_is_woken_in_time() {
 }
 
 #[test]
+fn cores_may_halt_again_when_nobody_calls() {
+    let path = std::env::temp_dir().join(format!("flashtwin-driver-{}", std::process::id()));
+    std::fs::write(&path, "").expect("a file");
+    let ready = Ready::by(&path);
+    let driver =
+        Driver::start_with(ready, twin(), Dilation::default(), undo(), None).expect("threads");
+    for round in 1..=2 {
+        for number in 0..20 {
+            driver
+                .call(&page(Op::Read, number * 100), 0)
+                .expect("answered");
+        }
+        assert!(driver.shared.ready.is_held());
+        let began = Instant::now();
+        while driver.shared.ready.is_held() && began.elapsed() < Duration::from_secs(20) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        // Held and let go in turn, more often if this thread was kept from calling for long.
+        let wishes = std::fs::read(&path).expect("a file");
+        assert!(wishes.len() >= round * 8 && wishes.len().is_multiple_of(8));
+    }
+    drop(driver);
+    std::fs::remove_file(&path).expect("it is there");
+}
+
+#[test]
 fn more_threads_than_may_look_all_get_their_answers() {
     let driver =
         Driver::start(twin(), "30".parse().expect("a number"), undo(), None).expect("threads");
