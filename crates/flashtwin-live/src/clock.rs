@@ -1,6 +1,7 @@
 //! The clock of the wall beside that of the device, and how fast the one runs against the other.
 
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use flashtwin::Time;
@@ -64,11 +65,11 @@ impl Dilation {
 }
 
 /// The monotonic clock since the server's start, read as time of the device.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Clock {
     start: Instant,
-    /// The device's time at the start.
-    at_start: Time,
+    /// The device's time at the start, had none been skipped since; in ps.
+    at_start: AtomicU64,
     pub dilation: Dilation,
 }
 
@@ -76,7 +77,7 @@ impl Clock {
     pub fn starting(at_start: Time, dilation: Dilation) -> Clock {
         Clock {
             start: Instant::now(),
-            at_start,
+            at_start: AtomicU64::new(at_start.0),
             dilation,
         }
     }
@@ -91,13 +92,30 @@ impl Clock {
     #[inline]
     pub fn device(&self, now_ns: u64) -> Option<Time> {
         let since = self.dilation.device(now_ns);
-        (since < LAST).then(|| self.at_start + since)
+        let now = self.at_start().0.checked_add(since.0).map(Time);
+        now.filter(|&now| now < LAST)
     }
 
     /// When the device's time is `time`.
     #[inline]
     pub fn wall_ns(&self, time: Time) -> u64 {
-        self.dilation.wall_ns(time.saturating_sub(self.at_start))
+        self.dilation.wall_ns(time.saturating_sub(self.at_start()))
+    }
+
+    /// The device is ahead of the wall, at `time`: so it is later there from now on, and nobody waits for it.
+    pub fn skip_to(&self, time: Time) {
+        let now = Time(
+            self.at_start()
+                .0
+                .saturating_add(self.dilation.device(self.now_ns()).0),
+        );
+        let at_start = self.at_start() + time.saturating_sub(now);
+        self.at_start.store(at_start.0, Ordering::Relaxed);
+    }
+
+    /// Whoever changes it holds the device, and so does who needs it to be the last.
+    fn at_start(&self) -> Time {
+        Time(self.at_start.load(Ordering::Relaxed))
     }
 }
 
@@ -117,6 +135,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn time_that_the_device_has_skipped_is_not_waited_for() {
+        let clock = Clock::starting(Time::from_s(5), "10".parse().expect("a number"));
+        let before_ns = clock.now_ns();
+        clock.skip_to(Time::from_s(4));
+        assert!(
+            clock.device(before_ns).expect("early") < Time::from_s(6),
+            "it was not ahead"
+        );
+        clock.skip_to(Time::from_s(500));
+        let now_ns = clock.now_ns();
+        let now = clock.device(now_ns).expect("early");
+        assert!(now >= Time::from_s(500) && now < Time::from_s(501));
+        assert!(clock.wall_ns(now).abs_diff(now_ns) <= 10, "and back");
+        clock.skip_to(LAST);
+        assert_eq!(
+            clock.device(clock.now_ns()),
+            None,
+            "its clock is at its end"
+        );
     }
 
     #[test]

@@ -27,9 +27,7 @@ use crate::{Answer, Call, Core, Dilation, Failure, Report, Twin};
 
 use ready::{Ready, LATENCY_FILE};
 use together::Together;
-use wait::{wake, Pollers, Waiter, WAITER};
-
-type Finished = Vec<(Arc<Waiter>, Answer)>;
+use wait::{Finished, Pollers, Waiter, WAITER};
 
 /// So often the lock is tried before a thread sleeps for it.
 const LOCK_TRIES: u32 = 100;
@@ -62,6 +60,8 @@ struct Shared {
     clock: Clock,
     /// The device's next event, in ns of the wall.
     target_ns: AtomicU64,
+    /// Calls under way.
+    waiting: AtomicUsize,
     pollers: Pollers,
     together: Together,
     ready: Ready,
@@ -73,6 +73,17 @@ struct Shared {
     read_only: AtomicBool,
     /// Power cuts so far; changed under the lock only.
     cuts: AtomicU64,
+}
+
+/// Where a bug in the model ends a thread, those who wait for it hear of a failure.
+struct NobodyWaits<'a>(&'a Shared);
+
+impl Drop for NobodyWaits<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.fail_all();
+        }
+    }
 }
 
 /// A device that answers calls at their time.
@@ -119,6 +130,7 @@ impl Driver {
             clock: Clock::starting(core.twin().now(), dilation),
             lateness: Mutex::default(),
             target_ns: AtomicU64::new(u64::MAX),
+            waiting: AtomicUsize::new(0),
             pollers: Pollers::default(),
             together: Together::default(),
             ready,
@@ -129,7 +141,7 @@ impl Driver {
             cuts: AtomicU64::new(0),
             inner: Mutex::new(Inner {
                 core,
-                finished: Vec::new(),
+                finished: Finished::default(),
                 stopping: false,
                 undo,
             }),
@@ -177,19 +189,25 @@ impl Driver {
 
     /// Cuts the power and gives it back: all calls under way fail, and so do those that are asked with an
     /// earlier number of [`Driver::cuts`]. `then` is done with what is lost, and how many calls there were,
-    /// before anything else happens. `None`: the device cannot be used any more.
+    /// before anything else happens. Counters start at zero. `None`: the device cannot be used any more.
     pub(crate) fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<T> {
-        self.shared.cut_power(then)
+        let _whatever_happens = NobodyWaits(&self.shared);
+        let mut reported = self.reported();
+        let (done, counts) = self.shared.cut_power(then)?;
+        *reported = counts;
+        Some(done)
     }
 
     /// Does something to the device at this instant; `None` if a bug has broken it.
     pub(crate) fn change<T>(&self, how: impl FnOnce(&mut dyn Twin) -> T) -> Option<T> {
+        let _whatever_happens = NobodyWaits(&self.shared);
         self.shared.change(how)
     }
 
     /// Returns when the device has done what is asked, or the power is cut for another time than `cuts`.
     /// Long calls are done one part after the other.
     pub fn call(&self, call: &Call, cuts: u64) -> Result<(), Failure> {
+        let _whatever_happens = NobodyWaits(&self.shared);
         let mut part = *call;
         let end = call.offset.checked_add(call.bytes);
         let end = end
@@ -208,24 +226,10 @@ impl Driver {
 
     /// How it goes; `exported_bytes` as the device has it.
     pub fn report(&self) -> Report {
-        let clock = &self.shared.clock;
-        let lateness = match self.shared.lateness.lock() {
-            Ok(log) => log.clone(),
-            Err(poisoned) => poisoned.into_inner().clone(),
-        };
-        let mut reported = match self.reported.lock() {
-            Ok(reported) => reported,
-            Err(poisoned) => poisoned.into_inner(),
-        };
+        let mut reported = self.reported();
         let inner = self.shared.lock_broken_or_not();
+        let counts = self.shared.counts(&inner);
         let twin = inner.core.twin();
-        let counts = Counts {
-            elapsed_s: clock.now_ns() as f64 / 1e9,
-            now: twin.now(),
-            lateness,
-            metrics: twin.metrics().clone(),
-            flash: twin.flash_report(),
-        };
         let (device, waiting) = (twin.name(), inner.core.waiting());
         let read_only = twin.is_read_only();
         // The device goes on while the rest is worked out.
@@ -237,7 +241,7 @@ impl Driver {
             device,
             exported_bytes: self.exported_bytes,
             page_bytes: self.page_bytes,
-            dilation: clock.dilation.times(),
+            dilation: self.shared.clock.dilation.times(),
             elapsed_s: all.elapsed_s,
             waiting,
             read_only,
@@ -248,6 +252,13 @@ impl Driver {
             responses: all.responses,
             flash: all.flash,
             recent,
+        }
+    }
+
+    fn reported(&self) -> MutexGuard<'_, Counts> {
+        match self.reported.lock() {
+            Ok(reported) => reported,
+            Err(poisoned) => poisoned.into_inner(),
         }
     }
 
@@ -295,20 +306,46 @@ impl Shared {
     /// Lets the device run until now, and answers whom it has finished with.
     fn run(&self, inner: &mut Inner, finished: &mut Finished) -> Result<Time, Broken> {
         let now = self.clock.device(self.clock.now_ns()).ok_or(Broken)?;
-        inner.core.advance(now, finished);
-        self.ran(inner, finished);
+        inner.core.advance(now, &mut finished.0);
+        self.ran(inner);
+        self.answer(finished);
         Ok(now)
     }
 
-    /// To be done whenever the device has been let run.
-    fn ran(&self, inner: &mut Inner, finished: &Finished) {
+    /// To be done whenever the device has been let run, before anybody learns of it.
+    fn ran(&self, inner: &mut Inner) {
         inner.tell_undo();
-        for (who, answer) in finished {
-            who.answer(*answer);
+        let twin = inner.core.twin();
+        if twin.is_read_only() {
+            self.read_only.store(true, Ordering::Relaxed);
         }
-        let next = inner.core.twin().next_event();
-        let next_ns = next.map_or(u64::MAX, |at| self.clock.wall_ns(at));
+        let next_ns = twin
+            .next_event()
+            .map_or(u64::MAX, |at| self.clock.wall_ns(at));
         self.target_ns.store(next_ns, Ordering::SeqCst);
+        self.waiting.store(inner.core.waiting(), Ordering::SeqCst);
+    }
+
+    fn answer(&self, finished: &Finished) {
+        for (who, answer) in &finished.0 {
+            who.answer(answer.status, self.clock.wall_ns(answer.due));
+        }
+    }
+
+    /// All that is counted.
+    fn counts(&self, inner: &Inner) -> Counts {
+        let twin = inner.core.twin();
+        let lateness = match self.lateness.lock() {
+            Ok(log) => log.clone(),
+            Err(poisoned) => poisoned.into_inner().clone(),
+        };
+        Counts {
+            elapsed_s: self.clock.now_ns() as f64 / 1e9,
+            now: twin.now(),
+            lateness,
+            metrics: twin.metrics().clone(),
+            flash: twin.flash_report(),
+        }
     }
 
     /// Gives back the lock, then wakes those answered, and gives back the room for them.
@@ -318,14 +355,14 @@ impl Shared {
         mut finished: Finished,
         me: Option<&Waiter>,
     ) {
-        if finished.is_empty() {
+        if finished.0.is_empty() {
             inner.finished = finished;
             return;
         }
         drop(inner);
-        wake(&mut finished, me);
+        finished.wake(me);
         if let Ok(mut inner) = self.inner.try_lock() {
-            if inner.finished.capacity() < finished.capacity() {
+            if inner.finished.0.capacity() < finished.0.capacity() {
                 inner.finished = finished;
             }
         }
@@ -350,39 +387,40 @@ impl Shared {
     /// Tells all who wait that there will be no answer.
     fn fail_all(&self) {
         let mut inner = self.lock_broken_or_not();
-        let mut finished = Vec::new();
-        inner.core.abandon(&mut finished);
-        for (who, answer) in &finished {
-            who.answer(*answer);
-        }
+        let mut finished = Finished::default();
+        inner.core.abandon(&mut finished.0);
         drop(inner);
-        wake(&mut finished, None);
     }
 
-    fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<T> {
+    /// What `then` gives, and what is counted right after.
+    fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<(T, Counts)> {
         let mut inner = self.lock().ok()?;
-        let mut finished = Vec::new();
+        let mut finished = Finished::default();
         self.run(&mut inner, &mut finished).ok()?;
         let unfinished = inner.core.waiting();
         self.cuts.fetch_add(1, Ordering::AcqRel);
-        let cut = inner.core.cut_power(&mut finished);
-        self.ran(&mut inner, &finished);
+        let cut = inner.core.cut_power(&mut finished.0);
+        self.answer(&finished);
+        // What the flash did without power to come to rest took none of the wall's time.
+        self.clock.skip_to(inner.core.twin().now());
+        self.ran(&mut inner);
         if cut.is_none() {
             // Nobody is let in any more.
             self.cuts.store(u64::MAX, Ordering::Release);
         }
-        let done = cut.map(|cut| then(&cut, unfinished));
+        let done = cut.map(|cut| (then(&cut, unfinished), self.counts(&inner)));
         self.let_go(inner, finished, None);
         done
     }
 
     fn change<T>(&self, how: impl FnOnce(&mut dyn Twin) -> T) -> Option<T> {
         let mut inner = self.lock().ok()?;
-        let mut finished = Vec::new();
+        let mut finished = Finished::default();
         let now = self.run(&mut inner, &mut finished).ok()?;
         let done = how(inner.core.twin_mut());
-        inner.core.advance(now, &mut finished);
-        self.ran(&mut inner, &finished);
+        inner.core.advance(now, &mut finished.0);
+        self.ran(&mut inner);
+        self.answer(&finished);
         self.let_go(inner, finished, None);
         // What comes next may have changed.
         self.rely_on_pacer();
@@ -400,10 +438,7 @@ impl Shared {
             return Err(Failure::Lost);
         }
         self.wait(waiter);
-        let late_ns = self
-            .clock
-            .now_ns()
-            .saturating_sub(self.clock.wall_ns(waiter.due()));
+        let late_ns = self.clock.now_ns().saturating_sub(waiter.due_ns());
         if let Ok(mut log) = self.lateness.lock() {
             log.record(late_ns);
         }
@@ -411,7 +446,6 @@ impl Shared {
             return Ok(());
         }
         if waiter.is(Status::ReadOnly) {
-            self.read_only.store(true, Ordering::Relaxed);
             return Err(Failure::ReadOnly);
         }
         Err(Failure::Lost)
@@ -435,9 +469,10 @@ impl Shared {
         let mut finished = std::mem::take(&mut inner.finished);
         let submitted = inner
             .core
-            .submit(now, call, waiter.clone(), &mut finished)
+            .submit(now, call, waiter.clone(), &mut finished.0)
             .map_err(|_| Failure::Beyond);
-        self.ran(&mut inner, &finished);
+        self.ran(&mut inner);
+        self.answer(&finished);
         self.let_go(inner, finished, Some(waiter));
         submitted.map(Ok)
     }

@@ -66,11 +66,11 @@ impl CallCounts {
     /// Of what was answered after `before`.
     fn since(before: &OpMetrics, now: &OpMetrics) -> CallCounts {
         CallCounts {
-            requests: now.requests - before.requests,
-            bytes: now.bytes - before.bytes,
-            pages: now.pages - before.pages,
-            hits: now.hits - before.hits,
-            total_s: (now.response_ps_sum - before.response_ps_sum) as f64 / 1e12,
+            requests: now.requests.saturating_sub(before.requests),
+            bytes: now.bytes.saturating_sub(before.bytes),
+            pages: now.pages.saturating_sub(before.pages),
+            hits: now.hits.saturating_sub(before.hits),
+            total_s: now.response_ps_sum.saturating_sub(before.response_ps_sum) as f64 / 1e12,
             percentiles: Percentiles::of(&since(&before.histogram_ns, &now.histogram_ns)),
         }
     }
@@ -119,10 +119,11 @@ pub struct FlashCounts {
 }
 
 impl FlashCounts {
+    /// A member of an array that fails takes what it has counted along: then it is as if nothing had been.
     fn since(before: &FlashReport, now: &FlashReport) -> FlashCounts {
         let mut done = now.clone();
         for (count, earlier) in done.flash.ops.iter_mut().zip(before.flash.ops) {
-            *count -= earlier;
+            *count = count.saturating_sub(earlier);
         }
         let earlier = before.gc_time.iter().copied().chain(repeat(Time::ZERO));
         let chips = now.gc_time.iter().zip(earlier);
@@ -131,8 +132,10 @@ impl FlashCounts {
             moved_pages: done.moves(),
             write_amplification: done.write_amplification(),
             erases: done.flash.count(Cause::Erase),
-            collections: now.flash.gc_actions - before.flash.gc_actions,
-            chips_gc_s: chips.map(|(&now, before)| seconds(now - before)).collect(),
+            collections: now.flash.gc_actions.saturating_sub(before.flash.gc_actions),
+            chips_gc_s: chips
+                .map(|(&now, before)| seconds(now.saturating_sub(before)))
+                .collect(),
         }
     }
 }
@@ -182,14 +185,13 @@ impl LatenessLog {
     }
 }
 
-/// What was recorded after `before`.
+/// What was recorded after `before`; all of it where that is not a part of it.
 fn since(before: &Histogram<u64>, now: &Histogram<u64>) -> Histogram<u64> {
     let mut left = now.clone();
-    if !before.is_empty() {
-        left.subtract(before)
-            .expect("both have the same bounds, and counts only grow");
+    match before.is_empty() || left.subtract(before).is_ok() {
+        true => left,
+        false => now.clone(),
     }
-    left
 }
 
 /// Everything counted up to an instant. It is taken while the device stands still; what follows from it is
@@ -211,7 +213,7 @@ impl Counts {
         let of = |op| CallCounts::since(before.metrics.op(op), self.metrics.op(op));
         Recent {
             elapsed_s: self.elapsed_s - before.elapsed_s,
-            device_s: seconds(self.now - before.now),
+            device_s: seconds(self.now.saturating_sub(before.now)),
             lateness: LatenessLog::since(&before.lateness, &self.lateness),
             responses: Responses {
                 read: of(Op::Read),

@@ -30,12 +30,11 @@ impl Shared {
             }
             let mut finished = std::mem::take(&mut inner.finished);
             let ran = self.run(&mut inner, &mut finished);
-            let waiting = inner.core.waiting() > 0;
             self.let_go(inner, finished, None);
             if ran.is_err() {
                 return self.fail_all();
             }
-            if self.sleep(waiting, spin_ns, look_ns) {
+            if self.sleep(spin_ns, look_ns) {
                 self.spin();
             }
         }
@@ -43,11 +42,13 @@ impl Shared {
 
     /// Until shortly before the next event if somebody relies on that, else for long, but while cores are held
     /// not beyond `look_ns`; true for the first.
-    fn sleep(&self, waiting: bool, margin_ns: u64, look_ns: u64) -> bool {
+    fn sleep(&self, margin_ns: u64, look_ns: u64) -> bool {
         let now_ns = self.clock.now_ns();
         let unhurried_ns = now_ns + IDLE_NS;
-        // Said before looking who else is up: whoever ceases to be looks at this afterwards.
+        // Said before looking at what is to be done, and who else is up: whoever changes that looks at this
+        // afterwards.
         self.asleep_until_ns.store(u64::MAX, Ordering::SeqCst);
+        let waiting = self.waiting.load(Ordering::SeqCst) > 0;
         let target_ns = self.target_ns.load(Ordering::SeqCst);
         let relied_on = waiting && self.pollers.none();
         let until_ns = if relied_on {

@@ -172,16 +172,56 @@ fn a_call_longer_than_a_batch_is_done_in_parts() {
     assert!(matches!(beyond, Err(Failure::Beyond)));
 }
 
-/// A device with a bug: it takes requests, and breaks when it is let run after that.
-struct Breaks {
-    asked: bool,
+/// A device made up for one thing.
+struct MadeUp {
+    does: Does,
+    now: Time,
     completions: Vec<Completion>,
     metrics: Metrics,
 }
 
-impl Twin for Breaks {
+/// How often it was asked, and what it does then.
+enum Does {
+    /// It takes requests, and breaks when it is let run after that: a bug.
+    BreaksLater { asked: bool },
+    /// It answers one request with the next, and breaks there: a bug.
+    BreaksAtTheSecond { first: Option<u64> },
+    /// It never answers, and breaks in a power cut: a bug.
+    BreaksInACut,
+    /// It answers in a millisecond; to come to rest in a power cut takes it hours.
+    RestsForHours { due: Option<(Time, u64)> },
+}
+
+fn made_up(does: Does) -> Driver {
+    let twin = MadeUp {
+        does,
+        now: Time::ZERO,
+        completions: Vec::new(),
+        metrics: Metrics::default(),
+    };
+    Driver::start(Box::new(twin), Dilation::default(), undo(), None).expect("threads")
+}
+
+impl MadeUp {
+    fn answer(&mut self, tag: u64) {
+        self.completions.push(Completion {
+            tag,
+            op: Op::Read,
+            status: Status::Ok,
+            offset: 0,
+            bytes: 4096,
+            pages: 1,
+            hits: 0,
+            arrival: self.now,
+            done: self.now,
+            breakdown: Default::default(),
+        });
+    }
+}
+
+impl Twin for MadeUp {
     fn name(&self) -> String {
-        "breaks".into()
+        "made up".into()
     }
     fn exported_bytes(&self) -> u64 {
         1 << 20
@@ -190,19 +230,39 @@ impl Twin for Breaks {
         4096
     }
     fn now(&self) -> Time {
-        Time::ZERO
+        self.now
     }
     fn next_event(&self) -> Option<Time> {
-        self.asked.then_some(Time::from_ms(5))
+        match self.does {
+            Does::BreaksLater { asked } => asked.then_some(Time::from_ms(5)),
+            Does::RestsForHours { due } => due.map(|(at, _)| at),
+            _ => None,
+        }
     }
     fn advance(&mut self, until: Time) {
-        assert!(
-            !self.asked || until < Time::from_ms(5),
-            "a bug, planted here"
-        );
+        let breaks = matches!(self.does, Does::BreaksLater { asked: true });
+        assert!(!breaks || until < Time::from_ms(5), "a bug, planted here");
+        self.now = until;
+        if let Does::RestsForHours { due } = &mut self.does {
+            if let Some((_, tag)) = due.take_if(|(at, _)| *at <= until) {
+                self.answer(tag);
+            }
+        }
     }
-    fn submit(&mut self, _: Time, _: &Request, _: u64) -> Result<(), OutOfRange> {
-        self.asked = true;
+    fn submit(&mut self, now: Time, _: &Request, tag: u64) -> Result<(), OutOfRange> {
+        match &mut self.does {
+            Does::BreaksLater { asked } => *asked = true,
+            Does::BreaksAtTheSecond { first } => match first.take() {
+                None => *first = Some(tag),
+                Some(earlier) => {
+                    self.answer(earlier);
+                    self.does = Does::BreaksLater { asked: true };
+                    self.now = Time::from_ms(5);
+                }
+            },
+            Does::BreaksInACut => {}
+            Does::RestsForHours { due } => *due = Some((now + Time::from_ms(1), tag)),
+        }
         Ok(())
     }
     fn completions(&mut self) -> &mut Vec<Completion> {
@@ -222,7 +282,12 @@ impl Twin for Breaks {
     }
     fn hear_programs(&mut self, _: &mut dyn FnMut(PageProgram)) {}
     fn cut_power(&mut self) -> Option<PowerCut> {
-        None
+        assert!(
+            !matches!(self.does, Does::BreaksInACut),
+            "a bug, planted here"
+        );
+        self.now += Time::from_s(7200);
+        Some(PowerCut::default())
     }
     fn array(&mut self) -> Option<&mut Array> {
         None
@@ -238,28 +303,66 @@ impl Twin for Breaks {
     }
 }
 
+/// What calls of four threads come to, within a time that no machine takes.
+fn answers(driver: &Arc<Driver>) -> Vec<Result<(), Failure>> {
+    let (send, answered) = std::sync::mpsc::channel();
+    for number in 0..4 {
+        let (driver, send) = (driver.clone(), send.clone());
+        thread::spawn(move || {
+            let call = || driver.call(&page(Op::Read, number), 0);
+            // Whoever meets the bug breaks, too.
+            let answer = catch_unwind(AssertUnwindSafe(call)).unwrap_or(Err(Failure::Lost));
+            send.send(answer).expect("somebody listens");
+        });
+    }
+    let wait = || answered.recv_timeout(Duration::from_secs(20));
+    (0..4)
+        .map(|_| wait().expect("somebody waits for ever"))
+        .collect()
+}
+
 #[test]
 fn a_bug_in_the_model_leaves_nobody_waiting() {
-    let breaks = Breaks {
-        asked: false,
-        completions: Vec::new(),
-        metrics: Metrics::default(),
-    };
-    let driver =
-        Driver::start(Box::new(breaks), Dilation::default(), undo(), None).expect("threads");
-    thread::scope(|scope| {
-        for number in 0..4 {
-            let driver = &driver;
-            scope.spawn(move || {
-                let answer =
-                    catch_unwind(AssertUnwindSafe(|| driver.call(&page(Op::Read, number), 0)));
-                assert!(!matches!(answer, Ok(Ok(()))), "answered by a broken device");
-            });
+    for does in [
+        Does::BreaksLater { asked: false },
+        Does::BreaksAtTheSecond { first: None },
+    ] {
+        let driver = Arc::new(made_up(does));
+        let answers = answers(&driver);
+        assert!(
+            answers.iter().all(Result::is_err),
+            "answered by a broken device"
+        );
+        let again = driver.call(&page(Op::Read, 0), 0);
+        assert!(matches!(again, Err(Failure::Lost)));
+        assert!(driver.stop(|_| ()).is_none());
+    }
+}
+
+#[test]
+fn a_bug_in_a_power_cut_leaves_nobody_waiting() {
+    let driver = Arc::new(made_up(Does::BreaksInACut));
+    let cutting = driver.clone();
+    thread::spawn(move || {
+        while cutting.report().waiting < 4 {
+            thread::yield_now();
         }
+        cutting.cut_power(|_, _| ())
     });
-    assert!(matches!(
-        driver.call(&page(Op::Read, 0), 0),
-        Err(Failure::Lost)
-    ));
-    assert!(driver.stop(|_| ()).is_none());
+    assert!(answers(&driver).iter().all(Result::is_err));
+}
+
+#[test]
+fn nobody_waits_for_what_the_device_did_without_power() {
+    let driver = Arc::new(made_up(Does::RestsForHours { due: None }));
+    let before = driver.report();
+    driver.cut_power(|_, unfinished| assert_eq!(unfinished, 0));
+    let cuts = driver.cuts();
+    let (send, answered) = std::sync::mpsc::channel();
+    let calling = driver.clone();
+    thread::spawn(move || send.send(calling.call(&page(Op::Read, 0), cuts).is_ok()));
+    assert_eq!(answered.recv_timeout(Duration::from_secs(20)), Ok(true));
+    let after = driver.report();
+    assert!(after.elapsed_s - before.elapsed_s < 60.0 && after.recent.device_s < 60.0);
+    assert_eq!(after.lateness.calls, 1);
 }

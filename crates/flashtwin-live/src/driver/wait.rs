@@ -22,7 +22,8 @@ pub(super) struct Waiter {
     thread: Thread,
     answered: AtomicBool,
     status: AtomicU8,
-    due_ps: AtomicU64,
+    /// On the wall's clock.
+    due_ns: AtomicU64,
 }
 
 thread_local! {
@@ -31,7 +32,7 @@ thread_local! {
         thread: thread::current(),
         answered: AtomicBool::new(false),
         status: AtomicU8::new(0),
-        due_ps: AtomicU64::new(0),
+        due_ns: AtomicU64::new(0),
     });
 }
 
@@ -41,9 +42,10 @@ impl Waiter {
         self.answered.store(false, Ordering::Relaxed);
     }
 
-    pub fn answer(&self, answer: Answer) {
-        self.status.store(answer.status as u8, Ordering::Relaxed);
-        self.due_ps.store(answer.due.0, Ordering::Relaxed);
+    /// The device has answered, and had finished at `due_ns` of the wall.
+    pub fn answer(&self, status: Status, due_ns: u64) {
+        self.status.store(status as u8, Ordering::Relaxed);
+        self.due_ns.store(due_ns, Ordering::Relaxed);
         self.answered.store(true, Ordering::Release);
     }
 
@@ -52,8 +54,8 @@ impl Waiter {
     }
 
     /// When the device had finished, once answered.
-    pub fn due(&self) -> Time {
-        Time(self.due_ps.load(Ordering::Relaxed))
+    pub fn due_ns(&self) -> u64 {
+        self.due_ns.load(Ordering::Relaxed)
     }
 
     pub fn is(&self, status: Status) -> bool {
@@ -61,12 +63,28 @@ impl Waiter {
     }
 }
 
-/// Wakes those answered, but for `myself`, who is awake.
-pub(super) fn wake(finished: &mut Finished, myself: Option<&Waiter>) {
-    for (who, _) in finished.drain(..) {
-        if myself.is_none_or(|me| !std::ptr::eq(me, &*who)) {
-            who.thread.unpark();
+/// Those whom the device has finished with. None of them waits for ever: whom a bug in the model keeps from
+/// being answered hears of a failure when this goes.
+#[derive(Default)]
+pub(super) struct Finished(pub Vec<(Arc<Waiter>, Answer)>);
+
+impl Finished {
+    /// Wakes them, who are answered, but for `myself`, who is awake.
+    pub fn wake(&mut self, myself: Option<&Waiter>) {
+        for (who, _) in self.0.drain(..) {
+            if myself.is_none_or(|me| !std::ptr::eq(me, &*who)) {
+                who.thread.unpark();
+            }
         }
+    }
+}
+
+impl Drop for Finished {
+    fn drop(&mut self) {
+        for (who, _) in &self.0 {
+            who.answer(Status::Failed, u64::MAX);
+        }
+        self.wake(None);
     }
 }
 

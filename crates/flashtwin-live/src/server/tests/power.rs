@@ -208,3 +208,30 @@ fn an_array_loses_what_was_not_flushed_from_its_members() {
     let server = place.start(&[("device", &*path.to_string_lossy())]);
     assert!(check(&server, 25, How::LosesPages) > 0);
 }
+
+#[test]
+fn counters_begin_anew_with_a_cut_and_reports_go_on() {
+    let place = Place::new("counters", &[]);
+    let disk = place.0.join("disk.img");
+    let server = place.start(&[("store", &*disk.to_string_lossy())]);
+    let write = |pages: u64| {
+        let session = server.connect();
+        (0..pages).for_each(|at| session.write(&[1; 4096], at * 4096, true).expect("room"));
+    };
+    write(20);
+    let writes = || {
+        let report = server.report();
+        let counts = [&report.responses, &report.recent.responses].map(|of| of.write.requests);
+        (counts, report.lateness.calls, report.recent.lateness.calls)
+    };
+    assert_eq!(writes(), ([20, 20], 20, 20));
+    server.cut_power(false).expect("the device is back");
+    write(3);
+    assert_eq!(writes(), ([3, 3], 23, 3));
+    server.cut_power(false).expect("the device is back");
+    assert_eq!(writes(), ([0, 0], 23, 0));
+    server.cut_power(false).expect("the device is back");
+    write(1);
+    server.stop().expect("a clean stop");
+    assert!(state_path(&disk).exists());
+}
