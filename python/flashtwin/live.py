@@ -17,7 +17,7 @@ from types import TracebackType
 from urllib.parse import quote
 
 from .control import ask
-from .devices import Overrides, as_toml
+from .devices import Overrides, Spec, as_toml
 from .errors import FlashtwinError
 from .files import write_text
 from .live_report import LiveReport
@@ -301,7 +301,7 @@ def serve(
             settings["record"] = Path(record).absolute()
             write_text(Path(f"{record}.toml"), spec.to_toml(), "the device")
         state = _kept_state(kept)
-        need(spec.tables_bytes, loads=bool(state or snapshot or precondition != "none"))
+        _need(spec, loads=bool(state or snapshot or precondition != "none"))
         if state is not None:
             started_from = f"as {state} has it"
         elif snapshot is not None:
@@ -338,6 +338,14 @@ def serve(
         started_from=started_from,
         metrics=watched,
     )
+
+
+def _need(spec: Spec, *, loads: bool) -> None:
+    """Refuse a device that does not fit into memory; a state is read beside the one it replaces."""
+    if loads:
+        need(spec.tables_bytes, devices=2, less="--precondition none takes half")
+    else:
+        need(spec.tables_bytes)
 
 
 def _kept_state(store: str) -> Path | None:

@@ -15,23 +15,24 @@ _CONTAINER = Path("/sys/fs/cgroup/memory.max")
 _LIMIT = "Max address space"
 
 
-def need(tables_bytes: int, *, loads: bool) -> None:
-    """Refuse a device whose tables do not fit into the memory that can be had.
+def need(tables_bytes: int, *, devices: int = 1, less: str = "") -> None:
+    """Refuse devices whose tables do not fit into the memory that can be had.
 
     Args:
         tables_bytes: of one device.
-        loads: it loads a state, which is read beside the one it replaces.
+        devices: how many there are at a time; a state that is loaded or saved counts as one, too.
+        less: what else takes less.
 
     Raises:
-        DeviceError: how much it takes, how much there is, and what takes less.
+        DeviceError: how much they take, how much there is, and what takes less.
     """
-    needed, there = tables_bytes * (1 + loads) + _BESIDE_BYTES, _available_bytes()
+    needed, there = tables_bytes * devices + _BESIDE_BYTES, _available_bytes()
     if there is not None and needed > there:
-        half = "; with --precondition none it takes half" if loads else ""
         larger = "--set geometry.page_bytes=1MiB --set geometry.flash_page_bytes=1MiB"
+        what = f"{devices} times the device" if devices > 1 else "the device"
         raise DeviceError(
-            f"the device takes {size(needed)} of memory, of which {size(there)} can be had: give a smaller "
-            f"size, or larger pages ({larger}){half}"
+            f"{what} takes {size(needed)} of memory, of which {size(there)} can be had: give a "
+            f"smaller size, or larger pages ({larger})" + (f"; {less}" if less else "")
         )
 
 

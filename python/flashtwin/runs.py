@@ -16,6 +16,7 @@ from .devices import Overrides, Spec
 from .devices import device as read_device
 from .errors import FlashtwinError, Interrupted
 from .faults import Fault, as_given
+from .memory import need
 from .pacing import OpenLoop, Pacing, default_for
 from .policies import Choice, PolicyLike, overrides_for, read_choices
 from .result import Result
@@ -106,9 +107,10 @@ def run(
         faults=faults,
         trace_options=trace_options,
     )
-    base = job.base_device(progress)
     candidate = job.candidates[0]
     # A policy of the user's is put in by a fork; else the device runs as it is.
+    job.need(devices=2 if candidate.user or snapshot else 1)
+    base = job.base_device(progress)
     make = partial(base.fork, candidate.spec, candidate.user) if candidate.user else lambda: base
     task = job.task(
         candidate, make, log, gc_timeline=gc_timeline, history=history, timeline=timeline, threads=threads
@@ -172,6 +174,7 @@ def compare(
         faults=faults,
         trace_options=trace_options,
     )
+    job.need(devices=1 + min(threads, len(choices)), less="fewer threads take less")
     base = job.base_device(progress)
     tasks = [job.task(each, partial(base.fork, each.spec, each.user)) for each in job.candidates]
     results, interrupted = run_all(tasks, threads, progress)
@@ -195,6 +198,7 @@ def save_snapshot(
     The state is that of the flash: it fits every device with the same flash, whatever its buffer.
     """
     spec = read_device(device, set)
+    need(spec.tables_bytes, devices=2)
     base = precondition_spec(spec, precondition, seed, progress)
     base.save_snapshot(path, f"{precondition}, seed {seed}")
 
@@ -281,6 +285,10 @@ class Job:
             given_faults,
             min(filter(None, (total, requests_max)), default=None),
         )
+
+    def need(self, *, devices: int, less: str = "") -> None:
+        """Refuse what does not fit into memory, before anything is made."""
+        need(self.candidates[0].spec.tables_bytes, devices=devices, less=less)
 
     def base_device(self, on_progress: OnProgress | None) -> _core.Device:
         """Make the device in the state that all runs start from."""

@@ -1,4 +1,4 @@
-"""Devices far larger than memory: served where their tables fit, refused before anything is made else."""
+"""Devices far larger than memory: taken where their tables fit, refused before anything is made else."""
 
 import resource
 import subprocess
@@ -30,39 +30,54 @@ def test_64_tib_take_less_than_a_gib_of_memory():
         assert server.stop().responses["write"]["requests"] == 1
 
 
-def test_what_does_not_fit_is_refused_before_it_is_made():
-    need("nbdkit")
-    # The address space that is left is too small by far, whatever this machine has.
-    program = "import flashtwin; flashtwin.serve('demo', size='4T', store='none', precondition='{}')"
-    for precondition, gib in (("none", "8.7"), ("steady", "17.2")):
-        done = subprocess.run(
-            [sys.executable, "-c", program.format(precondition)],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30)),
-        )
-        assert done.returncode == 1, done.stderr
-        said = done.stderr.splitlines()[-1]
-        assert f"the device takes {gib}" in said and "give a smaller size, or larger pages" in said, said
-        assert ("with --precondition none it takes half" in said) == (precondition == "steady")
+#: What is too large by far for the address space that is left, and what it is said to take.
+TOO_LARGE = {
+    "serve('demo', size='4T', store='none', precondition='none')": "the device takes 8.7",
+    "serve('demo', size='4T', store='none')": "2 times the device takes 17.2",
+    "run(LOAD, 'demo', set=SET)": "the device takes 15.38",
+    "compare(LOAD, ['lru', 'cflru', 'fab'], 'demo', threads=2, set=SET)": "3 times the device takes 45.6",
+    "save_snapshot('never-made', 'demo', set=SET)": "2 times the device takes 30.50",
+}
+_PROGRAM = """
+import flashtwin
+LOAD = "uniform:write=1,requests=1000"
+SET = {"geometry.blocks_per_plane": 1 << 20}
+flashtwin."""
+
+
+@pytest.mark.parametrize("what", TOO_LARGE)
+def test_what_does_not_fit_is_refused_before_it_is_made(what):
+    if what.startswith("serve"):
+        need("nbdkit")
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM + what],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30)),
+    )
+    assert done.returncode == 1, done.stderr
+    said = done.stderr.splitlines()[-1]
+    assert TOO_LARGE[what] in said and "give a smaller size, or larger pages" in said, said
+    assert ("--precondition none takes half" in said) == (what.endswith("store='none')"))
+    assert ("fewer threads take less" in said) == what.startswith("compare")
 
 
 def test_no_more_is_asked_for_than_the_machine_or_its_container_has(monkeypatch, tmp_path):
     limit = tmp_path / "memory.max"
     monkeypatch.setattr(memory, "_CONTAINER", limit)
-    memory.need(1 << 20, loads=False)
+    memory.need(1 << 20)
     limit.write_text("max\n")
-    memory.need(1 << 20, loads=False)
+    memory.need(1 << 20)
     limit.write_text(f"{300 << 20}\n")
-    memory.need(1 << 20, loads=False)
+    memory.need(1 << 20)
     with pytest.raises(
         flashtwin.FlashtwinError, match=r"takes 356 MiB of memory, of which 300 MiB can be had"
     ):
-        memory.need(100 << 20, loads=False)
-    with pytest.raises(flashtwin.FlashtwinError, match=r"takes 456 MiB of memory.* takes half"):
-        memory.need(100 << 20, loads=True)
+        memory.need(100 << 20)
+    with pytest.raises(flashtwin.FlashtwinError, match=r"2 times the device takes 456 MiB of memory.*; less"):
+        memory.need(100 << 20, devices=2, less="less")
     limit.unlink()
     with pytest.raises(flashtwin.FlashtwinError, match="of memory, of which"):
-        memory.need(1 << 60, loads=False)
+        memory.need(1 << 60)

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from .. import _core
 from ..errors import FlashtwinError, Interrupted
+from ..memory import need
 from ..watch import OnProgress, Task, run_all
 
 T = TypeVar("T")
@@ -74,6 +75,8 @@ class Drive:
         self._seed = seed
         self._runs = 0
         self._progress = progress
+        # A purge makes a new one beside the old.
+        need(spec.tables_bytes, devices=2)
         self._device = _core.Device(spec)
 
     def purge(self) -> None:

@@ -12,6 +12,7 @@ from .. import _core
 from ..devices import Spec
 from ..errors import FlashtwinError
 from ..folders import Folder, fetch
+from ..memory import need
 from ..results import body
 from ..tables import request_file
 
@@ -61,7 +62,9 @@ def make_state(job: StateJob, control: _core.Control | None = None) -> bytes:
     """Precondition a flash, once for all cells that start from it."""
     _check_version(job.flashtwin)
     control = control or _core.Control()
-    device = _core.Device(Spec.parse(job.device, "device", []))
+    spec = Spec.parse(job.device, "device", [])
+    need(spec.tables_bytes, devices=2)
+    device = _core.Device(spec)
     if not device.precondition(job.precondition, job.seed, control):
         raise StoppedError
     return device.state()
@@ -87,6 +90,7 @@ def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = 
         workload = _core.Workload.trace(path, json.dumps(what["workload"]["options"]))
     else:
         workload = _core.Workload.generated(what["workload"]["text"], spec.exported_bytes, what["seed"])
+    need(spec.tables_bytes)
     device = _core.Device(spec)
     if state is not None:
         device.load_state(state)
