@@ -21,12 +21,14 @@ class LiveReport:
         lateness: of all calls, how much later than the device had finished them they returned: `calls`,
             `p50_us`, `p75_us`, `p90_us`, `p95_us`, `p99_us`, `p995_us` (99.5 %), `p999_us` and
             `max_us`, in time of the wall.
-        responses: by `read`, `write`, `trim` and `flush`: `requests`, `bytes`, `pages` and `hits` (those
-            found in the buffer), `total_s`, and the same percentiles, in time of the device.
+        responses: by `read`, `write`, `trim` and `flush`: `requests`, of which `refused` and `failed`,
+            `bytes`, `pages` and `hits` (those found in the buffer), `total_s`, and the same percentiles, in
+            time of the device.
         flash: what the flash did: `host_pages`, `moved_pages`, `write_amplification`, `erases`,
             `collections`, and how long each chip collected (`chips_gc_s`, in time of the device).
         waiting: requests under way.
         dirty_pages: in buffers and not on flash.
+        pages_lost: whose newest contents found no place on flash, or went with a die.
         recent: `lateness`, `responses` and `flash` of the time between the report before this one and this,
             which was `elapsed_s` of the wall's and `device_s` of the device's.
         read_only: the device is at the end of its life.
@@ -42,6 +44,7 @@ class LiveReport:
     waiting: int
     flash: dict[str, Any]
     dirty_pages: int
+    pages_lost: int
     recent: dict[str, Any]
     read_only: bool
     cores_ready: bool
@@ -69,6 +72,7 @@ class LiveReport:
             if of["requests"]:
                 spans = [words.time(of[f"{q}_us"]) for q in ("p50", "p99", "p999")]
                 took = f"took {spans[0]}, p99 {spans[1]}, p99.9 {spans[2]}"
+                took += "".join(f", {words.count(of[end])} {end}" for end in ("refused", "failed") if of[end])
                 lines.append(f"{kind:<9}{words.count(of['requests']):>12}  {took}")
         late = f"{times[0]}, p99 {times[1]}, p99.9 {times[2]}, at most {times[3]}"
         lines.append(f"{'late by':<9}{words.count(self.lateness['calls']):>12}  {late}")

@@ -48,6 +48,8 @@ def counts(requests, p99_us):
         "bytes": requests * 8192,
         "pages": requests * 2,
         "hits": requests // 2,
+        "refused": 0,
+        "failed": requests // 3,
         "total_s": requests * 1e-4,
         **quantiles,
     }
@@ -90,6 +92,7 @@ def made_up(second):
         "waiting": 17,
         "read_only": False,
         "dirty_pages": 4321,
+        "pages_lost": 17,
         "spin_margin_us": 20.0,
         "cores_ready": True,
         "lateness": late,
@@ -156,6 +159,11 @@ def test_who_reads_of_lateness_learns_what_would_lessen_it():
     assert "lets idle cores halt" in str(halting)
 
 
+def test_what_failed_is_said():
+    report = made_up(3)
+    assert "1 234 failed" in str(report) and "refused" not in str(report)
+
+
 def test_a_page_needs_nothing_but_its_server():
     page = metrics._PAGE.read_text(encoding="utf-8")
     assert not re.findall(r"(?:src|href)=\"(?!data:)|https?://|@import", page)
@@ -188,6 +196,9 @@ def test_prometheus_gets_counters_and_recent_percentiles():
     assert found['flashtwin_chip_collecting_seconds_total{chip="5"}'] == 25
     assert found['flashtwin_lateness_seconds{quantile="0.5"}'] == pytest.approx(5e-6)
     assert found["flashtwin_dirty_pages"] == 4321
+    assert found["flashtwin_pages_lost"] == 17
+    assert found['flashtwin_failed_total{op="write"}'] == 1234 * 50 // 3
+    assert found['flashtwin_refused_total{op="write"}'] == 0
 
 
 def test_a_served_device_says_what_it_does():

@@ -246,6 +246,7 @@ impl Driver {
             waiting,
             read_only,
             dirty_pages: reported.flash.dirty_pages,
+            pages_lost: reported.flash.pages_lost,
             spin_margin_us: self.shared.spin_ns.load(Ordering::Relaxed) as f64 / 1e3,
             cores_ready: self.shared.ready.is_allowed(),
             lateness: all.lateness,

@@ -55,6 +55,11 @@ pub struct CallCounts {
     pub pages: u64,
     /// Pages of them found in the buffer.
     pub hits: u64,
+    /// Requests of them that were refused: the device takes no more writes.
+    pub refused: u64,
+    /// Requests of them that failed: what they asked for is lost. Faults that somebody asked for are none of
+    /// the device's.
+    pub failed: u64,
     /// Sum of their response times, in seconds.
     pub total_s: f64,
     /// How long they took.
@@ -70,6 +75,8 @@ impl CallCounts {
             bytes: now.bytes.saturating_sub(before.bytes),
             pages: now.pages.saturating_sub(before.pages),
             hits: now.hits.saturating_sub(before.hits),
+            refused: now.refused.saturating_sub(before.refused),
+            failed: now.failed.saturating_sub(before.failed),
             total_s: now.response_ps_sum.saturating_sub(before.response_ps_sum) as f64 / 1e12,
             percentiles: Percentiles::of(&since(&before.histogram_ns, &now.histogram_ns)),
         }
@@ -245,6 +252,8 @@ pub struct Report {
     pub read_only: bool,
     /// Pages in buffers that flash lacks.
     pub dirty_pages: u64,
+    /// Pages whose newest contents found no place on flash, or went with a die.
+    pub pages_lost: u64,
     /// Before an instant the pacer spins so long.
     pub spin_margin_us: f64,
     /// While requests come, idle cores are kept from halting: the kernel lets the server.
