@@ -67,8 +67,8 @@ impl<'a> Session<'a> {
         self.call(Op::Trim, offset, bytes, false)
     }
 
-    /// Makes zero: by trimming, if that is allowed, else by writing, which is never faster than writing
-    /// (`fast_only`).
+    /// Makes zero: by trimming whole pages, if that is allowed, and by writing the rest (D-150), which is never
+    /// faster than writing (`fast_only`).
     pub fn zero(
         &self,
         offset: u64,
@@ -78,20 +78,21 @@ impl<'a> Session<'a> {
         fast_only: bool,
     ) -> Result<(), Failure> {
         let range = self.range(offset, bytes)?;
-        if fast_only && !may_trim {
+        let whole = match may_trim {
+            true => self.server.undo.whole(&range),
+            false => range.start..range.start,
+        };
+        if fast_only && whole.is_empty() {
             return Err(Failure::Slow);
         }
-        let store = &self.server.store;
-        if may_trim {
-            self.change(|undo| undo.forget(range, || store.zero(offset, bytes)))?;
-            return self.call(Op::Trim, offset, bytes, fua);
+        self.put_zeros(range.start..whole.start, fua)?;
+        if !whole.is_empty() {
+            let (at, bytes) = (whole.start, whole.end - whole.start);
+            let store = &self.server.store;
+            self.change(|undo| undo.forget(whole.clone(), || store.zero(at, bytes)))?;
+            self.call(Op::Trim, at, bytes, fua)?;
         }
-        self.change(|undo| {
-            undo.change(store, range.clone(), |part| {
-                store.zero(part.start, part.end - part.start)
-            })
-        })?;
-        self.put(range, fua)
+        self.put_zeros(whole.end..range.end, fua)
     }
 
     /// Reads into the device's buffer.
@@ -111,6 +112,19 @@ impl<'a> Session<'a> {
         let _no_cut = self.server.powered.read();
         self.still_there()?;
         Ok(how(&self.server.undo)?)
+    }
+
+    fn put_zeros(&self, bytes: Range<u64>, fua: bool) -> Result<(), Failure> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let store = &self.server.store;
+        self.change(|undo| {
+            undo.change(store, bytes.clone(), |part| {
+                store.zero(part.start, part.end - part.start)
+            })
+        })?;
+        self.put(bytes, fua)
     }
 
     /// Has the device write what is in the store.

@@ -99,6 +99,24 @@ impl Undo {
         Ok(())
     }
 
+    /// Pages that the device forgets when it is asked to forget these bytes.
+    fn whole_pages(&self, bytes: &Range<u64>) -> Range<u64> {
+        let end = match bytes.end == self.size_bytes {
+            true => bytes.end.div_ceil(self.page_bytes),
+            false => bytes.end / self.page_bytes,
+        };
+        bytes.start.div_ceil(self.page_bytes)..end
+    }
+
+    /// Those of these bytes that lie in pages which they cover; if there are none, the empty range at their start.
+    pub fn whole(&self, bytes: &Range<u64>) -> Range<u64> {
+        let pages = self.whole_pages(bytes);
+        match pages.is_empty() {
+            true => bytes.start..bytes.start,
+            false => pages.start * self.page_bytes..(pages.end * self.page_bytes).min(bytes.end),
+        }
+    }
+
     /// Lets `put` make bytes zero that the device forgets: those of whole pages cannot come back.
     pub fn forget(
         &self,
@@ -108,15 +126,11 @@ impl Undo {
         if self.durable == Durable::AtOnce {
             return put();
         }
-        let first = bytes.start.div_ceil(self.page_bytes);
-        let end = match bytes.end == self.size_bytes {
-            true => bytes.end.div_ceil(self.page_bytes),
-            false => bytes.end / self.page_bytes,
-        };
+        let forgotten = self.whole_pages(&bytes);
         let mut pages = self.lock();
         put()?;
         pages.of.retain(|at, page| {
-            if !(first..end).contains(at) {
+            if !forgotten.contains(at) {
                 return true;
             }
             // What is under way still ends, and carries nothing that is wanted.

@@ -200,8 +200,23 @@ fn zeros_that_must_be_written_are_not_fast() {
         .connect()
         .zero(0, 4096, false, true, true)
         .expect("a trim");
-    let requests = server.report().responses;
-    assert_eq!((requests.trim.requests, requests.write.requests), (1, 0));
+    let asked = || {
+        let requests = server.report().responses;
+        (requests.trim.requests, requests.write.requests)
+    };
+    assert_eq!(asked(), (1, 0));
+    // No page is covered: nothing could be trimmed.
+    let slow = server
+        .connect()
+        .zero(512, 4096, false, true, true)
+        .expect_err("slow");
+    assert_eq!(slow.errno(), libc::EOPNOTSUPP);
+    assert_eq!(asked(), (1, 0));
+    server
+        .connect()
+        .zero(512, 8192, false, true, true)
+        .expect("a trim between two writes");
+    assert_eq!(asked(), (2, 2));
 }
 
 #[test]

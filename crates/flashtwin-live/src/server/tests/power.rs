@@ -198,14 +198,18 @@ fn calls_that_wait_when_the_power_is_cut_fail() {
 }
 
 /// Two members whose buffers are volatile behind a front end without one.
-#[test]
-fn an_array_loses_what_was_not_flushed_from_its_members() {
-    let place = Place::new("array", &[]);
+fn volatile_array(place: &Place) -> Server {
     let array = "name = \"pair\"\n[array]\nlevel = \"raid0\"\nmembers = \"demo*2\"\n[member]\n\
                  geometry.blocks_per_plane = 64\nbuffer.power_loss_protection = false\n";
     let path = place.0.join("array.toml");
     fs::write(&path, array).expect("room");
-    let server = place.start(&[("device", &*path.to_string_lossy())]);
+    place.start(&[("device", &*path.to_string_lossy())])
+}
+
+#[test]
+fn an_array_loses_what_was_not_flushed_from_its_members() {
+    let place = Place::new("array", &[]);
+    let server = volatile_array(&place);
     assert!(check(&server, 25, How::LosesPages) > 0);
 }
 
@@ -234,4 +238,49 @@ fn counters_begin_anew_with_a_cut_and_reports_go_on() {
     write(1);
     server.stop().expect("a clean stop");
     assert!(state_path(&disk).exists());
+}
+
+/// Zeros in pages that the buffer holds, from and to anywhere: forced or flushed, a cut leaves them.
+fn zeros_are_safe(server: &Server) {
+    let bytes = 4 * PAGE;
+    for (round, (at, length)) in [
+        (512, 512),
+        (0, PAGE + 512),
+        (PAGE - 512, PAGE + 512),
+        (512, 3 * PAGE),
+        (100, 2 * PAGE - 100),
+        (0, bytes),
+    ]
+    .into_iter()
+    .cycle()
+    .take(12)
+    .enumerate()
+    {
+        let session = server.connect();
+        let all = |byte: u8| vec![byte; bytes as usize];
+        session.write(&all(1), 0, true).expect("answered");
+        session.write(&all(2), 0, false).expect("answered");
+        let fua = round < 6;
+        session.zero(at, length, fua, true, false).expect("room");
+        if !fua {
+            session.flush().expect("answered");
+        }
+        server.cut_power(false).expect("the device is back");
+        let mut read = all(3);
+        server.connect().read(&mut read, 0).expect("answered");
+        let zeros = &read[at as usize..(at + length) as usize];
+        assert!(zeros.iter().all(|&byte| byte == 0), "round {round}");
+        let others = read.iter().filter(|&&byte| byte == 1 || byte == 2).count();
+        assert_eq!(others as u64, bytes - length, "round {round}");
+    }
+}
+
+#[test]
+fn acknowledged_zeros_in_parts_of_pages_are_as_safe_as_writes() {
+    let place = Place::new("zeros", &[("buffer.power_loss_protection", "false")]);
+    zeros_are_safe(&place.start(&[]));
+    let place = Place::new("zeros-bufferless", &[("buffer", "none")]);
+    zeros_are_safe(&place.start(&[]));
+    let place = Place::new("zeros-array", &[]);
+    zeros_are_safe(&volatile_array(&place));
 }
