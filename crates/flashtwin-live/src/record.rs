@@ -1,10 +1,13 @@
 //! The recording of what a device was asked: a trace in our own text form, whose times are the device's own.
 //!
 //! Who records only adds a line in memory; the lines go to the file with the report, whole ones only, so that
-//! the file of a server that was killed can be read to its end.
+//! the file of a server that was killed can be read to its end. Lines that the file system has no room for
+//! wait for the next time; what there is no memory for then is counted.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::mem;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,21 +16,79 @@ use flashtwin_workload::{write_csv_request, CSV_HEADER};
 
 use crate::LiveError;
 
+/// Of lines that wait, once for those to be taken and once for those taken.
+const ROOM_BYTES: usize = 32 << 20;
+
 /// A recording under way.
 #[derive(Debug)]
 pub(crate) struct Recording {
     path: PathBuf,
-    lines: Mutex<Vec<u8>>,
-    file: Mutex<File>,
+    room_bytes: usize,
+    added: Mutex<Added>,
+    out: Mutex<Out>,
+}
+
+#[derive(Debug, Default)]
+struct Added {
+    lines: Vec<u8>,
+    /// Requests there was no room for.
+    missing: u64,
+}
+
+#[derive(Debug)]
+struct Out {
+    file: File,
+    /// Of whole lines.
+    bytes: u64,
+    /// Lines that are to follow them.
+    taken: Vec<u8>,
+}
+
+impl Out {
+    /// Writes what was taken; after an error the file has what whole lines of it there was room for.
+    fn put(&mut self) -> io::Result<()> {
+        let mut written = 0;
+        let put = loop {
+            let rest = &self.taken[written..];
+            if rest.is_empty() {
+                break Ok(());
+            }
+            match self.file.write_at(rest, self.bytes + written as u64) {
+                Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
+                Ok(more) => written += more,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => break Err(e),
+            }
+        };
+        let end = self.taken[..written]
+            .iter()
+            .rposition(|&byte| byte == b'\n');
+        let whole = end.map_or(0, |end| end + 1);
+        self.bytes += whole as u64;
+        self.taken.drain(..whole);
+        if put.is_err() {
+            // Where even that fails the next try writes over what is there.
+            let _ = self.file.set_len(self.bytes);
+        }
+        put
+    }
 }
 
 fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn count(lines: &[u8]) -> u64 {
+    lines.iter().filter(|&&byte| byte == b'\n').count() as u64
+}
+
 impl Recording {
     /// Begins a file, which must not be there yet.
     pub fn begin(path: &Path) -> Result<Recording, LiveError> {
+        Recording::within(path, ROOM_BYTES)
+    }
+
+    fn within(path: &Path, room_bytes: usize) -> Result<Recording, LiveError> {
         let file = OpenOptions::new().write(true).create_new(true).open(path);
         let file = file.map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists => LiveError::Setting(format!(
@@ -36,24 +97,122 @@ impl Recording {
             )),
             _ => LiveError::io(path, "make", e),
         })?;
+        let mut out = Out {
+            file,
+            bytes: 0,
+            taken: format!("{CSV_HEADER}\n").into_bytes(),
+        };
+        if let Err(e) = out.put() {
+            // Made here, and of no use.
+            let _ = fs::remove_file(path);
+            return Err(LiveError::io(path, "write", e));
+        }
         Ok(Recording {
             path: path.to_owned(),
-            lines: Mutex::new(format!("{CSV_HEADER}\n").into_bytes()),
-            file: Mutex::new(file),
+            room_bytes,
+            added: Mutex::default(),
+            out: Mutex::new(out),
         })
     }
 
     /// Adds a request; nothing is written yet.
     pub fn add(&self, request: &Request) {
+        let mut added = lock(&self.added);
+        if added.lines.len() >= self.room_bytes {
+            added.missing += 1;
+            return;
+        }
         // Memory takes every byte.
-        let _ = write_csv_request(&mut *lock(&self.lines), request);
+        let _ = write_csv_request(&mut added.lines, request);
     }
 
-    /// Writes what was added.
+    /// Writes what was added; after an error it is kept for the next time.
     pub fn write(&self) -> Result<(), LiveError> {
-        let mut file = lock(&self.file);
-        let lines = std::mem::take(&mut *lock(&self.lines));
-        file.write_all(&lines)
+        self.put()
             .map_err(|e| LiveError::io(&self.path, "write", e))
+    }
+
+    fn put(&self) -> io::Result<()> {
+        let mut out = lock(&self.out);
+        out.put()?;
+        mem::swap(&mut lock(&self.added).lines, &mut out.taken);
+        out.put()
+    }
+
+    /// Writes the rest. An error says how many requests are missing.
+    pub fn end(&self) -> Result<(), LiveError> {
+        let put = self.put();
+        let (added, out) = (lock(&self.added), lock(&self.out));
+        let missing = added.missing + count(&added.lines) + count(&out.taken);
+        let why = match put {
+            Err(e) => e.to_string(),
+            Ok(()) if missing == 0 => return Ok(()),
+            Ok(()) => "it could not be written for too long".into(),
+        };
+        let missing = io::Error::other(format!("{missing} are missing ({why})"));
+        Err(LiveError::io(&self.path, "record all requests", missing))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashtwin::{Op, Time};
+
+    /// Adds so many requests, each in a line of its own.
+    fn add(recording: &Recording, requests: u64) {
+        for i in 0..requests {
+            recording.add(&Request {
+                arrival: Time::from_us(i),
+                offset: 4096 * i,
+                bytes: 4096,
+                op: Op::Write,
+                fua: false,
+            });
+        }
+    }
+
+    #[test]
+    fn lines_that_find_no_room_wait_and_what_cannot_wait_is_counted() {
+        let name = format!("flashtwin-record-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let recording = Recording::within(&path, 1000).expect("a new file");
+        let said = |what: Result<(), LiveError>| what.expect_err("no room").to_string();
+        let recorded = || {
+            let text = fs::read_to_string(&path).expect("there");
+            assert!(text.starts_with(CSV_HEADER) && text.ends_with('\n'));
+            count(text.as_bytes()) - 1
+        };
+        add(&recording, 10);
+        recording.write().expect("room");
+        assert_eq!(recorded(), 10);
+
+        let full = OpenOptions::new().write(true).open("/dev/full");
+        let full = full.expect("a device that is always full");
+        let file = mem::replace(&mut lock(&recording.out).file, full);
+        for _ in 0..3 {
+            add(&recording, 10);
+            assert!(said(recording.write()).contains("cannot write: No space left"));
+        }
+        lock(&recording.out).file = file;
+        recording.write().expect("room");
+        assert_eq!(recorded(), 40);
+        recording.end().expect("nothing is missing");
+
+        let full = OpenOptions::new().write(true).open("/dev/full");
+        let full = full.expect("a device that is always full");
+        let file = mem::replace(&mut lock(&recording.out).file, full);
+        for _ in 0..3 {
+            add(&recording, 500);
+            assert!(recording.write().is_err());
+        }
+        let held = lock(&recording.added).lines.len() + lock(&recording.out).taken.len();
+        assert!(held < 2 * 1100, "{held}");
+        assert!(said(recording.end()).contains("1500 are missing (No space left"));
+        lock(&recording.out).file = file;
+        let said = said(recording.end());
+        let missing = format!("{} are missing (it could not", 1540 - recorded());
+        assert!(recorded() > 40 && said.contains(&missing), "{said}");
+        fs::remove_file(&path).expect("there");
     }
 }

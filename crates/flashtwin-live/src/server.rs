@@ -292,11 +292,13 @@ impl Server {
         }
     }
 
-    /// Writes the report where the settings say, whole or not at all, and what was recorded since the last one.
+    /// Writes what was recorded since the last time, and the report where the settings say, whole or not at all.
     pub fn write_report(&self) -> Result<(), LiveError> {
-        if let Some(recording) = &self.recording {
-            recording.write()?;
-        }
+        let recorded = self.recording.as_ref().map_or(Ok(()), |to| to.write());
+        recorded.and(self.keep_report())
+    }
+
+    fn keep_report(&self) -> Result<(), LiveError> {
         let Some(path) = &self.settings.report else {
             return Ok(());
         };
@@ -312,7 +314,8 @@ impl Server {
     /// Ends it: the last report, the data on disk, the state of the flash beside it. No call may be under
     /// way.
     pub fn stop(&self) -> Result<(), LiveError> {
-        let reported = self.write_report();
+        let recorded = self.recording.as_ref().map_or(Ok(()), |to| to.end());
+        let reported = recorded.and(self.keep_report());
         let Kept::File(path) = &self.settings.store else {
             self.driver.stop(|_| ());
             return reported;

@@ -1,0 +1,67 @@
+"""Served devices at their edges: full disks, ends that fail, starts that look too early, threads that end."""
+
+import resource
+import time
+
+import pytest
+
+import flashtwin
+from clients import client, need, qemu_io
+
+SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
+
+
+def serve(**options):
+    need("nbdkit", "qemu-io")
+    return flashtwin.serve(**{"device": "demo", "set": SMALL, "precondition": "none", **options})
+
+
+def lines_of(record):
+    for _ in range(3):  # It may be read while it is written.
+        text = record.read_text()
+        if text.endswith("\n"):
+            return text.splitlines()[1:]
+        time.sleep(0.1)
+    pytest.fail(f"half a line: {text[-40:]!r}")
+
+
+def write_pages(server, count):
+    client("qemu-img", "bench", "-f", "raw", "-w", "-c", count, "-d", "8", "-s", "4096", server.uri)
+
+
+@pytest.mark.parametrize("room_comes", [True, False])
+def test_a_recording_on_a_full_disk_has_whole_lines_and_says_what_is_missing(tmp_path, room_comes):
+    record = tmp_path / "live.csv"
+    with serve(record=record, store="none") as server:
+        unlimited = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
+        # More than the report takes, less than the record.
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (30_001, unlimited[1]))
+        for _ in range(2):
+            write_pages(server, 3000)
+            time.sleep(1.1)
+            assert len(lines_of(record)) < 6000
+        if room_comes:
+            resource.prlimit(server.pid, resource.RLIMIT_FSIZE, unlimited)
+            report = server.stop()
+            missing = 0
+        else:
+            with pytest.raises(flashtwin.FlashtwinError, match=r"cannot record all requests: \d+ are missing") as said:
+                server.stop()
+            report = server.report()
+            missing = int(str(said.value).partition("all requests: ")[2].split()[0])
+            assert missing > 3000
+    asked = sum(kind["requests"] for kind in report.responses.values())
+    assert asked >= 6000
+    assert len(lines_of(record)) + missing == asked
+    assert flashtwin.trace_info(record)["requests"] == asked - missing
+
+
+def test_a_stop_that_cannot_keep_the_state_says_so_and_keeps_the_rest(tmp_path):
+    disk = tmp_path / "disk.img"
+    with serve(store=disk) as server:
+        qemu_io(server.uri, "write -P 9 4k 4k")
+        (tmp_path / "disk.img.state").mkdir()
+        with pytest.raises(flashtwin.FlashtwinError, match="the stop failed: .*disk.img.state"):
+            server.stop()
+        assert server.report().responses["write"]["requests"] == 1
+    assert disk.read_bytes()[4096:8192] == b"\x09" * 4096
