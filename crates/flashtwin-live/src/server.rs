@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
@@ -64,6 +65,28 @@ pub(crate) fn state_path(store: &Path) -> PathBuf {
     let mut name = OsString::from(store);
     name.push(".state");
     PathBuf::from(name)
+}
+
+fn write(report: Option<(&Path, Report)>) -> Result<(), LiveError> {
+    let Some((path, report)) = report else {
+        return Ok(());
+    };
+    let mut partial = OsString::from(path);
+    partial.push(".partial");
+    let text = serde_json::to_string(&report);
+    let text = text.map_err(|e| LiveError::io(path, "write", e.into()))?;
+    fs::write(&partial, text + "\n")
+        .and_then(|()| fs::rename(&partial, path))
+        .map_err(|e| LiveError::io(path, "write", e))
+}
+
+/// A bug in a part of the stop must not keep the rest from being done.
+fn unbroken<T>(otherwise: &str, what: impl FnOnce() -> T) -> Result<T, LiveError> {
+    catch_unwind(AssertUnwindSafe(what)).map_err(|_| {
+        LiveError::Setting(format!(
+            "{otherwise}: a bug in flashtwin; the message above says where"
+        ))
+    })
 }
 
 impl Ready {
@@ -295,47 +318,48 @@ impl Server {
     /// Writes what was recorded since the last time, and the report where the settings say, whole or not at all.
     pub fn write_report(&self) -> Result<(), LiveError> {
         let recorded = self.recording.as_ref().map_or(Ok(()), |to| to.write());
-        recorded.and(self.keep_report())
+        recorded.and(write(self.wanted_report()))
     }
 
-    fn keep_report(&self) -> Result<(), LiveError> {
-        let Some(path) = &self.settings.report else {
-            return Ok(());
-        };
-        let mut partial = OsString::from(path);
-        partial.push(".partial");
-        let text = serde_json::to_string(&self.report());
-        let text = text.map_err(|e| LiveError::io(path, "write", e.into()))?;
-        fs::write(&partial, text + "\n")
-            .and_then(|()| fs::rename(&partial, path))
-            .map_err(|e| LiveError::io(path, "write", e))
+    /// The report, and where the settings want it.
+    fn wanted_report(&self) -> Option<(&Path, Report)> {
+        let path = self.settings.report.as_deref()?;
+        Some((path, self.report()))
     }
 
-    /// Ends it: the last report, the data on disk, the state of the flash beside it. No call may be under
-    /// way.
+    /// Ends it: the data on disk, the state of the flash beside it, the last report, the rest of what was
+    /// recorded. All of it is tried whatever of it fails, be it by a bug; the first error is returned. No call
+    /// may be under way.
     pub fn stop(&self) -> Result<(), LiveError> {
-        let recorded = self.recording.as_ref().map_or(Ok(()), |to| to.end());
-        let reported = recorded.and(self.keep_report());
-        let Kept::File(path) = &self.settings.store else {
-            self.driver.stop(|_| ());
-            return reported;
+        let file = match &self.settings.store {
+            Kept::File(path) => Some(path),
+            Kept::Memory | Kept::None => None,
         };
-        let synced = self.store.sync();
-        let saved = self
-            .driver
-            .stop(|twin| twin.save(&state_path(path), "flashtwin serve"));
-        synced.map_err(|e| LiveError::io(path, "write", e))?;
-        match saved {
-            Some(saved) => saved?,
-            None => {
-                return Err(LiveError::Store(format!(
-                    "{}: the data is on disk, but the device did not come to rest: the state of its flash is \
-                     that of the last clean stop",
-                    path.display()
-                )))
-            }
-        }
-        reported
+        let synced = file.map_or(Ok(()), |path| {
+            let synced = self.store.sync();
+            synced.map_err(|e| LiveError::io(path, "write", e))
+        });
+        // How it went until here, but written once the state is safe.
+        let report = unbroken("the last report was not made", || self.wanted_report());
+        let stopped = unbroken("the device did not come to rest", || {
+            self.driver.stop(|twin| {
+                let save = |path: &PathBuf| twin.save(&state_path(path), "flashtwin serve");
+                file.map_or(Ok(()), save)
+            })
+        });
+        let saved = match (stopped, file) {
+            (Ok(Some(saved)), _) => saved.map_err(LiveError::from),
+            (Ok(None) | Err(_), Some(path)) => Err(LiveError::Store(format!(
+                "{}: the data is on disk, but the device did not come to rest: the state of its flash is \
+                 that of the last clean stop",
+                path.display()
+            ))),
+            (Ok(None), None) => Ok(()),
+            (Err(bug), None) => Err(bug),
+        };
+        let reported = report.and_then(write);
+        let recorded = self.recording.as_ref().map_or(Ok(()), |to| to.end());
+        synced.and(saved).and(reported).and(recorded)
     }
 
     pub(crate) fn within(&self, offset: u64, bytes: u64) -> Result<(), Failure> {

@@ -51,19 +51,20 @@ fn complain(message: &str) {
     unsafe { ffi::nbdkit_error(c"%s".as_ptr(), text.as_ptr()) };
 }
 
+/// Runs a step of the server's life; none, or what went wrong.
+fn trouble(what: impl FnOnce() -> Result<(), LiveError>) -> Option<String> {
+    match catch_unwind(AssertUnwindSafe(what)) {
+        Ok(done) => done.err().map(|e| e.to_string()),
+        Err(_) => Some("flashtwin: a bug; the message above says where".into()),
+    }
+}
+
 /// Runs a step of the server's start: 0, or -1 with a message.
 fn step(what: impl FnOnce() -> Result<(), LiveError>) -> c_int {
-    match catch_unwind(AssertUnwindSafe(what)) {
-        Ok(Ok(())) => 0,
-        Ok(Err(e)) => {
-            complain(&e.to_string());
-            -1
-        }
-        Err(_) => {
-            complain("flashtwin: a bug; the message above says where");
-            -1
-        }
-    }
+    trouble(what).map_or(0, |message| {
+        complain(&message);
+        -1
+    })
 }
 
 /// Runs a call of a client: 0, or -1 with an errno.
@@ -172,7 +173,8 @@ impl Reporter {
 }
 
 extern "C" fn cleanup() {
-    step(|| {
+    // Whatever becomes of those who look on, the server is stopped.
+    let looking = trouble(|| {
         let control = CONTROL
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -180,17 +182,20 @@ extern "C" fn cleanup() {
         if let Some(control) = control {
             control.stop();
         }
-        let reporter = match REPORTER.lock() {
-            Ok(mut reporter) => reporter.take(),
-            Err(_) => None,
-        };
+        let reporter = REPORTER
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some(reporter) = reporter {
             reporter.stop();
         }
-        // The exit code is the server's own: who started it looks for these words.
-        let stopped = SERVER.get().map_or(Ok(()), |server| server.stop());
-        stopped.map_err(|e| LiveError::Setting(format!("the stop failed: {e}")))
+        Ok(())
     });
+    let stopped = trouble(|| SERVER.get().map_or(Ok(()), |server| server.stop()));
+    for message in [looking, stopped].into_iter().flatten() {
+        // The exit code is the server's own: who started it looks for these words.
+        complain(&format!("the stop failed: {message}"));
+    }
 }
 
 /// A connection is the number of power cuts before it, and no address: one more, as null is an error.

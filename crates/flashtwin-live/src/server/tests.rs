@@ -2,6 +2,7 @@
 
 mod orders;
 mod power;
+mod stop;
 
 use std::path::PathBuf;
 
