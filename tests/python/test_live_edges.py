@@ -1,12 +1,14 @@
 """Served devices at their edges: full disks, ends that fail, starts that look too early, threads that end."""
 
 import resource
+import subprocess
 import time
 
 import pytest
 
 import flashtwin
 from clients import client, need, qemu_io
+from flashtwin.live import _PLUGIN
 
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
 
@@ -65,3 +67,23 @@ def test_a_stop_that_cannot_keep_the_state_says_so_and_keeps_the_rest(tmp_path):
             server.stop()
         assert server.report().responses["write"]["requests"] == 1
     assert disk.read_bytes()[4096:8192] == b"\x09" * 4096
+
+
+def test_who_sees_a_report_can_give_commands(tmp_path):
+    need("nbdkit")
+    device = tmp_path / "device.toml"
+    device.write_text(flashtwin.device("demo", SMALL).to_toml())
+    report, nowhere = tmp_path / "report.json", tmp_path / "none" / "ctl"
+    command = ["nbdkit", "--foreground", "--unix", tmp_path / "sock", _PLUGIN, f"device={device}"]
+    done = subprocess.run(
+        [*command, f"report={report}", f"control={nowhere}"], capture_output=True, timeout=60, check=False
+    )
+    assert done.returncode == 1 and b"cannot listen on" in done.stderr
+    assert not report.exists(), "it said that it was ready, and took no commands"
+    # And a socket nobody listens on is not left behind.
+    control = tmp_path / "ctl"
+    done = subprocess.run(
+        [*command, f"report={nowhere}", f"control={control}"], capture_output=True, timeout=60, check=False
+    )
+    assert done.returncode == 1 and b"cannot write" in done.stderr
+    assert not control.exists()

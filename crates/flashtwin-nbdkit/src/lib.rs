@@ -122,11 +122,17 @@ extern "C" fn after_fork() -> c_int {
             return Err(LiveError::Setting("the server is not ready".into()));
         };
         let server = Arc::new(ready.start()?);
-        server.write_report()?;
-        if let Some(path) = &server.settings().control {
-            let control = Control::start(server.clone(), path)?;
-            *CONTROL.lock().unwrap_or_else(PoisonError::into_inner) = Some(control);
+        let path = server.settings().control.as_deref();
+        let control = path.map(|path| Control::start(server.clone(), path));
+        let control = control.transpose()?;
+        // Who sees a report may give commands.
+        if let Err(e) = server.write_report() {
+            if let Some(control) = control {
+                control.stop();
+            }
+            return Err(e);
         }
+        *CONTROL.lock().unwrap_or_else(PoisonError::into_inner) = control;
         let reporter = Reporter::start(server.clone());
         *REPORTER
             .lock()
