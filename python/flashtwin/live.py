@@ -5,12 +5,15 @@ nbdkit speaks the protocol; the device and the data are in its plugin, which com
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -403,14 +406,7 @@ def _listen(
 
 def _start(command: list[str], place: Path) -> subprocess.Popen[bytes]:
     """Start nbdkit and wait until it listens. It gets no Ctrl-C of the terminal: who started it stops it."""
-    with (place / "messages").open("wb") as messages:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=messages,
-            stderr=messages,
-            start_new_session=True,
-        )
+    process = _spawn(command, place / "messages")
     try:
         while not ((place / "pid").exists() and (place / "report.json").exists()):
             if process.poll() is not None:
@@ -421,6 +417,28 @@ def _start(command: list[str], place: Path) -> subprocess.Popen[bytes]:
         process.wait()
         raise
     return process
+
+
+def _spawn(command: list[str], messages: Path) -> subprocess.Popen[bytes]:
+    """Start nbdkit from a thread that lives as long: it ends with the thread that started it, not the process."""
+    started: Future[subprocess.Popen[bytes]] = Future()
+
+    def keep() -> None:
+        try:
+            with messages.open("wb") as said:
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+                )
+        except BaseException as error:
+            started.set_exception(error)
+            return
+        started.set_result(process)
+        # Its exit code is left to `process`; if that has taken it already, it has ended.
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+    threading.Thread(target=keep, name="flashtwin-nbdkit", daemon=True).start()
+    return started.result()
 
 
 def _messages(place: Path) -> str:

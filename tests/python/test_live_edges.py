@@ -2,7 +2,10 @@
 
 import resource
 import subprocess
+import sys
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -51,7 +54,7 @@ def test_a_recording_on_a_full_disk_has_whole_lines_and_says_what_is_missing(tmp
                 server.stop()
             report = server.report()
             missing = int(str(said.value).partition("all requests: ")[2].split()[0])
-            assert missing > 3000
+            assert 3000 < missing < 6000
     asked = sum(kind["requests"] for kind in report.responses.values())
     assert asked >= 6000
     assert len(lines_of(record)) + missing == asked
@@ -81,9 +84,40 @@ def test_who_sees_a_report_can_give_commands(tmp_path):
     assert done.returncode == 1 and b"cannot listen on" in done.stderr
     assert not report.exists(), "it said that it was ready, and took no commands"
     # And a socket nobody listens on is not left behind.
+    (tmp_path / "sock").unlink()
     control = tmp_path / "ctl"
     done = subprocess.run(
         [*command, f"report={nowhere}", f"control={control}"], capture_output=True, timeout=60, check=False
     )
     assert done.returncode == 1 and b"cannot write" in done.stderr
     assert not control.exists()
+
+
+def test_a_server_outlives_the_thread_that_started_it():
+    started = []
+    thread = threading.Thread(target=lambda: started.append(serve()))
+    thread.start()
+    thread.join()
+    with started.pop() as server:
+        assert not server.wait(1.0), "it ended with the thread"
+        assert server.power_cut().unfinished == 0
+        qemu_io(server.uri, "write -P 8 64k 4k", "read -P 8 64k 4k")
+        assert server.stop().responses["write"]["requests"] == 1
+
+
+def test_a_server_ends_with_the_process_that_started_it(tmp_path):
+    need("nbdkit")
+    script = (
+        "import os, sys, flashtwin\n"
+        "server = flashtwin.serve('demo', set={'geometry.blocks_per_plane': 64}, precondition='none')\n"
+        "print(server.pid, flush=True)\n"
+        "os._exit(0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+    )
+    process = Path(f"/proc/{int(done.stdout)}")
+    deadline = time.monotonic() + 30
+    while process.exists() and "(nbdkit) Z" not in (process / "stat").read_text():
+        assert time.monotonic() < deadline, "it goes on without who started it"
+        time.sleep(0.05)
