@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
@@ -193,13 +194,19 @@ impl Server {
         let mut rng = Rng::new(self.driver.cuts());
         let cut = self.driver.cut_power(|cut, unfinished| {
             let torn = torn.then_some(&mut rng);
-            let lost = self.undo.cut(&self.store, &cut.lost, torn)?;
+            let put = |from: &[u8], at| self.store.write_sparsely(from, at);
+            let lost = self.undo.cut(&self.store, &cut.lost, torn, put)?;
             Ok(Cut { unfinished, lost })
         });
         let cut = cut.ok_or_else(|| {
             LiveError::Setting("the device did not come back; start the server anew".into())
         })?;
-        cut.map_err(|e| LiveError::io(Path::new("store"), "undo writes in", e))
+        cut.map_err(|(pages, e): (usize, io::Error)| {
+            LiveError::Store(format!(
+                "the power was cut, but of the pages that lost what was written last the store could not give \
+                 {pages} their earlier contents back, and may hold both there: {e}"
+            ))
+        })
     }
 
     /// From now on so much goes wrong, in place of what did before.

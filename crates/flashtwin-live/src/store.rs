@@ -125,6 +125,14 @@ impl Store {
         }
     }
 
+    /// As [`Store::write`], but zeros take no room.
+    pub fn write_sparsely(&self, from: &[u8], offset: u64) -> io::Result<()> {
+        match from.iter().all(|&byte| byte == 0) {
+            true => self.zero(offset, from.len() as u64),
+            false => self.write(from, offset),
+        }
+    }
+
     /// Makes these bytes zero and gives their room back.
     pub fn zero(&self, offset: u64, bytes: u64) -> io::Result<()> {
         let Store::Sparse(sparse) = self else {

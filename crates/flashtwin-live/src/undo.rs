@@ -256,15 +256,17 @@ impl Undo {
         });
     }
 
-    /// The power is cut: puts what is safe in place of what is not, and returns the pages that have lost
-    /// something, ascending. `lost` are those that the device has lost. Torn: of a page with a program
-    /// under way the first sectors are new and the others old, as `torn` draws.
+    /// The power is cut: has `put` put what is safe in place of what is not, and returns the pages that have
+    /// lost something, ascending. `lost` are those that the device has lost. Torn: of a page with a program
+    /// under way the first sectors are new and the others old, as `torn` draws. Where something cannot be put
+    /// back the rest is, and all is forgotten: how many pages there were, and the first error.
     pub fn cut(
         &self,
         store: &Store,
         lost: &[Lpn],
         mut torn: Option<&mut Rng>,
-    ) -> io::Result<Vec<u64>> {
+        mut put: impl FnMut(&[u8], u64) -> io::Result<()>,
+    ) -> Result<Vec<u64>, (usize, io::Error)> {
         let mut pages = self.lock();
         let lost: HashSet<u64> = lost.iter().map(|lpn| u64::from(lpn.0)).collect();
         // Programs say page by page what is safe; a flush does not, but the device knows.
@@ -277,23 +279,35 @@ impl Undo {
             }
         }
         put_back.sort_unstable();
+        let mut failed = None;
         for &at in &put_back {
-            let range = self.range(at);
             let versions = &pages.of[&at].versions;
-            let mut safe = self.bytes_of(store, at, &versions[0].0)?;
-            if let (Some(rng), Some((carried, _))) = (torn.as_deref_mut(), versions.get(1)) {
-                let carried = self.bytes_of(store, at, carried)?;
-                let sectors = (safe.len() / SECTOR_BYTES) as u64;
-                let new = rng.below(sectors + 1) as usize * SECTOR_BYTES;
-                safe[..new].copy_from_slice(&carried[..new]);
-            }
-            match safe.iter().all(|&byte| byte == 0) {
-                true => store.zero(range.start, range.end - range.start)?,
-                false => store.write(&safe, range.start)?,
+            let safe = self.after_cut(store, at, versions, torn.as_deref_mut());
+            if let Err(e) = safe.and_then(|safe| put(&safe, self.range(at).start)) {
+                let (pages, _) = failed.get_or_insert((0, e));
+                *pages += 1;
             }
         }
         pages.of.clear();
-        Ok(put_back)
+        failed.map_or(Ok(put_back), Err)
+    }
+
+    /// What a page is that has lost something.
+    fn after_cut(
+        &self,
+        store: &Store,
+        at: u64,
+        versions: &VecDeque<(Contents, u64)>,
+        torn: Option<&mut Rng>,
+    ) -> io::Result<Vec<u8>> {
+        let mut safe = self.bytes_of(store, at, &versions[0].0)?;
+        if let (Some(rng), Some((carried, _))) = (torn, versions.get(1)) {
+            let carried = self.bytes_of(store, at, carried)?;
+            let sectors = (safe.len() / SECTOR_BYTES) as u64;
+            let new = rng.below(sectors + 1) as usize * SECTOR_BYTES;
+            safe[..new].copy_from_slice(&carried[..new]);
+        }
+        Ok(safe)
     }
 }
 

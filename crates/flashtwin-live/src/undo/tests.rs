@@ -57,7 +57,8 @@ fn a_cut_leaves_what_programs_have_ended() {
                 }
             }
         }
-        let lost = undo.cut(&store, &[], None).expect("room");
+        let put = |from: &[u8], at| store.write_sparsely(from, at);
+        let lost = undo.cut(&store, &[], None, put).expect("room");
         lost_ever += lost.len();
         for (page, (now, safe, _)) in reference.of {
             let mut read = [1; PAGE as usize];
@@ -111,7 +112,8 @@ fn a_cut_leaves_what_was_flushed() {
             }
         }
         let all: Vec<Lpn> = (0..PAGES as u32).map(Lpn).collect();
-        undo.cut(&store, &all, None).expect("room");
+        let put = |from: &[u8], at| store.write_sparsely(from, at);
+        undo.cut(&store, &all, None, put).expect("room");
         for page in 0..PAGES {
             let mut read = [1; PAGE as usize];
             store.read(&mut read, page * PAGE).expect("there");
@@ -121,4 +123,47 @@ fn a_cut_leaves_what_was_flushed() {
             );
         }
     }
+}
+
+#[test]
+fn a_page_that_cannot_be_put_back_keeps_no_other_from_it() {
+    let store = Store::memory(PAGES * PAGE).expect("memory");
+    let undo = Undo::new(Durable::Programmed, PAGE as u32, PAGES * PAGE);
+    let write = |value| {
+        let data = [value; (PAGES * PAGE) as usize];
+        let put = |part: Range<u64>| {
+            let length = (part.end - part.start) as usize;
+            store.write(&data[..length], part.start)
+        };
+        undo.change(&store, 0..PAGES * PAGE, put).expect("room");
+    };
+    let holds = |page| {
+        let mut read = [9; PAGE as usize];
+        store.read(&mut read, page * PAGE).expect("there");
+        assert!(read.iter().all(|&byte| byte == read[0]));
+        read[0]
+    };
+    let all = || (0..PAGES as u32).map(Lpn);
+    write(1);
+    all().for_each(|lpn| undo.hear(PageProgram::Queued(lpn)));
+    let refused = [1, 4];
+    let put = |from: &[u8], at| match refused.contains(&(at / PAGE)) {
+        true => Err(io::Error::other(format!("page {}", at / PAGE))),
+        false => store.write_sparsely(from, at),
+    };
+    let (pages, first) = undo.cut(&store, &[], None, put).expect_err("refused");
+    assert_eq!((pages, &*first.to_string()), (2, "page 1"));
+    for page in 0..PAGES {
+        assert_eq!(holds(page), u8::from(refused.contains(&page)), "{page}");
+    }
+    // The next cut knows nothing of it: what has been acknowledged since stays.
+    write(2);
+    for lpn in all() {
+        undo.hear(PageProgram::Queued(lpn));
+        undo.hear(PageProgram::Ended(lpn));
+    }
+    let put = |from: &[u8], at| store.write_sparsely(from, at);
+    let lost = undo.cut(&store, &[], None, put).expect("room");
+    assert_eq!(lost, [0_u64; 0]);
+    assert!((0..PAGES).all(|page| holds(page) == 2));
 }
