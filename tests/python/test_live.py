@@ -213,6 +213,10 @@ def test_a_full_disk_is_an_error_of_the_write(tmp_path):
         said = qemu_io(server.uri, "write -P 4 1M 1M", "write -P 5 9M 1M", code=1)
         assert "No space left on device" in said
         qemu_io(server.uri, "read -P 4 1M 1M", "read -P 0 9M 1M")
+        # Room for the first part of a write and not for the second: what lies around it stays.
+        said = qemu_io(server.uri, "write -P 6 7M 1M", "write -P 7 7680k 1M", code=1)
+        assert "No space left on device" in said
+        qemu_io(server.uri, "read -P 6 7M 512k", "read -P 0 8M 2M")
         still_serves(server)
 
 
