@@ -420,7 +420,7 @@ def _start(command: list[str], place: Path) -> subprocess.Popen[bytes]:
 
 
 def _spawn(command: list[str], messages: Path) -> subprocess.Popen[bytes]:
-    """Start nbdkit from a thread that lives as long: it ends with the thread that started it, not the process."""
+    """Start nbdkit from a thread that lives as long: it ends with that thread, not with the process."""
     started: Future[subprocess.Popen[bytes]] = Future()
 
     def keep() -> None:

@@ -50,7 +50,9 @@ def test_a_recording_on_a_full_disk_has_whole_lines_and_says_what_is_missing(tmp
             report = server.stop()
             missing = 0
         else:
-            with pytest.raises(flashtwin.FlashtwinError, match=r"cannot record all requests: \d+ are missing") as said:
+            with pytest.raises(
+                flashtwin.FlashtwinError, match=r"cannot record all requests: \d+ are missing"
+            ) as said:
                 server.stop()
             report = server.report()
             missing = int(str(said.value).partition("all requests: ")[2].split()[0])
@@ -66,7 +68,7 @@ def test_a_stop_that_cannot_keep_the_state_says_so_and_keeps_the_rest(tmp_path):
     with serve(store=disk) as server:
         qemu_io(server.uri, "write -P 9 4k 4k")
         (tmp_path / "disk.img.state").mkdir()
-        with pytest.raises(flashtwin.FlashtwinError, match="the stop failed: .*disk.img.state"):
+        with pytest.raises(flashtwin.FlashtwinError, match=r"the stop failed: .*disk\.img\.state"):
             server.stop()
         assert server.report().responses["write"]["requests"] == 1
     assert disk.read_bytes()[4096:8192] == b"\x09" * 4096
