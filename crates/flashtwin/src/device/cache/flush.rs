@@ -24,6 +24,7 @@ impl<B: Backend> Device<B> {
     /// Completes the request once all that was acknowledged before is on flash.
     pub(in crate::device) fn flush(&mut self, request: ReqId) {
         let protected = !self.cache.present || self.cache.protected;
+        self.tell_of_loss(request);
         self.requests[request].left = 1;
         if !protected {
             let pages = self.cache().unstable_pages();
@@ -41,6 +42,15 @@ impl<B: Backend> Device<B> {
         if r.left == 0 {
             r.parts = parts;
             self.pages_done(request);
+        }
+    }
+
+    /// If something that was answered before is lost and nobody was told, the request says so, whatever
+    /// becomes of itself (D-148).
+    #[inline]
+    pub(in crate::device) fn tell_of_loss(&mut self, request: ReqId) {
+        if let Some(how) = self.cache.untold.take() {
+            self.requests[request].status = how;
         }
     }
 

@@ -8,7 +8,6 @@ use super::*;
 use crate::device::{flash_parts, Backend, Device};
 use crate::metrics::Breakdown;
 use crate::nand::Done;
-use crate::request::Status;
 
 impl<B: Backend> Device<B> {
     /// The page gets its slot.
@@ -179,8 +178,8 @@ impl<B: Backend> Device<B> {
         let (trimmed, dirty, evicted, lpn) = (p.trimmed, p.dirty, p.evicted, p.lpn);
         let (fresh, credit) = (p.fresh, std::mem::take(&mut p.credit));
         p.fresh = false;
-        if !done.written && fresh {
-            self.cache().counters.lost_pages += 1;
+        if !done.written && fresh && !trimmed {
+            self.lose(id, Status::ReadOnly);
         }
         if trimmed && !dirty {
             self.backend.trim(lpn, self.now, &mut self.events);
@@ -217,11 +216,22 @@ impl<B: Backend> Device<B> {
         self.end_write_back(id);
         self.cache().note_stability(id);
         if was_dirty {
-            self.cache().counters.lost_pages += 1;
+            self.lose(id, Status::Failed);
             self.tell_policy(id, lpn, !evicted);
         }
         self.serve_waiters(id, Some(done), false);
         self.pump(id);
+    }
+
+    /// What was written to the page and answered will not come to flash. Flushes and forced writes that wait
+    /// for it are about to hear that; if none does, the next one will (D-148).
+    #[cold]
+    fn lose(&mut self, id: u32, how: Status) {
+        let cache = self.cache();
+        cache.counters.lost_pages += 1;
+        if !cache.is_program_awaited(id) {
+            cache.untold = Some(how);
+        }
     }
 
     /// A program has ended: a page that stays is clean now, and the flash copy of the cached page
@@ -252,6 +262,7 @@ impl<B: Backend> Device<B> {
     pub(super) fn serve_waiters(&mut self, id: u32, done: Option<&Done>, program: bool) {
         let now = self.now;
         let failed = done.is_some_and(|done| done.failed);
+        let refused = program && done.is_some_and(|done| !done.written);
         let cache = self.cache();
         let p = &mut cache.pages[id as usize];
         let mut at = p.waiters;
@@ -268,6 +279,9 @@ impl<B: Backend> Device<B> {
             cache.free_waiters.push(at);
             at = w.next;
             let has_slot = p.stage != Stage::NoSlot;
+            if refused && matches!(w.wants, Wants::Programs(_)) {
+                self.requests[w.request].status = Status::ReadOnly;
+            }
             let again = match w.wants {
                 Wants::Slot | Wants::SlotThenProgram | Wants::Data(_) if !has_slot => Some(w.wants),
                 Wants::Slot => None,
