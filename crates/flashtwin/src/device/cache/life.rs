@@ -58,15 +58,17 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Reads what the page lacks from flash; at once if flash has nothing of it.
+    /// Reads what the page lacks from flash; at once if flash has nothing of it. What its older copy is
+    /// reading already comes with that.
     pub(super) fn fill(&mut self, id: u32) {
         let p = self.page(id);
         let (lpn, for_padding) = (p.lpn, p.rewrite && p.why == Cause::Padding);
+        let older = p.older;
+        if older != NONE && self.page(older).stage == Stage::Filling {
+            return;
+        }
         let Some(chip) = self.backend.unit_of_copy(lpn) else {
-            let whole = self.cache.whole;
-            self.page(id).valid = whole;
-            self.serve_waiters(id, None, false);
-            return self.pump(id);
+            return self.filled(id, None);
         };
         self.page(id).stage = Stage::Filling;
         let cause = if for_padding {
@@ -75,6 +77,29 @@ impl<B: Backend> Device<B> {
             Cause::Fill
         };
         self.queue_flash(chip, lpn, cause, id);
+    }
+
+    /// The page has all its sectors now, and so have the copies of the same logical page that came after it;
+    /// `done` is the read that has brought them, if one has.
+    fn filled(&mut self, id: u32, done: Option<&Done>) {
+        let whole = self.cache.whole;
+        let first = self.page(id).younger;
+        self.page(id).valid = whole;
+        let mut younger = first;
+        while younger != NONE {
+            let p = self.page(younger);
+            p.valid = whole;
+            younger = p.younger;
+        }
+        self.serve_waiters(id, done, false);
+        self.pump(id);
+        younger = first;
+        while younger != NONE {
+            let next = self.page(younger).younger;
+            self.serve_waiters(younger, done, false);
+            self.pump(younger);
+            younger = next;
+        }
     }
 
     /// Does the next thing that the page's state allows.
@@ -166,9 +191,7 @@ impl<B: Backend> Device<B> {
             if done.failed && p.valid != whole {
                 return self.fill_failed(id, done);
             }
-            p.valid = whole;
-            self.serve_waiters(id, Some(done), false);
-            return self.pump(id);
+            return self.filled(id, Some(done));
         }
         if self.cache.is_logged() {
             self.cache.log_written(&done.op, self.now);
@@ -205,12 +228,13 @@ impl<B: Backend> Device<B> {
     }
 
     /// What the page lacks cannot be read (D-146): it is as flash has it, what was written of it is lost, and
-    /// whoever waits for it hears that.
+    /// whoever waits for it hears that. Later copies of the same logical page keep what they hold, and read
+    /// themselves what they lack.
     #[cold]
     fn fill_failed(&mut self, id: u32, done: &Done) {
         let p = self.page(id);
         let was_dirty = std::mem::take(&mut p.dirty);
-        let (lpn, evicted) = (p.lpn, p.evicted);
+        let (lpn, evicted, mut younger) = (p.lpn, p.evicted, p.younger);
         p.rewrite = false;
         p.valid = 0;
         self.end_write_back(id);
@@ -221,6 +245,15 @@ impl<B: Backend> Device<B> {
         }
         self.serve_waiters(id, Some(done), false);
         self.pump(id);
+        while younger != NONE {
+            let p = self.page(younger);
+            let (stage, next) = (p.stage, p.younger);
+            if stage == Stage::Ready {
+                self.fill_if_wanted(younger);
+                self.pump(younger);
+            }
+            younger = next;
+        }
     }
 
     /// What was written to the page and answered will not come to flash. Flushes and forced writes that wait

@@ -89,3 +89,82 @@ fn a_part_that_is_dropped_is_told() {
         assert_eq!(flush(&mut ssd), Status::Ok);
     }
 }
+
+/// Under random requests, whatever the policy: sectors of a lost page that nobody has written are never read.
+#[test]
+fn what_nobody_wrote_is_never_read() {
+    for (i, more) in [
+        &[][..],
+        &[("buffer.evict", "blocking")],
+        &[("buffer.power_loss_protection", "true")],
+        &[("buffer.policy", "fab"), ("buffer.read_cache", "0.25")],
+        &[("buffer.policy", "bplru"), ("buffer.padding", "true")],
+        &[("buffer.policy", "bplru"), ("buffer.evict", "blocking")],
+        &[("buffer.policy", "cbm"), ("buffer.evict", "blocking")],
+        &[
+            ("buffer.policy", "co-active"),
+            ("buffer.read_cache", "0.25"),
+        ],
+    ]
+    .iter()
+    .enumerate()
+    {
+        for seed in 0..4 {
+            never_read(more, 100 * i as u64 + seed);
+        }
+    }
+}
+
+fn never_read(more: &[(&str, &str)], seed: u64) {
+    const SECTORS: u64 = PAGE / 512;
+    let (mut ssd, first) = device_and_lost_page(more);
+    let mut rng = Rng::new(seed);
+    let pages = 48;
+    let lost: Vec<bool> = (0..pages)
+        .map(|page| lies_on(&ssd, first + page, 2))
+        .collect();
+    let mut written = vec![false; (pages * SECTORS) as usize];
+    let mut asked: Vec<Option<Vec<u64>>> = Vec::new();
+    let mut failed = 0;
+    for tag in 0..1500 {
+        let now = ssd.now() + Time(rng.below(80 * US));
+        ssd.advance(now);
+        let op = [Op::Read, Op::Write, Op::Flush][match rng.below(40) {
+            0 => 2,
+            n => n as usize % 2,
+        }];
+        let (at, sectors) = match rng.below(12) {
+            0 => (rng.below(pages) * SECTORS, SECTORS),
+            _ => (rng.below(pages * SECTORS - 3), 1 + rng.below(3)),
+        };
+        let touched = at as usize..(at + sectors) as usize;
+        if op == Op::Write {
+            written[touched.clone()].fill(true);
+        }
+        let lacks = |at: &usize| lost[at / SECTORS as usize] && !written[*at];
+        let lacking: Vec<u64> = touched.filter(lacks).map(|at| at as u64).collect();
+        asked.push((op == Op::Read && !lacking.is_empty()).then_some(lacking));
+        match op {
+            Op::Flush => submit(&mut ssd, op, 0, 0, tag),
+            _ => submit(&mut ssd, op, first * PAGE + at * 512, sectors * 512, tag),
+        }
+        for done in ssd.completions().drain(..) {
+            // What is asked for may be written before the answer.
+            if let Some(lacking) = &asked[done.tag as usize] {
+                let still = lacking.iter().any(|&at| !written[at as usize]);
+                let is_read = done.status == Status::Ok;
+                assert!(!still || !is_read, "{more:?} {seed}: {lacking:?}");
+            }
+            failed += u64::from(done.status == Status::Failed);
+        }
+    }
+    assert!(failed > 20, "{more:?}: {failed}");
+    run(&mut ssd);
+    ssd.cut_power(u64::MAX).unwrap();
+    for page in 0..pages {
+        let of_page = &written[(page * SECTORS) as usize..][..SECTORS as usize];
+        if lost[page as usize] && of_page.iter().any(|written| !written) {
+            assert!(lies_on(&ssd, first + page, 2), "{more:?} {seed}: {page}");
+        }
+    }
+}
