@@ -156,6 +156,18 @@ impl<B: Backend> Device<B> {
         steps
     }
 
+    /// Has protected memory write what it holds after a power cut ([`Device::shut_down`]), and adds to the
+    /// cut what it could not.
+    pub(in crate::device) fn write_protected(&mut self, cut: &mut PowerCut, steps: u64) -> u64 {
+        self.cache.lost = Some(Vec::new());
+        let steps = self.shut_down(steps);
+        cut.lost
+            .extend(self.cache.lost.take().into_iter().flatten());
+        cut.lost.sort_unstable();
+        cut.lost.dedup();
+        steps
+    }
+
     /// What a power cut at this instant would take: the contents of volatile buffer memory that flash
     /// does not have, nothing where the memory is non-volatile or protected; and what the volatile
     /// memory of an array's members holds. A program under way counts as not done; a trimmed page is

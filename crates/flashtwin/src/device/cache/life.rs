@@ -227,21 +227,15 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// What the page lacks cannot be read (D-146): it is as flash has it, what was written of it is lost, and
-    /// whoever waits for it hears that. Later copies of the same logical page keep what they hold, and read
-    /// themselves what they lack.
+    /// What the page lacks cannot be read (D-146), and whoever waits for that hears it. A page that was to be
+    /// written is as flash has it then: what was written of it is lost. Later copies of the same logical page
+    /// keep what they hold, and read themselves what they lack.
     #[cold]
     fn fill_failed(&mut self, id: u32, done: &Done) {
         let p = self.page(id);
-        let was_dirty = std::mem::take(&mut p.dirty);
-        let (lpn, evicted, mut younger) = (p.lpn, p.evicted, p.younger);
-        p.rewrite = false;
-        p.valid = 0;
-        self.end_write_back(id);
-        self.cache().note_stability(id);
-        if was_dirty {
-            self.lose(id, Status::Failed);
-            self.tell_policy(id, lpn, !evicted);
+        let mut younger = p.younger;
+        if p.evicted || p.wants_flush {
+            self.drop_contents(id);
         }
         self.serve_waiters(id, Some(done), false);
         self.pump(id);
@@ -256,12 +250,30 @@ impl<B: Backend> Device<B> {
         }
     }
 
+    /// The page is to be programmed and cannot be.
+    fn drop_contents(&mut self, id: u32) {
+        let p = self.page(id);
+        let was_dirty = std::mem::take(&mut p.dirty);
+        let (lpn, evicted) = (p.lpn, p.evicted);
+        p.rewrite = false;
+        p.valid = 0;
+        self.end_write_back(id);
+        self.cache().note_stability(id);
+        if was_dirty {
+            self.lose(id, Status::Failed);
+            self.tell_policy(id, lpn, !evicted);
+        }
+    }
+
     /// What was written to the page and answered will not come to flash. Flushes and forced writes that wait
     /// for it are about to hear that; if none does, the next one will (D-148).
     #[cold]
     fn lose(&mut self, id: u32, how: Status) {
         let cache = self.cache();
         cache.counters.lost_pages += 1;
+        if let Some(lost) = &mut cache.lost {
+            lost.push(cache.pages[id as usize].lpn);
+        }
         if !cache.is_program_awaited(id) {
             cache.untold = Some(how);
         }

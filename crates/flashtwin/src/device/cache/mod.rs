@@ -175,6 +175,8 @@ pub(super) struct Cache {
     /// Something that was written and answered is lost, and nobody has been told: how the next flush or
     /// forced write ends (D-148).
     untold: Option<Status>,
+    /// Pages lost since the power was cut, while protected memory is written.
+    lost: Option<Vec<Lpn>>,
     log: Option<Vec<BufferEvent>>,
 }
 
@@ -230,6 +232,7 @@ impl Cache {
             protected: b.is_protected(),
             counters: Counters::default(),
             untold: None,
+            lost: None,
             log: None,
         }
     }

@@ -1,6 +1,7 @@
 //! What a buffer holds for dead dies: parts of lost pages, and what finds no room any more.
 
 use super::*;
+use crate::nand::Cause;
 
 /// Fills a buffer of 16 pages with others than `page`, which it reads.
 fn push_out(ssd: &mut Ssd, page: u64) {
@@ -71,6 +72,76 @@ fn sector(ssd: &mut Ssd, op: Op, page: u64, sector: u64) -> Status {
     one(ssd, op, page * PAGE + 512 * sector, 512)
 }
 
+/// Steps until so many reads that fill pages have begun.
+fn until_filling(ssd: &mut Ssd, fills: u64) {
+    while ssd.flash_report().flash.count(Cause::Fill) < fills {
+        assert!(ssd.step(), "nothing is read");
+    }
+}
+
+/// The page is read in vain, while it is on its way out or in the read cache, when a part of it is written: the
+/// parts that nobody wrote stay lost.
+#[test]
+fn a_write_during_the_read_of_a_lost_page_brings_nothing_back() {
+    for (more, first) in [
+        (&[][..], Op::Write),
+        (&[("buffer.read_cache", "0.25")], Op::Write),
+        (&[("buffer.read_cache", "0.25")], Op::Read),
+        (&[("buffer.evict", "blocking")], Op::Write),
+    ] {
+        let (mut ssd, page) = device_and_lost_page(more);
+        ssd.reset_metrics(None);
+        if first == Op::Write {
+            assert_eq!(sector(&mut ssd, Op::Write, page, 0), Status::Ok);
+            for other in 1..20 {
+                let at = (page + other) % pages(&ssd) * PAGE;
+                submit(&mut ssd, Op::Write, at, PAGE, 1);
+            }
+        } else {
+            submit(&mut ssd, Op::Read, page * PAGE, 512, 1);
+        }
+        until_filling(&mut ssd, 1);
+        submit(&mut ssd, Op::Write, page * PAGE + 1024, 512, 99);
+        // It is not there yet, whoever asks first.
+        submit(&mut ssd, Op::Read, page * PAGE + 2048, 512, 100);
+        run(&mut ssd);
+        assert_eq!(ended(&mut ssd, 99), Status::Ok, "{more:?}");
+        assert_eq!(ended(&mut ssd, 100), Status::Failed, "{more:?}");
+        assert_eq!(sector(&mut ssd, Op::Read, page, 5), Status::Failed);
+        assert_eq!(sector(&mut ssd, Op::Read, page, 2), Status::Ok);
+        if first == Op::Write {
+            assert_eq!(sector(&mut ssd, Op::Read, page, 0), Status::Ok);
+        }
+        assert_eq!(flush(&mut ssd), Status::Failed);
+        assert_eq!(flush(&mut ssd), Status::Ok);
+        assert_eq!(read(&mut ssd, page), Status::Failed);
+        assert!(lies_on(&ssd, page, 2));
+        assert_eq!(one(&mut ssd, Op::Write, page * PAGE, PAGE), Status::Ok);
+        assert_eq!(flush(&mut ssd), Status::Ok);
+        assert_eq!(read(&mut ssd, page), Status::Ok);
+    }
+}
+
+/// Whoever reads what is lost hears it, and takes from nobody what was written beside it.
+#[test]
+fn a_read_of_what_is_lost_leaves_what_was_written() {
+    let (mut ssd, page) = device_and_lost_page(&[]);
+    assert_eq!(sector(&mut ssd, Op::Write, page, 0), Status::Ok);
+    assert_eq!(sector(&mut ssd, Op::Read, page, 5), Status::Failed);
+    assert_eq!(sector(&mut ssd, Op::Read, page, 0), Status::Ok);
+    assert_eq!(ssd.flash_report().pages_lost, 0);
+    assert_eq!(ssd.power_cut().lost, [Lpn(page as u32)]);
+    // With what is missing it is whole.
+    let mut whole = ssd.clone();
+    let rest = one(&mut whole, Op::Write, page * PAGE + 512, PAGE - 512);
+    assert_eq!((rest, flush(&mut whole)), (Status::Ok, Status::Ok));
+    assert_eq!(read(&mut whole, page), Status::Ok);
+    assert_eq!(flush(&mut ssd), Status::Failed);
+    assert_eq!(ssd.flash_report().pages_lost, 1);
+    assert_eq!(flush(&mut ssd), Status::Ok);
+    assert_eq!(sector(&mut ssd, Op::Read, page, 0), Status::Failed);
+}
+
 /// The page leaves by itself: the next flush or forced write says that it is lost, once.
 #[test]
 fn a_part_that_is_dropped_is_told() {
@@ -88,6 +159,20 @@ fn a_part_that_is_dropped_is_told() {
         assert_eq!(forced(&mut ssd, at, PAGE), Status::Ok);
         assert_eq!(flush(&mut ssd), Status::Ok);
     }
+}
+
+/// Protected memory is written in a power cut; what cannot be is lost with it.
+#[test]
+fn a_cut_names_what_protected_memory_cannot_write() {
+    let (mut ssd, page) = device_and_lost_page(&[("buffer.power_loss_protection", "true")]);
+    assert_eq!(sector(&mut ssd, Op::Write, page, 0), Status::Ok);
+    let other = (page + 1) % pages(&ssd) * PAGE;
+    assert_eq!(one(&mut ssd, Op::Write, other, PAGE), Status::Ok);
+    assert_eq!(ssd.power_cut().lost, []);
+    let cut = ssd.cut_power(u64::MAX).unwrap();
+    assert_eq!(cut.lost, [Lpn(page as u32)]);
+    assert_eq!(flush(&mut ssd), Status::Ok);
+    assert_eq!(ssd.cut_power(u64::MAX).unwrap().lost, []);
 }
 
 /// Under random requests, whatever the policy: sectors of a lost page that nobody has written are never read.
