@@ -87,6 +87,11 @@ impl Ssd {
 }
 
 impl Flash {
+    #[inline]
+    pub(super) fn is_dead(&self, die: usize) -> bool {
+        self.has_dead && self.nand.is_dead(die as u32)
+    }
+
     fn kill(&mut self, die: u32, now: Time, events: &mut EventQueue) -> u32 {
         let Nand::Modern(modern) = &mut self.nand else {
             return 0;

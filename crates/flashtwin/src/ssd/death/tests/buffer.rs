@@ -253,3 +253,32 @@ fn never_read(more: &[(&str, &str)], seed: u64) {
         }
     }
 }
+
+/// Policies that shun chips in or near collection take a dead die for one that never collects.
+#[test]
+fn pages_of_a_dead_die_leave_like_others() {
+    let mut stay = Vec::new();
+    for more in [
+        &[("buffer.policy", "ecr")][..],
+        &[("buffer.policy", "ecr"), ("buffer.cqct", "exact")],
+        &[("buffer.policy", "ecr-eps")],
+        &[("buffer.policy", "cda-gc-stager")],
+        &[
+            ("buffer.policy", "gcar-lru"),
+            ("buffer.gc_lookahead", "true"),
+        ],
+    ] {
+        let (mut ssd, page) = device_and_lost_page(more);
+        assert_eq!(one(&mut ssd, Op::Write, page * PAGE, PAGE), Status::Ok);
+        for other in 0..200 {
+            if !lies_on(&ssd, other, 2) {
+                assert_eq!(one(&mut ssd, Op::Write, other * PAGE, PAGE), Status::Ok);
+            }
+        }
+        stay.extend(lies_on(&ssd, page, 2).then_some(more));
+        if ssd.backend.nand.drain_time(2, true, ssd.now()) > Time::ZERO {
+            stay.push(&[("it", "is said to have work to do")]);
+        }
+    }
+    assert!(stay.is_empty(), "{stay:?}");
+}
