@@ -585,6 +585,7 @@ impl<B: Backend> Device<B> {
             request,
             stream,
             fua,
+            again: 0,
             enqueued: self.now,
             gc_before: Time::ZERO,
         };

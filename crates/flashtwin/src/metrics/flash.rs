@@ -144,6 +144,7 @@ impl FlashReport {
         }
         self.flash.gc_actions += member.flash.gc_actions;
         self.flash.writes_failed += member.flash.writes_failed;
+        self.flash.programs_again += member.flash.programs_again;
         self.flash.pages_skipped += member.flash.pages_skipped;
         self.erase_spread = self.erase_spread.with(&member.erase_spread);
         let mut together: BTreeMap<u32, u64> = self.erase_counts.iter().copied().collect();
@@ -178,11 +179,11 @@ impl FlashReport {
     fn more_programs(&self) -> u64 {
         let more = [Cause::MapWrite, Cause::Padding, Cause::Merge];
         let more: u64 = more.iter().map(|&cause| self.flash.count(cause)).sum();
-        self.moves() + more
+        self.moves() + more + self.flash.programs_again
     }
 
     /// Pages programmed for each one programmed for the host: (host + moves, folds, migrations and copies + map + padding
-    /// + merged) / host. 1 if the host's pages never reached flash.
+    /// + merged + done again after a die died) / host. 1 if the host's pages never reached flash.
     pub fn write_amplification(&self) -> f64 {
         let host = self.flash.host_programs();
         if host == 0 {

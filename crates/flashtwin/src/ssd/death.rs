@@ -2,7 +2,7 @@
 
 use super::{Flash, Ssd};
 use crate::events::EventQueue;
-use crate::nand::{Done, Nand};
+use crate::nand::{Done, Nand, PageOp};
 use crate::spec::Placement;
 use crate::units::Time;
 
@@ -138,7 +138,11 @@ impl Flash {
             return Some(done);
         }
         let to = self.next_living() as usize;
-        self.nand.take_in(to, done.op, now, events);
+        let op = PageOp {
+            again: 1,
+            ..done.op
+        };
+        self.nand.take_in(to, op, now, events);
         None
     }
 }

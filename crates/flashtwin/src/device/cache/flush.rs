@@ -70,6 +70,7 @@ impl<B: Backend> Device<B> {
             request: self.requests[request].number as u32,
             stream: Stream::Cold,
             fua: true,
+            again: 0,
             enqueued: now,
             gc_before: Time::ZERO,
         };

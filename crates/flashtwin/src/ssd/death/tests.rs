@@ -227,6 +227,7 @@ fn goes_on(more: &[(&str, &str)], seed: u64) {
 /// reads fail, and take what they take: 54 us and 9.0112 us on the channel.
 #[test]
 fn what_was_under_way_ends() {
+    let mut again = 0;
     for at_us in (0..4_000).step_by(97) {
         let mut ssd = device(&[
             ("buffer", "none"),
@@ -241,6 +242,21 @@ fn what_was_under_way_ends() {
         ssd.advance(at);
         let answered: Vec<u64> = ssd.completions().drain(..).map(|done| done.tag).collect();
         ssd.kill_die(1).unwrap();
+        let mut before = ssd.flash_report().flash;
+        while ssd.step() {
+            let report = ssd.flash_report();
+            let flash = &report.flash;
+            let pairs = flash.ops.iter().zip(&before.ops);
+            assert!(pairs.into_iter().all(|(now, before)| now >= before));
+            assert!(flash.host_programs() <= 64, "{at_us}");
+            let all = (64 + flash.programs_again) as f64 / 64.0;
+            if flash.host_programs() == 64 && report.moves() == 0 {
+                assert_eq!(report.write_amplification(), all);
+            }
+            before = report.flash;
+        }
+        assert_eq!(before.host_programs(), 64, "{at_us}");
+        again += before.programs_again;
         run(&mut ssd);
         let later: Vec<_> = ssd.completions().drain(..).collect();
         assert_eq!(answered.len() + later.len(), 64);
@@ -258,6 +274,7 @@ fn what_was_under_way_ends() {
         assert_eq!(done.breakdown.array, Time::from_us(54));
         assert!(done.breakdown.transfer > Time::ZERO);
     }
+    assert!(again > 0, "no die died under a program");
 }
 
 /// A write of a part of a page that is lost: refused without a buffer; taken by a buffer, which finds out
