@@ -408,6 +408,12 @@ impl Nand {
         }
     }
 
+    /// The dies that are, ascending.
+    pub fn dead_dies(&self) -> impl Iterator<Item = u32> + '_ {
+        let dies = 0..self.chips().len() as u32;
+        dies.filter(|&die| self.is_dead(die))
+    }
+
     /// The `n`-th block a sequential fill writes in a chip.
     pub fn fill_order(&self, chip: u32, n: u32) -> u32 {
         match self {

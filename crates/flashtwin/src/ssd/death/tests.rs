@@ -197,6 +197,7 @@ fn goes_on(more: &[(&str, &str)], seed: u64) {
         assert!(!lies_on(&ssd, page, die), "{more:?}: page {page}");
     }
     ssd.cut_power(u64::MAX).unwrap();
+    assert_eq!(ssd.flash_report().dead_dies, [die]);
     let gone = lost(&mut ssd, die);
     assert!(!gone.is_empty() && ssd.collect(Some(die)).is_err());
     assert_eq!(ssd.collect(None), Ok(DIES - 1));
@@ -208,6 +209,10 @@ fn goes_on(more: &[(&str, &str)], seed: u64) {
     again.load_state(&mut &saved[..]).unwrap();
     assert_eq!(lost(&mut again, die), gone);
     for mut ssd in [ssd, again] {
+        let mut both = device(more).flash_report();
+        assert_eq!(both.dead_dies, []);
+        both.add_member(&ssd.flash_report_without_wear());
+        assert_eq!(both.dead_dies, [DIES + die]);
         let (trimmed, written) = gone.split_at(gone.len() / 2);
         for page in trimmed {
             assert_eq!(one(&mut ssd, Op::Trim, page * PAGE, PAGE), Status::Ok);
