@@ -32,7 +32,8 @@ pub enum PageProgram {
     Queued(Lpn),
     /// The oldest one that is queued has ended: flash has what it carries.
     Ended(Lpn),
-    /// The oldest one has failed: flash has what it had before.
+    /// The oldest one has found no room: flash has what it had before; nothing that could be read, if the die
+    /// died that the program had begun on.
     Failed(Lpn),
 }
 

@@ -282,6 +282,43 @@ fn what_was_under_way_ends() {
     assert!(again > 0, "no die died under a program");
 }
 
+/// A die that has no room does not stand for the others.
+#[test]
+fn what_is_done_again_finds_room_where_there_is_some() {
+    for (full, room) in [(&[0][..], true), (&[0, 2], true), (&[0, 2, 3], false)] {
+        let set = [("buffer", "none"), ("geometry.reserve_percent", "20")];
+        let mut ssd = device(&set);
+        let first = ssd.backend.placement.pages_per_program;
+        ssd.backend.next_write = first;
+        submit(&mut ssd, Op::Write, 0, PAGE, 0);
+        while ssd.flash_report().flash.host_programs() == 0 {
+            assert!(ssd.step());
+        }
+        assert!(lies_on(&ssd, 0, 1));
+        // Filled with pages of the die that will be dead, so that nothing becomes stale there.
+        for &die in full {
+            let mut others = (1..pages(&ssd) as u32).map(Lpn);
+            while others.any(|lpn| {
+                ssd.backend.nand.chip_of_copy(lpn) == Some(1)
+                    && ssd.backend.nand.write_untimed(die, lpn)
+            }) {}
+        }
+        ssd.backend.next_write = 0;
+        ssd.kill_die(1).unwrap();
+        run(&mut ssd);
+        let expected = if room { Status::Ok } else { Status::ReadOnly };
+        assert_eq!(ssd.completions()[0].status, expected, "{full:?}");
+        assert_eq!(ssd.is_read_only(), !room);
+        let again = ssd.flash_report().flash.programs_again;
+        assert_eq!(again, u64::from(room));
+        // It was done where it cannot be read, and what was there before is stale.
+        assert_eq!(
+            read(&mut ssd, 0),
+            if room { Status::Ok } else { Status::Failed }
+        );
+    }
+}
+
 /// A write of a part of a page that is lost: refused without a buffer; taken by a buffer, which finds out
 /// when it writes it back, and tells who flushes.
 #[test]
