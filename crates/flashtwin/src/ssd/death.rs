@@ -48,7 +48,7 @@ impl std::error::Error for DieError {}
 
 impl Ssd {
     /// The die is dead from this instant on: what lies there cannot be read, and it takes no more programs
-    /// and erases. How many pages the map has there. A read of them ends with [`crate::Status::Failed`]
+    /// and erases. How many pages that are; those under way to it are done elsewhere. A read of them ends with [`crate::Status::Failed`]
     /// until they are written again, which is elsewhere, or trimmed.
     pub fn kill_die(&mut self, die: u32) -> Result<u32, DieError> {
         self.may_die(die)?;
@@ -90,7 +90,7 @@ impl Flash {
         let Nand::Modern(modern) = &mut self.nand else {
             return 0;
         };
-        let pages = modern.ftl.pages_in(die);
+        let pages = modern.pages_to_lose(die as usize);
         let waiting = modern.kill(die as usize, now);
         self.has_dead = true;
         for op in waiting {
