@@ -29,6 +29,7 @@ class LiveReport:
         waiting: requests under way.
         dirty_pages: in buffers and not on flash.
         pages_lost: whose newest contents found no place on flash, or went with a die.
+        dead_dies: numbers of the dies that are dead.
         recent: `lateness`, `responses` and `flash` of the time between the report before this one and this,
             which was `elapsed_s` of the wall's and `device_s` of the device's.
         read_only: the device is at the end of its life.
@@ -45,6 +46,7 @@ class LiveReport:
     flash: dict[str, Any]
     dirty_pages: int
     pages_lost: int
+    dead_dies: list[int]
     recent: dict[str, Any]
     read_only: bool
     cores_ready: bool
@@ -81,6 +83,10 @@ class LiveReport:
         blocks, moved = (words.count(self.flash[key]) for key in ("erases", "moved_pages"))
         erased = f"{blocks} blocks erased, {moved} pages moved"
         lines.append(f"{'flash':<9}{erased}, write amplification {self.flash['write_amplification']:.2f}")
+        if self.dead_dies:
+            lines.append(
+                f"dead dies {', '.join(map(str, self.dead_dies))}; {words.count(self.pages_lost)} pages lost"
+            )
         if self.read_only:
             lines.append("the device reached the end of its life and refused writes")
         return "\n".join(lines)

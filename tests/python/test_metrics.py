@@ -93,6 +93,7 @@ def made_up(second):
         "read_only": False,
         "dirty_pages": 4321,
         "pages_lost": 17,
+        "dead_dies": [2, 5],
         "spin_margin_us": 20.0,
         "cores_ready": True,
         "lateness": late,
@@ -162,6 +163,7 @@ def test_who_reads_of_lateness_learns_what_would_lessen_it():
 def test_what_failed_is_said():
     report = made_up(3)
     assert "1 234 failed" in str(report) and "refused" not in str(report)
+    assert "dead dies 2, 5; 17 pages lost" in str(report)
 
 
 def test_a_page_needs_nothing_but_its_server():
@@ -197,6 +199,7 @@ def test_prometheus_gets_counters_and_recent_percentiles():
     assert found['flashtwin_lateness_seconds{quantile="0.5"}'] == pytest.approx(5e-6)
     assert found["flashtwin_dirty_pages"] == 4321
     assert found["flashtwin_pages_lost"] == 17
+    assert found["flashtwin_dead_dies"] == 2
     assert found['flashtwin_failed_total{op="write"}'] == 1234 * 50 // 3
     assert found['flashtwin_refused_total{op="write"}'] == 0
 

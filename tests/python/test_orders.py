@@ -124,6 +124,8 @@ def test_a_dead_die_loses_what_lay_there(capsys):
         for page in lost:
             connection.write(page * PAGE, contents(page, 1))
         assert not any(fails(page) for page in lost)
+        report = server.report()
+        assert report.dead_dies == [1] and report.responses["read"]["failed"] >= len(lost)
         assert "die 1 is dead" in command(capsys, socket, "kill-die", 1)
         assert "dies 0 to 3" in command(capsys, socket, "kill-die", 9)
         assert server.kill_die(0) > 0

@@ -247,6 +247,7 @@ impl Driver {
             read_only,
             dirty_pages: reported.flash.dirty_pages,
             pages_lost: reported.flash.pages_lost,
+            dead_dies: reported.flash.dead_dies.clone(),
             spin_margin_us: self.shared.spin_ns.load(Ordering::Relaxed) as f64 / 1e3,
             cores_ready: self.shared.ready.is_allowed(),
             lateness: all.lateness,

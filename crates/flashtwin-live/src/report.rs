@@ -254,6 +254,8 @@ pub struct Report {
     pub dirty_pages: u64,
     /// Pages whose newest contents found no place on flash, or went with a die.
     pub pages_lost: u64,
+    /// Dies that are dead, ascending, as `chips_gc_s` counts chips.
+    pub dead_dies: Vec<u32>,
     /// Before an instant the pacer spins so long.
     pub spin_margin_us: f64,
     /// While requests come, idle cores are kept from halting: the kernel lets the server.

@@ -147,6 +147,7 @@ def _metrics(report: LiveReport) -> Iterator[tuple[str, str, str, list[_Sample]]
     yield "refused_total", "counter", "Requests refused at the end of the device's life.", by_op("refused")
     yield "failed_total", "counter", "Requests for what is lost.", by_op("failed")
     yield "pages_lost", "gauge", "Pages whose newest contents are lost.", one(report.pages_lost)
+    yield "dead_dies", "gauge", "Dies that are dead.", one(len(report.dead_dies))
     yield "buffer_hits_total", "counter", "Pages of them found in the buffer.", by_op("hits")
     samples: list[_Sample] = []
     for op, of in report.responses.items():

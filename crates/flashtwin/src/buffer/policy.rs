@@ -46,11 +46,11 @@ pub trait DeviceView {
     fn load(&self, chip: ChipId) -> Time;
     /// The chip has no operation and none waits.
     fn chip_idle(&self, chip: ChipId) -> bool;
-    /// Free blocks of the chip, not counting open ones.
+    /// Free blocks of the chip, not counting open ones; `u32::MAX` if it is dead, as it never collects.
     fn free_blocks(&self, chip: ChipId) -> u32;
     /// The chip collects when its free blocks are at or below this.
     fn gc_trigger_blocks(&self, chip: ChipId) -> u32;
-    /// Free pages left in the chip's open blocks.
+    /// Free pages left in the chip's open blocks; `u32::MAX` if it is dead.
     fn open_pages(&self, chip: ChipId) -> u32;
 }
 

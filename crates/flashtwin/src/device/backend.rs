@@ -26,11 +26,11 @@ pub trait Backend: Clone + std::fmt::Debug + sealed::Work {
     fn load(&self, unit: usize) -> Time;
     /// The unit has no operation and none waits.
     fn is_idle(&self, unit: usize) -> bool;
-    /// Free blocks of a unit.
+    /// Free blocks of a unit; of a dead die, which is never near collecting, `u32::MAX`.
     fn free_blocks(&self, unit: usize) -> u32;
     /// At how many free blocks it collects.
     fn gc_trigger_blocks(&self, unit: usize) -> u32;
-    /// Pages left in its open block.
+    /// Pages left in its open block; of a dead die `u32::MAX`.
     fn open_pages(&self, unit: usize) -> u32;
     /// What was done since `since`.
     fn report(&self, now: Time, since: Time) -> FlashReport;

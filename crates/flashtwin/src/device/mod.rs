@@ -431,6 +431,9 @@ impl<B: Backend> Device<B> {
             }
             Op::Read | Op::Write if self.cache.present => {
                 let spans = r.spans(&self.address);
+                if op == Op::Write && r.fua {
+                    self.tell_of_loss(id);
+                }
                 for i in 0..pages {
                     self.cached_page(id, Lpn(first + i), spans.of(i, pages));
                 }
@@ -582,6 +585,7 @@ impl<B: Backend> Device<B> {
             request,
             stream,
             fua,
+            again: 0,
             enqueued: self.now,
             gc_before: Time::ZERO,
         };

@@ -54,6 +54,7 @@ impl Device<Flash> {
                 request,
                 stream: Stream::Cold,
                 fua,
+                again: 0,
                 enqueued: now,
                 gc_before: Time::ZERO,
             };

@@ -32,7 +32,8 @@ pub enum PageProgram {
     Queued(Lpn),
     /// The oldest one that is queued has ended: flash has what it carries.
     Ended(Lpn),
-    /// The oldest one has failed: flash has what it had before.
+    /// The oldest one has found no room: flash has what it had before; nothing that could be read, if the die
+    /// died that the program had begun on.
     Failed(Lpn),
 }
 
@@ -91,13 +92,13 @@ impl<B: Backend> Device<B> {
     /// Cuts the power at this instant and gives it back: what [`Device::power_cut`] lists is lost, no
     /// request under way is ever answered, and the front end of `front` is empty. What was handed to the
     /// flash before, and garbage collection under way, the flash brings to its end, in its map and its
-    /// wear, before the device is back; so does protected memory with what it holds. That takes
-    /// [`Device::now`] with it, and counters start at zero (D-135). `None` if it takes more than `steps`
+    /// wear, before the device is back; so does protected memory with what it holds, and what of that finds no
+    /// room, or lacks a part that lay on a dead die, is lost as well. That takes [`Device::now`] with it, and counters start at zero (D-135). `None` if it takes more than `steps`
     /// steps.
     pub(crate) fn start_again(&mut self, front: &Front, mut steps: u64) -> Option<PowerCut> {
-        let cut = self.power_cut();
+        let mut cut = self.power_cut();
         if self.cache.present && self.cache.protected {
-            steps = self.shut_down(steps);
+            steps = self.write_protected(&mut cut, steps);
         }
         steps = self.backend_to_rest(steps)?;
         self.queues = Queues::new(front.host);

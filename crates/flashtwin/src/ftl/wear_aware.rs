@@ -268,6 +268,7 @@ mod tests {
             request: crate::nand::FlashEvent::NOBODY,
             stream: Stream::Cold,
             fua: false,
+            again: 0,
             enqueued: Time::ZERO,
             gc_before: Time::ZERO,
         };

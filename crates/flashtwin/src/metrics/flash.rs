@@ -103,8 +103,11 @@ pub struct FlashReport {
     pub slot_waits: u64,
     /// Sum of those waits.
     pub slot_wait_total: Time,
-    /// Acknowledged pages that a device at its end of life could not write any more.
+    /// Times that a page in a buffer could not be written, and what it held of answered writes was lost: it found
+    /// no room on flash, or lacked a part that lay on a dead die.
     pub pages_lost: u64,
+    /// Dies that are dead, ascending, as `gc_time` counts chips; none unless somebody had them die.
+    pub dead_dies: Vec<u32>,
     /// What translation layers counted: merges, collections, hits of the cached map.
     pub ftl_counters: Vec<(&'static str, u64)>,
     /// What the policy counted.
@@ -126,6 +129,7 @@ impl FlashReport {
         FlashReport {
             flash: nand.stats().clone(),
             spent_blocks: nand.spent_blocks(),
+            dead_dies: nand.dead_dies().collect(),
             gc_time: nand.chips().iter().map(|c| c.gc_time(now)).collect(),
             busy_time: nand.chips().iter().map(|c| c.busy_total).collect(),
             span: now - since,
@@ -144,6 +148,7 @@ impl FlashReport {
         }
         self.flash.gc_actions += member.flash.gc_actions;
         self.flash.writes_failed += member.flash.writes_failed;
+        self.flash.programs_again += member.flash.programs_again;
         self.flash.pages_skipped += member.flash.pages_skipped;
         self.erase_spread = self.erase_spread.with(&member.erase_spread);
         let mut together: BTreeMap<u32, u64> = self.erase_counts.iter().copied().collect();
@@ -152,6 +157,9 @@ impl FlashReport {
         }
         self.erase_counts = together.into_iter().collect();
         self.spent_blocks += member.spent_blocks;
+        let chips = self.gc_time.len() as u32;
+        let dead = member.dead_dies.iter().map(|die| chips + die);
+        self.dead_dies.extend(dead);
         self.gc_time.extend(&member.gc_time);
         self.busy_time.extend(&member.busy_time);
         self.pages_lost += member.pages_lost;
@@ -178,11 +186,11 @@ impl FlashReport {
     fn more_programs(&self) -> u64 {
         let more = [Cause::MapWrite, Cause::Padding, Cause::Merge];
         let more: u64 = more.iter().map(|&cause| self.flash.count(cause)).sum();
-        self.moves() + more
+        self.moves() + more + self.flash.programs_again
     }
 
     /// Pages programmed for each one programmed for the host: (host + moves, folds, migrations and copies + map + padding
-    /// + merged) / host. 1 if the host's pages never reached flash.
+    /// + merged + done again after a die died) / host. 1 if the host's pages never reached flash.
     pub fn write_amplification(&self) -> f64 {
         let host = self.flash.host_programs();
         if host == 0 {

@@ -22,7 +22,7 @@ pub struct OpMetrics {
     pub hits: u64,
     /// Requests refused because the device takes no more writes.
     pub refused: u64,
-    /// Requests not answered because an array lost data.
+    /// Requests that ended with [`Status::Failed`]: data are lost, of an array or with a die.
     pub failed: u64,
     /// Sum of the response times, in ps.
     pub response_ps_sum: u128,

@@ -159,12 +159,13 @@ fn starts_gc(free_pages: u32, writes: u32, low_pages: u32) -> bool {
 }
 
 /// The same of a chip as it stands, in pages that hold data. Most often its free blocks are enough
-/// to tell.
+/// to tell. A dead die has none, and never collects.
 #[inline]
 fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {
     let low = ftl.low_pages_of_chip();
     starts_gc(ftl.pages_of_free_blocks(chip), writes, low)
         && starts_gc(ftl.free_pages_of_chip(chip), writes, low)
+        && !ftl.is_retired(chip * ftl.shape.pools_per_chip)
 }
 
 /// Free pages, the summary page among them, of the open block of the chip that has most: the next

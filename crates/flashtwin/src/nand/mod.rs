@@ -139,6 +139,8 @@ pub struct PageOp {
     pub stream: Stream,
     /// The host waits until it is where a power cut does no harm.
     pub fua: bool,
+    /// Of a program that is done again since its die died, how many dies it has been given to since.
+    pub again: u8,
     pub enqueued: Time,
     /// Time its chip had spent in GC when it was queued.
     pub gc_before: Time,
@@ -185,6 +187,8 @@ pub struct FlashStats {
     pub pages_skipped: u64,
     /// Writes that found no free page.
     pub writes_failed: u64,
+    /// Pages programmed again, elsewhere, since their die died under the first program, which `ops` counts.
+    pub programs_again: u64,
 }
 
 impl FlashStats {
@@ -196,6 +200,15 @@ impl FlashStats {
     #[inline]
     fn add(&mut self, cause: Cause, n: u64) {
         self.ops[cause as usize] += n;
+    }
+
+    /// A page is programmed.
+    #[inline]
+    fn add_program(&mut self, op: &PageOp) {
+        match op.again {
+            0 => self.add(op.cause, 1),
+            _ => self.programs_again += 1,
+        }
     }
 
     /// Data pages programmed for the host: written directly, destaged, flushed or written back.
@@ -393,6 +406,12 @@ impl Nand {
             Nand::Modern(n) => n.ftl.is_retired(die),
             Nand::Msr(_) | Nand::Layered(_) => false,
         }
+    }
+
+    /// The dies that are, ascending.
+    pub fn dead_dies(&self) -> impl Iterator<Item = u32> + '_ {
+        let dies = 0..self.chips().len() as u32;
+        dies.filter(|&die| self.is_dead(die))
     }
 
     /// The `n`-th block a sequential fill writes in a chip.

@@ -580,7 +580,7 @@ impl Modern {
         let mut taken = 0;
         while let Some(op) = next {
             let sealed = self.ftl.append(pool, stream, op.lpn);
-            self.stats.add(op.cause, 1);
+            self.stats.add_program(&op);
             let mut transfer = self.times.transfer;
             if let (true, Some(summary)) = (sealed, self.summary_transfer) {
                 self.stats.add(Cause::Summary, 1);

@@ -89,6 +89,7 @@ impl Bench {
             request: crate::nand::FlashEvent::NOBODY,
             stream,
             fua: false,
+            again: 0,
             enqueued: self.now,
             gc_before: Time::ZERO,
         };

@@ -76,7 +76,7 @@ impl Ssd {
             Some(die) if die >= dies => Err(CollectError::UnknownDie { die, dies }),
             Some(die) if self.backend.nand.is_dead(die) => Err(CollectError::DeadDie { die }),
             Some(_) => Ok(1),
-            None => Ok(self.living()),
+            None => Ok(self.backend.living()),
         }
     }
 }

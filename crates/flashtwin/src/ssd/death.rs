@@ -2,7 +2,7 @@
 
 use super::{Flash, Ssd};
 use crate::events::EventQueue;
-use crate::nand::{Done, Nand};
+use crate::nand::{Done, Nand, PageOp};
 use crate::spec::Placement;
 use crate::units::Time;
 
@@ -48,7 +48,7 @@ impl std::error::Error for DieError {}
 
 impl Ssd {
     /// The die is dead from this instant on: what lies there cannot be read, and it takes no more programs
-    /// and erases. How many pages the map has there. A read of them ends with [`crate::Status::Failed`]
+    /// and erases. How many pages that are; those under way to it are done elsewhere. A read of them ends with [`crate::Status::Failed`]
     /// until they are written again, which is elsewhere, or trimmed.
     pub fn kill_die(&mut self, die: u32) -> Result<u32, DieError> {
         self.may_die(die)?;
@@ -78,20 +78,19 @@ impl Ssd {
             Ok(())
         }
     }
-
-    /// Dies that are not dead.
-    pub(super) fn living(&self) -> u32 {
-        let dies = 0..self.spec().geometry.chips;
-        dies.filter(|&die| !self.backend.nand.is_dead(die)).count() as u32
-    }
 }
 
 impl Flash {
+    #[inline]
+    pub(super) fn is_dead(&self, die: usize) -> bool {
+        self.has_dead && self.nand.is_dead(die as u32)
+    }
+
     fn kill(&mut self, die: u32, now: Time, events: &mut EventQueue) -> u32 {
         let Nand::Modern(modern) = &mut self.nand else {
             return 0;
         };
-        let pages = modern.ftl.pages_in(die);
+        let pages = modern.pages_to_lose(die as usize);
         let waiting = modern.kill(die as usize, now);
         self.has_dead = true;
         for op in waiting {
@@ -125,16 +124,50 @@ impl Flash {
         events: &mut EventQueue,
     ) -> Option<Done> {
         let mut done = done?;
-        if !self.nand.is_dead(chip as u32) || !done.written {
+        if !done.written {
+            return self.after_refusal(chip, done, now, events);
+        }
+        if !self.nand.is_dead(chip as u32) {
             return Some(done);
         }
         done.failed = done.op.is_read();
         if done.failed {
             return Some(done);
         }
-        let to = self.next_living() as usize;
-        self.nand.take_in(to, done.op, now, events);
+        let to = self.next_living();
+        self.give_again(to, done.op, 1, now, events);
         None
+    }
+
+    /// A program that is done again and found no room goes from die to die, until each that lives has
+    /// refused it (so many as are counted, on the largest devices).
+    fn after_refusal(
+        &mut self,
+        chip: usize,
+        done: Done,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> Option<Done> {
+        let (again, dies) = (done.op.again, self.spec.geometry.chips);
+        let others = (1..dies).map(|step| (chip as u32 + step) % dies);
+        let next = others.into_iter().find(|&die| !self.nand.is_dead(die));
+        match next {
+            Some(to) if again > 0 && again < u8::MAX && u32::from(again) < self.living() => {
+                self.give_again(to, done.op, again + 1, now, events);
+                None
+            }
+            _ => Some(done),
+        }
+    }
+
+    fn give_again(&mut self, die: u32, op: PageOp, again: u8, now: Time, events: &mut EventQueue) {
+        let op = PageOp { again, ..op };
+        self.nand.take_in(die as usize, op, now, events);
+    }
+
+    /// Dies that are not dead.
+    pub(super) fn living(&self) -> u32 {
+        self.spec.geometry.chips - self.nand.dead_dies().count() as u32
     }
 }
 

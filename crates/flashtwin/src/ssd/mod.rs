@@ -167,7 +167,10 @@ impl Backend for Flash {
     }
 
     fn free_blocks(&self, unit: usize) -> u32 {
-        self.nand.free_blocks(unit)
+        match self.is_dead(unit) {
+            true => u32::MAX,
+            false => self.nand.free_blocks(unit),
+        }
     }
 
     fn gc_trigger_blocks(&self, unit: usize) -> u32 {
@@ -175,7 +178,10 @@ impl Backend for Flash {
     }
 
     fn open_pages(&self, unit: usize) -> u32 {
-        self.nand.open_pages(unit)
+        match self.is_dead(unit) {
+            true => u32::MAX,
+            false => self.nand.open_pages(unit),
+        }
     }
 
     fn report(&self, now: Time, since: Time) -> FlashReport {
@@ -281,7 +287,7 @@ impl Ssd {
     /// Free blocks of all chips.
     pub fn free_blocks(&self) -> u32 {
         let chips = 0..self.spec().geometry.chips as usize;
-        chips.map(|chip| self.backend.free_blocks(chip)).sum()
+        chips.map(|chip| self.backend.nand.free_blocks(chip)).sum()
     }
 
     /// Takes the flash operations logged since the last call.

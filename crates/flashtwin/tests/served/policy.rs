@@ -168,6 +168,17 @@ fn the_new_policy_begins_with_the_order_of_the_old_one() {
     }
 }
 
+/// Of what comes in at an exchange each page is a request of its own, the first as well.
+#[test]
+fn no_page_is_of_the_request_that_asks_for_victims() {
+    let set = [("buffer.capacity", "32 KiB"), ("buffer.policy", "lru")];
+    let mut ssd = ssd("demo", &set);
+    (0..8).for_each(|page| access(&mut ssd, page, Op::Write));
+    ssd.set_policy("req-block", &[]).unwrap();
+    ssd.set_policy("lru", &[]).unwrap();
+    assert_eq!(evicted(&mut ssd, 100..108), [0, 1, 2, 3, 4, 5, 6, 7]);
+}
+
 /// Of clean pages those stay that the new policy would take in on a read; dirty ones all.
 #[test]
 fn clean_pages_stay_where_they_would_come_in() {

@@ -169,15 +169,16 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The page is programmed after the copy `older` of the same logical page, which is on its way
-    /// out; what the page lacks is still in the buffer memory.
+    /// The page is programmed after the copy `older` of the same logical page, which is on its way out;
+    /// what that has and the page lacks is still in the buffer memory.
     pub(super) fn link_older(&mut self, id: u32, older: Option<u32>) {
         let Some(older) = older else { return };
-        self.page(older).younger = id;
-        let whole = self.cache.whole;
+        let o = self.page(older);
+        o.younger = id;
+        let held = o.valid;
         let p = self.page(id);
         p.older = older;
-        p.valid = whole;
+        p.valid |= held;
     }
 
     /// A page of the read cache leaves because the host writes it.

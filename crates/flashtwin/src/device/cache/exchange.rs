@@ -21,7 +21,7 @@ impl<B: Backend> Device<B> {
         self.cache.uses_idle = policy.wants_idle();
         with_view!(self, |cache, view| cache.room.exchange(&view, policy));
         let mut leaving = Vec::new();
-        for (page, number) in order.into_iter().zip(0..) {
+        for (page, number) in order.into_iter().zip(1..) {
             let p = self.page(page.0);
             // One under way was dirty, and the policy will be told that it is not any more.
             let dirty = p.dirty || p.programming && p.fresh;
@@ -29,7 +29,7 @@ impl<B: Backend> Device<B> {
                 lpn: p.lpn,
                 write: dirty,
                 dirty,
-                // No request's number comes that far.
+                // No request's number comes that far; the last one of all asks for victims.
                 request: u64::MAX - number,
                 request_pages: 1,
             };

@@ -24,6 +24,7 @@ impl<B: Backend> Device<B> {
     /// Completes the request once all that was acknowledged before is on flash.
     pub(in crate::device) fn flush(&mut self, request: ReqId) {
         let protected = !self.cache.present || self.cache.protected;
+        self.tell_of_loss(request);
         self.requests[request].left = 1;
         if !protected {
             let pages = self.cache().unstable_pages();
@@ -44,6 +45,15 @@ impl<B: Backend> Device<B> {
         }
     }
 
+    /// If something that was answered before is lost and nobody was told, the request says so, whatever
+    /// becomes of itself (D-148).
+    #[inline]
+    pub(in crate::device) fn tell_of_loss(&mut self, request: ReqId) {
+        if let Some(how) = self.cache.untold.take() {
+            self.requests[request].status = how;
+        }
+    }
+
     /// Has what is behind the buffer write what it holds itself; false if there is nothing to do.
     pub(in crate::device) fn flush_behind(&mut self, request: ReqId) -> bool {
         let now = self.now;
@@ -60,6 +70,7 @@ impl<B: Backend> Device<B> {
             request: self.requests[request].number as u32,
             stream: Stream::Cold,
             fua: true,
+            again: 0,
             enqueued: now,
             gc_before: Time::ZERO,
         };
@@ -143,6 +154,18 @@ impl<B: Backend> Device<B> {
             steps -= 1;
         }
         self.cache.protected = protected;
+        steps
+    }
+
+    /// Has protected memory write what it holds after a power cut ([`Device::shut_down`]), and adds to the
+    /// cut what it could not.
+    pub(in crate::device) fn write_protected(&mut self, cut: &mut PowerCut, steps: u64) -> u64 {
+        self.cache.lost = Some(Vec::new());
+        let steps = self.shut_down(steps);
+        cut.lost
+            .extend(self.cache.lost.take().into_iter().flatten());
+        cut.lost.sort_unstable();
+        cut.lost.dedup();
         steps
     }
 

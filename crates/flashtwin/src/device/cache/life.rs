@@ -8,7 +8,6 @@ use super::*;
 use crate::device::{flash_parts, Backend, Device};
 use crate::metrics::Breakdown;
 use crate::nand::Done;
-use crate::request::Status;
 
 impl<B: Backend> Device<B> {
     /// The page gets its slot.
@@ -59,15 +58,17 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Reads what the page lacks from flash; at once if flash has nothing of it.
+    /// Reads what the page lacks from flash; at once if flash has nothing of it. What its older copy is
+    /// reading already comes with that.
     pub(super) fn fill(&mut self, id: u32) {
         let p = self.page(id);
         let (lpn, for_padding) = (p.lpn, p.rewrite && p.why == Cause::Padding);
+        let older = p.older;
+        if older != NONE && self.page(older).stage == Stage::Filling {
+            return;
+        }
         let Some(chip) = self.backend.unit_of_copy(lpn) else {
-            let whole = self.cache.whole;
-            self.page(id).valid = whole;
-            self.serve_waiters(id, None, false);
-            return self.pump(id);
+            return self.filled(id, None);
         };
         self.page(id).stage = Stage::Filling;
         let cause = if for_padding {
@@ -76,6 +77,29 @@ impl<B: Backend> Device<B> {
             Cause::Fill
         };
         self.queue_flash(chip, lpn, cause, id);
+    }
+
+    /// The page has all its sectors now, and so have the copies of the same logical page that came after it;
+    /// `done` is the read that has brought them, if one has.
+    fn filled(&mut self, id: u32, done: Option<&Done>) {
+        let whole = self.cache.whole;
+        let first = self.page(id).younger;
+        self.page(id).valid = whole;
+        let mut younger = first;
+        while younger != NONE {
+            let p = self.page(younger);
+            p.valid = whole;
+            younger = p.younger;
+        }
+        self.serve_waiters(id, done, false);
+        self.pump(id);
+        younger = first;
+        while younger != NONE {
+            let next = self.page(younger).younger;
+            self.serve_waiters(younger, done, false);
+            self.pump(younger);
+            younger = next;
+        }
     }
 
     /// Does the next thing that the page's state allows.
@@ -167,9 +191,7 @@ impl<B: Backend> Device<B> {
             if done.failed && p.valid != whole {
                 return self.fill_failed(id, done);
             }
-            p.valid = whole;
-            self.serve_waiters(id, Some(done), false);
-            return self.pump(id);
+            return self.filled(id, Some(done));
         }
         if self.cache.is_logged() {
             self.cache.log_written(&done.op, self.now);
@@ -179,8 +201,8 @@ impl<B: Backend> Device<B> {
         let (trimmed, dirty, evicted, lpn) = (p.trimmed, p.dirty, p.evicted, p.lpn);
         let (fresh, credit) = (p.fresh, std::mem::take(&mut p.credit));
         p.fresh = false;
-        if !done.written && fresh {
-            self.cache().counters.lost_pages += 1;
+        if !done.written && fresh && !trimmed {
+            self.lose(id, Status::ReadOnly);
         }
         if trimmed && !dirty {
             self.backend.trim(lpn, self.now, &mut self.events);
@@ -205,10 +227,31 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// What the page lacks cannot be read (D-146): it is as flash has it, what was written of it is lost, and
-    /// whoever waits for it hears that.
+    /// What the page lacks cannot be read (D-146), and whoever waits for that hears it. A page that was to be
+    /// written is as flash has it then: what was written of it is lost. Later copies of the same logical page
+    /// keep what they hold, and read themselves what they lack.
     #[cold]
     fn fill_failed(&mut self, id: u32, done: &Done) {
+        let p = self.page(id);
+        let mut younger = p.younger;
+        if p.evicted || p.wants_flush {
+            self.drop_contents(id);
+        }
+        self.serve_waiters(id, Some(done), false);
+        self.pump(id);
+        while younger != NONE {
+            let p = self.page(younger);
+            let (stage, next) = (p.stage, p.younger);
+            if stage == Stage::Ready {
+                self.fill_if_wanted(younger);
+                self.pump(younger);
+            }
+            younger = next;
+        }
+    }
+
+    /// The page is to be programmed and cannot be.
+    fn drop_contents(&mut self, id: u32) {
         let p = self.page(id);
         let was_dirty = std::mem::take(&mut p.dirty);
         let (lpn, evicted) = (p.lpn, p.evicted);
@@ -217,11 +260,23 @@ impl<B: Backend> Device<B> {
         self.end_write_back(id);
         self.cache().note_stability(id);
         if was_dirty {
-            self.cache().counters.lost_pages += 1;
+            self.lose(id, Status::Failed);
             self.tell_policy(id, lpn, !evicted);
         }
-        self.serve_waiters(id, Some(done), false);
-        self.pump(id);
+    }
+
+    /// What was written to the page and answered will not come to flash. Flushes and forced writes that wait
+    /// for it are about to hear that; if none does, the next one will (D-148).
+    #[cold]
+    fn lose(&mut self, id: u32, how: Status) {
+        let cache = self.cache();
+        cache.counters.lost_pages += 1;
+        if let Some(lost) = &mut cache.lost {
+            lost.push(cache.pages[id as usize].lpn);
+        }
+        if !cache.is_program_awaited(id) {
+            cache.untold = Some(how);
+        }
     }
 
     /// A program has ended: a page that stays is clean now, and the flash copy of the cached page
@@ -252,6 +307,7 @@ impl<B: Backend> Device<B> {
     pub(super) fn serve_waiters(&mut self, id: u32, done: Option<&Done>, program: bool) {
         let now = self.now;
         let failed = done.is_some_and(|done| done.failed);
+        let refused = program && done.is_some_and(|done| !done.written);
         let cache = self.cache();
         let p = &mut cache.pages[id as usize];
         let mut at = p.waiters;
@@ -268,6 +324,9 @@ impl<B: Backend> Device<B> {
             cache.free_waiters.push(at);
             at = w.next;
             let has_slot = p.stage != Stage::NoSlot;
+            if refused && matches!(w.wants, Wants::Programs(_)) {
+                self.requests[w.request].status = Status::ReadOnly;
+            }
             let again = match w.wants {
                 Wants::Slot | Wants::SlotThenProgram | Wants::Data(_) if !has_slot => Some(w.wants),
                 Wants::Slot => None,

@@ -26,6 +26,7 @@ use super::Front;
 use crate::buffer::{AnyPolicy, Directory, Eviction, PageId, Policy, Room, UserPolicy, Way};
 use crate::metrics::FlashReport;
 use crate::nand::{Cause, FlashEvent};
+use crate::request::Status;
 use crate::spec::{self, EvictMode};
 use crate::units::{Lpn, Time};
 use evict::Group;
@@ -171,6 +172,11 @@ pub(super) struct Cache {
     /// The memory survives a power cut.
     pub protected: bool,
     counters: Counters,
+    /// Something that was written and answered is lost, and nobody has been told: how the next flush or
+    /// forced write ends (D-148).
+    untold: Option<Status>,
+    /// Pages lost since the power was cut, while protected memory is written.
+    lost: Option<Vec<Lpn>>,
     log: Option<Vec<BufferEvent>>,
 }
 
@@ -225,6 +231,8 @@ impl Cache {
             },
             protected: b.is_protected(),
             counters: Counters::default(),
+            untold: None,
+            lost: None,
             log: None,
         }
     }
@@ -336,6 +344,19 @@ impl Cache {
             NONE => p.waiters = id,
             _ => self.waiters[last as usize].next = id,
         }
+    }
+
+    /// A flush or forced write waits for a program of the page.
+    fn is_program_awaited(&self, page: u32) -> bool {
+        let mut at = self.pages[page as usize].waiters;
+        while at != NONE {
+            let waiter = &self.waiters[at as usize];
+            if matches!(waiter.wants, Wants::Programs(_)) {
+                return true;
+            }
+            at = waiter.next;
+        }
+        false
     }
 
     /// An access to the page `id` has waited since `since` for a slot.

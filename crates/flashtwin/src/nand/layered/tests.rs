@@ -16,6 +16,7 @@ fn pass(nand: &mut Nand, lpn: u32, cause: Cause, now: &mut Time) -> Done {
         request: crate::nand::FlashEvent::NOBODY,
         stream: Stream::Cold,
         fua: false,
+        again: 0,
         enqueued: *now,
         gc_before: Time::ZERO,
     };

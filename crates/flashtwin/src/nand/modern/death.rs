@@ -4,6 +4,23 @@
 use super::*;
 
 impl Modern {
+    /// Pages that the die holds and that no program under way there is to write: those are done elsewhere if it
+    /// dies.
+    pub fn pages_to_lose(&self, die: usize) -> u32 {
+        let of_die = |lane: &usize| self.die_of(*lane) == die;
+        let lanes = (0..self.lanes.len()).filter(of_die);
+        let under_way = lanes.flat_map(|lane| &self.lanes[lane].ops);
+        let is_there = |lpn: &Lpn| {
+            let ppn = self.ftl.lookup(*lpn);
+            ppn.is_some_and(|ppn| self.ftl.chip_of(ppn) as usize == die)
+        };
+        let programs = under_way.filter(|done| !done.op.is_read() && done.written);
+        let mut pages: Vec<Lpn> = programs.map(|done| done.op.lpn).filter(is_there).collect();
+        pages.sort_unstable();
+        pages.dedup();
+        self.ftl.pages_in(die as u32) - pages.len() as u32
+    }
+
     /// The die is dead from now on: no page of it is free, none is collected. Returns the writes that waited
     /// for it, in their order; they have changed nothing yet.
     pub fn kill(&mut self, die: usize, now: Time) -> VecDeque<PageOp> {

@@ -1,5 +1,7 @@
 //! A die dies under random requests: what lay there fails, all else goes on, and each request is answered once.
 
+mod buffer;
+
 use super::*;
 use crate::request::{Op, Request, Status};
 use crate::rng::Rng;
@@ -59,10 +61,23 @@ fn run(ssd: &mut Ssd) {
 
 /// One request alone: how it ended.
 fn one(ssd: &mut Ssd, op: Op, offset: u64, bytes: u64) -> Status {
+    alone(ssd, op, offset, bytes, 1)
+}
+
+/// The same of a forced write.
+fn forced(ssd: &mut Ssd, offset: u64, bytes: u64) -> Status {
+    alone(ssd, Op::Write, offset, bytes, 7)
+}
+
+fn alone(ssd: &mut Ssd, op: Op, offset: u64, bytes: u64, tag: u64) -> Status {
     ssd.completions().clear();
-    submit(ssd, op, offset, bytes, 1);
+    submit(ssd, op, offset, bytes, tag);
     run(ssd);
     ssd.completions().pop().unwrap().status
+}
+
+fn flush(ssd: &mut Ssd) -> Status {
+    one(ssd, Op::Flush, 0, 0)
 }
 
 fn read(ssd: &mut Ssd, page: u64) -> Status {
@@ -182,6 +197,7 @@ fn goes_on(more: &[(&str, &str)], seed: u64) {
         assert!(!lies_on(&ssd, page, die), "{more:?}: page {page}");
     }
     ssd.cut_power(u64::MAX).unwrap();
+    assert_eq!(ssd.flash_report().dead_dies, [die]);
     let gone = lost(&mut ssd, die);
     assert!(!gone.is_empty() && ssd.collect(Some(die)).is_err());
     assert_eq!(ssd.collect(None), Ok(DIES - 1));
@@ -193,6 +209,10 @@ fn goes_on(more: &[(&str, &str)], seed: u64) {
     again.load_state(&mut &saved[..]).unwrap();
     assert_eq!(lost(&mut again, die), gone);
     for mut ssd in [ssd, again] {
+        let mut both = device(more).flash_report();
+        assert_eq!(both.dead_dies, []);
+        both.add_member(&ssd.flash_report_without_wear());
+        assert_eq!(both.dead_dies, [DIES + die]);
         let (trimmed, written) = gone.split_at(gone.len() / 2);
         for page in trimmed {
             assert_eq!(one(&mut ssd, Op::Trim, page * PAGE, PAGE), Status::Ok);
@@ -212,6 +232,7 @@ fn goes_on(more: &[(&str, &str)], seed: u64) {
 /// reads fail, and take what they take: 54 us and 9.0112 us on the channel.
 #[test]
 fn what_was_under_way_ends() {
+    let mut again = 0;
     for at_us in (0..4_000).step_by(97) {
         let mut ssd = device(&[
             ("buffer", "none"),
@@ -219,13 +240,30 @@ fn what_was_under_way_ends() {
             ("link.command_overhead_us", "0"),
             ("controller", "none"),
         ]);
+        assert_eq!(one(&mut ssd, Op::Trim, 0, 64 * PAGE), Status::Ok);
+        ssd.completions().clear();
         for page in 0..64 {
             submit(&mut ssd, Op::Write, page * PAGE, PAGE, page);
         }
         let at = ssd.now() + Time::from_us(at_us);
         ssd.advance(at);
         let answered: Vec<u64> = ssd.completions().drain(..).map(|done| done.tag).collect();
-        ssd.kill_die(1).unwrap();
+        let said = ssd.kill_die(1).unwrap();
+        let mut before = ssd.flash_report().flash;
+        while ssd.step() {
+            let report = ssd.flash_report();
+            let flash = &report.flash;
+            let pairs = flash.ops.iter().zip(&before.ops);
+            assert!(pairs.into_iter().all(|(now, before)| now >= before));
+            assert!(flash.host_programs() <= 64, "{at_us}");
+            let all = (64 + flash.programs_again) as f64 / 64.0;
+            if flash.host_programs() == 64 && report.moves() == 0 {
+                assert_eq!(report.write_amplification(), all);
+            }
+            before = report.flash;
+        }
+        assert_eq!(before.host_programs(), 64, "{at_us}");
+        again += before.programs_again;
         run(&mut ssd);
         let later: Vec<_> = ssd.completions().drain(..).collect();
         assert_eq!(answered.len() + later.len(), 64);
@@ -233,15 +271,53 @@ fn what_was_under_way_ends() {
             assert_eq!(done.status, Status::Ok);
             assert!(!lies_on(&ssd, done.tag, 1), "{at_us}: page {}", done.tag);
         }
-        let page = (0..pages(&ssd))
-            .find(|&page| lies_on(&ssd, page, 1))
-            .unwrap();
+        let mut gone = (0..pages(&ssd)).filter(|&page| lies_on(&ssd, page, 1));
+        let page = gone.next().unwrap();
+        assert_eq!(1 + gone.count() as u32, said, "{at_us}");
         submit(&mut ssd, Op::Read, page * PAGE, PAGE, 0);
         run(&mut ssd);
         let done = ssd.completions().pop().unwrap();
         assert_eq!(done.status, Status::Failed);
         assert_eq!(done.breakdown.array, Time::from_us(54));
         assert!(done.breakdown.transfer > Time::ZERO);
+    }
+    assert!(again > 0, "no die died under a program");
+}
+
+/// A die that has no room does not stand for the others.
+#[test]
+fn what_is_done_again_finds_room_where_there_is_some() {
+    for (full, room) in [(&[0][..], true), (&[0, 2], true), (&[0, 2, 3], false)] {
+        let set = [("buffer", "none"), ("geometry.reserve_percent", "20")];
+        let mut ssd = device(&set);
+        let first = ssd.backend.placement.pages_per_program;
+        ssd.backend.next_write = first;
+        submit(&mut ssd, Op::Write, 0, PAGE, 0);
+        while ssd.flash_report().flash.host_programs() == 0 {
+            assert!(ssd.step());
+        }
+        assert!(lies_on(&ssd, 0, 1));
+        // Filled with pages of the die that will be dead, so that nothing becomes stale there.
+        for &die in full {
+            let mut others = (1..pages(&ssd) as u32).map(Lpn);
+            while others.any(|lpn| {
+                ssd.backend.nand.chip_of_copy(lpn) == Some(1)
+                    && ssd.backend.nand.write_untimed(die, lpn)
+            }) {}
+        }
+        ssd.backend.next_write = 0;
+        ssd.kill_die(1).unwrap();
+        run(&mut ssd);
+        let expected = if room { Status::Ok } else { Status::ReadOnly };
+        assert_eq!(ssd.completions()[0].status, expected, "{full:?}");
+        assert_eq!(ssd.is_read_only(), !room);
+        let again = ssd.flash_report().flash.programs_again;
+        assert_eq!(again, u64::from(room));
+        // It was done where it cannot be read, and what was there before is stale.
+        assert_eq!(
+            read(&mut ssd, 0),
+            if room { Status::Ok } else { Status::Failed }
+        );
     }
 }
 
@@ -258,17 +334,17 @@ fn a_part_of_a_lost_page_is_lost_with_it() {
         let wrote = one(&mut ssd, Op::Write, page * PAGE, 512);
         if more.is_empty() {
             assert_eq!(wrote, Status::Ok);
-            assert_eq!(one(&mut ssd, Op::Flush, 0, 0), Status::Failed);
+            assert_eq!(flush(&mut ssd), Status::Failed);
             assert_eq!(ssd.flash_report().pages_lost, 1);
             assert_eq!(ssd.power_cut().lost, []);
         } else {
             assert_eq!(wrote, Status::Failed);
         }
-        assert_eq!(one(&mut ssd, Op::Flush, 0, 0), Status::Ok);
+        assert_eq!(flush(&mut ssd), Status::Ok);
         assert_eq!(read(&mut ssd, page), Status::Failed);
         assert_eq!(one(&mut ssd, Op::Write, page * PAGE, PAGE), Status::Ok);
         assert_eq!(one(&mut ssd, Op::Write, page * PAGE, 512), Status::Ok);
-        assert_eq!(one(&mut ssd, Op::Flush, 0, 0), Status::Ok);
+        assert_eq!(flush(&mut ssd), Status::Ok);
         assert_eq!(read(&mut ssd, page), Status::Ok);
     }
 }
@@ -294,13 +370,6 @@ fn too_little_room_is_the_end_of_writing() {
         ssd.cut_power(u64::MAX).unwrap();
         assert!(!lost(&mut ssd, die).is_empty());
     }
-    // None lives.
-    let mut ssd = device(&[]);
-    (0..DIES).for_each(|die| assert!(ssd.kill_die(die).is_ok()));
-    one(&mut ssd, Op::Write, 0, PAGE);
-    one(&mut ssd, Op::Flush, 0, 0);
-    assert!(ssd.is_read_only());
-    assert_eq!(read(&mut ssd, 9), Status::Failed);
 }
 
 #[test]
