@@ -7,7 +7,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
-use flashtwin::{Array, Durable, MemberError, Rng};
+use flashtwin::{Array, Durable, Lpn, MemberError, Rng};
 use serde::Serialize;
 
 use crate::disturb::{Disturbance, Disturbed};
@@ -195,7 +195,11 @@ impl Server {
         let cut = self.driver.cut_power(|cut, unfinished| {
             let torn = torn.then_some(&mut rng);
             let put = |from: &[u8], at| self.store.write_sparsely(from, at);
-            let lost = self.undo.cut(&self.store, &cut.lost, torn, put)?;
+            let lost: &[Lpn] = match self.settings.store {
+                Kept::None => &[],
+                _ => &cut.lost,
+            };
+            let lost = self.undo.cut(&self.store, lost, torn, put)?;
             Ok(Cut { unfinished, lost })
         });
         let cut = cut.ok_or_else(|| {

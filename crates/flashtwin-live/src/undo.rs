@@ -267,6 +267,10 @@ impl Undo {
         mut torn: Option<&mut Rng>,
         mut put: impl FnMut(&[u8], u64) -> io::Result<()>,
     ) -> Result<Vec<u64>, (usize, io::Error)> {
+        if self.durable == Durable::AtOnce {
+            // What protected memory could not write: nobody has its earlier contents.
+            return Ok(lost.iter().map(|lpn| u64::from(lpn.0)).collect());
+        }
         let mut pages = self.lock();
         let lost: HashSet<u64> = lost.iter().map(|lpn| u64::from(lpn.0)).collect();
         // Programs say page by page what is safe; a flush does not, but the device knows.

@@ -167,3 +167,12 @@ fn a_page_that_cannot_be_put_back_keeps_no_other_from_it() {
     assert_eq!(lost, [0_u64; 0]);
     assert!((0..PAGES).all(|page| holds(page) == 2));
 }
+
+#[test]
+fn what_protected_memory_could_not_write_is_lost_too() {
+    let store = Store::memory(PAGES * PAGE).expect("memory");
+    let undo = Undo::new(Durable::AtOnce, PAGE as u32, PAGES * PAGE);
+    let nothing_to_put = |_: &[u8], _| -> io::Result<()> { panic!("nobody has earlier contents") };
+    let lost = undo.cut(&store, &[Lpn(1), Lpn(3)], None, nothing_to_put);
+    assert_eq!(lost.expect("room"), [1, 3]);
+}
