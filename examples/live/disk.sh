@@ -79,7 +79,7 @@ attach() {
   mkdir "$place/fuse"
   nbdfuse "$place/fuse/disk" "$uri" >"$place/fuse.log" 2>&1 &
   pid=$!
-  at_end "fusermount3 -u '$place/fuse'; wait $pid"
+  at_end "fusermount3 -u '$place/fuse' || fusermount3 -u -z '$place/fuse'; wait $pid"
   wait_until "$pid" test -s "$place/fuse/disk"
   # Direct: else the kernel would keep what is written twice, and answer reads that the device should.
   disk=$(losetup --find --show --direct-io=on "$place/fuse/disk")
@@ -99,5 +99,6 @@ mount_disk() {
   mounted="$place/mounted"
   mkdir -p "$mounted"
   mount "$disk" "$mounted"
-  at_end "if mountpoint -q '$mounted'; then umount '$mounted'; fi"
+  # Lazily if that is what it takes: where all was told to end at once, the device may be gone.
+  at_end "if mountpoint -q '$mounted'; then umount '$mounted' || umount --lazy '$mounted'; fi"
 }
