@@ -1,6 +1,9 @@
 //! A device of the model behind one face, an SSD or an array: at this edge a call through a table costs
 //! nothing beside the socket.
 
+#[cfg(test)]
+pub(crate) mod made_up;
+
 use std::path::Path;
 
 use flashtwin::metrics::{FlashReport, Metrics};

@@ -2,13 +2,10 @@
 
 use std::sync::atomic::AtomicU32;
 
-use flashtwin::metrics::{FlashReport, Metrics};
-use flashtwin::{
-    Array, Completion, DeviceSpec, Durable, OutOfRange, PageProgram, PowerCut, Request, Rng, Ssd,
-};
-use flashtwin_sim::SimError;
+use flashtwin::{DeviceSpec, Durable, Rng, Ssd};
 
 use super::*;
+use crate::twin::made_up::{Does, MadeUp};
 
 fn twin() -> Box<dyn Twin> {
     let profile = flashtwin::spec::builtin("demo").expect("demo is built in");
@@ -172,135 +169,9 @@ fn a_call_longer_than_a_batch_is_done_in_parts() {
     assert!(matches!(beyond, Err(Failure::Beyond)));
 }
 
-/// A device made up for one thing.
-struct MadeUp {
-    does: Does,
-    now: Time,
-    completions: Vec<Completion>,
-    metrics: Metrics,
-}
-
-/// How often it was asked, and what it does then.
-enum Does {
-    /// It takes requests, and breaks when it is let run after that: a bug.
-    BreaksLater { asked: bool },
-    /// It answers one request with the next, and breaks there: a bug.
-    BreaksAtTheSecond { first: Option<u64> },
-    /// It never answers, and breaks in a power cut: a bug.
-    BreaksInACut,
-    /// It answers in a millisecond; to come to rest in a power cut takes it hours.
-    RestsForHours { due: Option<(Time, u64)> },
-}
-
 fn made_up(does: Does) -> Driver {
-    let twin = MadeUp {
-        does,
-        now: Time::ZERO,
-        completions: Vec::new(),
-        metrics: Metrics::default(),
-    };
-    Driver::start(Box::new(twin), Dilation::default(), undo(), None).expect("threads")
-}
-
-impl MadeUp {
-    fn answer(&mut self, tag: u64) {
-        self.completions.push(Completion {
-            tag,
-            op: Op::Read,
-            status: Status::Ok,
-            offset: 0,
-            bytes: 4096,
-            pages: 1,
-            hits: 0,
-            arrival: self.now,
-            done: self.now,
-            breakdown: Default::default(),
-        });
-    }
-}
-
-impl Twin for MadeUp {
-    fn name(&self) -> String {
-        "made up".into()
-    }
-    fn exported_bytes(&self) -> u64 {
-        1 << 20
-    }
-    fn page_bytes(&self) -> u32 {
-        4096
-    }
-    fn now(&self) -> Time {
-        self.now
-    }
-    fn next_event(&self) -> Option<Time> {
-        match self.does {
-            Does::BreaksLater { asked } => asked.then_some(Time::from_ms(5)),
-            Does::RestsForHours { due } => due.map(|(at, _)| at),
-            _ => None,
-        }
-    }
-    fn advance(&mut self, until: Time) {
-        let breaks = matches!(self.does, Does::BreaksLater { asked: true });
-        assert!(!breaks || until < Time::from_ms(5), "a bug, planted here");
-        self.now = until;
-        if let Does::RestsForHours { due } = &mut self.does {
-            if let Some((_, tag)) = due.take_if(|(at, _)| *at <= until) {
-                self.answer(tag);
-            }
-        }
-    }
-    fn submit(&mut self, now: Time, _: &Request, tag: u64) -> Result<(), OutOfRange> {
-        match &mut self.does {
-            Does::BreaksLater { asked } => *asked = true,
-            Does::BreaksAtTheSecond { first } => match first.take() {
-                None => *first = Some(tag),
-                Some(earlier) => {
-                    self.answer(earlier);
-                    self.does = Does::BreaksLater { asked: true };
-                    self.now = Time::from_ms(5);
-                }
-            },
-            Does::BreaksInACut => {}
-            Does::RestsForHours { due } => *due = Some((now + Time::from_ms(1), tag)),
-        }
-        Ok(())
-    }
-    fn completions(&mut self) -> &mut Vec<Completion> {
-        &mut self.completions
-    }
-    fn is_read_only(&self) -> bool {
-        false
-    }
-    fn metrics(&self) -> &Metrics {
-        &self.metrics
-    }
-    fn flash_report(&self) -> FlashReport {
-        FlashReport::default()
-    }
-    fn durable(&self) -> Durable {
-        Durable::AtOnce
-    }
-    fn hear_programs(&mut self, _: &mut dyn FnMut(PageProgram)) {}
-    fn cut_power(&mut self) -> Option<PowerCut> {
-        assert!(
-            !matches!(self.does, Does::BreaksInACut),
-            "a bug, planted here"
-        );
-        self.now += Time::from_s(7200);
-        Some(PowerCut::default())
-    }
-    fn array(&mut self) -> Option<&mut Array> {
-        None
-    }
-    fn come_to_rest(&mut self) -> bool {
-        true
-    }
-    fn save(&self, _: &std::path::Path, _: &str) -> Result<(), SimError> {
-        Ok(())
-    }
-    fn load(&mut self, _: &std::path::Path) -> Result<(), SimError> {
-        Ok(())
-    }
+    let twin = Box::new(MadeUp::new(does));
+    Driver::start(twin, Dilation::default(), undo(), None).expect("threads")
 }
 
 /// What calls of four threads come to, within a time that no machine takes.

@@ -1,0 +1,155 @@
+//! A device for tests that does one thing a real one does not.
+
+use std::path::Path;
+
+use flashtwin::metrics::{FlashReport, Metrics};
+use flashtwin::{
+    Array, Completion, Durable, Op, OutOfRange, PageProgram, PowerCut, Request, Status, Time,
+};
+use flashtwin_sim::SimError;
+
+use super::Twin;
+
+/// A device made up for one thing.
+pub(crate) struct MadeUp {
+    does: Does,
+    now: Time,
+    completions: Vec<Completion>,
+    metrics: Metrics,
+}
+
+/// What it is made up for.
+pub(crate) enum Does {
+    /// It takes requests, and breaks when it is let run after that: a bug.
+    BreaksLater { asked: bool },
+    /// It answers one request with the next, and breaks there: a bug.
+    BreaksAtTheSecond { first: Option<u64> },
+    /// It never answers, and breaks in a power cut: a bug.
+    BreaksInACut,
+    /// It never answers, and breaks when it is to say what the flash did: a bug.
+    BreaksInAReport,
+    /// It never answers, and breaks when it is to come to rest: a bug.
+    BreaksComingToRest,
+    /// It never answers, and does all else.
+    NeverAnswers,
+    /// It answers in a millisecond; to come to rest in a power cut takes it hours.
+    RestsForHours { due: Option<(Time, u64)> },
+}
+
+impl MadeUp {
+    pub fn new(does: Does) -> MadeUp {
+        MadeUp {
+            does,
+            now: Time::ZERO,
+            completions: Vec::new(),
+            metrics: Metrics::default(),
+        }
+    }
+
+    fn answer(&mut self, tag: u64) {
+        self.completions.push(Completion {
+            tag,
+            op: Op::Read,
+            status: Status::Ok,
+            offset: 0,
+            bytes: 4096,
+            pages: 1,
+            hits: 0,
+            arrival: self.now,
+            done: self.now,
+            breakdown: Default::default(),
+        });
+    }
+}
+
+impl Twin for MadeUp {
+    fn name(&self) -> String {
+        "made up".into()
+    }
+    fn exported_bytes(&self) -> u64 {
+        1 << 20
+    }
+    fn page_bytes(&self) -> u32 {
+        4096
+    }
+    fn now(&self) -> Time {
+        self.now
+    }
+    fn next_event(&self) -> Option<Time> {
+        match self.does {
+            Does::BreaksLater { asked } => asked.then_some(Time::from_ms(5)),
+            Does::RestsForHours { due } => due.map(|(at, _)| at),
+            _ => None,
+        }
+    }
+    fn advance(&mut self, until: Time) {
+        let breaks = matches!(self.does, Does::BreaksLater { asked: true });
+        assert!(!breaks || until < Time::from_ms(5), "a bug, planted here");
+        self.now = until;
+        if let Does::RestsForHours { due } = &mut self.does {
+            if let Some((_, tag)) = due.take_if(|(at, _)| *at <= until) {
+                self.answer(tag);
+            }
+        }
+    }
+    fn submit(&mut self, now: Time, _: &Request, tag: u64) -> Result<(), OutOfRange> {
+        match &mut self.does {
+            Does::BreaksLater { asked } => *asked = true,
+            Does::BreaksAtTheSecond { first } => match first.take() {
+                None => *first = Some(tag),
+                Some(earlier) => {
+                    self.answer(earlier);
+                    self.does = Does::BreaksLater { asked: true };
+                    self.now = Time::from_ms(5);
+                }
+            },
+            Does::BreaksInACut
+            | Does::BreaksInAReport
+            | Does::BreaksComingToRest
+            | Does::NeverAnswers => {}
+            Does::RestsForHours { due } => *due = Some((now + Time::from_ms(1), tag)),
+        }
+        Ok(())
+    }
+    fn completions(&mut self) -> &mut Vec<Completion> {
+        &mut self.completions
+    }
+    fn is_read_only(&self) -> bool {
+        false
+    }
+    fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+    fn flash_report(&self) -> FlashReport {
+        let breaks = matches!(self.does, Does::BreaksInAReport);
+        assert!(!breaks, "a bug, planted here");
+        FlashReport::default()
+    }
+    fn durable(&self) -> Durable {
+        Durable::AtOnce
+    }
+    fn hear_programs(&mut self, _: &mut dyn FnMut(PageProgram)) {}
+    fn cut_power(&mut self) -> Option<PowerCut> {
+        assert!(
+            !matches!(self.does, Does::BreaksInACut),
+            "a bug, planted here"
+        );
+        self.now += Time::from_s(7200);
+        Some(PowerCut::default())
+    }
+    fn array(&mut self) -> Option<&mut Array> {
+        None
+    }
+    fn come_to_rest(&mut self) -> bool {
+        let breaks = matches!(self.does, Does::BreaksComingToRest);
+        assert!(!breaks, "a bug, planted here");
+        true
+    }
+    fn save(&self, path: &Path, _: &str) -> Result<(), SimError> {
+        std::fs::write(path, "the state").expect("room");
+        Ok(())
+    }
+    fn load(&mut self, _: &Path) -> Result<(), SimError> {
+        Ok(())
+    }
+}
