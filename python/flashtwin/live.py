@@ -149,7 +149,7 @@ class Server:
         return int(ask(self.control, "collect", member=member, die=die)["dies"])
 
     def kill_die(self, die: int) -> int:
-        """Let a die be dead from now on; return how many pages lay there.
+        """Let a die be dead from now on; return how many pages are lost.
 
         Reads of them fail (EIO) until they are written again, which is elsewhere, or trimmed.
 

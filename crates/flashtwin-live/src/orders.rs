@@ -10,7 +10,7 @@ pub trait Orders {
     /// Tells a die, or all of them, to collect a block each; of an array of one member, or of all. How many
     /// dies were told.
     fn collect(&mut self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError>;
-    /// A die is dead from now on. How many pages lay there.
+    /// A die is dead from now on. How many pages are lost.
     fn kill_die(&mut self, die: u32) -> Result<u32, LiveError>;
     /// Has another policy govern the buffer from now on.
     fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError>;

@@ -228,7 +228,7 @@ impl Server {
         self.order(|device| device.collect(member, die))
     }
 
-    /// A die is dead from now on ([`flashtwin::Ssd::kill_die`]); how many pages lay there.
+    /// A die is dead from now on ([`flashtwin::Ssd::kill_die`]); how many pages are lost.
     pub fn kill_die(&self, die: u32) -> Result<u32, LiveError> {
         self.order(|device| device.kill_die(die))
     }

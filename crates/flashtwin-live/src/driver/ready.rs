@@ -1,7 +1,7 @@
 //! While calls come, idle cores are kept from halting: a halted core takes 1 to 100 us to come back, on a
 //! virtual machine most, and whoever hands a request or an answer to a thread there waits for it. The kernel
-//! does that for as long as somebody holds a file open in which a latency of 0 stands, and only for whom it
-//! lets write there.
+//! keeps all cores awake for as long as somebody has its file open and has written a latency of 0 there; who
+//! may write is its to say.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;

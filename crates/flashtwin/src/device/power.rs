@@ -93,8 +93,8 @@ impl<B: Backend> Device<B> {
     /// request under way is ever answered, and the front end of `front` is empty. What was handed to the
     /// flash before, and garbage collection under way, the flash brings to its end, in its map and its
     /// wear, before the device is back; so does protected memory with what it holds, and what of that finds no
-    /// room, or lacks a part that lay on a dead die, is lost as well. That takes [`Device::now`] with it, and counters start at zero (D-135). `None` if it takes more than `steps`
-    /// steps.
+    /// room, or lacks a part that lay on a dead die, is lost as well. That takes [`Device::now`] with it, and
+    /// counters start at zero (D-135). `None` if it takes more than `steps` steps.
     pub(crate) fn start_again(&mut self, front: &Front, mut steps: u64) -> Option<PowerCut> {
         let mut cut = self.power_cut();
         if self.cache.present && self.cache.protected {

@@ -48,8 +48,8 @@ impl std::error::Error for DieError {}
 
 impl Ssd {
     /// The die is dead from this instant on: what lies there cannot be read, and it takes no more programs
-    /// and erases. How many pages that are; those under way to it are done elsewhere. A read of them ends with [`crate::Status::Failed`]
-    /// until they are written again, which is elsewhere, or trimmed.
+    /// and erases. How many pages are lost; those under way to it are done elsewhere. A read of a lost one ends
+    /// with [`crate::Status::Failed`] until it is written again, which is elsewhere, or trimmed.
     pub fn kill_die(&mut self, die: u32) -> Result<u32, DieError> {
         self.may_die(die)?;
         let now = self.now();
