@@ -30,8 +30,9 @@ class Policy(ABC):
         capacity: pages of the buffer; set before the first call.
         device: what may be asked of the device, within insert, hit, evict and cleaned:
             `lpn(page)`, `dirty(page)` (false also while it is being written back), `chip(page)` (None
-            if no chip holds a copy), `chips`, `in_gc(chip)`, `drain_time_us(chip)` (ECR's CQCT),
-            `chip_idle(chip)`, `free_blocks(chip)`, `now_us`. Set before the first call.
+            if no chip holds a copy), `in_flight(page)` (its slot or data have not arrived), `chips`,
+            `in_gc(chip)`, `drain_time_us(chip)` (ECR's CQCT), `chip_idle(chip)`, `free_blocks(chip)`,
+            `now_us`. Set before the first call.
     """
 
     capacity: int
@@ -47,7 +48,11 @@ class Policy(ABC):
 
     @abstractmethod
     def evict(self, incoming: Access) -> int | Sequence[int]:
-        """Let go of a page, or of several, so that another can come in, and return it."""
+        """Let go of a page, or of several, so that another can come in, and return it.
+
+        A page in flight cannot leave. If one is returned, the device calls again for another page,
+        and inserts the first one again once its data have arrived.
+        """
 
     @abstractmethod
     def forget(self, page: int) -> None:

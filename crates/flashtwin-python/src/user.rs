@@ -209,6 +209,11 @@ impl PolicyDevice {
         Self::page(page, |device, page| device.chip(page).map(|chip| chip.0))
     }
 
+    /// Whether the page's slot or data have not arrived: it cannot be evicted now.
+    fn in_flight(&self, page: u32) -> PyResult<bool> {
+        Self::page(page, |device, page| device.in_flight(page))
+    }
+
     /// How many chips there are.
     #[getter]
     fn chips(&self) -> PyResult<u32> {

@@ -5,7 +5,7 @@ use crate::units::ChipId;
 /// Which of a number of chips.
 #[derive(Clone, Debug)]
 pub struct ChipSet {
-    /// With room for one more than there are chips, which is never in the set.
+    /// With room for two more than there are chips, which are never in the set.
     words: Vec<u64>,
     of: u32,
     len: u32,
@@ -15,7 +15,7 @@ impl ChipSet {
     /// None of `of` chips.
     pub fn none(of: u32) -> ChipSet {
         ChipSet {
-            words: vec![0; of as usize / 64 + 1],
+            words: vec![0; (of as usize + 2).div_ceil(64)],
             of,
             len: 0,
         }

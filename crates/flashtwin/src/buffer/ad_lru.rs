@@ -71,20 +71,18 @@ pub struct AdLru {
     all: Lists<2>,
     /// The clean pages of each list in the same order.
     clean: Lists<2>,
-    /// Only where GCaR filters.
-    past: Option<[Past; 2]>,
+    past: [Past; 2],
     pages: Vec<Page>,
 }
 
 impl AdLru {
     /// Lc is left alone at `setup.params.min_lc_pages`.
     pub fn new(setup: &Setup) -> AdLru {
-        let past = || [Past::new(setup), Past::new(setup)];
         AdLru {
             min_lc: setup.params.min_lc_pages as usize,
             all: Lists::new(),
             clean: Lists::new(),
-            past: setup.filtered.then(past),
+            past: [Past::new(setup), Past::new(setup)],
             pages: Vec::new(),
         }
     }
@@ -94,16 +92,14 @@ impl AdLru {
         self.pages[page.0 as usize] = state;
         let list = state.list();
         self.all.push_newest(list, page);
-        if let Some(past) = &mut self.past {
-            let Past {
-                ages,
-                passed,
-                passed_clean,
-            } = &mut past[list];
-            ages.push(page, self.all.iter_oldest_first(list));
-            passed.follow(ages);
-            passed_clean.follow(ages);
-        }
+        let Past {
+            ages,
+            passed,
+            passed_clean,
+        } = &mut self.past[list];
+        ages.push(page, self.all.iter_oldest_first(list));
+        passed.follow(ages);
+        passed_clean.follow(ages);
         if !state.dirty {
             self.clean.push_newest(list, page);
         }
@@ -114,18 +110,16 @@ impl AdLru {
     fn remove(&mut self, page: PageId) -> Page {
         let state = self.pages[page.0 as usize];
         let list = state.list();
-        if let Some(past) = &mut self.past {
-            let Past {
-                ages,
-                passed,
-                passed_clean,
-            } = &mut past[list];
-            if !state.dirty {
-                passed_clean.leave(page, self.clean.links(), ages);
-            }
-            passed.leave(page, self.all.links(), ages);
-            ages.remove(page);
+        let Past {
+            ages,
+            passed,
+            passed_clean,
+        } = &mut self.past[list];
+        if !state.dirty {
+            passed_clean.leave(page, self.clean.links(), ages);
         }
+        passed.leave(page, self.all.links(), ages);
+        ages.remove(page);
         if !state.dirty {
             self.clean.remove(list, page);
         }
@@ -142,18 +136,16 @@ impl AdLru {
         out: &mut Eviction,
     ) -> Option<PageId> {
         let fc = self.clean.oldest(list)?;
-        let past = match &mut self.past {
-            Some(past) if spare.page(device, fc) => &mut past[list],
-            _ => {
-                out.inspected += 1;
-                return Some(fc);
-            }
-        };
+        if !spare.page(device, fc) {
+            out.inspected += 1;
+            return Some(fc);
+        }
+        let past = &mut self.past[list];
         let (clean, ages) = ((Some(fc), self.clean.links()), &mut past.ages);
         let found = (past.passed_clean).oldest_not(device, spare, clean, ages, |_, _, _| ());
         let last = found.map_or(self.all.len(list) as u64, |page| ages.position(page));
         out.inspected += last + 1 - ages.position(fc);
-        out.spared = true;
+        out.spared |= (past.passed_clean).passes_over_for_chip(device, spare, ages, found);
         found
     }
 
@@ -166,17 +158,15 @@ impl AdLru {
         out: &mut Eviction,
     ) -> Option<PageId> {
         let oldest = self.all.oldest(list)?;
-        let past = match &mut self.past {
-            Some(past) if spare.page(device, oldest) => &mut past[list],
-            _ => {
-                out.inspected += 1;
-                return Some(oldest);
-            }
-        };
+        if !spare.page(device, oldest) {
+            out.inspected += 1;
+            return Some(oldest);
+        }
+        let past = &mut self.past[list];
         let (all, ages) = ((Some(oldest), self.all.links()), &mut past.ages);
         let found = (past.passed).oldest_not(device, spare, all, ages, |_, _, _| ());
         out.inspected += found.map_or(self.all.len(list) as u64, |page| ages.position(page));
-        out.spared = true;
+        out.spared |= (past.passed).passes_over_for_chip(device, spare, ages, found);
         found
     }
 
@@ -250,19 +240,15 @@ impl Policy for AdLru {
         let older = std::iter::successors(links.older(page), |&p| links.older(p))
             .find(|&p| !self.pages[p.0 as usize].dirty);
         self.clean.insert_newer_than(list, older, page);
-        if let Some(past) = &mut self.past {
-            let Past {
-                ages, passed_clean, ..
-            } = &mut past[list];
-            passed_clean.enter(page, device, ages);
-        }
+        let Past {
+            ages, passed_clean, ..
+        } = &mut self.past[list];
+        passed_clean.enter(page, device, ages);
     }
 
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         let list = self.pages[page.0 as usize].list();
-        if let Some(past) = &mut self.past {
-            past[list].moved(device, page);
-        }
+        self.past[list].moved(device, page);
     }
 
     fn evict(
@@ -286,15 +272,14 @@ impl Policy for AdLru {
     fn next_victims(&self) -> [Option<PageId>; 3] {
         let from_lc = self.all.len(LC) > self.min_lc;
         let list = if from_lc { LC } else { LH };
-        let next = |lists: &Lists<2>, passed: Option<&Passed>| {
+        let next = |lists: &Lists<2>, passed: &Passed| {
             let (oldest, links) = (lists.oldest(list), lists.links());
-            links.three_from(passed.map_or(oldest, |passed| passed.next(oldest, links)))
+            links.three_from(passed.next(oldest, links))
         };
-        let past = self.past.as_ref().map(|past| &past[list]);
-        then(
-            next(&self.clean, past.map(|past| &past.passed_clean)),
-            || next(&self.all, past.map(|past| &past.passed)),
-        )
+        let past = &self.past[list];
+        then(next(&self.clean, &past.passed_clean), || {
+            next(&self.all, &past.passed)
+        })
     }
 
     #[inline]
@@ -304,7 +289,7 @@ impl Policy for AdLru {
         }
         self.all.links().expect(page, near);
         self.clean.links().expect(page, near);
-        for past in self.past.iter().flatten() {
+        for past in &self.past {
             past.ages.expect(page, near);
         }
     }

@@ -1,4 +1,4 @@
-//! Recency lists that GCaR can search by chip: [`List`], with what searches have passed over.
+//! Recency lists that can be searched by chip: [`List`], with what searches have passed over.
 
 use super::list::{Links, Lists};
 use super::order::Ages;
@@ -29,6 +29,7 @@ impl Past {
         }
     }
 
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.passed.moved(page, device, &self.ages);
     }
@@ -47,7 +48,6 @@ impl Past {
             out.inspected += 1;
             return oldest;
         }
-        out.spared = true;
         self.search((oldest, len, links), device, spare, out)
     }
 
@@ -68,6 +68,7 @@ impl Past {
             Some(_) => self.passed.len() as u64 + 1,
             None => len as u64,
         };
+        out.spared |= (self.passed).passes_over_for_chip(device, spare, &self.ages, found);
         found
     }
 }
@@ -128,7 +129,8 @@ impl Aged {
         self.list.remove(page);
     }
 
-    /// The chip of the page's flash copy may have changed.
+    /// The chip of the page's flash copy may have changed, or whether the page is in flight.
+    #[inline]
     pub fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.past.moved(device, page);
     }
@@ -205,7 +207,8 @@ impl<const N: usize> AgedLists<N> {
         self.lists.remove(list, page);
     }
 
-    /// The chip of the page's flash copy may have changed.
+    /// The chip of the page's flash copy may have changed, or whether the page is in flight.
+    #[inline]
     pub fn moved(&mut self, list: usize, device: &dyn DeviceView, page: PageId) {
         self.past[list].moved(device, page);
     }

@@ -242,7 +242,8 @@ impl Alone {
             return &self.outcome;
         }
         if self.room.is_full(way) {
-            self.room.evict(&self.pages, way, access, &mut out.eviction);
+            let found = (self.room).evict(&self.pages, way, access, &mut out.eviction);
+            debug_assert!(found, "a full buffer has a victim where none is in flight");
             for &page in &out.eviction.victims {
                 let Page { lpn, dirty, .. } = self.pages.pages[page.0 as usize];
                 out.victims.push((lpn, dirty));

@@ -355,31 +355,46 @@ impl<T: Default> BlockTable<T> {
             .then(|| ChipId((self.number(node) % chips) as u16))
     }
 
-    /// Whether GCaR passes over a block (D-13).
+    /// Whether a search passes over a block: while a page of it is in flight, and for GCaR, which is
+    /// noted in `spared`, as its chip collects (D-13).
     #[inline]
-    pub fn spared(&self, device: &dyn DeviceView, spare: Spare, node: NodeId) -> bool {
-        if spare == Spare::Nobody {
-            return false;
+    pub fn passed_over(
+        &self,
+        device: &dyn DeviceView,
+        spare: Spare,
+        node: NodeId,
+        spared: &mut bool,
+    ) -> bool {
+        if self.in_flight(device, node) {
+            return true;
         }
-        match self.chip(node) {
+        let by_chip = match self.chip(node) {
+            _ if spare == Spare::Nobody => false,
             Some(chip) => spare.chip(device, chip),
             None => self.spared_by_pages(device, spare, node),
-        }
+        };
+        *spared |= by_chip;
+        by_chip
     }
 
-    /// The same, whatever its pages have in common.
+    /// A page of the block is in flight.
+    #[inline]
+    pub fn in_flight(&self, device: &dyn DeviceView, node: NodeId) -> bool {
+        // The pages that came last are met first.
+        device.any_in_flight() && self.pages_of(node).any(|page| device.in_flight(page))
+    }
+
+    /// Whether GCaR passes over a block, whatever its pages have in common.
     pub fn spared_by_pages(&self, device: &dyn DeviceView, spare: Spare, node: NodeId) -> bool {
         if spare == Spare::Nobody {
             return false;
         }
+        let by_chip = |&page: &PageId| spare.page_by_chip(device, page);
         let mut pages = self.pages_of(node);
         match self.setup.params.block_in_gc {
-            BlockInGc::Any => pages.any(|page| spare.page(device, page)),
-            BlockInGc::All => pages.all(|page| spare.page(device, page)),
-            BlockInGc::Majority => {
-                let spared = pages.filter(|&page| spare.page(device, page)).count();
-                spared as u32 > self.pages(node) / 2
-            }
+            BlockInGc::Any => pages.any(|page| by_chip(&page)),
+            BlockInGc::All => pages.all(|page| by_chip(&page)),
+            BlockInGc::Majority => pages.filter(by_chip).count() as u32 > self.pages(node) / 2,
         }
     }
 

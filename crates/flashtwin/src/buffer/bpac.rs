@@ -225,11 +225,8 @@ impl Bpac {
     }
 
     fn choose(&self, device: &dyn DeviceView, spare: Spare, out: &mut Eviction) -> Option<Victim> {
-        let mut passed_over = |node: NodeId| {
-            let spared = self.clusters.spared(device, spare, node);
-            out.spared |= spared;
-            spared
-        };
+        let (clusters, spared) = (&self.clusters, &mut out.spared);
+        let mut passed_over = |node| clusters.passed_over(device, spare, node, spared);
         out.inspected += self.grown_clusters;
         if let Some(node) = self.grown.largest_but(&mut passed_over) {
             return Some(Victim::Cluster(node));
@@ -246,7 +243,7 @@ impl Bpac {
             if !spare.page(device, page) {
                 return Some(Victim::Page(page));
             }
-            out.spared = true;
+            out.spared |= spare.page_by_chip(device, page);
         }
         None
     }

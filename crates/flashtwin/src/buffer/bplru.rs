@@ -54,7 +54,7 @@ impl Bplru {
         self.list.push_newest(node);
         if let Some((ages, chips)) = &mut self.by_chip {
             ages.push(node, self.list.iter_oldest_first());
-            chips.push_newest(node, self.blocks.chip(node), ages);
+            chips.push_newest(node, self.blocks.chip(node).into(), ages);
         }
     }
 
@@ -100,13 +100,12 @@ impl Bplru {
             if Some(node) == current {
                 continue;
             }
-            if !self.blocks.spared(device, spare, node) {
+            if !(self.blocks).passed_over(device, spare, node, &mut out.spared) {
                 out.inspected += i as u64 + 1;
                 return Some(node);
             }
-            out.spared = true;
             match &self.by_chip {
-                Some(by_chip) if !self.blocks[node].done => {
+                Some(by_chip) if out.spared && !self.blocks[node].done => {
                     return self.search(device, spare, current, by_chip, out);
                 }
                 _ => {}
@@ -126,7 +125,9 @@ impl Bplru {
         (ages, lists): &(Ages, ChipLists),
         out: &mut Eviction,
     ) -> Option<NodeId> {
-        let found = lists.oldest_not(device, spare, ages, current);
+        let found = lists.oldest_not(device, spare, ages, |node| {
+            Some(node) == current || self.blocks.in_flight(device, node)
+        });
         let looked = found.map_or(self.list.len() as u64, |node| ages.position(node));
         out.inspected += self.done.len() as u64 + looked;
         found
@@ -192,8 +193,9 @@ impl Policy for Bplru {
         out: &mut Eviction,
     ) -> bool {
         let current = self.blocks.find_for(incoming.lpn);
-        let free = |&node: &NodeId| !self.blocks.spared(device, spare, node);
         let found = self.choose(device, spare, current, out);
+        let blocks = &self.blocks;
+        let free = |&node: &NodeId| !blocks.passed_over(device, spare, node, &mut out.spared);
         let Some(node) = found.or_else(|| current.filter(free)) else {
             return false;
         };

@@ -160,9 +160,7 @@ impl Cbm {
     ) -> Option<NodeId> {
         let (inspected, any_spared) = (&mut out.inspected, &mut out.spared);
         let mut passed_over = |cbm: &Cbm, node: NodeId| {
-            let spared = cbm.blocks.spared(device, spare, node);
-            *any_spared |= spared;
-            spared || Some(node) == current
+            (cbm.blocks).passed_over(device, spare, node, any_spared) || Some(node) == current
         };
         if let Some((before, node)) = self.first_of_br(&mut passed_over) {
             *inspected += 1 + before;
@@ -277,7 +275,8 @@ impl Policy for Cbm {
     ) -> bool {
         let current = self.blocks.find_for(incoming.lpn);
         let last_resort = current.filter(|&node| {
-            self.blocks.pages(node) > 0 && !self.blocks.spared(device, spare, node)
+            let blocks = &self.blocks;
+            blocks.pages(node) > 0 && !blocks.passed_over(device, spare, node, &mut out.spared)
         });
         let found = self.choose(device, spare, current, out);
         let Some(node) = found.or(last_resort) else {

@@ -64,9 +64,10 @@ impl Stager {
             search.inspected += 1;
             at = list.list().newer(page);
             let chip = device.chip(page);
-            let spared = chip.is_some_and(|chip| spare.chip(device, chip));
+            let spared = spare.page_by_chip(device, page);
             search.spared |= spared;
-            if !spared && !chip.is_some_and(|chip| self.related(device, chip)) {
+            let passed_over = spared || device.in_flight(page);
+            if !passed_over && !chip.is_some_and(|chip| self.related(device, chip)) {
                 search.victim = Some(page);
                 break;
             }
@@ -217,7 +218,8 @@ impl Policy for CdaGc {
             victim = search.victim;
             if victim.is_none() && spare == Spare::Nobody {
                 // The least recent page, taken without a look.
-                victim = self.list.list().oldest();
+                let oldest = self.list.list().oldest();
+                victim = oldest.filter(|&page| !device.in_flight(page));
             }
         }
         let Some(page) = victim.or_else(|| self.list.oldest_not(device, spare, out)) else {

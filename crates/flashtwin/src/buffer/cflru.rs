@@ -196,7 +196,9 @@ impl Policy for Cflru {
             _ => first,
         };
         out.inspected += inspected;
-        out.spared |= found != first.0;
+        out.spared |= found != first.0
+            && spare != Spare::Nobody
+            && found != self.choose_not(device, Spare::Nobody).0;
         let Some(page) = found else { return false };
         self.forget(page);
         out.victims.push(page);

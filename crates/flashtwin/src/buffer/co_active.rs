@@ -9,6 +9,7 @@
 //! A page's channel is that of its flash copy; a page without one is never written back actively.
 
 use super::bloom::Filter;
+use super::order::Shelf;
 use super::policy::{then, Access, DeviceView, Eviction, Policy, Spare};
 use super::timeline::Timeline;
 use super::{PageId, Setup};
@@ -70,7 +71,7 @@ impl Policy for CoActive {
     #[inline]
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
         let class = self.class(device, access, CLEAN);
-        self.order.insert(page, class, device.chip(page));
+        self.order.insert(page, class, Shelf::of(device, page));
     }
 
     #[inline]
@@ -88,7 +89,7 @@ impl Policy for CoActive {
     }
 
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
-        self.order.moved(page, device.chip(page));
+        self.order.moved(page, Shelf::of(device, page));
     }
 
     fn evict(

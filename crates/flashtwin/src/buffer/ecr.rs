@@ -9,6 +9,7 @@
 //! A page without a chip (dynamic placement, never written) stands on a list of its own: its write
 //! waits for no chip, so the list's time is 0; it counts as the last chip.
 
+use super::order::Shelf;
 use super::policy::{page_text, then, Access, DeviceView, Eviction, Policy, Spare};
 use super::timeline::Timeline;
 use super::{PageId, Setup};
@@ -129,7 +130,7 @@ impl Policy for Ecr {
     #[inline]
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
         let class = self.class(access);
-        self.order.insert(page, class, device.chip(page));
+        self.order.insert(page, class, Shelf::of(device, page));
     }
 
     #[inline]
@@ -148,7 +149,7 @@ impl Policy for Ecr {
     }
 
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
-        self.order.moved(page, device.chip(page));
+        self.order.moved(page, Shelf::of(device, page));
     }
 
     fn evict(

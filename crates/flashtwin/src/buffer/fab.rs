@@ -76,14 +76,13 @@ impl Policy for Fab {
     ) -> bool {
         // As published, every block is looked at.
         out.inspected += u64::from(self.blocks.len());
-        let largest = self.sizes.largest();
-        let found = match largest {
-            Some(node) if !self.blocks.spared(device, spare, node) => largest,
-            _ => self
-                .sizes
-                .largest_but(&mut |node| self.blocks.spared(device, spare, node)),
+        let largest = |spare| {
+            let blocks = &self.blocks;
+            (self.sizes)
+                .largest_but(&mut |node| blocks.passed_over(device, spare, node, &mut false))
         };
-        out.spared |= found != largest;
+        let found = largest(spare);
+        out.spared |= spare != Spare::Nobody && found != largest(Spare::Nobody);
         let Some(node) = found else { return false };
         self.sizes.remove(node);
         self.blocks.evict(node, out);

@@ -53,13 +53,14 @@ impl<P: Policy> Policy for Gcar<P> {
         if self.spare == Spare::Gc && device.chips_in_gc().is_empty() {
             return self.base.evict(device, incoming, Spare::Nobody, out);
         }
-        let found = self.base.evict(device, incoming, self.spare, out);
-        self.protected += out.spared as u64;
-        if found {
+        if self.base.evict(device, incoming, self.spare, out) {
+            self.protected += out.spared as u64;
             return true;
         }
-        self.fallbacks += 1;
-        self.base.evict(device, incoming, Spare::Nobody, out)
+        let fell_back = self.base.evict(device, incoming, Spare::Nobody, out);
+        self.protected += (fell_back && out.spared) as u64;
+        self.fallbacks += fell_back as u64;
+        fell_back
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

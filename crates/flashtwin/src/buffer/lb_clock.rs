@@ -60,15 +60,15 @@ impl LbClock {
         }
     }
 
-    /// Clears bits from the hand up to the first block with bit 0; false if all blocks are spared.
+    /// Clears bits from the hand up to the first block with bit 0; false if all blocks are
+    /// passed over.
     fn sweep(&mut self, device: &dyn DeviceView, spare: Spare, out: &mut Eviction) -> bool {
         let Some(mut at) = self.ring.oldest() else {
             return false;
         };
         loop {
             let next = self.ring.newer(at);
-            if self.blocks.spared(device, spare, at) {
-                out.spared = true;
+            if (self.blocks).passed_over(device, spare, at, &mut out.spared) {
                 match next {
                     Some(next) => at = next,
                     None => return false,
@@ -136,14 +136,12 @@ impl Policy for LbClock {
         }
         // One round over the ring finds the largest.
         out.inspected += u64::from(self.blocks.len());
-        let largest = self.cold.largest();
-        let found = match largest {
-            Some(node) if !self.blocks.spared(device, spare, node) => largest,
-            _ => self
-                .cold
-                .largest_but(&mut |node| self.blocks.spared(device, spare, node)),
+        let largest = |spare| {
+            let blocks = &self.blocks;
+            (self.cold).largest_but(&mut |node| blocks.passed_over(device, spare, node, &mut false))
         };
-        out.spared |= found != largest;
+        let found = largest(spare);
+        out.spared |= spare != Spare::Nobody && found != largest(Spare::Nobody);
         let Some(node) = found else { return false };
         self.unlink(node);
         self.blocks.evict(node, out);

@@ -168,9 +168,8 @@ impl Lirs {
             let Entry::Page(page) = entry else {
                 return None;
             };
-            let spared = spare.page(device, page);
-            out.spared |= spared;
-            (!spared).then_some(page)
+            out.spared |= spare.page_by_chip(device, page);
+            (!spare.page(device, page)).then_some(page)
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::memory::{large_table, prefetch, reach};
 use crate::units::ChipId;
 
 const NONE: u32 = u32::MAX;
-/// The chip of a page that stands on no list.
+/// The list of a page that stands on none.
 const NOWHERE: u16 = u16::MAX;
 const WORDS: usize = 16;
 
@@ -113,18 +113,46 @@ impl Ages {
     }
 }
 
-/// A list of pages for each chip, and one for pages without a chip.
+/// The list on which a page stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shelf {
+    /// That of its chip.
+    Chip(ChipId),
+    /// That of the pages without one.
+    NoChip,
+    /// That of the pages in flight, whatever their chip: no search looks at it.
+    InFlight,
+}
+
+impl Shelf {
+    /// Where a page belongs now.
+    #[inline]
+    pub fn of(device: &dyn DeviceView, page: PageId) -> Shelf {
+        if device.in_flight(page) {
+            return Shelf::InFlight;
+        }
+        device.chip(page).into()
+    }
+}
+
+impl From<Option<ChipId>> for Shelf {
+    fn from(chip: Option<ChipId>) -> Shelf {
+        chip.map_or(Shelf::NoChip, Shelf::Chip)
+    }
+}
+
+/// A list of pages for each chip, one for pages without a chip, and one for pages in flight.
 #[derive(Clone, Debug)]
 pub struct ChipLists {
-    /// (most recent, least recent) of each chip; the last is for pages without one.
+    /// (most recent, least recent) of each chip, of the pages without one, of those in flight.
     ends: Vec<(u32, u32)>,
     /// Age of each chip's least recent page, [`NONE`] where there is none: what a search looks at.
     heads: Vec<u32>,
-    /// Chips that have pages, as bits.
+    /// Lists that have pages, as bits.
     filled: Vec<u64>,
     /// The numbering of ages that `heads` is of.
     numbering: u32,
-    /// Links and chip of each page.
+    /// Links and list of each page.
     nodes: Vec<Node>,
 }
 
@@ -132,23 +160,28 @@ pub struct ChipLists {
 struct Node {
     newer: u32,
     older: u32,
-    chip: u16,
+    list: u16,
 }
 
 impl ChipLists {
     /// Lists for `chips` chips.
     pub fn new(chips: u32) -> ChipLists {
+        let lists = chips as usize + 2;
         ChipLists {
-            ends: vec![(NONE, NONE); chips as usize + 1],
-            heads: vec![NONE; chips as usize + 1],
-            filled: vec![0; (chips as usize + 1).div_ceil(64)],
+            ends: vec![(NONE, NONE); lists],
+            heads: vec![NONE; lists],
+            filled: vec![0; lists.div_ceil(64)],
             numbering: 0,
             nodes: Vec::new(),
         }
     }
 
-    fn slot(&self, chip: Option<ChipId>) -> usize {
-        chip.map_or(self.ends.len() - 1, |chip| chip.0 as usize)
+    fn slot(&self, shelf: Shelf) -> usize {
+        match shelf {
+            Shelf::Chip(chip) => chip.0 as usize,
+            Shelf::NoChip => self.ends.len() - 2,
+            Shelf::InFlight => self.ends.len() - 1,
+        }
     }
 
     /// The page is likely to leave soon: starts loading its place, or, `near`, its neighbours.
@@ -158,24 +191,23 @@ impl ChipLists {
         if !near {
             return prefetch(&self.nodes, at);
         }
-        if let Some(node) = self.nodes.get(at).filter(|node| node.chip != NOWHERE) {
+        if let Some(node) = self.nodes.get(at).filter(|node| node.list != NOWHERE) {
             prefetch(&self.nodes, node.newer as usize);
             prefetch(&self.nodes, node.older as usize);
         }
     }
 
-    /// The page stands on the list of a chip, or on that of the pages without one.
+    /// The page stands on a list.
     #[inline]
     pub fn holds(&self, page: PageId) -> bool {
         let node = self.nodes.get(page.0 as usize);
-        node.is_some_and(|node| node.chip != NOWHERE)
+        node.is_some_and(|node| node.list != NOWHERE)
     }
 
-    /// The chip under which a page stands.
+    /// Whether a page stands on this list.
     #[inline]
-    pub fn chip_of(&self, page: PageId) -> Option<ChipId> {
-        let slot = self.nodes[page.0 as usize].chip;
-        ((slot as usize) < self.ends.len() - 1).then_some(ChipId(slot))
+    pub fn is_on(&self, page: PageId, shelf: Shelf) -> bool {
+        self.nodes[page.0 as usize].list as usize == self.slot(shelf)
     }
 
     /// Looks up the heads again if the ages were given anew: to be called after [`Ages::push`], and
@@ -193,18 +225,18 @@ impl ChipLists {
         }
     }
 
-    /// Puts a page, which has its age, at the most recent end of its chip's list.
+    /// Puts a page, which has its age, at the most recent end of a list.
     #[inline]
-    pub fn push_newest(&mut self, page: PageId, chip: Option<ChipId>, ages: &Ages) {
+    pub fn push_newest(&mut self, page: PageId, shelf: Shelf, ages: &Ages) {
         self.follow(ages);
-        let slot = self.slot(chip);
+        let slot = self.slot(shelf);
         let newest = self.ends[slot].0;
         self.place(page, slot, NONE, newest, ages);
     }
 
-    /// Puts a page where its age belongs in its chip's list.
-    pub fn insert_by_age(&mut self, page: PageId, chip: Option<ChipId>, ages: &Ages) {
-        let slot = self.slot(chip);
+    /// Puts a page where its age belongs in a list.
+    pub fn insert_by_age(&mut self, page: PageId, shelf: Shelf, ages: &Ages) {
+        let slot = self.slot(shelf);
         let age = ages.of(page);
         let mut newer = NONE;
         let mut at = self.ends[slot].0;
@@ -221,10 +253,10 @@ impl ChipLists {
         let node = Node {
             newer,
             older,
-            chip: slot as u16,
+            list: slot as u16,
         };
         let nowhere = Node {
-            chip: NOWHERE,
+            list: NOWHERE,
             ..node
         };
         reach(&mut self.nodes, page.0 as usize, nowhere);
@@ -243,12 +275,12 @@ impl ChipLists {
         }
     }
 
-    /// Takes a page out of its chip's list.
+    /// Takes a page out of its list.
     #[inline]
     pub fn remove(&mut self, page: PageId, ages: &Ages) {
-        let Node { newer, older, chip } = self.nodes[page.0 as usize];
-        self.nodes[page.0 as usize].chip = NOWHERE;
-        let slot = chip as usize;
+        let Node { newer, older, list } = self.nodes[page.0 as usize];
+        self.nodes[page.0 as usize].list = NOWHERE;
+        let slot = list as usize;
         match newer {
             NONE => self.ends[slot].0 = older,
             n => self.nodes[n as usize].older = older,
@@ -268,16 +300,16 @@ impl ChipLists {
         }
     }
 
-    /// The oldest page but `except` that `spare` does not pass over, by a look at each chip.
+    /// The oldest page that neither `spare` nor `passed_over` passes over, by a look at each chip.
     pub fn oldest_not(
         &self,
         device: &dyn DeviceView,
         spare: Spare,
         ages: &Ages,
-        except: Option<PageId>,
+        passed_over: impl Fn(PageId) -> bool,
     ) -> Option<PageId> {
         debug_assert!(self.numbering == ages.numbering, "heads of other ages");
-        let chips = self.heads.len() - 1;
+        let chips = self.heads.len() - 2;
         let (mut least, mut found) = (NONE, None);
         let in_gc = device.chips_in_gc();
         for (i, &filled) in self.filled.iter().enumerate() {
@@ -288,25 +320,32 @@ impl ChipLists {
             while open != 0 {
                 let slot = i * 64 + open.trailing_zeros() as usize;
                 open &= open - 1;
-                let (mut age, mut page) = (self.heads[slot], PageId(self.ends[slot].1));
                 // Most chips are too young to be asked.
-                if age >= least {
+                if self.heads[slot] >= least || slot > chips {
                     continue;
                 }
-                if Some(page) == except {
-                    page = PageId(self.nodes[page.0 as usize].newer);
-                    if page.0 == NONE || ages.of(page) >= least {
-                        continue;
-                    }
-                    age = ages.of(page);
-                }
                 let soon = spare == Spare::GcSoon && slot < chips;
-                if !soon || !spare.chip(device, ChipId(slot as u16)) {
-                    (least, found) = (age, Some(page));
+                if soon && spare.chip(device, ChipId(slot as u16)) {
+                    continue;
+                }
+                let mut page = self.ends[slot].1;
+                while page != NONE && passed_over(PageId(page)) {
+                    page = self.nodes[page as usize].newer;
+                }
+                if page != NONE && ages.of(PageId(page)) < least {
+                    (least, found) = (ages.of(PageId(page)), Some(PageId(page)));
                 }
             }
         }
         found
+    }
+
+    /// Whether a page older than `age` is passed over for the sake of its chip.
+    pub fn passes_over_before(&self, device: &dyn DeviceView, spare: Spare, age: u32) -> bool {
+        let chips = self.heads.len() - 2;
+        let mut heads = (0..).zip(&self.heads[..chips]);
+        spare != Spare::Nobody
+            && heads.any(|(chip, &head)| head < age && spare.chip(device, ChipId(chip)))
     }
 }
 

@@ -10,11 +10,14 @@
 //! noted                chip 0: 4 1   chip 1: 5 3 2          the mark is before 5
 //! ```
 //!
+//! Pages in flight are passed over by every search. They are noted on a list of their own until they
+//! have arrived.
+//!
 //! A page is noted once between two of its accesses, and an access to a page that is not noted costs
 //! a look at whether it is.
 
 use super::list::Links;
-use super::order::{Ages, ChipLists};
+use super::order::{Ages, ChipLists, Shelf};
 use super::policy::{DeviceView, Spare};
 use super::PageId;
 
@@ -82,17 +85,37 @@ impl Passed {
     /// The page has come into the list, not at its most recent end.
     pub fn enter(&mut self, page: PageId, device: &dyn DeviceView, ages: &Ages) {
         if self.mark.is_some_and(|mark| ages.of(page) < ages.of(mark)) {
-            self.chips.insert_by_age(page, device.chip(page), ages);
+            self.chips
+                .insert_by_age(page, Shelf::of(device, page), ages);
             self.pages += 1;
         }
     }
 
-    /// The chip of the page's flash copy may have changed.
+    /// The page may belong on another list.
+    #[inline]
     pub fn moved(&mut self, page: PageId, device: &dyn DeviceView, ages: &Ages) {
-        if self.holds(page) && self.chips.chip_of(page) != device.chip(page) {
-            self.chips.remove(page, ages);
-            self.chips.insert_by_age(page, device.chip(page), ages);
+        if !self.holds(page) {
+            return;
         }
+        let shelf = Shelf::of(device, page);
+        if !self.chips.is_on(page, shelf) {
+            self.chips.remove(page, ages);
+            self.chips.insert_by_age(page, shelf, ages);
+        }
+    }
+
+    /// Whether a noted page older than `found`, or any if there is none or it is not noted, is passed
+    /// over for the sake of its chip.
+    pub fn passes_over_for_chip(
+        &self,
+        device: &dyn DeviceView,
+        spare: Spare,
+        ages: &Ages,
+        found: Option<PageId>,
+    ) -> bool {
+        let age = found.filter(|&page| self.holds(page));
+        let age = age.map_or(u32::MAX, |page| ages.of(page));
+        self.chips.passes_over_before(device, spare, age)
     }
 
     /// The ages may have been given anew.
@@ -102,8 +125,8 @@ impl Passed {
     }
 
     /// The least recent page that `spare` does not pass over, of the list that begins with `oldest`
-    /// at that end. `age` is called for each
-    /// page that is noted on the way, with the number noted: from then on it must have an age.
+    /// at that end. `age` is called for each page that is noted on the way, with the number noted:
+    /// from then on it must have an age.
     pub fn oldest_not(
         &mut self,
         device: &dyn DeviceView,
@@ -112,7 +135,7 @@ impl Passed {
         ages: &mut Ages,
         mut age: impl FnMut(&mut Ages, PageId, usize),
     ) -> Option<PageId> {
-        let noted = self.chips.oldest_not(device, spare, ages, None);
+        let noted = self.chips.oldest_not(device, spare, ages, |_| false);
         if noted.is_some() {
             return noted;
         }
@@ -124,7 +147,7 @@ impl Passed {
             self.pages += 1;
             self.mark = Some(page);
             age(ages, page, self.pages);
-            self.chips.push_newest(page, device.chip(page), ages);
+            self.chips.push_newest(page, Shelf::of(device, page), ages);
         }
     }
 }

@@ -32,6 +32,17 @@ pub trait DeviceView {
     fn lpn(&self, page: PageId) -> Lpn;
     /// The chip that holds the page's flash copy (with static placement also before it has one).
     fn chip(&self, page: PageId) -> Option<ChipId>;
+    /// The page has no slot yet, or its data are still being read: it cannot be evicted (D-36).
+    /// Where nothing takes time no page is in flight.
+    #[inline]
+    fn in_flight(&self, _page: PageId) -> bool {
+        false
+    }
+    /// Whether any page that the policy holds is in flight.
+    #[inline]
+    fn any_in_flight(&self) -> bool {
+        false
+    }
     /// The chip is collecting garbage now.
     #[inline]
     fn in_gc(&self, chip: ChipId) -> bool {
@@ -54,10 +65,11 @@ pub trait DeviceView {
     fn open_pages(&self, chip: ChipId) -> u32;
 }
 
-/// Pages that a victim search passes over: how GCaR filters any policy.
+/// Pages that a victim search passes over. Pages in flight always are; the rest is how GCaR filters
+/// any policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spare {
-    /// None.
+    /// No others.
     Nobody,
     /// Those whose chip is in GC.
     Gc,
@@ -79,9 +91,15 @@ impl Spare {
         }
     }
 
-    /// Whether `page` is passed over; a page without a chip never is.
+    /// Whether `page` is passed over.
     #[inline]
     pub fn page(self, device: &dyn DeviceView, page: PageId) -> bool {
+        device.in_flight(page) || self.page_by_chip(device, page)
+    }
+
+    /// Whether `page` is passed over for the sake of its chip; a page without a chip never is.
+    #[inline]
+    pub fn page_by_chip(self, device: &dyn DeviceView, page: PageId) -> bool {
         self != Spare::Nobody
             && device
                 .chip(page)
@@ -114,7 +132,7 @@ pub struct Eviction {
     pub merged: Vec<Lpn>,
     /// List entries the published algorithm looks at to find the victim (D-10).
     pub inspected: u64,
-    /// At least one page was passed over for the sake of [`Spare`].
+    /// At least one page was passed over for the sake of its chip.
     pub spared: bool,
 }
 
@@ -143,8 +161,9 @@ impl Eviction {
 /// Contract. The device asks `admits` on a miss. If it is full it calls `evict`, and what that names
 /// has left the policy when it returns. Then it calls `insert`. On a hit it calls `hit`. `cleaned`
 /// comes when a page that stays was written back and is clean now, `moved` when its flash copy may
-/// have come to another chip, `forget` when a page leaves otherwise (trimmed). A policy keeps what
-/// it likes per [`PageId`], in arrays: the numbers are small.
+/// have come to another chip or the page may have begun or ceased to be in flight, `forget` when a
+/// page leaves otherwise (trimmed). A policy keeps what it likes per [`PageId`], in arrays: the
+/// numbers are small.
 pub trait Policy {
     /// Whether a page that is not cached comes into the buffer; if not, a read passes it by.
     /// Writes always come in.
@@ -160,10 +179,10 @@ pub trait Policy {
     fn forget(&mut self, page: PageId);
     /// A dirty page was written back and stays, clean.
     fn cleaned(&mut self, _device: &dyn DeviceView, _page: PageId) {}
-    /// The chip of the page's flash copy may have changed.
+    /// The chip of the page's flash copy may have changed, or whether the page is in flight.
     fn moved(&mut self, _device: &dyn DeviceView, _page: PageId) {}
-    /// Names what leaves so that `incoming` can come in, and lets it go. False, with nothing changed
-    /// that matters, only if `spare` passes over every candidate.
+    /// Names what leaves so that `incoming` can come in, and lets it go; nothing that `spare` passes
+    /// over. False, with nothing changed that matters, only if that is every candidate.
     fn evict(
         &mut self,
         device: &dyn DeviceView,

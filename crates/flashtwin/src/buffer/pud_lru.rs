@@ -306,10 +306,11 @@ impl PudLru {
             let rank = search.rank(at, block.share, block.used);
             search.ceiling = search.ceiling.max(rank.0);
             if search.wants(rank) {
-                if self.blocks.spared(device, spare, node) {
-                    search.spared = search.spared.max(Some(rank));
-                } else {
+                let mut by_chip = false;
+                if !(self.blocks).passed_over(device, spare, node, &mut by_chip) {
                     search.best = Some((rank, node));
+                } else if by_chip {
+                    search.spared = search.spared.max(Some(rank));
                 }
             }
             true
@@ -326,7 +327,7 @@ struct Search {
     /// PUDs above this are wanted.
     mean: Option<u128>,
     best: Option<(Rank, NodeId)>,
-    /// The first of the blocks passed over.
+    /// The first of the blocks passed over for the sake of their chip.
     spared: Option<Rank>,
     /// The largest PUD that may be here.
     ceiling: u128,

@@ -204,17 +204,20 @@ impl Policy for ReqBlock {
         out: &mut Eviction,
     ) -> bool {
         let spared = |node| self.blocks.spared_by_pages(device, spare, node);
+        let passed_over = |node| self.blocks.in_flight(device, node) || spared(node);
         let own = |node: NodeId| self.blocks[node].request == incoming.request;
         let found = self
-            .choose(&mut out.inspected, &mut |node| own(node) || spared(node))
-            .or_else(|| self.choose(&mut out.inspected, &mut |node| spared(node)));
+            .choose(&mut out.inspected, &mut |node| {
+                own(node) || passed_over(node)
+            })
+            .or_else(|| self.choose(&mut out.inspected, &mut |node| passed_over(node)));
         let mut tails = [IRL, DRL, SRL]
             .into_iter()
             .filter_map(|list| self.lists.oldest(list.into()));
         out.spared |= tails.any(spared);
         let Some(node) = found else { return false };
         let origin = self.find(self.blocks[node].origin);
-        let origin = origin.filter(|&node| self.blocks[node].list == IRL && !spared(node));
+        let origin = origin.filter(|&node| self.blocks[node].list == IRL && !passed_over(node));
         self.blocks.evict_pages(node, out);
         if self.blocks[node].list == DRL {
             if let Some(origin) = origin {

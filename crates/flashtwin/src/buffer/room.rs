@@ -28,6 +28,9 @@ pub(crate) struct Room {
     read_capacity: u32,
     read_pages: u32,
     read_list: List,
+    /// Pages that the policy named while they were in flight, with their last accesses: they stay, and
+    /// the policy gets them back when they have arrived. Only users' policies do that.
+    aside: Vec<(PageId, Access)>,
     /// Per page, as bits: it is in the read cache.
     in_read_cache: Vec<u64>,
 }
@@ -42,6 +45,7 @@ impl Room {
             read_capacity,
             read_pages: 0,
             read_list: List::default(),
+            aside: Vec::new(),
             in_read_cache: Vec::new(),
         }
     }
@@ -53,6 +57,7 @@ impl Room {
             policy.read_cache_changed(device.lpn(page), true);
         }
         self.policy = policy;
+        self.aside.clear();
         self.pages = 0;
     }
 
@@ -114,7 +119,7 @@ impl Room {
         }
     }
 
-    /// Fills `out` with what leaves a place that is full.
+    /// Fills `out` with what leaves a place that is full; false if all that might is in flight.
     #[inline]
     pub fn evict(
         &mut self,
@@ -122,20 +127,70 @@ impl Room {
         way: Way,
         incoming: &Access,
         out: &mut Eviction,
-    ) {
+    ) -> bool {
         if way == Way::ReadCache {
-            if let Some(page) = self.read_list.oldest() {
-                self.leave_read_cache(page, device.lpn(page));
-                out.one(page, 1);
+            let mut pages = self.read_list.iter_oldest_first();
+            let found = pages.find(|&page| !device.in_flight(page));
+            drop(pages);
+            let Some(page) = found else { return false };
+            self.leave_read_cache(page, device.lpn(page));
+            out.one(page, 1);
+            return true;
+        }
+        while self.aside.len() < self.pages as usize {
+            if !self.policy.evict(device, incoming, Spare::Nobody, out) {
+                break;
             }
+            if device.any_in_flight() {
+                self.keep_in_flight(device, incoming, out);
+            }
+            if !out.victims.is_empty() {
+                self.pages -= out.victims.len() as u32;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes pages in flight out of the victims.
+    #[inline]
+    fn keep_in_flight(&mut self, device: &dyn DeviceView, incoming: &Access, out: &mut Eviction) {
+        let aside = &mut self.aside;
+        out.victims.retain(|&page| {
+            let in_flight = device.in_flight(page);
+            if in_flight {
+                let access = Access {
+                    lpn: device.lpn(page),
+                    write: device.dirty(page),
+                    dirty: device.dirty(page),
+                    request: incoming.request,
+                    request_pages: 1,
+                };
+                aside.push((page, access));
+            }
+            !in_flight
+        });
+    }
+
+    /// Where a page is among those set aside.
+    #[inline]
+    fn aside(&self, page: PageId) -> Option<usize> {
+        self.aside.iter().position(|&(aside, _)| aside == page)
+    }
+
+    /// The chip of a page's flash copy may have changed, or whether the page is in flight.
+    #[inline]
+    pub fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        if self.in_read_cache(page) {
             return;
         }
-        let found = self.policy.evict(device, incoming, Spare::Nobody, out);
-        debug_assert!(
-            found && !out.victims.is_empty(),
-            "a full buffer has a victim"
-        );
-        self.pages -= out.victims.len() as u32;
+        let Some(at) = self.aside(page) else {
+            return self.policy.moved(device, page);
+        };
+        if !device.in_flight(page) {
+            let (_, access) = self.aside.remove(at);
+            self.policy.insert(device, page, &access);
+        }
     }
 
     /// The page comes in.
@@ -162,6 +217,8 @@ impl Room {
         if self.in_read_cache(page) {
             self.read_list.remove(page);
             self.read_list.push_newest(page);
+        } else if let Some(at) = self.aside(page) {
+            self.aside[at].1 = *access;
         } else {
             self.policy.hit(device, page, access);
         }
@@ -173,7 +230,10 @@ impl Room {
             self.leave_read_cache(page, lpn);
         } else {
             self.pages -= 1;
-            self.policy.forget(page);
+            match self.aside(page) {
+                Some(at) => drop(self.aside.remove(at)),
+                None => self.policy.forget(page),
+            }
         }
     }
 

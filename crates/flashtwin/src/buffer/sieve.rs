@@ -65,7 +65,7 @@ impl Policy for Sieve {
         while let Some(page) = at {
             out.inspected += 1;
             if spare.page(device, page) {
-                out.spared = true;
+                out.spared |= spare.page_by_chip(device, page);
                 spared_in_a_row += 1;
                 if spared_in_a_row == self.queue.len() {
                     return false;

@@ -9,7 +9,10 @@
 //!
 //! Where a policy asks for it, the pages of a class also stand on a list for each chip, the last list
 //! being that of the pages without one.
+//!
+//! A page in flight has an age and a class, but stands apart until it has arrived: no search meets it.
 
+use super::order::Shelf;
 use super::policy::{DeviceView, Spare};
 use super::PageId;
 use crate::memory::{large_table, prefetch, reach};
@@ -121,8 +124,8 @@ struct Node {
     /// Neighbours on the list.
     newer: u32,
     older: u32,
-    /// The chip; the number of chips if there is none.
-    chip: u16,
+    /// Its list: that of its chip, then that of pages without one; beyond those it is in flight.
+    list: u16,
     class: u8,
 }
 
@@ -143,6 +146,8 @@ pub(crate) struct Timeline<const N: usize> {
     /// The page that got an age.
     log: Vec<u32>,
     classes: [Bits; N],
+    /// Ages of the pages in flight, of any class.
+    in_flight: Bits,
     next: usize,
     lists: [Lists; N],
     chips: u16,
@@ -157,6 +162,7 @@ impl<const N: usize> Timeline<N> {
             nodes: Vec::new(),
             log: large_table(NONE, ages),
             classes: std::array::from_fn(|_| Bits::new(ages)),
+            in_flight: Bits::new(ages),
             next: 0,
             lists: listed.map(|kept| Lists {
                 kept,
@@ -176,10 +182,8 @@ impl<const N: usize> Timeline<N> {
             return prefetch(&self.nodes, at);
         }
         if let Some(node) = self.nodes.get(at) {
-            prefetch(
-                &self.classes[node.class as usize].levels[0],
-                node.age as usize / 64,
-            );
+            let ages = &self.classes[node.class as usize];
+            prefetch(&ages.levels[0], node.age as usize / 64);
             if self.lists[node.class as usize].kept {
                 prefetch(&self.nodes, node.newer as usize);
                 prefetch(&self.nodes, node.older as usize);
@@ -187,11 +191,20 @@ impl<const N: usize> Timeline<N> {
         }
     }
 
+    #[inline]
+    fn list_of(&self, shelf: Shelf) -> u16 {
+        match shelf {
+            Shelf::Chip(chip) => chip.0,
+            Shelf::NoChip => self.chips,
+            Shelf::InFlight => self.chips + 1,
+        }
+    }
+
     /// A page comes in: the most recent one of a class.
     #[inline]
-    pub fn insert(&mut self, page: PageId, class: usize, chip: Option<ChipId>) {
+    pub fn insert(&mut self, page: PageId, class: usize, shelf: Shelf) {
         reach(&mut self.nodes, page.0 as usize, Node::default());
-        self.nodes[page.0 as usize].chip = chip.map_or(self.chips, |chip| chip.0);
+        self.nodes[page.0 as usize].list = self.list_of(shelf);
         self.push(page, class);
     }
 
@@ -207,16 +220,31 @@ impl<const N: usize> Timeline<N> {
         if self.next == self.log.len() {
             self.renumber();
         }
-        self.classes[class].set(self.next);
         self.log[self.next] = page.0;
         let node = &mut self.nodes[page.0 as usize];
         node.age = self.next as u32;
         node.class = class as u8;
-        let chip = node.chip as usize;
+        let node = *node;
         self.next += 1;
-        let lists = &self.lists[class];
-        if lists.kept {
-            self.link(page, NONE, lists.ends[chip].0);
+        self.ages_of(node).set(node.age as usize);
+        if self.is_linked(node) {
+            let newest = self.lists[class].ends[node.list as usize].0;
+            self.link(page, NONE, newest);
+        }
+    }
+
+    /// Whether such a page stands on a list.
+    #[inline]
+    fn is_linked(&self, node: Node) -> bool {
+        self.lists[node.class as usize].kept && node.list <= self.chips
+    }
+
+    /// The ages among which that of a page is.
+    #[inline]
+    fn ages_of(&mut self, node: Node) -> &mut Bits {
+        match node.list <= self.chips {
+            true => &mut self.classes[node.class as usize],
+            false => &mut self.in_flight,
         }
     }
 
@@ -224,36 +252,42 @@ impl<const N: usize> Timeline<N> {
     #[inline]
     pub fn remove(&mut self, page: PageId) {
         let node = self.nodes[page.0 as usize];
-        self.classes[node.class as usize].clear(node.age as usize);
+        self.ages_of(node).clear(node.age as usize);
         self.unlink(node);
+    }
+
+    /// Puts a page that was removed where its age belongs.
+    fn put_back(&mut self, page: PageId) {
+        let node = self.nodes[page.0 as usize];
+        self.ages_of(node).set(node.age as usize);
+        self.link_by_age(page);
     }
 
     /// A page comes to another class and keeps its age.
     pub fn change(&mut self, page: PageId, class: usize) {
         self.remove(page);
-        self.classes[class].set(self.age(page) as usize);
         self.nodes[page.0 as usize].class = class as u8;
-        self.link_by_age(page);
+        self.put_back(page);
     }
 
-    /// A page may have come to another chip.
-    pub fn moved(&mut self, page: PageId, chip: Option<ChipId>) {
-        let node = self.nodes[page.0 as usize];
-        let chip = chip.map_or(self.chips, |chip| chip.0);
-        if chip != node.chip {
-            self.unlink(node);
-            self.nodes[page.0 as usize].chip = chip;
-            self.link_by_age(page);
+    /// A page may belong on another list.
+    #[inline]
+    pub fn moved(&mut self, page: PageId, shelf: Shelf) {
+        let list = self.list_of(shelf);
+        if self.nodes[page.0 as usize].list != list {
+            self.remove(page);
+            self.nodes[page.0 as usize].list = list;
+            self.put_back(page);
         }
     }
 
     fn link_by_age(&mut self, page: PageId) {
         let node = self.nodes[page.0 as usize];
-        let lists = &self.lists[node.class as usize];
-        if !lists.kept {
+        if !self.is_linked(node) {
             return;
         }
-        let (mut newer, mut older) = (NONE, lists.ends[node.chip as usize].0);
+        let newest = self.lists[node.class as usize].ends[node.list as usize].0;
+        let (mut newer, mut older) = (NONE, newest);
         while older != NONE && self.age(PageId(older)) > node.age {
             newer = older;
             older = self.nodes[older as usize].older;
@@ -267,7 +301,7 @@ impl<const N: usize> Timeline<N> {
         (node.newer, node.older) = (newer, older);
         let node = *node;
         let lists = &mut self.lists[node.class as usize];
-        let (newest, oldest) = &mut lists.ends[node.chip as usize];
+        let (newest, oldest) = &mut lists.ends[node.list as usize];
         match newer {
             NONE => *newest = page.0,
             newer => self.nodes[newer as usize].older = page.0,
@@ -275,7 +309,7 @@ impl<const N: usize> Timeline<N> {
         match older {
             NONE => {
                 *oldest = page.0;
-                lists.heads[node.chip as usize] = node.age;
+                lists.heads[node.list as usize] = node.age;
             }
             older => self.nodes[older as usize].newer = page.0,
         }
@@ -283,11 +317,11 @@ impl<const N: usize> Timeline<N> {
 
     #[inline]
     fn unlink(&mut self, node: Node) {
-        let lists = &mut self.lists[node.class as usize];
-        if !lists.kept {
+        if !self.is_linked(node) {
             return;
         }
-        let (newest, oldest) = &mut lists.ends[node.chip as usize];
+        let lists = &mut self.lists[node.class as usize];
+        let (newest, oldest) = &mut lists.ends[node.list as usize];
         match node.newer {
             NONE => *newest = node.older,
             newer => self.nodes[newer as usize].older = node.older,
@@ -296,7 +330,7 @@ impl<const N: usize> Timeline<N> {
             NONE => {
                 *oldest = node.newer;
                 let newer = self.nodes.get(node.newer as usize);
-                lists.heads[node.chip as usize] = newer.map_or(NONE, |newer| newer.age);
+                lists.heads[node.list as usize] = newer.map_or(NONE, |newer| newer.age);
             }
             older => self.nodes[older as usize].newer = node.newer,
         }
@@ -317,7 +351,7 @@ impl<const N: usize> Timeline<N> {
     /// The chip of a page, as far as this was told of it.
     #[inline]
     pub fn chip(&self, page: PageId) -> Option<ChipId> {
-        self.chip_of_list(self.nodes[page.0 as usize].chip as usize)
+        self.chip_of_list(self.nodes[page.0 as usize].list as usize)
     }
 
     /// The chip of a list of [`Timeline::heads`].
@@ -402,24 +436,25 @@ impl<const N: usize> Timeline<N> {
     /// Ages without gaps, in the same order; more of them if many are in use.
     #[cold]
     fn renumber(&mut self) {
-        for class in &mut self.classes {
-            class.counts.fill(0);
-            class.low = 0;
-            class.levels[1..].iter_mut().for_each(|level| level.fill(0));
+        for ages in self.classes.iter_mut().chain([&mut self.in_flight]) {
+            ages.counts.fill(0);
+            ages.low = 0;
+            ages.levels[1..].iter_mut().for_each(|level| level.fill(0));
         }
         self.next = 0;
         // The new ages lie below those not yet looked at.
         for i in 0..self.log.len().div_ceil(64) {
             let mut in_use = 0;
-            for class in &mut self.classes {
-                in_use |= std::mem::take(&mut class.levels[0][i]);
+            for ages in self.classes.iter_mut().chain([&mut self.in_flight]) {
+                in_use |= std::mem::take(&mut ages.levels[0][i]);
             }
             while in_use != 0 {
                 let page = self.log[i * 64 + in_use.trailing_zeros() as usize];
                 in_use &= in_use - 1;
                 let node = &mut self.nodes[page as usize];
                 node.age = self.next as u32;
-                self.classes[node.class as usize].set(self.next);
+                let node = *node;
+                self.ages_of(node).set(node.age as usize);
                 self.log[self.next] = page;
                 self.next += 1;
             }
@@ -427,9 +462,10 @@ impl<const N: usize> Timeline<N> {
         if self.next * 2 > self.log.len() {
             self.log.resize(self.next * 4, NONE);
             self.classes = std::array::from_fn(|_| Bits::new(self.log.len()));
-            for (age, &page) in self.log[..self.next].iter().enumerate() {
-                let class = self.nodes[page as usize].class;
-                self.classes[class as usize].set(age);
+            self.in_flight = Bits::new(self.log.len());
+            for age in 0..self.next {
+                let node = self.nodes[self.log[age] as usize];
+                self.ages_of(node).set(age);
             }
         }
         for lists in &mut self.lists {
@@ -452,15 +488,19 @@ mod tests {
         for (pages, steps) in [(3, 30_000), (40, 50_000), (9000, 60_000)] {
             // A timeline made for fewer pages grows. The class 0 has no lists.
             let mut timeline = Timeline::<3>::new(pages / 4, 2, [false, true, true]);
-            let mut naive: Vec<(PageId, usize, Option<ChipId>)> = Vec::new();
+            let mut naive: Vec<(PageId, usize, Shelf)> = Vec::new();
             let mut cached = vec![false; pages as usize];
             for _ in 0..steps {
                 let page = PageId(rng.below(u64::from(pages)) as u32);
                 let class = rng.below(3) as usize;
-                let chip = [None, Some(ChipId(0)), Some(ChipId(1))][rng.below(3) as usize];
+                let shelf = match rng.below(4) {
+                    0 => Shelf::NoChip,
+                    1 => Shelf::InFlight,
+                    chip => Shelf::Chip(ChipId(chip as u16 - 2)),
+                };
                 if !cached[page.0 as usize] {
-                    timeline.insert(page, class, chip);
-                    naive.push((page, class, chip));
+                    timeline.insert(page, class, shelf);
+                    naive.push((page, class, shelf));
                     cached[page.0 as usize] = true;
                 } else {
                     let i = naive.iter().position(|p| p.0 == page).unwrap();
@@ -470,8 +510,8 @@ mod tests {
                             naive[i].1 = class;
                         }
                         1 => {
-                            timeline.moved(page, chip);
-                            naive[i].2 = chip;
+                            timeline.moved(page, shelf);
+                            naive[i].2 = shelf;
                         }
                         2 => {
                             timeline.remove(page);
@@ -480,8 +520,8 @@ mod tests {
                         }
                         _ => {
                             timeline.renew(page, class);
-                            let (_, _, chip) = naive.remove(i);
-                            naive.push((page, class, chip));
+                            let (_, _, shelf) = naive.remove(i);
+                            naive.push((page, class, shelf));
                         }
                     }
                 }
@@ -492,9 +532,10 @@ mod tests {
         }
     }
 
-    fn check(timeline: &Timeline<3>, naive: &[(PageId, usize, Option<ChipId>)]) {
+    fn check(timeline: &Timeline<3>, naive: &[(PageId, usize, Shelf)]) {
         for class in 0..3 {
-            let of_class = naive.iter().filter(|p| p.1 == class);
+            let arrived = naive.iter().filter(|p| p.2 != Shelf::InFlight);
+            let of_class = arrived.filter(|p| p.1 == class);
             let wanted: Vec<PageId> = of_class.clone().map(|p| p.0).collect();
             assert!(timeline.iter_oldest_first(class).eq(wanted.iter().copied()));
             for (i, &page) in wanted.iter().enumerate() {
@@ -504,7 +545,7 @@ mod tests {
             }
             for list in 0..if class == 0 { 0 } else { 3 } {
                 let chip = timeline.chip_of_list(list);
-                let listed = of_class.clone().filter(|p| p.2 == chip).map(|p| p.0);
+                let listed = of_class.clone().filter(|p| p.2 == chip.into()).map(|p| p.0);
                 assert!(timeline.iter_chip(class, list).eq(listed.clone()));
                 let head = timeline.heads(class)[list];
                 let first = (head != NONE).then(|| timeline.at(head));

@@ -317,6 +317,7 @@ impl<B: Backend> Device<B> {
                 _ => self.buffer_done(),
             }
         }
+        self.resume_accesses();
         self.stir();
         self.backend.settle(self.now, &mut self.events);
     }
@@ -400,6 +401,7 @@ impl<B: Backend> Device<B> {
             None => self.queues.queue_for(request.op),
         };
         self.enter_queue(id, queue);
+        self.resume_accesses();
         self.backend.settle(now, &mut self.events);
         Ok(())
     }
@@ -458,7 +460,14 @@ impl<B: Backend> Device<B> {
         match self.backend.unit_of_copy(lpn) {
             Some(chip) => self.queue_flash(chip, lpn, Cause::HostRead, id.0 | OWNER_IS_REQUEST),
             // Never written, or trimmed: there is nothing to read.
-            None => self.page_done(id, Breakdown::default()),
+            None => {
+                let slot = self.now - self.requests[id].dispatched;
+                let parts = Breakdown {
+                    slot,
+                    ..Breakdown::default()
+                };
+                self.page_done(id, parts);
+            }
         }
     }
 
@@ -623,6 +632,9 @@ impl<B: Backend> Device<B> {
         let mut parts = flash_parts(done, self.now);
         if self.requests[id].flushing {
             parts.add(&self.requests[id].parts);
+        } else if done.op.cause == Cause::HostRead {
+            // It passed the buffer by, after those accesses that waited there.
+            parts.slot += done.op.enqueued - self.requests[id].dispatched;
         }
         if self.writes.in_turn() && done.op.cause == Cause::HostWrite {
             self.end_turn(id, done.op.lpn, &mut parts);

@@ -31,8 +31,9 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// One page access of a host request; `sectors` are those it covers.
-    pub(in crate::device) fn cached_page(&mut self, request: ReqId, lpn: Lpn, sectors: u64) {
+    /// One page access of a host request; `sectors` are those it covers. False, with nothing changed, if
+    /// it needs room and all that might make room is in flight.
+    pub(super) fn access_page(&mut self, request: ReqId, lpn: Lpn, sectors: u64) -> bool {
         let write = self.requests[request].op == Op::Write;
         let cached = self.cache.find(lpn).map(|page| page.0);
         match cached {
@@ -42,6 +43,7 @@ impl<B: Backend> Device<B> {
                     return self.miss(request, lpn, write, sectors, self.copy_of(lpn));
                 }
                 self.hit(request, id, write, sectors);
+                true
             }
             Some(id) if !write => {
                 self.requests[request].hits += 1;
@@ -49,6 +51,7 @@ impl<B: Backend> Device<B> {
                     self.log_access(request, lpn, true);
                 }
                 self.read_cached(request, id, sectors);
+                true
             }
             older => self.miss(request, lpn, write, sectors, older),
         }
@@ -85,10 +88,23 @@ impl<B: Backend> Device<B> {
         }
     }
 
+    /// The access is done. If it took time, it waited for its turn: until something could be evicted.
+    #[inline]
+    fn done_at_once(&mut self, request: ReqId, id: u32) {
+        let since = self.requests[request].dispatched;
+        let slot = self.now - since;
+        self.cache.count_slot_wait(id, since, slot);
+        let parts = Breakdown {
+            slot,
+            ..Breakdown::default()
+        };
+        self.page_done(request, parts);
+    }
+
     /// A write whose page is in the directory and dirty: it is done once the page has its slot.
     #[inline]
     fn write_cached(&mut self, request: ReqId, id: u32) {
-        let now = self.now;
+        let since = self.requests[request].dispatched;
         let through = self.requests[request].fua && !self.cache.protected;
         if self.page(id).stage == Stage::NoSlot {
             let wants = if through {
@@ -96,51 +112,68 @@ impl<B: Backend> Device<B> {
             } else {
                 Wants::Slot
             };
-            return self.cache().wait(id, request, now, wants);
+            return self.cache().wait(id, request, since, wants);
         }
         if !through {
-            return self.page_done(request, Breakdown::default());
+            return self.done_at_once(request, id);
         }
-        self.want_flush(request, id);
+        self.want_flush_since(request, id, since);
         self.pump(id);
     }
 
     fn read_cached(&mut self, request: ReqId, id: u32, sectors: u64) {
-        let now = self.now;
+        let since = self.requests[request].dispatched;
         let whole = self.cache.whole;
         self.requests[request].read_cache_only &= self.page(id).pool == Pool::ReadCache;
         let p = self.page(id);
         if p.stage == Stage::Ready && sectors & whole & !p.valid == 0 {
-            return self.page_done(request, Breakdown::default());
+            return self.done_at_once(request, id);
         }
         let ready = p.stage == Stage::Ready;
         self.cache()
-            .wait(id, request, now, Wants::Data(sectors & whole));
+            .wait(id, request, since, Wants::Data(sectors & whole));
         if ready {
             self.page(id).by = self.requests[request].number as u32;
             self.fill(id);
         }
     }
 
-    fn miss(&mut self, request: ReqId, lpn: Lpn, write: bool, sectors: u64, older: Option<u32>) {
-        let now = self.now;
-        if self.cache.is_logged() {
-            self.log_access(request, lpn, false);
-        }
+    fn miss(
+        &mut self,
+        request: ReqId,
+        lpn: Lpn,
+        write: bool,
+        sectors: u64,
+        older: Option<u32>,
+    ) -> bool {
+        let since = self.requests[request].dispatched;
         let access = self.access(request, lpn, write, write);
         let way = self.cache.room.way(&access);
         let pool = match way {
             Way::Policy => Pool::Policy,
             Way::ReadCache => Pool::ReadCache,
-            Way::Past => return self.direct_read(request, lpn),
+            Way::Past => Pool::Policy,
         };
         // Evict before insert: the page coming in is never its own victim.
-        let evicted = self.make_room(way, &access);
+        let Some(evicted) = self.make_room(way, &access) else {
+            return false;
+        };
+        if self.cache.is_logged() {
+            self.log_access(request, lpn, false);
+        }
+        if way == Way::Past {
+            self.direct_read(request, lpn);
+            return true;
+        }
         let cache = &mut self.cache;
         let id = cache.add_page(lpn, pool);
         cache.directory.insert(lpn, PageId(id));
         cache.pages[id as usize].dirty = write;
         cache.pages[id as usize].by = access.request as u32;
+        if pool == Pool::Policy {
+            cache.pages[id as usize].pinned = true;
+            cache.in_flight += 1;
+        }
         with_view!(self, |cache, view| {
             cache.room.insert(&view, way, PageId(id), &access)
         });
@@ -162,11 +195,12 @@ impl<B: Backend> Device<B> {
             self.requests[request].read_cache_only &= pool == Pool::ReadCache;
             let whole = self.cache.whole;
             self.cache()
-                .wait(id, request, now, Wants::Data(sectors & whole));
+                .wait(id, request, since, Wants::Data(sectors & whole));
             if self.page(id).stage == Stage::Ready {
                 self.fill(id);
             }
         }
+        true
     }
 
     /// The page is programmed after the copy `older` of the same logical page, which is on its way out;

@@ -1,8 +1,7 @@
 //! Making room: a victim for an access, or a group of pages that leave and are written together.
 //!
 //! Pages of a group are programmed in the order of the eviction once all of them are whole: BPLRU
-//! reads what its block lacks, then writes the block in ascending order (policies.md A3). A page that
-//! has not got its slot yet is in no group.
+//! reads what its block lacks, then writes the block in ascending order (policies.md A3).
 
 use super::view::{with_view, View};
 use super::*;
@@ -30,22 +29,25 @@ pub(super) enum Evicted {
 }
 
 impl<B: Backend> Device<B> {
-    /// Lets the policy choose what leaves. It is still to be written back: [`Device::seek_slot`].
+    /// Lets the policy choose what leaves. It is still to be written back: [`Device::seek_slot`]. `None` if
+    /// something must, and all that might is in flight.
     #[inline]
-    pub(super) fn make_room(&mut self, way: Way, access: &Access) -> Evicted {
+    pub(super) fn make_room(&mut self, way: Way, access: &Access) -> Option<Evicted> {
+        if !self.cache.room.is_full(way) {
+            return Some(Evicted::Nothing);
+        }
         let mut out = std::mem::take(&mut self.cache.eviction);
-        let must = with_view!(self, |cache, view| {
-            if !cache.room.is_full(way) {
-                false
-            } else {
-                out.clear();
-                cache.room.evict(&view, way, access, &mut out);
-                true
-            }
-        });
-        if !must {
+        out.clear();
+        let found = with_view!(self, |cache, view| cache
+            .room
+            .evict(&view, way, access, &mut out));
+        if !found {
+            debug_assert!(
+                way == Way::ReadCache || self.cache.in_flight > 0,
+                "a full buffer of which nothing is in flight has a victim"
+            );
             self.cache.eviction = out;
-            return Evicted::Nothing;
+            return None;
         }
         let cache = &mut self.cache;
         cache.counters.evictions += 1;
@@ -59,6 +61,7 @@ impl<B: Backend> Device<B> {
         let mut dirty = 0;
         for page in &out.victims {
             let p = &mut self.cache.pages[page.0 as usize];
+            debug_assert!(p.stage == Stage::Ready, "a page in flight is evicted");
             p.evicted = true;
             p.by = access.request as u32;
             dirty += u64::from(p.dirty);
@@ -80,7 +83,7 @@ impl<B: Backend> Device<B> {
         if let Evicted::One(_) = evicted {
             self.look_ahead();
         }
-        evicted
+        Some(evicted)
     }
 
     /// Counts the dirty victims whose flash copy is on a chip in GC (ECR Fig. 3).
@@ -146,10 +149,6 @@ impl<B: Backend> Device<B> {
         let by = (out.victims.first()).map_or(NONE, |victim| self.page(victim.0).by);
         for victim in &out.victims {
             let p = self.page(victim.0);
-            if p.stage == Stage::NoSlot {
-                // It goes its own way: the group may hold the very slot that it waits for.
-                continue;
-            }
             if p.dirty {
                 pages.push(victim.0);
             } else if out.write_clean {

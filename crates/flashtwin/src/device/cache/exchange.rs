@@ -3,7 +3,8 @@
 //! The old policy is asked for victims until it has none left: that is the order in which the new one gets
 //! the pages, the next victim first, each as if it had just come in a request of its own, written if flash
 //! lacks it, else read. A page that the new policy would not have taken in that way leaves; no such page is
-//! dirty. Slots, programs and whoever waits for them stay as they are.
+//! dirty. Pages in flight, which no policy names, come last. Slots, programs and the requests that wait for
+//! them stay as they are.
 
 use super::view::{with_view, View};
 use super::*;
@@ -35,6 +36,7 @@ impl<B: Backend> Device<B> {
             };
             if self.cache.room.way(&access) != Way::Policy {
                 self.page(page.0).evicted = true;
+                self.stage_changed(page.0);
                 leaving.push(page.0);
                 continue;
             }
@@ -51,6 +53,8 @@ impl<B: Backend> Device<B> {
         for unit in 0..self.backend.units_in_gc().of() {
             self.idle_chip(unit as usize);
         }
+        // The new policy may name what the old one could not.
+        self.cache.may_go_on = true;
         self.stir();
         self.backend.settle(now, &mut self.events);
     }
@@ -83,10 +87,16 @@ impl<B: Backend> Device<B> {
             let victims = out.victims.drain(..);
             order.extend(victims.filter(|page| std::mem::take(&mut left[page.0 as usize])));
         }
-        // A user's policy may not name all that it was given.
-        debug_assert!(order.len() == pages, "the policy keeps pages");
+        // Pages in flight are not named, nor are blocks that have one: they came last.
         let rest = (0..).zip(left).filter(|&(_, left)| left);
-        order.extend(rest.map(|(page, _)| PageId(page)));
+        let mut rest: Vec<u32> = rest.map(|(page, _)| page).collect();
+        debug_assert!(
+            rest.is_empty() || self.cache.in_flight > 0,
+            "the policy keeps pages"
+        );
+        let pages = &self.cache.pages;
+        rest.sort_by_key(|&page| pages[page as usize].by);
+        order.extend(rest.into_iter().map(PageId));
         order
     }
 }

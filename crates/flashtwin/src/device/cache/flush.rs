@@ -113,6 +113,7 @@ impl<B: Backend> Device<B> {
         if !p.evicted {
             p.evicted = true;
             cache.room.forget(PageId(id), lpn);
+            self.stage_changed(id);
         }
         self.backend.trim(lpn, self.now, &mut self.events);
         // This copy and all older ones that are not on flash yet: none of them is wanted any more.

@@ -37,6 +37,8 @@ impl<B: Backend> Device<B> {
                 self.fill_if_wanted(id);
             }
         }
+        // One that is being read from flash now is in flight still.
+        self.stage_changed(id);
         let p = self.page(id);
         if p.evicted || p.wants_flush {
             self.pump(id);
@@ -71,6 +73,7 @@ impl<B: Backend> Device<B> {
             return self.filled(id, None);
         };
         self.page(id).stage = Stage::Filling;
+        self.stage_changed(id);
         let cause = if for_padding {
             Cause::PaddingRead
         } else {
@@ -186,8 +189,9 @@ impl<B: Backend> Device<B> {
         let id = done.op.owner;
         if done.op.is_read() {
             let whole = self.cache.whole;
+            self.page(id).stage = Stage::Ready;
+            self.stage_changed(id);
             let p = self.page(id);
-            p.stage = Stage::Ready;
             if done.failed && p.valid != whole {
                 return self.fill_failed(id, done);
             }

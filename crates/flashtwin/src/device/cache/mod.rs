@@ -3,15 +3,16 @@
 //! A page leaves its slot to its *heir*: the access that needed the slot. In blocking mode the heir
 //! gets it when the page's program has completed, in background mode when its write-back is taken
 //! up (D-2). Where several pages leave at once, the slots go to the accesses that wait, first come
-//! first served (D-41). A page may be evicted before its own slot or data have come; it is then
-//! written back once it is whole, and its heir waits that long (D-36). An evicted page stays in the
-//! directory until it is gone: reads are served from it, a write makes a new page that is written
-//! back after it (policies.md 0.2, rule 6).
+//! first served (D-41). A page in flight, whose slot or data have not arrived, is not evicted; where
+//! all pages that might be are in flight, accesses wait in their order (D-36). An evicted page stays
+//! in the directory until it is gone: reads are served from it, a write makes a new page that is
+//! written back after it (policies.md 0.2, rule 6).
 //!
-//! `access` takes page accesses in, `evict` lets pages go, `life` moves a page from state to state,
-//! `flush` is flush, trim and power cut.
+//! `access` takes page accesses in, `arrival` is when pages cease to be in flight, `evict` lets pages
+//! go, `life` moves a page from state to state, `flush` is flush, trim and power cut.
 
 mod access;
+mod arrival;
 mod evict;
 mod exchange;
 mod flush;
@@ -29,6 +30,7 @@ use crate::nand::{Cause, FlashEvent};
 use crate::request::Status;
 use crate::spec::{self, EvictMode};
 use crate::units::{Lpn, Time};
+use arrival::HeldUp;
 use evict::Group;
 pub use flush::PowerCut;
 pub use record::BufferEvent;
@@ -73,6 +75,8 @@ struct Page {
     why: Cause,
     /// No longer known to the policy.
     evicted: bool,
+    /// Counted among the pages in flight that the policy holds.
+    pinned: bool,
     /// Wanted on flash although it stays.
     wants_flush: bool,
     /// Trimmed while its program was under way.
@@ -100,6 +104,14 @@ struct Page {
     /// First and last of the other waiting accesses; `last_waiter` means nothing without a first.
     waiters: u32,
     last_waiter: u32,
+}
+
+impl Page {
+    /// Its slot or data have not arrived: it cannot be evicted (D-36).
+    #[inline]
+    fn is_in_flight(&self) -> bool {
+        self.stage != Stage::Ready
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +163,12 @@ pub(super) struct Cache {
     free_slots: [u32; 2],
     /// Pages that wait for a slot of no particular other page, by [`Pool`].
     waiting: [VecDeque<u32>; 2],
+    /// Pages in flight that the policy holds.
+    in_flight: u32,
+    /// Accesses that wait until something may be evicted, in their order.
+    held_up: VecDeque<HeldUp>,
+    /// Something may be evicted that could not be before.
+    may_go_on: bool,
     waiters: Vec<Waiter>,
     free_waiters: Vec<u32>,
     groups: Vec<Group>,
@@ -211,6 +229,9 @@ impl Cache {
             free_pages: Vec::new(),
             free_slots: [b.capacity_pages, b.read_cache_pages],
             waiting: Default::default(),
+            in_flight: 0,
+            held_up: VecDeque::new(),
+            may_go_on: false,
             waiters: Vec::new(),
             free_waiters: Vec::new(),
             groups: Vec::new(),
@@ -291,6 +312,7 @@ impl Cache {
             by: FlashEvent::NOBODY,
             why: Cause::Flush,
             evicted: false,
+            pinned: false,
             wants_flush: false,
             trimmed: false,
             slot_gone: false,

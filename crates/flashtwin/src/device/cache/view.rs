@@ -9,6 +9,8 @@ use crate::units::{ChipId, Lpn, Time};
 pub(super) struct View<'a, B> {
     pub now: Time,
     pub pages: &'a [Page],
+    /// Pages of the policy that are in flight.
+    pub in_flight: u32,
     pub backend: &'a B,
 }
 
@@ -19,6 +21,7 @@ macro_rules! with_view {
         let $view = View {
             now: $device.now,
             pages: &$cache.pages,
+            in_flight: $cache.in_flight,
             backend: &$device.backend,
         };
         $body
@@ -42,6 +45,14 @@ impl<B: Backend> DeviceView for View<'_, B> {
     #[inline]
     fn chip(&self, page: PageId) -> Option<ChipId> {
         self.backend.unit_of(self.lpn(page))
+    }
+    #[inline]
+    fn in_flight(&self, page: PageId) -> bool {
+        self.pages[page.0 as usize].is_in_flight()
+    }
+    #[inline]
+    fn any_in_flight(&self) -> bool {
+        self.in_flight > 0
     }
     #[inline]
     fn chips_in_gc(&self) -> &ChipSet {

@@ -1,0 +1,62 @@
+//! Pages in flight: those whose slot or data have not arrived (D-36).
+//!
+//! A page in flight is pinned, as in a real controller: no policy can evict it. Its rank among the
+//! others is that of its accesses all the same. Where every page that might make room is in flight, the
+//! access that needs room waits, and all later ones behind it, until one has arrived.
+
+use super::view::{with_view, View};
+use super::*;
+use crate::device::{Backend, Device};
+
+/// A page access that waits until something may be evicted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeldUp {
+    request: ReqId,
+    lpn: Lpn,
+    sectors: u64,
+}
+
+impl<B: Backend> Device<B> {
+    /// One page access of a host request; `sectors` are those it covers.
+    #[inline]
+    pub(in crate::device) fn cached_page(&mut self, request: ReqId, lpn: Lpn, sectors: u64) {
+        let waits = !self.cache.held_up.is_empty();
+        if waits || !self.access_page(request, lpn, sectors) {
+            self.cache.held_up.push_back(HeldUp {
+                request,
+                lpn,
+                sectors,
+            });
+        }
+    }
+
+    /// Has accesses go on that waited until something may be evicted.
+    #[inline]
+    pub(in crate::device) fn resume_accesses(&mut self) {
+        while !self.cache.held_up.is_empty() && std::mem::take(&mut self.cache.may_go_on) {
+            self.without_bus(|device| {
+                while let Some(next) = device.cache.held_up.front().copied() {
+                    if !device.access_page(next.request, next.lpn, next.sectors) {
+                        break;
+                    }
+                    device.cache.held_up.pop_front();
+                }
+            });
+        }
+    }
+
+    /// A page has changed its stage, or has left: the policy is told if it began or ceased to be in flight.
+    #[inline]
+    pub(super) fn stage_changed(&mut self, id: u32) {
+        let cache = &mut self.cache;
+        let p = &mut cache.pages[id as usize];
+        let is_ranked = !p.evicted && p.pool == Pool::Policy;
+        let is = is_ranked && p.is_in_flight();
+        let was = std::mem::replace(&mut p.pinned, is);
+        cache.in_flight = cache.in_flight + u32::from(is) - u32::from(was);
+        cache.may_go_on |= !is;
+        if is_ranked && is != was {
+            with_view!(self, |cache, view| cache.room.moved(&view, PageId(id)));
+        }
+    }
+}

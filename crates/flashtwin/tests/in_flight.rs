@@ -1,0 +1,182 @@
+//! Pages in flight (D-36): a page whose slot or data have not arrived is never evicted, whatever the
+//! policy, and accesses that find nothing to evict wait in their order.
+
+use flashtwin::buffer::{Access, DeviceView, Eviction, PageId, Policy, Spare};
+use flashtwin::spec::{builtin, Policy as Named};
+use flashtwin::{DeviceSpec, Op, Request, Rng, Ssd, Time};
+
+const PAGE: u64 = 4096;
+
+fn spec(more: &[(&str, &str)]) -> DeviceSpec {
+    let mut all = vec![
+        ("geometry.blocks_per_plane", "32"),
+        ("geometry.reserve_percent", "40"),
+        ("buffer.capacity", "16 KiB"),
+        ("buffer.evict", "background"),
+    ];
+    all.extend(more);
+    let text = builtin("ecr").expect("it is built in");
+    DeviceSpec::with_overrides(text, "ecr", &all).expect("a sound device")
+}
+
+fn page(op: Op, page: u64, arrival: Time) -> Request {
+    Request {
+        arrival,
+        offset: page * PAGE,
+        bytes: PAGE,
+        op,
+        fua: false,
+    }
+}
+
+/// Response times in us, by tag, of pages accessed 1 us apart once the device has come to rest.
+fn responses(ssd: &mut Ssd, op: Op, pages: impl Iterator<Item = u64>) -> Vec<f64> {
+    while ssd.step() {}
+    ssd.completions().clear();
+    let start = ssd.now() + Time::from_us(1);
+    for (tag, (number, us)) in pages.zip(1..).enumerate() {
+        let at = start + Time::from_us(us);
+        ssd.advance(at);
+        ssd.submit(at, &page(op, number, at), tag as u64).unwrap();
+    }
+    while ssd.step() {}
+    let mut done: Vec<_> = ssd.completions().drain(..).collect();
+    done.sort_by_key(|completion| completion.tag);
+    done.iter().map(|c| (c.done - c.arrival).as_us()).collect()
+}
+
+/// 64 idle chips, a buffer of 4 pages of which 3 are dirty, eight reads of eight chips.
+fn eight_reads(mut ssd: Ssd) -> f64 {
+    ssd.fill_sequential();
+    responses(&mut ssd, Op::Write, 100..103);
+    let reads = responses(&mut ssd, Op::Read, 200..208);
+    reads.into_iter().fold(0.0, f64::max)
+}
+
+#[test]
+fn reads_of_idle_chips_are_served_side_by_side() {
+    let slowest = |policy: &str| eight_reads(Ssd::new(&spec(&[("buffer.policy", policy)])));
+    let lru = slowest("lru");
+    for name in Named::names() {
+        let worst = slowest(&name);
+        assert!(worst <= 1.6 * lru, "{name}: {worst} us; lru: {lru} us");
+    }
+}
+
+/// Evicts the page that came last: with `looks`, the last that it may evict.
+#[derive(Clone)]
+struct Newest {
+    pages: Vec<PageId>,
+    looks: bool,
+}
+
+impl Policy for Newest {
+    fn insert(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
+        self.pages.push(page);
+    }
+    fn hit(&mut self, _device: &dyn DeviceView, _page: PageId, _access: &Access) {}
+    fn forget(&mut self, page: PageId) {
+        self.pages.retain(|&other| other != page);
+    }
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        _incoming: &Access,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        let may_leave = |&&page: &&PageId| !self.looks || !spare.page(device, page);
+        let found = self.pages.iter().rev().find(may_leave).copied();
+        let Some(page) = found else { return false };
+        self.forget(page);
+        out.one(page, 1);
+        true
+    }
+    fn state(&self, _device: &dyn DeviceView) -> String {
+        format!("{:?}", self.pages)
+    }
+}
+
+#[test]
+fn users_policies_evict_nothing_in_flight_whether_they_look_or_not() {
+    let lru = eight_reads(Ssd::new(&spec(&[])));
+    for looks in [true, false] {
+        let pages = Vec::new();
+        let newest = Newest { pages, looks };
+        let worst = eight_reads(Ssd::with_policy(&spec(&[]), Box::new(newest)));
+        assert!(worst <= 1.6 * lru, "{looks}: {worst} us; lru: {lru} us");
+    }
+}
+
+/// A buffer of two pages: each pair of reads waits for the pair before it, and nothing overtakes.
+#[test]
+fn accesses_wait_in_order_where_all_pages_are_in_flight() {
+    for evict in ["blocking", "background"] {
+        for policy in ["lru", "ecr", "gcar-lru", "sieve"] {
+            let keys = [
+                ("buffer.capacity", "8 KiB"),
+                ("buffer.evict", evict),
+                ("buffer.policy", policy),
+            ];
+            let mut ssd = Ssd::new(&spec(&keys));
+            ssd.fill_sequential();
+            // The last one is of a page that is in the buffer by then.
+            let reads = responses(&mut ssd, Op::Read, [0, 1, 2, 3, 4, 5, 4].into_iter());
+            let first = reads[0];
+            for (i, &response) in reads.iter().enumerate() {
+                let turns = (i.min(5) / 2 + 1) as f64;
+                assert!(
+                    (response - turns * first).abs() < 0.1 * first,
+                    "{policy}, {evict}: {reads:?} us"
+                );
+            }
+        }
+    }
+}
+
+/// Requests far beyond what the buffer holds, of parts of pages, with trims and flushes: all complete, and
+/// the buffer asserts at each eviction that nothing in flight is evicted.
+#[test]
+fn no_policy_evicts_a_page_in_flight_at_any_depth() {
+    for name in Named::names() {
+        for (evict, partial) in [("blocking", "round"), ("background", "sectors")] {
+            let keys = [
+                ("geometry.chips", "4"),
+                ("buffer.capacity", "64 KiB"),
+                ("buffer.policy", name.as_str()),
+                ("buffer.evict", evict),
+                ("buffer.partial", partial),
+            ];
+            let mut ssd = Ssd::new(&spec(&keys));
+            ssd.fill_steady(1);
+            let mut rng = Rng::new(7);
+            let mut now = ssd.now();
+            for tag in 0..1500 {
+                now += Time::from_us(rng.below(120));
+                ssd.advance(now);
+                let op = match rng.below(40) {
+                    0 => Op::Flush,
+                    1 => Op::Trim,
+                    2..20 => Op::Read,
+                    _ => Op::Write,
+                };
+                let far = 3000 * u64::from(rng.below(6) == 0);
+                let request = Request {
+                    arrival: now,
+                    offset: (rng.below(60) + far) * PAGE,
+                    bytes: if op == Op::Flush {
+                        0
+                    } else {
+                        512 * (1 + rng.below(30))
+                    },
+                    op,
+                    fua: rng.below(50) == 0,
+                };
+                ssd.submit(now, &request, tag).unwrap();
+            }
+            while ssd.step() {}
+            assert_eq!(ssd.completions().len(), 1500, "{name}, {evict}");
+            ssd.check().unwrap();
+        }
+    }
+}
