@@ -2,7 +2,9 @@
 //!
 //! A LIR page has low inter-reference recency, all others are HIR. Stack S holds in recency order
 //! what was referenced since the least recent LIR page: LIR, HIR and HIR pages no longer cached.
-//! Queue Q holds the cached HIR pages. As long as there are too few LIR pages, a new page is LIR.
+//! Queue Q holds the cached HIR pages. As long as there are too few LIR pages, a new page is LIR, but
+//! not where HIR pages have their share: then pages of Q were passed over and LIR pages left instead,
+//! and new pages that took their status would soon be all that is LIR.
 //!
 //! Hit on LIR -> top of S. Hit on HIR in S -> LIR, top of S, out of Q. Hit on HIR not in S -> top of
 //! S, end of Q. Miss: the front of Q leaves; if the page is in S it becomes LIR, else HIR at the end
@@ -54,8 +56,9 @@ impl Entry {
 #[derive(Clone, Debug)]
 pub struct Lirs {
     capacity: usize,
-    /// LIR pages that there may be.
+    /// LIR and HIR pages that there are when the buffer is full.
     lir_pages: usize,
+    hir_pages: usize,
     lir: usize,
     stack: List,
     queue: Aged,
@@ -71,6 +74,7 @@ impl Lirs {
         Lirs {
             capacity: setup.capacity as usize,
             lir_pages: setup.capacity.saturating_sub(hir_pages) as usize,
+            hir_pages: hir_pages as usize,
             lir: 0,
             stack: List::default(),
             queue: Aged::new(setup),
@@ -179,7 +183,8 @@ impl Policy for Lirs {
         let in_stack = self.arrives(access.lpn);
         self.incoming.done();
         set(&mut self.status, page, Status::Lir);
-        if in_stack || self.lir < self.lir_pages {
+        let starts = self.lir < self.lir_pages && self.queue.list().len() < self.hir_pages;
+        if in_stack || starts {
             self.push_lir(page);
         } else {
             self.queue.push_newest(page);

@@ -699,7 +699,9 @@ impl Naive for Lirs {
         if op.write {
             self.dirty.push(op.lpn);
         }
-        let lir = in_stack.is_some() || self.lirs() < self.lir_pages;
+        let hir_pages = self.capacity - self.lir_pages;
+        let starts = self.lirs() < self.lir_pages && self.queue.len() < hir_pages;
+        let lir = in_stack.is_some() || starts;
         self.push(op.lpn, if lir { Is::Lir } else { Is::Hir });
         did
     }
