@@ -39,6 +39,7 @@ impl Past {
         }
     }
 
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.passed.moved(page, device, &self.ages);
         self.passed_clean.moved(page, device, &self.ages);
@@ -246,6 +247,7 @@ impl Policy for AdLru {
         passed_clean.enter(page, device, ages);
     }
 
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         let list = self.pages[page.0 as usize].list();
         self.past[list].moved(device, page);

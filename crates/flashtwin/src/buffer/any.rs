@@ -166,6 +166,7 @@ impl Policy for Base {
     fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
         each!(self, p => p.cleaned(device, page))
     }
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         each!(self, p => p.moved(device, page))
     }

@@ -105,6 +105,7 @@ impl Policy for Arc {
         self.lists.remove(self.list(page), page);
     }
 
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.lists.moved(self.list(page), device, page);
     }

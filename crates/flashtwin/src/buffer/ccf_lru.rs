@@ -99,6 +99,7 @@ impl Policy for CcfLru {
         self.pages[page.0 as usize].dirty = false;
     }
 
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.lists.moved(self.list(page), device, page);
     }

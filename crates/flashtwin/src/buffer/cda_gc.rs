@@ -198,6 +198,7 @@ impl Policy for CdaGc {
         self.list.remove(page);
     }
 
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.list.moved(device, page);
     }

@@ -176,6 +176,7 @@ impl Policy for Cflru {
         self.passed_clean.enter(page, device, &self.ages);
     }
 
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.passed.moved(page, device, &self.ages);
         self.passed_clean.moved(page, device, &self.ages);

@@ -46,6 +46,7 @@ impl Policy for Clock {
         self.ring.remove(page);
     }
 
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.ring.moved(device, page);
     }

@@ -88,6 +88,7 @@ impl Policy for CoActive {
         self.order.change(page, CLEAN);
     }
 
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.order.moved(page, Shelf::of(device, page));
     }

@@ -148,6 +148,7 @@ impl Policy for Ecr {
         }
     }
 
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.order.moved(page, Shelf::of(device, page));
     }

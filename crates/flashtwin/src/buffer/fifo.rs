@@ -33,6 +33,7 @@ impl Policy for Fifo {
         self.queue.remove(page);
     }
 
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.queue.moved(device, page);
     }

@@ -96,6 +96,7 @@ impl<P: Policy> Policy for Gcar<P> {
     fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
         self.base.cleaned(device, page);
     }
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.base.moved(device, page);
     }

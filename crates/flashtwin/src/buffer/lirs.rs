@@ -216,6 +216,7 @@ impl Policy for Lirs {
         self.remove(page);
     }
 
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         if self.status[page.0 as usize] != Status::Lir {
             self.queue.moved(device, page);

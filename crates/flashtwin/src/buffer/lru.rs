@@ -35,6 +35,7 @@ impl Policy for Lru {
         self.list.remove(page);
     }
 
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.list.moved(device, page);
     }

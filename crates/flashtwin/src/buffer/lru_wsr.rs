@@ -54,6 +54,7 @@ impl Policy for LruWsr {
         self.pages[page.0 as usize].dirty = false;
     }
 
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.list.moved(device, page);
     }

@@ -146,6 +146,7 @@ impl Policy for S3Fifo {
         self.queues.remove(self.queue(page), page);
     }
 
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.queues.moved(self.queue(page), device, page);
     }

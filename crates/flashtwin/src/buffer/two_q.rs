@@ -84,6 +84,7 @@ impl Policy for TwoQ {
         self.lists.remove(self.list(page), page);
     }
 
+    #[inline]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.lists.moved(self.list(page), device, page);
     }
