@@ -192,9 +192,10 @@ impl Policy for Bplru {
         out: &mut Eviction,
     ) -> bool {
         let current = self.blocks.find_for(incoming.lpn);
-        let free = |&node: &NodeId| !self.blocks.spared(device, spare, node);
         let found = self.choose(device, spare, current, out);
-        let Some(node) = found.or_else(|| current.filter(free)) else {
+        let free = |&node: &NodeId| !self.blocks.spared(device, spare, node);
+        let only = current.filter(free).filter(|_| !out.spared);
+        let Some(node) = found.or(only) else {
             return false;
         };
         let block = self.blocks.number(node);

@@ -59,6 +59,8 @@ impl<P: Policy> Policy for Gcar<P> {
             return true;
         }
         self.fallbacks += 1;
+        // The second search passes over nothing.
+        out.spared = false;
         self.base.evict(device, incoming, Spare::Nobody, out)
     }
 
@@ -113,6 +115,9 @@ impl<P: Policy> Policy for Gcar<P> {
     #[inline]
     fn stream(&self, page: PageId) -> Stream {
         self.base.stream(page)
+    }
+    fn arrives(&mut self, lpn: Lpn) {
+        self.base.arrives(lpn);
     }
     fn read_cache_changed(&mut self, lpn: Lpn, present: bool) {
         self.base.read_cache_changed(lpn, present);

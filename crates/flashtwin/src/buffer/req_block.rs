@@ -205,9 +205,15 @@ impl Policy for ReqBlock {
     ) -> bool {
         let spared = |node| self.blocks.spared_by_pages(device, spare, node);
         let own = |node: NodeId| self.blocks[node].request == incoming.request;
-        let found = self
-            .choose(&mut out.inspected, &mut |node| own(node) || spared(node))
-            .or_else(|| self.choose(&mut out.inspected, &mut |node| spared(node)));
+        let mut any_spared = false;
+        let mut found = self.choose(&mut out.inspected, &mut |node| {
+            let passed_over = !own(node) && spared(node);
+            any_spared |= passed_over;
+            own(node) || passed_over
+        });
+        if found.is_none() && !any_spared {
+            found = self.choose(&mut out.inspected, &mut |node| spared(node));
+        }
         let mut tails = [IRL, DRL, SRL]
             .into_iter()
             .filter_map(|list| self.lists.oldest(list.into()));

@@ -125,6 +125,7 @@ impl Room {
     ) {
         if way == Way::ReadCache {
             if let Some(page) = self.read_list.oldest() {
+                self.policy.arrives(incoming.lpn);
                 self.leave_read_cache(page, device.lpn(page));
                 out.one(page, 1);
             }
@@ -175,6 +176,12 @@ impl Room {
             self.pages -= 1;
             self.policy.forget(page);
         }
+    }
+
+    /// A page leaves the read cache because the host writes it: the new copy will come in.
+    pub fn take_over(&mut self, page: PageId, lpn: Lpn) {
+        self.policy.arrives(lpn);
+        self.leave_read_cache(page, lpn);
     }
 
     fn leave_read_cache(&mut self, page: PageId, lpn: Lpn) {
