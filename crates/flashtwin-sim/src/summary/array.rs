@@ -51,7 +51,7 @@ pub struct ArraySummary {
     pub volume_write_amplification: f64,
     /// Pages programmed on all members' flash for each one that the front end wrote.
     pub total_write_amplification: f64,
-    /// Page stripes written without reading anything.
+    /// Page stripes all of whose data were written at once: nothing was read.
     pub stripes_written_whole: u64,
     /// Page stripes written by read-modify-write.
     pub stripes_read_modify_write: u64,
@@ -59,6 +59,8 @@ pub struct ArraySummary {
     pub stripes_reconstruct_write: u64,
     /// Page stripes written after working out missing data.
     pub stripes_recovered: u64,
+    /// Page stripes written in part, without reading anything, as no parity of theirs was there.
+    pub stripes_without_parity: u64,
     /// Writes that waited for another one in the same row.
     pub row_waits: u64,
     /// PARTICIPATE_GGC messages.
@@ -181,6 +183,7 @@ impl ArraySummary {
             stripes_read_modify_write: s.stripes[1],
             stripes_reconstruct_write: s.stripes[2],
             stripes_recovered: s.stripes[3],
+            stripes_without_parity: s.stripes[4],
             row_waits: s.row_waits,
             gc_participations: s.gc_participations,
             gc_requests: s.gc_requests,

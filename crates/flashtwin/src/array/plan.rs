@@ -14,7 +14,7 @@ pub(crate) type Places = u64;
 /// How the new parity is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// No parity to keep, or every data place is written: nothing is read.
+    /// Every data place is written: nothing is read.
     Write,
     /// From the old parity, the old and the new data.
     ReadModifyWrite,
@@ -22,6 +22,8 @@ pub enum Method {
     ReconstructWrite,
     /// From all that is left, the missing data worked out first.
     Recover,
+    /// Not at all: a part is written, and no parity of the stripe is there.
+    WithoutParity,
 }
 
 /// What a write does.
@@ -59,8 +61,11 @@ pub(crate) fn plan_write(data: usize, parity: usize, written: Places, missing: P
         reads,
         writes,
     };
-    if all_parity & there == 0 || rest == 0 {
+    if rest == 0 {
         return plan(Method::Write, 0);
+    }
+    if all_parity & there == 0 {
+        return plan(Method::WithoutParity, 0);
     }
     let old = (written | all_parity) & there;
     let modify = (written & missing == 0).then_some(old);
@@ -139,12 +144,11 @@ mod tests {
                     assert_eq!((plan.reads | plan.writes) & missing, 0);
                     let parities = !missing & all & !bits(data);
                     assert_eq!(plan.writes, (written & !missing) | parities);
-                    if parities == 0 {
-                        assert_eq!(plan.reads, 0);
-                        continue;
-                    }
                     let rest = bits(data) & !written;
                     match plan.method {
+                        Method::WithoutParity => {
+                            assert!(parities == 0 && rest != 0 && plan.reads == 0);
+                        }
                         Method::Write => assert_eq!(rest, 0),
                         Method::ReadModifyWrite => assert_eq!(plan.reads, written | parities),
                         Method::ReconstructWrite => assert_eq!(plan.reads, rest),

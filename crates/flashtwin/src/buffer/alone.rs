@@ -224,8 +224,7 @@ impl Alone {
                 self.room.hit(&self.pages, page, &access);
                 return &self.outcome;
             }
-            // The write buffer takes over.
-            self.room.forget(page, lpn);
+            self.room.take_over(page, lpn);
             self.directory.remove(lpn, page);
             self.free.push(page);
         }

@@ -196,6 +196,9 @@ impl Policy for Base {
     fn stream(&self, page: PageId) -> Stream {
         each!(self, p => p.stream(page))
     }
+    fn arrives(&mut self, lpn: Lpn) {
+        each!(self, p => p.arrives(lpn))
+    }
     fn read_cache_changed(&mut self, lpn: Lpn, present: bool) {
         each!(self, p => p.read_cache_changed(lpn, present))
     }

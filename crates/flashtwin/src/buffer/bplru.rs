@@ -194,9 +194,9 @@ impl Policy for Bplru {
     ) -> bool {
         let current = self.blocks.find_for(incoming.lpn);
         let found = self.choose(device, spare, current, out);
-        let blocks = &self.blocks;
-        let free = |&node: &NodeId| !blocks.passed_over(device, spare, node, &mut out.spared);
-        let Some(node) = found.or_else(|| current.filter(free)) else {
+        let free = |&node: &NodeId| !(self.blocks).passed_over(device, spare, node, &mut false);
+        let only = current.filter(free).filter(|_| !out.spared);
+        let Some(node) = found.or(only) else {
             return false;
         };
         let block = self.blocks.number(node);

@@ -52,6 +52,9 @@ pub struct Cbm {
     clean: Vec<u64>,
     threshold: u32,
     writes: u64,
+    /// The block of the page that is about to come in: its node stays without pages until then, as the
+    /// paper looks it up when the access arrives (D-163).
+    arriving: Option<NodeId>,
 }
 
 fn least_threshold(setup: &Setup) -> u32 {
@@ -74,6 +77,7 @@ impl Cbm {
                 fixed => fixed,
             },
             writes: 0,
+            arriving: None,
         }
     }
 
@@ -143,10 +147,19 @@ impl Cbm {
         &mut self.clean[start..start + words]
     }
 
-    /// A node goes when nothing of its block is left.
+    /// A node goes when nothing of its block is left or arrives.
     fn drop_if_empty(&mut self, node: NodeId) {
-        if self.blocks.pages(node) == 0 && self.blocks[node].clean == 0 {
+        let empty = self.blocks.pages(node) == 0 && self.blocks[node].clean == 0;
+        if empty && self.arriving != Some(node) {
             self.blocks.remove(node);
+        }
+    }
+
+    /// What arrived is in, or another page arrives in its place.
+    fn arrive(&mut self, node: Option<NodeId>) {
+        let before = std::mem::replace(&mut self.arriving, node);
+        if let Some(before) = before {
+            self.drop_if_empty(before);
         }
     }
 
@@ -227,6 +240,7 @@ impl Policy for Cbm {
     fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {
         let (node, offset) = self.blocks.node_for(access.lpn);
         self.blocks.add_page(node, page, offset);
+        self.arrive(None);
         self.count(node, access);
         if self.in_br(node) {
             self.rank(node);
@@ -273,13 +287,13 @@ impl Policy for Cbm {
         spare: Spare,
         out: &mut Eviction,
     ) -> bool {
-        let current = self.blocks.find_for(incoming.lpn);
-        let last_resort = current.filter(|&node| {
-            let blocks = &self.blocks;
-            blocks.pages(node) > 0 && !blocks.passed_over(device, spare, node, &mut out.spared)
-        });
+        self.arrives(incoming.lpn);
+        let current = self.arriving;
         let found = self.choose(device, spare, current, out);
-        let Some(node) = found.or(last_resort) else {
+        let may_leave =
+            |&node: &NodeId| self.blocks.pages(node) > 0 && !self.blocks.in_flight(device, node);
+        let only = current.filter(may_leave).filter(|_| !out.spared);
+        let Some(node) = found.or(only) else {
             return false;
         };
         let setup = self.blocks.setup();
@@ -301,6 +315,10 @@ impl Policy for Cbm {
         true
     }
 
+    fn arrives(&mut self, lpn: Lpn) {
+        self.arrive(self.blocks.find_for(lpn));
+    }
+
     fn read_cache_changed(&mut self, lpn: Lpn, present: bool) {
         let (node, offset) = self.blocks.node_for(lpn);
         let bit = 1 << (offset % 64);
@@ -309,6 +327,9 @@ impl Policy for Cbm {
         *word = *word & !bit | u64::from(present) << (offset % 64);
         let clean = &mut self.blocks[node].clean;
         *clean = *clean + u32::from(present) - u32::from(was_present);
+        if present {
+            self.arrive(None);
+        }
         self.drop_if_empty(node);
     }
 

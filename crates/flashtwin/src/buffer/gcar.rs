@@ -57,8 +57,10 @@ impl<P: Policy> Policy for Gcar<P> {
             self.protected += out.spared as u64;
             return true;
         }
+        // The second search passes over no chip.
+        let spared = std::mem::take(&mut out.spared);
         let fell_back = self.base.evict(device, incoming, Spare::Nobody, out);
-        self.protected += (fell_back && out.spared) as u64;
+        self.protected += (fell_back && spared) as u64;
         self.fallbacks += fell_back as u64;
         fell_back
     }
@@ -115,6 +117,9 @@ impl<P: Policy> Policy for Gcar<P> {
     #[inline]
     fn stream(&self, page: PageId) -> Stream {
         self.base.stream(page)
+    }
+    fn arrives(&mut self, lpn: Lpn) {
+        self.base.arrives(lpn);
     }
     fn read_cache_changed(&mut self, lpn: Lpn, present: bool) {
         self.base.read_cache_changed(lpn, present);

@@ -210,6 +210,10 @@ pub trait Policy {
     fn stream(&self, _page: PageId) -> Stream {
         Stream::Cold
     }
+    /// A page that the policy does not rank is about to come in, into its pages or into the separate read
+    /// cache: what leaves from here on makes room for it, or is its older copy.
+    #[inline]
+    fn arrives(&mut self, _lpn: Lpn) {}
     /// A page came into the separate read cache, or left it.
     #[inline]
     fn read_cache_changed(&mut self, _lpn: Lpn, _present: bool) {}

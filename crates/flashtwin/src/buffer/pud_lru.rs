@@ -4,8 +4,9 @@
 //! PUD = (now - t) / f, with t when the block came in, f the page writes to it since, its coming in
 //! among them, and page writes as the unit of time. Victim: of the blocks whose PUD is above the mean
 //! of all, or of all if none is, the one with most pages, then with the larger PUD, then the least
-//! recent; all its pages leave. The key is published; formula and threshold are ours. 1 / f is kept
-//! in units of 2^-32, rounded down.
+//! recent; all its pages leave. The key is published; formula and threshold are ours. PUDs are compared
+//! as fractions; for the mean, 1 / f is kept in units of which f up to 46 are a whole number, rounded down
+//! beyond.
 //!
 //! The mean is kept. A young block waits, and is looked at no more than once in an octave of its age:
 //! with f of 2^k or more it waits in room k as long as (now - t) / 2^k, no less than its PUD, is not
@@ -25,7 +26,7 @@
 //! `cache_reads`: reads enter and renew their block (the last tie-break) but count as no update.
 //! Without it they change nothing.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
 use super::blocks::{last_before, BlockTable, Heaps, NodeId};
 use super::list::Lists;
@@ -53,12 +54,15 @@ fn least_of(heap: usize) -> u32 {
     }
 }
 
-/// 1 / f
+/// The least common multiple of 1 to 46, the largest that 64 bits hold.
+const UNIT: u64 = 9_419_588_158_802_421_600;
+
+/// 1 / f in units.
 fn share(f: u32) -> u64 {
-    (1 << 32) / u64::from(f)
+    UNIT / u64::from(f)
 }
 
-/// PUD after `age` page writes.
+/// PUD after `age` page writes, in units.
 fn pud(age: u64, share: u64) -> u128 {
     u128::from(age) * u128::from(share)
 }
@@ -284,7 +288,8 @@ impl PudLru {
     fn put_right(&mut self, heap: usize, search: &Search) {
         while let Some(((at, used), node)) = self.heaps.first(heap) {
             let block = &self.blocks[node];
-            if !search.wants(search.rank(at, share(least_of(heap % HEAPS)), used))
+            let least = least_of(heap % HEAPS);
+            if !search.wants(search.rank(at, least, share(least), used))
                 || (heap_of(block.writes), block.used) == (heap % HEAPS, used)
             {
                 break;
@@ -295,16 +300,17 @@ impl PudLru {
     }
 
     fn search_heap(&self, heap: usize, device: &dyn DeviceView, spare: Spare, search: &mut Search) {
-        let least = share(least_of(heap % HEAPS));
+        let least = least_of(heap % HEAPS);
+        let most = share(least);
         self.heaps.walk(heap, |(at, used), node| {
-            let at_most = search.rank(at, least, used);
+            let at_most = search.rank(at, least, most, used);
             if !search.wants(at_most) {
-                search.ceiling = search.ceiling.max(at_most.0);
+                search.ceiling = search.ceiling.max(at_most.0.units);
                 return false;
             }
             let block = &self.blocks[node];
-            let rank = search.rank(at, block.share, block.used);
-            search.ceiling = search.ceiling.max(rank.0);
+            let rank = search.rank(at, block.writes, block.share, block.used);
+            search.ceiling = search.ceiling.max(rank.0.units);
             if search.wants(rank) {
                 let mut by_chip = false;
                 if !(self.blocks).passed_over(device, spare, node, &mut by_chip) {
@@ -318,8 +324,37 @@ impl PudLru {
     }
 }
 
+/// A PUD: a fraction, ordered as such, and in units for the mean.
+#[derive(Clone, Copy, Debug)]
+struct Pud {
+    age: u64,
+    writes: u32,
+    units: u128,
+}
+
+impl Ord for Pud {
+    fn cmp(&self, other: &Pud) -> Ordering {
+        let times = |age: u64, writes: u32| u128::from(age) * u128::from(writes);
+        times(self.age, other.writes).cmp(&times(other.age, self.writes))
+    }
+}
+
+impl PartialOrd for Pud {
+    fn partial_cmp(&self, other: &Pud) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Pud {
+    fn eq(&self, other: &Pud) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Pud {}
+
 /// PUD, and when the block was used last.
-type Rank = (u128, Reverse<u64>);
+type Rank = (Pud, Reverse<u64>);
 
 /// A search among blocks of the same number of pages.
 struct Search {
@@ -334,12 +369,15 @@ struct Search {
 }
 
 impl Search {
-    fn rank(&self, at: u64, share: u64, used: u64) -> Rank {
-        (pud(self.now - at, share), Reverse(used))
+    fn rank(&self, at: u64, writes: u32, share: u64, used: u64) -> Rank {
+        let age = self.now - at;
+        let units = pud(age, share);
+        (Pud { age, writes, units }, Reverse(used))
     }
 
     fn wants(&self, rank: Rank) -> bool {
-        self.mean.is_none_or(|mean| rank.0 > mean) && self.best.is_none_or(|best| rank > best.0)
+        self.mean.is_none_or(|mean| rank.0.units > mean)
+            && self.best.is_none_or(|best| rank > best.0)
     }
 }
 

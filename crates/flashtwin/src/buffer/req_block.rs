@@ -206,11 +206,14 @@ impl Policy for ReqBlock {
         let spared = |node| self.blocks.spared_by_pages(device, spare, node);
         let passed_over = |node| self.blocks.in_flight(device, node) || spared(node);
         let own = |node: NodeId| self.blocks[node].request == incoming.request;
-        let found = self
-            .choose(&mut out.inspected, &mut |node| {
-                own(node) || passed_over(node)
-            })
-            .or_else(|| self.choose(&mut out.inspected, &mut |node| passed_over(node)));
+        let mut any_spared = false;
+        let mut found = self.choose(&mut out.inspected, &mut |node| {
+            any_spared |= !own(node) && spared(node);
+            own(node) || passed_over(node)
+        });
+        if found.is_none() && !any_spared {
+            found = self.choose(&mut out.inspected, &mut |node| passed_over(node));
+        }
         let mut tails = [IRL, DRL, SRL]
             .into_iter()
             .filter_map(|list| self.lists.oldest(list.into()));

@@ -133,6 +133,7 @@ impl Room {
             let found = pages.find(|&page| !device.in_flight(page));
             drop(pages);
             let Some(page) = found else { return false };
+            self.policy.arrives(incoming.lpn);
             self.leave_read_cache(page, device.lpn(page));
             out.one(page, 1);
             return true;
@@ -235,6 +236,12 @@ impl Room {
                 None => self.policy.forget(page),
             }
         }
+    }
+
+    /// A page leaves the read cache because the host writes it: the new copy will come in.
+    pub fn take_over(&mut self, page: PageId, lpn: Lpn) {
+        self.policy.arrives(lpn);
+        self.leave_read_cache(page, lpn);
     }
 
     fn leave_read_cache(&mut self, page: PageId, lpn: Lpn) {

@@ -168,7 +168,7 @@ impl Policy for S3Fifo {
             .or_else(|| self.search_small(device, spare, out))
             .or_else(|| self.search_main(device, spare, out));
         let Some(page) = found else { return false };
-        // G makes room for the victim by forgetting the page that comes in, if it can.
+        // G makes room for the victim by forgetting the page that comes in, if it can (D-161).
         self.arrives(incoming.lpn);
         if !self.pages[page.0 as usize].in_main {
             let lpn = device.lpn(page);

@@ -13,6 +13,8 @@ pub(crate) struct Drain {
     /// N_r, N_w: reads and writes of the chip.
     pub reads: u32,
     pub writes: u32,
+    /// Those of N_w that wait. The others have taken their pages off the free ones already (D-162).
+    pub waiting_writes: u32,
     /// S: a GC is under way, or will be with these writes.
     pub collects: bool,
     /// N_vp: live pages of the block GC would choose now; 0 where S is 0.
@@ -79,26 +81,28 @@ pub(crate) struct InHand {
 }
 
 impl Drain {
-    /// What the equations ask of a chip that has `reads` and `writes` to do, and is in GC with
-    /// `gc_moves` pages still to be moved.
+    /// What the equations ask of a chip that has `reads` and `writes` to do, of the writes
+    /// `waiting_writes` without a page yet, and is in GC with `gc_moves` pages still to be moved.
     #[inline]
     pub fn of(
         ftl: &PageMap,
         chip: u32,
         [reads, writes]: [u32; 2],
+        waiting_writes: u32,
         in_gc: bool,
         gc_moves: u32,
     ) -> Drain {
-        let collects = in_gc || is_short(ftl, chip, writes);
+        let collects = in_gc || is_short(ftl, chip, waiting_writes);
         let victim_pages = if collects {
             ftl.fewest_live_of_chip(chip)
         } else {
             0
         };
-        let programs = writes + victim_pages.max(gc_moves);
+        let programs = waiting_writes + victim_pages.max(gc_moves);
         Drain {
             reads,
             writes,
+            waiting_writes,
             collects,
             victim_pages,
             free_in_block: free_in_block(ftl, chip, programs + 1),
@@ -106,10 +110,10 @@ impl Drain {
         }
     }
 
-    /// N_sp: summary pages that the writes and `moved` pages come to (Eq. 4).
+    /// N_sp: summary pages that the waiting writes and `moved` pages come to (Eq. 4).
     #[inline]
     fn summaries(&self, moved: u32) -> u64 {
-        let programs = self.writes + moved;
+        let programs = self.waiting_writes + moved;
         let room = self.free_in_block.saturating_sub(1);
         if programs < room {
             0
@@ -204,6 +208,7 @@ mod tests {
         Drain {
             reads,
             writes,
+            waiting_writes: writes,
             collects: starts_gc(free_pages, writes, 96),
             victim_pages: 20,
             free_in_block,
@@ -221,6 +226,18 @@ mod tests {
     fn vector_ecr_2() {
         assert_eq!(chip(1, 9, 500, 10).time(&L), Time::from_us(2_025));
         assert_eq!(chip(0, 0, 500, 1).time(&L), Time::from_us(200));
+    }
+
+    /// D-162: of three writes and three free data pages, a summary page is due unless one of the three is
+    /// in service: it has its page.
+    #[test]
+    fn a_write_in_service_has_its_page() {
+        let running = Drain {
+            waiting_writes: 2,
+            ..chip(0, 3, 100, 4)
+        };
+        assert_eq!(running.time(&L), Time::from_us(600));
+        assert_eq!(chip(0, 3, 100, 4).time(&L), Time::from_us(800));
     }
 
     /// F1.8: an idle chip above its watermark with two free pages or more owes nothing.

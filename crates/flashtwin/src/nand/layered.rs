@@ -274,13 +274,19 @@ impl Layered {
         self.ftls[chip].outlook()
     }
 
+    /// Writes that the chip has begun.
+    pub fn writes_in_service(&self, chip: usize) -> u32 {
+        let begun = self.lanes[chip].in_hand.as_ref();
+        u32::from(begun.is_some_and(|done| !done.op.is_read()))
+    }
+
     /// What the chip has begun.
     pub fn in_hand(&self, chip: usize, now: Time) -> InHand {
         let lane = &self.lanes[chip];
-        let reads = lane.in_hand.as_ref().map(|done| done.op.is_read());
+        let writes = self.writes_in_service(chip);
         InHand {
-            reads: u32::from(reads == Some(true)),
-            writes: u32::from(reads == Some(false)),
+            reads: u32::from(lane.in_hand.is_some()) - writes,
+            writes,
             rest: lane.rest(now),
             ..InHand::default()
         }

@@ -514,7 +514,8 @@ impl Nand {
         if exact {
             return self.drain_time_exact(ftl, chip, now);
         }
-        Drain::of(ftl, chip as u32, of.inside, of.in_gc, 0).time(self.times())
+        let waiting_writes = of.inside[1] - self.writes_in_service(chip);
+        Drain::of(ftl, chip as u32, of.inside, waiting_writes, of.in_gc, 0).time(self.times())
     }
 
     fn drain_time_exact(&self, ftl: &PageMap, chip: usize, now: Time) -> Time {
@@ -522,7 +523,18 @@ impl Nand {
         let in_hand = self.in_hand(chip, now);
         let waiting = [of.inside[0] - in_hand.reads, of.inside[1] - in_hand.writes];
         let moves = in_hand.gc_moves;
-        Drain::of(ftl, chip as u32, waiting, of.in_gc, moves).time_exact(self.times(), &in_hand)
+        let drain = Drain::of(ftl, chip as u32, waiting, waiting[1], of.in_gc, moves);
+        drain.time_exact(self.times(), &in_hand)
+    }
+
+    /// Writes of a chip that have taken their page.
+    #[inline]
+    fn writes_in_service(&self, chip: usize) -> u32 {
+        match self {
+            Nand::Msr(n) => n.writes_in_service(chip),
+            Nand::Modern(n) => n.writes_in_service(chip),
+            Nand::Layered(n) => n.writes_in_service(chip),
+        }
     }
 
     /// Flash time of the reads and writes of `chip`, those in service whole and GC apart.

@@ -282,6 +282,16 @@ impl Modern {
         self.log_gc(die, false, now);
     }
 
+    /// Writes that the die has begun.
+    #[inline]
+    pub fn writes_in_service(&self, die: usize) -> u32 {
+        let own = self.lanes[die].writes() + self.lanes[self.aside(die)].writes();
+        match self.params.cached_commands {
+            true => own + self.lanes[self.ahead(die)].writes(),
+            false => own,
+        }
+    }
+
     /// What the die has begun. A transfer that waits for the channel counts with its own time.
     pub fn in_hand(&self, die: usize, now: Time) -> InHand {
         let (main, aside) = (&self.lanes[die], &self.lanes[self.aside(die)]);

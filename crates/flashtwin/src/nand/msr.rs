@@ -687,6 +687,13 @@ impl Msr {
         true
     }
 
+    /// Writes that the chip has begun.
+    #[inline]
+    pub fn writes_in_service(&self, chip: usize) -> u32 {
+        let running = self.service[chip].running.iter();
+        running.filter(|r| !r.done.op.is_read()).count() as u32
+    }
+
     /// What the chip has begun. A collection has changed the map at its start: no move is left.
     pub fn in_hand(&self, chip: usize, now: Time) -> InHand {
         let s = &self.service[chip];
@@ -696,10 +703,10 @@ impl Msr {
                 ..InHand::default()
             };
         }
-        let reads = s.running.iter().filter(|r| r.done.op.is_read()).count();
+        let writes = self.writes_in_service(chip);
         InHand {
-            reads: reads as u32,
-            writes: (s.running.len() - reads) as u32,
+            reads: s.running.len() as u32 - writes,
+            writes,
             rest: s.running.first().map_or(Time::ZERO, |r| r.done_at - now),
             ..InHand::default()
         }

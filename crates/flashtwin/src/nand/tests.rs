@@ -121,7 +121,9 @@ impl Bench {
         let free_pages = |pool: u32| u64::from(ftl.pool(pool).free) * data + left(pool);
         let free: u64 = pools.clone().map(free_pages).sum();
         let low = u64::from(ftl.low() * shape.pools_per_chip) * data;
-        let collects = nand.chips()[chip].in_gc || free.saturating_sub(writes) <= low;
+        // A write in service has taken its page already (D-162).
+        let unplaced = writes - u64::from(nand.in_hand(chip, self.now).writes);
+        let collects = nand.chips()[chip].in_gc || free.saturating_sub(unplaced) <= low;
         let tallies = pools.clone().flat_map(|pool| ftl.tallies(pool).iter());
         let candidates = tallies.filter(|&&t| t < crate::ftl::PageMap::CANDIDATE_END);
         let victim = *candidates.min().unwrap() as u64;
@@ -136,9 +138,9 @@ impl Bench {
             left => left + u64::from(shape.pages_per_block) - data,
         });
         let room = most.max().unwrap() - 1;
-        if writes + moved >= room {
+        if unplaced + moved >= room {
             let per_block = u64::from(shape.pages_per_block) - 1;
-            time += l.summary * (1 + (writes + moved - room) / per_block);
+            time += l.summary * (1 + (unplaced + moved - room) / per_block);
         }
         time
     }

@@ -385,7 +385,9 @@ impl Shadow {
                 (_, Some(new)) => new,
                 (Method::ReconstructWrite, None) => read(k)?,
                 (Method::Recover, None) => self.whole(job, page)?[k],
-                (Method::Write, None) => return Err("parity of a stripe partly known".into()),
+                (Method::Write | Method::WithoutParity, None) => {
+                    return Err("parity of a stripe partly known".into());
+                }
             };
         }
         let of_data = field::parity(j, &data);

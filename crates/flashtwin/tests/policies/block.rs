@@ -244,6 +244,116 @@ fn cbm_3_both_floors() {
     );
 }
 
+/// The block's node is looked up when an access arrives (CBM III.C): its popularity outlives the clean
+/// page that the write takes over, and an eviction of the block by its own access.
+#[test]
+fn cbm_keeps_the_popularity_of_a_block_that_an_access_empties() {
+    let cbm = On {
+        set: &[("read_cache", "4"), ("theta", "1")],
+        ..on("cbm", 4)
+    };
+    cbm.check(
+        "
+        R0 W1 W1 W1 W8 W12 W16 | miss           | PR[16 12 8 1] BR[] THR=2 RC[0]
+        W20                    | miss, ev B0{1} | PR[16 12 8] BR[B5 pop1 {20}] THR=1 RC[0]
+        W0                     | miss, ev B5{20} | PR[16 12 8] BR[B0 pop4 {0}] THR=1 RC[]
+        W2                     | miss, ev B2{8} | PR[16 12] BR[B0 pop5 {0,2}] THR=1 RC[]
+    ",
+    );
+    let own = On {
+        set: &[("read_cache", "1"), ("threshold", "1")],
+        ..on("cbm", 2)
+    };
+    own.check(
+        "
+        W0 W1 | miss             | PR[] BR[B0 pop2 {0,1}] THR=1 RC[]
+        W2    | miss, ev B0{0,1} | PR[] BR[B0 pop3 {2}] THR=1 RC[]
+    ",
+    );
+    // The last page of block 0 leaves the read cache for another one of it, then for one of block 2, then
+    // by a trim.
+    let read = On {
+        set: &[("read_cache", "1"), ("threshold", "1")],
+        ..on("cbm", 1)
+    };
+    read.check(
+        "
+        R0 W1 W1 W8 R2 | miss, ev 0c | PR[] BR[B2 pop1 {8}] THR=1 RC[2]
+        W3             | miss, ev B2{8} | PR[] BR[B0 pop3 {3}] THR=1 RC[2]
+        W8 R12 W1      | miss, ev B2{8} | PR[] BR[B0 pop1 {1}] THR=1 RC[12]
+        R0 W8 trim0 W2 | miss, ev B2{8} | PR[] BR[B0 pop1 {2}] THR=1 RC[]
+    ",
+    );
+}
+
+/// D-160: the block that is being written is the last to leave, though only it is on a chip that does
+/// not collect.
+#[test]
+fn gcar_lets_the_block_being_written_leave_last() {
+    let bplru = On {
+        chips: 2,
+        pages_per_block: 2,
+        ..on("gcar-bplru", 4)
+    };
+    bplru.check(
+        "
+        W1 W3 W5 W0 gc+1 | -              | B0{0} B3{5} B1{1,3}
+        W2               | miss, ev B1{1,3} | B3{5} B0{0,2}
+    ",
+    );
+    // Alone in the buffer it leaves as without GCaR.
+    let alone = On {
+        capacity: 2,
+        ..bplru
+    };
+    let alone = On {
+        pages_per_block: 4,
+        ..alone
+    };
+    alone.check("W0 W2 gc+1 | - | B0{0,2}\nW4 | miss, ev B0{0,2} | B0{4}");
+    let cbm = On {
+        policy: "gcar-cbm",
+        set: &[("blocks", "element"), ("threshold", "1")],
+        ..bplru
+    };
+    cbm.check(
+        "
+        W1 W3 W5 W0 gc+1 | -            | -
+        W2               | miss, ev B3{5} | -
+    ",
+    );
+    let req_block = On {
+        policy: "gcar-req-block",
+        set: &[],
+        stride_pages: 4,
+        ..bplru
+    };
+    req_block.check(
+        "
+        W4 W5 gc+1 | -           | IRL[{5}x1 {4}x1] DRL[] SRL[]
+        W0x3       | miss, ev 4d | IRL[{0,1,2}x1 {5}x1] DRL[] SRL[]
+    ",
+    );
+}
+
+/// Predicted distances of 6 / 3 and 2 / 1, then of 12 / 9 and 4 / 3, are equal, though a third is no binary
+/// fraction.
+#[test]
+fn pud_lru_takes_equal_distances_to_be_equal() {
+    on("pud-lru", 3).check(
+        "
+        W0 W0 W0 W8 W4 W8 | - | B2{8} B1{4} B0{0}
+        W12               | miss, ev B0{0} | -
+    ",
+    );
+    on("pud-lru", 3).check(
+        "
+        W0 W1 W0 W1 W0 W1 W0 W1 W4 W4 W4 W0 | - | B0{0,1} B1{4}
+        W8                                  | miss, ev B0{0,1} | -
+    ",
+    );
+}
+
 /// Vector of ours: small and large requests, division, a victim that takes along its origin.
 #[test]
 fn req_block_sifts_requests() {

@@ -49,6 +49,10 @@ pub trait Rule {
     fn forget(&mut self, lpn: u32);
     fn evict(&mut self, look: &mut Look) -> Option<Out>;
     fn read_cache_is(&mut self, _pages: &[u32]) {}
+    /// An access begins.
+    fn arrives(&mut self, _op: Op) {}
+    /// It has ended.
+    fn ended(&mut self) {}
     /// Pages that were read come in.
     fn admits_reads(&self) -> bool;
 }
@@ -75,33 +79,7 @@ impl<R: Rule> Buffer<R> {
         }
     }
 
-    fn make_room(&mut self, world: &World, op: Op, did: &mut Did) {
-        let mut look = Look {
-            world,
-            op,
-            filter: self.gcar && world.in_gc.contains(&true),
-            dirty: &self.dirty,
-            read_cache: &self.read_cache,
-            looked: 0,
-        };
-        let found = self.rule.evict(&mut look);
-        let out = found.unwrap_or_else(|| {
-            look.filter = false;
-            self.rule
-                .evict(&mut look)
-                .expect("a full buffer has a victim")
-        });
-        did.inspected = Some(look.looked);
-        did.padding = out.padding;
-        did.merged = out.merged;
-        for lpn in out.pages {
-            did.victims.push((lpn, self.dirty.remove(&lpn).unwrap()));
-        }
-    }
-}
-
-impl<R: Rule> Naive for Buffer<R> {
-    fn access(&mut self, world: &World, op: Op) -> Did {
+    fn look_up(&mut self, world: &World, op: Op) -> Did {
         let mut did = Did {
             inspected: Some(0),
             ..Did::default()
@@ -137,6 +115,39 @@ impl<R: Rule> Naive for Buffer<R> {
             self.rule.insert(op);
             self.dirty.insert(op.lpn, op.write);
         }
+        did
+    }
+
+    fn make_room(&mut self, world: &World, op: Op, did: &mut Did) {
+        let mut look = Look {
+            world,
+            op,
+            filter: self.gcar && world.in_gc.contains(&true),
+            dirty: &self.dirty,
+            read_cache: &self.read_cache,
+            looked: 0,
+        };
+        let found = self.rule.evict(&mut look);
+        let out = found.unwrap_or_else(|| {
+            look.filter = false;
+            self.rule
+                .evict(&mut look)
+                .expect("a full buffer has a victim")
+        });
+        did.inspected = Some(look.looked);
+        did.padding = out.padding;
+        did.merged = out.merged;
+        for lpn in out.pages {
+            did.victims.push((lpn, self.dirty.remove(&lpn).unwrap()));
+        }
+    }
+}
+
+impl<R: Rule> Naive for Buffer<R> {
+    fn access(&mut self, world: &World, op: Op) -> Did {
+        self.rule.arrives(op);
+        let did = self.look_up(world, op);
+        self.rule.ended();
         did
     }
 
@@ -276,7 +287,8 @@ impl Rule for Bplru {
                 break;
             }
         }
-        let only = |&i: &usize| !look.spares(&setup, &self.0.list[i].pages);
+        let alone = self.0.list.len() == 1;
+        let only = |&i: &usize| alone && !look.spares(&setup, &self.0.list[i].pages);
         let i = found.or_else(|| self.0.find(current).filter(only))?;
         let number = self.0.list[i].number;
         let mut out = self.0.evict(i);
@@ -356,6 +368,13 @@ impl Rule for LbClock {
     }
 }
 
+fn common_divisor(a: u64, b: u64) -> u64 {
+    match b {
+        0 => a,
+        _ => common_divisor(b, a % b),
+    }
+}
+
 pub struct PudLru {
     blocks: Blocks,
     now: u64,
@@ -399,22 +418,25 @@ impl Rule for PudLru {
     fn evict(&mut self, look: &mut Look) -> Option<Out> {
         let now = self.now + u64::from(look.op.write);
         let list = &self.blocks.list;
-        let puds: Vec<u64> = list
-            .iter()
-            .map(|b| (now - b.at) * ((1 << 32) / b.writes))
-            .collect();
-        let sum: u64 = puds.iter().sum();
+        // A whole number of these is 1 / f for f up to 46.
+        let unit: u64 = (1..=46).fold(1, |all, f| all / common_divisor(all, f) * f);
+        let pud = |b: &Block| u128::from(now - b.at) * u128::from(unit / b.writes);
+        let puds: Vec<u128> = list.iter().map(pud).collect();
+        let sum: u128 = puds.iter().sum();
         look.looked += list.len() as u64;
         let free = |&i: &usize| !look.spares(&self.blocks.setup, &list[i].pages);
         let free: Vec<usize> = (0..list.len()).filter(free).collect();
-        let key = |&i: &usize| (list[i].pages.len(), puds[i], i);
-        let above = free
-            .iter()
-            .copied()
-            .filter(|&i| puds[i] * list.len() as u64 > sum);
+        let order = |&i: &usize, &j: &usize| {
+            let (a, b) = (&list[i], &list[j]);
+            let distances = ((now - a.at) * b.writes).cmp(&((now - b.at) * a.writes));
+            let pages = a.pages.len().cmp(&b.pages.len());
+            pages.then(distances).then(i.cmp(&j))
+        };
+        let above = free.iter().copied();
+        let above = above.filter(|&i| puds[i] * list.len() as u128 > sum);
         let i = above
-            .max_by_key(key)
-            .or_else(|| free.iter().copied().max_by_key(key))?;
+            .max_by(order)
+            .or_else(|| free.iter().copied().max_by(order))?;
         Some(self.blocks.evict(i))
     }
 }
@@ -557,6 +579,8 @@ pub struct Cbm {
     read_cache: Vec<u32>,
     threshold: usize,
     now: u64,
+    /// The block of the access under way.
+    arriving: Option<u32>,
 }
 
 impl Cbm {
@@ -574,6 +598,7 @@ impl Cbm {
                 fixed => fixed as usize,
             },
             now: 0,
+            arriving: None,
         }
     }
     fn in_region(&self, number: u32) -> BTreeSet<u32> {
@@ -591,9 +616,12 @@ impl Cbm {
     }
     fn forget_popularity(&mut self) {
         let (blocks, region, cache) = (&self.blocks, &self.region, &self.read_cache);
+        let arriving = self.arriving;
         self.popularity.retain(|&number, _| {
             let mut pages = region.iter().chain(cache);
-            blocks.find(number).is_some() || pages.any(|&p| blocks.number(p) == number)
+            arriving == Some(number)
+                || blocks.find(number).is_some()
+                || pages.any(|&p| blocks.number(p) == number)
         });
     }
     fn grown(&mut self) {
@@ -689,7 +717,8 @@ impl Rule for Cbm {
         };
         let pages = found.map(of).or_else(|| {
             let pages = of(current);
-            (!pages.is_empty() && !look.spares(&self.setup, &pages)).then_some(pages)
+            let only = pages.len() == look.dirty.len();
+            (only && !look.spares(&self.setup, &pages)).then_some(pages)
         })?;
         let number = found.unwrap_or(current);
         let params = &self.setup.params;
@@ -713,6 +742,13 @@ impl Rule for Cbm {
             padding: Vec::new(),
             merged,
         })
+    }
+    fn arrives(&mut self, op: Op) {
+        self.arriving = Some(self.blocks.number(op.lpn));
+    }
+    fn ended(&mut self) {
+        self.arriving = None;
+        self.forget_popularity();
     }
     fn read_cache_is(&mut self, pages: &[u32]) {
         self.read_cache = pages.to_vec();
@@ -866,9 +902,14 @@ impl Rule for ReqBlock {
     fn evict(&mut self, look: &mut Look) -> Option<Out> {
         let mut looked = 0;
         let free = |b: &Request| !look.spares(&self.setup, &b.pages);
+        let mut blocks = self.lists.iter().flatten();
+        let all_own = blocks.all(|b| b.request == look.op.request);
         let found = self
             .coldest(&mut looked, |b| b.request != look.op.request && free(b))
-            .or_else(|| self.coldest(&mut looked, free));
+            .or_else(|| match all_own {
+                true => self.coldest(&mut looked, free),
+                false => None,
+            });
         look.looked += looked;
         let (l, i) = found?;
         let block = self.lists[l].remove(i);

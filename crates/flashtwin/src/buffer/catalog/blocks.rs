@@ -174,8 +174,9 @@ write -> P [ 16  5 ] -- longer than l_p --> K [ B3{12} B0{0,1} | B2{8} B1{4} ]
             "Written pages stand in the page region PR, a list of pages, or in the block region BR, a \
              list of blocks by popularity. Pages that were read are in the separate read cache, an \
              LRU list (`buffer.read_cache`).",
-            "A write request adds 1 to the popularity of each block it touches. Towards the tail of \
-             BR: less popular, then more pages, then written less recently.",
+            "A write request adds 1 to the popularity of each block it touches, which is forgotten when \
+             no page of the block is left and none arrives (D-163). Towards the tail of BR: less \
+             popular, then more pages, then written less recently.",
             "Write: a page of PR moves to its head; a new one joins its block in BR or comes in at \
              the head of PR. When a block has THR pages in PR, all of them move to BR.",
             "THR begins at 2. It doubles when BR has grown beyond the share `theta` of the buffer, and \

@@ -31,8 +31,13 @@ pub(super) const ENTRIES: &[Entry] = &[
             "If the chip of every page is collecting, NAME's own victim leaves (D-11), and this is \
              counted.",
             "While no chip collects, exactly NAME.",
+            "Over `bplru`, `cbm` and `req-block` the block being written stays the last to leave (D-160).",
             "Over `cflru`: the clean pages of the window, then the whole list (D-12). Over policies \
              of blocks: `block_in_gc` says when a block counts as collecting (D-13).",
+            "Large requests lose by it, as a request waits for the slowest of the evictions that make \
+             room for its pages. NAME's victims lie on all chips; those of GCaR lie on the chips that \
+             do not collect, and the pages that were passed over leave together, all from one chip. \
+             Figures: docs/policies.md, GCaR with large requests.",
         ],
         drawing: "
 chip           0   1   0   2   1   2       chip 2 is collecting
@@ -58,7 +63,7 @@ most recent [ 6d  5c  4d  3d  1d  2d ] least recent
             "Else the least recent page of the chip with the least queue complete time (CQCT) among \
              those with a dirty page; `tie` decides among equals.",
             "CQCT, Eqs 1 to 4: the chip's queued reads and writes, the collection they will start, \
-             and the summary pages they will fill. `cqct` = exact adds transfers and counts what is \
+             and the summary pages they will fill; a write in service has its page already (D-162). `cqct` = exact adds transfers and counts what is \
              left of running work.",
         ],
         drawing: "

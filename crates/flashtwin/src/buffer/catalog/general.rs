@@ -74,6 +74,8 @@ pub(super) const ENTRIES: &[Entry] = &[
             "Hit in Am: most recent end. Hit in A1in: nothing.",
             "Victim: if A1in holds more than `k_in` pages, its oldest, which A1out then remembers (at \
              most `k_out` numbers); else the least recent page of Am, which is forgotten.",
+            "The number of the page that comes in leaves A1out before the victim's comes in; as printed, \
+             after it (D-161).",
         ],
         drawing: "
 new -> A1in [ 5 4 3 ] -> victim, number kept in A1out ( 2 1 )
@@ -173,6 +175,8 @@ S (recent on top)      Q
              counter less 1, while the counter is above 0; else it leaves.",
             "Victim from S otherwise: its oldest page moves to M, counter 0, if it was hit more than \
              once, else it leaves and G remembers it.",
+            "The number of the page that comes in leaves G before the victim's comes in; as printed, after \
+             it (D-161).",
             "Until the first eviction, pages for which S has no room go to M.",
         ],
         drawing: "

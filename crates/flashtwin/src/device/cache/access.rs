@@ -219,7 +219,7 @@ impl<B: Backend> Device<B> {
     fn leave_read_cache(&mut self, id: u32) {
         let lpn = self.page(id).lpn;
         self.page(id).evicted = true;
-        self.cache.room.forget(PageId(id), lpn);
+        self.cache.room.take_over(PageId(id), lpn);
         self.pump(id);
     }
 }

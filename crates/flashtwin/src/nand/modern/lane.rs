@@ -65,14 +65,16 @@ impl Lane {
         self.steps.iter().fold(begun, |sum, step| sum + step.time())
     }
 
+    /// Its writes.
+    #[inline]
+    pub fn writes(&self) -> u32 {
+        self.ops.iter().filter(|done| !done.op.is_read()).count() as u32
+    }
+
     /// Counts its operations among those in service.
     pub fn count(&self, in_hand: &mut InHand) {
-        for done in &self.ops {
-            if done.op.is_read() {
-                in_hand.reads += 1;
-            } else {
-                in_hand.writes += 1;
-            }
-        }
+        let writes = self.writes();
+        in_hand.reads += self.ops.len() as u32 - writes;
+        in_hand.writes += writes;
     }
 }
