@@ -1,7 +1,9 @@
 """Clients of a block device, as processes that end."""
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -16,6 +18,17 @@ def need(*tools):
     if os.environ.get("FLASHTWIN_NBD_REQUIRED"):
         pytest.fail(message)
     pytest.skip(message)
+
+
+@contextlib.contextmanager
+def started(*words, **options):
+    """Start a process, which is killed in the end with all of its session."""
+    with subprocess.Popen(list(map(str, words)), start_new_session=True, **options) as process:
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def client(*command, code=0):

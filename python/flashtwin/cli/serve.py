@@ -13,7 +13,7 @@ from typing import Any
 from .. import words
 from ..live import Server
 from ..live import serve as serve_device
-from .common import ProgressBar, note, overrides
+from .common import ProgressBar, overrides
 
 #: Adds a command: to whom, its name, what it does, examples.
 _New = Callable[[Any, str, str, str], argparse.ArgumentParser]
@@ -73,8 +73,10 @@ Serves until Ctrl-C or SIGTERM, then says how late its answers were. Needs nbdki
 
 def command(args: argparse.Namespace) -> int:
     """Serve until told to stop."""
-    # A stop that comes while the device is made ready ends that.
-    signal.signal(signal.SIGTERM, _interrupt)
+    signals = _Signals()
+    signal.signal(signal.SIGTERM, signals)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signals)
     server = None
     try:
         with ProgressBar() as bar:
@@ -96,23 +98,32 @@ def command(args: argparse.Namespace) -> int:
                 metrics=args.metrics,
                 progress=bar,
             )
+        signals.server = server
         _introduce(server, args.json)
+        # It ends by itself, too: flashtwin ctl tells it to.
         while not server.wait(60):
             pass
-        note("flashtwin: the server has ended by itself")
     except KeyboardInterrupt:
         if server is None:
             raise
-    # A second signal must not cut the stop short: the state is being written.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     report = server.stop()
     print(report.to_json() if args.json else report, flush=True)
     return 0
 
 
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+class _Signals:
+    """The first one stops the server, or ends its start; others shorten the stop, and nothing else."""
+
+    def __init__(self) -> None:
+        self.server: Server | None = None
+        self._asked = False
+
+    def __call__(self, _signal: int, _frame: FrameType | None) -> None:
+        if not self._asked:
+            self._asked = True
+            raise KeyboardInterrupt
+        if self.server is not None:
+            self.server.hurry()
 
 
 def _introduce(server: Server, as_json: bool) -> None:

@@ -1,5 +1,8 @@
 //! Stops in which something fails: the rest is done all the same.
 
+use std::sync::atomic::AtomicU32;
+use std::thread;
+
 use flashtwin::{Request, Time};
 
 use super::*;
@@ -72,4 +75,34 @@ fn a_stop_keeps_what_it_can_and_says_what_it_cannot() {
     let (said, kept) = stop("rest", Does::BreaksComingToRest, false);
     assert!(said.contains("did not come to rest: a bug"), "{said}");
     assert_eq!(kept, [false, true, true]);
+}
+
+#[test]
+fn a_stop_waits_for_calls_and_not_for_ever() {
+    let place = Place::new("drain", &[]);
+    let mut ready = Ready::prepare(place.settings(&[])).expect("sound settings");
+    ready.twin = Box::new(MadeUp::new(Does::NeverAnswers));
+    let server = ready.start().expect("threads");
+    thread::scope(|threads| {
+        let call = threads.spawn(|| {
+            let _inside = server.enter()?;
+            server.connect().flush()
+        });
+        while server.inside.load(Ordering::SeqCst) == 0 {
+            thread::yield_now();
+        }
+        server.close();
+        let refused = server.enter().map(drop);
+        assert!(matches!(refused, Err(Failure::Stopping)), "{refused:?}");
+        let looks = AtomicU32::new(0);
+        server.drain(Duration::MAX, |_| {
+            looks.fetch_add(1, Ordering::Relaxed) == 2
+        });
+        assert_eq!(looks.into_inner(), 3, "as long as it is not hurried");
+        let cut_short = call.join().expect("no bug");
+        assert!(matches!(cut_short, Err(Failure::Stopping)), "{cut_short:?}");
+        // With nobody inside there is nothing to wait for.
+        server.drain(Duration::MAX, |_| panic!("nobody is waited for"));
+    });
+    server.stop().expect("sound");
 }
