@@ -319,6 +319,8 @@ def serve(
         if record is not None:
             if Path(record).exists():
                 raise FlashtwinError(f"record {record}: is there already; remove it, or give another name")
+            if not Path(record).absolute().parent.is_dir():
+                raise FlashtwinError(f"record {record}: its directory is not there; create it first")
             settings["record"] = Path(record).absolute()
         started_from, start = _flash(
             spec,

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -18,6 +19,14 @@ def need(*tools):
     if os.environ.get("FLASHTWIN_NBD_REQUIRED"):
         pytest.fail(message)
     pytest.skip(message)
+
+
+def wait_for(what):
+    """Wait until something is so, as long as a busy machine may take."""
+    deadline = time.monotonic() + 120
+    while not what():
+        assert time.monotonic() < deadline, "it does not come"
+        time.sleep(0.05)
 
 
 @contextlib.contextmanager

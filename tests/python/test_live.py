@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import pytest
 
 import flashtwin
-from clients import client, fio, need, qemu_io
+from clients import client, fio, need, qemu_io, started, wait_for
 
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
 MIB = 1 << 20
@@ -156,10 +156,7 @@ def test_arrays_are_served_and_restarted(tmp_path):
 
 
 def wait_for_writes(server):
-    deadline = time.monotonic() + 30
-    while server.report().responses["write"]["requests"] == 0:
-        assert time.monotonic() < deadline, "no write came"
-        time.sleep(0.05)
+    wait_for(lambda: server.report().responses["write"]["requests"] > 0)
 
 
 def still_serves(server):
@@ -183,11 +180,11 @@ def test_garbage_and_half_open_connections_harm_nobody_else(server):
 
 
 def test_a_killed_client_leaves_a_server_that_serves(server):
-    job = fio(server.uri, rw="randwrite", size="40M", time_based=1, runtime=60, verify=0)
+    job = fio(server.uri, rw="randwrite", size="40M", time_based=1, runtime=600, verify=0, thread=1)
     need("fio")
-    with subprocess.Popen(job, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    # All of it: without threads the jobs of fio have sessions of their own, and would go on writing.
+    with started(*job, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
         wait_for_writes(server)
-        process.kill()
     still_serves(server)
     assert server.stop().responses["write"]["requests"] > 0
 

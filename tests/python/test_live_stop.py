@@ -7,25 +7,17 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 import flashtwin
-from clients import fio, need, qemu_io, started
+from clients import fio, need, qemu_io, started, wait_for
 from flashtwin.cli import main
 
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
 #: Only says that it is connected.
 _IDLE = "import time; print('connected', flush=True); time.sleep(1000)"
-
-
-def wait_for(what):
-    deadline = time.monotonic() + 120
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @contextlib.contextmanager
@@ -67,8 +59,8 @@ def idle_nbdfuse(at):
 def load(at):
     """Writes and reads without end."""
     need("fio")
-    job = fio(uri(at), rw="randrw", offset="32M", size="16M", time_based=1, runtime=1000, verify=0)
-    with started(*job, "--thread", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+    job = fio(uri(at), rw="randrw", offset="32M", size="16M", time_based=1, runtime=1000, verify=0, thread=1)
+    with started(*job, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
         writes = lambda: flashtwin.control.ask(at, "stats")["responses"]["write"]["requests"] > 100  # noqa: E731
         wait_for(writes)
         yield
@@ -166,9 +158,8 @@ def test_requests_under_way_have_time_to_end_and_a_second_signal_cuts_it_short(t
             ready = json.loads(process.stdout.readline())
             assert main(["ctl", str(at), "disturb", "--latency-us", str(seconds * 1_000_000)]) == 0
             read = ["qemu-io", "-f", "raw", "-c", "read 0 4k", ready["uri"]]
-            with subprocess.Popen(
-                read, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-            ) as client:
+            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+            with started(*read, **pipes) as client:
                 wait_for(lambda: flashtwin.control.ask(at, "stats")["waiting"] > 0)
                 process.send_signal(signal.SIGINT)
                 if hurry:
