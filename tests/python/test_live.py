@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import resource
 import signal
 import socket
@@ -254,6 +255,22 @@ def test_a_size_is_the_least_that_holds_it(device, gib):
     assert wanted <= spec.exported_bytes < wanted * 1.1
     given = flashtwin.device(device)
     assert spec.chips == given.chips and spec.buffer_pages == given.buffer_pages
+
+
+@pytest.mark.parametrize("device", flashtwin.devices())
+def test_a_size_below_the_least_is_refused_with_one_that_can_be_had(device):
+    from flashtwin.policies import Choice
+    from flashtwin.sizing import read, sized
+
+    def served(size):
+        return sized(device, read(size), Choice.read(None), {})
+
+    with pytest.raises(flashtwin.DeviceError, match="cannot have it with") as refused:
+        served("4k")
+    least = re.search(r"give at least --size (\d+MiB), which is \d+ blocks$", str(refused.value))[1]
+    assert read(least) <= served(least).exported_bytes < read(least) * 1.1
+    with pytest.raises(flashtwin.DeviceError, match=f"give at least --size {least}"):
+        served(read(least) // 2)
 
 
 def test_the_command_serves_until_it_is_told_to_stop(tmp_path):
