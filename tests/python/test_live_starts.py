@@ -6,6 +6,7 @@ import resource
 import shutil
 import signal
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -116,6 +117,20 @@ def test_a_socket_is_removed_where_the_control_socket_cannot_be(tmp_path):
     Path(f"{at}.ctl").rmdir()
     with serve(socket=at, store=place / "disk.img") as server:
         qemu_io(server.uri, "read -P 0 0 1M")
+
+
+@pytest.mark.parametrize(("files", "room"), [(100, "about 22 connections"), (4096, None)])
+def test_few_open_files_are_said_at_the_start(files, room):
+    need("nbdkit")
+    sets = [f"--set={key}={value}" for key, value in SMALL.items()]
+    words = [sys.executable, "-m", "flashtwin.cli", "serve", "--device=demo", "--precondition=none", "--json"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with limited(resource.RLIMIT_NOFILE, files), started(*words, *sets, **pipes) as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert (room in errors and "ulimit -n 932" in errors) if room else errors == ""
 
 
 def test_a_start_that_is_interrupted_leaves_nothing(tmp_path):

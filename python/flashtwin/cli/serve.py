@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import shutil
 import signal
 from collections.abc import Callable
@@ -13,8 +14,10 @@ from typing import Any
 from .. import words
 from ..live import Server
 from ..live import serve as serve_device
-from .common import ProgressBar, overrides
+from .common import ProgressBar, note, overrides
 
+#: Open files of a server itself, and of each connection to it; and how many connections are few.
+_OWN_FILES, _FILES, _FEW = 32, 3, 300
 #: Adds a command: to whom, its name, what it does, examples.
 _New = Callable[[Any, str, str, str], argparse.ArgumentParser]
 
@@ -99,6 +102,7 @@ def command(args: argparse.Namespace) -> int:
                 progress=bar,
             )
         signals.server = server
+        _warn_of_few_connections()
         _introduce(server, args.json)
         # It ends by itself, too: flashtwin ctl tells it to.
         while not server.wait(60):
@@ -124,6 +128,16 @@ class _Signals:
             raise KeyboardInterrupt
         if self.server is not None:
             self.server.hurry()
+
+
+def _warn_of_few_connections() -> None:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    room = max(0, limit - _OWN_FILES) // _FILES
+    if limit != resource.RLIM_INFINITY and room < _FEW:
+        note(
+            f"flashtwin: this process may have {limit} files open: room for about {room} connections; "
+            f"ulimit -n {_OWN_FILES + _FILES * _FEW} makes more"
+        )
 
 
 def _introduce(server: Server, as_json: bool) -> None:
