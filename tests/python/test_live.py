@@ -143,6 +143,8 @@ def test_a_file_survives_and_must_fit(tmp_path):
             serve(store=disk)
     with pytest.raises(flashtwin.FlashtwinError, match=r"holds \d+ bytes, the device has"):
         serve(store=disk, size="100M")
+    with serve(store=disk, snapshot=state) as server:
+        assert server.started_from.startswith(f"as {state} has it (snapshot {state} is not used: ")
     state.write_bytes(state.read_bytes()[:1000])
     with pytest.raises(flashtwin.FlashtwinError, match="truncated"):
         serve(store=disk)

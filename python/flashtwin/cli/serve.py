@@ -148,6 +148,7 @@ def _introduce(server: Server, as_json: bool) -> None:
             "size_bytes": server.size_bytes,
             "control": str(server.control),
             "metrics": server.metrics_url,
+            "started_from": server.started_from,
         }
         print(json.dumps(ready), flush=True)
         return
