@@ -21,7 +21,7 @@ from .errors import FlashtwinError
 
 _PREFIX = "flashtwin-"
 #: Held by who uses a private directory, and by the server that he started.
-_LOCK = "lock"
+_LOCK = "flashtwin-serve.lock"
 #: Seconds between two looks at a store whose server is ending.
 _PERIOD_S = 0.05
 

@@ -133,6 +133,18 @@ def test_few_open_files_are_said_at_the_start(files, room):
     assert (room in errors and "ulimit -n 932" in errors) if room else errors == ""
 
 
+def test_directories_that_are_no_servers_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    results = tmp_path / "flashtwin-results"
+    results.mkdir()
+    for name in ("lock", "cells"):  # As a sweep has them.
+        (results / name).touch()
+    with serve() as one, serve() as other:
+        assert one.running and other.running
+        assert len(list(tmp_path.iterdir())) == 3
+    assert {path.name for path in tmp_path.rglob("*")} == {"flashtwin-results", "lock", "cells"}
+
+
 def test_a_start_that_is_interrupted_leaves_nothing(tmp_path):
     need("nbdkit")
     place, disk = tmp_path / "place", tmp_path / "disk.img"

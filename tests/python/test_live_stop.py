@@ -89,7 +89,7 @@ def holds(at, disk):
         qemu_io(server.uri, "read -P 7 0 1M")
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, "ctl"])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, "ctl"], ids=["SIGINT", "SIGTERM", "ctl"])
 def test_a_stop_waits_for_no_client(tmp_path, how):
     at, disk = tmp_path / "nbd.sock", tmp_path / "disk.img"
     with contextlib.ExitStack() as connected, serve(at, disk) as process:

@@ -214,7 +214,7 @@ def test_damaged_cells_are_computed_anew(whole, tmp_path):
 
 
 def test_ctrl_c_keeps_what_is_finished(tmp_path):
-    experiment = toml(tmp_path / "e.toml", workloads=[LOAD.replace("3000", "100000")])
+    experiment = toml(tmp_path / "e.toml", workloads=[LOAD.replace("3000", "500000")])
     out = tmp_path / "out"
     command = [sys.executable, "-m", "flashtwin.cli", "sweep", str(experiment), "-o", str(out)]
     with subprocess.Popen(

@@ -78,6 +78,21 @@ fn a_stop_keeps_what_it_can_and_says_what_it_cannot() {
 }
 
 #[test]
+fn a_start_says_what_it_made_and_what_was_there_is_not_among_it() {
+    let place = Place::new("made", &[]);
+    let path = |name: &str| place.0.join(name).to_string_lossy().into_owned();
+    let [disk, record, made] = ["disk.img", "record.csv", "made"].map(path);
+    let settings = [("store", &*disk), ("made", &*made)];
+    let recorded = [settings[0], settings[1], ("record", &*record)];
+    drop(Ready::prepare(place.settings(&recorded)).expect("sound settings"));
+    let said = |listed: &str| fs::read_to_string(listed).unwrap_or_default();
+    assert_eq!(said(&made), format!("{disk}\n{record}\n"));
+    fs::remove_file(&made).expect("there");
+    drop(Ready::prepare(place.settings(&settings)).expect("sound settings"));
+    assert_eq!(said(&made), "");
+}
+
+#[test]
 fn a_stop_waits_for_calls_and_not_for_ever() {
     let place = Place::new("drain", &[]);
     let mut ready = Ready::prepare(place.settings(&[])).expect("sound settings");
