@@ -1,7 +1,4 @@
-"""What a server has on the file system beside its data: a private directory, sockets, a store's lock.
-
-A server that was killed leaves them; the next start knows them for what they are, and removes them.
-"""
+"""Private directory, sockets and store lock of a server; removal of what killed servers left."""
 
 from __future__ import annotations
 
@@ -20,17 +17,17 @@ from pathlib import Path
 from .errors import FlashtwinError
 
 _PREFIX = "flashtwin-"
-#: Held by who uses a private directory, and by the server that he started.
+#: Locked by the process that uses the directory and by its server.
 _LOCK = "flashtwin-serve.lock"
-#: Seconds between two looks at a store whose server is ending.
+#: Polling period of a store whose server is stopping, in seconds.
 _PERIOD_S = 0.05
 
 
 def private_directory() -> tuple[Path, int]:
-    """Make a directory for a server alone, and remove those of servers that are gone.
+    """Create a private directory for a server, and remove those of servers that no longer run.
 
     Returns:
-        It, and the descriptor of its lock: while any process has that open, the directory is in use.
+        Its path and the descriptor of its lock. The directory is in use while a process has that open.
     """
     for other in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_LOCK}"):
         with contextlib.suppress(OSError):
@@ -38,7 +35,7 @@ def private_directory() -> tuple[Path, int]:
     place = Path(tempfile.mkdtemp(prefix=_PREFIX))
     lock = os.open(place / "new", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    # Nobody sees it before it is held.
+    # Renamed once locked: other starts never see it unlocked.
     (place / "new").rename(place / _LOCK)
     return place, lock
 
@@ -56,22 +53,22 @@ def _remove_unused(place: Path) -> None:
 
 
 def free_socket(path: Path) -> None:
-    """Make sure that a socket can be made there: one that nobody listens on is removed.
+    """Remove a socket without a listener, so that a server can create its own.
 
     Raises:
-        FlashtwinError: something else is there.
+        FlashtwinError: the path exists and is anything else.
     """
     remove_dead_socket(path)
     if path.is_socket():
         raise FlashtwinError(
-            f"socket {path}: is there already, and a server listens on it; stop that, or give another name"
+            f"socket {path}: is there already, and a server listens on it; stop it, or give another name"
         )
     if os.path.lexists(path):
         raise FlashtwinError(f"socket {path}: is there already; remove it, or give another name")
 
 
 def remove_dead_socket(path: Path) -> None:
-    """Remove a socket that nobody listens on."""
+    """Remove a socket without a listener."""
     if not path.is_socket():
         return
     with socket.socket(socket.AF_UNIX) as probe:
@@ -82,18 +79,18 @@ def remove_dead_socket(path: Path) -> None:
 
 
 def wait_for_store(path: Path) -> None:
-    """Wait until a server that is ending gives back its store.
+    """Wait until a server that is stopping releases its store.
 
     Raises:
-        FlashtwinError: one that is not ending uses it.
+        FlashtwinError: the store is in use by a server that is not stopping.
     """
     try:
         store = os.open(path, os.O_RDWR | os.O_NONBLOCK)
     except OSError:
-        return  # The server says what is wrong with it.
+        return  # The server reports the error.
     try:
         while not _locks(store, fcntl.LOCK_EX):
-            # A server that is ending shares it.
+            # A server that is stopping shares its lock.
             if not _locks(store, fcntl.LOCK_SH):
                 pid = _holder(store)
                 who, stop = (f" (process {pid})", f"stop it (kill {pid})") if pid else ("", "stop it")
@@ -106,7 +103,7 @@ def wait_for_store(path: Path) -> None:
 
 
 def remove_made(listed: Path) -> None:
-    """Remove the files that a start which failed says it made, unless another server uses them by now."""
+    """Remove the files that a failed start created, except those that another server uses by now."""
     if not listed.exists():
         return
     for name in map(Path, filter(None, os.fsdecode(listed.read_bytes()).split("\n"))):
@@ -120,7 +117,7 @@ def remove_made(listed: Path) -> None:
 
 
 def _locks(file: int, how: int, *, keep: bool = False) -> bool:
-    """Whether a file can be locked now."""
+    """Try to lock a file; keep the lock only if asked to."""
     try:
         fcntl.flock(file, how | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -131,7 +128,7 @@ def _locks(file: int, how: int, *, keep: bool = False) -> bool:
 
 
 def _holder(file: int) -> int | None:
-    """Process that has locked a file, if the kernel says."""
+    """Process that has locked a file, where the kernel lists it."""
     of = os.fstat(file)
     at = f"{os.major(of.st_dev):02x}:{os.minor(of.st_dev):02x}:{of.st_ino}"
     found = re.search(rf"FLOCK +\S+ +WRITE +(\d+) +{at} ", Path("/proc/locks").read_text())

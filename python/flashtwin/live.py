@@ -34,7 +34,7 @@ from .watch import OnProgress
 
 #: Seconds between two looks at a server that starts.
 _PERIOD_S = 0.02
-#: Seconds that a stop may take: requests end or are ended, and the state of a large device is written.
+#: Timeout of a stop in seconds: the state of a large device takes minutes to write.
 _STOP_S = 600
 #: Longest name of a Unix socket, of which the control socket's takes a part.
 _SOCKET_BYTES = 107 - len(".ctl")
@@ -197,15 +197,14 @@ class Server:
         return True
 
     def hurry(self) -> None:
-        """Have a stop wait no longer for requests under way, which fail."""
+        """Abort the drain of a running stop: requests in flight fail at once."""
         if self.running:
             self._process.send_signal(signal.SIGTERM)
 
     def stop(self) -> LiveReport:
         """Stop it cleanly: the data is on disk, if a file is the store, and the flash's state beside it.
 
-        No client is let in any more, requests under way have 10 s to end, later ones fail, and connections
-        are closed, whether clients leave or not.
+        Requests in flight have 10 s to complete, later ones fail, and all connections are closed.
 
         Raises:
             FlashtwinError: it ended with an error, and which.
@@ -370,7 +369,7 @@ def _flash(
     place: Path,
     progress: OnProgress | None,
 ) -> tuple[str, Path | None]:
-    """How the flash comes into the state it begins with, in words, and the state if the store brings none."""
+    """Prepare the initial state of the flash: its description, and its file unless the store has one."""
     state = _kept_state(store)
     _need(spec, loads=bool(state or snapshot or precondition != "none"))
     if state is not None:
@@ -379,7 +378,7 @@ def _flash(
     if snapshot is not None:
         return f"as {snapshot} has it", Path(snapshot).absolute()
     if precondition == "none":
-        # What the plugin makes by itself, in half the memory.
+        # The plugin creates this state itself, in half the memory.
         return "never written", None
     started_from = f"preconditioned: {precondition}, seed {seed}"
     start = place / "start.state"
@@ -388,7 +387,7 @@ def _flash(
 
 
 def _describe_record(record: str | os.PathLike[str], spec: Spec, process: subprocess.Popen[bytes]) -> None:
-    """Put the device beside a recording that has begun; without it the server is of no use."""
+    """Write the device beside its recording; on failure, end the server."""
     try:
         write_text(Path(f"{record}.toml"), spec.to_toml(), "the device")
     except BaseException:
@@ -475,7 +474,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _clear(place: Path, lock: int, *sockets: Path | None) -> None:
-    """Remove what a server that has ended leaves; whoever listens at its sockets by now keeps them."""
+    """Remove the private directory and the sockets of an ended server; sockets of a newer one are kept."""
     for socket in filter(None, sockets):
         remove_dead_socket(socket)
     shutil.rmtree(place, ignore_errors=True)
@@ -483,7 +482,7 @@ def _clear(place: Path, lock: int, *sockets: Path | None) -> None:
 
 
 def _umask() -> str:
-    """Mask for permissions of this process's files; to ask the system for it would change it."""
+    """Umask of this process in octal; os.umask() would have to change it."""
     status = Path("/proc/self/status").read_text()
     return status.partition("Umask:")[2].split()[0]
 

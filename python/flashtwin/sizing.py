@@ -62,7 +62,7 @@ def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Override
             raise DeviceError(refused) from None
         if size_bytes < found.exported_bytes * (n - 1) // n:
             mib = ceil(found.exported_bytes / (1 << 20))
-            raise DeviceError(f"{refused}; give at least --size {mib}MiB, which is {n} blocks") from None
+            raise DeviceError(f"{refused}; the minimum is --size {mib}MiB ({n} blocks)") from None
     while n > 1:
         try:
             fewer = spec(n - 1)
@@ -75,7 +75,7 @@ def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Override
 
 
 def _blocks(name: str | Path, spec: Spec) -> tuple[str, int]:
-    """Key that says how many blocks a plane has, of an array a plane of each member, and its value."""
+    """Key and value of the number of blocks per plane; in an array, of its members."""
     key = "geometry.blocks_per_plane"
     table = tomllib.loads(spec.to_toml())
     if "array" not in table:
@@ -89,7 +89,7 @@ def _blocks(name: str | Path, spec: Spec) -> tuple[str, int]:
 
 
 def _least(spec: Callable[[int], Spec], too_few: int, enough: int) -> tuple[int, Spec]:
-    """Fewest blocks that a device can do with, and the device."""
+    """Smallest valid number of blocks per plane, and its device."""
     found = spec(enough)
     while enough - too_few > 1:
         n = (too_few + enough) // 2

@@ -22,16 +22,16 @@ def need(*tools):
 
 
 def wait_for(what):
-    """Wait until something is so, as long as a busy machine may take."""
+    """Wait for a condition, with a timeout that suits a busy machine."""
     deadline = time.monotonic() + 120
     while not what():
-        assert time.monotonic() < deadline, "it does not come"
+        assert time.monotonic() < deadline, "timed out"
         time.sleep(0.05)
 
 
 @contextlib.contextmanager
 def started(*words, **options):
-    """Start a process, which is killed in the end with all of its session."""
+    """Start a process; on exit, kill its session."""
     with subprocess.Popen(list(map(str, words)), start_new_session=True, **options) as process:
         try:
             yield process

@@ -10,7 +10,7 @@ import pytest
 
 import flashtwin
 
-# In the background of a script SIGINT is ignored, and would be by all that a test starts and interrupts.
+# SIGINT is ignored in background jobs; child processes that tests interrupt would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Four policies' worth of garbage collection in a few thousand requests.

@@ -151,14 +151,14 @@ def test_snapshot(cli, small_device, tmp_path):
 
 
 def worked_s(process):
-    """Seconds that a process has worked: on a busy machine it is late by any clock of the wall."""
+    """CPU time of a process in seconds: unlike wall-clock time, it does not depend on other load."""
     stat = Path(f"/proc/{process.pid}/stat").read_text()
     user, system = stat.rpartition(")")[2].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def interrupt(arguments, ready_s, **options):
-    """Start a command, press Ctrl-C once it has worked so long, return exit code and what it printed."""
+    """Start a command, interrupt it after `ready_s` of CPU time, and return exit code and output."""
     process = subprocess.Popen(
         [sys.executable, "-m", "flashtwin.cli", *map(str, arguments)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,

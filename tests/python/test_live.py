@@ -185,7 +185,7 @@ def test_garbage_and_half_open_connections_harm_nobody_else(server):
 def test_a_killed_client_leaves_a_server_that_serves(server):
     job = fio(server.uri, rw="randwrite", size="40M", time_based=1, runtime=600, verify=0, thread=1)
     need("fio")
-    # All of it: without threads the jobs of fio have sessions of their own, and would go on writing.
+    # With threads: forked jobs of fio have their own sessions and would continue to write.
     with started(*job, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
         wait_for_writes(server)
     still_serves(server)
@@ -260,7 +260,7 @@ def test_a_size_is_the_least_that_holds_it(device, gib):
 
 
 @pytest.mark.parametrize("device", flashtwin.devices())
-def test_a_size_below_the_least_is_refused_with_one_that_can_be_had(device):
+def test_a_size_below_the_minimum_is_rejected_with_the_minimum(device):
     from flashtwin.policies import Choice
     from flashtwin.sizing import read, sized
 
@@ -269,9 +269,9 @@ def test_a_size_below_the_least_is_refused_with_one_that_can_be_had(device):
 
     with pytest.raises(flashtwin.DeviceError, match="cannot have it with") as refused:
         served("4k")
-    least = re.search(r"give at least --size (\d+MiB), which is \d+ blocks$", str(refused.value))[1]
+    least = re.search(r"the minimum is --size (\d+MiB) \(\d+ blocks\)$", str(refused.value))[1]
     assert read(least) <= served(least).exported_bytes < read(least) * 1.1
-    with pytest.raises(flashtwin.DeviceError, match=f"give at least --size {least}"):
+    with pytest.raises(flashtwin.DeviceError, match=f"the minimum is --size {least}"):
         served(read(least) // 2)
 
 

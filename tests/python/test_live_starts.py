@@ -1,4 +1,4 @@
-"""Starts of served devices: whose the files are, and that one which fails leaves nothing behind."""
+"""Starting servers: permissions of files, and cleanup after failed starts."""
 
 import contextlib
 import os
@@ -29,7 +29,7 @@ def mode(path):
 
 @pytest.fixture
 def masked():
-    """Sets the mask for permissions, for the time of a test."""
+    """Set the umask for the duration of a test."""
     before = os.umask(0)
     os.umask(before)
     yield os.umask
@@ -37,7 +37,7 @@ def masked():
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
-def test_files_follow_the_umask_and_what_tells_of_the_data_is_the_owners(tmp_path, masked, mask):
+def test_file_permissions_follow_the_umask(tmp_path, masked, mask):
     masked(mask)
     disk, at, record = tmp_path / "disk.img", tmp_path / "nbd.sock", tmp_path / "live.csv"
     with serve(store=disk, socket=at, record=record) as server:
@@ -48,7 +48,7 @@ def test_files_follow_the_umask_and_what_tells_of_the_data_is_the_owners(tmp_pat
 
 @contextlib.contextmanager
 def limited(limit, soft):
-    """A limit of this process and of those that it starts."""
+    """Set a soft limit of this process, which its children inherit."""
     before = resource.getrlimit(limit)
     resource.setrlimit(limit, (soft, before[1]))
     try:
@@ -57,7 +57,7 @@ def limited(limit, soft):
         resource.setrlimit(limit, before)
 
 
-#: Ways to fail: options, a file that is in the way, and what is said.
+#: Failures: options, a directory to create first, and the expected error.
 FAILURES = {
     "snapshot": ({"snapshot": "none.state"}, None, "none.state: cannot open"),
     "record": ({"record": "none/live.csv"}, None, "create it first"),
@@ -69,7 +69,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_a_start_that_fails_leaves_nothing(tmp_path, monkeypatch, name):
+def test_failed_start_removes_its_files(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     options, in_the_way, said = FAILURES[name]
     if in_the_way:
@@ -85,7 +85,7 @@ def test_a_start_that_fails_leaves_nothing(tmp_path, monkeypatch, name):
         qemu_io(server.uri, "write -P 7 0 1M", "read -P 7 0 1M")
 
 
-def test_a_store_that_finds_no_room_is_not_left_empty(tmp_path):
+def test_store_beyond_the_file_size_limit_is_removed(tmp_path):
     disk = tmp_path / "disk.img"
     with (
         limited(resource.RLIMIT_FSIZE, 1 << 20),
@@ -99,8 +99,8 @@ def test_a_store_that_finds_no_room_is_not_left_empty(tmp_path):
         qemu_io(server.uri, "write -P 7 0 1M", "read -P 7 0 1M")
 
 
-def test_a_socket_is_removed_where_the_control_socket_cannot_be(tmp_path):
-    # nbdkit listens by then.
+def test_socket_is_removed_if_the_control_socket_fails(tmp_path):
+    # nbdkit listens before the plugin creates the control socket.
     place = tmp_path / "place"
     place.mkdir()
     at = place / "nbd.sock"
@@ -120,7 +120,7 @@ def test_a_socket_is_removed_where_the_control_socket_cannot_be(tmp_path):
 
 
 @pytest.mark.parametrize(("files", "room"), [(100, "about 22 connections"), (4096, None)])
-def test_few_open_files_are_said_at_the_start(files, room):
+def test_low_limit_of_open_files_is_reported(files, room):
     need("nbdkit")
     sets = [f"--set={key}={value}" for key, value in SMALL.items()]
     words = [sys.executable, "-m", "flashtwin.cli", "serve", "--device=demo", "--precondition=none", "--json"]
@@ -133,11 +133,11 @@ def test_few_open_files_are_said_at_the_start(files, room):
     assert (room in errors and "ulimit -n 932" in errors) if room else errors == ""
 
 
-def test_directories_that_are_no_servers_stay(tmp_path, monkeypatch):
+def test_directories_of_other_programs_are_kept(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     results = tmp_path / "flashtwin-results"
     results.mkdir()
-    for name in ("lock", "cells"):  # As a sweep has them.
+    for name in ("lock", "cells"):  # Like the output directory of a sweep.
         (results / name).touch()
     with serve() as one, serve() as other:
         assert one.running and other.running
@@ -145,11 +145,11 @@ def test_directories_that_are_no_servers_stay(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.rglob("*")} == {"flashtwin-results", "lock", "cells"}
 
 
-def test_a_start_that_is_interrupted_leaves_nothing(tmp_path):
+def test_interrupted_start_removes_its_files(tmp_path):
     need("nbdkit")
     place, disk = tmp_path / "place", tmp_path / "disk.img"
     place.mkdir()
-    # Once it has made its store it stands still, as if that took long.
+    # It stops itself after creating the store, to simulate a slow start.
     real = shutil.which("nbdkit")
     slow = tmp_path / "bin" / "nbdkit"
     slow.parent.mkdir()

@@ -1,6 +1,7 @@
-"""Served devices that are stopped, or killed, while clients are connected that do not leave."""
+"""Stopping and killing servers while clients stay connected."""
 
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -14,15 +15,16 @@ import pytest
 import flashtwin
 from clients import fio, need, qemu_io, started, wait_for
 from flashtwin.cli import main
+from power import PAGE, Connection, RefusedError
 
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
-#: Only says that it is connected.
+#: Connects, reports that, and stays idle.
 _IDLE = "import time; print('connected', flush=True); time.sleep(1000)"
 
 
 @contextlib.contextmanager
 def idle_libnbd(at):
-    """A handle that asks nothing."""
+    """An idle libnbd handle."""
     need("nbdsh")
     words = ["/usr/bin/env", "PATH=/usr/bin:/bin", "nbdsh", "-u", uri(at), "-c", _IDLE]
     with started(*words, stdout=subprocess.PIPE) as process:
@@ -32,7 +34,7 @@ def idle_libnbd(at):
 
 @contextlib.contextmanager
 def silent(at):
-    """Two that never say a byte."""
+    """Two connections that never send a byte."""
     with socket.socket(socket.AF_UNIX) as one, socket.socket(socket.AF_UNIX) as other:
         one.connect(str(at))
         other.connect(str(at))
@@ -41,7 +43,7 @@ def silent(at):
 
 @contextlib.contextmanager
 def idle_nbdfuse(at):
-    """A file made of the device, as the documentation has it."""
+    """An idle nbdfuse mount."""
     need("nbdfuse", "fusermount3")
     if not Path("/dev/fuse").exists():
         pytest.skip("no FUSE here")
@@ -57,7 +59,7 @@ def idle_nbdfuse(at):
 
 @contextlib.contextmanager
 def load(at):
-    """Writes and reads without end."""
+    """A client under load."""
     need("fio")
     job = fio(uri(at), rw="randrw", offset="32M", size="16M", time_based=1, runtime=1000, verify=0, thread=1)
     with started(*job, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
@@ -82,7 +84,7 @@ def serve(at, disk, **options):
 
 
 def holds(at, disk):
-    """What was written is there at the next start, which goes on where the last one ended."""
+    """The next start loads the state, and the data is intact."""
     state = Path(f"{disk}.state")
     with flashtwin.serve("demo", set=SMALL, store=disk, socket=at) as server:
         assert str(state) in server.started_from
@@ -90,7 +92,7 @@ def holds(at, disk):
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, "ctl"], ids=["SIGINT", "SIGTERM", "ctl"])
-def test_a_stop_waits_for_no_client(tmp_path, how):
+def test_stop_does_not_wait_for_clients(tmp_path, how):
     at, disk = tmp_path / "nbd.sock", tmp_path / "disk.img"
     with contextlib.ExitStack() as connected, serve(at, disk) as process:
         ready = json.loads(process.stdout.readline())
@@ -108,7 +110,7 @@ def test_a_stop_waits_for_no_client(tmp_path, how):
         holds(at, disk)
 
 
-def test_a_server_whose_process_was_killed_ends_by_itself_and_hinders_no_other(tmp_path):
+def test_server_stops_and_next_start_works_after_its_launcher_is_killed(tmp_path):
     at, disk = tmp_path / "nbd.sock", tmp_path / "disk.img"
     place = tmp_path / "place"
     place.mkdir()
@@ -122,7 +124,7 @@ def test_a_server_whose_process_was_killed_ends_by_itself_and_hinders_no_other(t
         process.wait()
         with serve(at, disk, env=environment) as again:
             ready = json.loads(again.stdout.readline())
-            assert len(list(place.iterdir())) == 1, "the private directory of the one that was killed"
+            assert len(list(place.iterdir())) == 1, "the old private directory is still there"
             qemu_io(ready["uri"], "read -P 7 0 1M")
             again.send_signal(signal.SIGTERM)
             _, errors = again.communicate(timeout=60)
@@ -131,7 +133,7 @@ def test_a_server_whose_process_was_killed_ends_by_itself_and_hinders_no_other(t
     holds(at, disk)
 
 
-def test_nothing_of_servers_that_were_killed_is_in_the_way(tmp_path):
+def test_start_removes_what_a_killed_server_left(tmp_path):
     at, disk = tmp_path / "nbd.sock", tmp_path / "disk.img"
     place = tmp_path / "place"
     place.mkdir()
@@ -139,7 +141,7 @@ def test_nothing_of_servers_that_were_killed_is_in_the_way(tmp_path):
     with serve(at, disk, env=environment) as process:
         ready = json.loads(process.stdout.readline())
         qemu_io(ready["uri"], "write -P 7 0 1M", "flush")
-        os.kill(process.pid, signal.SIGSTOP)  # Who would remove what its server leaves.
+        os.kill(process.pid, signal.SIGSTOP)  # It would remove the sockets.
         os.kill(ready["pid"], signal.SIGKILL)
         process.kill()
     assert at.exists() and Path(f"{at}.ctl").exists()
@@ -151,7 +153,7 @@ def test_nothing_of_servers_that_were_killed_is_in_the_way(tmp_path):
         assert again.wait(60) == 0
 
 
-def test_requests_under_way_have_time_to_end_and_a_second_signal_cuts_it_short(tmp_path):
+def test_stop_drains_requests_until_a_second_signal(tmp_path):
     at, disk = tmp_path / "nbd.sock", tmp_path / "disk.img"
     for seconds, hurry in [(2, False), (3000, True)]:
         with serve(at, disk) as process:
@@ -159,11 +161,14 @@ def test_requests_under_way_have_time_to_end_and_a_second_signal_cuts_it_short(t
             assert main(["ctl", str(at), "disturb", "--latency-us", str(seconds * 1_000_000)]) == 0
             read = ["qemu-io", "-f", "raw", "-c", "read 0 4k", ready["uri"]]
             pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-            with started(*read, **pipes) as client:
+            with Connection(at) as idle, started(*read, **pipes) as client:
                 wait_for(lambda: flashtwin.control.ask(at, "stats")["waiting"] > 0)
                 process.send_signal(signal.SIGINT)
                 if hurry:
                     wait_for(lambda: not at.exists())
+                    with pytest.raises(RefusedError) as later:
+                        idle.read(0, PAGE)
+                    assert later.value.args == (errno.ESHUTDOWN,)
                     process.send_signal(signal.SIGINT)
                 said, errors = process.communicate(timeout=60)
                 assert (process.returncode, errors) == (0, "")
@@ -173,7 +178,7 @@ def test_requests_under_way_have_time_to_end_and_a_second_signal_cuts_it_short(t
             assert ("shutdown" in answered.lower()) == hurry, answered
 
 
-def test_a_store_in_use_is_said_with_the_process_that_uses_it(tmp_path):
+def test_store_in_use_is_rejected_with_the_process_that_uses_it(tmp_path):
     need("nbdkit")
     options = {"device": "demo", "set": SMALL, "store": tmp_path / "disk.img"}
     with flashtwin.serve(**options) as server:

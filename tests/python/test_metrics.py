@@ -38,7 +38,7 @@ setInterval(() => {
 </script></body>"""
 
 
-#: Where everything is, once all is shown.
+#: Writes the layout into the page.
 _BOXES = """<pre id="probe"></pre><script>
 setInterval(() => {
   const box = (e) => {
@@ -173,7 +173,7 @@ def test_the_page_shows_what_is_reported(served, tmp_path, monkeypatch, scheme):
 
 
 @pytest.mark.parametrize(("width", "rows"), [(1400, 1), (1100, 2), (600, 4)])
-def test_the_page_fits_the_window_and_shows_what_was_before_it(served, tmp_path, monkeypatch, width, rows):
+def test_the_page_fits_the_window_and_shows_the_history(served, tmp_path, monkeypatch, width, rows):
     probed = tmp_path / "probed.html"
     page = metrics._PAGE.read_text(encoding="utf-8")
     probed.write_text(page.replace("</body>", _BOXES), encoding="utf-8")
@@ -184,7 +184,7 @@ def test_the_page_fits_the_window_and_shows_what_was_before_it(served, tmp_path,
     seen = json.loads(text_of(dom, "probe"))
     assert seen["width"] == width
     tiles = seen["tiles"]
-    assert not any(tile["cut"] for tile in tiles), "a number is wider than its tile"
+    assert not any(tile["cut"] for tile in tiles), "a value overflows its tile"
     tops = sorted({tile["top"] for tile in tiles})
     assert len(tops) == rows
     for top in tops:
@@ -192,8 +192,8 @@ def test_the_page_fits_the_window_and_shows_what_was_before_it(served, tmp_path,
         assert (row[0]["left"], row[-1]["right"]) == pytest.approx(
             (seen["all"]["left"], seen["all"]["right"])
         )
-    assert seen["dies"]["bottom"] <= 720, "the dies are out of sight"
-    assert seen["points"] > 3, "the page begins with what the server has kept"
+    assert seen["dies"]["bottom"] <= 720, "the heat map is not visible"
+    assert seen["points"] > 3, "the page does not show the history"
 
 
 def test_who_reads_of_lateness_learns_what_would_lessen_it():
@@ -218,7 +218,7 @@ def asked(url, path, host=None, method="GET"):
     return answer.status, body, answer.headers
 
 
-def test_only_names_of_this_machine_are_answered(served):
+def test_foreign_host_headers_are_rejected(served):
     for host in ("localhost:80", "127.0.0.1", "localhost", "[::1]:99"):
         assert asked(served.url, "/report.json", host)[0] == 200
     for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example:1"):
@@ -227,14 +227,14 @@ def test_only_names_of_this_machine_are_answered(served):
             assert status == 403 and b"made-up" not in body and served.url.encode() in body
 
 
-def test_requests_for_the_head_and_with_a_query_are_answered(served):
+def test_head_requests_and_queries_work(served):
     status, body, headers = asked(served.url, "/", method="HEAD")
     assert (status, body) == (200, b"") and int(headers["Content-Length"]) > 1000
     assert b"flashtwin" in asked(served.url, "/?from=here")[1]
     assert json.loads(asked(served.url, "/report.json?x=1")[1])["device"] == 'a "made-up" one'
 
 
-def test_clients_that_break_off_are_their_own_affair(served, capfd):
+def test_reset_connections_print_no_traceback(served, capfd):
     port = int(served.url.rstrip("/").rpartition(":")[2])
     for said in (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /metr", b""):
         for _ in range(10):

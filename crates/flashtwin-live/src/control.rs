@@ -20,7 +20,7 @@ use crate::{LiveError, Server};
 
 /// Longest line that is read.
 const LINE_BYTES_MAX: usize = 4096;
-/// So many are heard at once.
+/// Maximum number of concurrent connections.
 const CLIENTS_MAX: usize = 64;
 /// Who has not said what is wanted by then is not heard.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -110,7 +110,7 @@ impl Control {
     }
 }
 
-/// Those who are connected, each with a thread of its own: who says nothing keeps nobody waiting.
+/// Connected clients. Each has its own thread, so that an idle client does not delay others.
 #[derive(Default)]
 struct Clients(VecDeque<(UnixStream, JoinHandle<()>)>);
 
@@ -118,32 +118,32 @@ impl Clients {
     fn add(&mut self, server: &Arc<Server>, client: UnixStream) -> io::Result<()> {
         self.0.retain(|(_, thread)| !thread.is_finished());
         if self.0.len() >= CLIENTS_MAX {
-            // The one that has had the longest time to say what it wants.
+            // The oldest connection had the most time to send its command.
             self.0.pop_front().map_or(Ok(()), end)?;
         }
-        let (server, heard) = (server.clone(), client.try_clone()?);
+        let (server, connection) = (server.clone(), client.try_clone()?);
         let thread = thread::Builder::new()
             .name("flashtwin-ctl".into())
             .spawn(move || drop(serve(&server, client)))?;
-        self.0.push_back((heard, thread));
+        self.0.push_back((connection, thread));
         Ok(())
     }
 
-    /// Hears nobody any more; who has given a command gets the answer.
+    /// Stops reading from all clients; commands that were received are completed.
     fn stop(self) {
         for client in self.0 {
-            // One that has gone is not to be waited for.
+            // Fails only for a client that has disconnected.
             let _ = end(client);
         }
     }
 }
 
-/// Ends a client's line, and waits until it has its answer.
+/// Stops reading from a client, and waits for its response.
 fn end((client, thread): (UnixStream, JoinHandle<()>)) -> io::Result<()> {
-    let heard = client.shutdown(Shutdown::Read);
+    let shut = client.shutdown(Shutdown::Read);
     // Its panic has been printed.
     let _ = thread.join();
-    heard
+    shut
 }
 
 fn serve(server: &Server, mut client: UnixStream) -> io::Result<()> {

@@ -73,7 +73,7 @@ struct Shared {
     read_only: AtomicBool,
     /// Power cuts so far; changed under the lock only.
     cuts: AtomicU64,
-    /// Nothing is taken any more; changed under the lock only.
+    /// New calls are rejected; changed under the lock only.
     closed: AtomicBool,
 }
 
@@ -267,7 +267,7 @@ impl Driver {
         }
     }
 
-    /// Takes no call any more; those under way fail. The device goes on with what it was given.
+    /// Rejects new calls and fails those in flight. The device still executes what was submitted.
     pub(crate) fn close(&self) {
         let inner = self.shared.lock_broken_or_not();
         self.shared.closed.store(true, Ordering::Release);

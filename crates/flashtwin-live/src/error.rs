@@ -93,7 +93,7 @@ pub enum Failure {
     Lost,
     /// The power was cut since the connection was made.
     Cut,
-    /// The server is being stopped.
+    /// The server is stopping.
     Stopping,
     /// What was asked to be fast only would not be.
     Slow,

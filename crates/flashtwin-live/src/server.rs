@@ -20,10 +20,10 @@ use crate::store::{Store, Stretch};
 use crate::undo::Undo;
 use crate::{orders, twin, Driver, Failure, LiveError, Orders, Report, Session, Settings, Twin};
 
-/// Between two looks at whether the calls under way have ended.
-const LOOK: Duration = Duration::from_millis(10);
-/// Calls that have been told to fail are out by then, unless the store keeps them.
-const FAILING: Duration = Duration::from_secs(1);
+/// Polling period while calls in flight complete.
+const DRAIN_POLL: Duration = Duration::from_millis(10);
+/// Time for failed calls to return; only a blocked store can exceed it.
+const FAIL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Slower is a member that has failed.
 const SLOW_TIMES_MAX: f64 = 1000.0;
 
@@ -57,17 +57,17 @@ pub struct Server {
     recording: Option<Arc<Recording>>,
     size_bytes: u64,
     settings: Settings,
-    /// Calls under way.
-    inside: AtomicUsize,
-    /// No more are let in.
+    /// Calls in flight.
+    in_flight: AtomicUsize,
+    /// New calls are rejected.
     closed: AtomicBool,
 }
 
-/// A call under way.
+/// A call in flight; dropping it completes the call.
 #[derive(Debug)]
-pub struct Inside<'a>(&'a AtomicUsize);
+pub struct InFlight<'a>(&'a AtomicUsize);
 
-impl Drop for Inside<'_> {
+impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
@@ -89,8 +89,8 @@ pub(crate) fn state_path(store: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Says that the start made a file, where the settings want it said.
-fn made(settings: &Settings, file: &Path) -> Result<(), LiveError> {
+/// Adds a file that the start created to the list in `Settings::made`.
+fn list_made(settings: &Settings, file: &Path) -> Result<(), LiveError> {
     let Some(list) = &settings.made else {
         return Ok(());
     };
@@ -152,7 +152,7 @@ impl Ready {
             Kept::File(path) => {
                 let (store, was_there) = Store::file(path, size_bytes)?;
                 if !was_there {
-                    made(&settings, path)?;
+                    list_made(&settings, path)?;
                 }
                 let state = state_path(path);
                 (store, (was_there && state.exists()).then_some(state))
@@ -167,7 +167,7 @@ impl Ready {
             .map(Recording::begin)
             .transpose()?;
         if let Some(record) = &settings.record {
-            made(&settings, record)?;
+            list_made(&settings, record)?;
         }
         Ok(Ready {
             twin,
@@ -202,7 +202,7 @@ impl Ready {
             recording: self.recording,
             size_bytes: self.size_bytes,
             settings: self.settings,
-            inside: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
         })
     }
@@ -229,35 +229,35 @@ impl Server {
         Session::new(self, cuts)
     }
 
-    /// Lets a call in, unless the server is being stopped.
-    pub fn enter(&self) -> Result<Inside<'_>, Failure> {
-        self.inside.fetch_add(1, Ordering::SeqCst);
-        let inside = Inside(&self.inside);
+    /// Admits a call unless the server is stopping.
+    pub fn admit(&self) -> Result<InFlight<'_>, Failure> {
+        self.in_flight.fetch_add(1, Ordering::SeqCst);
+        let call = InFlight(&self.in_flight);
         match self.closed.load(Ordering::SeqCst) {
             true => Err(Failure::Stopping),
-            false => Ok(inside),
+            false => Ok(call),
         }
     }
 
-    /// Lets no call in any more.
+    /// Rejects new calls from now on.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        self.store.will_be_free();
+        self.store.announce_release();
     }
 
-    /// Waits until the calls under way have ended. Those that have not after `patience`, or when `hurried`, which
-    /// takes as long as it is told at most, says so, fail (D-200).
-    pub fn drain(&self, patience: Duration, mut hurried: impl FnMut(Duration) -> bool) {
+    /// Waits until the calls in flight have completed (D-200). The remaining ones fail after `timeout`, or as soon
+    /// as `abort` returns true; `abort` may block for the given time.
+    pub fn drain(&self, timeout: Duration, mut abort: impl FnMut(Duration) -> bool) {
         let began = Instant::now();
-        while self.inside.load(Ordering::SeqCst) > 0 {
-            if began.elapsed() >= patience || hurried(LOOK) {
+        while self.in_flight.load(Ordering::SeqCst) > 0 {
+            if began.elapsed() >= timeout || abort(DRAIN_POLL) {
                 break;
             }
         }
         self.driver.close();
         let began = Instant::now();
-        while self.inside.load(Ordering::SeqCst) > 0 && began.elapsed() < FAILING {
-            std::thread::sleep(LOOK);
+        while self.in_flight.load(Ordering::SeqCst) > 0 && began.elapsed() < FAIL_TIMEOUT {
+            std::thread::sleep(DRAIN_POLL);
         }
     }
 
@@ -414,8 +414,8 @@ impl Server {
     }
 
     /// Ends it: the data on disk, the state of the flash beside it, the last report, the rest of what was
-    /// recorded. All of it is tried whatever of it fails, be it by a bug; the first error is returned. Calls
-    /// have ended ([`Server::drain`]).
+    /// recorded. All of it is tried whatever of it fails, be it by a bug; the first error is returned. No call
+    /// may be in flight ([`Server::drain`]).
     pub fn stop(&self) -> Result<(), LiveError> {
         let file = match &self.settings.store {
             Kept::File(path) => Some(path),

@@ -35,11 +35,11 @@ pub struct Settings {
     pub control: Option<PathBuf>,
     /// Where to record what clients ask.
     pub record: Option<PathBuf>,
-    /// The socket that clients connect to, to be removed once no more are let in.
+    /// The socket that clients connect to; a stop removes it.
     pub listen: Option<PathBuf>,
-    /// The mask for a new store's permissions, in place of the process's own.
+    /// The umask for a new store, in place of the process's umask.
     pub umask: Option<u32>,
-    /// Where to say which files were made at the start: who started it removes them if it fails.
+    /// Where to list the files that the start creates, for the caller to remove if it fails.
     pub made: Option<PathBuf>,
 }
 
@@ -54,9 +54,9 @@ dilation=TIMES     how many times slower the device's time passes (default 1)
 report=FILE        written anew every second, and at the end: JSON with latencies and lateness
 control=PATH              Unix socket on which to take commands (default: none)
 record=FILE               trace of all requests, a CSV as `flashtwin run` reads it (default: none)
-listen=PATH               Unix socket of the server, removed when it is stopped (default: none)
-umask=OCTAL               mask for a new store's permissions (default: the server's)
-made=FILE                 names of the files that the start made, a line each (default: not said)\0";
+listen=PATH               Unix socket of the server, removed by a stop (default: none)
+umask=OCTAL               umask for a new store (default: umask of the server)
+made=FILE                 list of the files that the start creates, one per line (default: none)\0";
 
     /// Takes one setting. Paths are made absolute: servers change their directory.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), LiveError> {

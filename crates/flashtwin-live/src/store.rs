@@ -97,12 +97,12 @@ impl Store {
             Ok(store) => Ok((store, was_there)),
             Err(e) => {
                 if !was_there {
-                    // Made here, and of no use.
+                    // An empty store would be rejected by the next start.
                     let _ = fs::remove_file(path);
                 }
                 wrong(format!(
-                    "cannot be {bytes} bytes long: {e}; give a smaller size, or a place whose file system and \
-                     limit (ulimit -f) take such files"
+                    "cannot be {bytes} bytes long: {e}; give a smaller size, or a file system and a file size \
+                     limit (ulimit -f) that allow such files"
                 ))
             }
         }
@@ -169,11 +169,11 @@ impl Store {
         }
     }
 
-    /// Says that its server is ending: who wants the store next waits for it, and does not give up.
-    pub fn will_be_free(&self) {
+    /// Shares the lock: its server is stopping, and the next start can wait for the store.
+    pub fn announce_release(&self) {
         if let Store::Sparse(sparse) = self {
-            // SAFETY: the descriptor is open as long as `self`; the call touches no memory of ours. Nobody
-            // else holds the lock, so it can be shared at once.
+            // SAFETY: the descriptor is open as long as `self`; the call touches no memory of ours. The
+            // lock is exclusive, so downgrading it succeeds at once.
             unsafe { libc::flock(sparse.file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) };
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! Each call here turns C into Rust and back, and nothing else. No panic passes: it becomes an error of
 //! the call. The server calls `config` for every setting, then `get_ready`; forks; then `after_fork`, from
-//! where threads may be started; serves; and at last, once no client is connected, `cleanup`. A stop waits for
-//! no client (`stop`).
+//! where threads may be started; serves; and finally, once no client is connected, `cleanup`. `stop` does not
+//! wait for clients.
 
 mod ffi;
 mod stop;
@@ -20,8 +20,8 @@ use flashtwin_live::{Control, Failure, LiveError, Ready, Server, Session, Settin
 
 /// Largest request that clients should make: what they take as the limit of servers that do not say.
 const REQUEST_BYTES_MAX: u32 = 32 << 20;
-/// What files that are for the owner alone are not for: others, and to be executed.
-const OTHERS: libc::mode_t = 0o177;
+/// The umask of private files.
+const PRIVATE: libc::mode_t = 0o177;
 /// Between two reports.
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
 
@@ -75,7 +75,7 @@ fn step(what: impl FnOnce() -> Result<(), LiveError>) -> c_int {
 /// Runs a call of a client: 0, or -1 with an errno.
 fn call(what: impl FnOnce(&Server) -> Result<(), Failure>) -> c_int {
     let done = catch_unwind(AssertUnwindSafe(|| match SERVER.get() {
-        Some(server) => server.enter().and_then(|_inside| what(server)),
+        Some(server) => server.admit().and_then(|_call| what(server)),
         None => Err(Failure::Lost),
     }));
     let errno = match done {
@@ -119,8 +119,8 @@ extern "C" fn get_ready() -> c_int {
             umask(mask);
         }
         let ready = Ready::prepare(settings)?;
-        // What is made from here on, both sockets and at last the state, is for the owner alone at most.
-        umask(umask(OTHERS) | OTHERS);
+        // All files created from here on (sockets, report, state) are private to the owner.
+        umask(umask(PRIVATE) | PRIVATE);
         *before() = Some(Before::Ready(Box::new(ready)));
         Ok(())
     })
@@ -149,13 +149,13 @@ extern "C" fn after_fork() -> c_int {
             .unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(reporter);
         // Called once in a process.
         let _ = SERVER.set(server);
-        stop::on_signals()
+        stop::handle_signals()
     })
 }
 
-/// Sets the mask for permissions of new files, and gives the one before.
+/// Sets the umask, and returns the previous one.
 fn umask(mask: libc::mode_t) -> libc::mode_t {
-    // SAFETY: takes and gives a number; no other thread makes files while the server starts.
+    // SAFETY: takes and returns a number; no other thread creates files while the server starts.
     unsafe { libc::umask(mask) }
 }
 
@@ -194,10 +194,10 @@ impl Reporter {
     }
 }
 
-/// Nobody asks and nobody looks on any more: the server is stopped. What went wrong is said in words that who
-/// started it looks for: the exit code is the server's own.
-fn end(server: &Server) -> bool {
-    let looking = trouble(|| {
+/// Stops the server; false if a part of that failed. The launcher searches the messages for the prefix, since
+/// nbdkit's exit code does not depend on the plugin.
+fn stop_server(server: &Server) -> bool {
+    let reporting = trouble(|| {
         let reporter = REPORTER
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -208,18 +208,18 @@ fn end(server: &Server) -> bool {
         Ok(())
     });
     let stopped = trouble(|| server.stop());
-    let mut sound = true;
-    for message in [looking, stopped].into_iter().flatten() {
+    let mut succeeded = true;
+    for message in [reporting, stopped].into_iter().flatten() {
         complain(&format!("the stop failed: {message}"));
-        sound = false;
+        succeeded = false;
     }
-    sound
+    succeeded
 }
 
-/// Nobody can connect or give commands any more.
-fn shut(listen: Option<&Path>) {
+/// Removes both sockets and ends the control thread.
+fn close_sockets(listen: Option<&Path>) {
     if let Some(listen) = listen {
-        // Where it cannot be removed, who connects is refused once the server has ended.
+        // The next start removes a socket without a listener.
         let _ = std::fs::remove_file(listen);
     }
     let control = CONTROL
@@ -232,7 +232,7 @@ fn shut(listen: Option<&Path>) {
 }
 
 extern "C" fn cleanup() {
-    stop::at_the_end();
+    stop::finish();
 }
 
 /// A connection is the number of power cuts before it, and no address: one more, as null is an error.

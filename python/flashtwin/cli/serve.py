@@ -16,7 +16,7 @@ from ..live import Server
 from ..live import serve as serve_device
 from .common import ProgressBar, note, overrides
 
-#: Open files of a server itself, and of each connection to it; and how many connections are few.
+#: Open files of an idle server and of each connection, and the number of connections below which to warn.
 _OWN_FILES, _FILES, _FEW = 32, 3, 300
 #: Adds a command: to whom, its name, what it does, examples.
 _New = Callable[[Any, str, str, str], argparse.ArgumentParser]
@@ -104,7 +104,7 @@ def command(args: argparse.Namespace) -> int:
         signals.server = server
         _warn_of_few_connections()
         _introduce(server, args.json)
-        # It ends by itself, too: flashtwin ctl tells it to.
+        # `flashtwin ctl stop` ends it as well.
         while not server.wait(60):
             pass
     except KeyboardInterrupt:
@@ -116,7 +116,7 @@ def command(args: argparse.Namespace) -> int:
 
 
 class _Signals:
-    """The first one stops the server, or ends its start; others shorten the stop, and nothing else."""
+    """Signal handler: the first signal stops the server or its start, later ones abort the drain."""
 
     def __init__(self) -> None:
         self.server: Server | None = None
@@ -135,8 +135,8 @@ def _warn_of_few_connections() -> None:
     room = max(0, limit - _OWN_FILES) // _FILES
     if limit != resource.RLIM_INFINITY and room < _FEW:
         note(
-            f"flashtwin: this process may have {limit} files open: room for about {room} connections; "
-            f"ulimit -n {_OWN_FILES + _FILES * _FEW} makes more"
+            f"flashtwin: the limit of {limit} open files allows about {room} connections; "
+            f"raise it with ulimit -n {_OWN_FILES + _FILES * _FEW}"
         )
 
 

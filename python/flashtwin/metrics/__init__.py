@@ -1,7 +1,7 @@
 """What a served device says of itself, over HTTP on the loopback interface (docs/live.md).
 
 `/` is a page that shows it live, `/metrics` is for Prometheus, `/report.json` what both are made of, and
-`/history.json` what of it the page shows of the last two minutes. The plugin writes the report every second
+`/history.json` the last two minutes of what the page plots. The plugin writes the report every second
 whoever looks, so looking costs the device nothing.
 """
 
@@ -21,10 +21,10 @@ from ..errors import FlashtwinError
 from ..live_report import LiveReport
 
 _PAGE = Path(__file__).with_name("page.html")
-#: Reports of the last two minutes, and seconds between two looks for a new one, which comes every second.
+#: Reports in the history, one per second, and the polling period for new ones in seconds.
 _KEPT = 120
 _PERIOD_S = 0.5
-#: Names that a browser on this machine has for it. Under others a page from elsewhere would read along.
+#: Accepted names in Host headers. Any other name could be that of a foreign page (DNS rebinding).
 _NAMES = ("127.0.0.1", "localhost", "[::1]", "")
 #: Percentiles by their keys in the report.
 _QUANTILES = {
@@ -83,13 +83,13 @@ class MetricsServer:
         self._http.server_close()
 
     def _remember(self) -> None:
-        """Keep what the page shows, whether it is open or not."""
+        """Record the history, whether or not the page is open."""
         history = self._http.history
         while not self._closed.wait(_PERIOD_S):
             try:
                 report = self._http.report()
             except FileNotFoundError:
-                continue  # It has just been stopped.
+                continue  # The server has just stopped.
             if not history or history[-1]["elapsed_s"] != report.elapsed_s:
                 history.append(
                     {
@@ -110,7 +110,7 @@ class _Http(ThreadingHTTPServer):
         self.history: deque[dict[str, Any]] = deque(maxlen=_KEPT)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as its base has it)
-        """Say nothing of clients that go away: that is their own affair."""
+        """Ignore clients that disconnect early."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
 
@@ -119,9 +119,9 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def do_GET(self) -> None:
-        """Answer one of the four addresses, to who knows this machine as his own."""
+        """Serve one of the four paths, under names of the loopback interface only."""
         if _name(self.headers.get("Host", "")) not in _NAMES:
-            self._answer(403, "text/plain", f"open {self.server.url}: other names of it are not answered\n")
+            self._answer(403, "text/plain", f"rejected Host header; open {self.server.url}\n")
             return
         try:
             match self.path.partition("?")[0]:
@@ -141,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(503, "text/plain", "the device has just been stopped\n")
 
     def do_HEAD(self) -> None:
-        """Answer as for GET, without the body."""
+        """Send the headers of GET without the body."""
         self.do_GET()
 
     def _answer(self, code: int, kind: str, text: str) -> None:
@@ -159,7 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _name(host: str) -> str:
-    """The name in a Host header, which may have a port."""
+    """Host name of a Host header, without the port."""
     name, colon, port = host.rpartition(":")
     return name if colon and port.isdigit() else host
 

@@ -78,7 +78,7 @@ fn a_stop_keeps_what_it_can_and_says_what_it_cannot() {
 }
 
 #[test]
-fn a_start_says_what_it_made_and_what_was_there_is_not_among_it() {
+fn a_start_lists_only_files_that_it_created() {
     let place = Place::new("made", &[]);
     let path = |name: &str| place.0.join(name).to_string_lossy().into_owned();
     let [disk, record, made] = ["disk.img", "record.csv", "made"].map(path);
@@ -93,31 +93,31 @@ fn a_start_says_what_it_made_and_what_was_there_is_not_among_it() {
 }
 
 #[test]
-fn a_stop_waits_for_calls_and_not_for_ever() {
+fn drain_waits_for_calls_until_aborted() {
     let place = Place::new("drain", &[]);
     let mut ready = Ready::prepare(place.settings(&[])).expect("sound settings");
     ready.twin = Box::new(MadeUp::new(Does::NeverAnswers));
     let server = ready.start().expect("threads");
     thread::scope(|threads| {
         let call = threads.spawn(|| {
-            let _inside = server.enter()?;
+            let _call = server.admit()?;
             server.connect().flush()
         });
-        while server.inside.load(Ordering::SeqCst) == 0 {
+        while server.in_flight.load(Ordering::SeqCst) == 0 {
             thread::yield_now();
         }
         server.close();
-        let refused = server.enter().map(drop);
+        let refused = server.admit().map(drop);
         assert!(matches!(refused, Err(Failure::Stopping)), "{refused:?}");
-        let looks = AtomicU32::new(0);
+        let polls = AtomicU32::new(0);
         server.drain(Duration::MAX, |_| {
-            looks.fetch_add(1, Ordering::Relaxed) == 2
+            polls.fetch_add(1, Ordering::Relaxed) == 2
         });
-        assert_eq!(looks.into_inner(), 3, "as long as it is not hurried");
+        assert_eq!(polls.into_inner(), 3, "polled until aborted");
         let cut_short = call.join().expect("no bug");
         assert!(matches!(cut_short, Err(Failure::Stopping)), "{cut_short:?}");
-        // With nobody inside there is nothing to wait for.
-        server.drain(Duration::MAX, |_| panic!("nobody is waited for"));
+        // Without calls in flight there is no wait.
+        server.drain(Duration::MAX, |_| panic!("no call is in flight"));
     });
     server.stop().expect("sound");
 }
