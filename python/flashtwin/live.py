@@ -10,7 +10,6 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from concurrent.futures import Future
@@ -23,6 +22,7 @@ from .control import ask
 from .devices import Overrides, Spec, as_toml
 from .errors import FlashtwinError
 from .files import write_text
+from .leftovers import free_socket, private_directory, remove_dead_socket, remove_made, wait_for_store
 from .live_report import LiveReport
 from .memory import need
 from .metrics import MetricsServer
@@ -34,7 +34,7 @@ from .watch import OnProgress
 
 #: Seconds between two looks at a server that starts.
 _PERIOD_S = 0.02
-#: Seconds that a stop may take: the state of a large device is written.
+#: Timeout of a stop in seconds: the state of a large device takes minutes to write.
 _STOP_S = 600
 #: Longest name of a Unix socket, of which the control socket's takes a part.
 _SOCKET_BYTES = 107 - len(".ctl")
@@ -79,6 +79,7 @@ class Server:
         self,
         process: subprocess.Popen[bytes],
         place: Path,
+        lock: int,
         *,
         uri: str,
         socket: Path | None,
@@ -95,6 +96,7 @@ class Server:
         self._metrics = metrics
         self._process = process
         self._place = place
+        self._lock = lock
         self._socket = socket
         self._last: LiveReport | None = None
         if metrics is not None:
@@ -194,8 +196,15 @@ class Server:
             return False
         return True
 
+    def hurry(self) -> None:
+        """Abort the drain of a running stop: requests in flight fail at once."""
+        if self.running:
+            self._process.send_signal(signal.SIGTERM)
+
     def stop(self) -> LiveReport:
         """Stop it cleanly: the data is on disk, if a file is the store, and the flash's state beside it.
+
+        Requests in flight have 10 s to complete, later ones fail, and all connections are closed.
 
         Raises:
             FlashtwinError: it ended with an error, and which.
@@ -214,10 +223,7 @@ class Server:
             failed = [line for line in said.splitlines() if _STOP_FAILED in line]
             report = self._place / "report.json"
             self._last = LiveReport.read(report.read_text()) if report.exists() else None
-            if self._socket is not None:
-                self._socket.unlink(missing_ok=True)
-            self.control.unlink(missing_ok=True)
-            shutil.rmtree(self._place, ignore_errors=True)
+            _clear(self._place, self._lock, self._socket, self.control)
             if code or failed or self._last is None:
                 raise FlashtwinError(f"the server ended with exit code {code}: {said or 'it said nothing'}")
         return self._last
@@ -287,53 +293,63 @@ def serve(
         choice.spec(device, overrides) if size_bytes is None else sized(device, size_bytes, choice, overrides)
     )
     kept = str(store) if store in ("memory", "none") else str(Path(store).absolute())
+    if kept not in ("memory", "none"):
+        wait_for_store(Path(kept))
     watched = None if metrics is None else MetricsServer(metrics)
-    place = Path(tempfile.mkdtemp(prefix="flashtwin-"))
+    place, lock = private_directory()
+    at = control = None
     try:
         listen, uri, at = _listen(place, socket, tcp, tls_certificates, tls_psk)
-        (place / "device.toml").write_text(spec.to_toml())
-        settings: dict[str, object] = {"device": place / "device.toml", "store": kept, "dilation": dilation}
-        settings["report"] = place / "report.json"
         control = Path(f"{at}.ctl") if at is not None else place / "ctl"
-        if control.exists():
-            raise FlashtwinError(f"socket {control}: is there already; remove it, or give another name")
-        settings["control"] = control
+        for own in filter(None, (at, control)):
+            free_socket(own)
+        settings: dict[str, object] = {
+            "device": place / "device.toml",
+            "store": kept,
+            "dilation": dilation,
+            "report": place / "report.json",
+            "control": control,
+            "umask": _umask(),
+            "made": place / "made",
+        }
+        (place / "device.toml").write_text(spec.to_toml())
+        if at is not None:
+            settings["listen"] = at
         if record is not None:
             if Path(record).exists():
                 raise FlashtwinError(f"record {record}: is there already; remove it, or give another name")
+            if not Path(record).absolute().parent.is_dir():
+                raise FlashtwinError(f"record {record}: its directory is not there; create it first")
             settings["record"] = Path(record).absolute()
-            write_text(Path(f"{record}.toml"), spec.to_toml(), "the device")
-        state = _kept_state(kept)
-        _need(spec, loads=bool(state or snapshot or precondition != "none"))
-        if state is not None:
-            started_from = f"as {state} has it"
-        elif snapshot is not None:
-            settings["snapshot"] = Path(snapshot).absolute()
-            started_from = f"as {snapshot} has it"
-        elif precondition == "none":
-            # Never written: what the plugin makes by itself, in half the memory.
-            started_from = "never written"
-        else:
-            started_from = f"preconditioned: {precondition}, seed {seed}"
-            start = place / "start.state"
+        started_from, start = _flash(
+            spec,
+            kept,
+            snapshot=snapshot,
+            precondition=precondition,
+            seed=seed,
+            place=place,
+            progress=progress,
+        )
+        if start is not None:
             settings["snapshot"] = start
-            made = precondition_spec(spec, precondition, seed, progress)
-            made.save_snapshot(start, started_from)
-            del made
         if size_bytes is not None:
             settings["size"] = size_bytes
         command = [nbdkit, "--foreground", "--exit-with-parent", "--pidfile", str(place / "pid"), *listen]
         command += [str(_PLUGIN), *(f"{key}={value}" for key, value in settings.items())]
-        process = _start(command, place)
+        process = _start(command, place, lock)
+        if record is not None:
+            _describe_record(record, spec, process)
     except BaseException:
         if watched is not None:
             watched.close()
-        shutil.rmtree(place, ignore_errors=True)
+        remove_made(place / "made")
+        _clear(place, lock, at, control)
         raise
     (place / "start.state").unlink(missing_ok=True)
     return Server(
         process,
         place,
+        lock,
         uri=uri,
         socket=at,
         control=control,
@@ -341,6 +357,42 @@ def serve(
         started_from=started_from,
         metrics=watched,
     )
+
+
+def _flash(
+    spec: Spec,
+    store: str,
+    *,
+    snapshot: str | os.PathLike[str] | None,
+    precondition: str,
+    seed: int,
+    place: Path,
+    progress: OnProgress | None,
+) -> tuple[str, Path | None]:
+    """Prepare the initial state of the flash: its description, and its file unless the store has one."""
+    state = _kept_state(store)
+    _need(spec, loads=bool(state or snapshot or precondition != "none"))
+    if state is not None:
+        unused = f" (snapshot {snapshot} is not used: the store has a state of its own)"
+        return f"as {state} has it{unused if snapshot is not None else ''}", None
+    if snapshot is not None:
+        return f"as {snapshot} has it", Path(snapshot).absolute()
+    if precondition == "none":
+        # The plugin creates this state itself, in half the memory.
+        return "never written", None
+    started_from = f"preconditioned: {precondition}, seed {seed}"
+    start = place / "start.state"
+    precondition_spec(spec, precondition, seed, progress).save_snapshot(start, started_from)
+    return started_from, start
+
+
+def _describe_record(record: str | os.PathLike[str], spec: Spec, process: subprocess.Popen[bytes]) -> None:
+    """Write the device beside its recording; on failure, end the server."""
+    try:
+        write_text(Path(f"{record}.toml"), spec.to_toml(), "the device")
+    except BaseException:
+        _end(process)
+        raise
 
 
 def _need(spec: Spec, *, loads: bool) -> None:
@@ -398,28 +450,44 @@ def _listen(
     path = Path(socket).absolute() if socket is not None else place / "nbd.sock"
     if len(os.fsencode(path)) > _SOCKET_BYTES:
         raise FlashtwinError(f"socket {path}: is longer than {_SOCKET_BYTES} bytes; give a shorter name")
-    if path.exists():
-        raise FlashtwinError(f"socket {path}: is there already; remove it, or give another name")
     scheme = "nbds+unix" if tls else "nbd+unix"
     return ["--unix", str(path), *tls], f"{scheme}:///?socket={quote(str(path))}", path
 
 
-def _start(command: list[str], place: Path) -> subprocess.Popen[bytes]:
+def _start(command: list[str], place: Path, lock: int) -> subprocess.Popen[bytes]:
     """Start nbdkit and wait until it listens. It gets no Ctrl-C of the terminal: who started it stops it."""
-    process = _spawn(command, place / "messages")
+    process = _spawn(command, place / "messages", lock)
     try:
         while not ((place / "pid").exists() and (place / "report.json").exists()):
             if process.poll() is not None:
                 raise FlashtwinError(_messages(place) or f"nbdkit ended with exit code {process.returncode}")
             time.sleep(_PERIOD_S)
     except BaseException:
-        process.kill()
-        process.wait()
+        _end(process)
         raise
     return process
 
 
-def _spawn(command: list[str], messages: Path) -> subprocess.Popen[bytes]:
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+
+
+def _clear(place: Path, lock: int, *sockets: Path | None) -> None:
+    """Remove the private directory and the sockets of an ended server; sockets of a newer one are kept."""
+    for socket in filter(None, sockets):
+        remove_dead_socket(socket)
+    shutil.rmtree(place, ignore_errors=True)
+    os.close(lock)
+
+
+def _umask() -> str:
+    """Umask of this process in octal; os.umask() would have to change it."""
+    status = Path("/proc/self/status").read_text()
+    return status.partition("Umask:")[2].split()[0]
+
+
+def _spawn(command: list[str], messages: Path, lock: int) -> subprocess.Popen[bytes]:
     """Start nbdkit from a thread that lives as long: it ends with that thread, not with the process."""
     started: Future[subprocess.Popen[bytes]] = Future()
 
@@ -427,7 +495,12 @@ def _spawn(command: list[str], messages: Path) -> subprocess.Popen[bytes]:
         try:
             with messages.open("wb") as said:
                 process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                    start_new_session=True,
+                    pass_fds=(lock,),
                 )
         except BaseException as error:
             started.set_exception(error)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from math import ceil
 from pathlib import Path
 
-from .devices import Overrides, Spec
+from .devices import Overrides, Spec, device
 from .errors import DeviceError, FlashtwinError
 from .policies import Choice
 from .words import read_size
@@ -40,34 +41,60 @@ def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Override
         DeviceError: there is no such device: what keeps it from being so small or so large.
     """
     as_it_is = choice.spec(name, overrides)
-    key = "geometry.blocks_per_plane"
-    table = tomllib.loads(as_it_is.to_toml())
-    if "array" in table:
-        key, table = f"member.{key}", table.get("member", {})
-    if "geometry" not in table:
-        raise DeviceError(f"size: {name} has members of several kinds; give their sizes with --set")
-    blocks: int = table["geometry"]["blocks_per_plane"]
+    key, blocks = _blocks(name, as_it_is)
 
     def spec(n: int) -> Spec:
-        try:
-            return choice.spec(name, {**overrides, key: n})
-        except DeviceError as e:
-            larger = "; larger pages hold more (--set geometry.page_bytes=64KiB)" if n > blocks else ""
-            raise DeviceError(
-                f"size {as_text(size_bytes)}: {name} cannot have it with {n} blocks a plane: {e}{larger}"
-            ) from None
+        return choice.spec(name, {**overrides, key: n})
 
     n = max(1, ceil(blocks * size_bytes / as_it_is.exported_bytes))
-    found = spec(n)
-    while found.exported_bytes < size_bytes:
-        n += max(1, n * (size_bytes - found.exported_bytes) // (size_bytes * 2))
+    try:
         found = spec(n)
+        while found.exported_bytes < size_bytes:
+            n += max(1, n * (size_bytes - found.exported_bytes) // (size_bytes * 2))
+            found = spec(n)
+    except DeviceError as e:
+        refused = f"size {as_text(size_bytes)}: {name} cannot have it with {n} blocks a plane: {e}"
+        if n > blocks:
+            larger = "larger pages hold more (--set geometry.page_bytes=64KiB)"
+            raise DeviceError(f"{refused}; {larger}") from None
+        n, found = _least(spec, n, blocks)
+        if found.exported_bytes < size_bytes:
+            raise DeviceError(refused) from None
+        if size_bytes < found.exported_bytes * (n - 1) // n:
+            mib = ceil(found.exported_bytes / (1 << 20))
+            raise DeviceError(f"{refused}; the minimum is --size {mib}MiB ({n} blocks)") from None
     while n > 1:
         try:
-            fewer = choice.spec(name, {**overrides, key: n - 1})
+            fewer = spec(n - 1)
         except DeviceError:
             break
         if fewer.exported_bytes < size_bytes:
             break
         n, found = n - 1, fewer
     return found
+
+
+def _blocks(name: str | Path, spec: Spec) -> tuple[str, int]:
+    """Key and value of the number of blocks per plane; in an array, of its members."""
+    key = "geometry.blocks_per_plane"
+    table = tomllib.loads(spec.to_toml())
+    if "array" not in table:
+        return key, table["geometry"]["blocks_per_plane"]
+    kinds = {kind.partition("*")[0].strip() for kind in table["array"]["members"].split(",")}
+    if len(kinds) > 1:
+        raise DeviceError(f"size: {name} has members of several kinds; give their sizes with --set")
+    kind = tomllib.loads(device(kinds.pop()).to_toml())["geometry"]
+    own = table.get("member", {}).get("geometry", {})
+    return f"member.{key}", {**kind, **own}["blocks_per_plane"]
+
+
+def _least(spec: Callable[[int], Spec], too_few: int, enough: int) -> tuple[int, Spec]:
+    """Smallest valid number of blocks per plane, and its device."""
+    found = spec(enough)
+    while enough - too_few > 1:
+        n = (too_few + enough) // 2
+        try:
+            enough, found = n, spec(n)
+        except DeviceError:
+            too_few = n
+    return enough, found

@@ -1,8 +1,11 @@
 """Clients of a block device, as processes that end."""
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -16,6 +19,25 @@ def need(*tools):
     if os.environ.get("FLASHTWIN_NBD_REQUIRED"):
         pytest.fail(message)
     pytest.skip(message)
+
+
+def wait_for(what):
+    """Wait for a condition, with a timeout that suits a busy machine."""
+    deadline = time.monotonic() + 120
+    while not what():
+        assert time.monotonic() < deadline, "timed out"
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def started(*words, **options):
+    """Start a process; on exit, kill its session."""
+    with subprocess.Popen(list(map(str, words)), start_new_session=True, **options) as process:
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def client(*command, code=0):

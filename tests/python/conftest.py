@@ -1,6 +1,7 @@
 """Traces and runs small enough that every test ends in a moment."""
 
 import random
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,9 @@ from pathlib import Path
 import pytest
 
 import flashtwin
+
+# SIGINT is ignored in background jobs; child processes that tests interrupt would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Four policies' worth of garbage collection in a few thousand requests.
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}

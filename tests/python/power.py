@@ -20,7 +20,7 @@ _FUA = 1
 
 
 class RefusedError(Exception):
-    """The server answered with an error, or not at all."""
+    """The server returned an error, whose number is the argument, or closed the connection."""
 
 
 class Connection:
@@ -56,7 +56,7 @@ class Connection:
             self._socket.sendall(struct.pack(">IHHQQI", _MAGIC, flags, what, 0, offset, length) + data)
             _, error, _ = struct.unpack(">IIQ", self._take(16))
             if error:
-                raise RefusedError
+                raise RefusedError(error)
             return self._take(length) if what == _READ else b""
         except OSError as e:
             raise RefusedError from e

@@ -6,13 +6,13 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 import flashtwin
+from clients import wait_for
 from conftest import LOAD
 
 ENDLESS = ("--workload", "uniform:write=1,requests=1e10")
@@ -150,13 +150,20 @@ def test_snapshot(cli, small_device, tmp_path):
     assert "steady" in result.stdout
 
 
-def interrupt(arguments, ready, **options):
-    """Start a command, press Ctrl-C once `ready`, return exit code and what it printed."""
+def worked_s(process):
+    """CPU time of a process in seconds: unlike wall-clock time, it does not depend on other load."""
+    stat = Path(f"/proc/{process.pid}/stat").read_text()
+    user, system = stat.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def interrupt(arguments, ready_s, **options):
+    """Start a command, interrupt it after `ready_s` of CPU time, and return exit code and output."""
     process = subprocess.Popen(
         [sys.executable, "-m", "flashtwin.cli", *map(str, arguments)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
     )  # fmt: skip
-    time.sleep(ready)
+    wait_for(lambda: worked_s(process) >= ready_s)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert "Traceback" not in err

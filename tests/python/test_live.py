@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import resource
 import signal
 import socket
@@ -16,7 +17,7 @@ from urllib.parse import unquote
 import pytest
 
 import flashtwin
-from clients import client, fio, need, qemu_io
+from clients import client, fio, need, qemu_io, started, wait_for
 
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
 MIB = 1 << 20
@@ -142,6 +143,8 @@ def test_a_file_survives_and_must_fit(tmp_path):
             serve(store=disk)
     with pytest.raises(flashtwin.FlashtwinError, match=r"holds \d+ bytes, the device has"):
         serve(store=disk, size="100M")
+    with serve(store=disk, snapshot=state) as server:
+        assert server.started_from.startswith(f"as {state} has it (snapshot {state} is not used: ")
     state.write_bytes(state.read_bytes()[:1000])
     with pytest.raises(flashtwin.FlashtwinError, match="truncated"):
         serve(store=disk)
@@ -156,10 +159,7 @@ def test_arrays_are_served_and_restarted(tmp_path):
 
 
 def wait_for_writes(server):
-    deadline = time.monotonic() + 30
-    while server.report().responses["write"]["requests"] == 0:
-        assert time.monotonic() < deadline, "no write came"
-        time.sleep(0.05)
+    wait_for(lambda: server.report().responses["write"]["requests"] > 0)
 
 
 def still_serves(server):
@@ -183,11 +183,11 @@ def test_garbage_and_half_open_connections_harm_nobody_else(server):
 
 
 def test_a_killed_client_leaves_a_server_that_serves(server):
-    job = fio(server.uri, rw="randwrite", size="40M", time_based=1, runtime=60, verify=0)
+    job = fio(server.uri, rw="randwrite", size="40M", time_based=1, runtime=600, verify=0, thread=1)
     need("fio")
-    with subprocess.Popen(job, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    # With threads: forked jobs of fio have their own sessions and would continue to write.
+    with started(*job, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
         wait_for_writes(server)
-        process.kill()
     still_serves(server)
     assert server.stop().responses["write"]["requests"] > 0
 
@@ -257,6 +257,22 @@ def test_a_size_is_the_least_that_holds_it(device, gib):
     assert wanted <= spec.exported_bytes < wanted * 1.1
     given = flashtwin.device(device)
     assert spec.chips == given.chips and spec.buffer_pages == given.buffer_pages
+
+
+@pytest.mark.parametrize("device", flashtwin.devices())
+def test_a_size_below_the_minimum_is_rejected_with_the_minimum(device):
+    from flashtwin.policies import Choice
+    from flashtwin.sizing import read, sized
+
+    def served(size):
+        return sized(device, read(size), Choice.read(None), {})
+
+    with pytest.raises(flashtwin.DeviceError, match="cannot have it with") as refused:
+        served("4k")
+    least = re.search(r"the minimum is --size (\d+MiB) \(\d+ blocks\)$", str(refused.value))[1]
+    assert read(least) <= served(least).exported_bytes < read(least) * 1.1
+    with pytest.raises(flashtwin.DeviceError, match=f"the minimum is --size {least}"):
+        served(read(least) // 2)
 
 
 def test_the_command_serves_until_it_is_told_to_stop(tmp_path):

@@ -1,9 +1,12 @@
 """The live page and Prometheus's text: of a served device, and of reports whose numbers are known."""
 
 import dataclasses
+import http.client
 import json
 import math
 import re
+import socket
+import struct
 import time
 import urllib.error
 import urllib.request
@@ -12,7 +15,7 @@ import pytest
 
 import flashtwin
 from browser import visit
-from clients import need, qemu_io
+from clients import need, qemu_io, wait_for
 from flashtwin import metrics
 from flashtwin.live_report import LiveReport
 
@@ -31,6 +34,22 @@ setInterval(() => {
     colours[canvas.id] = new Set(new Uint32Array(image.data.buffer)).size;
   }
   document.getElementById("probe").textContent = JSON.stringify(colours);
+}, 500);
+</script></body>"""
+
+
+#: Writes the layout into the page.
+_BOXES = """<pre id="probe"></pre><script>
+setInterval(() => {
+  const box = (e) => {
+    const { left, top, right, bottom } = e.getBoundingClientRect();
+    return { left, top, right, bottom, cut: e.scrollWidth > e.clientWidth };
+  };
+  document.getElementById("probe").textContent = JSON.stringify({
+    tiles: [...document.querySelectorAll(".tiles > .card")].map(box),
+    all: box(document.querySelector(".tiles")),
+    dies: box(document.getElementById("collecting")), width: innerWidth, points: points.length,
+  });
 }, 500);
 </script></body>"""
 
@@ -153,6 +172,30 @@ def test_the_page_shows_what_is_reported(served, tmp_path, monkeypatch, scheme):
     assert drawn["collecting"] >= CHIPS, "a colour for every share"
 
 
+@pytest.mark.parametrize(("width", "rows"), [(1400, 1), (1100, 2), (600, 4)])
+def test_the_page_fits_the_window_and_shows_the_history(served, tmp_path, monkeypatch, width, rows):
+    probed = tmp_path / "probed.html"
+    page = metrics._PAGE.read_text(encoding="utf-8")
+    probed.write_text(page.replace("</body>", _BOXES), encoding="utf-8")
+    monkeypatch.setattr(metrics, "_PAGE", probed)
+    wait_for(lambda: len(json.loads(get(f"{served.url}history.json"))) > 3)
+    dom, console = visit(served.url, tmp_path, f"--window-size={width},720", "--hide-scrollbars")
+    assert console == []
+    seen = json.loads(text_of(dom, "probe"))
+    assert seen["width"] == width
+    tiles = seen["tiles"]
+    assert not any(tile["cut"] for tile in tiles), "a value overflows its tile"
+    tops = sorted({tile["top"] for tile in tiles})
+    assert len(tops) == rows
+    for top in tops:
+        row = [tile for tile in tiles if tile["top"] == top]
+        assert (row[0]["left"], row[-1]["right"]) == pytest.approx(
+            (seen["all"]["left"], seen["all"]["right"])
+        )
+    assert seen["dies"]["bottom"] <= 720, "the heat map is not visible"
+    assert seen["points"] > 3, "the page does not show the history"
+
+
 def test_who_reads_of_lateness_learns_what_would_lessen_it():
     ready = made_up(1)
     assert "halt" not in str(ready)
@@ -164,6 +207,44 @@ def test_what_failed_is_said():
     report = made_up(3)
     assert "1 234 failed" in str(report) and "refused" not in str(report)
     assert "dead dies 2, 5; 17 pages lost" in str(report)
+
+
+def asked(url, path, host=None, method="GET"):
+    connection = http.client.HTTPConnection(url.removeprefix("http://").rstrip("/"), timeout=60)
+    connection.request(method, path, headers={} if host is None else {"Host": host})
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer.status, body, answer.headers
+
+
+def test_foreign_host_headers_are_rejected(served):
+    for host in ("localhost:80", "127.0.0.1", "localhost", "[::1]:99"):
+        assert asked(served.url, "/report.json", host)[0] == 200
+    for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example:1"):
+        for path in ("/", "/report.json", "/history.json", "/metrics"):
+            status, body, _ = asked(served.url, path, host)
+            assert status == 403 and b"made-up" not in body and served.url.encode() in body
+
+
+def test_head_requests_and_queries_work(served):
+    status, body, headers = asked(served.url, "/", method="HEAD")
+    assert (status, body) == (200, b"") and int(headers["Content-Length"]) > 1000
+    assert b"flashtwin" in asked(served.url, "/?from=here")[1]
+    assert json.loads(asked(served.url, "/report.json?x=1")[1])["device"] == 'a "made-up" one'
+
+
+def test_reset_connections_print_no_traceback(served, capfd):
+    port = int(served.url.rstrip("/").rpartition(":")[2])
+    for said in (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /metr", b""):
+        for _ in range(10):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.sendall(said)
+                # Reset instead of closed.
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert asked(served.url, "/")[0] == 200
+    time.sleep(0.2)
+    assert capfd.readouterr().err == ""
 
 
 def test_a_page_needs_nothing_but_its_server():
@@ -209,10 +290,9 @@ def test_a_served_device_says_what_it_does():
     with flashtwin.serve("demo", set=SMALL, metrics=0) as server:
         url = server.metrics_url
         qemu_io(server.uri, *[f"write -P 1 {i * 5}M 4M" for i in range(16)], "flush", "read 0 1M")
-        deadline = time.monotonic() + 30
-        while (found := samples(get(f"{url}metrics")))['flashtwin_response_seconds_count{op="read"}'] < 1:
-            assert time.monotonic() < deadline, "the read is not reported"
-            time.sleep(0.1)
+        count = 'flashtwin_response_seconds_count{op="read"}'
+        wait_for(lambda: samples(get(f"{url}metrics"))[count] >= 1)
+        found = samples(get(f"{url}metrics"))
         assert found['flashtwin_bytes_total{op="write"}'] == 64 << 20
         assert found["flashtwin_moved_pages_total"] > 0 and found["flashtwin_erases_total"] > 0
         assert sum(v for k, v in found.items() if "chip_collecting" in k) > 0

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 import pytest
 
 import flashtwin
-from clients import need
+from clients import need, wait_for
 from flashtwin.cli import main
 from power import PAGE, Connection, RefusedError, contents
 
@@ -29,13 +29,6 @@ def command(capsys, *words):
     code = main(["ctl", *map(str, words)])
     said = capsys.readouterr()
     return json.loads(said.out) if code == 0 else said.err
-
-
-def wait_for(what):
-    deadline = time.monotonic() + 30
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_dies_collect_when_they_are_told(capsys):

@@ -1,5 +1,6 @@
 """Power cuts of served devices, and commands to them."""
 
+import contextlib
 import json
 import socket
 import stat
@@ -150,6 +151,28 @@ def test_garbage_on_the_control_socket_hurts_nobody():
         with socket.socket(socket.AF_UNIX) as gone:
             gone.connect(str(server.control))
             gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        assert server.power_cut().lost == []
+
+
+def test_idle_control_connections_do_not_delay_others():
+    with serve() as server, contextlib.ExitStack() as open_:
+        silent = [open_.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(80)]
+        # Retried, since a busy machine may take longer than the timeout of idle connections.
+        for attempt in range(5):
+            one = silent[attempt * 16 : attempt * 16 + 16]
+            for connection in one:
+                connection.connect(str(server.control))
+                connection.setblocking(False)
+            assert server.power_cut().lost == []
+            with contextlib.suppress(BlockingIOError):
+                one[0].recv(1)
+                continue
+            break
+        else:
+            pytest.fail("the command waited for idle connections")
+        # Beyond the maximum, the oldest connections are closed.
+        for _ in range(100):
+            open_.enter_context(socket.socket(socket.AF_UNIX)).connect(str(server.control))
         assert server.power_cut().lost == []
 
 

@@ -1,9 +1,10 @@
 //! A socket of its own on which a server at work takes commands: one line of JSON in, one out, and the
 //! connection ends. Only who may use the server's own files may connect.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +20,8 @@ use crate::{LiveError, Server};
 
 /// Longest line that is read.
 const LINE_BYTES_MAX: usize = 4096;
+/// Maximum number of concurrent connections.
+const CLIENTS_MAX: usize = 64;
 /// Who has not said what is wanted by then is not heard.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -67,27 +70,24 @@ pub struct Control {
 }
 
 impl Control {
-    /// Listens at `path`, which must not be there yet, for the server's owner only.
+    /// Listens at `path`, which must not be there yet.
     pub fn start(server: Arc<Server>, path: &Path) -> Result<Control, LiveError> {
         let wrong = |e| LiveError::io(path, "listen on", e);
-        // SAFETY: takes and gives a number. Other threads of this process make no files now.
-        let mask = unsafe { libc::umask(0o177) };
-        let listener = UnixListener::bind(path);
-        // SAFETY: as above.
-        unsafe { libc::umask(mask) };
-        let listener = listener.map_err(wrong)?;
+        let listener = UnixListener::bind(path).map_err(wrong)?;
         let ended = Arc::new(AtomicBool::new(false));
         let told = ended.clone();
         let thread = thread::Builder::new()
             .name("flashtwin-ctl".into())
             .spawn(move || {
+                let mut clients = Clients::default();
                 for client in listener.incoming() {
                     if told.load(Ordering::Acquire) {
-                        return;
+                        break;
                     }
                     // A client that goes away is its own loss.
-                    let _ = client.and_then(|client| serve(&server, client));
+                    let _ = client.and_then(|client| clients.add(&server, client));
                 }
+                clients.stop();
             })
             .map_err(wrong)?;
         Ok(Control {
@@ -108,6 +108,42 @@ impl Control {
             let _ = self.thread.join();
         }
     }
+}
+
+/// Connected clients. Each has its own thread, so that an idle client does not delay others.
+#[derive(Default)]
+struct Clients(VecDeque<(UnixStream, JoinHandle<()>)>);
+
+impl Clients {
+    fn add(&mut self, server: &Arc<Server>, client: UnixStream) -> io::Result<()> {
+        self.0.retain(|(_, thread)| !thread.is_finished());
+        if self.0.len() >= CLIENTS_MAX {
+            // The oldest connection had the most time to send its command.
+            self.0.pop_front().map_or(Ok(()), end)?;
+        }
+        let (server, connection) = (server.clone(), client.try_clone()?);
+        let thread = thread::Builder::new()
+            .name("flashtwin-ctl".into())
+            .spawn(move || drop(serve(&server, client)))?;
+        self.0.push_back((connection, thread));
+        Ok(())
+    }
+
+    /// Stops reading from all clients; commands that were received are completed.
+    fn stop(self) {
+        for client in self.0 {
+            // Fails only for a client that has disconnected.
+            let _ = end(client);
+        }
+    }
+}
+
+/// Stops reading from a client, and waits for its response.
+fn end((client, thread): (UnixStream, JoinHandle<()>)) -> io::Result<()> {
+    let shut = client.shutdown(Shutdown::Read);
+    // Its panic has been printed.
+    let _ = thread.join();
+    shut
 }
 
 fn serve(server: &Server, mut client: UnixStream) -> io::Result<()> {

@@ -73,6 +73,8 @@ struct Shared {
     read_only: AtomicBool,
     /// Power cuts so far; changed under the lock only.
     cuts: AtomicU64,
+    /// New calls are rejected; changed under the lock only.
+    closed: AtomicBool,
 }
 
 /// Where a bug in the model ends a thread, those who wait for it hear of a failure.
@@ -139,6 +141,7 @@ impl Driver {
             spin_ns: AtomicU64::new(pacer::SPIN_NS_MAX),
             read_only: AtomicBool::new(core.twin().is_read_only()),
             cuts: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
             inner: Mutex::new(Inner {
                 core,
                 finished: Finished::default(),
@@ -262,6 +265,13 @@ impl Driver {
             Ok(reported) => reported,
             Err(poisoned) => poisoned.into_inner(),
         }
+    }
+
+    /// Rejects new calls and fails those in flight. The device still executes what was submitted.
+    pub(crate) fn close(&self) {
+        let inner = self.shared.lock_broken_or_not();
+        self.shared.closed.store(true, Ordering::Release);
+        self.shared.fail_all_of(inner);
     }
 
     /// Ends the pacer and lets the device come to rest, then gives it to `then`; `None` if it does
@@ -388,7 +398,10 @@ impl Shared {
 
     /// Tells all who wait that there will be no answer.
     fn fail_all(&self) {
-        let mut inner = self.lock_broken_or_not();
+        self.fail_all_of(self.lock_broken_or_not());
+    }
+
+    fn fail_all_of(&self, mut inner: MutexGuard<'_, Inner>) {
         let mut finished = Finished::default();
         inner.core.abandon(&mut finished.0);
         drop(inner);
@@ -450,7 +463,10 @@ impl Shared {
         if waiter.is(Status::ReadOnly) {
             return Err(Failure::ReadOnly);
         }
-        Err(Failure::Lost)
+        match self.closed.load(Ordering::Acquire) {
+            true => Err(Failure::Stopping),
+            false => Err(Failure::Lost),
+        }
     }
 
     fn submit(
@@ -464,6 +480,9 @@ impl Shared {
         };
         if self.cuts.load(Ordering::Acquire) != cuts {
             return Err(Failure::Cut);
+        }
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Failure::Stopping);
         }
         let Some(now) = self.clock.device(self.clock.now_ns()) else {
             return Err(Failure::Lost);

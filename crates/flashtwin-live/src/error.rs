@@ -93,6 +93,8 @@ pub enum Failure {
     Lost,
     /// The power was cut since the connection was made.
     Cut,
+    /// The server is stopping.
+    Stopping,
     /// What was asked to be fast only would not be.
     Slow,
     /// The store refused.
@@ -106,6 +108,7 @@ impl Failure {
             Failure::Beyond => libc::EINVAL,
             Failure::ReadOnly => libc::EROFS,
             Failure::Lost | Failure::Cut => libc::EIO,
+            Failure::Stopping => libc::ESHUTDOWN,
             Failure::Slow => libc::EOPNOTSUPP,
             Failure::Store(e) => match e.raw_os_error() {
                 // No room is no room, whoever says so.

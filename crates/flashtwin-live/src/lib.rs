@@ -29,7 +29,7 @@ pub use crate::driver::Driver;
 pub use crate::error::{Failure, LiveError};
 pub use crate::orders::Orders;
 pub use crate::report::{CallCounts, FlashCounts, Lateness, Recent, Report, Responses};
-pub use crate::server::{Cut, Extent, Ready, Server};
+pub use crate::server::{Cut, Extent, InFlight, Ready, Server};
 pub use crate::session::Session;
 pub use crate::settings::{Kept, Settings};
 pub use crate::store::Store;

@@ -7,7 +7,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::mem;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -89,7 +89,11 @@ impl Recording {
     }
 
     fn within(path: &Path, room_bytes: usize) -> Result<Recording, LiveError> {
-        let file = OpenOptions::new().write(true).create_new(true).open(path);
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path);
         let file = file.map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists => LiveError::Setting(format!(
                 "record={}: is there already; remove it, or give another name",

@@ -1,11 +1,14 @@
 //! A block device to be served: the driver, the data, and what becomes of both between start and stop.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStringExt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
+use std::time::{Duration, Instant};
 
 use flashtwin::{Array, Durable, Lpn, MemberError, Rng};
 use serde::Serialize;
@@ -17,6 +20,10 @@ use crate::store::{Store, Stretch};
 use crate::undo::Undo;
 use crate::{orders, twin, Driver, Failure, LiveError, Orders, Report, Session, Settings, Twin};
 
+/// Polling period while calls in flight complete.
+const DRAIN_POLL: Duration = Duration::from_millis(10);
+/// Time for failed calls to return; only a blocked store can exceed it.
+const FAIL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Slower is a member that has failed.
 const SLOW_TIMES_MAX: f64 = 1000.0;
 
@@ -50,6 +57,20 @@ pub struct Server {
     recording: Option<Arc<Recording>>,
     size_bytes: u64,
     settings: Settings,
+    /// Calls in flight.
+    in_flight: AtomicUsize,
+    /// New calls are rejected.
+    closed: AtomicBool,
+}
+
+/// A call in flight; dropping it completes the call.
+#[derive(Debug)]
+pub struct InFlight<'a>(&'a AtomicUsize);
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// What a power cut did.
@@ -66,6 +87,20 @@ pub(crate) fn state_path(store: &Path) -> PathBuf {
     let mut name = OsString::from(store);
     name.push(".state");
     PathBuf::from(name)
+}
+
+/// Adds a file that the start created to the list in `Settings::made`.
+fn list_made(settings: &Settings, file: &Path) -> Result<(), LiveError> {
+    let Some(list) = &settings.made else {
+        return Ok(());
+    };
+    let mut line = OsString::from(file).into_vec();
+    line.push(b'\n');
+    let mut options = OpenOptions::new();
+    let added = options.append(true).create(true).open(list);
+    added
+        .and_then(|mut list| list.write_all(&line))
+        .map_err(|e| LiveError::io(list, "write", e))
 }
 
 fn write(report: Option<(&Path, Report)>) -> Result<(), LiveError> {
@@ -116,6 +151,9 @@ impl Ready {
             Kept::None => (Store::None, None),
             Kept::File(path) => {
                 let (store, was_there) = Store::file(path, size_bytes)?;
+                if !was_there {
+                    list_made(&settings, path)?;
+                }
                 let state = state_path(path);
                 (store, (was_there && state.exists()).then_some(state))
             }
@@ -128,6 +166,9 @@ impl Ready {
             .as_deref()
             .map(Recording::begin)
             .transpose()?;
+        if let Some(record) = &settings.record {
+            list_made(&settings, record)?;
+        }
         Ok(Ready {
             twin,
             recording: recording.map(Arc::new),
@@ -161,6 +202,8 @@ impl Ready {
             recording: self.recording,
             size_bytes: self.size_bytes,
             settings: self.settings,
+            in_flight: AtomicUsize::new(0),
+            closed: AtomicBool::new(false),
         })
     }
 }
@@ -184,6 +227,38 @@ impl Server {
     /// The connection that was made when there had been so many power cuts ([`Session::cuts`]).
     pub fn session(&self, cuts: u64) -> Session<'_> {
         Session::new(self, cuts)
+    }
+
+    /// Admits a call unless the server is stopping.
+    pub fn admit(&self) -> Result<InFlight<'_>, Failure> {
+        self.in_flight.fetch_add(1, Ordering::SeqCst);
+        let call = InFlight(&self.in_flight);
+        match self.closed.load(Ordering::SeqCst) {
+            true => Err(Failure::Stopping),
+            false => Ok(call),
+        }
+    }
+
+    /// Rejects new calls from now on.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        self.store.announce_release();
+    }
+
+    /// Waits until the calls in flight have completed (D-200). The remaining ones fail after `timeout`, or as soon
+    /// as `abort` returns true; `abort` may block for the given time.
+    pub fn drain(&self, timeout: Duration, mut abort: impl FnMut(Duration) -> bool) {
+        let began = Instant::now();
+        while self.in_flight.load(Ordering::SeqCst) > 0 {
+            if began.elapsed() >= timeout || abort(DRAIN_POLL) {
+                break;
+            }
+        }
+        self.driver.close();
+        let began = Instant::now();
+        while self.in_flight.load(Ordering::SeqCst) > 0 && began.elapsed() < FAIL_TIMEOUT {
+            std::thread::sleep(DRAIN_POLL);
+        }
     }
 
     /// Cuts the power and gives it back: what a power cut takes from this device at this instant is as it was
@@ -340,7 +415,7 @@ impl Server {
 
     /// Ends it: the data on disk, the state of the flash beside it, the last report, the rest of what was
     /// recorded. All of it is tried whatever of it fails, be it by a bug; the first error is returned. No call
-    /// may be under way.
+    /// may be in flight ([`Server::drain`]).
     pub fn stop(&self) -> Result<(), LiveError> {
         let file = match &self.settings.store {
             Kept::File(path) => Some(path),

@@ -35,6 +35,12 @@ pub struct Settings {
     pub control: Option<PathBuf>,
     /// Where to record what clients ask.
     pub record: Option<PathBuf>,
+    /// The socket that clients connect to; a stop removes it.
+    pub listen: Option<PathBuf>,
+    /// The umask for a new store, in place of the process's umask.
+    pub umask: Option<u32>,
+    /// Where to list the files that the start creates, for the caller to remove if it fails.
+    pub made: Option<PathBuf>,
 }
 
 impl Settings {
@@ -47,7 +53,10 @@ size=BYTES         what clients see of the device (default: all of it)
 dilation=TIMES     how many times slower the device's time passes (default 1)
 report=FILE        written anew every second, and at the end: JSON with latencies and lateness
 control=PATH              Unix socket on which to take commands (default: none)
-record=FILE               trace of all requests, a CSV as `flashtwin run` reads it (default: none)\0";
+record=FILE               trace of all requests, a CSV as `flashtwin run` reads it (default: none)
+listen=PATH               Unix socket of the server, removed by a stop (default: none)
+umask=OCTAL               umask for a new store (default: umask of the server)
+made=FILE                 list of the files that the start creates, one per line (default: none)\0";
 
     /// Takes one setting. Paths are made absolute: servers change their directory.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), LiveError> {
@@ -80,11 +89,24 @@ record=FILE               trace of all requests, a CSV as `flashtwin run` reads 
             "report" => self.report = Some(path()?),
             "control" => self.control = Some(path()?),
             "record" => self.record = Some(path()?),
+            "listen" => self.listen = Some(path()?),
+            "umask" => match u32::from_str_radix(value, 8) {
+                Ok(mask) if mask <= 0o777 => self.umask = Some(mask),
+                _ => {
+                    return Err(LiveError::setting(
+                        key,
+                        value,
+                        "give an octal number to 777",
+                    ))
+                }
+            },
+            "made" => self.made = Some(path()?),
             _ => {
                 return Err(LiveError::setting(
                     key,
                     value,
-                    "unknown; device, snapshot, store, size, dilation, report, control and record are known",
+                    "unknown; device, snapshot, store, size, dilation, report, control, record, listen, umask and made \
+                     are known",
                 ))
             }
         }

@@ -7,7 +7,7 @@
 //! Nothing is forced to disk before [`Store::sync`]: what the emulated device would lose in a power cut is
 //! the model's to say, and a crash of the machine is not emulated (D-127).
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::FileExt;
@@ -93,8 +93,19 @@ impl Store {
                 ));
             }
         }
-        let store = Store::of(file, bytes).map_err(|e| LiveError::io(path, "size", e))?;
-        Ok((store, was_there))
+        match Store::of(file, bytes) {
+            Ok(store) => Ok((store, was_there)),
+            Err(e) => {
+                if !was_there {
+                    // An empty store would be rejected by the next start.
+                    let _ = fs::remove_file(path);
+                }
+                wrong(format!(
+                    "cannot be {bytes} bytes long: {e}; give a smaller size, or a file system and a file size \
+                     limit (ulimit -f) that allow such files"
+                ))
+            }
+        }
     }
 
     fn of(file: File, bytes: u64) -> io::Result<Store> {
@@ -155,6 +166,15 @@ impl Store {
         match self {
             Store::Sparse(sparse) if bytes > 0 => sparse.punch(offset, bytes).map(drop),
             _ => Ok(()),
+        }
+    }
+
+    /// Shares the lock: its server is stopping, and the next start can wait for the store.
+    pub fn announce_release(&self) {
+        if let Store::Sparse(sparse) = self {
+            // SAFETY: the descriptor is open as long as `self`; the call touches no memory of ours. The
+            // lock is exclusive, so downgrading it succeeds at once.
+            unsafe { libc::flock(sparse.file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) };
         }
     }
 

@@ -81,6 +81,8 @@ extern "C" {
     pub fn nbdkit_error(format: *const c_char, ...);
     /// What the client is told of a call that returns -1.
     pub fn nbdkit_set_error(errno: c_int);
+    /// Stops accepting clients and rejects new requests; returns immediately.
+    pub fn nbdkit_shutdown();
     /// Adds a stretch to those asked for; -1 once no more are wanted.
     pub fn nbdkit_add_extent(extents: *mut Extents, offset: u64, length: u64, kind: u32) -> c_int;
 }

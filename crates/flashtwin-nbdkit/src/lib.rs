@@ -2,12 +2,15 @@
 //!
 //! Each call here turns C into Rust and back, and nothing else. No panic passes: it becomes an error of
 //! the call. The server calls `config` for every setting, then `get_ready`; forks; then `after_fork`, from
-//! where threads may be started; serves; and at last, once no call is under way, `cleanup`.
+//! where threads may be started; serves; and finally, once no client is connected, `cleanup`. `stop` does not
+//! wait for clients.
 
 mod ffi;
+mod stop;
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -17,6 +20,8 @@ use flashtwin_live::{Control, Failure, LiveError, Ready, Server, Session, Settin
 
 /// Largest request that clients should make: what they take as the limit of servers that do not say.
 const REQUEST_BYTES_MAX: u32 = 32 << 20;
+/// The umask of private files.
+const PRIVATE: libc::mode_t = 0o177;
 /// Between two reports.
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
 
@@ -27,7 +32,7 @@ static CONTROL: Mutex<Option<Control>> = Mutex::new(None);
 static REPORTER: Mutex<Option<Reporter>> = Mutex::new(None);
 
 enum Before {
-    Settings(Settings),
+    Settings(Box<Settings>),
     Ready(Box<Ready>),
 }
 
@@ -70,7 +75,7 @@ fn step(what: impl FnOnce() -> Result<(), LiveError>) -> c_int {
 /// Runs a call of a client: 0, or -1 with an errno.
 fn call(what: impl FnOnce(&Server) -> Result<(), Failure>) -> c_int {
     let done = catch_unwind(AssertUnwindSafe(|| match SERVER.get() {
-        Some(server) => what(server),
+        Some(server) => server.admit().and_then(|_call| what(server)),
         None => Err(Failure::Lost),
     }));
     let errno = match done {
@@ -93,7 +98,7 @@ fn text<'a>(from: *const c_char) -> Result<&'a str, LiveError> {
 extern "C" fn config(key: *const c_char, value: *const c_char) -> c_int {
     step(|| {
         let mut before = before();
-        let begun = before.get_or_insert_with(|| Before::Settings(Settings::default()));
+        let begun = before.get_or_insert_with(|| Before::Settings(Box::default()));
         if let Before::Settings(settings) = begun {
             settings.set(text(key)?, text(value)?)?;
         }
@@ -104,10 +109,18 @@ extern "C" fn config(key: *const c_char, value: *const c_char) -> c_int {
 extern "C" fn get_ready() -> c_int {
     step(|| {
         let settings = match before().take() {
-            Some(Before::Settings(settings)) => settings,
+            Some(Before::Settings(settings)) => *settings,
             _ => Settings::default(),
         };
+        // A full disk is an error of the call that meets it, not the end of the server.
+        // SAFETY: ignoring a signal installs no code of ours.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+        if let Some(mask) = settings.umask {
+            umask(mask);
+        }
         let ready = Ready::prepare(settings)?;
+        // All files created from here on (sockets, report, state) are private to the owner.
+        umask(umask(PRIVATE) | PRIVATE);
         *before() = Some(Before::Ready(Box::new(ready)));
         Ok(())
     })
@@ -115,9 +128,6 @@ extern "C" fn get_ready() -> c_int {
 
 extern "C" fn after_fork() -> c_int {
     step(|| {
-        // A full disk is an error of the call that meets it, not the end of the server.
-        // SAFETY: ignoring a signal installs no code of ours.
-        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
         let Some(Before::Ready(ready)) = before().take() else {
             return Err(LiveError::Setting("the server is not ready".into()));
         };
@@ -139,8 +149,14 @@ extern "C" fn after_fork() -> c_int {
             .unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(reporter);
         // Called once in a process.
         let _ = SERVER.set(server);
-        Ok(())
+        stop::handle_signals()
     })
+}
+
+/// Sets the umask, and returns the previous one.
+fn umask(mask: libc::mode_t) -> libc::mode_t {
+    // SAFETY: takes and returns a number; no other thread creates files while the server starts.
+    unsafe { libc::umask(mask) }
 }
 
 impl Reporter {
@@ -178,16 +194,10 @@ impl Reporter {
     }
 }
 
-extern "C" fn cleanup() {
-    // Whatever becomes of those who look on, the server is stopped.
-    let looking = trouble(|| {
-        let control = CONTROL
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(control) = control {
-            control.stop();
-        }
+/// Stops the server; false if a part of that failed. The launcher searches the messages for the prefix, since
+/// nbdkit's exit code does not depend on the plugin.
+fn stop_server(server: &Server) -> bool {
+    let reporting = trouble(|| {
         let reporter = REPORTER
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -197,11 +207,32 @@ extern "C" fn cleanup() {
         }
         Ok(())
     });
-    let stopped = trouble(|| SERVER.get().map_or(Ok(()), |server| server.stop()));
-    for message in [looking, stopped].into_iter().flatten() {
-        // The exit code is the server's own: who started it looks for these words.
+    let stopped = trouble(|| server.stop());
+    let mut succeeded = true;
+    for message in [reporting, stopped].into_iter().flatten() {
         complain(&format!("the stop failed: {message}"));
+        succeeded = false;
     }
+    succeeded
+}
+
+/// Removes both sockets and ends the control thread.
+fn close_sockets(listen: Option<&Path>) {
+    if let Some(listen) = listen {
+        // The next start removes a socket without a listener.
+        let _ = std::fs::remove_file(listen);
+    }
+    let control = CONTROL
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    if let Some(control) = control {
+        control.stop();
+    }
+}
+
+extern "C" fn cleanup() {
+    stop::finish();
 }
 
 /// A connection is the number of power cuts before it, and no address: one more, as null is an error.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import shutil
 import signal
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from ..live import Server
 from ..live import serve as serve_device
 from .common import ProgressBar, note, overrides
 
+#: Open files of an idle server and of each connection, and the number of connections below which to warn.
+_OWN_FILES, _FILES, _FEW = 32, 3, 300
 #: Adds a command: to whom, its name, what it does, examples.
 _New = Callable[[Any, str, str, str], argparse.ArgumentParser]
 
@@ -73,8 +76,10 @@ Serves until Ctrl-C or SIGTERM, then says how late its answers were. Needs nbdki
 
 def command(args: argparse.Namespace) -> int:
     """Serve until told to stop."""
-    # A stop that comes while the device is made ready ends that.
-    signal.signal(signal.SIGTERM, _interrupt)
+    signals = _Signals()
+    signal.signal(signal.SIGTERM, signals)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signals)
     server = None
     try:
         with ProgressBar() as bar:
@@ -96,23 +101,43 @@ def command(args: argparse.Namespace) -> int:
                 metrics=args.metrics,
                 progress=bar,
             )
+        signals.server = server
+        _warn_of_few_connections()
         _introduce(server, args.json)
+        # `flashtwin ctl stop` ends it as well.
         while not server.wait(60):
             pass
-        note("flashtwin: the server has ended by itself")
     except KeyboardInterrupt:
         if server is None:
             raise
-    # A second signal must not cut the stop short: the state is being written.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     report = server.stop()
     print(report.to_json() if args.json else report, flush=True)
     return 0
 
 
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+class _Signals:
+    """Signal handler: the first signal stops the server or its start, later ones abort the drain."""
+
+    def __init__(self) -> None:
+        self.server: Server | None = None
+        self._asked = False
+
+    def __call__(self, _signal: int, _frame: FrameType | None) -> None:
+        if not self._asked:
+            self._asked = True
+            raise KeyboardInterrupt
+        if self.server is not None:
+            self.server.hurry()
+
+
+def _warn_of_few_connections() -> None:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    room = max(0, limit - _OWN_FILES) // _FILES
+    if limit != resource.RLIM_INFINITY and room < _FEW:
+        note(
+            f"flashtwin: the limit of {limit} open files allows about {room} connections; "
+            f"raise it with ulimit -n {_OWN_FILES + _FILES * _FEW}"
+        )
 
 
 def _introduce(server: Server, as_json: bool) -> None:
@@ -123,6 +148,7 @@ def _introduce(server: Server, as_json: bool) -> None:
             "size_bytes": server.size_bytes,
             "control": str(server.control),
             "metrics": server.metrics_url,
+            "started_from": server.started_from,
         }
         print(json.dumps(ready), flush=True)
         return

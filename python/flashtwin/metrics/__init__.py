@@ -1,20 +1,31 @@
 """What a served device says of itself, over HTTP on the loopback interface (docs/live.md).
 
-`/` is a page that shows it live, `/metrics` is for Prometheus, `/report.json` what both are made of. The
-plugin writes that file every second whoever looks, so looking costs the device nothing.
+`/` is a page that shows it live, `/metrics` is for Prometheus, `/report.json` what both are made of, and
+`/history.json` the last two minutes of what the page plots. The plugin writes the report every second
+whoever looks, so looking costs the device nothing.
 """
 
 from __future__ import annotations
 
+import json
+import socketserver
+import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
+from typing import Any
 
 from ..errors import FlashtwinError
 from ..live_report import LiveReport
 
 _PAGE = Path(__file__).with_name("page.html")
+#: Reports in the history, one per second, and the polling period for new ones in seconds.
+_KEPT = 120
+_PERIOD_S = 0.5
+#: Accepted names in Host headers. Any other name could be that of a foreign page (DNS rebinding).
+_NAMES = ("127.0.0.1", "localhost", "[::1]", "")
 #: Percentiles by their keys in the report.
 _QUANTILES = {
     "0.5": "p50_us",
@@ -49,46 +60,89 @@ class MetricsServer:
             self._http = _Http(("127.0.0.1", port), _Handler)
         except OSError as e:
             raise FlashtwinError(f"metrics {port}: {e.strerror}; give another port") from e
-        self.url = f"http://127.0.0.1:{self._http.server_port}/"
-        self._thread: Thread | None = None
+        self.url = self._http.url = f"http://127.0.0.1:{self._http.server_port}/"
+        self._threads: list[Thread] = []
+        self._closed = Event()
 
     def start(self, report: Callable[[], LiveReport]) -> None:
         """Answer from now on, with what `report` gives."""
         self._http.report = report
-        self._thread = Thread(target=self._http.serve_forever, name="flashtwin-metrics", daemon=True)
-        self._thread.start()
+        for work in (self._http.serve_forever, self._remember):
+            thread = Thread(target=work, name="flashtwin-metrics", daemon=True)
+            thread.start()
+            self._threads.append(thread)
 
     def close(self) -> None:
         """Give the port back."""
-        if self._thread is not None:
+        self._closed.set()
+        if self._threads:
             self._http.shutdown()
-            self._thread.join()
-            self._thread = None
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
         self._http.server_close()
+
+    def _remember(self) -> None:
+        """Record the history, whether or not the page is open."""
+        history = self._http.history
+        while not self._closed.wait(_PERIOD_S):
+            try:
+                report = self._http.report()
+            except FileNotFoundError:
+                continue  # The server has just stopped.
+            if not history or history[-1]["elapsed_s"] != report.elapsed_s:
+                history.append(
+                    {
+                        "elapsed_s": report.elapsed_s,
+                        "dirty_pages": report.dirty_pages,
+                        "recent": report.recent,
+                    }
+                )
 
 
 class _Http(ThreadingHTTPServer):
     daemon_threads = True
     report: Callable[[], LiveReport]
+    url: str
+
+    def __init__(self, address: tuple[str, int], handler: type[socketserver.BaseRequestHandler]) -> None:
+        super().__init__(address, handler)
+        self.history: deque[dict[str, Any]] = deque(maxlen=_KEPT)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as its base has it)
+        """Ignore clients that disconnect early."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def do_GET(self) -> None:
-        """Answer one of the three addresses."""
+        """Serve one of the four paths, under names of the loopback interface only."""
+        if _name(self.headers.get("Host", "")) not in _NAMES:
+            self._answer(403, "text/plain", f"rejected Host header; open {self.server.url}\n")
+            return
         try:
-            if self.path == "/":
-                self._answer(200, "text/html; charset=utf-8", _PAGE.read_text(encoding="utf-8"))
-            elif self.path == "/report.json":
-                self._answer(200, "application/json", self.server.report().to_json())
-            elif self.path == "/metrics":
-                text = prometheus(self.server.report())
-                self._answer(200, "text/plain; version=0.0.4; charset=utf-8", text)
-            else:
-                self._answer(404, "text/plain", "there are /, /metrics and /report.json\n")
+            match self.path.partition("?")[0]:
+                case "/":
+                    self._answer(200, "text/html; charset=utf-8", _PAGE.read_text(encoding="utf-8"))
+                case "/report.json":
+                    self._answer(200, "application/json", self.server.report().to_json())
+                case "/history.json":
+                    self._answer(200, "application/json", json.dumps(list(self.server.history)))
+                case "/metrics":
+                    text = prometheus(self.server.report())
+                    self._answer(200, "text/plain; version=0.0.4; charset=utf-8", text)
+                case _:
+                    known = "there are /, /metrics, /report.json and /history.json\n"
+                    self._answer(404, "text/plain", known)
         except FileNotFoundError:
             self._answer(503, "text/plain", "the device has just been stopped\n")
+
+    def do_HEAD(self) -> None:
+        """Send the headers of GET without the body."""
+        self.do_GET()
 
     def _answer(self, code: int, kind: str, text: str) -> None:
         body = text.encode()
@@ -97,10 +151,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing: standard error is for errors of the device."""
+
+
+def _name(host: str) -> str:
+    """Host name of a Host header, without the port."""
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdigit() else host
 
 
 def prometheus(report: LiveReport) -> str:

@@ -265,6 +265,8 @@ fn wrong_settings_say_what_would_be_right() {
         ("size", "0"),
         ("size", "x"),
         ("colour", "red"),
+        ("umask", "8"),
+        ("umask", "1000"),
     ] {
         let said = settings.set(key, value).expect_err("wrong").to_string();
         assert!(said.starts_with(&format!("{key}={value}: ")), "{said}");

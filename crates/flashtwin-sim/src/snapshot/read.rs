@@ -99,9 +99,8 @@ pub(super) fn verify(
     file_bytes: u64,
     header_bytes: u64,
 ) -> Result<u64, Unusable> {
-    let truncated = || Unusable::wrong("is truncated; make it anew");
     let Some(state_bytes) = file_bytes.checked_sub(header_bytes + TRAILER_BYTES) else {
-        return truncated();
+        return Unusable::wrong("is truncated; make it anew");
     };
     input.seek(SeekFrom::Start(0))?;
     let mut crc = crc32fast::Hasher::new();
@@ -122,7 +121,7 @@ pub(super) fn verify(
     let mut end = [0; END.len()];
     input.read_exact(&mut end)?;
     if end != *END || u64::from_le_bytes(length) != state_bytes {
-        return truncated();
+        return Unusable::wrong("is truncated, or has bytes added at its end; make it anew");
     }
     if crc.finalize() != expected_crc {
         return Unusable::wrong("is damaged: its checksum is wrong; make it anew");

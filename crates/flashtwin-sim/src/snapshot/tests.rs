@@ -100,6 +100,22 @@ fn every_truncation_is_noticed() {
 }
 
 #[test]
+fn bytes_added_at_the_end_are_called_that() {
+    for added in [1, 8, 20, 5000] {
+        let mut ssd = device(&[]);
+        let error = load_changed("added", &mut ssd, |bytes| {
+            bytes.extend(std::iter::repeat_n(0xAA, added));
+        });
+        let said = error.to_string();
+        assert!(
+            said.contains("truncated, or has bytes added at its end"),
+            "{said}"
+        );
+        assert_eq!(ssd.pages_mapped(), 0, "the device was changed");
+    }
+}
+
+#[test]
 fn every_flipped_bit_is_noticed() {
     let length = {
         let directory = Directory::new("length");

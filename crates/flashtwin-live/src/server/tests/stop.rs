@@ -1,5 +1,8 @@
 //! Stops in which something fails: the rest is done all the same.
 
+use std::sync::atomic::AtomicU32;
+use std::thread;
+
 use flashtwin::{Request, Time};
 
 use super::*;
@@ -72,4 +75,49 @@ fn a_stop_keeps_what_it_can_and_says_what_it_cannot() {
     let (said, kept) = stop("rest", Does::BreaksComingToRest, false);
     assert!(said.contains("did not come to rest: a bug"), "{said}");
     assert_eq!(kept, [false, true, true]);
+}
+
+#[test]
+fn a_start_lists_only_files_that_it_created() {
+    let place = Place::new("made", &[]);
+    let path = |name: &str| place.0.join(name).to_string_lossy().into_owned();
+    let [disk, record, made] = ["disk.img", "record.csv", "made"].map(path);
+    let settings = [("store", &*disk), ("made", &*made)];
+    let recorded = [settings[0], settings[1], ("record", &*record)];
+    drop(Ready::prepare(place.settings(&recorded)).expect("sound settings"));
+    let said = |listed: &str| fs::read_to_string(listed).unwrap_or_default();
+    assert_eq!(said(&made), format!("{disk}\n{record}\n"));
+    fs::remove_file(&made).expect("there");
+    drop(Ready::prepare(place.settings(&settings)).expect("sound settings"));
+    assert_eq!(said(&made), "");
+}
+
+#[test]
+fn drain_waits_for_calls_until_aborted() {
+    let place = Place::new("drain", &[]);
+    let mut ready = Ready::prepare(place.settings(&[])).expect("sound settings");
+    ready.twin = Box::new(MadeUp::new(Does::NeverAnswers));
+    let server = ready.start().expect("threads");
+    thread::scope(|threads| {
+        let call = threads.spawn(|| {
+            let _call = server.admit()?;
+            server.connect().flush()
+        });
+        while server.in_flight.load(Ordering::SeqCst) == 0 {
+            thread::yield_now();
+        }
+        server.close();
+        let refused = server.admit().map(drop);
+        assert!(matches!(refused, Err(Failure::Stopping)), "{refused:?}");
+        let polls = AtomicU32::new(0);
+        server.drain(Duration::MAX, |_| {
+            polls.fetch_add(1, Ordering::Relaxed) == 2
+        });
+        assert_eq!(polls.into_inner(), 3, "polled until aborted");
+        let cut_short = call.join().expect("no bug");
+        assert!(matches!(cut_short, Err(Failure::Stopping)), "{cut_short:?}");
+        // Without calls in flight there is no wait.
+        server.drain(Duration::MAX, |_| panic!("no call is in flight"));
+    });
+    server.stop().expect("sound");
 }
