@@ -127,7 +127,7 @@ def test_device_commands(cli, tmp_path):
     mine.write_text(small + "\n[published]\nread_qd1_us = 50\n")
     (measured,) = json.loads(cli("device", "check", mine, "--json").stdout)
     figures = {figure["name"]: figure for figure in measured["figures"]}
-    assert len(figures) == 16
+    assert len(figures) == 19
     assert figures["read_qd1_us"]["published"] == 50
     assert figures["write_qd1_us"]["published"] is None
     assert cli("device", "check", mine, "--quick").stdout.count("\n") == 1

@@ -2,7 +2,7 @@
 //!
 //! A new device is written sequentially, rested, and read; beside a writer that syncs after
 //! every write it is read once more; another one is written until its cache in SLC mode is full, and one in
-//! the steady state of random writing at random. The host adds nothing: a request goes in at the instant at which it can.
+//! the steady state of random writing at random, then read and written. The host adds nothing: a request goes in at the instant at which it can.
 
 use flashtwin::metrics::OpMetrics;
 use flashtwin::{DeviceSpec, Op, Request, Rng, Ssd, Time};
@@ -33,7 +33,7 @@ pub fn measure(spec: &DeviceSpec, control: &Control) -> Result<Option<Vec<Figure
             spec.name
         )));
     }
-    let tests: [fn(&mut Test); 7] = [
+    let tests: [fn(&mut Test); 8] = [
         Test::sequential,
         Test::settle,
         Test::reads,
@@ -41,6 +41,7 @@ pub fn measure(spec: &DeviceSpec, control: &Control) -> Result<Option<Vec<Figure
         Test::beside,
         Test::cache_full,
         Test::steady_writes,
+        Test::steady_mixed,
     ];
     let mut test = Test {
         ssd: Ssd::new(spec),
@@ -192,7 +193,23 @@ impl Test {
         let before = AT_DEPTH_32 + cache_bytes(self.ssd.spec()) / PAGE;
         let span = self.run_after(before, 32, AT_DEPTH_32, Test::write);
         let rate = AT_DEPTH_32 as f64 / span.as_s();
+        let p99 = at_us(self.ssd.metrics().op(Op::Write), 0.99);
         self.figures.push(("write_steady_iops", rate));
+        self.figures.push(("write_steady_p99_us", p99));
+    }
+
+    /// Reads and writes mixed, on the device as the steady writes leave it.
+    fn steady_mixed(&mut self) {
+        let span = self.run_after(AT_DEPTH_32 / 4, 32, AT_DEPTH_32, |test, i| {
+            match test.rng.below(10) < 7 {
+                true => test.read(i),
+                false => test.write(i),
+            }
+        });
+        let rate = AT_DEPTH_32 as f64 / span.as_s();
+        let p99 = at_us(self.ssd.metrics().op(Op::Read), 0.99);
+        self.figures.push(("mixed_steady_iops", rate));
+        self.figures.push(("mixed_read_p99_us", p99));
     }
 
     fn read(&mut self, _: u64) -> Request {
@@ -222,11 +239,11 @@ impl Test {
         mut next: impl FnMut(&mut Self, u64) -> Request,
     ) -> Time {
         self.rest();
-        self.ssd.reset_metrics(None);
         let mut start = self.ssd.now();
         for i in 0..before + count {
             if i == before {
                 start = self.ssd.now();
+                self.ssd.reset_metrics(None);
             }
             while self.ssd.outstanding() >= depth && self.ssd.step() {}
             let now = self.ssd.now();

@@ -6,7 +6,7 @@
 //! collected page is read and programmed inside the die (copy-back) or crosses the channel twice.
 //! Collecting a block is a run of separate operations between which host reads may pass if they have
 //! priority (`collect`); host writes of the die wait until the run is over, or pass as well while there
-//! is room (`gc.preemptible`). A program or erase may
+//! is room and else in step with the moves (`gc.preemptible`). A program or erase may
 //! be suspended for host reads, which then go in a lane of their own (`lane`), and what comes next may
 //! begin before its end (`ahead`). One write frontier a die serves host and GC, but for hot pages on a
 //! device with two streams, and for what the host writes where blocks in SLC mode take it.
@@ -60,7 +60,7 @@ pub(crate) struct Modern {
     victim: Victim,
     /// Free blocks at or below which a die collects while nothing waits.
     idle_blocks: u32,
-    /// Host writes pass between two moves.
+    /// Host writes pass between two moves (D-170).
     preemptible: bool,
     /// Collecting takes no time.
     ideal: bool,
@@ -394,12 +394,12 @@ impl Modern {
         }
     }
 
-    /// A collection lets what waits go first: there is room for it.
+    /// A collection lets what waits go first: there is room for it, or it is its turn.
     fn yields(&self, die: usize) -> bool {
         let folds = self.collecting[die].is_some_and(|run| run.folds);
         (self.preemptible || self.orders.yields || folds)
             && !self.chips[die].queue.is_empty()
-            && !self.ftl.is_needy(die as u32)
+            && (!self.ftl.is_needy(die as u32) || self.preemptible && self.keeps_pace(die))
     }
 
     // ---- suspending ----
@@ -590,6 +590,7 @@ impl Modern {
         let mut taken = 0;
         while let Some(op) = next {
             let sealed = self.ftl.append(pool, stream, op.lpn);
+            self.count_passed(die);
             self.stats.add_program(&op);
             let mut transfer = self.times.transfer;
             if let (true, Some(summary)) = (sealed, self.summary_transfer) {

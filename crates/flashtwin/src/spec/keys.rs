@@ -326,7 +326,7 @@ const KEYS: &[KeyDoc] = rows![
     "gc.idle_percent" Kind::Percent, OPTIONAL, MODERN_PAGE,
         "With `background_gc`, what a chip collects at while no host operation waits; left out: `low_percent`.", "common firmware practice";
     "gc.preemptible" Kind::Bool, Some("false"), MODERN_PAGE,
-        "Host writes, too, pass between two moves of a collection as long as more blocks are free than `low_percent`; reads pass with `read_priority`.", "semi-preemptive GC (Lee, Kim, Oral, Shipman, Kim, ISPASS 2011)";
+        "Host writes, too, pass between two moves of a collection: always while more blocks are free than `low_percent`, else in step with the moves (D-170); reads pass with `read_priority`.", "semi-preemptive GC (Lee, Kim, Oral, Shipman, Kim, ISPASS 2011)";
     "gc.ideal" Kind::Bool, Some("false"), PAGE,
         "Collecting takes no time: a bound on what any policy can gain.", "Harmonia section 6, \"Ideal\"";
 
@@ -458,6 +458,12 @@ const KEYS: &[KeyDoc] = rows![
         "Random writes of 4 KiB one at a time into an empty buffer: the mean.", "data sheets";
     "published.write_steady_iops" Kind::Figure, OPTIONAL, &[],
         "Random writes of 4 KiB a second at depth 32 to a drive worn in by such writes.", "data sheets";
+    "published.write_steady_p99_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the 99th percentile.", "data sheets, reviews";
+    "published.mixed_steady_iops" Kind::Figure, OPTIONAL, &[],
+        "The same drive, 70 % of the requests reads of 4 KiB, the others writes: requests a second at depth 32.", "data sheets, reviews";
+    "published.mixed_read_p99_us" Kind::Figure, OPTIONAL, &[],
+        "The same: the 99th percentile of the reads.", "data sheets, reviews";
     "published.beside_p50_us" Kind::Figure, OPTIONAL, &[],
         "Random reads of 4 KiB one at a time, beside a writer of 4 KiB that syncs after each (D-67): the median.", "measurements of drives";
     "published.beside_p75_us" Kind::Figure, OPTIONAL, &[],

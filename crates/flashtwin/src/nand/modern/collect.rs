@@ -16,6 +16,11 @@ pub(super) struct Run {
     page: u32,
     /// The block is in SLC mode.
     pub folds: bool,
+    /// Live pages when the block was taken up.
+    live: u32,
+    moved: u32,
+    /// Pages of the host programmed since.
+    passed: u32,
 }
 
 impl Run {
@@ -25,6 +30,12 @@ impl Run {
             true => Cause::Fold,
             false => Cause::GcMove,
         }
+    }
+
+    /// The host has not used more of what the block gives back than its share of the moves done (D-170).
+    fn keeps_pace(&self, pages_per_block: u32) -> bool {
+        let gains = u64::from(pages_per_block.saturating_sub(self.live));
+        u64::from(self.passed) * u64::from(self.live) < u64::from(self.moved) * gains
     }
 }
 
@@ -66,6 +77,9 @@ impl Modern {
             block,
             page: 0,
             folds: self.ftl.is_slc(block),
+            live: valid,
+            moved: 0,
+            passed: 0,
         });
         self.ftl.prefetch_live(block);
         let first = self.ftl.first_ppn(block).0;
@@ -120,6 +134,7 @@ impl Modern {
             return None;
         };
         run.page = from_page + 1;
+        run.moved += 1;
         let from = Ppn(self.ftl.first_ppn(run.block).0 + from_page);
         self.ftl.prefetch_at(Ppn(from.0 + AHEAD));
         self.ftl.prefetch_lpn_at(Ppn(from.0 + FAR_AHEAD));
@@ -204,6 +219,21 @@ impl Modern {
         steps.push_back(Step::Transfer(transfer + summary));
         steps.push_back(Step::Pulse(program));
         self.start(die, now, events);
+    }
+
+    /// A write of the host may pass although the die is at the watermark: the collection keeps pace, and
+    /// leaves a free block for its moves (D-170).
+    pub(super) fn keeps_pace(&self, die: usize) -> bool {
+        let pages = self.ftl.shape.pages_per_block;
+        self.ftl.pool(die as u32).free > 1
+            && self.collecting[die].is_some_and(|run| run.keeps_pace(pages))
+    }
+
+    /// The host programs a page of the die during a collection.
+    pub(super) fn count_passed(&mut self, die: usize) {
+        if let Some(run) = &mut self.collecting[die] {
+            run.passed += 1;
+        }
     }
 
     /// Collects the whole block taken up, in no time.

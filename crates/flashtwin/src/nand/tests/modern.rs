@@ -384,7 +384,38 @@ fn a_write_passes_between_two_moves_while_there_is_room() {
     }
 }
 
-/// At the watermark the host waits, however preemptible collection is: else it would have no room.
+/// At the watermark writes pass in step with the moves: none waits for a whole block, no more is moved than
+/// without, and the free blocks stay.
+#[test]
+fn at_the_watermark_writes_pass_in_step_with_the_moves() {
+    let mut moves = Vec::new();
+    for preemptible in ["false", "true"] {
+        let mut bench = worn(&[("gc.preemptible", preemptible)]);
+        let (mut longest, mut least_free) = (Time::ZERO, u32::MAX);
+        for written in 0..20_000 {
+            let (_, lpn) = bench.draw_page();
+            bench.enqueue_page(lpn, Destage, Stream::Cold);
+            while bench.done.is_empty() {
+                bench.step();
+            }
+            for (at, done) in bench.done.drain(..) {
+                // The die is filled, but not worn, when it begins.
+                if written > 10_000 {
+                    longest = longest.max(at - done.op.enqueued);
+                    least_free = least_free.min(bench.nand.ftl().pool(0).free);
+                }
+            }
+        }
+        assert_eq!(longest < us(4_500.0), preemptible == "true", "{longest:?}");
+        assert!(least_free >= 6, "{least_free}");
+        bench.nand.ftl().check().unwrap();
+        moves.push(bench.nand.stats().count(Cause::GcMove) as f64);
+    }
+    let more = moves[1] / moves[0] - 1.0;
+    assert!(more.abs() < 0.1, "{moves:?}");
+}
+
+/// Writes without end leave a preemptible collection the room that it needs.
 #[test]
 fn a_preemptible_collection_ends_before_the_room_does() {
     let mut bench = worn(&[("gc.idle_percent", "15"), ("gc.preemptible", "true")]);

@@ -44,11 +44,14 @@ fn superblocks_need_turns_and_one_stream() {
         said("tlc-nvme", &[superblock, ("buffer.policy", "cda-gc")]),
         must_be("buffer.policy", "one that does not separate pages itself")
     );
-    let short = [("geometry.pages_per_block", "3"), ("nand.multi_plane", "3")];
+    let short = [
+        ("geometry.pages_per_block", "12"),
+        ("nand.multi_plane", "3"),
+    ];
     assert_eq!(
         said("tlc-nvme", &[&short[..], &[superblock]].concat()),
-        "geometry.pages_per_block: found 3; with gc.granularity = \"superblock\" must be at least two \
-         programs of 3"
+        "geometry.pages_per_block: found 12; with gc.granularity = \"superblock\" must be at least two \
+         programs of 12"
     );
     // Two blocks more than without.
     let few = [
