@@ -147,7 +147,11 @@ def _add_pacing(p: argparse.ArgumentParser) -> None:
     )
     only.add_argument("--as-fast-as-possible", action="store_true", help="closed loop at queue depth 256")
     g.add_argument(
-        "--warmup", type=int, default=0, metavar="N", help="requests before the measurement begins (default 0)"
+        "--warmup",
+        type=int,
+        default=0,
+        metavar="N",
+        help="requests before the measurement begins (default 0)",
     )
     g.add_argument("--requests-max", type=int, metavar="N", help="requests at most, warm-up included")
     g.add_argument(
