@@ -22,8 +22,8 @@ class LiveReport:
             `p50_us`, `p75_us`, `p90_us`, `p95_us`, `p99_us`, `p995_us` (99.5 %), `p999_us` and
             `max_us`, in time of the wall.
         responses: by `read`, `write`, `trim` and `flush`: `requests` completed without an error, `refused`,
-            `failed`, `bytes`, `pages` and `hits` (those found in the buffer), `total_s`, and the same percentiles, in
-            time of the device.
+            `failed`, `bytes`, `pages` and `hits` (those found in the buffer), `total_s`, and the same
+            percentiles, in time of the device.
         flash: what the flash did: `host_pages`, `moved_pages`, `write_amplification`, `erases`,
             `collections`, and how long each chip collected (`chips_gc_s`, in time of the device).
         waiting: requests under way.
