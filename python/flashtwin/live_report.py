@@ -21,9 +21,9 @@ class LiveReport:
         lateness: of all calls, how much later than the device had finished them they returned: `calls`,
             `p50_us`, `p75_us`, `p90_us`, `p95_us`, `p99_us`, `p995_us` (99.5 %), `p999_us` and
             `max_us`, in time of the wall.
-        responses: by `read`, `write`, `trim` and `flush`: `requests`, of which `refused` and `failed`,
-            `bytes`, `pages` and `hits` (those found in the buffer), `total_s`, and the same percentiles, in
-            time of the device.
+        responses: by `read`, `write`, `trim` and `flush`: `requests` completed without an error, `refused`,
+            `failed`, `bytes`, `pages` and `hits` (those found in the buffer), `total_s`, and the same
+            percentiles, in time of the device.
         flash: what the flash did: `host_pages`, `moved_pages`, `write_amplification`, `erases`,
             `collections`, and how long each chip collected (`chips_gc_s`, in time of the device).
         waiting: requests under way.
@@ -71,7 +71,7 @@ class LiveReport:
         if self.dilation != 1:
             lines[0] += f", its time {self.dilation:g} times slower"
         for kind, of in self.responses.items():
-            if of["requests"]:
+            if of["requests"] or of["refused"] or of["failed"]:
                 spans = [words.time(of[f"{q}_us"]) for q in ("p50", "p99", "p999")]
                 took = f"took {spans[0]}, p99 {spans[1]}, p99.9 {spans[2]}"
                 took += "".join(f", {words.count(of[end])} {end}" for end in ("refused", "failed") if of[end])

@@ -26,7 +26,7 @@ class Result:
     """The results of one run. Print it, or read `summary`; names end in their units.
 
     Everything in it follows from device, workload and seed: the same run gives the same bytes.
-    Times are virtual, never those of the computer that simulated.
+    Times are virtual, but for `wall_s`.
 
     Attributes:
         summary: everything counted and measured; docs/python.md lists the keys.
@@ -36,6 +36,8 @@ class Result:
         gc_intervals: when members of an array collected, as a `pyarrow.Table` (with `gc_timeline=True`):
             `member`, `begin_ns`, `end_ns` from the start of the measurement, `kind` ("forced" by the
             coordinator, or its "own"). One row for each span in which chips of the member were in GC.
+        wall_s: seconds of real time that simulating took: "precondition", "warmup" and "measured". No part
+            of `summary` or of the JSON, as it differs from run to run.
         timeline: what every part of the device did in a window (with `timeline=Window(...)`).
     """
 
@@ -49,9 +51,11 @@ class Result:
         gc_columns: Columns | None = None,
         history: str | None = None,
         timeline: Timeline | None = None,
+        wall_s: dict[str, float] | None = None,
     ) -> None:
         self._history = history
         self.timeline = timeline
+        self.wall_s = wall_s or {}
         self.summary: dict[str, Any] = json.loads(as_json)
         self.requests: pa.Table | None = requests
         self.gc_intervals: pa.Table | None = None if gc_columns is None else tables.gc_table(gc_columns)

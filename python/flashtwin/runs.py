@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -63,15 +64,17 @@ def run(
             device's own if None.
         precondition: state of the flash before the first request: "none" (never written),
             "sequential", "random", "random:TIMES" (so many times the capacity), or "steady" (the
-            state that random writing converges to).
+            state that random writing converges to). With "random" and "steady" the buffer starts full of
+            dirty random pages; ":empty-buffer" behind them, as in "steady:empty-buffer", leaves it empty.
         set: keys of the device to change, as in {"buffer.capacity": "8 MiB"}.
         pacing: `OpenLoop(speed)`, `ClosedLoop(queue_depth)` or `AS_FAST_AS_POSSIBLE`. If None:
             the workload's own times, or a closed loop at queue depth 32 if it has none.
         seed: of preconditioning and of a generated load.
         requests_max: requests to run at most, warm-up included.
-        warmup_requests: requests run before the measurement begins.
+        warmup_requests: requests run before the measurement begins; fewer than the run has.
         beyond: what a request beyond the device's end does: "error", "wrap" or "drop".
-        snapshot: file of `save_snapshot` to start from instead of preconditioning.
+        snapshot: file of `save_snapshot` to start from instead of preconditioning; `precondition` then
+            only says whether the buffer starts full.
         series_s: length of an interval of the time series, in seconds of virtual time.
         faults: members of an array that fail and are replaced, as in [Fail(3, at_s=10), Replace(3, at_s=20)]
             (docs/arrays.md).
@@ -225,6 +228,8 @@ class Job:
     candidates: list[Candidate]
     pacing: Pacing
     precondition: str
+    #: What results say of it.
+    prepared: str
     seed: int
     snapshot: str | os.PathLike[str] | None
     requests_max: int | None
@@ -233,6 +238,8 @@ class Job:
     series_s: float | None
     faults: list[tuple[float, bool, int]]
     requests_total: int | None
+    #: Seconds of real time that preconditioning took.
+    precondition_wall_s: float = 0.0
 
     @staticmethod
     def prepare(
@@ -276,6 +283,7 @@ class Job:
             candidates,
             pacing or default_for(first.timed),
             precondition,
+            precondition,
             seed,
             snapshot,
             requests_max,
@@ -292,11 +300,14 @@ class Job:
 
     def base_device(self, on_progress: OnProgress | None) -> _core.Device:
         """Make the device in the state that all runs start from."""
+        began = time.monotonic()
         if self.snapshot is None:
-            return precondition_spec(self.candidates[0].spec, self.precondition, self.seed, on_progress)
-        base = _core.Device(self.candidates[0].spec)
-        made_by = base.load_snapshot(self.snapshot)
-        self.precondition = f"snapshot ({made_by})"
+            base = precondition_spec(self.candidates[0].spec, self.precondition, self.seed, on_progress)
+        else:
+            base = _core.Device(self.candidates[0].spec)
+            made_by = base.load_snapshot(self.snapshot)
+            self.prepared = f"snapshot ({made_by})"
+        self.precondition_wall_s = time.monotonic() - began
         return base
 
     def task(
@@ -314,11 +325,14 @@ class Job:
         spec = each.spec
 
         def work(control: _core.Control) -> Result:
+            began = time.monotonic()
             ready = make()
+            ready.fill_buffer(self.precondition, self.seed, control)
+            filling_s = time.monotonic() - began
             table = tables.RequestTable() if log is True else None
             in_memory = nullcontext(table.add if table else None)
             with in_memory if isinstance(log, bool) else tables.request_file(Path(log)) as sink:
-                as_json, text, histograms, gc_columns, windows, recorded = ready.run(
+                as_json, text, histograms, gc_columns, windows, recorded, took_s = ready.run(
                     self.source.open(spec.exported_bytes, self.seed),
                     control,
                     speed=self.pacing.speed if isinstance(self.pacing, OpenLoop) else None,
@@ -333,7 +347,7 @@ class Job:
                     history=history,
                     timeline=(timeline.from_s, timeline.length_s) if timeline else None,
                     threads=threads,
-                    precondition=self.precondition,
+                    precondition=self.prepared,
                     seed=self.seed,
                     label=each.label,
                     sink=sink,
@@ -347,6 +361,11 @@ class Job:
                 gc_columns=gc_columns,
                 history=windows,
                 timeline=Timeline(*recorded) if recorded else None,
+                wall_s={
+                    "precondition": self.precondition_wall_s + filling_s,
+                    "warmup": took_s[0],
+                    "measured": took_s[1],
+                },
             )
 
         return Task(each.label or spec.policy or "no buffer", work, self.requests_total)

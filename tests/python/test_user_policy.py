@@ -124,7 +124,8 @@ def test_what_a_policy_is_told():
             assert self.device.now_us >= 0
             return super().evict(incoming)
 
-    result = tiny("zipf:theta=0.9,write=0.5,requests=2000,size=8K", Watcher)
+    load = "zipf:theta=0.9,write=0.5,requests=2000,size=8K"
+    result = tiny(load, Watcher, precondition="steady:empty-buffer")
     kinds = [kind for kind, _, _ in told]
     accesses = [access for _, _, access in told]
     # Reads of a page that is being evicted are hits of which the policy is not told.

@@ -47,7 +47,7 @@ impl Percentiles {
 /// Response times of the device, of one kind of request, in microseconds of its own time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CallCounts {
-    /// How many were answered.
+    /// Requests completed without an error.
     pub requests: u64,
     /// Bytes they asked for.
     pub bytes: u64,
@@ -55,9 +55,9 @@ pub struct CallCounts {
     pub pages: u64,
     /// Pages of them found in the buffer.
     pub hits: u64,
-    /// Requests of them that were refused: the device takes no more writes.
+    /// Further requests that were refused: the device takes no more writes.
     pub refused: u64,
-    /// Requests of them that failed: what they asked for is lost. Faults that somebody asked for are none of
+    /// Further requests that failed: what they asked for is lost. Faults that somebody asked for are none of
     /// the device's.
     pub failed: u64,
     /// Sum of their response times, in seconds.

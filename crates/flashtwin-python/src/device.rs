@@ -4,11 +4,12 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names, is_array};
 use flashtwin::{Array, ArraySpec, Completion, Device as AnyDevice, DeviceSpec, Op, Ssd, Time};
 use flashtwin_sim::{
-    Figure, Outcome, Precondition, RunConfig, RunInfo, SimError, Subject, Summary,
+    Figure, InitialState, Outcome, RunConfig, RunInfo, SimError, Subject, Summary,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -258,7 +259,8 @@ fn of_state(message: String) -> PyErr {
 
 /// What a run gives back: summary as JSON, summary as text, and the response-time histograms of
 /// reads, writes and both; columns of when members of an array collected and the history as JSON, if
-/// asked for; and the timeline, if it was: the trace, slices in it, and where it was cut, in seconds.
+/// asked for; the timeline, if it was: the trace, slices in it, and where it was cut, in seconds; and the
+/// seconds of real time that the warm-up and the measured run took.
 type RunResult = (
     String,
     String,
@@ -266,6 +268,7 @@ type RunResult = (
     Option<Py<PyDict>>,
     Option<String>,
     Option<(Py<PyBytes>, u64, Option<f64>)>,
+    (f64, f64),
 );
 
 #[pymethods]
@@ -288,12 +291,36 @@ impl Device {
         seed: u64,
         control: &Control,
     ) -> PyResult<bool> {
-        let kind = Precondition::from_str(kind).map_err(of_sim)?;
+        let kind = InitialState::from_str(kind).map_err(of_sim)?.flash;
         let (state, control) = (&mut self.state, &control.0);
         py.detach(
             || either!(state, device => flashtwin_sim::precondition(device, kind, seed, control)),
         )
         .map_err(of_sim)
+    }
+
+    /// Fills the buffer, if the initial state that `kind` names has a full one; false if `control` stopped
+    /// it.
+    fn fill_buffer(
+        &mut self,
+        py: Python<'_>,
+        kind: &str,
+        seed: u64,
+        control: &Control,
+    ) -> PyResult<bool> {
+        if !InitialState::from_str(kind).map_err(of_sim)?.buffer_full {
+            return Ok(true);
+        }
+        if let Some(failure) = &self.failure {
+            failure.stops(&control.0);
+        }
+        let (state, control) = (&mut self.state, &control.0);
+        let filled = py
+            .detach(|| either!(state, device => flashtwin_sim::fill_buffer(device, seed, control)));
+        match self.failure.as_ref().and_then(|failure| failure.take()) {
+            Some(e) => Err(e),
+            None => filled.map_err(of_sim),
+        }
     }
 
     /// Writes the state to a file, with a line that says how it came about.
@@ -393,6 +420,7 @@ impl Device {
         let mut requests = workload.lock()?;
         let requests: &mut dyn flashtwin_workload::Workload = &mut **requests;
         let mut raised = None;
+        let began = Instant::now();
         let outcome = py.detach(|| {
             let mut take = |batch: &[Completion]| match &sink {
                 None => Ok(()),
@@ -413,6 +441,8 @@ impl Device {
             return Err(e);
         }
         let outcome = outcome.map_err(of_sim)?;
+        let measured_s = control.began().map_or(0.0, |at| at.elapsed().as_secs_f64());
+        let warmup_s = began.elapsed().as_secs_f64() - measured_s;
         let info = RunInfo {
             workload: requests.describe(),
             warnings: requests.warnings(),
@@ -442,6 +472,7 @@ impl Device {
             gc_intervals,
             history.transpose().map_err(of_json)?,
             timeline,
+            (warmup_s, measured_s),
         ))
     }
 }

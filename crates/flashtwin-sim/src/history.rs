@@ -4,7 +4,7 @@
 //! run has windows twice as long. What lasted is shared out exactly over the windows it lasted in.
 
 use flashtwin::metrics::FlashReport;
-use flashtwin::{Cause, Completion, Op, Time};
+use flashtwin::{Cause, Completion, Op, Status, Time};
 use serde::Serialize;
 
 /// Windows at most.
@@ -165,16 +165,18 @@ impl History {
         }
         let index = self.at(c.done);
         let response = c.done - c.arrival;
-        let w = &mut self.windows[index];
-        match c.op {
-            Op::Read => w.reads += 1,
-            _ => w.writes += 1,
+        if c.status == Status::Ok {
+            let w = &mut self.windows[index];
+            match c.op {
+                Op::Read => w.reads += 1,
+                _ => w.writes += 1,
+            }
+            w.bytes += c.bytes;
+            w.pages += c.pages as u64;
+            w.hits += c.hits as u64;
+            w.response_ps += response.0 as u128;
+            w.buckets[bucket(response.to_ns())] += 1;
         }
-        w.bytes += c.bytes;
-        w.pages += c.pages as u64;
-        w.hits += c.hits as u64;
-        w.response_ps += response.0 as u128;
-        w.buckets[bucket(response.to_ns())] += 1;
         self.share_out(c.arrival.max(self.start), c.done, |w, ps, _| {
             w.inside_ps += ps as u128
         });

@@ -20,7 +20,7 @@ pub use error::SimError;
 pub use faults::{Fault, FaultKind, FaultsOutcome, PhaseOutcome, RebuildPoint};
 pub use history::{History, HistoryPoint};
 pub use measure::{measure, Figure};
-pub use precondition::{precondition, Precondition};
+pub use precondition::{fill_buffer, precondition, InitialState, Precondition};
 pub use run::{run, Beyond, Control, Outcome, Pacing, RunConfig};
 pub use snapshot::{load_snapshot, save_snapshot};
 pub use subject::{Described, Logged, Subject};

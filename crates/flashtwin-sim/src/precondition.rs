@@ -3,11 +3,12 @@
 //! Untimed: no virtual time passes and nothing is measured. What costs seconds goes in portions, so
 //! that it can be watched and stopped.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::Ordering;
 
-use flashtwin::{Device, Rng};
+use flashtwin::{Device, Op, Request, Rng, Time};
 
 use crate::{Control, SimError, Subject};
 
@@ -28,6 +29,40 @@ pub enum Precondition {
     Steady,
 }
 
+/// The state before the first request, of the flash and of the buffer: a [`Precondition`], perhaps with
+/// `:empty-buffer` behind it (D-175).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InitialState {
+    /// The flash.
+    pub flash: Precondition,
+    /// The buffer is filled, as it is after random writing; else it is empty.
+    pub buffer_full: bool,
+}
+
+const EMPTY_BUFFER: &str = ":empty-buffer";
+
+impl FromStr for InitialState {
+    type Err = SimError;
+    fn from_str(text: &str) -> Result<Self, SimError> {
+        let (flash, empty) = match text.strip_suffix(EMPTY_BUFFER) {
+            Some(flash) => (flash, true),
+            None => (text, false),
+        };
+        let flash: Precondition = flash.parse()?;
+        let is_random = matches!(flash, Precondition::Random { .. } | Precondition::Steady);
+        if empty && !is_random {
+            return Err(SimError::Config(format!(
+                "precondition \"{text}\": {flash} leaves the buffer empty anyway: leave out \
+                 {EMPTY_BUFFER}"
+            )));
+        }
+        Ok(InitialState {
+            flash,
+            buffer_full: is_random && !empty,
+        })
+    }
+}
+
 /// More than this wears nothing in any further.
 const TIMES_MAX: f64 = 1000.0;
 /// Pages written between two looks at the control: a few milliseconds.
@@ -39,7 +74,8 @@ impl FromStr for Precondition {
         let wrong = |what: &str| {
             Err(SimError::Config(format!(
                 "precondition \"{}\": {what}; none, sequential, random, random:TIMES (as in \
-                 random:2) and steady are known",
+                 random:2) and steady are known; :empty-buffer behind random or steady leaves the \
+                 buffer empty",
                 text.escape_debug()
             )))
         };
@@ -103,6 +139,75 @@ pub fn precondition<S: Subject>(
     };
     device.reset_metrics(None);
     Ok(finished)
+}
+
+/// Requests in the device while its buffer is filled.
+const FILL_DEPTH: usize = 32;
+
+/// Fills the buffer of an idle preconditioned device as random writing does: with writes of random pages, no
+/// page twice, and a separate read cache with reads of others; blocks that the policy has for pages
+/// of its choice are opened first (D-175, D-176). Virtual time passes until the device is idle again;
+/// nothing of it is measured. `false` if `control` stopped it on the way.
+pub fn fill_buffer<S: Subject>(
+    device: &mut Device<S>,
+    seed: u64,
+    control: &Control,
+) -> Result<bool, SimError> {
+    if !S::open_policy_blocks(device, seed) {
+        return Err(SimError::Config(
+            "the device wore out before its buffer was full; raise wear.erase_limit".into(),
+        ));
+    }
+    let is = S::describe(device);
+    let page_bytes = u64::from(is.page_bytes);
+    let members = match is.array {
+        Some(_) => is.members.as_slice(),
+        None => &[],
+    };
+    let buffers = members.iter().filter_map(|member| member.buffer.as_ref());
+    let buffers: Vec<_> = buffers.chain(is.buffer).collect();
+    let pages = |of: fn(&flashtwin::spec::Buffer) -> u32| -> u64 {
+        buffers.iter().map(|&buffer| u64::from(of(buffer))).sum()
+    };
+    let writes = pages(|buffer| buffer.capacity_pages);
+    let reads = pages(|buffer| buffer.read_cache_pages);
+    let exported = device.exported_bytes() / page_bytes;
+    let total = (writes + reads).min(exported);
+    control.done.store(0, Ordering::Relaxed);
+    control.total.store(total, Ordering::Relaxed);
+    let mut rng = Rng::new(seed);
+    let mut seen = HashSet::new();
+    while (seen.len() as u64) < total {
+        let page = rng.below(exported);
+        if !seen.insert(page) {
+            continue;
+        }
+        if control.stopped() {
+            return Ok(false);
+        }
+        while device.outstanding() >= FILL_DEPTH && device.step() {}
+        let now = device.now();
+        device.advance(now);
+        device.completions().clear();
+        let request = Request {
+            arrival: Time::ZERO,
+            offset: page * page_bytes,
+            bytes: page_bytes,
+            op: match seen.len() as u64 <= writes {
+                true => Op::Write,
+                false => Op::Read,
+            },
+            fua: false,
+        };
+        device
+            .submit(now, &request, 0)
+            .map_err(|source| SimError::Beyond { request: 0, source })?;
+        control.done.store(seen.len() as u64, Ordering::Relaxed);
+    }
+    while device.step() {}
+    device.completions().clear();
+    device.reset_metrics(None);
+    Ok(true)
 }
 
 fn write_random<S: Subject>(

@@ -1,6 +1,8 @@
 //! The run loop: pacing of requests, addresses beyond the device, progress and interruption.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use flashtwin::metrics::{FlashReport, Metrics};
 use flashtwin::{Completion, Device, GcInterval, Request, Time};
@@ -98,11 +100,22 @@ pub struct Control {
     pub rows_rebuilt: AtomicU64,
     /// Of how many, 0 if none is being rebuilt.
     pub rows_to_rebuild: AtomicU64,
+    /// When the measurement of the last run began, in real time.
+    began: Mutex<Option<Instant>>,
 }
 
 impl Control {
     pub(crate) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// When the measurement of the last run began, in real time; `None` before.
+    pub fn began(&self) -> Option<Instant> {
+        *self.began.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_start(&self) {
+        *self.began.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 }
 
@@ -165,6 +178,9 @@ pub fn run<S: Subject>(
         (Some(n), Some(max)) => n.min(max),
         (n, max) => n.or(max).unwrap_or(0),
     };
+    if config.warmup_requests > 0 && (1..=config.warmup_requests).contains(&total) {
+        return Err(warmup_too_long(config.warmup_requests, total));
+    }
     control.done.store(0, Ordering::Relaxed);
     control.total.store(total, Ordering::Relaxed);
     match S::array_mut(device) {
@@ -195,6 +211,7 @@ pub fn run<S: Subject>(
     driver.device.reset_metrics(config.series_interval);
     if config.warmup_requests == 0 {
         driver.agenda.begin(driver.start);
+        control.note_start();
     }
     let mut batch = Vec::new();
     let mut interrupted = false;
@@ -226,6 +243,15 @@ pub fn run<S: Subject>(
     }
     driver.end_ahead();
     interrupted |= driver.finish()?;
+    if driver.warming && driver.submitted > 0 {
+        if !interrupted {
+            let requests = driver.submitted;
+            return Err(warmup_too_long(config.warmup_requests, requests));
+        }
+        // What the warm-up met is no result.
+        let now = driver.device.now();
+        driver.begin_measuring(now);
+    }
     let history = driver.history.take().map(|mut history| {
         let now = driver.device.now();
         history.sample(now, &driver.device.flash_report());
@@ -253,6 +279,13 @@ pub fn run<S: Subject>(
         history,
         timeline,
     })
+}
+
+fn warmup_too_long(warmup_requests: u64, total: u64) -> SimError {
+    SimError::Config(format!(
+        "warm-up of {warmup_requests} requests: the run has {total}, so none would be measured; give \
+         a shorter warm-up, or more requests"
+    ))
 }
 
 fn gc_intervals<S: Subject>(device: &mut Device<S>) -> Vec<GcInterval> {
@@ -369,6 +402,7 @@ impl<S: Subject> Driver<'_, S> {
         let now = self.device.now().max(at);
         self.start += now - at;
         self.agenda.begin(now);
+        self.control.note_start();
         now
     }
 

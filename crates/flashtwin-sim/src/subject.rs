@@ -47,6 +47,8 @@ pub trait Subject: Backend + Sized {
     fn fill_steady(device: &mut Device<Self>, seed: u64);
     /// Uniformly random page writes in no time; false if the device wore out.
     fn write_random(device: &mut Device<Self>, rng: &mut Rng, pages: u64) -> bool;
+    /// Opens the blocks that buffer policies have for pages of their choice; false if the device wore out.
+    fn open_policy_blocks(device: &mut Device<Self>, seed: u64) -> bool;
     /// A preconditioned device counts as new.
     fn reset_wear(device: &mut Device<Self>);
     /// Writes the state of the flash of an idle device.
@@ -113,6 +115,10 @@ impl Subject for Flash {
         device.write_random(rng, pages)
     }
 
+    fn open_policy_blocks(device: &mut Device<Self>, seed: u64) -> bool {
+        device.open_policy_blocks(seed)
+    }
+
     fn reset_wear(device: &mut Device<Self>) {
         device.reset_wear();
     }
@@ -171,6 +177,10 @@ impl Subject for Raid {
 
     fn write_random(device: &mut Device<Self>, rng: &mut Rng, pages: u64) -> bool {
         device.write_random(rng, pages)
+    }
+
+    fn open_policy_blocks(device: &mut Device<Self>, seed: u64) -> bool {
+        device.open_policy_blocks(seed)
     }
 
     fn reset_wear(device: &mut Device<Self>) {

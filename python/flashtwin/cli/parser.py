@@ -128,7 +128,8 @@ def _add_precondition(p: argparse.ArgumentParser) -> None:
         "--precondition",
         default="steady",
         metavar="HOW",
-        help="none, sequential, random, random:TIMES or steady (default)",
+        help="none, sequential, random, random:TIMES or steady (default); random and steady fill the buffer, "
+        "too, unless :empty-buffer is added, as in steady:empty-buffer",
     )
     g.add_argument(
         "--seed", type=int, default=1, metavar="N", help="of preconditioning and generator (default 1)"
@@ -146,7 +147,11 @@ def _add_pacing(p: argparse.ArgumentParser) -> None:
     )
     only.add_argument("--as-fast-as-possible", action="store_true", help="closed loop at queue depth 256")
     g.add_argument(
-        "--warmup", type=int, default=0, metavar="N", help="requests before the measurement begins"
+        "--warmup",
+        type=int,
+        default=0,
+        metavar="N",
+        help="requests before the measurement begins (default 0)",
     )
     g.add_argument("--requests-max", type=int, metavar="N", help="requests at most, warm-up included")
     g.add_argument(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
-import time
 from pathlib import Path
 
 from .. import FlashtwinError, Interrupted, Result, Timeline, Window, words
@@ -22,7 +22,6 @@ def command(args: argparse.Namespace) -> int:
         if Path(name).suffix not in _TABLES:
             kind_of(Path(name))
     window = _window(args)
-    began = time.monotonic()
     code = 0
     try:
         with ProgressBar() as bar:
@@ -41,21 +40,34 @@ def command(args: argparse.Namespace) -> int:
         if not isinstance(e.partial, Result):
             raise
         result, code = e.partial, 130
-    wall_s = time.monotonic() - began
     _keep(result, args)
     if result.timeline:
         _write_trace(result.timeline, args.timeline)
     if args.json:
         print(result.to_json())
+        note(json.dumps({"wall_s": result.wall_s}))
     elif args.fio:
         print(result.to_fio() if args.fio == "text" else result.to_fio_json(), end="")
     else:
         print(result)
-        requests = result.summary["requests_submitted"]
-        print(f"{'wall time':<15}{wall_s:.1f} s, {words.count(requests / wall_s)} requests/s")
+        print(f"{'wall time':<15}{_wall(result)}")
     if code:
         note("flashtwin: interrupted: these are partial results, of the requests so far")
     return code
+
+
+def _wall(result: Result) -> str:
+    """Say how long simulating took, each part apart."""
+    took = result.wall_s
+    text = f"preconditioning {took['precondition']:.1f} s, "
+    if took["warmup"] >= 0.05:
+        text += f"warm-up {took['warmup']:.1f} s, "
+    text += f"measured run {took['measured']:.1f} s"
+    counts = result.summary["counts"].values()
+    done = sum(count["requests"] + count["refused"] + count["failed"] for count in counts)
+    if done:
+        text += f", {words.count(done / max(took['measured'], 1e-9))} requests/s"
+    return text
 
 
 def _keep(result: Result, args: argparse.Namespace) -> None:

@@ -132,7 +132,7 @@ class Drive:
         # Each run has addresses of its own.
         seed = self._seed + self._runs
         self._runs += 1
-        as_json, _, histograms, _, windows, _ = self._device.run(
+        as_json, _, histograms, _, windows, *_ = self._device.run(
             _core.Workload.generated(access.workload, self.spec.exported_bytes, seed),
             control,
             speed=None,

@@ -94,6 +94,8 @@ def run_cell(job: CellJob, state: bytes | None, control: _core.Control | None = 
     device = _core.Device(spec)
     if state is not None:
         device.load_state(state)
+    if not device.fill_buffer(what["precondition"], what["seed"], control):
+        raise StoppedError
     with _log_sink(job.log) as sink:
         summary, read, write = _run(job, device, workload, path=path, sink=sink, control=control)
         if json.loads(summary)["interrupted"]:

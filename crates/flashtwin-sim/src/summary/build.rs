@@ -87,6 +87,8 @@ impl Count {
             requests: op.requests,
             bytes: op.bytes,
             pages: op.pages,
+            refused: op.refused,
+            failed: op.failed,
         }
     }
 }
@@ -176,12 +178,8 @@ impl Throughput {
 
 impl Inside {
     fn new(m: &Metrics) -> Inside {
-        let mut all = m.reads_and_writes();
-        all.merge(m.op(Op::Trim));
-        all.merge(m.op(Op::Flush));
         let requests_mean = m.inside_mean();
-        let rate_per_s = ratio(all.requests as f64, m.span().as_s());
-        let little_requests_mean = rate_per_s * all.response_us_mean() * 1e-6;
+        let little_requests_mean = ratio(m.response_ps_sum() as f64, m.span().0 as f64);
         Inside {
             requests_mean,
             little_requests_mean,

@@ -122,18 +122,22 @@ pub struct Counts {
 /// Requests of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Count {
-    /// Requests completed.
+    /// Requests completed without an error.
     pub requests: u64,
     /// Bytes they asked for.
     pub bytes: u64,
     /// Pages they touched.
     pub pages: u64,
+    /// Requests refused by a device at its end of life; not among `requests`.
+    pub refused: u64,
+    /// Requests that failed because data are lost; not among `requests`.
+    pub failed: u64,
 }
 
-/// Response times of one kind of request, in virtual time.
+/// Response times of one kind of request, in virtual time, of those without an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
-    /// Requests completed.
+    /// Requests completed without an error.
     pub requests: u64,
     /// Mean.
     pub mean_us: f64,

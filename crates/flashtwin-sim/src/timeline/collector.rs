@@ -20,6 +20,8 @@ pub(super) struct Collector {
     from: Time,
     /// Nothing begins from here on.
     pub until: Time,
+    /// What the device's numbers of requests are ahead of the run's, which are shown.
+    ahead: u32,
     open: HashMap<Track, u32>,
     /// What a chip left off with.
     held: HashMap<Track, u32>,
@@ -37,11 +39,12 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    pub fn new(from: Time, until: Time) -> Collector {
+    pub fn new(from: Time, until: Time, ahead: u32) -> Collector {
         Collector {
             all: Slices::default(),
             from,
             until,
+            ahead,
             open: HashMap::new(),
             held: HashMap::new(),
             last: HashMap::new(),
@@ -123,7 +126,8 @@ impl Collector {
         let id = self.add(track, name_of(request.op), at);
         self.requests.insert((None, number), id);
         self.waiting.insert(number);
-        self.detail(id, "request", Detail::Number(number.into()));
+        let shown = number.wrapping_sub(self.ahead);
+        self.detail(id, "request", Detail::Number(shown.into()));
         self.detail(id, "offset_bytes", Detail::Number(request.offset));
         self.detail(id, "size_bytes", Detail::Number(request.bytes));
     }
@@ -336,8 +340,12 @@ impl Collector {
     }
 
     fn access(&mut self, track: Track, name: &'static str, at: Time, lpn: u32, request: u32) {
+        let shown = match track.member {
+            None => request.wrapping_sub(self.ahead),
+            Some(_) => request,
+        };
         if let Some(access) = self.instant(track, name, at) {
-            for (key, number) in [("lpn", lpn), ("request", request)] {
+            for (key, number) in [("lpn", lpn), ("request", shown)] {
                 access.details.push((key, Detail::Number(number.into())));
             }
         }

@@ -75,7 +75,7 @@ impl Recording {
             start,
             until,
             state: State::Before,
-            collector: Collector::new(from, until),
+            collector: Collector::new(from, until, ahead as u32),
             ahead,
             cut_at: None,
             limit: THINGS_MAX,

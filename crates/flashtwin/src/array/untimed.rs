@@ -42,6 +42,17 @@ impl Array {
         !worn_out.into_inner()
     }
 
+    /// Opens the blocks that buffer policies of members have for pages of their choice; false if a member
+    /// wore out.
+    pub fn open_policy_blocks(&mut self, seed: u64) -> bool {
+        let worn_out = AtomicBool::new(false);
+        self.prepare(|at, member| {
+            let done = member.ssd.open_policy_blocks(seed_of(seed, at));
+            worn_out.fetch_or(!done, Ordering::Relaxed);
+        });
+        !worn_out.into_inner()
+    }
+
     /// Forgets wear: preconditioned drives count as new.
     pub fn reset_wear(&mut self) {
         for member in &mut self.backend.members {
@@ -68,8 +79,7 @@ impl Array {
             return self.wear_in(seed);
         }
         self.prepare(|at, member| {
-            let seed = seed.wrapping_add((at as u64).wrapping_mul(SEED_STEP));
-            member.ssd.fill_steady(seed);
+            member.ssd.fill_steady(seed_of(seed, at));
         });
     }
 
@@ -95,6 +105,11 @@ impl Array {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         on_threads(threads, &mut self.backend.members, work);
     }
+}
+
+/// The seed of a member.
+fn seed_of(seed: u64, member: usize) -> u64 {
+    seed.wrapping_add((member as u64).wrapping_mul(SEED_STEP))
 }
 
 impl Raid {

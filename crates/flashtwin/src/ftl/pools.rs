@@ -359,11 +359,12 @@ impl PageMap {
         }
     }
 
-    /// The stream of a page that was written long ago: the cache does not hold it any more.
-    pub fn stream_at_rest(&self, lpn: Lpn) -> Stream {
+    /// The stream of a page that was written long ago: the cache does not hold it any more. `asked` is what
+    /// the buffer policy said.
+    pub fn stream_at_rest(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.shape.apart {
             Apart::Cached => Stream::Cold,
-            _ => self.host_stream(lpn, Stream::Cold),
+            _ => self.host_stream(lpn, asked),
         }
     }
 

@@ -67,6 +67,7 @@ fn drawn_limit(limit: u32, spread: u32, block: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffer::Stream;
     use crate::nand::Nand;
     use crate::spec::{self, DeviceSpec};
     use crate::units::Lpn;
@@ -109,7 +110,7 @@ mod tests {
         let mut rng = Rng::new(8);
         let hot = u64::from(nand.ftl().shape.exported_pages) / 8;
         for _ in 0..40_000 {
-            assert!(nand.write_untimed(0, Lpn(rng.below(hot) as u32)));
+            assert!(nand.write_untimed(0, Lpn(rng.below(hot) as u32), Stream::Cold));
         }
         nand.ftl().check().unwrap();
         let erases = nand.ftl().erase_counts().iter();
@@ -140,7 +141,7 @@ mod tests {
         let mut rng = Rng::new(1);
         let pages = u64::from(nand.ftl().shape.exported_pages);
         let mut spent = vec![0];
-        while nand.write_untimed(0, Lpn(rng.below(pages) as u32)) {
+        while nand.write_untimed(0, Lpn(rng.below(pages) as u32), Stream::Cold) {
             let now = nand.ftl().spent_blocks();
             assert!(now >= spent[spent.len() - 1]);
             if now > spent[spent.len() - 1] {

@@ -306,7 +306,7 @@ mod tests {
             let mut rng = Rng::new(8);
             let hot = u64::from(nand.ftl().shape.exported_pages) / 8;
             let mut written = 0;
-            while nand.write_untimed(0, Lpn(rng.below(hot) as u32)) {
+            while nand.write_untimed(0, Lpn(rng.below(hot) as u32), Stream::Cold) {
                 written += 1;
                 if written % 1000 == 0 {
                     nand.ftl().check().unwrap();

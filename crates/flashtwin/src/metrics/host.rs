@@ -9,10 +9,11 @@ use crate::units::Time;
 /// Longest response time told apart in the histograms; longer ones count as this.
 const HISTOGRAM_MAX_NS: u64 = 3_600_000_000_000;
 
-/// Response times of one kind of request.
+/// Response times of one kind of request. Requests that were refused or failed are counted, and count
+/// nowhere else.
 #[derive(Clone, Debug)]
 pub struct OpMetrics {
-    /// Requests finished.
+    /// Requests completed without an error.
     pub requests: u64,
     /// Bytes they asked for.
     pub bytes: u64,
@@ -60,14 +61,23 @@ impl OpMetrics {
     /// Counts a request.
     #[inline]
     pub fn record(&mut self, c: &Completion) {
+        match c.status {
+            Status::Ok => {}
+            Status::ReadOnly => {
+                self.refused += 1;
+                return;
+            }
+            Status::Failed => {
+                self.failed += 1;
+                return;
+            }
+        }
         let response = c.done - c.arrival;
         let ns = response.to_ns();
         self.requests += 1;
         self.bytes += c.bytes;
         self.pages += c.pages as u64;
         self.hits += c.hits as u64;
-        self.refused += (c.status == Status::ReadOnly) as u64;
-        self.failed += (c.status == Status::Failed) as u64;
         self.response_ps_sum += response.0 as u128;
         self.add_squares(response.0 as u128 * response.0 as u128);
         self.response_max = self.response_max.max(response);
@@ -147,6 +157,8 @@ pub struct Metrics {
     changed: Time,
     /// Integral of the number inside over time, in ps.
     inside_ps: u128,
+    /// Time that requests that were refused or failed spent inside, in ps.
+    errors_ps_sum: u128,
     series: Option<Series>,
     last_done: Time,
 }
@@ -197,7 +209,9 @@ impl Metrics {
         self.inside -= 1;
         self.last_done = c.done;
         self.ops[c.op as usize].record(c);
-        if let Some(series) = &mut self.series {
+        if c.status != Status::Ok {
+            self.errors_ps_sum += (c.done - c.arrival).0 as u128;
+        } else if let Some(series) = &mut self.series {
             series.record(c);
         }
         // Little's law, exact once the device is empty: the time requests spent inside is the
@@ -208,8 +222,10 @@ impl Metrics {
         );
     }
 
-    fn response_ps_sum(&self) -> u128 {
-        self.ops.iter().map(|o| o.response_ps_sum).sum()
+    /// Time that all requests spent in the device, with or without an error, in ps.
+    pub fn response_ps_sum(&self) -> u128 {
+        let ops = self.ops.iter().map(|o| o.response_ps_sum);
+        ops.sum::<u128>() + self.errors_ps_sum
     }
 
     /// When this began.

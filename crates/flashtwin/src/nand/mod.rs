@@ -424,10 +424,11 @@ impl Nand {
     }
 
     /// Writes a page, collecting as needed, without time passing: for preconditioning.
-    pub fn write_untimed(&mut self, chip: usize, lpn: Lpn) -> bool {
+    /// `asked` is the stream that a buffer policy with blocks of its own would ask for.
+    pub fn write_untimed(&mut self, chip: usize, lpn: Lpn, asked: Stream) -> bool {
         match self {
-            Nand::Msr(n) => n.write_untimed(chip, lpn),
-            Nand::Modern(n) => n.write_untimed(chip, lpn),
+            Nand::Msr(n) => n.write_untimed(chip, lpn, asked),
+            Nand::Modern(n) => n.write_untimed(chip, lpn, asked),
             Nand::Layered(n) => n.write_untimed(chip, lpn),
         }
     }

@@ -668,9 +668,9 @@ impl Msr {
         moving + self.times.erase
     }
 
-    pub fn write_untimed(&mut self, chip: usize, lpn: Lpn) -> bool {
+    pub fn write_untimed(&mut self, chip: usize, lpn: Lpn, asked: Stream) -> bool {
         while self.clean(chip, Time::ZERO).is_some() {}
-        let stream = self.ftl.host_stream(lpn, Stream::Cold);
+        let stream = self.ftl.host_stream(lpn, asked);
         let plane = if self.params.copy_back {
             self.pick_plane(chip, lpn, stream, &[])
         } else {

@@ -26,7 +26,7 @@ impl Bench {
         let mut bench = Bench::written_once(overrides, seed);
         for _ in 0..3 * bench.nand.ftl().shape.exported_pages {
             let (chip, lpn) = bench.draw_page();
-            assert!(bench.nand.write_untimed(chip, lpn));
+            assert!(bench.nand.write_untimed(chip, lpn, Stream::Cold));
         }
         bench
     }

@@ -8,6 +8,7 @@
 use std::io::{self, Read, Write};
 
 use super::Ssd;
+use crate::buffer::Stream;
 use crate::device::Work;
 use crate::ftl::{coprime, StateError};
 use crate::nand::Nand;
@@ -20,6 +21,8 @@ const AHEAD: usize = 16;
 /// Times its exported pages that the worn-in chip is written before the first stamp: what is left
 /// of its sequential start is e^-8.
 const WEAR_IN: u64 = 8;
+/// Random pages drawn at most to write a policy's own blocks, as a multiple of what they hold.
+const OPENING_TRIES: u64 = 8;
 
 impl Ssd {
     fn assert_idle(&self) {
@@ -66,9 +69,55 @@ impl Ssd {
     /// Writes a page without time passing; false if the device wore out.
     pub(crate) fn write_untimed(&mut self, lpn: Lpn) -> bool {
         let chip = self.backend.unit_for_write(lpn);
-        let written = self.backend.nand.write_untimed(chip as usize, lpn);
+        self.write_untimed_on(chip, lpn, Stream::Cold)
+    }
+
+    fn write_untimed_on(&mut self, chip: u32, lpn: Lpn, asked: Stream) -> bool {
+        let nand = &mut self.backend.nand;
+        let written = nand.write_untimed(chip as usize, lpn, asked);
         self.read_only |= !written;
         written
+    }
+
+    /// Writes the blocks that the buffer's policy has for pages of its choice (D-176): as many random pages as
+    /// the buffer holds, over and over, until every such block was sealed once and a random part of the
+    /// next is written. False if the device wore out; without such a policy nothing happens.
+    ///
+    /// Each such block takes a free one. Once older ones hold hardly a valid page, collecting one of them
+    /// gives it back; until then a chip collects several others in a row, and all chips would do so at
+    /// the start of the run.
+    pub fn open_policy_blocks(&mut self, seed: u64) -> bool {
+        self.assert_idle();
+        if !self.spec().policy_separates() {
+            return true;
+        }
+        let spec = self.spec();
+        let (chips, exported) = (spec.geometry.chips, u64::from(spec.exported_pages()));
+        let pools = match spec.copy_back() {
+            true => spec.geometry.planes_per_chip,
+            false => 1,
+        };
+        let pages = u64::from(pools * spec.hot_pages_per_block());
+        let mut rng = Rng::new(seed);
+        let held = spec.buffer.as_ref().map_or(1, |b| b.capacity_pages);
+        let hot: Vec<Lpn> = (0..held).map(|_| Lpn(rng.below(exported) as u32)).collect();
+        let mut left: Vec<u64> = (0..chips).map(|_| pages + rng.below(pages)).collect();
+        // Of a dead die no turn comes: what is left of its pages is not written.
+        for _ in 0..OPENING_TRIES * pages * u64::from(chips) {
+            let lpn = hot[rng.below(hot.len() as u64) as usize];
+            let chip = self.backend.unit_for_write(lpn);
+            if left[chip as usize] == 0 {
+                continue;
+            }
+            left[chip as usize] -= 1;
+            if !self.write_untimed_on(chip, lpn, Stream::Hot) {
+                return false;
+            }
+            if left.iter().all(|&pages| pages == 0) {
+                break;
+            }
+        }
+        true
     }
 
     /// Forgets a page without time passing.

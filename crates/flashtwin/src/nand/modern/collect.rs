@@ -241,7 +241,7 @@ impl Modern {
         while self.collect_page(die).is_some() {}
     }
 
-    pub fn write_untimed(&mut self, die: usize, lpn: Lpn) -> bool {
+    pub fn write_untimed(&mut self, die: usize, lpn: Lpn, asked: Stream) -> bool {
         match self.ftl.has_sets() {
             true => self.collect_sets_untimed(),
             false => {
@@ -250,7 +250,7 @@ impl Modern {
                 }
             }
         }
-        let stream = self.ftl.stream_at_rest(lpn);
+        let stream = self.ftl.stream_at_rest(lpn, asked);
         let Ok(stream) = self.ftl.make_room(die as u32, stream) else {
             return false;
         };

@@ -3,6 +3,7 @@
 mod buffer;
 
 use super::*;
+use crate::buffer::Stream;
 use crate::request::{Op, Request, Status};
 use crate::rng::Rng;
 use crate::spec::{builtin, DeviceSpec};
@@ -302,7 +303,7 @@ fn what_is_done_again_finds_room_where_there_is_some() {
             let mut others = (1..pages(&ssd) as u32).map(Lpn);
             while others.any(|lpn| {
                 ssd.backend.nand.chip_of_copy(lpn) == Some(1)
-                    && ssd.backend.nand.write_untimed(die, lpn)
+                    && ssd.backend.nand.write_untimed(die, lpn, Stream::Cold)
             }) {}
         }
         ssd.backend.next_write = 0;
