@@ -176,7 +176,10 @@ def compare(
     )
     job.need(devices=1 + min(threads, len(choices)), less="fewer threads take less")
     base = job.base_device(progress)
-    tasks = [job.task(each, partial(base.fork, each.spec, each.user)) for each in job.candidates]
+    # Their windows tell what differs by more than the noise of a run.
+    tasks = [
+        job.task(each, partial(base.fork, each.spec, each.user), history=True) for each in job.candidates
+    ]
     results, interrupted = run_all(tasks, threads, progress)
     comparison = Comparison([cast(Result, result) for result in results])
     if interrupted:
@@ -269,6 +272,11 @@ class Job:
             raise FlashtwinError(
                 f"{workload}: this load has no end; say requests=N in it, or give requests_max "
                 "(--requests-max N)"
+            )
+        if isinstance(pacing, OpenLoop) and pacing.speed > 0 and not first.timed:
+            raise FlashtwinError(
+                f"{workload}: OpenLoop(speed={pacing.speed:g}) (--speed): this load has no arrival times; "
+                "say rate=N in it, or give ClosedLoop (--queue-depth N)"
             )
         total = total or opened.estimate_requests()
         return Job(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
-from .. import Comparison, Interrupted, policies
+from .. import Comparison, Interrupted, policies, terminal
 from .. import compare as compare_policies
 from ..files import write_text
 from ..policies import split_names
@@ -45,14 +44,13 @@ def command(args: argparse.Namespace) -> int:
 
 
 def _show(comparison: Comparison, wall_s: float) -> None:
-    from rich.console import Console
-
     first = comparison.results[0].summary
     how = (first["pacing"], f"precondition {first['precondition']}", f"seed {first['seed']}")
     print(f"{first['device']} ({first['backend']}), {', '.join(how)}")
-    # A file has no width to fold to.
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
-    console.print(comparison.rich_table())
+    console = terminal.console()
+    for table in comparison.rich_tables(console.width):
+        console.print(table)
+    print(comparison.legend())
     for warning in first["warnings"]:
         print(f"warning: {warning}")
     print(f"wall time {wall_s:.1f} s")

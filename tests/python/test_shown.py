@@ -1,0 +1,133 @@
+"""What is printed: parts are labelled, best is justified, and what does not exist is not a number."""
+
+import os
+
+import pytest
+
+import flashtwin
+from conftest import LOAD, SMALL
+
+
+def lines(shown):
+    return [line.strip() for line in repr(shown).splitlines()]
+
+
+def interrupted_comparison(policies, during):
+    def progress(p):
+        if p.label == during and p.done > 500:
+            raise KeyboardInterrupt
+
+    with pytest.raises(flashtwin.Interrupted) as e:
+        flashtwin.compare(
+            "zipf:theta=0.9,write=0.8,requests=1e6",
+            policies,
+            "demo",
+            set=SMALL,
+            progress=progress,
+        )
+    return e.value.partial
+
+
+def test_an_interrupted_column_is_labelled_and_never_best():
+    part = interrupted_comparison(["lru", "gcar-lru"], "lru")
+    assert part.results[0].interrupted
+    table = repr(part)
+    assert "lru (part: " in table
+    assert "not comparable" in table
+    assert not any(line.rstrip().endswith(" *") for line in table.splitlines())
+    assert "(part: " in part._repr_html_()
+
+
+def test_policies_that_differ_by_less_than_the_noise_have_no_best():
+    load = "uniform:write=0.5,requests=20000"
+    comparison = flashtwin.compare(load, ["lru", "fifo"], "demo", set=SMALL)
+    mean = next(line for line in lines(comparison) if line.startswith("mean response"))
+    assert "*" not in mean
+
+
+def test_a_difference_beyond_the_noise_has_a_best():
+    load = "zipf:theta=1.1,write=0.5,requests=20000"
+    comparison = flashtwin.compare(load, ["lru", "fifo"], "demo", set={**SMALL, "buffer.capacity": "1 MiB"})
+    hit_ratio = next(line for line in lines(comparison) if line.startswith("hit ratio"))
+    assert comparison["lru"].hit_ratio > comparison["fifo"].hit_ratio
+    assert hit_ratio.split()[4] == "*"
+
+
+def test_no_write_no_write_amplification():
+    comparison = flashtwin.compare("uniform:write=0,requests=2000", ["lru", "fifo"], "demo", set=SMALL)
+    line = next(line for line in lines(comparison) if line.startswith("write amplification"))
+    assert line.split() == ["write", "amplification", "-", "-"]
+    assert comparison.table["flash_write_amplification"].to_pylist() == [None, None]
+
+
+def test_means_of_nothing_are_empty_in_the_series():
+    result = flashtwin.run("uniform:write=0,requests=2000", "demo", set=SMALL, series_s=0.01)
+    assert set(result.series["write_mean_us"].to_pylist()) == {None}
+    assert None not in result.series["read_mean_us"].to_pylist()
+
+
+def test_a_speed_needs_arrival_times(cli):
+    with pytest.raises(flashtwin.FlashtwinError, match="no arrival times"):
+        flashtwin.run(LOAD, "demo", pacing=flashtwin.OpenLoop(2.0))
+    result = cli("run", "--workload", LOAD, "--device", "demo", "--speed", "2")
+    assert result.returncode == 2
+    assert "no arrival times" in result.stderr
+    assert "--queue-depth" in result.stderr
+
+
+def test_one_policy_is_not_called_best():
+    for policies in (["lru"], ["lru", "min"]):
+        assert "best" not in repr(flashtwin.hits(LOAD, policies, [64]))
+        assert "*" not in repr(flashtwin.hits(LOAD, policies, [64]))
+    assert "* most hits but for min" in repr(flashtwin.hits(LOAD, ["lru", "fifo", "min"], [64]))
+    assert "but for min" not in repr(flashtwin.hits(LOAD, ["lru", "fifo"], [64]))
+
+
+def test_narrow_terminals_get_more_tables_and_no_cut_numbers(cli, small_device):
+    policies = "lru,fifo,cflru,gcar-lru,gcar-cflru"
+    arguments = ("compare", "--workload", LOAD, "--device", small_device, "--policies", policies)
+    narrow = cli(*arguments, env={**os.environ, "COLUMNS": "80"}).stdout
+    assert "\u2026" not in narrow
+    assert all(policy in narrow for policy in policies.split(","))
+    assert narrow.count("mean response") > 1
+    assert max(map(len, narrow.splitlines()[2:-3])) <= 80
+
+
+def test_results_show_keeps_its_keys(cli, tmp_path):
+    experiment = tmp_path / "x.toml"
+    experiment.write_text(
+        """
+devices = ["demo"]
+policies = ["lru", "gcar-lru"]
+workloads = ["zipf:theta=0.9,write=0.8,requests=300", "uniform:write=0.5,requests=300"]
+seeds = [1, 2]
+
+[set]
+"geometry.blocks_per_plane" = 64
+"geometry.reserve_percent" = 20
+"""
+    )
+    directory = tmp_path / "x.sweep"
+    done = cli("sweep", experiment, "-o", directory)
+    assert done.returncode == 0, done.stderr
+    shown = cli("results", "show", directory, env={**os.environ, "COLUMNS": "90"}).stdout
+    assert "\u2026" not in shown
+    tables = [line for line in shown.splitlines() if line.strip().startswith("policy ")]
+    assert len(tables) > 1
+    assert shown.count("gcar-lru") == 2 * len(tables)
+    assert "mean_us" not in shown
+
+
+def test_a_point_that_lacks_a_seed_says_so(tmp_path):
+    experiment = {
+        "devices": ["demo"],
+        "policies": ["lru"],
+        "workloads": ["uniform:write=0.5,requests=300"],
+        "seeds": [1, 2, 3],
+        "set": SMALL,
+    }
+    whole = flashtwin.sweep(experiment, tmp_path / "x")
+    assert "(n=" not in repr(whole)
+    whole.table = whole.table.slice(0, 2)
+    assert "(n=2)" in repr(whole)
+    assert "only so many of 3 seeds" in repr(whole)
