@@ -169,6 +169,10 @@ class Comparison:
     def __len__(self) -> int:
         return len(self.results)
 
+    def items(self) -> Iterator[tuple[str, Result]]:
+        """Policies and their results."""
+        return ((result.policy, result) for result in self.results)
+
     @property
     def table(self) -> pa.Table:
         """One row per policy, one column per measure, each with its unit in its name."""

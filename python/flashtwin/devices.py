@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeAlias
 
@@ -43,6 +44,12 @@ def device(name: str | Path, overrides: Overrides | None = None, policy: str | N
 def _read(name: str | Path) -> tuple[str, str]:
     path = Path(name)
     is_name = isinstance(name, str) and path.name == name and path.suffix != ".toml"
+    if is_name and name not in devices() and not path.exists():
+        near = get_close_matches(str(name), devices(), 1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise DeviceError(
+            f"no device is called {name!r}; {hint}known: {', '.join(devices())}; or give a TOML file"
+        )
     if is_name and (name in devices() or not path.exists()):
         return _core.Spec.builtin_text(str(name)), str(name)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -11,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from . import _core, words
+from . import _core, terminal, words
 from .errors import FlashtwinError, Interrupted
 from .policies import Choice, PolicyLike, read_choices
 from .traces import TraceOptions
@@ -154,11 +153,7 @@ class HitTable:
         return table
 
     def __repr__(self) -> str:
-        from rich.console import Console
-
-        out = io.StringIO()
-        Console(file=out, width=200, color_system=None).print(self.rich_table())
-        return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")
+        return terminal.as_text([self.rich_table()])
 
     def _repr_html_(self) -> str:
         sizes = [words.size(capacity * self.page_bytes) for capacity in self.capacities_pages]

@@ -14,10 +14,10 @@ from . import _core, tables
 from .comparison import Comparison
 from .devices import Overrides, Spec
 from .devices import device as read_device
-from .errors import FlashtwinError, Interrupted
+from .errors import FlashtwinError, Interrupted, OutputError
 from .faults import Fault, as_given
 from .memory import need
-from .pacing import OpenLoop, Pacing, default_for
+from .pacing import ClosedLoop, OpenLoop, Pacing, default_for
 from .policies import Choice, PolicyLike, overrides_for, read_choices
 from .result import Result
 from .timeline import Timeline, Window
@@ -88,6 +88,7 @@ def run(
 
     Raises:
         FlashtwinError: with what was wrong, where, and what would be right.
+        OutputError: the log could not be written; its `result` holds the result of the run.
         Interrupted: on Ctrl-C; its `partial` holds the result so far.
     """
     _check_threads(threads)
@@ -261,8 +262,15 @@ class Job:
             ("requests_max", requests_max, 1),
             ("warmup_requests", warmup_requests, 0),
         ):
+            if number is not None and not isinstance(number, int):
+                raise FlashtwinError(f"{name}: {number!r}: give a whole number from {least}")
             if number is not None and not least <= number < 1 << 64:
                 raise FlashtwinError(f"{name}: {number}: give a whole number from {least}")
+        if not isinstance(pacing, OpenLoop | ClosedLoop | None):
+            raise FlashtwinError(
+                f"pacing: {pacing!r}: give flashtwin.OpenLoop(speed), ClosedLoop(queue_depth) "
+                "or AS_FAST_AS_POSSIBLE"
+            )
         given_faults = as_given(faults)
         candidates = [_candidate(choice, choices, device, overrides or {}) for choice in choices]
         opened = source(workload, trace_options)
@@ -325,29 +333,37 @@ class Job:
             ready = make()
             table = tables.RequestTable() if log is True else None
             in_memory = nullcontext(table.add if table else None)
-            with in_memory if isinstance(log, bool) else tables.request_file(Path(log)) as sink:
-                as_json, text, histograms, gc_columns, windows, recorded = ready.run(
-                    self.source.open(spec.exported_bytes, self.seed),
-                    control,
-                    speed=self.pacing.speed if isinstance(self.pacing, OpenLoop) else None,
-                    queue_depth=None if isinstance(self.pacing, OpenLoop) else self.pacing.queue_depth,
-                    beyond=self.beyond,
-                    warmup_requests=self.warmup_requests,
-                    requests_max=self.requests_max,
-                    span_max_s=None,
-                    series_interval_s=self.series_s,
-                    faults=self.faults,
-                    gc_timeline=gc_timeline,
-                    history=history,
-                    timeline=(timeline.from_s, timeline.length_s) if timeline else None,
-                    threads=threads,
-                    precondition=self.precondition,
-                    seed=self.seed,
-                    label=each.label,
-                    sink=sink,
-                )
+            raw = lost = None
+            try:
+                with in_memory if isinstance(log, bool) else tables.request_file(Path(log)) as sink:
+                    raw = ready.run(
+                        self.source.open(spec.exported_bytes, self.seed),
+                        control,
+                        speed=self.pacing.speed if isinstance(self.pacing, OpenLoop) else None,
+                        queue_depth=None if isinstance(self.pacing, OpenLoop) else self.pacing.queue_depth,
+                        beyond=self.beyond,
+                        warmup_requests=self.warmup_requests,
+                        requests_max=self.requests_max,
+                        span_max_s=None,
+                        series_interval_s=self.series_s,
+                        faults=self.faults,
+                        gc_timeline=gc_timeline,
+                        history=history,
+                        timeline=(timeline.from_s, timeline.length_s) if timeline else None,
+                        threads=threads,
+                        precondition=self.precondition,
+                        seed=self.seed,
+                        label=each.label,
+                        sink=sink,
+                    )
+            except FlashtwinError as e:
+                # Of a run that has ended only its log is lost.
+                if raw is None:
+                    raise
+                lost = e
+            as_json, text, histograms, gc_columns, windows, recorded = raw
             requests = table.table() if table else None
-            return Result(
+            result = Result(
                 as_json,
                 text,
                 histograms,
@@ -356,6 +372,9 @@ class Job:
                 history=windows,
                 timeline=Timeline(*recorded) if recorded else None,
             )
+            if lost is not None:
+                raise OutputError(str(lost), result) from lost
+            return result
 
         return Task(each.label or spec.policy or "no buffer", work, self.requests_total)
 

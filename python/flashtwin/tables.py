@@ -80,6 +80,7 @@ def request_file(path: Path) -> Iterator[Callable[[Columns], None]]:
     import pyarrow.parquet as pq
 
     waiting: list[pa.RecordBatch] = []
+    failures: list[OSError] = []
 
     with whole_file(path, "the request log") as file:
         # Not a context manager: after an error the writer must not write its footer.
@@ -91,11 +92,20 @@ def request_file(path: Path) -> Iterator[Callable[[Columns], None]]:
                 waiting.clear()
 
         def add(columns: Columns) -> None:
+            if failures:
+                return
             waiting.append(_batch(columns))
             if sum(batch.num_rows for batch in waiting) >= _ROW_GROUP:
-                flush()
+                try:
+                    flush()
+                except OSError as e:
+                    # The run goes on: its summary does not depend on the log.
+                    failures.append(e)
+                    waiting.clear()
 
         yield add
+        if failures:
+            raise failures[0]
         flush()
         writer.close()
 

@@ -36,7 +36,8 @@ def as_text(tables: Sequence[RenderableType], columns: int = _TEXT_COLUMNS) -> s
     from rich.console import Console
 
     out = io.StringIO()
-    plain = Console(file=out, width=columns, color_system=None)
+    # In a notebook rich would display what it is to write into a text.
+    plain = Console(file=out, width=columns, color_system=None, force_jupyter=False)
     for table in tables:
         plain.print(table)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")

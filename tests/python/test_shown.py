@@ -131,3 +131,43 @@ def test_a_point_that_lacks_a_seed_says_so(tmp_path):
     whole.table = whole.table.slice(0, 2)
     assert "(n=2)" in repr(whole)
     assert "only so many of 3 seeds" in repr(whole)
+
+
+def test_a_run_says_how_far_it_is_where_there_is_no_terminal(monkeypatch, capsys):
+    from flashtwin.cli import common
+
+    monkeypatch.setattr(common, "_LINE_PERIOD_S", 0.0)
+    with common.ProgressBar() as bar:
+        bar(flashtwin.Progress("lru", 1200, 5000))
+    assert capsys.readouterr().err == "lru: 1 200 of 5 000 done\n"
+    monkeypatch.setattr(common, "_LINE_PERIOD_S", 30.0)
+    with common.ProgressBar() as bar:
+        bar(flashtwin.Progress("lru", 1200, 5000))
+    assert capsys.readouterr().err == ""
+
+
+def test_a_text_is_not_displayed_by_a_notebook(monkeypatch):
+    shown = []
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", lambda *a: shown.append(a))
+    assert "hit ratio" in repr(flashtwin.hits(LOAD, ["lru"], [64]))
+    assert "mean response" in repr(flashtwin.compare(LOAD, ["lru", "fifo"], "demo", set=SMALL))
+    assert shown == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"pacing": 5}, r"pacing: 5: give flashtwin\.OpenLoop"),
+        ({"seed": "a"}, "seed: 'a': give a whole number from 0"),
+        ({"device": "dmeo"}, "did you mean demo"),
+    ],
+)
+def test_wrong_types_and_names_are_explained(wrong, message):
+    with pytest.raises(flashtwin.FlashtwinError, match=message):
+        flashtwin.run(**({"workload": LOAD, "device": "demo"} | wrong))
+
+
+def test_a_comparison_has_items():
+    comparison = flashtwin.compare(LOAD, ["lru", "fifo"], "demo", set=SMALL)
+    assert [(policy, result.policy) for policy, result in comparison.items()] == [("lru",) * 2, ("fifo",) * 2]

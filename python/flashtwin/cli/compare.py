@@ -27,12 +27,12 @@ def command(args: argparse.Namespace) -> int:
             raise
         comparison, code = e.partial, 130
     wall_s = time.monotonic() - began
-    if args.output:
-        write_text(Path(args.output), comparison.to_json() + "\n", "the summaries")
     if args.json:
         print(comparison.to_json())
     else:
         _show(comparison, wall_s)
+    if args.output:
+        write_text(Path(args.output), comparison.to_json() + "\n", "the summaries")
     if args.figure:
         comparison.figure(args.figure)
         note(f"figure: {args.figure}")
