@@ -171,3 +171,22 @@ def test_wrong_types_and_names_are_explained(wrong, message):
 def test_a_comparison_has_items():
     comparison = flashtwin.compare(LOAD, ["lru", "fifo"], "demo", set=SMALL)
     assert [(policy, result.policy) for policy, result in comparison.items()] == [("lru",) * 2, ("fifo",) * 2]
+
+
+def test_a_figure_is_checked_before_the_simulation(cli, small_device, tmp_path):
+    endless = ("--workload", "uniform:write=1,requests=1e10")
+    for command in (
+        ("compare", *endless, "--device", small_device, "--policies", "lru,fifo"),
+        ("policy", "hits", *endless, "--policies", "lru", "--capacity", "1MiB"),
+    ):
+        result = cli(*command, "--figure", tmp_path / "x.doc")
+        assert result.returncode == 2
+        assert "must end in one of" in result.stderr
+
+
+def test_a_mistyped_trace_is_answered_with_the_nearest_file(tmp_path, monkeypatch):
+    (tmp_path / "zapf").write_text("")
+    monkeypatch.chdir(tmp_path)
+    for wrong in ("zapff", str(tmp_path / "zpf")):
+        with pytest.raises(flashtwin.WorkloadError, match=r"no such trace file; did you mean .*zapf\?"):
+            flashtwin.run(wrong, "demo")
