@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copyreg
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeAlias
@@ -67,3 +68,15 @@ def as_toml(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+def _from_toml(text: str) -> Spec:
+    return _core.Spec.parse(text, "pickled device", [])
+
+
+def _reduce(spec: Spec) -> tuple[Callable[[str], Spec], tuple[str]]:
+    return _from_toml, (spec.to_toml(),)
+
+
+# So that a device can go to another process, as arguments of an executor do.
+copyreg.pickle(Spec, _reduce)

@@ -1,6 +1,7 @@
 """What is printed: parts are labelled, best is justified, and what does not exist is not a number."""
 
 import os
+import pickle
 
 import pytest
 
@@ -128,6 +129,7 @@ def test_a_point_that_lacks_a_seed_says_so(tmp_path):
     }
     whole = flashtwin.sweep(experiment, tmp_path / "x")
     assert "(n=" not in repr(whole)
+    assert whole._repr_html_().startswith("<table>")
     whole.table = whole.table.slice(0, 2)
     assert "(n=2)" in repr(whole)
     assert "only so many of 3 seeds" in repr(whole)
@@ -190,3 +192,8 @@ def test_a_mistyped_trace_is_answered_with_the_nearest_file(tmp_path, monkeypatc
     for wrong in ("zapff", str(tmp_path / "zpf")):
         with pytest.raises(flashtwin.WorkloadError, match=r"no such trace file; did you mean .*zapf\?"):
             flashtwin.run(wrong, "demo")
+
+
+def test_a_device_can_be_pickled():
+    spec = flashtwin.device("demo", SMALL, policy="cflru")
+    assert pickle.loads(pickle.dumps(spec)).to_toml() == spec.to_toml()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from .. import terminal, words
@@ -45,17 +46,8 @@ def rich_tables(
     from rich import box
     from rich.table import Table
 
-    figures = results.figures if figures is None else figures
-    varied = [axis for axis in results.points if len(results.axes[axis]) > 1]
-    # Values have units of their own.
-    heads = [axis.removeprefix("set_") for axis in varied] + [f.removesuffix("_us") for f in figures]
-    seeds = len(results.axes["seed"])
-    rows = []
-    for point, by_figure in _points(results, figures, confidence):
-        shown = [str(value) for axis, value in zip(results.points, point, strict=True) if axis in varied]
-        rows.append([*shown, *(_cell(figure, by_figure.get(figure), seeds) for figure in figures)])
+    heads, rows, keys = _cells(results, results.figures if figures is None else figures, confidence)
     widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
-    keys = len(varied)
     # Long names fold, so that figures have half of the columns.
     widths[:keys] = [min(width, max(12, columns // 2 // keys)) for width in widths[:keys]]
     tables = []
@@ -69,6 +61,35 @@ def rich_tables(
             table.add_row(*row[:keys], *(row[keys + i] for i in block))
         tables.append(table)
     return tables
+
+
+def as_html(results: Results) -> str:
+    """Return the table as HTML, with what failed below it."""
+    heads, rows, keys = _cells(results, results.figures, 0.95)
+    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    body = "".join(
+        f"<tr>{''.join(f'<{_tag(i < keys)}>{escape(t)}</{_tag(i < keys)}>' for i, t in enumerate(row))}</tr>"
+        for row in rows
+    )
+    below = "<br>".join(escape(line) for line in (legend(results), *failures(results)))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{below}</p>"
+
+
+def _tag(key: bool) -> str:
+    return "th" if key else "td"
+
+
+def _cells(results: Results, figures: list[str], confidence: float) -> tuple[list[str], list[list[str]], int]:
+    """Heads, rows, and how many of the first columns are axes."""
+    varied = [axis for axis in results.points if len(results.axes[axis]) > 1]
+    # Values have units of their own.
+    heads = [axis.removeprefix("set_") for axis in varied] + [f.removesuffix("_us") for f in figures]
+    seeds = len(results.axes["seed"])
+    rows = []
+    for point, by_figure in _points(results, figures, confidence):
+        shown = [str(value) for axis, value in zip(results.points, point, strict=True) if axis in varied]
+        rows.append([*shown, *(_cell(figure, by_figure.get(figure), seeds) for figure in figures)])
+    return heads, rows, len(varied)
 
 
 def _incomplete(results: Results) -> bool:
