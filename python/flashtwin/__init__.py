@@ -14,7 +14,7 @@ from . import plot
 from ._core import __version__
 from .comparison import Comparison
 from .devices import Overrides, Spec, device, devices
-from .errors import DeviceError, FlashtwinError, Interrupted, SnapshotError, WorkloadError
+from .errors import DeviceError, FlashtwinError, Interrupted, OutputError, SnapshotError, WorkloadError
 from .faults import Fail, Fault, Replace
 from .ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
 from .hit_ratios import HitRow, HitTable, hits
@@ -52,6 +52,7 @@ __all__ = [
     "Interrupted",
     "LiveReport",
     "OpenLoop",
+    "OutputError",
     "Overrides",
     "Pacing",
     "Policy",

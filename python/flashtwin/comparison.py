@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,13 +9,14 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import words
+from . import terminal, words
+from .noise import relative_noise
+from .record import Record
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.table import Table
 
-    from .record import Record
     from .result import Result
 
 
@@ -29,15 +29,21 @@ class Measure:
     unit: str
     less_is_better: bool = True
 
-    def value(self, result: Result | Record) -> float:
-        """Find it in a summary."""
+    def value(self, result: Result | Record) -> float | None:
+        """Find it in a summary; None where the run has no such value."""
+        if self.path[-1] == "write_amplification" and not _host_programs(result.summary):
+            return None
+        if self.path[0] in ("all", "read", "write") and not result.summary[self.path[0]]["requests"]:
+            return None
         at: Any = result.summary
         for key in self.path:
             at = at[key]
         return float(at)
 
-    def say(self, value: float) -> str:
+    def say(self, value: float | None) -> str:
         """Say a value in its unit."""
+        if value is None:
+            return "-"
         match self.unit:
             case "us":
                 return words.time(value)
@@ -52,6 +58,15 @@ class Measure:
         """Whether any result has something to say here: no row of reads without reads."""
         kind = self.path[0]
         return kind not in ("read", "write") or any(r.summary[kind]["requests"] for r in results)
+
+
+#: Flash operations that program pages of the host.
+_HOST_PROGRAMS = ("host_write", "destage", "flush", "write_back")
+
+
+def _host_programs(summary: dict[str, Any]) -> int:
+    """Pages programmed for the host: without any, there is nothing that could be amplified."""
+    return sum(op["count"] for op in summary["flash"]["ops"] if op["name"] in _HOST_PROGRAMS)
 
 
 MEASURES = [
@@ -74,8 +89,42 @@ MEASURES = [
 ]
 
 
+def label_of_part(label: str, run: Result | Record) -> str:
+    """Label of a run; if it was interrupted, with the number of requests that its figures are of."""
+    if not run.summary["interrupted"]:
+        return label
+    return f"{label} (part: {words.count(run.summary['requests_submitted'])})"
+
+
+def windows_of(run: Result | Record) -> list[dict[str, Any]]:
+    """Windows of a run's history."""
+    return (run if isinstance(run, Record) else run.record()).history
+
+
+def best_of(measure: Measure, runs: Sequence[Result | Record]) -> int | None:
+    """Which run is the best of a measure beyond the noise of the runs; None if none is (D-185).
+
+    Its interval lies apart from those of all others. Part of a workload is not comparable to the
+    whole, so where a run was interrupted none is the best.
+    """
+    if len(runs) < 2 or any(run.summary["interrupted"] for run in runs):
+        return None
+    intervals = []
+    for run in runs:
+        value, noise = measure.value(run), relative_noise(windows_of(run), measure.path)
+        if value is None or noise is None:
+            return None
+        # Turned round where more is better, so that the least end is always the best.
+        sign = 1 if measure.less_is_better else -1
+        intervals.append(sorted(sign * value * (1 + side * noise) for side in (-1, 1)))
+    first = min(range(len(intervals)), key=lambda i: intervals[i][1])
+    others = [low for i, (low, _) in enumerate(intervals) if i != first]
+    return first if intervals[first][1] < min(others) else None
+
+
 #: What the ranking of many policies shows; the first is what it sorts by.
 _RANKED = ["mean response", "p99", "erases", "write amplification", "hit ratio"]
+_BEST = "* best beyond the noise of the run"
 #: With more policies than this the table is a ranking, one line a policy.
 _SIDE_BY_SIDE = 6
 
@@ -120,6 +169,10 @@ class Comparison:
     def __len__(self) -> int:
         return len(self.results)
 
+    def items(self) -> Iterator[tuple[str, Result]]:
+        """Policies and their results."""
+        return ((result.policy, result) for result in self.results)
+
     @property
     def table(self) -> pa.Table:
         """One row per policy, one column per measure, each with its unit in its name."""
@@ -146,53 +199,71 @@ class Comparison:
             if not row.applies(self.results):
                 continue
             values = [row.value(result) for result in self.results]
-            said = [row.say(value) for value in values]
-            best = said[values.index(min(values) if row.less_is_better else max(values))]
-            # What looks the same to the reader is not better or worse.
-            differ = len({*said}) > 1
+            best = best_of(row, self.results)
+            base = None if self.results[0].interrupted else values[0]
             cells = []
             for i, value in enumerate(values):
-                ratio = f" {value / values[0]:5.2f}x" if values[0] else " " * 7
-                cells.append((said[i] + (ratio if i else ""), differ and said[i] == best))
+                comparable = base and value is not None and not self.results[i].interrupted
+                ratio = f" {value / base:5.2f}x" if comparable and base and value is not None else " " * 7
+                cells.append((row.say(value) + (ratio if i else ""), i == best))
             yield row, cells
 
     def _grid(self) -> _Grid:
         """Policies side by side; many of them one below the other, the quickest first."""
         note = "x: ratio to the first policy"
+        if self.interrupted:
+            note += "; part: interrupted after so many requests, not comparable"
+        heads = [label_of_part(result.policy, result) for result in self.results]
         if len(self.results) <= _SIDE_BY_SIDE:
             rows = [(row.label, cells) for row, cells in self._measures()]
-            return _Grid(self.policies, rows, note)
+            return _Grid(heads, rows, note)
         columns = {row.label: cells for row, cells in self._measures()}
-        by_mean = sorted(range(len(self.results)), key=lambda i: MEASURES[0].value(self.results[i]))
+
+        def rank(i: int) -> tuple[bool, float]:
+            return self.results[i].interrupted, MEASURES[0].value(self.results[i]) or 0.0
+
+        by_mean = sorted(range(len(self.results)), key=rank)
         rows = [
-            (f"{rank:>2} {self.policies[i]}", [columns[label][i] for label in _RANKED])
-            for rank, i in enumerate(by_mean, 1)
+            (f"{place:>2} {heads[i]}", [columns[label][i] for label in _RANKED])
+            for place, i in enumerate(by_mean, 1)
         ]
         ranked = f"by mean response; {note} named, {self.policies[0]}"
         return _Grid(_RANKED, rows, ranked)
 
-    def rich_table(self) -> Table:
-        """Build the table for a terminal; the best of each measure is bold and starred."""
+    def rich_tables(self, columns: int) -> list[Table]:
+        """Build tables for a terminal of so many columns; the best of each measure is bold and starred.
+
+        Policies that do not fit beside one another stand in a further table.
+        """
         from rich import box
         from rich.table import Table
         from rich.text import Text
 
         grid = self._grid()
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=f"* best; {grid.note}")
-        table.add_column("", no_wrap=True)
-        for head in grid.heads:
-            table.add_column(head, justify="right", no_wrap=True)
-        for label, cells in grid.rows:
-            row = [Text(text + (" *" if best else "  "), "bold" if best else "") for text, best in cells]
-            table.add_row(label, *row)
-        return table
+        labels = max(len(label) for label, _ in grid.rows)
+        widths = [
+            max(len(head), *(len(cells[i][0]) + 2 for _, cells in grid.rows))
+            for i, head in enumerate(grid.heads)
+        ]
+        tables = []
+        for block in terminal.blocks([labels], widths, columns):
+            table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+            table.add_column("", no_wrap=True)
+            for i in block:
+                table.add_column(grid.heads[i], justify="right", no_wrap=True)
+            for label, cells in grid.rows:
+                shown = [cells[i] for i in block]
+                row = [Text(text + (" *" if best else "  "), "bold" if best else "") for text, best in shown]
+                table.add_row(label, *row)
+            tables.append(table)
+        return tables
+
+    def legend(self) -> str:
+        """What star and ratio mean."""
+        return f"{_BEST}; {self._grid().note}"
 
     def __repr__(self) -> str:
-        from rich.console import Console
-
-        out = io.StringIO()
-        Console(file=out, width=200, color_system=None).print(self.rich_table())
-        return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")
+        return terminal.as_text(self.rich_tables(200)) + "\n" + self.legend()
 
     def _repr_html_(self) -> str:
         grid = self._grid()
@@ -203,5 +274,5 @@ class Comparison:
             rows.append(f"<tr><th style='text-align:left'>{escape(label.strip())}</th>{row}</tr>")
         return (
             f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-            f"<p>bold: best; {escape(grid.note)}</p>"
+            f"<p>{escape(_BEST.replace('*', 'bold:'))}; {escape(grid.note)}</p>"
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copyreg
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeAlias
 
@@ -43,6 +45,12 @@ def device(name: str | Path, overrides: Overrides | None = None, policy: str | N
 def _read(name: str | Path) -> tuple[str, str]:
     path = Path(name)
     is_name = isinstance(name, str) and path.name == name and path.suffix != ".toml"
+    if is_name and name not in devices() and not path.exists():
+        near = get_close_matches(str(name), devices(), 1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise DeviceError(
+            f"no device is called {name!r}; {hint}known: {', '.join(devices())}; or give a TOML file"
+        )
     if is_name and (name in devices() or not path.exists()):
         return _core.Spec.builtin_text(str(name)), str(name)
     try:
@@ -60,3 +68,15 @@ def as_toml(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+def _from_toml(text: str) -> Spec:
+    return _core.Spec.parse(text, "pickled device", [])
+
+
+def _reduce(spec: Spec) -> tuple[Callable[[str], Spec], tuple[str]]:
+    return _from_toml, (spec.to_toml(),)
+
+
+# So that a device can go to another process, as arguments of an executor do.
+copyreg.pickle(Spec, _reduce)

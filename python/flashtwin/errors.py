@@ -12,7 +12,15 @@ if TYPE_CHECKING:
     from .result import Result
     from .results import Results
 
-__all__ = ["DeviceError", "FlashtwinError", "Interrupted", "SnapshotError", "WorkloadError"]
+__all__ = ["DeviceError", "FlashtwinError", "Interrupted", "OutputError", "SnapshotError", "WorkloadError"]
+
+
+class OutputError(FlashtwinError):
+    """A file of a run could not be written. `result` holds the whole result of the run."""
+
+    def __init__(self, message: str, result: Result) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 class Interrupted(KeyboardInterrupt):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -11,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from . import _core, words
+from . import _core, terminal, words
 from .errors import FlashtwinError, Interrupted
 from .policies import Choice, PolicyLike, read_choices
 from .traces import TraceOptions
@@ -118,13 +117,25 @@ class HitTable:
             )
             for capacity in self.capacities_pages
         }
+        ranked = self._ranked()
         for policy in self.policies:
             cells = []
             for capacity in self.capacities_pages:
                 row = by_place.get((policy, capacity))
                 said = words.percent(row.hit_ratio) if row else ""
-                cells.append((said, row is not None and policy != "min" and row.hits == best[capacity]))
+                cells.append(
+                    (said, ranked and row is not None and policy != "min" and row.hits == best[capacity])
+                )
             yield policy, cells
+
+    def _ranked(self) -> bool:
+        """Whether there are two policies to choose from; the hits of each are an exact count (D-185)."""
+        return len({*self.policies} - {"min"}) > 1
+
+    def _note(self) -> str | None:
+        if not self._ranked():
+            return None
+        return "* most hits" + (" but for min" if "min" in self.policies else "")
 
     def rich_table(self) -> Table:
         """Build the table for a terminal: policies by capacities."""
@@ -132,7 +143,7 @@ class HitTable:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption="* best but for min")
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=self._note())
         table.add_column("hit ratio", no_wrap=True)
         for capacity in self.capacities_pages:
             table.add_column(words.size(capacity * self.page_bytes), justify="right", no_wrap=True)
@@ -142,11 +153,7 @@ class HitTable:
         return table
 
     def __repr__(self) -> str:
-        from rich.console import Console
-
-        out = io.StringIO()
-        Console(file=out, width=200, color_system=None).print(self.rich_table())
-        return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")
+        return terminal.as_text([self.rich_table()])
 
     def _repr_html_(self) -> str:
         sizes = [words.size(capacity * self.page_bytes) for capacity in self.capacities_pages]

@@ -15,10 +15,10 @@ from . import _core, tables
 from .comparison import Comparison
 from .devices import Overrides, Spec
 from .devices import device as read_device
-from .errors import FlashtwinError, Interrupted
+from .errors import FlashtwinError, Interrupted, OutputError
 from .faults import Fault, as_given
 from .memory import need
-from .pacing import OpenLoop, Pacing, default_for
+from .pacing import ClosedLoop, OpenLoop, Pacing, default_for
 from .policies import Choice, PolicyLike, overrides_for, read_choices
 from .result import Result
 from .timeline import Timeline, Window
@@ -91,6 +91,7 @@ def run(
 
     Raises:
         FlashtwinError: with what was wrong, where, and what would be right.
+        OutputError: the log could not be written; its `result` holds the result of the run.
         Interrupted: on Ctrl-C; its `partial` holds the result so far.
     """
     _check_threads(threads)
@@ -179,7 +180,10 @@ def compare(
     )
     job.need(devices=1 + min(threads, len(choices)), less="fewer threads take less")
     base = job.base_device(progress)
-    tasks = [job.task(each, partial(base.fork, each.spec, each.user)) for each in job.candidates]
+    # Their windows tell what differs by more than the noise of a run.
+    tasks = [
+        job.task(each, partial(base.fork, each.spec, each.user), history=True) for each in job.candidates
+    ]
     results, interrupted = run_all(tasks, threads, progress)
     comparison = Comparison([cast(Result, result) for result in results])
     if interrupted:
@@ -265,8 +269,15 @@ class Job:
             ("requests_max", requests_max, 1),
             ("warmup_requests", warmup_requests, 0),
         ):
+            if number is not None and not isinstance(number, int):
+                raise FlashtwinError(f"{name}: {number!r}: give a whole number from {least}")
             if number is not None and not least <= number < 1 << 64:
                 raise FlashtwinError(f"{name}: {number}: give a whole number from {least}")
+        if not isinstance(pacing, OpenLoop | ClosedLoop | None):
+            raise FlashtwinError(
+                f"pacing: {pacing!r}: give flashtwin.OpenLoop(speed), ClosedLoop(queue_depth) "
+                "or AS_FAST_AS_POSSIBLE"
+            )
         given_faults = as_given(faults)
         candidates = [_candidate(choice, choices, device, overrides or {}) for choice in choices]
         opened = source(workload, trace_options)
@@ -276,6 +287,11 @@ class Job:
             raise FlashtwinError(
                 f"{workload}: this load has no end; say requests=N in it, or give requests_max "
                 "(--requests-max N)"
+            )
+        if isinstance(pacing, OpenLoop) and pacing.speed > 0 and not first.timed:
+            raise FlashtwinError(
+                f"{workload}: OpenLoop(speed={pacing.speed:g}) (--speed): this load has no arrival times; "
+                "say rate=N in it, or give ClosedLoop (--queue-depth N)"
             )
         total = total or opened.estimate_requests()
         return Job(
@@ -331,29 +347,37 @@ class Job:
             filling_s = time.monotonic() - began
             table = tables.RequestTable() if log is True else None
             in_memory = nullcontext(table.add if table else None)
-            with in_memory if isinstance(log, bool) else tables.request_file(Path(log)) as sink:
-                as_json, text, histograms, gc_columns, windows, recorded, took_s = ready.run(
-                    self.source.open(spec.exported_bytes, self.seed),
-                    control,
-                    speed=self.pacing.speed if isinstance(self.pacing, OpenLoop) else None,
-                    queue_depth=None if isinstance(self.pacing, OpenLoop) else self.pacing.queue_depth,
-                    beyond=self.beyond,
-                    warmup_requests=self.warmup_requests,
-                    requests_max=self.requests_max,
-                    span_max_s=None,
-                    series_interval_s=self.series_s,
-                    faults=self.faults,
-                    gc_timeline=gc_timeline,
-                    history=history,
-                    timeline=(timeline.from_s, timeline.length_s) if timeline else None,
-                    threads=threads,
-                    precondition=self.prepared,
-                    seed=self.seed,
-                    label=each.label,
-                    sink=sink,
-                )
+            raw = lost = None
+            try:
+                with in_memory if isinstance(log, bool) else tables.request_file(Path(log)) as sink:
+                    raw = ready.run(
+                        self.source.open(spec.exported_bytes, self.seed),
+                        control,
+                        speed=self.pacing.speed if isinstance(self.pacing, OpenLoop) else None,
+                        queue_depth=None if isinstance(self.pacing, OpenLoop) else self.pacing.queue_depth,
+                        beyond=self.beyond,
+                        warmup_requests=self.warmup_requests,
+                        requests_max=self.requests_max,
+                        span_max_s=None,
+                        series_interval_s=self.series_s,
+                        faults=self.faults,
+                        gc_timeline=gc_timeline,
+                        history=history,
+                        timeline=(timeline.from_s, timeline.length_s) if timeline else None,
+                        threads=threads,
+                        precondition=self.prepared,
+                        seed=self.seed,
+                        label=each.label,
+                        sink=sink,
+                    )
+            except FlashtwinError as e:
+                # Of a run that has ended only its log is lost.
+                if raw is None:
+                    raise
+                lost = e
+            as_json, text, histograms, gc_columns, windows, recorded, took_s = raw
             requests = table.table() if table else None
-            return Result(
+            result = Result(
                 as_json,
                 text,
                 histograms,
@@ -367,6 +391,9 @@ class Job:
                     "measured": took_s[1],
                 },
             )
+            if lost is not None:
+                raise OutputError(str(lost), result) from lost
+            return result
 
         return Task(each.label or spec.policy or "no buffer", work, self.requests_total)
 

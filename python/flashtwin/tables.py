@@ -80,6 +80,7 @@ def request_file(path: Path) -> Iterator[Callable[[Columns], None]]:
     import pyarrow.parquet as pq
 
     waiting: list[pa.RecordBatch] = []
+    failures: list[OSError] = []
 
     with whole_file(path, "the request log") as file:
         # Not a context manager: after an error the writer must not write its footer.
@@ -91,11 +92,20 @@ def request_file(path: Path) -> Iterator[Callable[[Columns], None]]:
                 waiting.clear()
 
         def add(columns: Columns) -> None:
+            if failures:
+                return
             waiting.append(_batch(columns))
             if sum(batch.num_rows for batch in waiting) >= _ROW_GROUP:
-                flush()
+                try:
+                    flush()
+                except OSError as e:
+                    # The run goes on: its summary does not depend on the log.
+                    failures.append(e)
+                    waiting.clear()
 
         yield add
+        if failures:
+            raise failures[0]
         flush()
         writer.close()
 
@@ -107,7 +117,15 @@ def series_table(points: list[dict[str, Any]]) -> pa.Table:
     floats = ["mb", "read_mean_us", "write_mean_us", "max_us", "hit_ratio", "gc_wait_share", "rebuilt_share"]
     fields = [("t_s", pa.float64()), ("reads", pa.uint64()), ("writes", pa.uint64())]
     schema = pa.schema([*fields, *((name, pa.float64()) for name in floats)])
-    return pa.Table.from_pylist(points, schema=schema)
+    return pa.Table.from_pylist([_without_empty_means(point) for point in points], schema=schema)
+
+
+def _without_empty_means(point: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what does not exist: the mean of no reads or no writes."""
+    empty = [f"{kind}_mean_us" for kind in ("read", "write") if not point[f"{kind}s"]]
+    if len(empty) == 2:
+        empty += ["max_us", "hit_ratio", "gc_wait_share"]
+    return {name: None if name in empty else value for name, value in point.items()}
 
 
 def gc_table(columns: Columns) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from . import _core
@@ -43,11 +44,23 @@ def source(workload: str | os.PathLike[str], options: TraceOptions | None = None
         _core.Workload.generated(workload, 1 << 62, 0)
     except WorkloadError as e:
         looks_like_path = "/" in workload.split(":")[0] or "." in workload.split(":")[0]
-        if looks_like_path:
+        near = _nearest_file(path) if ":" not in workload else None
+        if looks_like_path or near:
             kind = "is a directory, not a trace" if path.is_dir() else "no such trace file"
+            kind += f"; did you mean {near}?" if near else ""
             raise WorkloadError(f"{workload}: {kind}") from None
         raise WorkloadError(f"{e} (and there is no trace file {workload!r})") from None
     return Source(None, workload, options)
+
+
+def _nearest_file(path: Path) -> Path | None:
+    """Find the file beside `path` whose name is nearest to its own."""
+    try:
+        names = [file.name for file in path.parent.iterdir() if file.is_file()]
+    except OSError:
+        return None
+    near = get_close_matches(path.name, names, 1)
+    return path.parent / near[0] if near else None
 
 
 def _estimate_lines(path: Path) -> int | None:

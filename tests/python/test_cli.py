@@ -27,6 +27,13 @@ def wrong(result, *parts):
         assert part in result.stderr
 
 
+def keeps_the_summary(result, *parts):
+    """Exit code 2 and one clear message, yet the summary of the run is printed."""
+    assert result.returncode == 2, result.stderr
+    assert "response time" in result.stdout
+    wrong(subprocess.CompletedProcess([], 2, "", result.stderr), *parts)
+
+
 def test_run_prints_a_summary_and_the_guess(cli, trace, small_device):
     result = cli("run", trace, "--device", small_device)
     assert result.returncode == 0, result.stderr
@@ -200,7 +207,7 @@ def test_a_full_disk_leaves_nothing_under_the_final_name(cli, small_device, tmp_
     result = cli(
         *arguments, "--interval", 0.001, "--series", os.devnull, option, target, preexec_fn=limit_files
     )
-    wrong(result, str(target), "cannot write", "free some space")
+    keeps_the_summary(result, str(target), "cannot write", "free some space")
     assert [(p.name, p.read_text()) for p in target.parent.iterdir()] == [("result", "old")]
 
 
@@ -208,7 +215,7 @@ def test_a_full_disk_leaves_nothing_under_the_final_name(cli, small_device, tmp_
 def test_a_full_device(cli, small_device):
     run = ("run", "--workload", LOAD, "--device", small_device)
     for option in ("--requests", "-o", "--series"):
-        wrong(cli(*run, option, "/dev/full"), "/dev/full", "No space left")
+        keeps_the_summary(cli(*run, option, "/dev/full"), "/dev/full", "No space left")
     assert Path("/dev/full").is_char_device()
     with Path("/dev/full").open("w") as full:
         process = subprocess.run(

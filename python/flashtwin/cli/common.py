@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import fields
 from types import TracebackType
 from typing import Any
@@ -19,6 +21,7 @@ from .. import (
     Progress,
     Replace,
     TraceOptions,
+    words,
 )
 from ..workloads import source
 
@@ -110,12 +113,30 @@ def run_arguments(args: argparse.Namespace) -> dict[str, Any]:
 _BARS = 6
 
 
+#: Seconds between two lines of progress where standard error is no terminal.
+_LINE_PERIOD_S = 30.0
+
+
+class ProgressLines:
+    """A line of progress every 30 s, for a standard error that is no terminal."""
+
+    def __init__(self) -> None:
+        self._next_s = time.monotonic() + _LINE_PERIOD_S
+
+    def say(self, text: Callable[[], str]) -> None:
+        """Print a line if it is time for one."""
+        if time.monotonic() >= self._next_s:
+            self._next_s = time.monotonic() + _LINE_PERIOD_S
+            note(text())
+
+
 class ProgressBar:
-    """Bars with rate and time left on a terminal; nothing where standard error is a file."""
+    """Bars with rate and time left on a terminal; a line every 30 s where standard error is a file."""
 
     def __init__(self) -> None:
         self._bars: Any = None
         self._ids: dict[str, Any] = {}
+        self._lines = ProgressLines()
 
     def __enter__(self) -> ProgressBar:
         if sys.stderr.isatty():
@@ -149,6 +170,8 @@ class ProgressBar:
     def __call__(self, progress: Progress) -> None:
         """Move a bar."""
         if not self._bars:
+            if not progress.finished:
+                self._lines.say(lambda: _line(progress))
             return
         if progress.label not in self._ids:
             self._ids[progress.label] = self._bars.add_task(progress.label, total=None, rate="")
@@ -165,3 +188,9 @@ class ProgressBar:
         self._bars.update(
             bar, completed=total if progress.finished else progress.done, total=total, rate=rate
         )
+
+
+def _line(progress: Progress) -> str:
+    """Say how far one piece of work is."""
+    share = f" of {words.count(progress.total)}" if progress.total else ""
+    return f"{progress.label}: {words.count(progress.done)}{share} done"

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
-from .. import Comparison, Interrupted, policies
+from .. import Comparison, Interrupted, policies, terminal
 from .. import compare as compare_policies
 from ..files import write_text
+from ..plot.style import kind_of
 from ..policies import split_names
 from .common import ProgressBar, note, run_arguments
 
 
 def command(args: argparse.Namespace) -> int:
     """Run one workload under several policies."""
+    if args.figure:
+        kind_of(Path(args.figure))
     arguments = run_arguments(args)
     names = split_names(args.policies, policies())
     began = time.monotonic()
@@ -28,12 +30,12 @@ def command(args: argparse.Namespace) -> int:
             raise
         comparison, code = e.partial, 130
     wall_s = time.monotonic() - began
-    if args.output:
-        write_text(Path(args.output), comparison.to_json() + "\n", "the summaries")
     if args.json:
         print(comparison.to_json())
     else:
         _show(comparison, wall_s)
+    if args.output:
+        write_text(Path(args.output), comparison.to_json() + "\n", "the summaries")
     if args.figure:
         comparison.figure(args.figure)
         note(f"figure: {args.figure}")
@@ -45,14 +47,13 @@ def command(args: argparse.Namespace) -> int:
 
 
 def _show(comparison: Comparison, wall_s: float) -> None:
-    from rich.console import Console
-
     first = comparison.results[0].summary
     how = (first["pacing"], f"precondition {first['precondition']}", f"seed {first['seed']}")
     print(f"{first['device']} ({first['backend']}), {', '.join(how)}")
-    # A file has no width to fold to.
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
-    console.print(comparison.rich_table())
+    console = terminal.console()
+    for table in comparison.rich_tables(console.width):
+        console.print(table)
+    print(comparison.legend())
     for warning in first["warnings"]:
         print(f"warning: {warning}")
     print(f"wall time {wall_s:.1f} s")

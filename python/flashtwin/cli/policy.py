@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 
 from .. import FlashtwinError, HitTable, Interrupted, _core, policies, policy_info, trace_policy, words
 from .. import hits as count_hits
+from ..plot.style import kind_of
 from ..policies import split_names
 from ..workloads import source
 from .common import ProgressBar, note, overrides, trace_options
@@ -56,6 +58,8 @@ def hits(args: argparse.Namespace) -> int:
     """Count hits of policies in buffers of several sizes."""
     if (args.trace is None) == (args.workload is None):
         raise FlashtwinError("give either a trace file or --workload SPEC (see flashtwin policy hits --help)")
+    if args.figure:
+        kind_of(Path(args.figure))
     options = trace_options(args)
     workload = args.workload if args.trace is None else args.trace
     opened = source(workload, options)

@@ -9,11 +9,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from .. import results as open_results
-from ..results.show import failures, legend, rich_table
+from .. import terminal
+from ..results.show import failures, legend, rich_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from rich.console import Console
 
 
 def show(args: argparse.Namespace) -> int:
@@ -23,8 +23,9 @@ def show(args: argparse.Namespace) -> int:
     if args.json or args.csv:
         _print(found.statistics(figures, args.confidence), args)
         return 0
-    table = rich_table(found, figures, args.confidence)
-    _console().print(table)
+    console = terminal.console()
+    for table in rich_tables(found, figures, args.confidence, console.width):
+        console.print(table)
     for line in (legend(found, args.confidence), *failures(found)):
         print(line)
     return 0
@@ -54,15 +55,8 @@ def _print(table: pa.Table, args: argparse.Namespace) -> None:
         shown.add_column(name, overflow="fold")
     for row in rows:
         shown.add_row(*("" if value is None else _short(value) for value in row))
-    _console().print(shown)
+    terminal.console().print(shown)
 
 
 def _short(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    # A file has no width to fold to.
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 240)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-from .. import FlashtwinError, Interrupted, Result, Timeline, Window, words
+from .. import FlashtwinError, Interrupted, OutputError, Result, Timeline, Window, words
 from .. import run as run_workload
 from ..files import write_text
 from ..plot.style import kind_of
@@ -23,6 +25,7 @@ def command(args: argparse.Namespace) -> int:
             kind_of(Path(name))
     window = _window(args)
     code = 0
+    failures: list[FlashtwinError] = []
     try:
         with ProgressBar() as bar:
             result = run_workload(
@@ -40,9 +43,9 @@ def command(args: argparse.Namespace) -> int:
         if not isinstance(e.partial, Result):
             raise
         result, code = e.partial, 130
-    _keep(result, args)
-    if result.timeline:
-        _write_trace(result.timeline, args.timeline)
+    except OutputError as e:
+        result = e.result
+        failures.append(e)
     if args.json:
         print(result.to_json())
         note(json.dumps({"wall_s": result.wall_s}))
@@ -51,9 +54,17 @@ def command(args: argparse.Namespace) -> int:
     else:
         print(result)
         print(f"{'wall time':<15}{_wall(result)}")
+    # The summary is printed by now, whatever becomes of the files.
+    for write in _files(result, args):
+        try:
+            write()
+        except FlashtwinError as e:
+            failures.append(e)
+    for failure in failures:
+        note(f"flashtwin: error: {failure}")
     if code:
         note("flashtwin: interrupted: these are partial results, of the requests so far")
-    return code
+    return 2 if failures else code
 
 
 def _wall(result: Result) -> str:
@@ -70,18 +81,20 @@ def _wall(result: Result) -> str:
     return text
 
 
-def _keep(result: Result, args: argparse.Namespace) -> None:
-    """Write the files that were asked for."""
+def _files(result: Result, args: argparse.Namespace) -> Iterator[Callable[[], object]]:
+    """What writes the files that were asked for, one after the other."""
     if args.output:
-        write_text(Path(args.output), result.to_json() + "\n", "the summary")
+        yield lambda: write_text(Path(args.output), result.to_json() + "\n", "the summary")
     if args.hgrm:
-        result.save_hgrm(args.hgrm)
+        yield lambda: result.save_hgrm(args.hgrm)
     if args.record:
-        result.save(args.record)
+        yield lambda: result.save(args.record)
     if args.series:
-        write_table(result.series, Path(args.series), "the series")
+        yield lambda: write_table(result.series, Path(args.series), "the series")
     for name in args.gc_timeline:
-        _write_timeline(result, Path(name))
+        yield partial(_write_timeline, result, Path(name))
+    if result.timeline:
+        yield partial(_write_trace, result.timeline, args.timeline)
 
 
 #: Kinds of tables; other names are those of figures.

@@ -11,7 +11,7 @@ from typing import Any
 from .. import Interrupted, Results, SweepProgress, words
 from .. import sweep as run_sweep
 from ..results.show import failures
-from .common import note
+from .common import ProgressLines, note
 
 
 def command(args: argparse.Namespace) -> int:
@@ -39,12 +39,13 @@ def command(args: argparse.Namespace) -> int:
 
 
 class _Bar:
-    """Cells done, rate and time left on a terminal; nothing where standard error is a file."""
+    """Cells done, rate and time left on a terminal; a line every 30 s where standard error is a file."""
 
     def __init__(self) -> None:
         self._bar: Any = None
         self._id: Any = None
         self.last: SweepProgress | None = None
+        self._lines = ProgressLines()
 
     def __enter__(self) -> _Bar:
         if sys.stderr.isatty():
@@ -78,6 +79,8 @@ class _Bar:
         """Move the bar."""
         self.last = progress
         if not self._bar:
+            ended = progress.done + progress.failed
+            self._lines.say(lambda: f"{words.count(ended)} of {words.count(progress.cells)} cells done")
             return
         parts = [f"{progress.rate_per_s:.2f}/s"] if progress.rate_per_s else []
         if progress.left_s is not None:

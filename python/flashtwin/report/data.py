@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import words
-from ..comparison import MEASURES
+from ..comparison import MEASURES, best_of, label_of_part
 from ..errors import FlashtwinError
 from ..folders import Folder
 from ..record import DIGITS, Record, percentile_curve
@@ -117,13 +117,16 @@ def _measures(records: Sequence[Record], labels: Sequence[str]) -> Table:
             continue
         values = [measure.value(record) for record in records]
         texts = [measure.say(value) for value in values]
-        best = min(values) if measure.less_is_better else max(values)
+        best = best_of(measure, records)
+        base = None if records[0].summary["interrupted"] else values[0]
         cells = [Cell(measure.label)]
         for i, value in enumerate(values):
-            ratio = f"{value / values[0]:.3g}x" if i and values[0] else ""
-            cells.append(Cell(texts[i], value, ratio, best=len(set(texts)) > 1 and value == best))
+            whole = i and value is not None and not records[i].summary["interrupted"]
+            ratio = f"{value / base:.3g}x" if whole and base and value is not None else ""
+            cells.append(Cell(texts[i], value, ratio, best=i == best))
         rows.append(cells)
     title = "Summary" if len(records) == 1 else f"Summary, with ratios to {labels[0]}"
+    labels = [label_of_part(*pair) for pair in zip(labels, records, strict=True)]
     return Table(title, ["measure", *(labels if len(records) > 1 else ["value"])], rows)
 
 

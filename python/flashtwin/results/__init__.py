@@ -151,3 +151,8 @@ class Results:
         from .show import as_text
 
         return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from .show import as_html
+
+        return as_html(self)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
+from html import escape
 from typing import TYPE_CHECKING, Any
 
-from .. import words
+from .. import terminal, words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,6 +26,8 @@ def legend(results: Results, confidence: float = 0.95) -> str:
     """Say in a line what the columns hold."""
     seeds = len(results.axes["seed"])
     parts = [f"mean over {seeds} seeds +- {confidence * 100:g} % interval" if seeds > 1 else "one seed"]
+    if _incomplete(results):
+        parts.append(f"n: a point that has only so many of {seeds} seeds")
     if results.baseline:
         named = ", ".join(f"{axis.removeprefix('set_')} {value}" for axis, value in results.baseline.items())
         parts.append(
@@ -34,22 +36,66 @@ def legend(results: Results, confidence: float = 0.95) -> str:
     return "; ".join(parts)
 
 
-def rich_table(results: Results, figures: list[str] | None = None, confidence: float = 0.95) -> Table:
-    """Build the table; axes with one value are left out."""
+def rich_tables(
+    results: Results, figures: list[str] | None = None, confidence: float = 0.95, columns: int = 200
+) -> list[Table]:
+    """Build tables for a terminal of so many columns; axes with one value are left out.
+
+    Figures that do not fit beside the axes stand in a further table.
+    """
     from rich import box
     from rich.table import Table
 
-    figures = results.figures if figures is None else figures
+    heads, rows, keys = _cells(results, results.figures if figures is None else figures, confidence)
+    widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
+    # Long names fold, so that figures have half of the columns.
+    widths[:keys] = [min(width, max(12, columns // 2 // keys)) for width in widths[:keys]]
+    tables = []
+    for block in terminal.blocks(widths[:keys], widths[keys:], columns):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for head, width in zip(heads[:keys], widths[:keys], strict=True):
+            table.add_column(head, overflow="fold", width=width)
+        for i in block:
+            table.add_column(heads[keys + i], justify="right", no_wrap=True, min_width=widths[keys + i])
+        for row in rows:
+            table.add_row(*row[:keys], *(row[keys + i] for i in block))
+        tables.append(table)
+    return tables
+
+
+def as_html(results: Results) -> str:
+    """Return the table as HTML, with what failed below it."""
+    heads, rows, keys = _cells(results, results.figures, 0.95)
+    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    body = "".join(
+        f"<tr>{''.join(f'<{_tag(i < keys)}>{escape(t)}</{_tag(i < keys)}>' for i, t in enumerate(row))}</tr>"
+        for row in rows
+    )
+    below = "<br>".join(escape(line) for line in (legend(results), *failures(results)))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{below}</p>"
+
+
+def _tag(key: bool) -> str:
+    return "th" if key else "td"
+
+
+def _cells(results: Results, figures: list[str], confidence: float) -> tuple[list[str], list[list[str]], int]:
+    """Heads, rows, and how many of the first columns are axes."""
     varied = [axis for axis in results.points if len(results.axes[axis]) > 1]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for axis in varied:
-        table.add_column(axis.removeprefix("set_"), overflow="fold")
-    for figure in figures:
-        table.add_column(figure, justify="right", no_wrap=True)
+    # Values have units of their own.
+    heads = [axis.removeprefix("set_") for axis in varied] + [f.removesuffix("_us") for f in figures]
+    seeds = len(results.axes["seed"])
+    rows = []
     for point, by_figure in _points(results, figures, confidence):
         shown = [str(value) for axis, value in zip(results.points, point, strict=True) if axis in varied]
-        table.add_row(*shown, *(_cell(figure, by_figure.get(figure)) for figure in figures))
-    return table
+        rows.append([*shown, *(_cell(figure, by_figure.get(figure), seeds) for figure in figures)])
+    return heads, rows, len(varied)
+
+
+def _incomplete(results: Results) -> bool:
+    """Whether a point lacks a seed: the sweep was interrupted, or cells failed."""
+    seeds = len(results.axes["seed"])
+    return any(row["seeds"] < seeds for row in results.statistics().to_pylist())
 
 
 def _points(
@@ -62,7 +108,7 @@ def _points(
     return list(found.items())
 
 
-def _cell(figure: str, row: dict[str, Any] | None) -> str:
+def _cell(figure: str, row: dict[str, Any] | None, seeds: int) -> str:
     if row is None or row["mean"] is None:
         return "-"
     text = said(figure, row["mean"])
@@ -75,17 +121,12 @@ def _cell(figure: str, row: dict[str, Any] | None) -> str:
         low, high = row["ratio_low"], row["ratio_high"]
         if low is not None and low <= 1 <= high:
             text += "?"
-    return text
+    return text if row["seeds"] == seeds else f"{text} (n={row['seeds']})"
 
 
 def as_text(results: Results) -> str:
     """Return the table as text, with what failed below it."""
-    from rich.console import Console
-
-    out = io.StringIO()
-    Console(file=out, width=200, color_system=None).print(rich_table(results))
-    lines = [line.rstrip() for line in out.getvalue().splitlines()]
-    return "\n".join([*lines, legend(results), *failures(results)]).strip("\n")
+    return "\n".join([terminal.as_text(rich_tables(results)), legend(results), *failures(results)])
 
 
 def failures(results: Results) -> list[str]:

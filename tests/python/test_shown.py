@@ -1,0 +1,199 @@
+"""What is printed: parts are labelled, best is justified, and what does not exist is not a number."""
+
+import os
+import pickle
+
+import pytest
+
+import flashtwin
+from conftest import LOAD, SMALL
+
+
+def lines(shown):
+    return [line.strip() for line in repr(shown).splitlines()]
+
+
+def interrupted_comparison(policies, during):
+    def progress(p):
+        if p.label == during and p.done > 500:
+            raise KeyboardInterrupt
+
+    with pytest.raises(flashtwin.Interrupted) as e:
+        flashtwin.compare(
+            "zipf:theta=0.9,write=0.8,requests=1e6",
+            policies,
+            "demo",
+            set=SMALL,
+            progress=progress,
+        )
+    return e.value.partial
+
+
+def test_an_interrupted_column_is_labelled_and_never_best():
+    part = interrupted_comparison(["lru", "gcar-lru"], "lru")
+    assert part.results[0].interrupted
+    table = repr(part)
+    assert "lru (part: " in table
+    assert "not comparable" in table
+    assert not any(line.rstrip().endswith(" *") for line in table.splitlines())
+    assert "(part: " in part._repr_html_()
+
+
+def test_policies_that_differ_by_less_than_the_noise_have_no_best():
+    load = "uniform:write=0.5,requests=20000"
+    comparison = flashtwin.compare(load, ["lru", "fifo"], "demo", set=SMALL)
+    mean = next(line for line in lines(comparison) if line.startswith("mean response"))
+    assert "*" not in mean
+
+
+def test_a_difference_beyond_the_noise_has_a_best():
+    load = "zipf:theta=1.1,write=0.5,requests=20000"
+    comparison = flashtwin.compare(load, ["lru", "fifo"], "demo", set={**SMALL, "buffer.capacity": "1 MiB"})
+    hit_ratio = next(line for line in lines(comparison) if line.startswith("hit ratio"))
+    assert comparison["lru"].hit_ratio > comparison["fifo"].hit_ratio
+    assert hit_ratio.split()[4] == "*"
+
+
+def test_no_write_no_write_amplification():
+    comparison = flashtwin.compare("uniform:write=0,requests=2000", ["lru", "fifo"], "demo", set=SMALL)
+    line = next(line for line in lines(comparison) if line.startswith("write amplification"))
+    assert line.split() == ["write", "amplification", "-", "-"]
+    assert comparison.table["flash_write_amplification"].to_pylist() == [None, None]
+
+
+def test_means_of_nothing_are_empty_in_the_series():
+    result = flashtwin.run("uniform:write=0,requests=2000", "demo", set=SMALL, series_s=0.01)
+    assert set(result.series["write_mean_us"].to_pylist()) == {None}
+    assert None not in result.series["read_mean_us"].to_pylist()
+
+
+def test_a_speed_needs_arrival_times(cli):
+    with pytest.raises(flashtwin.FlashtwinError, match="no arrival times"):
+        flashtwin.run(LOAD, "demo", pacing=flashtwin.OpenLoop(2.0))
+    result = cli("run", "--workload", LOAD, "--device", "demo", "--speed", "2")
+    assert result.returncode == 2
+    assert "no arrival times" in result.stderr
+    assert "--queue-depth" in result.stderr
+
+
+def test_one_policy_is_not_called_best():
+    for policies in (["lru"], ["lru", "min"]):
+        assert "best" not in repr(flashtwin.hits(LOAD, policies, [64]))
+        assert "*" not in repr(flashtwin.hits(LOAD, policies, [64]))
+    assert "* most hits but for min" in repr(flashtwin.hits(LOAD, ["lru", "fifo", "min"], [64]))
+    assert "but for min" not in repr(flashtwin.hits(LOAD, ["lru", "fifo"], [64]))
+
+
+def test_narrow_terminals_get_more_tables_and_no_cut_numbers(cli, small_device):
+    policies = "lru,fifo,cflru,gcar-lru,gcar-cflru"
+    arguments = ("compare", "--workload", LOAD, "--device", small_device, "--policies", policies)
+    narrow = cli(*arguments, env={**os.environ, "COLUMNS": "80"}).stdout
+    assert "\u2026" not in narrow
+    assert all(policy in narrow for policy in policies.split(","))
+    assert narrow.count("mean response") > 1
+    assert max(map(len, narrow.splitlines()[2:-3])) <= 80
+
+
+def test_results_show_keeps_its_keys(cli, tmp_path):
+    experiment = tmp_path / "x.toml"
+    experiment.write_text(
+        """
+devices = ["demo"]
+policies = ["lru", "gcar-lru"]
+workloads = ["zipf:theta=0.9,write=0.8,requests=300", "uniform:write=0.5,requests=300"]
+seeds = [1, 2]
+
+[set]
+"geometry.blocks_per_plane" = 64
+"geometry.reserve_percent" = 20
+"""
+    )
+    directory = tmp_path / "x.sweep"
+    done = cli("sweep", experiment, "-o", directory)
+    assert done.returncode == 0, done.stderr
+    shown = cli("results", "show", directory, env={**os.environ, "COLUMNS": "90"}).stdout
+    assert "\u2026" not in shown
+    tables = [line for line in shown.splitlines() if line.strip().startswith("policy ")]
+    assert len(tables) > 1
+    assert shown.count("gcar-lru") == 2 * len(tables)
+    assert "mean_us" not in shown
+
+
+def test_a_point_that_lacks_a_seed_says_so(tmp_path):
+    experiment = {
+        "devices": ["demo"],
+        "policies": ["lru"],
+        "workloads": ["uniform:write=0.5,requests=300"],
+        "seeds": [1, 2, 3],
+        "set": SMALL,
+    }
+    whole = flashtwin.sweep(experiment, tmp_path / "x")
+    assert "(n=" not in repr(whole)
+    assert whole._repr_html_().startswith("<table>")
+    whole.table = whole.table.slice(0, 2)
+    assert "(n=2)" in repr(whole)
+    assert "only so many of 3 seeds" in repr(whole)
+
+
+def test_a_run_says_how_far_it_is_where_there_is_no_terminal(monkeypatch, capsys):
+    from flashtwin.cli import common
+
+    monkeypatch.setattr(common, "_LINE_PERIOD_S", 0.0)
+    with common.ProgressBar() as bar:
+        bar(flashtwin.Progress("lru", 1200, 5000))
+    assert capsys.readouterr().err == "lru: 1 200 of 5 000 done\n"
+    monkeypatch.setattr(common, "_LINE_PERIOD_S", 30.0)
+    with common.ProgressBar() as bar:
+        bar(flashtwin.Progress("lru", 1200, 5000))
+    assert capsys.readouterr().err == ""
+
+
+def test_a_text_is_not_displayed_by_a_notebook(monkeypatch):
+    shown = []
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", lambda *a: shown.append(a))
+    assert "hit ratio" in repr(flashtwin.hits(LOAD, ["lru"], [64]))
+    assert "mean response" in repr(flashtwin.compare(LOAD, ["lru", "fifo"], "demo", set=SMALL))
+    assert shown == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"pacing": 5}, r"pacing: 5: give flashtwin\.OpenLoop"),
+        ({"seed": "a"}, "seed: 'a': give a whole number from 0"),
+        ({"device": "dmeo"}, "did you mean demo"),
+    ],
+)
+def test_wrong_types_and_names_are_explained(wrong, message):
+    with pytest.raises(flashtwin.FlashtwinError, match=message):
+        flashtwin.run(**({"workload": LOAD, "device": "demo"} | wrong))
+
+
+def test_a_comparison_has_items():
+    comparison = flashtwin.compare(LOAD, ["lru", "fifo"], "demo", set=SMALL)
+    assert [(policy, result.policy) for policy, result in comparison.items()] == [("lru",) * 2, ("fifo",) * 2]
+
+
+def test_a_figure_is_checked_before_the_simulation(cli, small_device, tmp_path):
+    endless = ("--workload", "uniform:write=1,requests=1e10")
+    for command in (
+        ("compare", *endless, "--device", small_device, "--policies", "lru,fifo"),
+        ("policy", "hits", *endless, "--policies", "lru", "--capacity", "1MiB"),
+    ):
+        result = cli(*command, "--figure", tmp_path / "x.doc")
+        assert result.returncode == 2
+        assert "must end in one of" in result.stderr
+
+
+def test_a_mistyped_trace_is_answered_with_the_nearest_file(tmp_path, monkeypatch):
+    (tmp_path / "zapf").write_text("")
+    monkeypatch.chdir(tmp_path)
+    for wrong in ("zapff", str(tmp_path / "zpf")):
+        with pytest.raises(flashtwin.WorkloadError, match=r"no such trace file; did you mean .*zapf\?"):
+            flashtwin.run(wrong, "demo")
+
+
+def test_a_device_can_be_pickled():
+    spec = flashtwin.device("demo", SMALL, policy="cflru")
+    assert pickle.loads(pickle.dumps(spec)).to_toml() == spec.to_toml()
