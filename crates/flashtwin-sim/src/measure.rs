@@ -2,9 +2,9 @@
 //!
 //! A new device is written sequentially, rested, and read; beside a writer that syncs after
 //! every write it is read once more; another one is written until its cache in SLC mode is full, and one in
-//! the steady state of random writing at random, then read and written. The host adds nothing: a request goes in at the instant at which it can.
+//! the steady state of random writing at random, then read and written. The host adds nothing: a request goes
+//! in at the instant at which it can.
 
-use flashtwin::metrics::OpMetrics;
 use flashtwin::{DeviceSpec, Op, Request, Rng, Ssd, Time};
 
 use crate::{Control, SimError};
@@ -47,6 +47,8 @@ pub fn measure(spec: &DeviceSpec, control: &Control) -> Result<Option<Vec<Figure
         ssd: Ssd::new(spec),
         rng: Rng::new(SEED),
         range,
+        reads: Vec::new(),
+        writes: Vec::new(),
         figures: Vec::new(),
     };
     for run in tests {
@@ -62,6 +64,9 @@ struct Test {
     ssd: Ssd,
     rng: Rng,
     range: u64,
+    /// Response times of the row that was run last.
+    reads: Vec<Time>,
+    writes: Vec<Time>,
     figures: Vec<Figure>,
 }
 
@@ -89,7 +94,7 @@ impl Test {
 
     fn reads(&mut self) {
         self.run(1, AT_DEPTH_1, Test::read);
-        let reads = self.ssd.metrics().op(Op::Read);
+        let reads = &mut self.reads;
         let mean = mean_us(reads);
         let modes = [
             ("read_p17_us", 1.0 / 6.0),
@@ -109,7 +114,7 @@ impl Test {
         let buffer = self.ssd.spec().buffer.as_ref();
         let pages = buffer.map_or(AT_DEPTH_1, |buffer| u64::from(buffer.capacity_pages));
         self.run(1, AT_DEPTH_1.min(pages / 2).max(1), Test::write);
-        let mean = mean_us(self.ssd.metrics().op(Op::Write));
+        let mean = mean_us(&self.writes);
         self.figures.push(("write_qd1_us", mean));
     }
 
@@ -131,7 +136,7 @@ impl Test {
                     Op::Write => self.write(0),
                     _ => request(Op::Flush, 0, 0),
                 };
-                submit(&mut self.ssd, &request);
+                submit(&mut self.ssd, &request, 0);
             }
             while self.ssd.completions().is_empty() && self.ssd.step() {}
             for done in self.ssd.completions().drain(..) {
@@ -193,7 +198,7 @@ impl Test {
         let before = AT_DEPTH_32 + cache_bytes(self.ssd.spec()) / PAGE;
         let span = self.run_after(before, 32, AT_DEPTH_32, Test::write);
         let rate = AT_DEPTH_32 as f64 / span.as_s();
-        let p99 = at_us(self.ssd.metrics().op(Op::Write), 0.99);
+        let p99 = at_us(&mut self.writes, 0.99);
         self.figures.push(("write_steady_iops", rate));
         self.figures.push(("write_steady_p99_us", p99));
     }
@@ -207,7 +212,7 @@ impl Test {
             }
         });
         let rate = AT_DEPTH_32 as f64 / span.as_s();
-        let p99 = at_us(self.ssd.metrics().op(Op::Read), 0.99);
+        let p99 = at_us(&mut self.reads, 0.99);
         self.figures.push(("mixed_steady_iops", rate));
         self.figures.push(("mixed_read_p99_us", p99));
     }
@@ -230,7 +235,7 @@ impl Test {
         self.run_after(0, depth, count, next)
     }
 
-    /// The same after `before` requests whose time does not count.
+    /// The same after `before` requests that do not count.
     fn run_after(
         &mut self,
         before: u64,
@@ -239,20 +244,35 @@ impl Test {
         mut next: impl FnMut(&mut Self, u64) -> Request,
     ) -> Time {
         self.rest();
+        self.reads.clear();
+        self.writes.clear();
         let mut start = self.ssd.now();
         for i in 0..before + count {
             if i == before {
                 start = self.ssd.now();
-                self.ssd.reset_metrics(None);
             }
             while self.ssd.outstanding() >= depth && self.ssd.step() {}
             let now = self.ssd.now();
             self.ssd.advance(now);
-            self.ssd.completions().clear();
+            self.take_responses(before);
             let request = next(self, i);
-            submit(&mut self.ssd, &request);
+            submit(&mut self.ssd, &request, i);
         }
-        self.ssd.now() - start
+        let span = self.ssd.now() - start;
+        while self.ssd.step() {}
+        self.take_responses(before);
+        span
+    }
+
+    /// Keeps the response times of the requests from the `first` on.
+    fn take_responses(&mut self, first: u64) {
+        for done in self.ssd.completions().drain(..) {
+            match done.op {
+                _ if done.tag < first => {}
+                Op::Read => self.reads.push(done.done - done.arrival),
+                _ => self.writes.push(done.done - done.arrival),
+            }
+        }
     }
 
     /// Lets the device do all that it has to do.
@@ -279,15 +299,18 @@ fn request(op: Op, offset: u64, bytes: u64) -> Request {
     }
 }
 
-fn submit(ssd: &mut Ssd, request: &Request) {
-    ssd.submit(ssd.now(), request, 0)
+fn submit(ssd: &mut Ssd, request: &Request, tag: u64) {
+    ssd.submit(ssd.now(), request, tag)
         .expect("the tests stay within the device");
 }
 
-fn mean_us(of: &OpMetrics) -> f64 {
-    of.response_ps_sum as f64 / of.requests as f64 * 1e-6
+fn mean_us(of: &[Time]) -> f64 {
+    of.iter().map(|time| time.as_us()).sum::<f64>() / of.len() as f64
 }
 
-fn at_us(of: &OpMetrics, share: f64) -> f64 {
-    of.histogram_ns.value_at_quantile(share) as f64 * 1e-3
+/// The smallest of the times that `share` of them do not exceed.
+fn at_us(of: &mut [Time], share: f64) -> f64 {
+    let rank = (of.len() as f64 * share).ceil() as usize;
+    let at = rank.clamp(1, of.len()) - 1;
+    of.select_nth_unstable(at).1.as_us()
 }

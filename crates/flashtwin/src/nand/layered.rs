@@ -304,7 +304,9 @@ impl Layered {
     pub fn drain_time(&self, chip: usize, exact: bool, now: Time) -> Time {
         let (of, l) = (&self.chips[chip], &self.times);
         let [reads, writes] = of.inside;
-        let is_short = u64::from(writes) > self.ftls[chip].outlook().writes;
+        // Writes in service have their page already.
+        let waiting = writes - self.writes_in_service(chip);
+        let is_short = u64::from(waiting) > self.ftls[chip].outlook().writes;
         if !exact {
             let collects = of.in_gc || is_short;
             let collecting = self.gc_took[chip] * u64::from(collects);
