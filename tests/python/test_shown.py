@@ -55,7 +55,8 @@ def test_a_difference_beyond_the_noise_has_a_best():
 
 
 def test_no_write_no_write_amplification():
-    comparison = flashtwin.compare("uniform:write=0,requests=2000", ["lru", "fifo"], "demo", set=SMALL)
+    load, state = "uniform:write=0,requests=2000", "steady:empty-buffer"
+    comparison = flashtwin.compare(load, ["lru", "fifo"], "demo", set=SMALL, precondition=state)
     line = next(line for line in lines(comparison) if line.startswith("write amplification"))
     assert line.split() == ["write", "amplification", "-", "-"]
     assert comparison.table["flash_write_amplification"].to_pylist() == [None, None]

@@ -381,7 +381,7 @@ impl<T: Default> BlockTable<T> {
     #[inline]
     pub fn in_flight(&self, device: &dyn DeviceView, node: NodeId) -> bool {
         // The pages that came last are met first.
-        device.any_in_flight() && self.pages_of(node).any(|page| device.in_flight(page))
+        device.pages_in_flight() > 0 && self.pages_of(node).any(|page| device.in_flight(page))
     }
 
     /// Whether GCaR passes over a block, whatever its pages have in common.

@@ -38,10 +38,10 @@ pub trait DeviceView {
     fn in_flight(&self, _page: PageId) -> bool {
         false
     }
-    /// Whether any page that the policy holds is in flight.
+    /// How many of the pages that the policy holds are in flight.
     #[inline]
-    fn any_in_flight(&self) -> bool {
-        false
+    fn pages_in_flight(&self) -> u32 {
+        0
     }
     /// The chip is collecting garbage now.
     #[inline]

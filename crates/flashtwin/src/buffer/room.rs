@@ -138,11 +138,12 @@ impl Room {
             out.one(page, 1);
             return true;
         }
-        while self.aside.len() < self.pages as usize {
+        // Pages set aside are in flight: the policy has one to name as long as it is asked.
+        while device.pages_in_flight() < self.pages {
             if !self.policy.evict(device, incoming, Spare::Nobody, out) {
                 break;
             }
-            if device.any_in_flight() {
+            if device.pages_in_flight() > 0 {
                 self.keep_in_flight(device, incoming, out);
             }
             if !out.victims.is_empty() {

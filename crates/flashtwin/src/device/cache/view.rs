@@ -51,8 +51,8 @@ impl<B: Backend> DeviceView for View<'_, B> {
         self.pages[page.0 as usize].is_in_flight()
     }
     #[inline]
-    fn any_in_flight(&self) -> bool {
-        self.in_flight > 0
+    fn pages_in_flight(&self) -> u32 {
+        self.in_flight
     }
     #[inline]
     fn chips_in_gc(&self) -> &ChipSet {
