@@ -33,6 +33,12 @@ class Source:
         return None if self.path is None else _estimate_lines(self.path)
 
 
+def generated(text: str) -> Source:
+    """Check a generated load."""
+    _core.Workload.generated(text, 1 << 62, 0)
+    return Source(None, text, TraceOptions())
+
+
 def source(workload: str | os.PathLike[str], options: TraceOptions | None = None) -> Source:
     """Tell a path from a generated load: an existing file is a trace, and so is any Path."""
     options = options or TraceOptions()
@@ -40,14 +46,13 @@ def source(workload: str | os.PathLike[str], options: TraceOptions | None = None
     if not isinstance(workload, str) or path.is_file():
         return Source(path, str(workload), options)
     try:
-        _core.Workload.generated(workload, 1 << 62, 0)
+        return generated(workload)
     except WorkloadError as e:
         looks_like_path = "/" in workload.split(":")[0] or "." in workload.split(":")[0]
         if looks_like_path:
             kind = "is a directory, not a trace" if path.is_dir() else "no such trace file"
             raise WorkloadError(f"{workload}: {kind}") from None
         raise WorkloadError(f"{e} (and there is no trace file {workload!r})") from None
-    return Source(None, workload, options)
 
 
 def _estimate_lines(path: Path) -> int | None:

@@ -96,6 +96,12 @@ def test_wrong_arguments(cli, arguments, parts):
     wrong(cli(*arguments), *parts)
 
 
+def test_errors_of_a_generated_load_do_not_speak_of_traces(cli):
+    result = cli("run", "--workload", "uniform:footprint=1G,requests=10", "--device", "demo")
+    wrong(result, "did you mean range?")
+    assert "trace" not in result.stderr, result.stderr
+
+
 def test_wrong_traces(cli, tmp_path, trace):
     bad = tmp_path / "bad.csv"
     bad.write_text("time_us,op,offset_bytes,size_bytes\n0,W,0,4096\n1,W,zero,4096\n")

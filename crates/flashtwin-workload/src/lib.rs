@@ -13,7 +13,7 @@ pub use error::{ErrorKind, WorkloadError};
 pub use generate::address::Address;
 pub use generate::arrival::Arrival;
 pub use generate::size::Size;
-pub use generate::spec::{GeneratorSpec, PRESETS};
+pub use generate::spec::{GeneratorSpec, Part, PRESETS};
 pub use trace::convert::{convert, Converted};
 pub use trace::csv::{write_request as write_csv_request, HEADER as CSV_HEADER};
 pub use trace::info::{trace_info, OpInfo, TraceInfo, VolumeInfo};

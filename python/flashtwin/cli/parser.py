@@ -305,7 +305,7 @@ def _trace(commands: _Commands) -> None:
         "Write a trace in our binary or text form.",
         """\
 examples:
-  flashtwin trace convert trace.csv.gz trace.ftb        binary, read at memory speed
+  flashtwin trace convert trace.csv.gz trace.ftb        binary, read without parsing
   flashtwin trace convert trace.csv.gz trace.csv.zst    text
 """,
     )

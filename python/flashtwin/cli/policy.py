@@ -9,7 +9,7 @@ import sys
 from .. import FlashtwinError, HitTable, Interrupted, _core, policies, policy_info, trace_policy, words
 from .. import hits as count_hits
 from ..policies import split_names
-from ..workloads import source
+from ..workloads import generated, source
 from .common import ProgressBar, note, overrides, trace_options
 
 
@@ -58,7 +58,7 @@ def hits(args: argparse.Namespace) -> int:
         raise FlashtwinError("give either a trace file or --workload SPEC (see flashtwin policy hits --help)")
     options = trace_options(args)
     workload = args.workload if args.trace is None else args.trace
-    opened = source(workload, options)
+    opened = generated(workload) if args.trace is None else source(workload, options)
     if opened.path is not None:
         note(opened.open(0, 0).describe())
     everything = [name for name in policies() if not name.startswith("gcar-")] + ["min"]

@@ -1,4 +1,4 @@
-//! Writes a trace in one of our own forms: read once as text, from then on at memory speed.
+//! Writes a trace in one of our own forms: parsed once, read back without parsing.
 //! The file appears under its name only when it is whole and on disk.
 
 use std::fs::{self, File};

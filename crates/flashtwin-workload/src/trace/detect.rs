@@ -139,7 +139,16 @@ fn guess_text(name: &str, text: &[u8]) -> Result<Guess, WorkloadError> {
         ),
         (Format::Fiu, try_parser(Fiu(u), &lines)),
         (Format::Disksim, try_parser(Disksim(u), &lines)),
-        (Format::Mqsim, try_parser(Mqsim(u), &lines)),
+        (
+            Format::Mqsim,
+            try_parser(
+                Mqsim {
+                    units: u,
+                    whole: true,
+                },
+                &lines,
+            ),
+        ),
     ];
     let mut best: Option<(Format, usize, usize)> = None;
     for (format, (good, bad)) in tried {
@@ -160,43 +169,21 @@ fn guess_text(name: &str, text: &[u8]) -> Result<Guess, WorkloadError> {
     })
 }
 
-/// DiskSim, MQSim and SSDSim share their columns. A decimal point in a time means milliseconds,
-/// whole numbers nanoseconds, unless they advance by less than a microsecond a request.
+/// DiskSim, MQSim and SSDSim share their columns. A decimal point in a time means DiskSim, whole
+/// numbers MQSim; what the numbers count is judged in `units`.
 fn five_columns(lines: &[&[u8]], good: usize, judged: usize) -> Guess {
-    let times = || {
-        lines.iter().filter_map(|l| {
-            l.split(|&b| b == b' ' || b == b'\t')
-                .find(|w| !w.is_empty())
-        })
+    let decimal = lines
+        .iter()
+        .filter_map(|l| l.split(|b| b" \t".contains(b)).find(|w| !w.is_empty()))
+        .any(|time| time.contains(&b'.'));
+    let (format, times) = if decimal {
+        (Format::Disksim, "times have a decimal point")
+    } else {
+        (Format::Mqsim, "times are whole numbers; ssdsim is the same")
     };
-    if times().any(|t| t.contains(&b'.')) {
-        let because = format!("{good} of the first {judged} lines fit, times have a decimal point");
-        return Guess {
-            format: Format::Disksim,
-            because,
-        };
-    }
-    let whole: Vec<u64> = times()
-        .filter_map(|t| std::str::from_utf8(t).ok()?.parse().ok())
-        .collect();
-    let span = whole.iter().max().unwrap_or(&0) - whole.iter().min().unwrap_or(&0);
-    if whole.len() > 1 && span < 1_000 * (whole.len() as u64 - 1) {
-        let because = format!(
-            "{good} of the first {judged} lines fit; whole times advance by {span} over {} lines, \
-             too little for nanoseconds: an uncertain guess, set format or time_unit to be sure",
-            whole.len()
-        );
-        return Guess {
-            format: Format::Disksim,
-            because,
-        };
-    }
-    let because = format!(
-        "{good} of the first {judged} lines fit, times are whole numbers; ssdsim is the same"
-    );
     Guess {
-        format: Format::Mqsim,
-        because,
+        format,
+        because: format!("{good} of the first {judged} lines fit, {times}"),
     }
 }
 

@@ -17,4 +17,5 @@ pub(crate) mod msr;
 pub(crate) mod options;
 pub(crate) mod reader;
 pub(crate) mod record;
+pub(crate) mod units;
 pub(crate) mod vscsi;

@@ -17,6 +17,7 @@ use super::lines::{Decoder, LineDecoder, Units};
 use super::msr::Msr;
 use super::options::{AddressUnit, BlkEvent, Format, TraceOptions, Volumes};
 use super::record::{Collector, Record, Volume};
+use super::units::{judge, sample, Judged, TICKS};
 use super::vscsi::{version_of, Version, Vscsi};
 use crate::error::{ErrorKind, WorkloadError};
 use crate::Workload;
@@ -54,6 +55,8 @@ pub(crate) struct TraceReader {
     decoder: Box<dyn Decoder>,
     pub collector: Collector,
     description: String,
+    /// What is uncertain about the units.
+    doubts: Vec<String>,
     requests_total: Option<u64>,
     /// Next of `collector.pending` to hand out, and how far they are in their final order.
     next: usize,
@@ -89,8 +92,8 @@ impl TraceReader {
                 (guess.format, format!("guessed: {}", guess.because))
             }
         };
-        let time_unit = opts.time_unit.unwrap_or(usual_time_unit(format));
-        let address_unit = opts.address_unit.unwrap_or(usual_address_unit(format));
+        let judged = judged_units(format, opts, &source)?;
+        let (time_unit, address_unit) = (judged.time, judged.address);
         let units = Units {
             time_ps: time_unit.ps(),
             address_bytes: address_unit.bytes(),
@@ -101,10 +104,13 @@ impl TraceReader {
             _ => None,
         };
         let packing = source.packing().name();
-        let description = format!(
+        let mut description = format!(
             "{}: {format} trace ({because}; {packing}), time in {time_unit}, addresses in {address_unit}",
             source.name()
         );
+        for doubt in &judged.doubts {
+            description += &format!("; {doubt}");
+        }
         let collector = Collector::new(opts.volumes.clone(), opts.limit);
         Ok(TraceReader {
             input,
@@ -113,6 +119,7 @@ impl TraceReader {
             decoder,
             collector,
             description,
+            doubts: judged.doubts,
             requests_total,
             next: 0,
             settled: 0,
@@ -316,7 +323,7 @@ impl Workload for TraceReader {
 
     fn warnings(&self) -> Vec<String> {
         let c = &self.collector;
-        let mut list = Vec::new();
+        let mut list = self.doubts.clone();
         if c.bad_lines > 0 {
             let first = c.first_bad.as_deref().unwrap_or("");
             list.push(format!(
@@ -359,6 +366,47 @@ impl Workload for TraceReader {
     }
 }
 
+/// The units to read with: those given, or those that the first lines make plausible.
+fn judged_units(
+    format: Format,
+    opts: &TraceOptions,
+    source: &Source,
+) -> Result<Judged, WorkloadError> {
+    let usual = (usual_time_unit(format), usual_address_unit(format));
+    // The other formats state their units, or their files agree on them.
+    let judged = matches!(
+        format,
+        Format::Disksim | Format::Mqsim | Format::Ssdsim | Format::Tencent | Format::Fiu
+    );
+    let data = source.data();
+    let whole_lines = memchr::memrchr(b'\n', data).map_or(data.len(), |end| end + 1);
+    let sample = if judged {
+        let opts = TraceOptions {
+            max_bad_lines: u64::MAX,
+            // Any number may be a time here.
+            time_unit: Some(usual.0),
+            ..opts.clone()
+        };
+        let units = Units {
+            time_ps: TICKS,
+            address_bytes: 1,
+        };
+        let head = Input::Memory(data[..whole_lines].into()).open()?;
+        let decoder = decoder(format, units, &opts, &head)?;
+        sample(head, decoder, &opts)
+    } else {
+        None
+    };
+    Ok(match sample {
+        Some(sample) => judge(&sample, format, usual, opts),
+        None => Judged {
+            time: opts.time_unit.unwrap_or(usual.0),
+            address: opts.address_unit.unwrap_or(usual.1),
+            doubts: Vec::new(),
+        },
+    })
+}
+
 fn decoder(
     format: Format,
     units: Units,
@@ -372,7 +420,11 @@ fn decoder(
         Format::Msr => Box::new(LineDecoder::new(Msr(units), format, opts)),
         Format::Spc => Box::new(LineDecoder::new(Spc(units), format, opts)),
         Format::Disksim => Box::new(LineDecoder::new(Disksim(units), format, opts)),
-        Format::Mqsim | Format::Ssdsim => Box::new(LineDecoder::new(Mqsim(units), format, opts)),
+        Format::Mqsim | Format::Ssdsim => {
+            // Fractions of a nanosecond are no time of these simulators.
+            let whole = opts.time_unit.is_none();
+            Box::new(LineDecoder::new(Mqsim { units, whole }, format, opts))
+        }
         Format::Blkparse => Box::new(LineDecoder::new(Blkparse { units, event }, format, opts)),
         Format::Blktrace => Box::new(Blktrace {
             units,
