@@ -32,8 +32,6 @@ pub(crate) struct Sample {
     gap: f64,
     /// A tenth of the gaps are of one unit or none: the clock is coarse.
     coarse: bool,
-    /// A time has a fraction.
-    fractions: bool,
     /// All times are multiples of 100: the clock's unit is larger than the column's.
     hundreds: bool,
     /// All addresses and sizes are multiples of 512.
@@ -77,7 +75,6 @@ pub(crate) fn sample(
         requests,
         gap: span.max(1) as f64 / TICKS as f64 / (requests - 1) as f64,
         coarse: small * 10 >= requests - 1,
-        fractions: times.iter().any(|t| t % ticks != 0),
         hundreds: times.iter().all(|t| (t - times[0]) % (100 * ticks) == 0),
         whole_sectors: records
             .iter()
@@ -93,10 +90,10 @@ impl Sample {
     }
 
     /// The most plausible time unit of DiskSim's columns, and whether it is doubtful.
-    fn time_unit(&self) -> (TimeUnit, bool) {
+    fn time_unit(&self, decimal_point: bool) -> (TimeUnit, bool) {
         use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
         let usual = |unit: &TimeUnit| USUAL_RATE.contains(&self.rate(*unit));
-        if self.fractions {
+        if decimal_point {
             // DiskSim prints milliseconds with a decimal point.
             let found = [Milliseconds, Seconds, Microseconds]
                 .into_iter()
@@ -141,7 +138,7 @@ pub(crate) fn judge(
     let five_columns = matches!(format, Format::Disksim | Format::Mqsim | Format::Ssdsim);
     let mut doubts = Vec::new();
     let time = opts.time_unit.unwrap_or_else(|| {
-        let (plausible, doubtful) = sample.time_unit();
+        let (plausible, doubtful) = sample.time_unit(format == Format::Disksim);
         let unit = if guessed && five_columns {
             plausible
         } else {
