@@ -318,26 +318,32 @@ class Job:
             table = tables.RequestTable() if log is True else None
             in_memory = nullcontext(table.add if table else None)
             with in_memory if isinstance(log, bool) else tables.request_file(Path(log)) as sink:
-                as_json, text, histograms, gc_columns, windows, recorded = ready.run(
-                    self.source.open(spec.exported_bytes, self.seed),
-                    control,
-                    speed=self.pacing.speed if isinstance(self.pacing, OpenLoop) else None,
-                    queue_depth=None if isinstance(self.pacing, OpenLoop) else self.pacing.queue_depth,
-                    beyond=self.beyond,
-                    warmup_requests=self.warmup_requests,
-                    requests_max=self.requests_max,
-                    span_max_s=None,
-                    series_interval_s=self.series_s,
-                    faults=self.faults,
-                    gc_timeline=gc_timeline,
-                    history=history,
-                    timeline=(timeline.from_s, timeline.length_s) if timeline else None,
-                    threads=threads,
-                    precondition=self.precondition,
-                    seed=self.seed,
-                    label=each.label,
-                    sink=sink,
-                )
+                try:
+                    as_json, text, histograms, gc_columns, windows, recorded = ready.run(
+                        self.source.open(spec.exported_bytes, self.seed),
+                        control,
+                        speed=self.pacing.speed if isinstance(self.pacing, OpenLoop) else None,
+                        queue_depth=None if isinstance(self.pacing, OpenLoop) else self.pacing.queue_depth,
+                        beyond=self.beyond,
+                        warmup_requests=self.warmup_requests,
+                        requests_max=self.requests_max,
+                        span_max_s=None,
+                        series_interval_s=self.series_s,
+                        faults=self.faults,
+                        gc_timeline=gc_timeline,
+                        history=history,
+                        timeline=(timeline.from_s, timeline.length_s) if timeline else None,
+                        threads=threads,
+                        precondition=self.precondition,
+                        seed=self.seed,
+                        label=each.label,
+                        sink=sink,
+                    )
+                except FlashtwinError as e:
+                    too_large = self.source.beyond(spec.exported_bytes) if self.beyond == "error" else None
+                    if too_large is None:
+                        raise
+                    raise FlashtwinError(f"{e}; {too_large}") from None
             requests = table.table() if table else None
             return Result(
                 as_json,

@@ -17,6 +17,8 @@ class TraceOptions:
 
     Attributes:
         format: name of the trace format; one of `trace_formats()`.
+        columns: the columns of a table of text, by name or number, and their units, instead of a
+            format, as in "time=ts:us,offset=lba:sectors,size=len:bytes,op=type"; see docs/traces.md.
         time_unit: unit of the time column: s, ms, us, filetime (100 ns), ns or ps.
         address_unit: unit of the address column: bytes or sectors (512 bytes).
         event: for blkparse and blktrace, the event that counts: D (issued to the driver, the
@@ -29,6 +31,7 @@ class TraceOptions:
     """
 
     format: str | None = None
+    columns: str | None = None
     time_unit: str | None = None
     address_unit: str | None = None
     event: str | None = None

@@ -83,7 +83,10 @@ def _new(commands: _Commands | None, name: str, what: str, examples: str) -> _Pa
 
 def _add_workload(p: argparse.ArgumentParser) -> None:
     p.add_argument(
-        "trace", nargs="?", metavar="TRACE", help="a trace file; .gz and .zst are read as they are"
+        "trace",
+        nargs="?",
+        metavar="TRACE",
+        help="a trace file, or - for standard input; .gz and .zst are read as they are",
     )
     p.add_argument(
         "--workload", metavar="SPEC", help="a generated load instead, as in uniform:write=0.8,requests=1e6"
@@ -94,6 +97,11 @@ def _add_workload(p: argparse.ArgumentParser) -> None:
 def _add_trace_options(p: argparse.ArgumentParser) -> None:
     g = p.add_argument_group("how to read a trace (what is not given is found in the file)")
     g.add_argument("--format", metavar="NAME", help=f"one of {', '.join(trace_formats())}")
+    g.add_argument(
+        "--columns",
+        metavar="KEY=COLUMN[:UNIT],...",
+        help="columns of any table of text, as in time=ts:us,offset=lba:sectors,size=len:bytes,op=type",
+    )
     g.add_argument("--time-unit", metavar="UNIT", help="of the time column: s, ms, us, filetime, ns, ps")
     g.add_argument("--address-unit", metavar="UNIT", help="of the address column: bytes, sectors")
     g.add_argument("--event", metavar="D|Q", help="blktrace: issued to the driver (D, default) or queued (Q)")

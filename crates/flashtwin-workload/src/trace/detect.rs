@@ -2,6 +2,7 @@
 //! parser on the first lines. The share of lines that parse is the confidence.
 
 use super::blk::{is_blktrace, Blkparse};
+use super::cachesim::{is_lcs, is_oracle_general};
 use super::cloud::{Alibaba, Spc, Systor, Tencent};
 use super::columns::{Disksim, Mqsim};
 use super::csv::{Csv, HEADER};
@@ -31,6 +32,7 @@ pub(crate) const fn usual_time_unit(format: Format) -> TimeUnit {
         Format::Msr => TimeUnit::Filetime,
         Format::Csv | Format::Vscsi | Format::Alibaba | Format::Fio => TimeUnit::Microseconds,
         Format::Spc | Format::Systor | Format::Tencent | Format::Blkparse => TimeUnit::Seconds,
+        Format::OracleGeneral | Format::Lcs => TimeUnit::Seconds,
         Format::Disksim => TimeUnit::Milliseconds,
         Format::Mqsim | Format::Ssdsim | Format::Blktrace | Format::Fiu => TimeUnit::Nanoseconds,
         Format::Binary => TimeUnit::Picoseconds,
@@ -44,6 +46,7 @@ pub(crate) const fn usual_address_unit(format: Format) -> AddressUnit {
         Format::Alibaba | Format::Fio => AddressUnit::Bytes,
         Format::Spc | Format::Disksim | Format::Mqsim | Format::Ssdsim => AddressUnit::Sectors,
         Format::Tencent | Format::Fiu | Format::Vscsi => AddressUnit::Sectors,
+        Format::OracleGeneral | Format::Lcs => AddressUnit::Sectors,
         Format::Blkparse | Format::Blktrace => AddressUnit::Sectors,
     }
 }
@@ -72,6 +75,9 @@ pub(crate) fn guess(name: &str, head: &[u8]) -> Result<Guess, WorkloadError> {
     if head.starts_with(binary::MAGIC) {
         return certain(Format::Binary, "its mark");
     }
+    if is_lcs(head) {
+        return certain(Format::Lcs, "its mark");
+    }
     if is_blktrace(head) {
         return certain(Format::Blktrace, "its mark");
     }
@@ -89,6 +95,12 @@ pub(crate) fn guess(name: &str, head: &[u8]) -> Result<Guess, WorkloadError> {
                 format: Format::Vscsi,
                 because,
             });
+        }
+        if is_oracle_general(head) {
+            return certain(
+                Format::OracleGeneral,
+                "its references to next requests are right; it holds no operations, all are reads",
+            );
         }
         return Err(unknown(name, head));
     }
@@ -201,7 +213,8 @@ fn unknown(name: &str, head: &[u8]) -> WorkloadError {
         ErrorKind::UnknownFormat,
         format!(
             "{name}: no known trace format fits; the file begins {}. If it is one of these, say so \
-             with format = ... (--format ...): {}",
+             with format = ... (--format ...): {}. For any other table of text name its columns: columns = ... \
+             (--columns time=ts:us,offset=lba:sectors,size=len:bytes,op=type)",
             quote(first),
             known.join(", ")
         ),

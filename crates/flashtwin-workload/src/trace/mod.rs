@@ -2,6 +2,7 @@
 
 pub(crate) mod binary;
 pub(crate) mod blk;
+pub(crate) mod cachesim;
 pub(crate) mod cloud;
 pub(crate) mod columns;
 pub(crate) mod convert;
@@ -14,6 +15,7 @@ pub(crate) mod info;
 pub(crate) mod input;
 pub(crate) mod lines;
 pub(crate) mod msr;
+pub(crate) mod named;
 pub(crate) mod options;
 pub(crate) mod reader;
 pub(crate) mod record;

@@ -67,6 +67,10 @@ named! {
         Blktrace = "blktrace",
         /// VMware vSCSI binary, version 1 or 2 (CloudPhysics).
         Vscsi = "vscsi",
+        /// libCacheSim oracleGeneral binary: no operations, all are reads.
+        OracleGeneral = "oraclegeneral",
+        /// libCacheSim lcs binary, versions 1 to 8.
+        Lcs = "lcs",
         /// SYSTOR '17 virtual desktop LUNs.
         Systor = "systor",
         /// Tencent cloud block storage.
@@ -162,6 +166,9 @@ pub enum Volumes {
 pub struct TraceOptions {
     /// The format, if it is not to be guessed.
     pub format: Option<Format>,
+    /// A table of text with these columns, `time=ts:us,offset=lba:sectors,size=len:bytes,op=type`; takes
+    /// the place of `format`.
+    pub columns: Option<String>,
     /// The unit of the time column, if not the format's usual one.
     pub time_unit: Option<TimeUnit>,
     /// The unit of the address column, if not the format's usual one.
@@ -182,6 +189,7 @@ impl Default for TraceOptions {
     fn default() -> Self {
         TraceOptions {
             format: None,
+            columns: None,
             time_unit: None,
             address_unit: None,
             event: BlkEvent::D,

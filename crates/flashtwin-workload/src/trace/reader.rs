@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::binary::Binary;
 use super::blk::{Blkparse, Blktrace};
+use super::cachesim::Cachesim;
 use super::cloud::{Alibaba, Spc, Systor, Tencent};
 use super::columns::{Disksim, Mqsim};
 use super::csv::Csv;
@@ -15,6 +16,7 @@ use super::fiu::Fiu;
 use super::input::{Input, Source};
 use super::lines::{Decoder, LineDecoder, Units};
 use super::msr::Msr;
+use super::named::Named;
 use super::options::{AddressUnit, BlkEvent, Format, TraceOptions, Volumes};
 use super::record::{Collector, Record, Volume};
 use super::units::{judge, sample, Judged, TICKS};
@@ -85,9 +87,15 @@ impl TraceReader {
         }
         let mut source = input.open()?;
         source.want(HEAD_BYTES)?;
-        let (format, because) = match opts.format {
-            Some(format) => (format, "as asked".to_string()),
-            None => {
+        if let (Some(_), Some(format)) = (&opts.columns, opts.format.filter(|f| *f != Format::Csv))
+        {
+            let text = format!("columns describe a csv file; leave format = {format} out");
+            return Err(WorkloadError::new(ErrorKind::Option, text));
+        }
+        let (format, because) = match (opts.format, &opts.columns) {
+            (_, Some(columns)) => (Format::Csv, format!("columns {columns}")),
+            (Some(format), None) => (format, "as asked".to_string()),
+            (None, None) => {
                 let guess = guess(source.name(), source.data())?;
                 (guess.format, format!("guessed: {}", guess.because))
             }
@@ -104,10 +112,10 @@ impl TraceReader {
             _ => None,
         };
         let packing = source.packing().name();
-        let mut description = format!(
-            "{}: {format} trace ({because}; {packing}), time in {time_unit}, addresses in {address_unit}",
-            source.name()
-        );
+        let mut description = format!("{}: {format} trace ({because}; {packing})", source.name());
+        if opts.columns.is_none() {
+            description += &format!(", time in {time_unit}, addresses in {address_unit}");
+        }
         for doubt in &judged.doubts {
             description += &format!("; {doubt}");
         }
@@ -414,7 +422,13 @@ fn decoder(
     source: &Source,
 ) -> Result<Box<dyn Decoder>, WorkloadError> {
     let event = opts.event;
+    if let Some(columns) = &opts.columns {
+        let named = Named::new(columns, opts, source.name(), source.data())?;
+        return Ok(Box::new(LineDecoder::new(named, format, opts)));
+    }
     Ok(match format {
+        Format::OracleGeneral => Box::new(Cachesim::oracle_general(units)),
+        Format::Lcs => Box::new(Cachesim::lcs(units, source)?),
         Format::Csv => Box::new(LineDecoder::new(Csv(units), format, opts)),
         Format::Binary => Box::new(Binary::default()),
         Format::Msr => Box::new(LineDecoder::new(Msr(units), format, opts)),

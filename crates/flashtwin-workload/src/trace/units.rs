@@ -75,7 +75,9 @@ pub(crate) fn sample(
         requests,
         gap: span.max(1) as f64 / TICKS as f64 / (requests - 1) as f64,
         coarse: small * 10 >= requests - 1,
-        hundreds: times.iter().all(|t| (t - times[0]) % (100 * ticks) == 0),
+        hundreds: times
+            .iter()
+            .all(|t| (t - times[0]).is_multiple_of(100 * ticks)),
         whole_sectors: records
             .iter()
             .all(|r| (r.offset | r.bytes) % SECTOR_BYTES == 0),
