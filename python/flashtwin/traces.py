@@ -25,6 +25,8 @@ class TraceOptions:
             default) or Q (queued by the file system).
         volumes: what to do with several disks in one trace: "end-to-end" (default: one after the
             other), "overlay" (all at their own addresses), or "only:NAME".
+        addresses: where requests go: "as-is" (default), or "compact" (without the parts of the address
+            space that no request touches).
         max_bad_lines: lines that may be unreadable before the run stops; 0 by default.
         reorder_window: requests held back to put disordered times right; 65536 by default.
         limit: read only so many requests from the start.
@@ -36,6 +38,7 @@ class TraceOptions:
     address_unit: str | None = None
     event: str | None = None
     volumes: str | None = None
+    addresses: str | None = None
     max_bad_lines: int | None = None
     reorder_window: int | None = None
     limit: int | None = None

@@ -43,7 +43,8 @@ class Source:
             else "no device that comes with flashtwin holds it"
         )
         reach = f"the trace reaches up to byte {extent} ({words.size(extent)})"
-        return f"{reach}, the device has {device_bytes}; {held}"
+        remedy = "addresses = compact (--addresses compact) leaves out what the trace does not touch"
+        return f"{reach}, the device has {device_bytes}; {held}; {remedy}"
 
     def estimate_requests(self) -> int | None:
         """About how many requests it holds, for a progress bar; None if there is no telling."""

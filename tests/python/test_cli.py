@@ -148,6 +148,7 @@ def test_wrong_traces(cli, tmp_path, trace):
     wrong(
         cli("run", beyond, "--device", "demo"), "up to byte 10000004096", "devices that hold it", "nvme-tlc"
     )
+    assert cli("run", beyond, "--device", "demo", "--addresses", "compact").returncode == 0
     assert cli("run", beyond, "--device", "demo", "--beyond", "wrap").returncode == 0
     wrong(cli("run", beyond, "--device", "demo", "--beyond", "drop"), "beyond the device")
 

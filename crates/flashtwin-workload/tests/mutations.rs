@@ -1,7 +1,7 @@
 //! No byte of a file may bring the reader down: samples with bytes changed, cut, doubled and
 //! swapped must read or be refused, never panic, never run on without end.
 
-use flashtwin_workload::{read_bytes, BlkEvent, Format, TraceOptions, Volumes};
+use flashtwin_workload::{read_bytes, Addresses, BlkEvent, Format, TraceOptions, Volumes};
 use std::path::PathBuf;
 
 /// xorshift64*: enough to pick bytes.
@@ -64,6 +64,7 @@ fn mutated_samples_never_panic() {
                     Volumes::Only("0".into()),
                 ][dice.below(3)]
                 .clone(),
+                addresses: Addresses::ALL[dice.below(2)],
                 max_bad_lines: dice.below(3) as u64,
                 reorder_window: dice.below(3) * 8,
                 ..TraceOptions::default()

@@ -106,6 +106,11 @@ def _add_trace_options(p: argparse.ArgumentParser) -> None:
     g.add_argument("--address-unit", metavar="UNIT", help="of the address column: bytes, sectors")
     g.add_argument("--event", metavar="D|Q", help="blktrace: issued to the driver (D, default) or queued (Q)")
     g.add_argument("--volumes", metavar="HOW", help="several disks: end-to-end (default), overlay, only:NAME")
+    g.add_argument(
+        "--addresses",
+        metavar="HOW",
+        help="as-is (default), or compact: leave out the parts of the address space that no request touches",
+    )
     g.add_argument("--max-bad-lines", type=int, metavar="N", help="unreadable lines to skip (default 0)")
     g.add_argument(
         "--reorder-window", type=int, metavar="N", help="requests within which times may be disordered"

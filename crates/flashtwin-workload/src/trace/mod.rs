@@ -5,6 +5,7 @@ pub(crate) mod blk;
 pub(crate) mod cachesim;
 pub(crate) mod cloud;
 pub(crate) mod columns;
+pub(crate) mod compact;
 pub(crate) mod convert;
 pub(crate) mod csv;
 pub(crate) mod cursor;

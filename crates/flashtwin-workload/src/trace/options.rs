@@ -146,6 +146,17 @@ named! {
     }
 }
 
+named! {
+    /// Where the requests of a trace go on the device.
+    Addresses, "way of placing addresses", {
+        /// To their own addresses.
+        AsIs = "as-is",
+        /// Packed: pieces of 1 MiB that no read or write touches are left out, the others stay in
+        /// order (D-191). The trace is read once more beforehand.
+        Compact = "compact",
+    }
+}
+
 /// What to do with a trace of several volumes (disks, LUNs, application units).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -177,6 +188,8 @@ pub struct TraceOptions {
     pub event: BlkEvent,
     /// What to do with several volumes.
     pub volumes: Volumes,
+    /// Where the requests go.
+    pub addresses: Addresses,
     /// Lines that may be unreadable before the run stops.
     pub max_bad_lines: u64,
     /// Requests held back to put slightly disordered times right; 0 accepts no step back at all.
@@ -194,6 +207,7 @@ impl Default for TraceOptions {
             address_unit: None,
             event: BlkEvent::D,
             volumes: Volumes::EndToEnd,
+            addresses: Addresses::AsIs,
             max_bad_lines: 0,
             reorder_window: 65_536,
             limit: None,

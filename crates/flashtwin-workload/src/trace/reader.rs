@@ -2,6 +2,7 @@
 //! them to the first request, lays volumes end to end, and refuses what cannot be meant.
 
 use flashtwin::{Request, Time};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::binary::Binary;
@@ -9,6 +10,7 @@ use super::blk::{Blkparse, Blktrace};
 use super::cachesim::Cachesim;
 use super::cloud::{Alibaba, Spc, Systor, Tencent};
 use super::columns::{Disksim, Mqsim};
+use super::compact::{Touched, PIECE_BYTES};
 use super::csv::Csv;
 use super::detect::{guess, usual_address_unit, usual_time_unit};
 use super::fio::Fio;
@@ -17,7 +19,7 @@ use super::input::{Input, Source};
 use super::lines::{Decoder, LineDecoder, Units};
 use super::msr::Msr;
 use super::named::Named;
-use super::options::{AddressUnit, BlkEvent, Format, TraceOptions, Volumes};
+use super::options::{AddressUnit, Addresses, BlkEvent, Format, TraceOptions, Volumes};
 use super::record::{Collector, Record, Volume};
 use super::units::{judge, sample, Judged, TICKS};
 use super::vscsi::{version_of, Version, Vscsi};
@@ -70,6 +72,10 @@ pub(crate) struct TraceReader {
     emitted: u64,
     /// Where each volume begins; one entry until a second volume turns up.
     starts: Vec<u64>,
+    /// Which addresses stay, once they are known, where they are to be packed.
+    touched: Option<Touched>,
+    /// Trims that were of addresses that are left out.
+    lost_trims: u64,
 }
 
 impl TraceReader {
@@ -108,7 +114,9 @@ impl TraceReader {
         };
         let decoder = decoder(format, units, opts, &source)?;
         let requests_total = match (format, source.plain_bytes(), opts.limit) {
-            (Format::Binary, Some(bytes), None) => Binary::requests(bytes, source.data()),
+            (Format::Binary, Some(bytes), None) if opts.addresses == Addresses::AsIs => {
+                Binary::requests(bytes, source.data())
+            }
             _ => None,
         };
         let packing = source.packing().name();
@@ -136,6 +144,8 @@ impl TraceReader {
             latest: 0,
             emitted: 0,
             starts: vec![0],
+            touched: None,
+            lost_trims: 0,
         })
     }
 
@@ -220,6 +230,7 @@ impl TraceReader {
     fn lay_out(&mut self) -> Result<(), WorkloadError> {
         let opts = TraceOptions {
             volumes: Volumes::Overlay,
+            addresses: Addresses::AsIs,
             ..self.opts.clone()
         };
         let mut scout = TraceReader::open(self.input.clone(), &opts)?;
@@ -241,6 +252,23 @@ impl TraceReader {
             }
         }
         Ok(())
+    }
+
+    /// Reads the trace once to learn which addresses it touches.
+    fn find_touched(&self) -> Result<Touched, WorkloadError> {
+        let opts = TraceOptions {
+            addresses: Addresses::AsIs,
+            ..self.opts.clone()
+        };
+        let mut scout = TraceReader::open(self.input.clone(), &opts)?;
+        let (mut requests, mut pieces) = (Vec::with_capacity(BATCH), BTreeSet::new());
+        while scout.next_batch(&mut requests)? > 0 {
+            for request in &requests {
+                Touched::note(&mut pieces, request);
+            }
+            requests.clear();
+        }
+        Ok(Touched::new(pieces))
     }
 
     fn out_of_order(&self, record: &Record) -> WorkloadError {
@@ -299,26 +327,35 @@ impl TraceReader {
 
 impl Workload for TraceReader {
     fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError> {
-        while self.next >= self.settled {
-            self.refill()?;
-            if self.settled == 0 && !self.more {
-                return if self.emitted == 0 {
-                    Err(self.empty())
-                } else {
-                    Ok(0)
-                };
+        let before = out.len();
+        // A batch may hold nothing but trims of addresses that are left out.
+        while out.len() == before {
+            while self.next >= self.settled {
+                self.refill()?;
+                if self.settled == 0 && !self.more {
+                    return if self.emitted == 0 {
+                        Err(self.empty())
+                    } else {
+                        Ok(0)
+                    };
+                }
             }
+            if self.opts.addresses == Addresses::Compact && self.touched.is_none() {
+                self.touched = Some(self.find_touched()?);
+            }
+            let upto = self.settled.min(self.next + BATCH);
+            out.reserve(upto - self.next);
+            for i in self.next..upto {
+                let record = self.collector.pending[i];
+                let mut request = self.emit(record)?;
+                match &self.touched {
+                    Some(touched) if !touched.move_request(&mut request) => self.lost_trims += 1,
+                    _ => out.push(request),
+                }
+            }
+            self.next = upto;
         }
-        let upto = self.settled.min(self.next + BATCH);
-        out.reserve(upto - self.next);
-        for i in self.next..upto {
-            let record = self.collector.pending[i];
-            let request = self.emit(record)?;
-            out.push(request);
-        }
-        let count = upto - self.next;
-        self.next = upto;
-        Ok(count)
+        Ok(out.len() - before)
     }
 
     fn requests_total(&self) -> Option<u64> {
@@ -365,6 +402,13 @@ impl Workload for TraceReader {
                  there?",
                 before as f64 / 1e12,
                 after as f64 / 1e12
+            ));
+        }
+        if let Some(touched) = &self.touched {
+            let kept = touched.pieces() as u64 * PIECE_BYTES;
+            list.push(format!(
+                "addresses packed onto {kept} bytes; {} trims of other addresses left out",
+                self.lost_trims
             ));
         }
         if self.starts.len() > 1 {
