@@ -36,7 +36,7 @@ pub(crate) struct Sample {
     hundreds: bool,
     /// All addresses and sizes are multiples of 512.
     whole_sectors: bool,
-    mean_size: u64,
+    mean_size: u128,
     extent: u64,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn sample(
         whole_sectors: records
             .iter()
             .all(|r| (r.offset | r.bytes) % SECTOR_BYTES == 0),
-        mean_size: records.iter().map(|r| r.bytes / requests as u64).sum(),
+        mean_size: records.iter().map(|r| u128::from(r.bytes)).sum::<u128>() / requests as u128,
         extent: records.iter().map(|r| r.offset).max().unwrap_or(0),
     })
 }
@@ -120,7 +120,7 @@ impl Sample {
     fn address_unit(&self) -> (AddressUnit, bool) {
         let sector = u128::from(SECTOR_BYTES);
         let beyond = u128::from(self.extent) * sector > DRIVE_MAX_BYTES;
-        let large = u128::from(self.mean_size) * sector > USUAL_MEAN_BYTES;
+        let large = self.mean_size * sector > USUAL_MEAN_BYTES;
         if beyond || self.whole_sectors && large {
             return (AddressUnit::Bytes, true);
         }
@@ -173,7 +173,7 @@ pub(crate) fn judge(
             doubts.push(format!(
                 "the address unit is uncertain: {multiples}in {unit} the mean size is {} bytes and the highest \
                  address {} bytes; if that is wrong, give address_unit (--address-unit bytes|sectors)",
-                u128::from(sample.mean_size) * u128::from(unit.bytes()),
+                sample.mean_size * u128::from(unit.bytes()),
                 u128::from(sample.extent) * u128::from(unit.bytes()),
             ));
         }
