@@ -1,6 +1,6 @@
 //! What the fuzz targets share: read the bytes as a trace of one format and mind only the panics.
 
-use flashtwin_workload::{read_bytes, BlkEvent, Format, TraceOptions};
+use flashtwin_workload::{read_bytes, Addresses, BlkEvent, Format, TraceOptions};
 
 /// Reads `data` as `format` (or as whatever it looks like). The first byte picks the options.
 pub fn read(format: Option<Format>, data: &[u8]) {
@@ -14,6 +14,7 @@ pub fn read(format: Option<Format>, data: &[u8]) {
         } else {
             BlkEvent::Q
         },
+        addresses: Addresses::ALL[usize::from(pick >> 7)],
         max_bad_lines: u64::from(pick >> 1 & 7),
         reorder_window: usize::from(pick >> 4) * 16,
         // A few packed bytes can unpack to gigabytes.

@@ -371,9 +371,12 @@ class Job:
                         sink=sink,
                     )
             except FlashtwinError as e:
-                # Of a run that has ended only its log is lost.
                 if raw is None:
-                    raise
+                    too_large = self.source.beyond(spec.exported_bytes) if self.beyond == "error" else None
+                    if too_large is None:
+                        raise
+                    raise FlashtwinError(f"{e}; {too_large}") from None
+                # Of a run that has ended only its log is lost.
                 lost = e
             as_json, text, histograms, gc_columns, windows, recorded, took_s = raw
             requests = table.table() if table else None

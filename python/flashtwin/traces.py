@@ -1,4 +1,4 @@
-"""Trace files: what is in one, and converting one to a form that is not parsed again."""
+"""Trace files: what is in one, and converting one to a form that is read without parsing."""
 
 from __future__ import annotations
 
@@ -17,22 +17,28 @@ class TraceOptions:
 
     Attributes:
         format: name of the trace format; one of `trace_formats()`.
+        columns: the columns of a table of text, by name or number, and their units, instead of a
+            format, as in "time=ts:us,offset=lba:sectors,size=len:bytes,op=type"; see docs/traces.md.
         time_unit: unit of the time column: s, ms, us, filetime (100 ns), ns or ps.
         address_unit: unit of the address column: bytes or sectors (512 bytes).
         event: for blkparse and blktrace, the event that counts: D (issued to the driver, the
             default) or Q (queued by the file system).
         volumes: what to do with several disks in one trace: "end-to-end" (default: one after the
             other), "overlay" (all at their own addresses), or "only:NAME".
+        addresses: where requests go: "as-is" (default), or "compact" (without the parts of the address
+            space that no request touches).
         max_bad_lines: lines that may be unreadable before the run stops; 0 by default.
         reorder_window: requests held back to put disordered times right; 65536 by default.
         limit: read only so many requests from the start.
     """
 
     format: str | None = None
+    columns: str | None = None
     time_unit: str | None = None
     address_unit: str | None = None
     event: str | None = None
     volumes: str | None = None
+    addresses: str | None = None
     max_bad_lines: int | None = None
     reorder_window: int | None = None
     limit: int | None = None

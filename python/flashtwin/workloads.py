@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from . import _core
+from . import _core, words
+from .devices import device, devices
 from .errors import WorkloadError
-from .traces import TraceOptions
+from .traces import TraceOptions, trace_info
 
 #: Bytes of a trace file looked at to estimate how many requests it holds.
 _HEAD_BYTES = 1 << 20
@@ -29,19 +30,43 @@ class Source:
             return _core.Workload.trace(self.path, self.options.to_json())
         return _core.Workload.generated(self.text, range_bytes, seed)
 
+    def beyond(self, device_bytes: int) -> str | None:
+        """Say how far a trace reaches and which devices hold it; None if `device_bytes` do."""
+        if self.path is None:
+            return None
+        extent: int = trace_info(self.path, self.options)["address_max_bytes"]
+        if extent <= device_bytes:
+            return None
+        fit = [name for name in devices() if device(name).exported_bytes >= extent]
+        held = (
+            f"devices that hold it: {', '.join(fit)}"
+            if fit
+            else "no device that comes with flashtwin holds it"
+        )
+        reach = f"the trace reaches up to byte {extent} ({words.size(extent)})"
+        remedy = "addresses = compact (--addresses compact) leaves out what the trace does not touch"
+        return f"{reach}, the device has {device_bytes}; {held}; {remedy}"
+
     def estimate_requests(self) -> int | None:
         """About how many requests it holds, for a progress bar; None if there is no telling."""
-        return None if self.path is None else _estimate_lines(self.path)
+        # A pipe can be read only once.
+        return _estimate_lines(self.path) if self.path is not None and self.path.is_file() else None
+
+
+def generated(text: str) -> Source:
+    """Check a generated load."""
+    _core.Workload.generated(text, 1 << 62, 0)
+    return Source(None, text, TraceOptions())
 
 
 def source(workload: str | os.PathLike[str], options: TraceOptions | None = None) -> Source:
-    """Tell a path from a generated load: an existing file is a trace, and so is any Path."""
+    """Tell a path from a generated load: an existing file or pipe is a trace, and so are any Path and -."""
     options = options or TraceOptions()
     path = Path(workload)
-    if not isinstance(workload, str) or path.is_file():
+    if not isinstance(workload, str) or workload == "-" or (path.exists() and not path.is_dir()):
         return Source(path, str(workload), options)
     try:
-        _core.Workload.generated(workload, 1 << 62, 0)
+        return generated(workload)
     except WorkloadError as e:
         looks_like_path = "/" in workload.split(":")[0] or "." in workload.split(":")[0]
         near = _nearest_file(path) if ":" not in workload else None
@@ -50,7 +75,6 @@ def source(workload: str | os.PathLike[str], options: TraceOptions | None = None
             kind += f"; did you mean {near}?" if near else ""
             raise WorkloadError(f"{workload}: {kind}") from None
         raise WorkloadError(f"{e} (and there is no trace file {workload!r})") from None
-    return Source(None, workload, options)
 
 
 def _nearest_file(path: Path) -> Path | None:

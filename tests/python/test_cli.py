@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -103,6 +104,37 @@ def test_wrong_arguments(cli, arguments, parts):
     wrong(cli(*arguments), *parts)
 
 
+def test_traces_from_pipes_and_by_named_columns(cli, tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("extra,len,type,lba,ts\n" + "".join(f"x,4096.0,W,{8 * i}.0,{i}e2\n" for i in range(500)))
+    columns = ("--columns", "time=ts:us,offset=lba:sectors,size=len:bytes,op=type", "--device", "demo")
+    expected = json.loads(cli("run", table, *columns, "--json").stdout)
+    program = [sys.executable, "-m", "flashtwin.cli"]
+    line = shlex.join([*program, "run", "-", *columns, "--json"])
+    piped = subprocess.run(
+        ["bash", "-c", f"cat {table} | {line}"], capture_output=True, text=True, check=True
+    )
+    line = (
+        shlex.join([*program, "compare"])
+        + f" <(cat {table}) "
+        + shlex.join([*columns, "--policies", "lru,arc"])
+    )
+    substituted = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert substituted.returncode == 0, substituted.stderr
+    found = json.loads(piped.stdout)
+    for summary in (expected, found):
+        summary.pop("workload", None)
+    assert found == expected
+    bad = cli("trace", "info", table, "--columns", "time=when:us,offset=lba,size=len,op=type")
+    wrong(bad, 'no column "when"')
+
+
+def test_errors_of_a_generated_load_do_not_speak_of_traces(cli):
+    result = cli("run", "--workload", "uniform:footprint=1G,requests=10", "--device", "demo")
+    wrong(result, "did you mean range?")
+    assert "trace" not in result.stderr, result.stderr
+
+
 def test_wrong_traces(cli, tmp_path, trace):
     bad = tmp_path / "bad.csv"
     bad.write_text("time_us,op,offset_bytes,size_bytes\n0,W,0,4096\n1,W,zero,4096\n")
@@ -118,7 +150,12 @@ def test_wrong_traces(cli, tmp_path, trace):
     wrong(cli("run", packed, "--device", "demo"), "cut.csv.zst")
     beyond = tmp_path / "beyond.csv"
     beyond.write_text("time_us,op,offset_bytes,size_bytes\n0,W,99999999995904,4096\n")
-    wrong(cli("run", beyond, "--device", "demo"), "--beyond wrap")
+    wrong(cli("run", beyond, "--device", "demo"), "--beyond wrap", "up to byte 100000000000000", "no device")
+    beyond.write_text("time_us,op,offset_bytes,size_bytes\n0,W,10000000000,4096\n")
+    wrong(
+        cli("run", beyond, "--device", "demo"), "up to byte 10000004096", "devices that hold it", "nvme-tlc"
+    )
+    assert cli("run", beyond, "--device", "demo", "--addresses", "compact").returncode == 0
     assert cli("run", beyond, "--device", "demo", "--beyond", "wrap").returncode == 0
     wrong(cli("run", beyond, "--device", "demo", "--beyond", "drop"), "beyond the device")
 

@@ -13,11 +13,13 @@ pub use error::{ErrorKind, WorkloadError};
 pub use generate::address::Address;
 pub use generate::arrival::Arrival;
 pub use generate::size::Size;
-pub use generate::spec::{GeneratorSpec, PRESETS};
+pub use generate::spec::{GeneratorSpec, Part, PRESETS};
 pub use trace::convert::{convert, Converted};
 pub use trace::csv::{write_request as write_csv_request, HEADER as CSV_HEADER};
 pub use trace::info::{trace_info, OpInfo, TraceInfo, VolumeInfo};
-pub use trace::options::{AddressUnit, BlkEvent, Format, TimeUnit, TraceOptions, Volumes};
+pub use trace::options::{
+    AddressUnit, Addresses, BlkEvent, Format, TimeUnit, TraceOptions, Volumes,
+};
 pub use trace::reader::{open_trace, read_bytes};
 
 use flashtwin::Request;

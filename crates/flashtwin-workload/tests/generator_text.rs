@@ -1,6 +1,6 @@
 //! The written forms of a generated load: short text, TOML, presets, and what wrong ones are told.
 
-use flashtwin_workload::{Address, Arrival, ErrorKind, GeneratorSpec, Size, PRESETS};
+use flashtwin_workload::{Address, Arrival, ErrorKind, GeneratorSpec, Part, Size, PRESETS};
 
 const GIB: u64 = 1 << 30;
 
@@ -78,7 +78,7 @@ fn presets_are_the_papers_loads_and_can_be_changed() {
     let uniform = GeneratorSpec::parse("ecr-uniform:write=0.2,requests=100").unwrap();
     assert_eq!(
         (uniform.range, uniform.write, uniform.requests),
-        (Some(300 << 20), 0.2, Some(100))
+        (Some(Part::Bytes(300 << 20)), 0.2, Some(100))
     );
     let normal = GeneratorSpec::parse("ecr-normal:interval=1ms").unwrap();
     assert_eq!(
@@ -160,12 +160,17 @@ fn wrong_parameters_are_named_with_what_would_be_right() {
     }
 }
 
-/// Every example of `docs/traces.md` is tried.
+/// Every generated load in `docs/traces.md` is tried; command lines are not.
 #[test]
 fn the_documented_examples_parse() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/traces.md");
     let text = std::fs::read_to_string(path).unwrap();
-    let blocks: Vec<&str> = text.split("```").skip(1).step_by(2).collect();
+    let blocks: Vec<&str> = text
+        .split("```")
+        .skip(1)
+        .step_by(2)
+        .filter(|b| !b.starts_with("sh"))
+        .collect();
     let (lines, toml): (Vec<&str>, Vec<&str>) = blocks.iter().partition(|b| !b.starts_with("toml"));
     let mut tried = 0;
     for line in lines
@@ -188,4 +193,36 @@ fn the_documented_examples_parse() {
             "{name} is documented as it is"
         );
     }
+}
+
+#[test]
+fn a_range_may_be_a_share_of_the_device() {
+    let spec = GeneratorSpec::parse("uniform:range=25%,requests=2000").unwrap();
+    assert_eq!(spec.range, Some(Part::Percent(25.0)));
+    assert_eq!(GeneratorSpec::parse(&spec.to_string()).unwrap(), spec);
+    let toml: GeneratorSpec = toml::from_str("range = \"25%\"\nrequests = 2000\n").unwrap();
+    assert_eq!(toml, spec);
+    let mut workload = spec.build(1 << 30, 1).unwrap();
+    let mut requests = Vec::new();
+    while workload.next_batch(&mut requests).unwrap() > 0 {}
+    let highest = requests.iter().map(|r| r.offset + r.bytes).max().unwrap();
+    assert!(highest <= 1 << 28 && highest > 15 << 24, "{highest}");
+    for range in ["0%", "101%", "x%", "-5%"] {
+        let error = GeneratorSpec::parse(&format!("uniform:range={range}"))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("at most 100 %"), "{error}");
+    }
+}
+
+#[test]
+fn suggestions_are_names_that_mean_the_same_or_nearly_look_so() {
+    let error = |text: &str| GeneratorSpec::parse(text).unwrap_err().to_string();
+    assert!(error("uniform:footprint=1G").ends_with("did you mean range?"));
+    assert!(error("uniform:wrte=1").ends_with("did you mean write?"));
+    let none = error("uniform:colour=red");
+    assert!(
+        none.contains("known are write, trim") && !none.contains("did you mean"),
+        "{none}"
+    );
 }

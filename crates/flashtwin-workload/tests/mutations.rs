@@ -1,7 +1,7 @@
 //! No byte of a file may bring the reader down: samples with bytes changed, cut, doubled and
 //! swapped must read or be refused, never panic, never run on without end.
 
-use flashtwin_workload::{read_bytes, BlkEvent, Format, TraceOptions, Volumes};
+use flashtwin_workload::{read_bytes, Addresses, BlkEvent, Format, TraceOptions, Volumes};
 use std::path::PathBuf;
 
 /// xorshift64*: enough to pick bytes.
@@ -64,6 +64,7 @@ fn mutated_samples_never_panic() {
                     Volumes::Only("0".into()),
                 ][dice.below(3)]
                 .clone(),
+                addresses: Addresses::ALL[dice.below(2)],
                 max_bad_lines: dice.below(3) as u64,
                 reorder_window: dice.below(3) * 8,
                 ..TraceOptions::default()
@@ -95,6 +96,55 @@ fn mutated_packed_samples_never_panic() {
                 ..TraceOptions::default()
             };
             let _ = read_bytes(&bytes, &opts);
+        }
+    }
+}
+
+#[test]
+fn mutated_tables_and_columns_never_panic() {
+    let text =
+        "a,len,type,lba,\"no,te\",ts\n0,4096.0,R,1.6e+01,x,1e3\n1,512.0,W,1.0,,25.5e2\n".repeat(3);
+    let columns = "time=ts:us,offset=4:sectors,size=len:bytes,op=type:read=R,volume=a";
+    let mut dice = Dice(0xface);
+    for _ in 0..4000 {
+        let mut bytes = text.clone().into_bytes();
+        let mut option = columns.as_bytes().to_vec();
+        mutate(&mut dice, &mut bytes);
+        if dice.below(2) == 0 {
+            mutate(&mut dice, &mut option);
+        }
+        let opts = TraceOptions {
+            columns: Some(String::from_utf8_lossy(&option).into_owned()),
+            max_bad_lines: dice.below(6) as u64,
+            ..TraceOptions::default()
+        };
+        let _ = read_bytes(&bytes, &opts);
+    }
+}
+
+#[test]
+fn mutated_cachesim_records_never_panic() {
+    let mark = 0x1234_5678_9abc_def0_u64.to_le_bytes();
+    let mut dice = Dice(0xcafe);
+    for version in 0..10u8 {
+        let mut whole = if version == 0 { vec![] } else { vec![0; 1024] };
+        if version > 0 {
+            whole[..8].copy_from_slice(&mark);
+            whole[8] = version;
+            whole[1016..].copy_from_slice(&mark);
+        }
+        whole.extend((0..600u32).map(|i| (i % 13) as u8));
+        for _ in 0..300 {
+            let mut bytes = whole.clone();
+            mutate(&mut dice, &mut bytes);
+            for format in [None, Some(Format::OracleGeneral), Some(Format::Lcs)] {
+                let opts = TraceOptions {
+                    format,
+                    reorder_window: 64,
+                    ..TraceOptions::default()
+                };
+                let _ = read_bytes(&bytes, &opts);
+            }
         }
     }
 }

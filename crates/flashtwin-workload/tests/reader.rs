@@ -2,7 +2,8 @@
 
 use flashtwin::{Op, Time};
 use flashtwin_workload::{
-    read_bytes, trace_info, ErrorKind, Format, TimeUnit, TraceInfo, TraceOptions, Volumes,
+    read_bytes, trace_info, Addresses, ErrorKind, Format, TimeUnit, TraceInfo, TraceOptions,
+    Volumes,
 };
 use std::path::PathBuf;
 
@@ -423,4 +424,39 @@ fn the_summary_counts_what_is_there() {
     }
     let json = serde_json::to_value(&i).unwrap();
     assert_eq!(json["writes"]["requests"], 3);
+}
+
+#[test]
+fn compact_leaves_out_what_is_not_touched_and_keeps_the_order() {
+    const MIB: u64 = 1 << 20;
+    let text = csv(&[
+        (0, "W", 900 * MIB + 4096, 4096),
+        (1, "R", 10 * MIB, 2 * MIB),
+        (2, "T", 100 * MIB, MIB),
+        (3, "T", 0, 1 << 61),
+        (4, "W", 901 * MIB - 512, 1024),
+        (5, "F", 0, 0),
+    ]);
+    let compact = TraceOptions {
+        addresses: Addresses::Compact,
+        ..opts()
+    };
+    let requests = read_bytes(text.as_bytes(), &compact).unwrap();
+    let places: Vec<(u64, u64)> = requests.iter().map(|r| (r.offset, r.bytes)).collect();
+    assert_eq!(
+        places,
+        [
+            (2 * MIB + 4096, 4096),
+            (0, 2 * MIB),
+            (0, 4 * MIB),
+            (3 * MIB - 512, 1024),
+            (0, 0),
+        ]
+    );
+    let info = info("compact", &text, &compact);
+    assert_eq!(info.address_max_bytes, 4 * MIB);
+    assert!(info.warnings[0].contains("1 trims"), "{:?}", info.warnings);
+    // Nothing but trims of what is left out is an end, not an endless wait.
+    let trims = csv(&[(0, "T", 0, MIB), (1, "T", MIB, MIB)]);
+    assert_eq!(read_bytes(trims.as_bytes(), &compact).unwrap(), []);
 }

@@ -23,7 +23,7 @@ from .. import (
     TraceOptions,
     words,
 )
-from ..workloads import source
+from ..workloads import generated, source
 
 
 def note(text: str) -> None:
@@ -90,7 +90,7 @@ def run_arguments(args: argparse.Namespace) -> dict[str, Any]:
         raise FlashtwinError("give either a trace file or --workload SPEC (see flashtwin run --help)")
     options = trace_options(args)
     workload = args.workload if args.trace is None else args.trace
-    opened = source(workload, options)
+    opened = generated(workload) if args.trace is None else source(workload, options)
     if opened.path is not None:
         note(opened.open(0, 0).describe())
     return {

@@ -83,7 +83,10 @@ def _new(commands: _Commands | None, name: str, what: str, examples: str) -> _Pa
 
 def _add_workload(p: argparse.ArgumentParser) -> None:
     p.add_argument(
-        "trace", nargs="?", metavar="TRACE", help="a trace file; .gz and .zst are read as they are"
+        "trace",
+        nargs="?",
+        metavar="TRACE",
+        help="a trace file, or - for standard input; .gz and .zst are read as they are",
     )
     p.add_argument(
         "--workload", metavar="SPEC", help="a generated load instead, as in uniform:write=0.8,requests=1e6"
@@ -94,10 +97,20 @@ def _add_workload(p: argparse.ArgumentParser) -> None:
 def _add_trace_options(p: argparse.ArgumentParser) -> None:
     g = p.add_argument_group("how to read a trace (what is not given is found in the file)")
     g.add_argument("--format", metavar="NAME", help=f"one of {', '.join(trace_formats())}")
+    g.add_argument(
+        "--columns",
+        metavar="KEY=COLUMN[:UNIT],...",
+        help="columns of any table of text, as in time=ts:us,offset=lba:sectors,size=len:bytes,op=type",
+    )
     g.add_argument("--time-unit", metavar="UNIT", help="of the time column: s, ms, us, filetime, ns, ps")
     g.add_argument("--address-unit", metavar="UNIT", help="of the address column: bytes, sectors")
     g.add_argument("--event", metavar="D|Q", help="blktrace: issued to the driver (D, default) or queued (Q)")
     g.add_argument("--volumes", metavar="HOW", help="several disks: end-to-end (default), overlay, only:NAME")
+    g.add_argument(
+        "--addresses",
+        metavar="HOW",
+        help="as-is (default), or compact: leave out the parts of the address space that no request touches",
+    )
     g.add_argument("--max-bad-lines", type=int, metavar="N", help="unreadable lines to skip (default 0)")
     g.add_argument(
         "--reorder-window", type=int, metavar="N", help="requests within which times may be disordered"
@@ -310,7 +323,7 @@ def _trace(commands: _Commands) -> None:
         "Write a trace in our binary or text form.",
         """\
 examples:
-  flashtwin trace convert trace.csv.gz trace.ftb        binary, not parsed again
+  flashtwin trace convert trace.csv.gz trace.ftb        binary, read without parsing
   flashtwin trace convert trace.csv.gz trace.csv.zst    text
 """,
     )

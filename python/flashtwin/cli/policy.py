@@ -11,7 +11,7 @@ from .. import FlashtwinError, HitTable, Interrupted, _core, policies, policy_in
 from .. import hits as count_hits
 from ..plot.style import kind_of
 from ..policies import split_names
-from ..workloads import source
+from ..workloads import generated, source
 from .common import ProgressBar, note, overrides, trace_options
 
 
@@ -62,7 +62,7 @@ def hits(args: argparse.Namespace) -> int:
         kind_of(Path(args.figure))
     options = trace_options(args)
     workload = args.workload if args.trace is None else args.trace
-    opened = source(workload, options)
+    opened = generated(workload) if args.trace is None else source(workload, options)
     if opened.path is not None:
         note(opened.open(0, 0).describe())
     everything = [name for name in policies() if not name.startswith("gcar-")] + ["min"]

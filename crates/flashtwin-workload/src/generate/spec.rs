@@ -9,8 +9,67 @@ use super::arrival::Arrival;
 use super::generator::Generator;
 use super::size::Size;
 use super::text;
+use super::values::{part, wrong};
 use crate::error::{ErrorKind, WorkloadError};
 use crate::Workload;
+
+/// A part of a device: so many bytes, or a share of it. In TOML a number of bytes, or text such as
+/// `"50%"`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "PartText", into = "PartText")]
+pub enum Part {
+    /// Bytes.
+    Bytes(u64),
+    /// Hundredths of the whole, above 0 and at most 100.
+    Percent(f64),
+}
+
+impl Part {
+    /// The size of this part of `whole` bytes.
+    fn bytes_of(self, whole: u64) -> Result<u64, WorkloadError> {
+        match self {
+            Part::Bytes(bytes) => Ok(bytes),
+            Part::Percent(p) if p > 0.0 && p <= 100.0 => Ok((whole as f64 * (p / 100.0)) as u64),
+            Part::Percent(p) => wrong(format!("range={p}%: must be above 0 % and at most 100 %")),
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Part::Bytes(bytes) => write!(f, "{bytes}"),
+            Part::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
+}
+
+/// How TOML and JSON hold a `Part`.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum PartText {
+    Bytes(u64),
+    Text(String),
+}
+
+impl TryFrom<PartText> for Part {
+    type Error = WorkloadError;
+    fn try_from(text: PartText) -> Result<Self, WorkloadError> {
+        match text {
+            PartText::Bytes(bytes) => Ok(Part::Bytes(bytes)),
+            PartText::Text(text) => part("range", &text),
+        }
+    }
+}
+
+impl From<Part> for PartText {
+    fn from(part: Part) -> Self {
+        match part {
+            Part::Bytes(bytes) => PartText::Bytes(bytes),
+            Part::Percent(_) => PartText::Text(part.to_string()),
+        }
+    }
+}
 
 /// A generated load. Shares are of all requests; what is neither write, trim nor flush is a read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,9 +101,9 @@ pub struct GeneratorSpec {
     pub pinned: f64,
     /// Bytes between the starts of such pieces.
     pub stripe: u64,
-    /// Use only so many bytes from the start of the range; all of it if left out.
+    /// Use only this part, from the start of the range; all of it if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub range: Option<u64>,
+    pub range: Option<Part>,
     /// Starts are multiples of this, bytes.
     pub alignment: u64,
     /// Number of requests; without end if left out.
@@ -193,7 +252,10 @@ impl GeneratorSpec {
         )?;
         self.arrival.validate()?;
         self.size.validate(self.alignment)?;
-        let asked = self.range.unwrap_or(range_bytes);
+        let asked = match &self.range {
+            Some(part) => part.bytes_of(range_bytes)?,
+            None => range_bytes,
+        };
         need(
             asked <= range_bytes,
             format!("range: {asked} bytes is more than the {range_bytes} bytes there are"),

@@ -7,7 +7,7 @@ use super::address::Address;
 use super::arrival::Arrival;
 use super::size::Size;
 use super::spec::{GeneratorSpec, PRESETS};
-use super::values::{bytes, count, interval, number, rate, wrong};
+use super::values::{bytes, count, interval, number, part, rate, wrong};
 use crate::error::WorkloadError;
 
 const PATTERNS: &[&str] = &[
@@ -53,12 +53,40 @@ fn keys_of(pattern: &str) -> &'static [&'static str] {
     }
 }
 
-/// The known name nearest to `word`, for messages.
+/// What other tools call a key, and its name here.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("footprint", "range"),
+    ("working_set", "range"),
+    ("wss", "range"),
+    ("span", "range"),
+    ("bs", "size"),
+    ("block_size", "size"),
+    ("write_ratio", "write"),
+    ("rwmixwrite", "write"),
+    ("iops", "rate"),
+    ("count", "requests"),
+    ("skew", "theta"),
+];
+
+/// A suggestion for messages: the known name that means or is spelled nearly the same as `word`.
 fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
-    known
-        .min_by_key(|k| distance(word, k))
-        .map(|k| format!("; did you mean {k}?"))
-        .unwrap_or_default()
+    let known: Vec<&str> = known.collect();
+    let synonym = SYNONYMS.iter().find(|(other, _)| *other == word);
+    // More changes than a third of its letters make another word.
+    let spelled = || {
+        known
+            .iter()
+            .map(|k| (distance(word, k), *k))
+            .min()
+            .filter(|(changes, _)| *changes <= word.chars().count().div_ceil(3))
+    };
+    match synonym.map(|(_, k)| *k).filter(|k| known.contains(k)) {
+        Some(k) => format!("; did you mean {k}?"),
+        None => spelled().map_or_else(
+            || format!("; known are {}", known.join(", ")),
+            |(_, k)| format!("; did you mean {k}?"),
+        ),
+    }
 }
 
 /// Letters to change, add or drop to turn `a` into `b`.
@@ -131,11 +159,9 @@ pub(crate) fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
     }
     let names = || PATTERNS.iter().copied().chain(PRESETS.iter().map(|p| p.0));
     if !PATTERNS.contains(&pattern) {
-        let known: Vec<&str> = names().collect();
         return wrong(format!(
-            "\"{pattern}\" is no generated load{}  Known are {}",
-            nearest(pattern, names()),
-            known.join(", ")
+            "\"{pattern}\" is no generated load{}",
+            nearest(pattern, names())
         ));
     }
     let mut given: Vec<(&str, &str)> = Vec::new();
@@ -180,7 +206,7 @@ pub(crate) fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
     if let Some(value) = get("align") {
         spec.alignment = bytes("align", value)?;
     }
-    spec.range = get("range").map(|v| bytes("range", v)).transpose()?;
+    spec.range = get("range").map(|v| part("range", v)).transpose()?;
     if let Some(value) = get("requests") {
         let n = count("requests", value)?;
         if n.fract() != 0.0 || n > 1e18 {

@@ -1,5 +1,6 @@
 //! Values of the short text form: numbers with suffixes, bytes, rates and spans of time.
 
+use super::spec::Part;
 use crate::error::{ErrorKind, WorkloadError};
 
 /// A parameter that is not what it must be.
@@ -44,6 +45,19 @@ pub(crate) fn bytes(key: &str, value: &str) -> Result<u64, WorkloadError> {
         }
         _ => wrong(format!(
             "{key}={value}: bytes are expected, like 4096, 4k or 1.5G (k = 1024)"
+        )),
+    }
+}
+
+/// A part of a device: bytes, or hundredths of it such as `50%`.
+pub(crate) fn part(key: &str, value: &str) -> Result<Part, WorkloadError> {
+    let Some(percent) = value.strip_suffix('%') else {
+        return Ok(Part::Bytes(bytes(key, value)?));
+    };
+    match percent.trim_end().parse::<f64>() {
+        Ok(p) if p > 0.0 && p <= 100.0 => Ok(Part::Percent(p)),
+        _ => wrong(format!(
+            "{key}={value}: must be above 0 % and at most 100 %, like 50%"
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! flashtwin's own binary form: parsed once. Little-endian:
+//! flashtwin's own binary form: parsed once, read back without parsing. Little-endian:
 //!
 //! * header: magic `FLTWTRC1`, length of the description `u32`, zero `u32`, the description;
 //! * one record of 24 bytes a request: arrival in picoseconds `u64`, offset `u64`, and a `u64`

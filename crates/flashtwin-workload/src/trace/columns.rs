@@ -4,7 +4,7 @@
 
 use flashtwin::Op;
 
-use super::cursor::{Bad, Cursor};
+use super::cursor::{field, Bad, Cursor};
 use super::lines::{scaled, Line, LineParser, Units};
 use super::record::Raw;
 
@@ -12,7 +12,11 @@ use super::record::Raw;
 /// be set.
 pub(crate) struct Disksim(pub Units);
 /// MQSim and SSDSim: the type is 0 or 1, nothing else.
-pub(crate) struct Mqsim(pub Units);
+pub(crate) struct Mqsim {
+    pub units: Units,
+    /// Times with a fraction are refused.
+    pub whole: bool,
+}
 
 fn five<'a>(
     line: &'a [u8],
@@ -65,12 +69,15 @@ impl LineParser for Mqsim {
             b"1" => Some(Op::Read),
             _ => None,
         };
-        five(
-            line,
-            self.0,
-            "integer nanoseconds",
-            op_of,
-            "0 (write) or 1 (read)",
-        )
+        let expected =
+            "integer nanoseconds (fractions: give the unit, time_unit, --time-unit s|ms|us)";
+        if self.whole && field(line, b' ', 1).is_some_and(|time| time.contains(&b'.')) {
+            return Err(Bad {
+                column: "arrival time",
+                index: 1,
+                expected,
+            });
+        }
+        five(line, self.units, expected, op_of, "0 (write) or 1 (read)")
     }
 }

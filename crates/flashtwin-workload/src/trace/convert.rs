@@ -1,4 +1,4 @@
-//! Writes a trace in one of our own forms: parsed once as text, then never again.
+//! Writes a trace in one of our own forms: parsed once, read back without parsing.
 //! The file appears under its name only when it is whole and on disk.
 
 use std::fs::{self, File};

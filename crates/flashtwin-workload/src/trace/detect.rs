@@ -2,6 +2,7 @@
 //! parser on the first lines. The share of lines that parse is the confidence.
 
 use super::blk::{is_blktrace, Blkparse};
+use super::cachesim::{is_lcs, is_oracle_general};
 use super::cloud::{Alibaba, Spc, Systor, Tencent};
 use super::columns::{Disksim, Mqsim};
 use super::csv::{Csv, HEADER};
@@ -31,6 +32,7 @@ pub(crate) const fn usual_time_unit(format: Format) -> TimeUnit {
         Format::Msr => TimeUnit::Filetime,
         Format::Csv | Format::Vscsi | Format::Alibaba | Format::Fio => TimeUnit::Microseconds,
         Format::Spc | Format::Systor | Format::Tencent | Format::Blkparse => TimeUnit::Seconds,
+        Format::OracleGeneral | Format::Lcs => TimeUnit::Seconds,
         Format::Disksim => TimeUnit::Milliseconds,
         Format::Mqsim | Format::Ssdsim | Format::Blktrace | Format::Fiu => TimeUnit::Nanoseconds,
         Format::Binary => TimeUnit::Picoseconds,
@@ -44,6 +46,7 @@ pub(crate) const fn usual_address_unit(format: Format) -> AddressUnit {
         Format::Alibaba | Format::Fio => AddressUnit::Bytes,
         Format::Spc | Format::Disksim | Format::Mqsim | Format::Ssdsim => AddressUnit::Sectors,
         Format::Tencent | Format::Fiu | Format::Vscsi => AddressUnit::Sectors,
+        Format::OracleGeneral | Format::Lcs => AddressUnit::Sectors,
         Format::Blkparse | Format::Blktrace => AddressUnit::Sectors,
     }
 }
@@ -72,6 +75,9 @@ pub(crate) fn guess(name: &str, head: &[u8]) -> Result<Guess, WorkloadError> {
     if head.starts_with(binary::MAGIC) {
         return certain(Format::Binary, "its mark");
     }
+    if is_lcs(head) {
+        return certain(Format::Lcs, "its mark");
+    }
     if is_blktrace(head) {
         return certain(Format::Blktrace, "its mark");
     }
@@ -89,6 +95,12 @@ pub(crate) fn guess(name: &str, head: &[u8]) -> Result<Guess, WorkloadError> {
                 format: Format::Vscsi,
                 because,
             });
+        }
+        if is_oracle_general(head) {
+            return certain(
+                Format::OracleGeneral,
+                "its references to next requests are right; it holds no operations, all are reads",
+            );
         }
         return Err(unknown(name, head));
     }
@@ -139,7 +151,16 @@ fn guess_text(name: &str, text: &[u8]) -> Result<Guess, WorkloadError> {
         ),
         (Format::Fiu, try_parser(Fiu(u), &lines)),
         (Format::Disksim, try_parser(Disksim(u), &lines)),
-        (Format::Mqsim, try_parser(Mqsim(u), &lines)),
+        (
+            Format::Mqsim,
+            try_parser(
+                Mqsim {
+                    units: u,
+                    whole: true,
+                },
+                &lines,
+            ),
+        ),
     ];
     let mut best: Option<(Format, usize, usize)> = None;
     for (format, (good, bad)) in tried {
@@ -160,43 +181,21 @@ fn guess_text(name: &str, text: &[u8]) -> Result<Guess, WorkloadError> {
     })
 }
 
-/// DiskSim, MQSim and SSDSim share their columns. A decimal point in a time means milliseconds,
-/// whole numbers nanoseconds, unless they advance by less than a microsecond a request.
+/// DiskSim, MQSim and SSDSim share their columns. A decimal point in a time means DiskSim, whole
+/// numbers MQSim; what the numbers count is judged in `units`.
 fn five_columns(lines: &[&[u8]], good: usize, judged: usize) -> Guess {
-    let times = || {
-        lines.iter().filter_map(|l| {
-            l.split(|&b| b == b' ' || b == b'\t')
-                .find(|w| !w.is_empty())
-        })
+    let decimal = lines
+        .iter()
+        .filter_map(|l| l.split(|b| b" \t".contains(b)).find(|w| !w.is_empty()))
+        .any(|time| time.contains(&b'.'));
+    let (format, times) = if decimal {
+        (Format::Disksim, "times have a decimal point")
+    } else {
+        (Format::Mqsim, "times are whole numbers; ssdsim is the same")
     };
-    if times().any(|t| t.contains(&b'.')) {
-        let because = format!("{good} of the first {judged} lines fit, times have a decimal point");
-        return Guess {
-            format: Format::Disksim,
-            because,
-        };
-    }
-    let whole: Vec<u64> = times()
-        .filter_map(|t| std::str::from_utf8(t).ok()?.parse().ok())
-        .collect();
-    let span = whole.iter().max().unwrap_or(&0) - whole.iter().min().unwrap_or(&0);
-    if whole.len() > 1 && span < 1_000 * (whole.len() as u64 - 1) {
-        let because = format!(
-            "{good} of the first {judged} lines fit; whole times advance by {span} over {} lines, \
-             too little for nanoseconds: an uncertain guess, set format or time_unit to be sure",
-            whole.len()
-        );
-        return Guess {
-            format: Format::Disksim,
-            because,
-        };
-    }
-    let because = format!(
-        "{good} of the first {judged} lines fit, times are whole numbers; ssdsim is the same"
-    );
     Guess {
-        format: Format::Mqsim,
-        because,
+        format,
+        because: format!("{good} of the first {judged} lines fit, {times}"),
     }
 }
 
@@ -214,7 +213,8 @@ fn unknown(name: &str, head: &[u8]) -> WorkloadError {
         ErrorKind::UnknownFormat,
         format!(
             "{name}: no known trace format fits; the file begins {}. If it is one of these, say so \
-             with format = ... (--format ...): {}",
+             with format = ... (--format ...): {}. For any other table of text name its columns: columns = ... \
+             (--columns time=ts:us,offset=lba:sectors,size=len:bytes,op=type)",
             quote(first),
             known.join(", ")
         ),

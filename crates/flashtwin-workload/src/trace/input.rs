@@ -1,11 +1,14 @@
 //! Bytes of a trace: opens a file (or memory), undoes gzip and zstd, hands out a moving window.
 //! Compression is told by its magic bytes, never by the name.
 
-use std::fs::File;
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{ErrorKind, WorkloadError};
 
@@ -13,6 +16,9 @@ use crate::error::{ErrorKind, WorkloadError};
 const CHUNK_BYTES: usize = 256 << 10;
 /// The window never grows past this: no line of a trace is longer.
 const WINDOW_MAX_BYTES: usize = 4 << 20;
+
+/// The path that names standard input.
+const STDIN: &str = "-";
 
 /// Where a trace comes from; can be opened again for a second pass.
 #[derive(Clone)]
@@ -36,16 +42,23 @@ impl Input {
         let mut plain_bytes = None;
         let mut raw: Box<dyn Read + Send> = match self {
             Input::File(path) => {
-                let file = File::open(path).map_err(|e| WorkloadError::io(&name, "open", &e))?;
-                let meta = file
-                    .metadata()
-                    .map_err(|e| WorkloadError::io(&name, "open", &e))?;
+                let opening = |e: io::Error| WorkloadError::io(&name, "open", &e);
+                let mut file = if path == Path::new(STDIN) {
+                    File::from(io::stdin().as_fd().try_clone_to_owned().map_err(opening)?)
+                } else {
+                    File::open(path).map_err(opening)?
+                };
+                let mut meta = file.metadata().map_err(opening)?;
                 if meta.is_dir() {
                     let text = format!("{name}: is a directory; a trace is one file");
                     return Err(WorkloadError::new(ErrorKind::Io, text));
                 }
-                plain_bytes = meta.is_file().then_some(meta.len());
-                Box::new(file)
+                if !meta.is_file() || path == Path::new(STDIN) {
+                    file = spooled(&name, file, &meta)?;
+                    meta = file.metadata().map_err(opening)?;
+                }
+                plain_bytes = Some(meta.len());
+                Box::new(FromStart { file, at: 0 })
             }
             Input::Memory(bytes) => {
                 plain_bytes.replace(bytes.len() as u64);
@@ -86,6 +99,48 @@ impl Input {
             ended: false,
         })
     }
+}
+
+/// A file read from its first byte, wherever other readers of it are.
+struct FromStart {
+    file: File,
+    at: u64,
+}
+
+impl Read for FromStart {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read_at(buf, self.at)?;
+        self.at += n as u64;
+        Ok(n)
+    }
+}
+
+/// Copies of what came through pipes, by device and inode number. A trace is opened several times
+/// (description, several policies, several volumes), and a pipe can be read only once.
+static SPOOLS: Mutex<BTreeMap<(u64, u64), File>> = Mutex::new(BTreeMap::new());
+
+/// All that `pipe` holds, in a file without a name that ends with the process.
+fn spooled(name: &str, mut pipe: File, meta: &Metadata) -> Result<File, WorkloadError> {
+    let keeping = |e: io::Error| WorkloadError::io(name, "keep a copy of the pipe in TMPDIR", &e);
+    let mut spools = SPOOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (meta.dev(), meta.ino());
+    if let Some(kept) = spools.get(&key) {
+        return kept.try_clone().map_err(keeping);
+    }
+    let file_name = format!("flashtwin_{}_{}", std::process::id(), spools.len());
+    let path = std::env::temp_dir().join(file_name);
+    let mut copy = File::options()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)
+        .map_err(keeping)?;
+    std::fs::remove_file(&path).map_err(keeping)?;
+    io::copy(&mut pipe, &mut copy).map_err(keeping)?;
+    let kept = copy.try_clone().map_err(keeping)?;
+    spools.insert(key, copy);
+    Ok(kept)
 }
 
 /// How the bytes are packed.

@@ -21,6 +21,11 @@ pub(crate) trait LineParser: Send {
     /// What separates the fields: `b','` or `b' '` (runs of blanks).
     const SEPARATOR: u8;
 
+    /// What separates the fields of this file.
+    fn separator(&self) -> u8 {
+        Self::SEPARATOR
+    }
+
     /// Reads a line (no line end, not empty). `number` counts from 1.
     fn parse<'a>(&mut self, line: &'a [u8], number: u64) -> Result<Line<'a>, Bad>;
 }
@@ -99,7 +104,7 @@ impl<P: LineParser> LineDecoder<P> {
         collector: &mut Collector,
     ) -> Result<(), WorkloadError> {
         collector.bad_lines += 1;
-        let found = match field(line, P::SEPARATOR, bad.index) {
+        let found = match field(line, self.parser.separator(), bad.index) {
             _ if bad.index == 0 => quote(line),
             Some(text) if !text.is_empty() => quote(text),
             _ => "nothing".to_string(),

@@ -67,6 +67,10 @@ named! {
         Blktrace = "blktrace",
         /// VMware vSCSI binary, version 1 or 2 (CloudPhysics).
         Vscsi = "vscsi",
+        /// libCacheSim oracleGeneral binary: no operations, all are reads.
+        OracleGeneral = "oraclegeneral",
+        /// libCacheSim lcs binary, versions 1 to 8.
+        Lcs = "lcs",
         /// SYSTOR '17 virtual desktop LUNs.
         Systor = "systor",
         /// Tencent cloud block storage.
@@ -142,6 +146,17 @@ named! {
     }
 }
 
+named! {
+    /// Where the requests of a trace go on the device.
+    Addresses, "way of placing addresses", {
+        /// To their own addresses.
+        AsIs = "as-is",
+        /// Packed: pieces of 1 MiB that no read or write touches are left out, the others stay in
+        /// order (D-191). The trace is read once more beforehand.
+        Compact = "compact",
+    }
+}
+
 /// What to do with a trace of several volumes (disks, LUNs, application units).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -162,6 +177,9 @@ pub enum Volumes {
 pub struct TraceOptions {
     /// The format, if it is not to be guessed.
     pub format: Option<Format>,
+    /// A table of text with these columns, `time=ts:us,offset=lba:sectors,size=len:bytes,op=type`; takes
+    /// the place of `format`.
+    pub columns: Option<String>,
     /// The unit of the time column, if not the format's usual one.
     pub time_unit: Option<TimeUnit>,
     /// The unit of the address column, if not the format's usual one.
@@ -170,6 +188,8 @@ pub struct TraceOptions {
     pub event: BlkEvent,
     /// What to do with several volumes.
     pub volumes: Volumes,
+    /// Where the requests go.
+    pub addresses: Addresses,
     /// Lines that may be unreadable before the run stops.
     pub max_bad_lines: u64,
     /// Requests held back to put slightly disordered times right; 0 accepts no step back at all.
@@ -182,10 +202,12 @@ impl Default for TraceOptions {
     fn default() -> Self {
         TraceOptions {
             format: None,
+            columns: None,
             time_unit: None,
             address_unit: None,
             event: BlkEvent::D,
             volumes: Volumes::EndToEnd,
+            addresses: Addresses::AsIs,
             max_bad_lines: 0,
             reorder_window: 65_536,
             limit: None,

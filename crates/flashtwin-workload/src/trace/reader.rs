@@ -2,12 +2,15 @@
 //! them to the first request, lays volumes end to end, and refuses what cannot be meant.
 
 use flashtwin::{Request, Time};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::binary::Binary;
 use super::blk::{Blkparse, Blktrace};
+use super::cachesim::Cachesim;
 use super::cloud::{Alibaba, Spc, Systor, Tencent};
 use super::columns::{Disksim, Mqsim};
+use super::compact::{Touched, PIECE_BYTES};
 use super::csv::Csv;
 use super::detect::{guess, usual_address_unit, usual_time_unit};
 use super::fio::Fio;
@@ -15,8 +18,10 @@ use super::fiu::Fiu;
 use super::input::{Input, Source};
 use super::lines::{Decoder, LineDecoder, Units};
 use super::msr::Msr;
-use super::options::{AddressUnit, BlkEvent, Format, TraceOptions, Volumes};
+use super::named::Named;
+use super::options::{AddressUnit, Addresses, BlkEvent, Format, TraceOptions, Volumes};
 use super::record::{Collector, Record, Volume};
+use super::units::{judge, sample, Judged, TICKS};
 use super::vscsi::{version_of, Version, Vscsi};
 use crate::error::{ErrorKind, WorkloadError};
 use crate::Workload;
@@ -54,6 +59,8 @@ pub(crate) struct TraceReader {
     decoder: Box<dyn Decoder>,
     pub collector: Collector,
     description: String,
+    /// What is uncertain about the units.
+    doubts: Vec<String>,
     requests_total: Option<u64>,
     /// Next of `collector.pending` to hand out, and how far they are in their final order.
     next: usize,
@@ -65,6 +72,10 @@ pub(crate) struct TraceReader {
     emitted: u64,
     /// Where each volume begins; one entry until a second volume turns up.
     starts: Vec<u64>,
+    /// Which addresses stay, once they are known, where they are to be packed.
+    touched: Option<Touched>,
+    /// Trims that were of addresses that are left out.
+    lost_trims: u64,
 }
 
 impl TraceReader {
@@ -82,29 +93,40 @@ impl TraceReader {
         }
         let mut source = input.open()?;
         source.want(HEAD_BYTES)?;
-        let (format, because) = match opts.format {
-            Some(format) => (format, "as asked".to_string()),
-            None => {
+        if let (Some(_), Some(format)) = (&opts.columns, opts.format.filter(|f| *f != Format::Csv))
+        {
+            let text = format!("columns describe a csv file; leave format = {format} out");
+            return Err(WorkloadError::new(ErrorKind::Option, text));
+        }
+        let (format, because) = match (opts.format, &opts.columns) {
+            (_, Some(columns)) => (Format::Csv, format!("columns {columns}")),
+            (Some(format), None) => (format, "as asked".to_string()),
+            (None, None) => {
                 let guess = guess(source.name(), source.data())?;
                 (guess.format, format!("guessed: {}", guess.because))
             }
         };
-        let time_unit = opts.time_unit.unwrap_or(usual_time_unit(format));
-        let address_unit = opts.address_unit.unwrap_or(usual_address_unit(format));
+        let judged = judged_units(format, opts, &source)?;
+        let (time_unit, address_unit) = (judged.time, judged.address);
         let units = Units {
             time_ps: time_unit.ps(),
             address_bytes: address_unit.bytes(),
         };
         let decoder = decoder(format, units, opts, &source)?;
         let requests_total = match (format, source.plain_bytes(), opts.limit) {
-            (Format::Binary, Some(bytes), None) => Binary::requests(bytes, source.data()),
+            (Format::Binary, Some(bytes), None) if opts.addresses == Addresses::AsIs => {
+                Binary::requests(bytes, source.data())
+            }
             _ => None,
         };
         let packing = source.packing().name();
-        let description = format!(
-            "{}: {format} trace ({because}; {packing}), time in {time_unit}, addresses in {address_unit}",
-            source.name()
-        );
+        let mut description = format!("{}: {format} trace ({because}; {packing})", source.name());
+        if opts.columns.is_none() {
+            description += &format!(", time in {time_unit}, addresses in {address_unit}");
+        }
+        for doubt in &judged.doubts {
+            description += &format!("; {doubt}");
+        }
         let collector = Collector::new(opts.volumes.clone(), opts.limit);
         Ok(TraceReader {
             input,
@@ -113,6 +135,7 @@ impl TraceReader {
             decoder,
             collector,
             description,
+            doubts: judged.doubts,
             requests_total,
             next: 0,
             settled: 0,
@@ -121,6 +144,8 @@ impl TraceReader {
             latest: 0,
             emitted: 0,
             starts: vec![0],
+            touched: None,
+            lost_trims: 0,
         })
     }
 
@@ -205,6 +230,7 @@ impl TraceReader {
     fn lay_out(&mut self) -> Result<(), WorkloadError> {
         let opts = TraceOptions {
             volumes: Volumes::Overlay,
+            addresses: Addresses::AsIs,
             ..self.opts.clone()
         };
         let mut scout = TraceReader::open(self.input.clone(), &opts)?;
@@ -226,6 +252,23 @@ impl TraceReader {
             }
         }
         Ok(())
+    }
+
+    /// Reads the trace once to learn which addresses it touches.
+    fn find_touched(&self) -> Result<Touched, WorkloadError> {
+        let opts = TraceOptions {
+            addresses: Addresses::AsIs,
+            ..self.opts.clone()
+        };
+        let mut scout = TraceReader::open(self.input.clone(), &opts)?;
+        let (mut requests, mut pieces) = (Vec::with_capacity(BATCH), BTreeSet::new());
+        while scout.next_batch(&mut requests)? > 0 {
+            for request in &requests {
+                Touched::note(&mut pieces, request);
+            }
+            requests.clear();
+        }
+        Ok(Touched::new(pieces))
     }
 
     fn out_of_order(&self, record: &Record) -> WorkloadError {
@@ -284,26 +327,35 @@ impl TraceReader {
 
 impl Workload for TraceReader {
     fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError> {
-        while self.next >= self.settled {
-            self.refill()?;
-            if self.settled == 0 && !self.more {
-                return if self.emitted == 0 {
-                    Err(self.empty())
-                } else {
-                    Ok(0)
-                };
+        let before = out.len();
+        // A batch may hold nothing but trims of addresses that are left out.
+        while out.len() == before {
+            while self.next >= self.settled {
+                self.refill()?;
+                if self.settled == 0 && !self.more {
+                    return if self.emitted == 0 {
+                        Err(self.empty())
+                    } else {
+                        Ok(0)
+                    };
+                }
             }
+            if self.opts.addresses == Addresses::Compact && self.touched.is_none() {
+                self.touched = Some(self.find_touched()?);
+            }
+            let upto = self.settled.min(self.next + BATCH);
+            out.reserve(upto - self.next);
+            for i in self.next..upto {
+                let record = self.collector.pending[i];
+                let mut request = self.emit(record)?;
+                match &self.touched {
+                    Some(touched) if !touched.move_request(&mut request) => self.lost_trims += 1,
+                    _ => out.push(request),
+                }
+            }
+            self.next = upto;
         }
-        let upto = self.settled.min(self.next + BATCH);
-        out.reserve(upto - self.next);
-        for i in self.next..upto {
-            let record = self.collector.pending[i];
-            let request = self.emit(record)?;
-            out.push(request);
-        }
-        let count = upto - self.next;
-        self.next = upto;
-        Ok(count)
+        Ok(out.len() - before)
     }
 
     fn requests_total(&self) -> Option<u64> {
@@ -316,7 +368,7 @@ impl Workload for TraceReader {
 
     fn warnings(&self) -> Vec<String> {
         let c = &self.collector;
-        let mut list = Vec::new();
+        let mut list = self.doubts.clone();
         if c.bad_lines > 0 {
             let first = c.first_bad.as_deref().unwrap_or("");
             list.push(format!(
@@ -352,11 +404,59 @@ impl Workload for TraceReader {
                 after as f64 / 1e12
             ));
         }
+        if let Some(touched) = &self.touched {
+            let kept = touched.pieces() as u64 * PIECE_BYTES;
+            list.push(format!(
+                "addresses packed onto {kept} bytes; {} trims of other addresses left out",
+                self.lost_trims
+            ));
+        }
         if self.starts.len() > 1 {
             list.push(format!("{} volumes laid end to end", self.starts.len()));
         }
         list
     }
+}
+
+/// The units to read with: those given, or those that the first lines make plausible.
+fn judged_units(
+    format: Format,
+    opts: &TraceOptions,
+    source: &Source,
+) -> Result<Judged, WorkloadError> {
+    let usual = (usual_time_unit(format), usual_address_unit(format));
+    // The other formats state their units, or their files agree on them.
+    let judged = matches!(
+        format,
+        Format::Disksim | Format::Mqsim | Format::Ssdsim | Format::Tencent | Format::Fiu
+    );
+    let data = source.data();
+    let whole_lines = memchr::memrchr(b'\n', data).map_or(data.len(), |end| end + 1);
+    let sample = if judged {
+        let opts = TraceOptions {
+            max_bad_lines: u64::MAX,
+            // Any number may be a time here.
+            time_unit: Some(usual.0),
+            ..opts.clone()
+        };
+        let units = Units {
+            time_ps: TICKS,
+            address_bytes: 1,
+        };
+        let head = Input::Memory(data[..whole_lines].into()).open()?;
+        let decoder = decoder(format, units, &opts, &head)?;
+        sample(head, decoder, &opts)
+    } else {
+        None
+    };
+    Ok(match sample {
+        Some(sample) => judge(&sample, format, usual, opts),
+        None => Judged {
+            time: opts.time_unit.unwrap_or(usual.0),
+            address: opts.address_unit.unwrap_or(usual.1),
+            doubts: Vec::new(),
+        },
+    })
 }
 
 fn decoder(
@@ -366,13 +466,23 @@ fn decoder(
     source: &Source,
 ) -> Result<Box<dyn Decoder>, WorkloadError> {
     let event = opts.event;
+    if let Some(columns) = &opts.columns {
+        let named = Named::new(columns, opts, source.name(), source.data())?;
+        return Ok(Box::new(LineDecoder::new(named, format, opts)));
+    }
     Ok(match format {
+        Format::OracleGeneral => Box::new(Cachesim::oracle_general(units)),
+        Format::Lcs => Box::new(Cachesim::lcs(units, source)?),
         Format::Csv => Box::new(LineDecoder::new(Csv(units), format, opts)),
         Format::Binary => Box::new(Binary::default()),
         Format::Msr => Box::new(LineDecoder::new(Msr(units), format, opts)),
         Format::Spc => Box::new(LineDecoder::new(Spc(units), format, opts)),
         Format::Disksim => Box::new(LineDecoder::new(Disksim(units), format, opts)),
-        Format::Mqsim | Format::Ssdsim => Box::new(LineDecoder::new(Mqsim(units), format, opts)),
+        Format::Mqsim | Format::Ssdsim => {
+            // Fractions of a nanosecond are no time of these simulators.
+            let whole = opts.time_unit.is_none();
+            Box::new(LineDecoder::new(Mqsim { units, whole }, format, opts))
+        }
         Format::Blkparse => Box::new(LineDecoder::new(Blkparse { units, event }, format, opts)),
         Format::Blktrace => Box::new(Blktrace {
             units,

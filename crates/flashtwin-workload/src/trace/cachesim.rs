@@ -1,0 +1,222 @@
+//! libCacheSim's binary traces, little-endian and packed. Both name objects by number; for block
+//! traces that number is the block's address. Time counts seconds, sizes are bytes.
+//!
+//! * oracleGeneral: records of 24 bytes: time `u32`, object `u64`, size `u32`, and the number of the
+//!   object's next request `i64`, negative or the largest number if there is none. It knows no
+//!   operations: all are reads.
+//! * lcs: a header (its first and last word are `LCS_MARK`, the second is the version), then records
+//!   by version, from 2 on with an operation.
+
+use flashtwin::Op;
+
+use super::input::Source;
+use super::lines::{Decoder, Units};
+use super::record::{Collector, Raw};
+use crate::error::{ErrorKind, WorkloadError};
+
+/// First and last word of an lcs header.
+const LCS_MARK: [u8; 8] = 0x1234_5678_9abc_def0_u64.to_le_bytes();
+/// The header's length, in files of today and in old ones.
+const LCS_HEADERS: [usize; 2] = [8192, 1024];
+const ORACLE_BYTES: usize = 24;
+/// Records looked at to know an oracleGeneral trace.
+const LOOKED_AT: usize = 1024;
+
+/// Where the fields of a record are.
+#[derive(Clone, Copy)]
+struct Layout {
+    record_bytes: usize,
+    /// The size is a word of 8 bytes, not 4.
+    wide_size: bool,
+    /// Byte of the operation.
+    op_at: Option<usize>,
+}
+
+const ORACLE: Layout = Layout {
+    record_bytes: ORACLE_BYTES,
+    wide_size: false,
+    op_at: None,
+};
+
+/// The record of an lcs version; versions from 4 on append features.
+fn lcs_layout(version: u64) -> Option<Layout> {
+    let features = match version {
+        1 => return Some(ORACLE),
+        2 => {
+            return Some(Layout {
+                record_bytes: 28,
+                wide_size: false,
+                op_at: Some(16),
+            })
+        }
+        3 => 0,
+        4..=8 => 1 << (version - 4),
+        _ => return None,
+    };
+    Some(Layout {
+        record_bytes: 36 + 4 * features,
+        wide_size: true,
+        op_at: Some(20),
+    })
+}
+
+fn word(r: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([r[at], r[at + 1], r[at + 2], r[at + 3]])
+}
+
+fn double(r: &[u8], at: usize) -> u64 {
+    u64::from(word(r, at)) | u64::from(word(r, at + 4)) << 32
+}
+
+/// True for the mark of an lcs header.
+pub(crate) fn is_lcs(head: &[u8]) -> bool {
+    head.starts_with(&LCS_MARK)
+}
+
+/// True if these bytes can be nothing but oracleGeneral records: times in order, and every request
+/// that says which is the object's next is right.
+pub(crate) fn is_oracle_general(head: &[u8]) -> bool {
+    let records: Vec<&[u8]> = head.chunks_exact(ORACLE_BYTES).take(LOOKED_AT).collect();
+    let mut latest = 0;
+    let right = records.iter().enumerate().all(|(i, r)| {
+        let in_order = word(r, 0) >= latest;
+        latest = word(r, 0);
+        // References count requests from 0 in some files and from 1 in others.
+        let next = double(r, 16) as i64;
+        let none = next < 0 || next == i64::MAX;
+        let refers = |base: usize| {
+            let Some(j) = usize::try_from(next).ok().and_then(|n| n.checked_sub(base)) else {
+                return false;
+            };
+            j > i && records.get(j).is_none_or(|n| double(n, 4) == double(r, 4))
+        };
+        in_order && (none || refers(0) || refers(1))
+    });
+    right && !records.is_empty()
+}
+
+/// Operations of lcs: numbers of key-value caches and of block devices.
+fn op_of(number: u8) -> Option<Op> {
+    match number {
+        // get, gets, read; and traces converted without operations
+        0 | 1 | 2 | 12 => Some(Op::Read),
+        // set, add, cas, replace, append, prepend; increment, decrement; write, update
+        3..=8 | 10 | 11 | 13 | 14 => Some(Op::Write),
+        9 => Some(Op::Trim),
+        _ => None,
+    }
+}
+
+pub(crate) struct Cachesim {
+    units: Units,
+    layout: Layout,
+    /// Bytes of the header that are still to be passed over.
+    header_bytes: usize,
+    records: u64,
+}
+
+impl Cachesim {
+    pub fn oracle_general(units: Units) -> Self {
+        Cachesim {
+            units,
+            layout: ORACLE,
+            header_bytes: 0,
+            records: 0,
+        }
+    }
+
+    pub fn lcs(units: Units, source: &Source) -> Result<Self, WorkloadError> {
+        let head = source.data();
+        let wrong = |what: String| {
+            let text = format!("{}: {what}", source.name());
+            Err(WorkloadError::new(ErrorKind::Malformed, text))
+        };
+        let header = LCS_HEADERS
+            .into_iter()
+            .find(|&n| head.get(n - 8..n) == Some(&LCS_MARK[..]) && is_lcs(head));
+        let Some(header_bytes) = header else {
+            return wrong("no whole lcs header; fetch or convert the file again".to_string());
+        };
+        let version = double(head, 8);
+        let Some(layout) = lcs_layout(version) else {
+            return wrong(format!("lcs version {version}; versions 1 to 8 are read"));
+        };
+        Ok(Cachesim {
+            units,
+            layout,
+            header_bytes,
+            records: 0,
+        })
+    }
+}
+
+impl Decoder for Cachesim {
+    fn decode(
+        &mut self,
+        source: &mut Source,
+        collector: &mut Collector,
+        until: usize,
+    ) -> Result<bool, WorkloadError> {
+        source.consume(std::mem::take(&mut self.header_bytes));
+        let size = self.layout.record_bytes;
+        while collector.pending.len() < until && collector.wanted > 0 {
+            source.want(size)?;
+            let r = source.data();
+            if r.is_empty() {
+                return Ok(false);
+            }
+            let fail = |kind, what: String| {
+                let place = format!(
+                    "{}, record {} (byte {})",
+                    source.name(),
+                    self.records + 1,
+                    source.position()
+                );
+                Err(WorkloadError::new(kind, format!("{place}: {what}")))
+            };
+            if r.len() < size {
+                let what = format!("the file ends within a record of {size} bytes; fetch it again");
+                return fail(ErrorKind::Truncated, what);
+            }
+            let object = double(r, 4);
+            let offset = object.checked_mul(self.units.address_bytes);
+            let Some(offset) = offset.filter(|&o| o <= 1 << 62) else {
+                let what = format!(
+                    "object {object} is no address below 2^62 bytes; a trace whose objects are hashed names \
+                     cannot be replayed on a device (or give address_unit, --address-unit bytes)"
+                );
+                return fail(ErrorKind::Malformed, what);
+            };
+            let bytes = if self.layout.wide_size {
+                double(r, 12)
+            } else {
+                u64::from(word(r, 12))
+            };
+            match self.layout.op_at.map_or(Some(Op::Read), |at| op_of(r[at])) {
+                Some(op) => {
+                    let raw = Raw {
+                        time: u128::from(word(r, 0)) * u128::from(self.units.time_ps),
+                        volume: b"",
+                        op,
+                        offset,
+                        bytes,
+                        fua: false,
+                        preflush: false,
+                    };
+                    if let Err(bad) = collector.push(raw, self.records + 1) {
+                        let what = format!("{}: expected {}", bad.column, bad.expected);
+                        return fail(ErrorKind::Malformed, what);
+                    }
+                }
+                None => collector.passed_over += 1,
+            }
+            source.consume(size);
+            self.records += 1;
+        }
+        Ok(collector.wanted > 0)
+    }
+
+    fn lines(&self) -> u64 {
+        self.records
+    }
+}

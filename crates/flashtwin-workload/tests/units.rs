@@ -1,0 +1,133 @@
+//! Units that a trace does not state: what is chosen, what is called doubtful, what is refused.
+
+use flashtwin_workload::{
+    read_bytes, trace_info, AddressUnit, ErrorKind, Format, TimeUnit, TraceInfo, TraceOptions,
+};
+
+/// Lines `time device address size flag`; `gap` is the mean span between two, in units of the column.
+fn five_columns(gap: f64, decimals: usize, address: u64, size: u64) -> String {
+    let mut time = 0.0;
+    (0..500u64)
+        .map(|i| {
+            // Gaps vary, so that no multiple of a larger unit shows.
+            time += gap * (0.5 + (i * 37 % 101) as f64 / 100.0);
+            let place = (i * 7919 % 1000) * address;
+            format!("{time:.decimals$} 0 {place} {size} {}\n", i % 2)
+        })
+        .collect()
+}
+
+fn info(name: &str, text: &str, opts: &TraceOptions) -> TraceInfo {
+    let name = format!("flashtwin_units_{}_{name}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, text).unwrap();
+    let info = trace_info(&path, opts);
+    std::fs::remove_file(&path).unwrap();
+    info.unwrap()
+}
+
+fn doubts(info: &TraceInfo) -> String {
+    info.warnings.join("; ")
+}
+
+#[test]
+fn byte_addresses_in_columns_of_sectors_are_read_as_bytes() {
+    // 64 KiB requests over 7 GiB, in bytes.
+    let text = five_columns(5.0, 3, 15 << 19, 65536);
+    let guessed = info("bytes", &text, &TraceOptions::default());
+    assert_eq!(guessed.size_max_bytes, 65536, "{}", guessed.description);
+    assert!(guessed.description.contains("addresses in bytes"));
+    assert!(
+        doubts(&guessed).contains("--address-unit"),
+        "{}",
+        doubts(&guessed)
+    );
+    // What is given stays.
+    let sectors = TraceOptions {
+        address_unit: Some(AddressUnit::Sectors),
+        ..TraceOptions::default()
+    };
+    let given = info("sectors", &text, &sectors);
+    assert_eq!(given.size_max_bytes, 65536 * 512);
+    assert_eq!(doubts(&given), "");
+    // A format given by name keeps its unit, and is doubted.
+    let named = TraceOptions {
+        format: Some(Format::Disksim),
+        ..TraceOptions::default()
+    };
+    let named = info("named", &text, &named);
+    assert_eq!(named.size_max_bytes, 65536 * 512);
+    assert!(
+        doubts(&named).contains("--address-unit"),
+        "{}",
+        doubts(&named)
+    );
+    // Addresses beyond any drive are bytes, whatever the sizes.
+    let text = five_columns(5.0, 3, 1 << 40, 4000);
+    let far = info("far", &text, &TraceOptions::default());
+    assert_eq!(far.size_max_bytes, 4000);
+    // Sectors as usual: no word.
+    let text = five_columns(5.0, 3, 24, 8);
+    let usual = info("usual", &text, &TraceOptions::default());
+    assert_eq!(
+        (usual.size_max_bytes, doubts(&usual)),
+        (4096, String::new())
+    );
+}
+
+#[test]
+fn time_units_of_five_columns_are_judged_by_the_rate() {
+    for (name, gap, decimals, unit, doubtful) in [
+        // 200 requests a second, in each unit.
+        ("ns", 5_000_013.0, 0, "ns", true),
+        ("us", 5e3, 0, "us", true),
+        ("ms", 5.0, 0, "ms", true),
+        ("dec_ms", 5.0, 3, "ms", false),
+        ("dec_s", 0.005, 6, "s", true),
+        ("dec_us", 50_000.0, 3, "us", true),
+        // 2000 a second in microseconds would be 2 million in nanoseconds.
+        ("us_fast", 500.0, 0, "us", true),
+        // So rare in microseconds that only nanoseconds are plausible.
+        ("ns_rare", 5e8, 0, "ns", false),
+    ] {
+        let found = info(
+            name,
+            &five_columns(gap, decimals, 24, 8),
+            &TraceOptions::default(),
+        );
+        let wanted = format!("time in {unit},");
+        assert!(
+            found.description.contains(&wanted),
+            "{name}: {}",
+            found.description
+        );
+        let doubted = doubts(&found).contains("--time-unit");
+        assert_eq!(doubted, doubtful, "{name}: {}", doubts(&found));
+    }
+}
+
+#[test]
+fn mqsim_refuses_fractions_of_a_nanosecond() {
+    let text = "0.5 0 16 8 0\n1.25 0 16 8 0\n";
+    let mqsim = TraceOptions {
+        format: Some(Format::Mqsim),
+        ..TraceOptions::default()
+    };
+    let error = read_bytes(text.as_bytes(), &mqsim).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Malformed);
+    let error = error.to_string();
+    for part in [
+        "line 1",
+        "column 1",
+        "\"0.5\"",
+        "integer nanoseconds",
+        "--time-unit",
+    ] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    let milliseconds = TraceOptions {
+        time_unit: Some(TimeUnit::Milliseconds),
+        ..mqsim
+    };
+    assert_eq!(read_bytes(text.as_bytes(), &milliseconds).unwrap().len(), 2);
+}
