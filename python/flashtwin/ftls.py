@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from . import _core
@@ -46,6 +47,15 @@ def _wrap(text: str, first: str = "", others: str = "") -> str:
     return textwrap.fill(text, _WIDTH, initial_indent=first, subsequent_indent=others)
 
 
+def _check_name(name: str) -> None:
+    known = _core.ftl_names()
+    if name not in known:
+        near = get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        names = ", ".join(known)
+        raise FlashtwinError(f'ftl: found "{name}"; {hint}known are {names}')
+
+
 def ftl_info(name: str) -> FtlInfo:
     """Say what a translation layer does: rule, source, parameters with their defaults, an example.
 
@@ -55,6 +65,7 @@ def ftl_info(name: str) -> FtlInfo:
     Raises:
         FlashtwinError: there is no such translation layer; the message names those there are.
     """
+    _check_name(name)
     return FtlInfo(_core.ftl_info(name))
 
 
@@ -104,6 +115,7 @@ def trace_ftl(
     Raises:
         FlashtwinError: what is wrong, and where.
     """
+    _check_name(name)
     text = accesses if isinstance(accesses, str) else " ".join(accesses)
     numbers = {"blocks": blocks, "pages_per_block": pages_per_block, "logical_pages": logical_pages}
     for what, number in numbers.items():

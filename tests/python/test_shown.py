@@ -198,3 +198,9 @@ def test_a_mistyped_trace_is_answered_with_the_nearest_file(tmp_path, monkeypatc
 def test_a_device_can_be_pickled():
     spec = flashtwin.device("demo", SMALL, policy="cflru")
     assert pickle.loads(pickle.dumps(spec)).to_toml() == spec.to_toml()
+
+
+@pytest.mark.parametrize("ask", [flashtwin.ftl_info, lambda name: flashtwin.trace_ftl(name, "0")])
+def test_a_mistyped_ftl_is_answered_with_the_nearest(ask):
+    with pytest.raises(flashtwin.FlashtwinError, match=r"did you mean dftl\? known are dftl, bast"):
+        ask("dflt")
