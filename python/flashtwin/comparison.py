@@ -31,14 +31,12 @@ class Measure:
 
     def value(self, result: Result | Record) -> float | None:
         """Find it in a summary; None where the run has no such value."""
-        if self.path[-1] == "write_amplification" and not _host_programs(result.summary):
-            return None
         if self.path[0] in ("all", "read", "write") and not result.summary[self.path[0]]["requests"]:
             return None
         at: Any = result.summary
         for key in self.path:
             at = at[key]
-        return float(at)
+        return None if at is None else float(at)
 
     def say(self, value: float | None) -> str:
         """Say a value in its unit."""
@@ -58,15 +56,6 @@ class Measure:
         """Whether any result has something to say here: no row of reads without reads."""
         kind = self.path[0]
         return kind not in ("read", "write") or any(r.summary[kind]["requests"] for r in results)
-
-
-#: Flash operations that program pages of the host.
-_HOST_PROGRAMS = ("host_write", "destage", "flush", "write_back")
-
-
-def _host_programs(summary: dict[str, Any]) -> int:
-    """Pages programmed for the host: without any, there is nothing that could be amplified."""
-    return sum(op["count"] for op in summary["flash"]["ops"] if op["name"] in _HOST_PROGRAMS)
 
 
 MEASURES = [

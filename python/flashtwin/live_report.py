@@ -81,8 +81,9 @@ class LiveReport:
         if not self.cores_ready:
             lines.append(f"{'':<23}the host lets idle cores halt: later than needed (docs/live.md, How late)")
         blocks, moved = (words.count(self.flash[key]) for key in ("erases", "moved_pages"))
+        amplification = words.digits_or_dash(self.flash["write_amplification"])
         erased = f"{blocks} blocks erased, {moved} pages moved"
-        lines.append(f"{'flash':<9}{erased}, write amplification {self.flash['write_amplification']:.2f}")
+        lines.append(f"{'flash':<9}{erased}, write amplification {amplification}")
         if self.dead_dies:
             lines.append(
                 f"dead dies {', '.join(map(str, self.dead_dies))}; {words.count(self.pages_lost)} pages lost"

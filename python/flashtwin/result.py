@@ -94,9 +94,13 @@ class Result:
         return float(self.summary["hits"]["ratio"])
 
     @property
-    def write_amplification(self) -> float:
-        """Data pages programmed for each one programmed for the host: (host + moves) / host."""
-        return float(self.summary["flash"]["write_amplification"])
+    def write_amplification(self) -> float | None:
+        """Data pages programmed for each one programmed for the host: (host + moves) / host.
+
+        None if no page of the host was programmed.
+        """
+        amplification: float | None = self.summary["flash"]["write_amplification"]
+        return amplification
 
     @property
     def health(self) -> dict[str, Any]:
@@ -190,7 +194,7 @@ class Result:
         facts = [
             f"mean went to: {parts}",
             f"hit ratio {words.percent(self.hit_ratio)}, "
-            f"write amplification {words.digits(self.write_amplification)}, "
+            f"write amplification {words.digits_or_dash(self.write_amplification)}, "
             f"{words.count(flash['erases'])} erases, {words.count(flash['pages_moved'])} pages moved",
         ]
         if self.interrupted:

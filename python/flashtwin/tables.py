@@ -117,15 +117,7 @@ def series_table(points: list[dict[str, Any]]) -> pa.Table:
     floats = ["mb", "read_mean_us", "write_mean_us", "max_us", "hit_ratio", "gc_wait_share", "rebuilt_share"]
     fields = [("t_s", pa.float64()), ("reads", pa.uint64()), ("writes", pa.uint64())]
     schema = pa.schema([*fields, *((name, pa.float64()) for name in floats)])
-    return pa.Table.from_pylist([_without_empty_means(point) for point in points], schema=schema)
-
-
-def _without_empty_means(point: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what does not exist: the mean of no reads or no writes."""
-    empty = [f"{kind}_mean_us" for kind in ("read", "write") if not point[f"{kind}s"]]
-    if len(empty) == 2:
-        empty += ["max_us", "hit_ratio", "gc_wait_share"]
-    return {name: None if name in empty else value for name, value in point.items()}
+    return pa.Table.from_pylist(points, schema=schema)
 
 
 def gc_table(columns: Columns) -> pa.Table:

@@ -13,6 +13,11 @@ def digits(value: float) -> str:
     return f"{value:.0f}"
 
 
+def digits_or_dash(value: float | None) -> str:
+    """The same of what may not exist."""
+    return "-" if value is None else digits(value)
+
+
 def time(us: float) -> str:
     """Say a span of time given in microseconds."""
     for limit, factor, unit in ((0.9995, 1e3, "ns"), (999.5, 1.0, "us"), (999_500.0, 1e-3, "ms")):

@@ -60,11 +60,16 @@ def test_no_write_no_write_amplification():
     line = next(line for line in lines(comparison) if line.startswith("write amplification"))
     assert line.split() == ["write", "amplification", "-", "-"]
     assert comparison.table["flash_write_amplification"].to_pylist() == [None, None]
+    result = comparison["lru"]
+    assert result.write_amplification is None
+    assert result.summary["flash"]["write_amplification"] is None
+    assert "write amplification -" in str(result)
 
 
 def test_means_of_nothing_are_empty_in_the_series():
     result = flashtwin.run("uniform:write=0,requests=2000", "demo", set=SMALL, series_s=0.01)
     assert set(result.series["write_mean_us"].to_pylist()) == {None}
+    assert {point["write_mean_us"] for point in result.summary["series"]} == {None}
     assert None not in result.series["read_mean_us"].to_pylist()
 
 

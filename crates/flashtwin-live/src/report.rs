@@ -115,8 +115,8 @@ pub struct FlashCounts {
     pub host_pages: u64,
     /// Pages moved within the flash.
     pub moved_pages: u64,
-    /// Pages programmed for each one programmed for the host.
-    pub write_amplification: f64,
+    /// Pages programmed for each one programmed for the host; none before the first.
+    pub write_amplification: Option<f64>,
     /// Blocks erased.
     pub erases: u64,
     /// Times a chip went into collection.

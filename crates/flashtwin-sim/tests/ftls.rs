@@ -188,7 +188,11 @@ fn a_device_does_what_its_translation_layer_asks_for() {
             assert_eq!(report.ftl_counters, counters, "{kind}");
             let programs = report.programs() as f64;
             let host = total.host_programs as f64;
-            assert_eq!(report.write_amplification(), programs / host, "{kind}");
+            assert_eq!(
+                report.write_amplification().unwrap(),
+                programs / host,
+                "{kind}"
+            );
             ssd.check().expect("consistent tables");
         }
     }

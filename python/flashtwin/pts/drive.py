@@ -56,7 +56,7 @@ class Measured:
         mean_us: mean response time.
         five_nines_us: 99.999th percentile of the response time.
         max_us: longest response time.
-        write_amplification: pages programmed for each one programmed for the host.
+        write_amplification: pages programmed for each one programmed for the host; None without one.
     """
 
     iops: float
@@ -64,7 +64,7 @@ class Measured:
     mean_us: float
     five_nines_us: float
     max_us: float
-    write_amplification: float
+    write_amplification: float | None
 
 
 class Drive:

@@ -50,7 +50,7 @@ pub struct ArraySummary {
     /// Pages written by the host and moved, for each one that the host wrote.
     pub volume_write_amplification: f64,
     /// Pages programmed on all members' flash for each one that the front end wrote.
-    pub total_write_amplification: f64,
+    pub total_write_amplification: Option<f64>,
     /// Page stripes all of whose data were written at once: nothing was read.
     pub stripes_written_whole: u64,
     /// Page stripes written by read-modify-write.
@@ -177,8 +177,8 @@ impl ArraySummary {
                 (s.data_pages_written + s.pages_moved) as f64,
                 s.data_pages_written as f64,
             ),
-            total_write_amplification: write_amplification
-                * array.flash_report().write_amplification(),
+            total_write_amplification: (array.flash_report().write_amplification())
+                .map(|by_members| write_amplification * by_members),
             stripes_written_whole: s.stripes[0],
             stripes_read_modify_write: s.stripes[1],
             stripes_reconstruct_write: s.stripes[2],

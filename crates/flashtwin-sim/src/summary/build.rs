@@ -258,18 +258,24 @@ fn series(series: &Series, progress: &[RebuildPoint]) -> Vec<SeriesPoint> {
     };
     let interval_s = series.interval().as_s();
     let us = |ps: u64| ps as f64 * 1e-6;
+    let mean_us = |ps_sum: u64, count: u64| (count > 0).then(|| us(ps_sum) / count as f64);
+    // What no request has come of does not exist.
+    let of_any = |p: &Point, value: f64| (p.reads + p.writes > 0).then_some(value);
     let point = |p: &Point| SeriesPoint {
         t_s: p.interval as f64 * interval_s,
         reads: p.reads,
         writes: p.writes,
         mb: p.bytes as f64 * 1e-6,
-        read_mean_us: ratio(us(p.read_ps_sum), p.reads as f64),
-        write_mean_us: ratio(us(p.write_ps_sum), p.writes as f64),
-        max_us: p.response_max.as_us(),
-        hit_ratio: ratio(p.hits as f64, p.pages as f64),
-        gc_wait_share: ratio(
-            us(p.queue_gc_ps_sum),
-            us(p.read_ps_sum) + us(p.write_ps_sum),
+        read_mean_us: mean_us(p.read_ps_sum, p.reads),
+        write_mean_us: mean_us(p.write_ps_sum, p.writes),
+        max_us: of_any(p, p.response_max.as_us()),
+        hit_ratio: of_any(p, ratio(p.hits as f64, p.pages as f64)),
+        gc_wait_share: of_any(
+            p,
+            ratio(
+                us(p.queue_gc_ps_sum),
+                us(p.read_ps_sum) + us(p.write_ps_sum),
+            ),
         ),
         rebuilt_share: rebuilt(p.interval),
     };

@@ -263,8 +263,9 @@ pub struct NamedCount {
 pub struct FlashSummary {
     /// Page operations and erases by cause.
     pub ops: Vec<NamedCount>,
-    /// Pages programmed, those of the map among them, for each one programmed for the host.
-    pub write_amplification: f64,
+    /// Pages programmed, those of the map among them, for each one programmed for the host; none if no
+    /// page of the host was programmed.
+    pub write_amplification: Option<f64>,
     /// Pages that garbage collection and merges moved.
     pub pages_moved: u64,
     /// Blocks erased.
@@ -295,7 +296,7 @@ pub struct FlashSummary {
     pub block_erases_counts: Vec<(u32, u64)>,
 }
 
-/// One interval of the time series.
+/// One interval of the time series. What no request has come of is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SeriesPoint {
     /// Start of the interval, from the start of the measurement.
@@ -306,16 +307,16 @@ pub struct SeriesPoint {
     pub writes: u64,
     /// Megabytes read and written.
     pub mb: f64,
-    /// Mean response time of reads.
-    pub read_mean_us: f64,
-    /// Mean response time of writes.
-    pub write_mean_us: f64,
+    /// Mean response time of reads, if any were completed.
+    pub read_mean_us: Option<f64>,
+    /// Mean response time of writes, if any were completed.
+    pub write_mean_us: Option<f64>,
     /// Longest response time.
-    pub max_us: f64,
+    pub max_us: Option<f64>,
     /// Share of page accesses found in the buffer.
-    pub hit_ratio: f64,
+    pub hit_ratio: Option<f64>,
     /// Share of the response times spent behind garbage collection.
-    pub gc_wait_share: f64,
+    pub gc_wait_share: Option<f64>,
     /// Share of the members being rebuilt that was there again at its end; `None` if none was being
     /// rebuilt.
     pub rebuilt_share: Option<f64>,

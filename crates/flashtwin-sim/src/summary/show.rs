@@ -26,6 +26,11 @@ fn digits(value: f64) -> String {
     }
 }
 
+/// The same of what may not exist.
+fn or_dash(value: Option<f64>) -> String {
+    value.map_or("-".into(), digits)
+}
+
 /// A whole number with its thousands apart.
 fn grouped(n: u64) -> String {
     let plain = n.to_string();
@@ -213,7 +218,7 @@ impl fmt::Display for Summary {
         )?;
         line(
             "",
-            format!("write amplification {}", digits(flash.write_amplification)),
+            format!("write amplification {}", or_dash(flash.write_amplification)),
         )?;
         let counted = flash.ftl_counters.iter().filter(|c| c.count > 0);
         let counters: Vec<String> = counted
@@ -299,7 +304,7 @@ impl fmt::Display for Summary {
             let wa = a
                 .members
                 .iter()
-                .map(|m| digits(m.flash.write_amplification));
+                .map(|m| or_dash(m.flash.write_amplification));
             let wa: Vec<String> = wa.collect();
             let erases = a.members.iter().map(|m| grouped(m.flash.erases));
             let erases: Vec<String> = erases.collect();
@@ -314,7 +319,7 @@ impl fmt::Display for Summary {
                     grouped(a.pages_moved),
                     grouped(a.segments_trimmed),
                     digits(a.volume_write_amplification),
-                    digits(a.total_write_amplification)
+                    or_dash(a.total_write_amplification)
                 );
                 line("volume", text)?;
             }

@@ -190,12 +190,9 @@ impl FlashReport {
     }
 
     /// Pages programmed for each one programmed for the host: (host + moves, folds, migrations and copies + map + padding
-    /// + merged + done again after a die died) / host. 1 if the host's pages never reached flash.
-    pub fn write_amplification(&self) -> f64 {
+    /// + merged + done again after a die died) / host. `None` if the host's pages never reached flash.
+    pub fn write_amplification(&self) -> Option<f64> {
         let host = self.flash.host_programs();
-        if host == 0 {
-            return 1.0;
-        }
-        (host + self.more_programs()) as f64 / host as f64
+        (host > 0).then(|| (host + self.more_programs()) as f64 / host as f64)
     }
 }
