@@ -149,8 +149,10 @@ def known_figures() -> list[str]:
     """Columns that every sweep of single SSDs has: what an experiment may ask to be shown."""
     from ..runs import run
 
-    smallest = {"geometry.blocks_per_plane": 64, "geometry.chips": 1, "geometry.reserve_percent": 20}
-    tiny = run("uniform:requests=1", "demo", set=smallest, precondition="none")
+    smallest: dict[str, float] = {"geometry.blocks_per_plane": 64, "geometry.chips": 1}
+    smallest |= {"geometry.reserve_percent": 20, "buffer.power_loss_protection": False}
+    # The write reaches the flash, so that what is a ratio to it exists.
+    tiny = run("uniform:write=1,fua=1,requests=1", "demo", set=smallest, precondition="none")
     return [name for name, value in figures_of(tiny.summary).items() if _is_number(value)]
 
 
