@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeAlias
 
-from . import _core
+from . import _core, words
 from .errors import DeviceError
 
 #: Values of overrides: what TOML can say in one line. None removes a key or a section.
@@ -46,11 +45,8 @@ def _read(name: str | Path) -> tuple[str, str]:
     path = Path(name)
     is_name = isinstance(name, str) and path.name == name and path.suffix != ".toml"
     if is_name and name not in devices() and not path.exists():
-        near = get_close_matches(str(name), devices(), 1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise DeviceError(
-            f"no device is called {name!r}; {hint}known: {', '.join(devices())}; or give a TOML file"
-        )
+        known = words.known_names(str(name), devices())
+        raise DeviceError(f"no device is called {name!r}; {known}; or give a TOML file")
     if is_name and (name in devices() or not path.exists()):
         return _core.Spec.builtin_text(str(name)), str(name)
     try:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
-from . import _core
+from . import _core, words
 from .devices import Value, as_toml
 from .errors import FlashtwinError
 
@@ -50,10 +49,7 @@ def _wrap(text: str, first: str = "", others: str = "") -> str:
 def _check_name(name: str) -> None:
     known = _core.ftl_names()
     if name not in known:
-        near = get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        names = ", ".join(known)
-        raise FlashtwinError(f'ftl: found "{name}"; {hint}known are {names}')
+        raise FlashtwinError(f'ftl: found "{name}"; {words.known_names(name, known)}')
 
 
 def ftl_info(name: str) -> FtlInfo:

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from . import _core
+from . import _core, words
+from .errors import FlashtwinError
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,9 @@ class TraceOptions:
 
     def to_json(self) -> str:
         """Return the form the compiled module reads."""
+        known = trace_formats()
+        if self.format is not None and self.format not in known:
+            raise FlashtwinError(f'format: found "{self.format}"; {words.known_names(self.format, known)}')
         given: dict[str, Any] = {key: value for key, value in asdict(self).items() if value is not None}
         if self.volumes is not None and self.volumes.startswith("only:"):
             given["volumes"] = {"only": self.volumes.removeprefix("only:")}

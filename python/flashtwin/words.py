@@ -1,6 +1,9 @@
-"""Numbers as people say them: four digits and a unit."""
+"""Numbers as people say them, four digits and a unit; and what errors say of unknown names."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
 
 
 def digits(value: float) -> str:
@@ -57,3 +60,10 @@ def size(n: int) -> str:
         value /= 1024
         units.pop(0)
     return f"{value:.0f} {units[0]}" if value.is_integer() else f"{digits(value)} {units[0]}"
+
+
+def known_names(name: str, known: Sequence[str]) -> str:
+    """The end of an error about an unknown name: the nearest of the known ones, and all of them."""
+    near = get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return f"{hint}known are {', '.join(known)}"

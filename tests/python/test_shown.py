@@ -209,3 +209,9 @@ def test_a_device_can_be_pickled():
 def test_a_mistyped_ftl_is_answered_with_the_nearest(ask):
     with pytest.raises(flashtwin.FlashtwinError, match=r"did you mean dftl\? known are dftl, bast"):
         ask("dflt")
+
+
+def test_a_mistyped_format_is_answered_with_the_nearest():
+    options = flashtwin.TraceOptions(format="mqsm")
+    with pytest.raises(flashtwin.FlashtwinError, match=r"did you mean mqsim\? known are csv"):
+        flashtwin.trace_info(flashtwin.example_trace(), options)
