@@ -11,7 +11,7 @@ from .results.statistics import student_t
 _BATCHES = 10
 _CONFIDENCE = 0.95
 
-#: What the windows of a run's history tell of a measure, by the last key of its path in a summary.
+#: The column of a run's history for a measure, by the last key of the measure's path in a summary.
 _IN_HISTORY = {
     "mean_us": "mean_us",
     "p99_us": "p99_us",

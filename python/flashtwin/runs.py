@@ -180,7 +180,7 @@ def compare(
     )
     job.need(devices=1 + min(threads, len(choices)), less="fewer threads take less")
     base = job.base_device(progress)
-    # Their windows tell what differs by more than the noise of a run.
+    # The noise of each run is estimated from the windows of its history.
     tasks = [
         job.task(each, partial(base.fork, each.spec, each.user), history=True) for each in job.candidates
     ]

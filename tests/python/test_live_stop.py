@@ -63,8 +63,7 @@ def load(at):
     need("fio")
     job = fio(uri(at), rw="randrw", offset="32M", size="16M", time_based=1, runtime=1000, verify=0, thread=1)
     with started(*job, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
-        writes = lambda: flashtwin.control.ask(at, "stats")["responses"]["write"]["requests"] > 100  # noqa: E731
-        wait_for(writes)
+        wait_for(lambda: flashtwin.control.ask(at, "stats")["responses"]["write"]["requests"] > 100)
         yield
 
 

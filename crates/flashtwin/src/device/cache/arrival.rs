@@ -45,7 +45,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// A page has changed its stage, or has left: the policy is told if it began or ceased to be in flight.
+    /// Notifies the policy if a change of stage, or leaving, put the page in flight or ended that.
     #[inline]
     pub(super) fn stage_changed(&mut self, id: u32) {
         let cache = &mut self.cache;
