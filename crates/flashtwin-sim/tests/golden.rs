@@ -1,0 +1,281 @@
+//! What the model computes, held to the last bit: a checksum of the summary and of every completion, for every
+//! policy, FTL, victim rule, wear levelling, profile and array, under a load at depth.
+//!
+//! `tests/data/golden.txt` has a line for each case. A change that is to leave results as they are leaves the
+//! file as it is; one that moves them writes it anew, in a commit of its own that says why:
+//!
+//!     FLASHTWIN_GOLDEN=write cargo test -p flashtwin-sim golden
+
+mod common;
+
+use std::fmt::Write;
+
+use common::data;
+use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names, Policy};
+use flashtwin::{Array, ArraySpec, Completion, Device, DeviceSpec, Ssd, Time};
+use flashtwin_sim::{
+    fill_buffer, precondition, run, Control, Fault, FaultKind, Pacing, Precondition, RunConfig,
+    RunInfo, Subject, Summary,
+};
+use flashtwin_workload::GeneratorSpec;
+
+type Set = Vec<(&'static str, String)>;
+
+fn set(pairs: &[(&'static str, &str)]) -> Set {
+    pairs.iter().map(|&(k, v)| (k, v.to_owned())).collect()
+}
+
+/// Reads and writes of several pages where half of the pages are asked for again and again.
+const LOAD: &str = "zipf:theta=0.9,write=0.6,size=exp(12k),rate=20000/s,requests=2500";
+const DEPTH: Pacing = Pacing::Closed { depth: 16 };
+const OPEN: Pacing = Pacing::Open { speed: 1.0 };
+
+/// FNV-1a: enough to tell results apart, and written down in a line.
+struct Checksum(u64);
+
+impl Checksum {
+    fn add(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+}
+
+fn checksum<S: Subject>(mut device: Device<S>, pacing: Pacing, faults: &[Fault]) -> u64 {
+    let control = Control::default();
+    precondition(&mut device, Precondition::Steady, 1, &control).expect("a sound device");
+    fill_buffer(&mut device, 1, &control).expect("a device that does not wear out");
+    let load = GeneratorSpec::parse(LOAD).expect("a sound load");
+    let mut load = load.build(device.exported_bytes(), 7).expect("it fits");
+    let config = RunConfig {
+        pacing,
+        warmup_requests: 300,
+        series_interval: Some(Time::from_ms(20)),
+        faults: faults.to_vec(),
+        ..RunConfig::default()
+    };
+    let mut sum = Checksum(0xcbf2_9ce4_8422_2325);
+    let mut keep = |completions: &[Completion]| {
+        for c in completions {
+            for number in [c.tag, c.arrival.0, c.done.0, c.hits.into(), c.pages.into()] {
+                sum.add(&number.to_le_bytes());
+            }
+        }
+        Ok(())
+    };
+    let outcome = run(&mut device, &mut *load, &config, &control, &mut keep).expect("it runs");
+    let summary = Summary::new(&device, &outcome, &RunInfo::default());
+    sum.add(&serde_json::to_vec(&summary).expect("a summary is plain data"));
+    sum.0
+}
+
+/// Small, so that it collects, with all that a change has set.
+fn small(profile: &str, change: &[(&'static str, &str)], more: &Set) -> DeviceSpec {
+    let text = builtin(profile).expect("it is built in");
+    let mut all = set(change);
+    all.extend(more.iter().cloned());
+    let all: Vec<(&str, &str)> = all.iter().map(|(k, v)| (*k, v.as_str())).collect();
+    DeviceSpec::with_overrides(text, profile, &all).unwrap_or_else(|e| panic!("{profile}: {e}"))
+}
+
+const MSR: &[(&str, &str)] = &[
+    ("geometry.blocks_per_plane", "64"),
+    ("geometry.reserve_percent", "12"),
+    ("buffer.capacity", "512 KiB"),
+];
+const MODERN: &[(&str, &str)] = &[
+    ("geometry.blocks_per_plane", "64"),
+    ("geometry.reserve_percent", "12"),
+    ("buffer.capacity", "512 KiB"),
+    ("nand.backend", "modern"),
+    ("geometry.channels", "4"),
+    ("buffer.evict", "background"),
+    ("buffer.partial", "sectors"),
+];
+
+/// Every case by name.
+fn cases() -> Vec<(String, u64)> {
+    let mut all: Vec<(String, u64)> = Vec::new();
+    let mut ssd = |name: String, spec: &DeviceSpec, pacing: Pacing| {
+        all.push((name, checksum(Ssd::new(spec), pacing, &[])));
+    };
+    let mut policies = Policy::names();
+    policies.extend(["gcar-ecr", "gcar-arc", "gcar-cbm", "gcar-fab"].map(String::from));
+    for policy in &policies {
+        let with = vec![("buffer.policy", policy.clone())];
+        ssd(format!("msr {policy}"), &small("demo", MSR, &with), OPEN);
+        ssd(
+            format!("modern {policy}"),
+            &small("demo", MODERN, &with),
+            DEPTH,
+        );
+    }
+    for ftl in ["dftl", "bast", "fast", "faster"] {
+        let change = [
+            ("geometry.blocks_per_plane", "64"),
+            ("geometry.reserve_percent", "25"),
+            ("ftl.kind", ftl),
+        ];
+        for further in [&[][..], &[("buffer", "none")]] {
+            let spec = small("demo", &change, &set(further));
+            ssd(format!("{ftl} {further:?}"), &spec, DEPTH);
+        }
+    }
+    let modern: &[&[(&'static str, &str)]] = &[
+        &[("gc.victim", "fifo")],
+        &[("gc.victim", "random")],
+        &[("gc.victim", "d-choices"), ("gc.choices", "3")],
+        &[("gc.victim", "windowed"), ("gc.window_percent", "20")],
+        &[("gc.victim", "cost-benefit")],
+        &[("gc.victim", "cost-age-time")],
+        &[("gc.preemptible", "true")],
+        &[("gc.idle_percent", "9")],
+        &[
+            ("gc.granularity", "superblock"),
+            ("nand.copy_back", "false"),
+            ("ftl.placement", "dynamic"),
+            ("ftl.summary_page", "false"),
+        ],
+        &[("wear.levelling", "dynamic")],
+        &[("wear.levelling", "static"), ("wear.erases_behind", "2")],
+        &[("ftl.separation", "gc")],
+        &[("ftl.separation", "region"), ("ftl.region_percent", "20")],
+        &[("ftl.placement", "dynamic")],
+        &[("nand.copy_back", "false")],
+        &[
+            ("nand.suspend", "true"),
+            ("nand.cell", "tlc"),
+            ("timing.read_us", "[40, 60, 80]"),
+        ],
+        &[
+            ("nand.pslc_percent", "10"),
+            ("nand.cell", "tlc"),
+            ("ftl.summary_page", "false"),
+        ],
+        &[
+            ("ftl.summary_page", "false"),
+            ("nand.multi_plane", "2"),
+            ("geometry.flash_page_bytes", "8 KiB"),
+        ],
+        &[
+            ("nand.cached_commands", "true"),
+            ("nand.read_retry_percent", "5"),
+        ],
+        &[
+            ("host.queues", "4"),
+            ("host.queue_depth", "2"),
+            ("host.arbitration", "weighted"),
+        ],
+        &[("link.kind", "pcie"), ("controller.request_us", "2")],
+        &[("link.kind", "sata")],
+    ];
+    for change in modern {
+        let spec = small("demo", MODERN, &set(change));
+        ssd(format!("modern {change:?}"), &spec, DEPTH);
+    }
+    let msr: &[&[(&'static str, &str)]] = &[
+        &[
+            ("wear.levelling", "reference"),
+            ("wear.erase_limit", "5000"),
+        ],
+        &[("nand.allocation_pool", "plane")],
+        &[("nand.copy_back", "false"), ("nand.parallel_units", "1")],
+        &[
+            ("nand.plane_mapping", "concatenated"),
+            ("nand.cleaning_in_background", "true"),
+        ],
+        &[("gc.ideal", "true")],
+    ];
+    for change in msr {
+        ssd(
+            format!("msr {change:?}"),
+            &small("demo", MSR, &set(change)),
+            DEPTH,
+        );
+    }
+    let fewer_blocks = [
+        ("geometry.blocks_per_plane", "96"),
+        ("geometry.reserve_percent", "20"),
+        ("gc.low_percent", "5"),
+        ("gc.idle_percent", "none"),
+    ];
+    for profile in builtin_names() {
+        let spec = small(profile, &fewer_blocks, &Set::new());
+        ssd(format!("profile {profile}"), &spec, DEPTH);
+    }
+    arrays(&mut all);
+    all
+}
+
+fn arrays(all: &mut Vec<(String, u64)>) {
+    const TINY: &[(&str, &str)] = &[
+        ("member.geometry.chips", "4"),
+        ("member.geometry.blocks_per_plane", "64"),
+        ("member.geometry.pages_per_block", "16"),
+        ("buffer.capacity", "512 KiB"),
+    ];
+    let mut array = |name: String, array: &str, change: &[(&str, &str)], faults: &[Fault]| {
+        let text = builtin_array(array).expect("it is built in");
+        let change: Vec<_> = TINY.iter().chain(change).copied().collect();
+        let spec = ArraySpec::with_overrides(text, array, &change);
+        let spec = spec.unwrap_or_else(|e| panic!("{name}: {e}"));
+        all.push((name, checksum(Array::new(&spec), OPEN, faults)));
+    };
+    for name in builtin_array_names().filter(|name| *name != "raid6-nvme") {
+        array(format!("array {name}"), name, &[], &[]);
+    }
+    let level = |level: &'static str| [("array.level", level), ("array.chunk", "32 KiB")];
+    for name in ["raid0", "raid1", "raid10", "raid5", "raid6", "swan"] {
+        array(format!("array {name}"), "harmonia-array", &level(name), &[]);
+    }
+    for coordination in [
+        "inclusive",
+        "selective",
+        "idle",
+        "soft-limit",
+        "turns",
+        "ideal",
+    ] {
+        let change = [("array.coordination", coordination)];
+        array(format!("array {coordination}"), "raid5-array", &change, &[]);
+    }
+    let fault = |kind, ms| Fault {
+        at: Time::from_ms(ms),
+        kind,
+        member: 1,
+    };
+    let faults = [fault(FaultKind::Fail, 20), fault(FaultKind::Replace, 40)];
+    for name in ["raid5", "raid6", "raid10"] {
+        array(
+            format!("array {name} fails"),
+            "harmonia-array",
+            &level(name),
+            &faults,
+        );
+    }
+}
+
+#[test]
+fn golden_results_stay_as_they_are() {
+    let file = data("golden.txt");
+    let mut now = String::new();
+    for (name, sum) in cases() {
+        writeln!(now, "{sum:016x} {name}").expect("a string takes it");
+    }
+    if std::env::var("FLASHTWIN_GOLDEN").is_ok_and(|what| what == "write") {
+        std::fs::write(&file, &now).expect("the file can be written");
+    }
+    let before = std::fs::read_to_string(&file).expect("tests/data/golden.txt is there");
+    let moved: Vec<_> = now.lines().filter(|line| !before.contains(line)).collect();
+    assert!(
+        moved.is_empty(),
+        "{} results moved:\n{}",
+        moved.len(),
+        moved.join("\n")
+    );
+    assert_eq!(
+        now.lines().count(),
+        before.lines().count(),
+        "cases are missing"
+    );
+}
