@@ -1,8 +1,9 @@
 //! Policies in words, and stepped through a string of accesses.
 
-use flashtwin::buffer::catalog::{entries, find, parameters, steps_text, Entry, FILTER};
+use flashtwin::buffer::catalog::{entries, find, steps_text, Entry, FILTER};
 use flashtwin::buffer::trace::{trace_policy as trace, Step, Traceable};
-use flashtwin::spec::{KeyDoc, Policy, SpecError};
+use flashtwin::buffer::ChosenPolicy;
+use flashtwin::spec::{policy_keys, KeyDoc, SpecError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -11,7 +12,7 @@ use crate::errors::{DeviceError, FlashtwinError};
 /// Names of the replacement policies.
 #[pyfunction]
 pub fn policy_names() -> Vec<String> {
-    Policy::names()
+    ChosenPolicy::names()
 }
 
 /// Names of the policies in the order of the documentation, with those that are offline only; the
@@ -24,16 +25,16 @@ pub fn catalog_names() -> Vec<&'static str> {
 /// Whether a device can have a policy of this name.
 #[pyfunction]
 pub fn is_policy(name: &str) -> bool {
-    Policy::is_name(name)
+    ChosenPolicy::is_name(name)
 }
 
 /// Keys of the parameters of a policy; none if there is no such policy.
 #[pyfunction]
 pub fn policy_parameters(name: &str) -> Vec<&'static str> {
-    if !Policy::is_name(name) {
+    if !ChosenPolicy::is_name(name) {
         return Vec::new();
     }
-    parameters(name).iter().map(|doc| doc.key).collect()
+    policy_keys(name).iter().map(|doc| doc.key).collect()
 }
 
 /// A policy in words, as a dict.
@@ -64,7 +65,7 @@ pub fn policy_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDi
     d.set_item("description", with_base(entry.line))?;
     d.set_item("family", entry.family.title())?;
     d.set_item("base", base.map(|base| base.name))?;
-    d.set_item("offline", entry.offline)?;
+    d.set_item("offline", entry.is_offline())?;
     let source = PyDict::new(py);
     source.set_item("authors", entry.source.authors)?;
     source.set_item("title", entry.source.title)?;
@@ -81,11 +82,7 @@ pub fn policy_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDi
     cost.set_item("miss_published", entry.cost.published)?;
     cost.set_item("miss_here", entry.cost.here)?;
     d.set_item("cost", cost)?;
-    let keys = match base {
-        Some(_) => parameters(name),
-        None => entry.parameters(),
-    };
-    d.set_item("parameters", keys_list(py, &keys)?)?;
+    d.set_item("parameters", keys_list(py, &policy_keys(name))?)?;
     d.set_item("example", example(py, entry)?)?;
     Ok(d)
 }
@@ -153,7 +150,7 @@ pub fn trace_policy<'py>(
             )));
         }
     }
-    if find(name).is_some_and(|(entry, _)| entry.offline) {
+    if find(name).is_some_and(|(entry, _)| entry.is_offline()) {
         return Err(FlashtwinError::new_err(format!(
             "policy {name} knows the future: only hit ratios can be computed with it"
         )));

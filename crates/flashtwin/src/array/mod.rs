@@ -29,9 +29,10 @@ mod untimed;
 mod volume;
 
 use crate::buffer::{Setup, UserPolicy};
+use crate::component::Settings;
 use crate::device::{Device, Front, PowerCut};
 use crate::metrics::FlashReport;
-use crate::spec::{ArraySpec, Host, Partial, PolicyParams};
+use crate::spec::{ArraySpec, Host, Partial};
 pub use condition::{Condition, MemberRebuild, Phase};
 pub use failure::MemberError;
 pub use log::{ArrayEvent, GcMessage, JobKind, SentFor};
@@ -61,10 +62,7 @@ fn front<'a>(spec: &'a ArraySpec, units: u32, host: &'a Host) -> Front<'a> {
             pages_per_block: spec.members[0].geometry.pages_per_block,
             page_bytes: spec.page_bytes(),
             filtered: buffer.is_some_and(|b| b.policy.gcar),
-            params: buffer.map_or_else(
-                || PolicyParams::defaults(capacity),
-                |b| b.policy.params.clone(),
-            ),
+            settings: buffer.map_or_else(Settings::default, |b| b.policy.settings.clone()),
         },
     }
 }

@@ -1,31 +1,9 @@
 //! Every policy of the model behind one type; dispatch by match, no call through a pointer.
 
-use super::ad_lru::AdLru;
-use super::arc::Arc;
-use super::bpac::Bpac;
-use super::bplru::Bplru;
-use super::cbm::Cbm;
-use super::ccf_lru::CcfLru;
-use super::cda_gc::CdaGc;
-use super::cflru::Cflru;
-use super::clock::Clock;
-use super::co_active::CoActive;
-use super::ecr::Ecr;
-use super::fab::Fab;
-use super::fifo::Fifo;
+use super::catalog::{Entry, Make};
 use super::gcar::Gcar;
-use super::lb_clock::LbClock;
-use super::lirs::Lirs;
-use super::lru::Lru;
-use super::lru_wsr::LruWsr;
 use super::policy::{Access, DeviceView, Eviction, PageId, Policy, Spare, Stream};
-use super::pud_lru::PudLru;
-use super::req_block::ReqBlock;
-use super::s3_fifo::S3Fifo;
-use super::sieve::Sieve;
-use super::two_q::TwoQ;
-use super::Setup;
-use crate::spec;
+use super::{ChosenPolicy, Setup};
 use crate::units::{ChipId, Lpn};
 
 /// A policy of a user: any [`Policy`] that can be cloned with its device.
@@ -55,96 +33,74 @@ impl std::fmt::Debug for User {
     }
 }
 
-/// A policy that stands alone.
-#[derive(Clone, Debug)]
-pub(crate) enum Base {
-    Lru(Lru),
-    Cflru(Cflru),
-    LruWsr(LruWsr),
-    CcfLru(CcfLru),
-    AdLru(AdLru),
-    Bplru(Bplru),
-    Fab(Fab),
-    LbClock(LbClock),
-    PudLru(PudLru),
-    Bpac(Bpac),
-    CoActive(CoActive),
-    Ecr(Ecr),
-    CdaGc(CdaGc),
-    Cbm(Cbm),
-    ReqBlock(ReqBlock),
-    Fifo(Fifo),
-    Clock(Clock),
-    TwoQ(TwoQ),
-    Arc(Arc),
-    Lirs(Lirs),
-    S3Fifo(S3Fifo),
-    Sieve(Sieve),
-    User(User),
+/// The table: file and type of every policy that stands alone, in the order of the documentation. Another policy
+/// is another line.
+macro_rules! policies {
+    ($then:ident! $rest:tt) => {
+        $then! { $rest
+            lru::Lru
+            cflru::Cflru
+            lru_wsr::LruWsr
+            ccf_lru::CcfLru
+            ad_lru::AdLru
+            bplru::Bplru
+            fab::Fab
+            lb_clock::LbClock
+            pud_lru::PudLru
+            bpac::Bpac
+            cbm::Cbm
+            req_block::ReqBlock
+            ecr::Ecr
+            co_active::CoActive
+            cda_gc::CdaGc
+            fifo::Fifo
+            clock::Clock
+            two_q::TwoQ
+            arc::Arc
+            lirs::Lirs
+            s3_fifo::S3Fifo
+            sieve::Sieve
+        }
+    };
 }
 
-macro_rules! each {
-    ($self:expr, $p:ident => $call:expr) => {
-        match $self {
-            Base::Lru($p) => $call,
-            Base::Cflru($p) => $call,
-            Base::LruWsr($p) => $call,
-            Base::CcfLru($p) => $call,
-            Base::AdLru($p) => $call,
-            Base::Bplru($p) => $call,
-            Base::Fab($p) => $call,
-            Base::LbClock($p) => $call,
-            Base::PudLru($p) => $call,
-            Base::Bpac($p) => $call,
-            Base::CoActive($p) => $call,
-            Base::Ecr($p) => $call,
-            Base::CdaGc($p) => $call,
-            Base::Cbm($p) => $call,
-            Base::ReqBlock($p) => $call,
-            Base::Fifo($p) => $call,
-            Base::Clock($p) => $call,
-            Base::TwoQ($p) => $call,
-            Base::Arc($p) => $call,
-            Base::Lirs($p) => $call,
-            Base::S3Fifo($p) => $call,
-            Base::Sieve($p) => $call,
+macro_rules! declare {
+    (() $($file:ident::$Type:ident)+) => {
+        /// A policy that stands alone.
+        #[derive(Clone, Debug)]
+        pub(crate) enum Base {
+            $($Type(super::$file::$Type),)+
+            User(User),
+        }
+
+        $(impl From<super::$file::$Type> for Base {
+            fn from(policy: super::$file::$Type) -> Base {
+                Base::$Type(policy)
+            }
+        })+
+
+        /// What the files say of their policies.
+        pub(super) fn registered() -> impl Iterator<Item = &'static [Entry]> {
+            [$(super::$file::ENTRIES),+].into_iter()
+        }
+    };
+}
+
+policies!(declare!());
+
+macro_rules! dispatch {
+    (($base:expr, $p:ident => $call:expr) $($file:ident::$Type:ident)+) => {
+        match $base {
+            $(Base::$Type($p) => $call,)+
             Base::User(User($p)) => $call,
         }
     };
 }
 
-impl Base {
-    fn new(name: &str, setup: &Setup) -> Base {
-        match name {
-            "cflru" => Base::Cflru(Cflru::new(setup)),
-            "cflru-eps" => Base::Cflru(Cflru::whole(setup)),
-            "lru-wsr" => Base::LruWsr(LruWsr::new(setup)),
-            "ccf-lru" => Base::CcfLru(CcfLru::new(setup)),
-            "ad-lru" => Base::AdLru(AdLru::new(setup)),
-            "bplru" => Base::Bplru(Bplru::new(setup)),
-            "fab" => Base::Fab(Fab::new(setup)),
-            "lb-clock" => Base::LbClock(LbClock::new(setup)),
-            "pud-lru" => Base::PudLru(PudLru::new(setup)),
-            "bpac" => Base::Bpac(Bpac::new(setup)),
-            "co-active" => Base::CoActive(CoActive::new(setup)),
-            "ecr" => Base::Ecr(Ecr::new(setup)),
-            "ecr-eps" => Base::Ecr(Ecr::epsilon(setup)),
-            "lcr" => Base::Ecr(Ecr::lcr(setup)),
-            "cda-gc" => Base::CdaGc(CdaGc::new(setup)),
-            "cda-gc-stager" => Base::CdaGc(CdaGc::stager(setup)),
-            "cda-gc-dispatcher" => Base::CdaGc(CdaGc::dispatcher(setup)),
-            "cbm" => Base::Cbm(Cbm::new(setup)),
-            "req-block" => Base::ReqBlock(ReqBlock::new(setup)),
-            "fifo" => Base::Fifo(Fifo::new(setup)),
-            "clock" => Base::Clock(Clock::new(setup)),
-            "2q" => Base::TwoQ(TwoQ::new(setup)),
-            "arc" => Base::Arc(Arc::new(setup)),
-            "lirs" => Base::Lirs(Lirs::new(setup)),
-            "s3-fifo" => Base::S3Fifo(S3Fifo::new(setup)),
-            "sieve" => Base::Sieve(Sieve::new(setup)),
-            _ => Base::Lru(Lru::new(setup)),
-        }
-    }
+macro_rules! each {
+    ($base:expr, $p:ident => $call:expr) => {
+        policies!(dispatch! ($base, $p => $call))
+    };
 }
 
 impl Policy for Base {
@@ -244,12 +200,14 @@ impl Policy for Base {
 pub(crate) type AnyPolicy = Gcar<Base>;
 
 impl AnyPolicy {
-    /// The policy of `spec` for a buffer as `setup` says.
-    pub fn of(spec: &spec::Policy, setup: &Setup) -> AnyPolicy {
-        let base = Base::new(spec.base, setup);
-        match spec.gcar {
-            true => Gcar::new(base, spec.params.gc_lookahead),
-            false => Gcar::off(base),
+    /// The policy of `chosen` for a buffer as `setup` says.
+    pub fn of(chosen: &ChosenPolicy, setup: &Setup) -> AnyPolicy {
+        let Make::Alone(make) = chosen.entry().make else {
+            unreachable!("{}: only what stands alone can be chosen", chosen.name());
+        };
+        match chosen.gcar {
+            true => Gcar::new(make(setup), setup),
+            false => Gcar::off(make(setup)),
         }
     }
 
