@@ -3,6 +3,38 @@
 //! A policy fits in one file and only orders pages. The directory, pages in flight, waiting host
 //! requests and statistics exist once, in [`crate::device`].
 
+/// The table: file and type of every policy that stands alone, in the order of the documentation. Another policy
+/// is another line.
+macro_rules! policies {
+    ($then:ident! $rest:tt) => {
+        $then! { $rest
+            lru::Lru
+            cflru::Cflru
+            lru_wsr::LruWsr
+            ccf_lru::CcfLru
+            ad_lru::AdLru
+            bplru::Bplru
+            fab::Fab
+            lb_clock::LbClock
+            pud_lru::PudLru
+            bpac::Bpac
+            cbm::Cbm
+            req_block::ReqBlock
+            ecr::Ecr
+            co_active::CoActive
+            cda_gc::CdaGc
+            fifo::Fifo
+            clock::Clock
+            two_q::TwoQ
+            arc::Arc
+            lirs::Lirs
+            lfu::Lfu
+            s3_fifo::S3Fifo
+            sieve::Sieve
+        }
+    };
+}
+
 mod ad_lru;
 mod aged;
 pub mod alone;
@@ -26,6 +58,7 @@ mod fifo;
 mod gcar;
 mod ghosts;
 mod lb_clock;
+mod lfu;
 mod lirs;
 mod list;
 mod lru;

@@ -1,4 +1,4 @@
-//! Every policy of the model behind one type; dispatch by match, no call through a pointer.
+//! Every policy of the table (in the folder's `mod.rs`) behind one type; dispatch by match, no call through a pointer.
 
 use super::catalog::{Entry, Make};
 use super::gcar::Gcar;
@@ -31,37 +31,6 @@ impl std::fmt::Debug for User {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a user's policy")
     }
-}
-
-/// The table: file and type of every policy that stands alone, in the order of the documentation. Another policy
-/// is another line.
-macro_rules! policies {
-    ($then:ident! $rest:tt) => {
-        $then! { $rest
-            lru::Lru
-            cflru::Cflru
-            lru_wsr::LruWsr
-            ccf_lru::CcfLru
-            ad_lru::AdLru
-            bplru::Bplru
-            fab::Fab
-            lb_clock::LbClock
-            pud_lru::PudLru
-            bpac::Bpac
-            cbm::Cbm
-            req_block::ReqBlock
-            ecr::Ecr
-            co_active::CoActive
-            cda_gc::CdaGc
-            fifo::Fifo
-            clock::Clock
-            two_q::TwoQ
-            arc::Arc
-            lirs::Lirs
-            s3_fifo::S3Fifo
-            sieve::Sieve
-        }
-    };
 }
 
 macro_rules! declare {
