@@ -222,7 +222,7 @@ function means(figure, points) {
       const interval = v.low === null ? "" : `, ${format(v.low)} to ${format(v.high)}`;
       return echarts.format.encodeHTML(`${points[p.dataIndex].label}: ${format(v.mean)}${interval}`);
     } },
-    xAxis: { type: "value", scale: true, axisLabel: { formatter: format } },
+    xAxis: { type: "value", scale: true, axisLabel: { formatter: format, hideOverlap: true } },
     yAxis: { type: "category", inverse: true, data: points.map((p) => p.label),
       axisLabel: rowLabels(points.map((p) => p.label)) },
     series: [
