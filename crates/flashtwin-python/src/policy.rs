@@ -1,13 +1,14 @@
 //! Policies in words, and stepped through a string of accesses.
 
 use flashtwin::buffer::catalog::{entries, find, steps_text, Entry, FILTER};
-use flashtwin::buffer::trace::{trace_policy as trace, Step, Traceable};
+use flashtwin::buffer::trace::{trace_policy as trace, trace_user_policy, Step, Traceable};
 use flashtwin::buffer::ChosenPolicy;
 use flashtwin::spec::{policy_keys, KeyDoc, SpecError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::errors::{DeviceError, FlashtwinError};
+use crate::user::UserPolicy;
 
 /// Names of the replacement policies.
 #[pyfunction]
@@ -125,13 +126,14 @@ const CHIPS_MAX: u32 = 256;
 const STRIDE_MAX: u32 = 256;
 
 /// Steps a policy through a string of accesses: what each step did as a list of dicts, and as a
-/// table for people.
+/// table for people. `user` takes the place of the policy called `name`.
 #[pyfunction]
-#[pyo3(signature = (name, accesses, *, capacity, set, chips, stride_pages, pages_per_block))]
+#[pyo3(signature = (name, user, accesses, *, capacity, set, chips, stride_pages, pages_per_block))]
 #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
 pub fn trace_policy<'py>(
     py: Python<'py>,
     name: &str,
+    user: Option<&UserPolicy>,
     accesses: &str,
     capacity: u32,
     set: Vec<(String, String)>,
@@ -165,9 +167,14 @@ pub fn trace_policy<'py>(
         pages_per_block,
     };
     let device = traceable.device().map_err(|e| of_little_device(&e))?;
-    let steps = py
-        .detach(|| trace(&device, accesses))
-        .map_err(|e| FlashtwinError::new_err(format!("accesses: {e}")))?;
+    let steps = py.detach(|| match user {
+        Some(user) => trace_user_policy(&device, user.boxed(), accesses),
+        None => trace(&device, accesses),
+    });
+    if let Some(e) = user.and_then(|user| user.failure.take()) {
+        return Err(e);
+    }
+    let steps = steps.map_err(|e| FlashtwinError::new_err(format!("accesses: {e}")))?;
     let list = PyList::empty(py);
     for step in &steps {
         list.append(step_dict(py, step)?)?;

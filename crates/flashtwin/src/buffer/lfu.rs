@@ -64,7 +64,7 @@ const COUNTS: usize = 16;
 pub struct Lfu {
     parameters: Parameters,
     /// Pages of count 1, 2, ...
-    lists: AgedLists<COUNTS>,
+    lists: Box<AgedLists<COUNTS>>,
     /// Per page: its list.
     at: Vec<usize>,
     pages: u32,
@@ -77,7 +77,7 @@ impl Lfu {
     pub fn new(setup: &Setup) -> Lfu {
         Lfu {
             parameters: Parameters::of(&setup.settings),
-            lists: AgedLists::new(setup),
+            lists: Box::new(AgedLists::new(setup)),
             at: Vec::new(),
             pages: 0,
             sum: 0,
