@@ -153,6 +153,30 @@ fn every_decision_named_is_explained() {
     }
 }
 
+/// The code that CONTRIBUTING shows is that of the files, indentation apart.
+#[test]
+fn contributing_shows_the_code_as_it_is() {
+    const PAGE: &str = include_str!("../../../CONTRIBUTING.md");
+    const FILES: &str = concat!(
+        include_str!("../src/buffer/lfu.rs"),
+        include_str!("policies/lfu.rs"),
+        include_str!("../src/gc/rules/fifo.rs"),
+    );
+    let bare = |text: &str| {
+        text.lines()
+            .map(|line| line.trim().to_owned() + "\n")
+            .collect()
+    };
+    let files: String = bare(FILES);
+    let blocks = PAGE.split("```rust\n").skip(1);
+    let blocks: Vec<&str> = blocks.filter_map(|rest| rest.split("```").next()).collect();
+    assert!(blocks.len() >= 5);
+    for block in blocks {
+        let block: String = bare(block.trim_end());
+        assert!(files.contains(&block), "no file has this:\n{block}");
+    }
+}
+
 /// The table of all policies, then a section for each.
 fn markdown() -> String {
     let mut text = String::from(
