@@ -38,8 +38,8 @@ mod ssd;
 pub mod units;
 
 pub use array::{
-    Array, ArrayEvent, Condition, GcInterval, GcMessage, JobKind, MemberError, MemberRebuild,
-    Method, Phase, Raid, RaidStats, SentFor,
+    Array, ArrayEvent, Condition, Executor, Filling, GcInterval, GcMessage, JobKind, MemberError,
+    MemberRebuild, Method, Phase, Raid, RaidStats, SentFor, Sequential, Task,
 };
 pub use chips::ChipSet;
 pub use device::{

@@ -1,24 +1,24 @@
-//! Members simulated ahead, each by itself, on several threads.
+//! Members simulated ahead, each by itself, so that a driver can do so on several threads.
 //!
 //! Where nothing that a member does decides what another member is asked, or when, the requests to
 //! all of them follow from the array's requests alone: striping without redundancy, no coordinator, no
 //! buffer, and no link or processor of the array's own. Requests known beforehand can then be given to
-//! the members at once. Each runs through its own up to the last arrival, on whichever thread is free,
-//! and notes its answers with their instants. After that the array takes in the same requests one by
+//! the members at once. Each runs through its own up to the last arrival, as a task of its own, and
+//! notes its answers with their instants. After that the array takes in the same requests one by
 //! one, as always, and finds the answers where it would have waited for them:
 //!
 //! ```text
-//! requests --split--> member 0: pieces --thread 1--> answers --.
-//!          `--------> member 1: pieces --thread 2--> answers --+--> the array, request by request
+//! requests --split--> member 0: pieces --task 1--> answers --.
+//!          `--------> member 1: pieces --task 2--> answers --+--> the array, request by request
 //! ```
 //!
 //! What comes out is the same to the last bit, for in such arrays members' events at one instant happen
 //! in the order of members, whatever was set first (D-113).
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 use super::coordinate::Coordinator;
+use super::executor::{Executor, Task};
 use super::layout::Spot;
 use super::member::Member;
 use super::raid::{Raid, Spent};
@@ -230,28 +230,6 @@ impl Member {
     }
 }
 
-/// Does something to each member, on up to `threads` threads.
-pub(super) fn on_threads(
-    threads: usize,
-    members: &mut [Member],
-    work: impl Fn(usize, &mut Member) + Sync,
-) {
-    let threads = threads.clamp(1, members.len().max(1));
-    let left = Mutex::new(members.iter_mut().enumerate());
-    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let work_on = || {
-        while let Some((at, member)) = next() {
-            work(at, member);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(work_on);
-        }
-        work_on();
-    });
-}
-
 /// Nothing that a member of such an array does decides what another is asked, or when.
 pub(super) fn members_are_independent(spec: &ArraySpec) -> bool {
     // A member that takes no more writes makes the array refuse them.
@@ -265,14 +243,14 @@ pub(super) fn members_are_independent(spec: &ArraySpec) -> bool {
 }
 
 impl Array {
-    /// Has the members do ahead what these requests ask of them, on up to `threads` threads. The
+    /// Has the members do ahead what these requests ask of them, each as a task of `executor`. The
     /// requests, whose `arrival` is the instant at which each will be submitted, must then be
     /// submitted exactly so, before the device is advanced beyond the last of them. With `last` no
     /// others follow before all of them are done.
     ///
     /// False: nothing was done, since what members are asked depends on what they do, or because
     /// of what a request is. Before others are submitted members must [`Array::go_along`].
-    pub fn run_ahead(&mut self, requests: &[Request], last: bool, threads: usize) -> bool {
+    pub fn run_ahead(&mut self, requests: &[Request], last: bool, executor: &dyn Executor) -> bool {
         let page_bytes = u64::from(self.spec().page_bytes());
         let cannot = |r: &Request| {
             !r.offset.is_multiple_of(page_bytes) || !r.bytes.is_multiple_of(page_bytes)
@@ -290,9 +268,9 @@ impl Array {
             (false, Some(request)) => request.arrival,
             (false, None) => return true,
         };
-        on_threads(threads, &mut self.backend.members, |_, member| {
-            member.run_ahead(until, last);
-        });
+        let members = self.backend.members.iter_mut();
+        let tasks = members.map(|member| Box::new(move || member.run_ahead(until, last)) as Task);
+        executor.run(tasks.collect());
         for member in 0..self.backend.members.len() {
             let now = self.now();
             self.backend.wake(member, now, &mut self.events);

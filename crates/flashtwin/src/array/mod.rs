@@ -7,6 +7,7 @@ mod collect;
 mod condition;
 mod coordinate;
 mod direct;
+mod executor;
 mod failure;
 mod hedge;
 mod layout;
@@ -33,11 +34,13 @@ use crate::device::{Device, Front, PowerCut};
 use crate::metrics::FlashReport;
 use crate::spec::{ArraySpec, Host, Partial, PolicyParams};
 pub use condition::{Condition, MemberRebuild, Phase};
+pub use executor::{Executor, Sequential, Task};
 pub use failure::MemberError;
 pub use log::{ArrayEvent, GcMessage, JobKind, SentFor};
 pub use plan::Method;
 pub use raid::{Raid, RaidStats};
 pub use timeline::GcInterval;
+pub use untimed::Filling;
 
 /// An array of SSDs. Cloning it clones its whole state.
 pub type Array = Device<Raid>;
