@@ -19,7 +19,7 @@ use super::executor::{Executor, Task};
 use super::io::Io;
 use super::layout::Spot;
 use super::member::Member;
-use super::raid::Array;
+use super::raid::{Array, Raid};
 use crate::request::{Op, Request};
 use crate::units::{narrow, Lpn, Time};
 
@@ -41,7 +41,8 @@ impl Array {
         if !may || requests.iter().any(cannot) {
             return false;
         }
-        self.backend.begin_ahead(last);
+        self.backend.direct.open = false;
+        self.backend.ahead_ends = last;
         let io = &mut self.backend.io;
         for (number, request) in (0..).zip(requests) {
             foresee(io, number, request, page_bytes);
@@ -73,6 +74,21 @@ impl Array {
                 member.wake(&mut clock);
             }
         }
+    }
+}
+
+impl Raid {
+    /// Members are on their own, and the array has nothing under way that they would have to be
+    /// asked about; `at_rest`: nothing is under way in the front end.
+    fn may_run_ahead(&self, at_rest: impl FnOnce() -> bool) -> bool {
+        let io = &self.io;
+        let idle = || io.is_empty() && io.members.iter().all(|m| m.next_event() == Time::NEVER);
+        self.independent
+            && io.members.whole
+            && !io.record.log.is_on()
+            && io.watch.timeline.is_none()
+            && (io.members.iter().any(|m| m.ahead.is_some()) || idle())
+            && (!self.direct.open || at_rest())
     }
 }
 

@@ -32,7 +32,6 @@ mod table;
 mod untimed;
 
 pub use executor::{Executor, Sequential, Task};
-pub use faults::error::MemberError;
 pub use layout::plan::Method;
 pub use raid::{Array, Raid};
 pub use record::history::{Condition, MemberRebuild, Phase};

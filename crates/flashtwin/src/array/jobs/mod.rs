@@ -59,6 +59,10 @@ impl JobSpec {
             fua,
         }
     }
+
+    fn extent(&self) -> (Stripe, u32) {
+        (self.stripe, self.pages)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,7 +237,7 @@ impl Jobs {
         job.phase = Phase::Reading;
         job.writes = writes;
         if what.kind == Kind::Rebuild {
-            let (members, sent) = self.stretch.read(io, id, &what, clock);
+            let (members, sent) = self.stretch.read(io, id, what.extent(), clock);
             let job = &mut self.jobs[id];
             (job.writes, job.left) = (members, sent);
             if sent == 0 {
@@ -251,7 +255,7 @@ impl Jobs {
         let job = &mut self.jobs[id];
         job.phase = Phase::Writing;
         if job.what.kind == Kind::Rebuild {
-            let (still, sent) = (self.stretch).write(io, id, &job.what, job.writes, clock);
+            let (still, sent) = (self.stretch).write(io, id, job.what.extent(), job.writes, clock);
             (job.writes, job.left) = (still, sent);
             if sent == 0 {
                 self.end(io, id, clock);
@@ -335,7 +339,7 @@ impl Jobs {
         if what.kind == Kind::Rebuild {
             self.rebuild.under_way -= 1;
             if written {
-                stretch::rebuilt(io, &what, writes, clock.now);
+                stretch::rebuilt(io, what.extent(), writes, clock.now);
             }
         }
         self.jobs.remove(id);

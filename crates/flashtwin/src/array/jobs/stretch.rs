@@ -1,7 +1,6 @@
 //! A new member gets what the missing one held, row after row, while the host goes on (D-89): what is
 //! read and written for adjacent rows.
 
-use super::JobSpec;
 use crate::array::clock::Clock;
 use crate::array::io::requests::Owner;
 use crate::array::io::{Io, Order};
@@ -12,6 +11,9 @@ use crate::array::member::State;
 use crate::array::record::log::{ArrayEvent, SentFor};
 use crate::request::Op;
 use crate::units::Time;
+
+/// The first page stripe of adjacent rows, and how many page stripes they are.
+type Extent = (Stripe, u32);
 
 /// Of each member, the pages to be asked for together: first and how many.
 #[derive(Clone, Debug)]
@@ -35,11 +37,11 @@ impl Stretch {
         &mut self,
         io: &mut Io,
         job: u32,
-        what: &JobSpec,
+        extent: Extent,
         clock: &mut Clock,
     ) -> (Places, u32) {
         let mut members: Places = 0;
-        for stripe in rows_of(io, what) {
+        for stripe in rows_of(io, extent) {
             let (reads, writes) = plan(io, stripe);
             for at in each(writes) {
                 members |= 1 << io.layout.member_at(stripe, at);
@@ -56,12 +58,12 @@ impl Stretch {
         &mut self,
         io: &mut Io,
         job: u32,
-        what: &JobSpec,
+        extent: Extent,
         members: Places,
         clock: &mut Clock,
     ) -> (Places, u32) {
         let mut still: Places = 0;
-        for stripe in rows_of(io, what) {
+        for stripe in rows_of(io, extent) {
             let mut writes = 0;
             for at in each(lacking(io, stripe)) {
                 let member: Places = 1 << io.layout.member_at(stripe, at);
@@ -129,10 +131,9 @@ impl Stretch {
 }
 
 /// The rows of a stretch, each by its first page stripe.
-fn rows_of(io: &Io, what: &JobSpec) -> impl Iterator<Item = Stripe> {
-    let (first, pages) = (what.stripe.0, what.pages);
+fn rows_of(io: &Io, (first, pages): Extent) -> impl Iterator<Item = Stripe> {
     let chunk = io.layout.chunk_pages() as usize;
-    (first..first + pages).step_by(chunk).map(Stripe)
+    (first.0..first.0 + pages).step_by(chunk).map(Stripe)
 }
 
 /// Places of a stripe that could be written and are not there.
@@ -162,10 +163,10 @@ fn plan(io: &Io, stripe: Stripe) -> (Places, Places) {
 }
 
 /// A stretch is written: these members, as bits, have it now.
-pub(super) fn rebuilt(io: &mut Io, what: &JobSpec, members: Places, now: Time) {
+pub(super) fn rebuilt(io: &mut Io, (first, pages): Extent, members: Places, now: Time) {
     let chunk = io.layout.chunk_pages();
-    let first = io.layout.row_of(what.stripe);
-    let rows = first..first + what.pages / chunk;
+    let first = io.layout.row_of(first);
+    let rows = first..first + pages / chunk;
     for member in each(members).map(|member| member as usize) {
         let m = &mut io.members[member];
         let before = m.rows.there;

@@ -25,7 +25,7 @@ struct Stretch {
 
 /// What was queued at this instant.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Batch {
+pub(crate) struct Batch {
     pub ops: Vec<u32>,
     pub trims: Vec<Lpn>,
     /// Writes of the batch by stripe and place.

@@ -26,7 +26,7 @@ use crate::units::{narrow, Lpn};
 
 /// The way past the array's own queues.
 #[derive(Clone, Debug)]
-pub(super) struct Direct {
+pub(crate) struct Direct {
     /// It is taken.
     pub open: bool,
     /// The first resource of each member's flash.

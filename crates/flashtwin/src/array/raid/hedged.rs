@@ -123,5 +123,4 @@ fn hedge_pages(io: &mut Io, jobs: &mut Jobs, member: usize, pages: &Pages, clock
 }
 
 #[cfg(test)]
-#[path = "hedged_tests.rs"]
 mod tests;

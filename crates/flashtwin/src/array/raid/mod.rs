@@ -12,7 +12,6 @@ mod hedged;
 
 use super::clock::Clock;
 use super::coordinate;
-use super::io::ops::Chain;
 use super::io::requests::Owner;
 use super::io::Io;
 use super::jobs::Jobs;
@@ -45,7 +44,7 @@ impl Array {
 
 /// Resources of the array's own event queue, after one for each member and its own: for rebuilding, for
 /// hedging; and how many come before those of members' flash.
-const REBUILDING: usize = 1;
+pub(super) const REBUILDING: usize = 1;
 const HEDGING: usize = 2;
 const OWN: usize = 3;
 
@@ -54,15 +53,15 @@ const OWN: usize = 3;
 pub struct Raid {
     pub(super) spec: Box<ArraySpec>,
     pub(super) io: Io,
-    jobs: Jobs,
+    pub(super) jobs: Jobs,
     /// Groups of members instead of rows.
     pub(super) swan: Option<Box<Swan>>,
-    direct: Direct,
-    batch: Batch,
+    pub(super) direct: Direct,
+    pub(super) batch: Batch,
     /// Members can be simulated each by itself ([`super::member::ahead`]).
     pub(super) independent: bool,
     /// They have been, to the end.
-    ahead_ends: bool,
+    pub(super) ahead_ends: bool,
     completions: Vec<Completion>,
     pages_done: Vec<Done>,
 }
@@ -85,7 +84,7 @@ impl Raid {
         }
     }
 
-    fn place(&mut self, clock: &mut Clock) {
+    pub(super) fn place(&mut self, clock: &mut Clock) {
         if self.io.members.lost {
             return self.batch.refuse(&mut self.io, clock);
         }
@@ -204,97 +203,6 @@ impl Raid {
             (Owner::Task(task), Some(swan)) => swan.task_done(io, task, written, clock),
             (Owner::Task(_), None) => unreachable!("only a volume has tasks"),
         }
-    }
-
-    // ---- members that fail and come back ----
-
-    /// What was under way at a lost member goes on without it.
-    pub(super) fn replan(&mut self, member: usize, clock: &mut Clock) {
-        self.io.watch.coordinator.tells(member, false);
-        self.io.look_at(member, clock);
-        self.jobs.forget_rebuilt(member);
-        self.io.members[member].under_way = 0;
-        for request in self.io.requests.take_of(member) {
-            match request.owner {
-                Owner::Host(chain) => self.batch.again(&mut self.io, chain),
-                Owner::Job(job) => self.jobs.step_lost(&mut self.io, job, clock),
-                Owner::Task(_) => unreachable!("a volume does without none of its members"),
-            }
-        }
-        self.place(clock);
-    }
-
-    /// A failed member was replaced by an empty one.
-    pub(super) fn rebuild(&mut self, clock: &mut Clock) {
-        self.jobs.rebuild_anew(&mut self.io, clock);
-    }
-
-    /// Data are lost: what was under way is answered as not done.
-    pub(super) fn break_down(&mut self, member: usize, clock: &mut Clock) {
-        let io = &mut self.io;
-        io.members.lost = true;
-        self.direct.close(io);
-        io.members[member].state = State::Failed;
-        io.members.whole = false;
-        io.watch.coordinator.dismiss();
-        let alone = io
-            .requests
-            .take_all()
-            .into_iter()
-            .filter_map(|request| match request.owner {
-                Owner::Host(chain) => Some(chain),
-                _ => None,
-            });
-        let none = Jobs::new(&self.spec, io.members.len() + REBUILDING);
-        let jobs = std::mem::replace(&mut self.jobs, none);
-        let waiting = self.swan.as_mut().map(|swan| swan.take_waiting());
-        let waiting = waiting.unwrap_or_default().into_iter().map(Chain::only);
-        let chains: Vec<Chain> = alone.chain(jobs.chains()).chain(waiting).collect();
-        for chain in chains {
-            io.finish(chain, Spent::default(), false);
-        }
-        io.record.log.tell(|| ArrayEvent::Failed { member });
-        if let Some(timeline) = &mut io.watch.timeline {
-            timeline.end(clock.now);
-        }
-        io.begin_phase(clock.now);
-        io.deliver(clock);
-    }
-
-    /// Tells a member to collect, which can.
-    pub(super) fn collect_at(&mut self, member: usize, die: Option<u32>, clock: &mut Clock) {
-        let io = &mut self.io;
-        if self.direct.open {
-            self.direct.collect(io, member, die, clock);
-        } else {
-            let m = &mut io.members[member];
-            m.advance(clock.now);
-            // It was asked before whether it can.
-            let _ = m.drive.ssd.collect(die);
-            m.wake(clock);
-        }
-        io.look_at(member, clock);
-    }
-
-    // ---- members simulated ahead ----
-
-    /// Members are on their own, and the array has nothing under way that they would have to be
-    /// asked about; `at_rest`: nothing is under way in the front end.
-    pub(super) fn may_run_ahead(&self, at_rest: impl FnOnce() -> bool) -> bool {
-        let io = &self.io;
-        let idle = || io.is_empty() && io.members.iter().all(|m| m.next_event() == Time::NEVER);
-        self.independent
-            && io.members.whole
-            && !io.record.log.is_on()
-            && io.watch.timeline.is_none()
-            && (io.members.iter().any(|m| m.ahead.is_some()) || idle())
-            && (!self.direct.open || at_rest())
-    }
-
-    /// From now on members do what they are given beforehand; with `last` there is no more of it.
-    pub(super) fn begin_ahead(&mut self, last: bool) {
-        self.direct.open = false;
-        self.ahead_ends = last;
     }
 
     /// What a write of one page touches: it and its parity.

@@ -1,16 +1,18 @@
 //! Members that fail, are replaced, grow slow, or are told to collect garbage.
 
-pub(super) mod error;
-
+use super::clock::Clock;
+use super::io::ops::Chain;
+use super::io::requests::Owner;
+use super::jobs::Jobs;
 use super::member::rows::Rows;
+use super::member::spent::Spent;
 use super::member::{Member, State};
-use super::raid::{Array, Raid};
+use super::raid::{Array, Raid, REBUILDING};
 use super::record::history::{MemberRebuild, Phase};
 use super::record::log::ArrayEvent;
+use crate::refused::{CollectError, MemberError};
 use crate::spec::Level;
-use crate::ssd::CollectError;
 use crate::units::{narrow, Time};
-use error::MemberError;
 
 impl Array {
     /// A member fails at this instant. What it was doing is done without it.
@@ -43,7 +45,7 @@ impl Array {
     pub fn replace_member(&mut self, member: usize) -> Result<(), MemberError> {
         let (raid, mut clock) = self.raid_now();
         raid.replace(member, clock.now)?;
-        raid.rebuild(&mut clock);
+        raid.jobs.rebuild_anew(&mut raid.io, &mut clock);
         Ok(())
     }
 
@@ -163,6 +165,69 @@ impl Raid {
         self.io.members.whole = false;
         self.io.record.log.tell(|| ArrayEvent::Failed { member });
         self.io.begin_phase(now);
+    }
+
+    /// What was under way at a lost member goes on without it.
+    fn replan(&mut self, member: usize, clock: &mut Clock) {
+        self.io.watch.coordinator.tells(member, false);
+        self.io.look_at(member, clock);
+        self.jobs.forget_rebuilt(member);
+        self.io.members[member].under_way = 0;
+        for request in self.io.requests.take_of(member) {
+            match request.owner {
+                Owner::Host(chain) => self.batch.again(&mut self.io, chain),
+                Owner::Job(job) => self.jobs.step_lost(&mut self.io, job, clock),
+                Owner::Task(_) => unreachable!("a volume does without none of its members"),
+            }
+        }
+        self.place(clock);
+    }
+
+    /// Data are lost: what was under way is answered as not done.
+    fn break_down(&mut self, member: usize, clock: &mut Clock) {
+        let io = &mut self.io;
+        io.members.lost = true;
+        self.direct.close(io);
+        io.members[member].state = State::Failed;
+        io.members.whole = false;
+        io.watch.coordinator.dismiss();
+        let alone = io
+            .requests
+            .take_all()
+            .into_iter()
+            .filter_map(|request| match request.owner {
+                Owner::Host(chain) => Some(chain),
+                _ => None,
+            });
+        let none = Jobs::new(&self.spec, io.members.len() + REBUILDING);
+        let jobs = std::mem::replace(&mut self.jobs, none);
+        let waiting = self.swan.as_mut().map(|swan| swan.take_waiting());
+        let waiting = waiting.unwrap_or_default().into_iter().map(Chain::only);
+        let chains: Vec<Chain> = alone.chain(jobs.chains()).chain(waiting).collect();
+        for chain in chains {
+            io.finish(chain, Spent::default(), false);
+        }
+        io.record.log.tell(|| ArrayEvent::Failed { member });
+        if let Some(timeline) = &mut io.watch.timeline {
+            timeline.end(clock.now);
+        }
+        io.begin_phase(clock.now);
+        io.deliver(clock);
+    }
+
+    /// Tells a member to collect, which can.
+    fn collect_at(&mut self, member: usize, die: Option<u32>, clock: &mut Clock) {
+        let io = &mut self.io;
+        if self.direct.open {
+            self.direct.collect(io, member, die, clock);
+        } else {
+            let m = &mut io.members[member];
+            m.advance(clock.now);
+            // It was asked before whether it can.
+            let _ = m.drive.ssd.collect(die);
+            m.wake(clock);
+        }
+        io.look_at(member, clock);
     }
 
     fn replace(&mut self, member: usize, now: Time) -> Result<(), MemberError> {
