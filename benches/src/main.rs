@@ -70,7 +70,7 @@ fn main() -> Result<(), Failure> {
     let part = arguments.next();
     let mut names: Vec<String> = arguments.collect();
     if names.is_empty() {
-        names = spec::Policy::names();
+        names = flashtwin::buffer::ChosenPolicy::names();
     }
     let wanted = |name| part.as_deref().is_none_or(|part| part == name);
     if wanted("policies") {

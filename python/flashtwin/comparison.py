@@ -224,28 +224,14 @@ class Comparison:
 
         Policies that do not fit beside one another stand in a further table.
         """
-        from rich import box
-        from rich.table import Table
         from rich.text import Text
 
         grid = self._grid()
-        labels = max(len(label) for label, _ in grid.rows)
-        widths = [
-            max(len(head), *(len(cells[i][0]) + 2 for _, cells in grid.rows))
-            for i, head in enumerate(grid.heads)
+        rows: list[list[str | Text]] = [
+            [label, *(Text(text + (" *" if best else "  "), "bold" if best else "") for text, best in cells)]
+            for label, cells in grid.rows
         ]
-        tables = []
-        for block in terminal.blocks([labels], widths, columns):
-            table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-            table.add_column("", no_wrap=True)
-            for i in block:
-                table.add_column(grid.heads[i], justify="right", no_wrap=True)
-            for label, cells in grid.rows:
-                shown = [cells[i] for i in block]
-                row = [Text(text + (" *" if best else "  "), "bold" if best else "") for text, best in shown]
-                table.add_row(label, *row)
-            tables.append(table)
-        return tables
+        return terminal.tables(["", *grid.heads], rows, 1, columns)
 
     def legend(self) -> str:
         """What star and ratio mean."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from .errors import FlashtwinError
+from .leftovers import remove_dead_partials
 
 
 @contextmanager
 def whole_file(path: Path, what: str) -> Iterator[IO[bytes]]:
     """Open a file that gets its name only when the block ends without an exception.
 
-    A name that is a device or a pipe is written directly: it cannot be replaced.
+    A name that is a device or a pipe is written directly: it cannot be replaced. Half-written files that
+    killed processes left beside it are removed.
 
     Args:
         path: the final name.
@@ -26,7 +29,12 @@ def whole_file(path: Path, what: str) -> Iterator[IO[bytes]]:
     try:
         if path.is_dir():
             raise IsADirectoryError(21, "is a directory")
+        if not special:
+            remove_dead_partials(path.parent.absolute())
         with target.open("wb") as file:
+            if not special:
+                with suppress(OSError):
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield file
             file.flush()
             if not special:

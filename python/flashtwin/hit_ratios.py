@@ -132,28 +132,28 @@ class HitTable:
         """Whether there are two policies to choose from; the hits of each are an exact count (D-185)."""
         return len({*self.policies} - {"min"}) > 1
 
-    def _note(self) -> str | None:
+    def legend(self) -> str | None:
+        """What the star means; None if there is none."""
         if not self._ranked():
             return None
         return "* most hits" + (" but for min" if "min" in self.policies else "")
 
-    def rich_table(self) -> Table:
-        """Build the table for a terminal: policies by capacities."""
-        from rich import box
-        from rich.table import Table
+    def rich_tables(self, columns: int) -> list[Table]:
+        """Build tables for a terminal of so many columns: policies by capacities.
+
+        Capacities that do not fit beside one another stand in a further table.
+        """
         from rich.text import Text
 
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=self._note())
-        table.add_column("hit ratio", no_wrap=True)
-        for capacity in self.capacities_pages:
-            table.add_column(words.size(capacity * self.page_bytes), justify="right", no_wrap=True)
-        for policy, cells in self._cells():
-            row = [Text(text + (" *" if best else "  "), "bold" if best else "") for text, best in cells]
-            table.add_row(policy, *row)
-        return table
+        heads = [words.size(capacity * self.page_bytes) for capacity in self.capacities_pages]
+        rows: list[list[str | Text]] = [
+            [policy, *(Text(text + (" *" if best else "  "), "bold" if best else "") for text, best in cells)]
+            for policy, cells in self._cells()
+        ]
+        return terminal.tables(["hit ratio", *heads], rows, 1, columns)
 
     def __repr__(self) -> str:
-        return terminal.as_text([self.rich_table()])
+        return "\n".join(filter(None, [terminal.as_text(self.rich_tables(200)), self.legend()]))
 
     def _repr_html_(self) -> str:
         sizes = [words.size(capacity * self.page_bytes) for capacity in self.capacities_pages]

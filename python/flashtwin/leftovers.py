@@ -1,4 +1,4 @@
-"""Private directory, sockets and store lock of a server; removal of what killed servers left."""
+"""Private directory, sockets and store lock of a server; removal of what killed processes left."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import socket
 import stat
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 
 from .errors import FlashtwinError
@@ -114,6 +115,36 @@ def remove_made(listed: Path) -> None:
                     name.unlink()
             finally:
                 os.close(made)
+
+
+@cache
+def remove_dead_partials(directory: Path) -> None:
+    """Remove half-written files (NAME.PID.partial) of killed processes, once in this process."""
+    for left in directory.glob("*.partial"):
+        pid = left.suffixes[-2:-1]
+        if pid and pid[0][1:].isdigit() and not _lives(int(pid[0][1:])):
+            with contextlib.suppress(OSError):
+                _remove_unlocked(left)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _remove_unlocked(left: Path) -> None:
+    """Remove a file unless it is locked: its writer may live on another machine."""
+    file = os.open(left, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        if _locks(file, fcntl.LOCK_EX, keep=True):
+            left.unlink()
+    finally:
+        os.close(file)
 
 
 def _locks(file: int, how: int, *, keep: bool = False) -> bool:

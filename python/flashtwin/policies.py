@@ -87,7 +87,7 @@ class PolicyTrace(list[dict[str, Any]]):
 
 
 def trace_policy(
-    name: str,
+    policy: PolicyLike,
     accesses: str | Sequence[str],
     *,
     capacity: int,
@@ -99,7 +99,8 @@ def trace_policy(
     """Step a policy through a string of accesses, as the papers' examples do.
 
     Args:
-        name: one of `policies()`.
+        policy: one of `policies()`, perhaps with parameters as for `run`, or a class of your own, whose
+            state is shown as the pages that it holds, last inserted first.
         accesses: tokens such as "W1 R2 W4x3 trim1 gc+0 gc-0 drain0=500 idle0 t+100": write page 1,
             read page 2, one write of pages 4 to 6, trim page 1, chip 0 begins and ends collecting,
             its work will take 500 us, it is idle, 100 ms pass.
@@ -121,9 +122,13 @@ def trace_policy(
     for what, number in (("capacity", capacity), ("chips", chips), ("stride_pages", stride_pages)):
         _whole(what, number)
     _whole("pages_per_block", pages_per_block)
-    settings = [(key, as_toml(value)) for key, value in (set or {}).items()]
+    choice = Choice.read(policy)
+    if choice.user and set:
+        raise FlashtwinError(f"set: {choice.label} is a class of your own; give its parameters to it")
+    settings = [(key, as_toml(value)) for key, value in {**(set or {}), **choice.settings}.items()]
     steps, table = _core.trace_policy(
-        name,
+        choice.name or "lru",
+        choice.instance(capacity),
         text,
         capacity=capacity,
         set=settings,

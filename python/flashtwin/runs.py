@@ -17,6 +17,7 @@ from .devices import Overrides, Spec
 from .devices import device as read_device
 from .errors import FlashtwinError, Interrupted, OutputError
 from .faults import Fault, as_given
+from .leftovers import remove_dead_partials
 from .memory import need
 from .pacing import ClosedLoop, OpenLoop, Pacing, default_for
 from .policies import Choice, PolicyLike, overrides_for, read_choices
@@ -207,6 +208,7 @@ def save_snapshot(
     spec = read_device(device, set)
     need(spec.tables_bytes, devices=2)
     base = precondition_spec(spec, precondition, seed, progress)
+    remove_dead_partials(Path(path).parent.absolute())
     base.save_snapshot(path, f"{precondition}, seed {seed}")
 
 

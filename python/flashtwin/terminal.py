@@ -5,16 +5,20 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
+    from rich.text import Text
 
 #: A text that is not shown on a terminal has no width to fold to, but for `COLUMNS`.
 _TEXT_COLUMNS = 200
 #: Blanks between two columns of `box.SIMPLE_HEAD`.
 _GAP = 3
+#: Widths that a key folds to, and to which it folds where there is no room for that.
+_KEY, _KEY_MIN = 12, 3
 
 
 def width() -> int | None:
@@ -41,6 +45,53 @@ def as_text(tables: Sequence[RenderableType], columns: int = _TEXT_COLUMNS) -> s
     for table in tables:
         plain.print(table)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")
+
+
+def tables(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str | Text]],
+    keys: int,
+    columns: int,
+    texts: Collection[int] = (),
+) -> list[Table]:
+    """Build tables for a terminal of so many columns.
+
+    Columns that do not fit beside the keys stand in a further table, which repeats the keys. Keys and texts
+    fold; numbers are never cut.
+
+    Args:
+        heads: of the columns.
+        rows: their cells.
+        keys: so many of the first columns say what a row is of.
+        columns: columns of the terminal.
+        texts: which of the other columns hold texts.
+    """
+    from rich import box
+    from rich.table import Table
+
+    widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
+    widest = min(max(widths[keys:], default=0), columns // 2)
+    left = (columns - widest - _GAP * (keys + 1)) // keys
+    # The other columns have half of the terminal.
+    share = max(_KEY_MIN, columns // 2 // keys, min(_KEY, left))
+    widths[:keys] = [min(width, share) for width in widths[:keys]]
+    room = columns - sum(widths[:keys]) - _GAP * (keys + 1)
+    for i in texts:
+        widths[i] = min(widths[i], max(_KEY, room))
+    found = []
+    for block in blocks(widths[:keys], widths[keys:], columns):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for head, width in zip(heads[:keys], widths[:keys], strict=True):
+            table.add_column(head, overflow="fold", width=width)
+        for i in (keys + each for each in block):
+            if i in texts:
+                table.add_column(heads[i], overflow="fold", width=widths[i])
+            else:
+                table.add_column(heads[i], justify="right", no_wrap=True, min_width=widths[i])
+        for row in rows:
+            table.add_row(*row[:keys], *(row[keys + i] for i in block))
+        found.append(table)
+    return found
 
 
 def blocks(keys: Sequence[int], values: Sequence[int], columns: int) -> list[range]:

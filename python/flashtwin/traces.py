@@ -10,6 +10,7 @@ from typing import Any
 
 from . import _core, words
 from .errors import FlashtwinError
+from .leftovers import remove_dead_partials
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ def convert(
 
     The new file appears under its name only when it is whole.
     """
+    remove_dead_partials(Path(dst).parent.absolute())
     return Converted(*_core.convert(src, dst, (options or TraceOptions()).to_json()))
 
 

@@ -128,13 +128,39 @@ def test_a_sweep_in_a_browser(tmp_path):
     found = flashtwin.sweep(experiment, tmp_path / "sweep")
     page = tmp_path / "sweep.html"
     flashtwin.report(tmp_path / "sweep", page)
-    dom = check(page, tmp_path, {"mean-all_mean_us", "mean-hits_ratio", "percentiles", "breakdown"})
+    dom = check(page, tmp_path, {"mean-all_mean_us", "mean-hits_ratio", "percentiles-0", "breakdown"})
     row = found.statistics(["all_mean_us"]).to_pylist()[1]
     assert f"{row['ratio']:.3g}x" in dom
     points = data_of(page)["points"]
     assert [point["values"]["all_mean_us"]["mean"] for point in points] == [
         r["mean"] for r in found.statistics(["all_mean_us"]).to_pylist()
     ]
+
+
+def test_a_sweep_of_many_axes_has_panels_and_whole_labels(tmp_path):
+    loads = [f"zipf:theta=0.9,write=0.8,size=4KiB,range={share}%,requests=300" for share in (40, 50)]
+    experiment = {
+        "devices": ["demo"],
+        "policies": ["lru", "gcar-lru", "cflru:window=0.25"],
+        "workloads": loads,
+        "figures": ["all_mean_us"],
+        "set": SMALL,
+        "parameters": {"buffer.capacity": ["1 MiB", "2 MiB"]},
+    }
+    flashtwin.sweep(experiment, tmp_path / "sweep")
+    page = tmp_path / "sweep.html"
+    flashtwin.report(tmp_path / "sweep", page)
+    dom = check(page, tmp_path, {"mean-all_mean_us", *(f"percentiles-{i}" for i in range(4)), "breakdown"})
+    for load in loads:
+        for size in ("1 MiB", "2 MiB"):
+            assert f"Response times by percentile: workload {load}, buffer_capacity {size}" in dom
+    # What is drawn has no ellipsis, and the lines of a label hold all of it.
+    chart = re.search(r'id="chart-mean-all_mean_us".*?</svg>', dom, re.DOTALL)[0]
+    drawn = "".join(re.findall(r"<text[^>]*>([^<]*)", chart)).replace(" ", "")
+    assert "..." not in drawn
+    assert "\u2026" not in drawn
+    for point in data_of(page)["points"]:
+        assert point["label"].replace(" ", "") in drawn
 
 
 def test_a_run_without_history_has_no_charts_over_time(tmp_path):

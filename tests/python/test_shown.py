@@ -1,5 +1,6 @@
 """What is printed: parts are labelled, best is justified, and what does not exist is not a number."""
 
+import json
 import os
 import pickle
 
@@ -123,6 +124,43 @@ seeds = [1, 2]
     assert len(tables) > 1
     assert shown.count("gcar-lru") == 2 * len(tables)
     assert "mean_us" not in shown
+
+    sql = "select policy, workload, all_mean_us, all_p99_us, all_max_us, flash_erases from cells"
+    for columns in (40, 60):
+        asked = cli("results", "query", directory, sql, env={**os.environ, "COLUMNS": str(columns)}).stdout
+        assert "\u2026" not in asked
+        assert max(map(len, asked.splitlines())) <= columns
+        heads = [line for line in asked.splitlines() if line.strip().startswith("policy ")]
+        assert len(heads) > 1
+        assert all("workload" in head for head in heads)
+        rows = json.loads(cli("results", "query", directory, sql, "--json").stdout)
+        assert all(f"{row['all_max_us']:.6g}" in asked for row in rows)
+
+
+def test_hit_ratios_fold_to_a_narrow_terminal(cli):
+    sizes = "1MiB,2MiB,4MiB,8MiB,16MiB,32MiB,64MiB,128MiB"
+    arguments = ("policy", "hits", "--workload", LOAD, "--policies", "lru,gcar-lru,min", "--capacity", sizes)
+    shown = cli(*arguments, env={**os.environ, "COLUMNS": "50"}).stdout
+    assert "\u2026" not in shown
+    assert max(map(len, shown.splitlines())) <= 50
+    assert shown.count("gcar-lru") == shown.count("hit ratio") > 1
+    assert all(f"{size[:-3]} MiB" in shown for size in sizes.split(","))
+    assert shown.rstrip().endswith("* most hits but for min")
+
+
+def test_a_device_says_what_it_is_in_a_line():
+    assert repr(flashtwin.device("demo")) == (
+        "Spec(demo: msr back end, 8 chips, exports 4.014 GiB of 4.500 GiB, 4 MiB buffer, lru)"
+    )
+    assert repr(flashtwin.device("raid5-array")).startswith("Spec(raid5-array: 8 members, 128 chips, ")
+    assert repr(flashtwin.device("demo", {"buffer": None})).endswith(", no buffer)")
+
+
+def test_a_notebook_shows_figures():
+    comparison = flashtwin.compare(LOAD, ["lru", "fifo"], "demo", set=SMALL)
+    figure = flashtwin.plot.comparison(comparison)
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert pickle.loads(pickle.dumps(figure))._repr_png_().startswith(b"\x89PNG")
 
 
 def test_a_point_that_lacks_a_seed_says_so(tmp_path):

@@ -280,6 +280,27 @@ def test_parameters_and_devices_without_a_buffer():
         flashtwin.run(LOAD, "harmonia", policy=Lru)
 
 
+def test_steps_are_those_of_the_same_policy_in_rust():
+    accesses = "W1 R2 W1 W3x2 trim2 gc+0 R5 W6 R1"
+    mine = flashtwin.trace_policy(CleanFirst, accesses, capacity=3)
+    theirs = flashtwin.trace_policy("cflru:window=1.0", accesses, capacity=3)
+    for key in ("op", "hit", "evicted"):
+        assert [step[key] for step in mine] == [step[key] for step in theirs]
+    assert mine[0]["state"] == "1d"
+    assert repr(mine).splitlines()[0].split() == ["op", "result", "state"]
+
+    class Wrong(Lru):
+        def evict(self, incoming):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        flashtwin.trace_policy(Wrong, "W1 W2", capacity=1)
+    with pytest.raises(flashtwin.FlashtwinError, match="not an access"):
+        flashtwin.trace_policy(Lru, "X1", capacity=1)
+    with pytest.raises(flashtwin.FlashtwinError, match="give its parameters to it"):
+        flashtwin.trace_policy(Lru, "W1", capacity=1, set={"window": 1})
+
+
 def test_ctrl_c_stops_a_run_with_it():
     def progress(p):
         if p.label == "Lru" and p.done > 1000:

@@ -9,7 +9,7 @@ use std::time::Instant;
 use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names, is_array};
 use flashtwin::{Array, ArraySpec, Completion, Device as AnyDevice, DeviceSpec, Op, Ssd, Time};
 use flashtwin_sim::{
-    Figure, InitialState, Outcome, RunConfig, RunInfo, SimError, Subject, Summary,
+    size_text, Figure, InitialState, Outcome, RunConfig, RunInfo, SimError, Subject, Summary,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -201,6 +201,29 @@ impl Spec {
             Kind::Ssd(spec) => of(spec),
             Kind::Array(_) => "array",
         }
+    }
+
+    /// What it is, its size and its buffer, in a line.
+    #[getter]
+    fn in_words(&self) -> String {
+        let what = match self.members() {
+            0 => format!("{} back end", self.backend()),
+            n => format!("{n} members"),
+        };
+        let buffer = match self.policy() {
+            Some(policy) => format!("{} buffer, {policy}", size_text(self.buffer_bytes())),
+            None => "no buffer".to_owned(),
+        };
+        format!(
+            "{what}, {} chips, exports {} of {}, {buffer}",
+            self.chips(),
+            size_text(self.exported_bytes()),
+            size_text(self.raw_bytes())
+        )
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Spec({}: {})", self.name(), self.in_words())
     }
 }
 

@@ -1,17 +1,19 @@
 //! Policies in words, and stepped through a string of accesses.
 
-use flashtwin::buffer::catalog::{entries, find, parameters, steps_text, Entry, FILTER};
-use flashtwin::buffer::trace::{trace_policy as trace, Step, Traceable};
-use flashtwin::spec::{KeyDoc, Policy, SpecError};
+use flashtwin::buffer::catalog::{entries, find, steps_text, Entry, FILTER};
+use flashtwin::buffer::trace::{trace_policy as trace, trace_user_policy, Step, Traceable};
+use flashtwin::buffer::ChosenPolicy;
+use flashtwin::spec::{policy_keys, KeyDoc, SpecError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::errors::{DeviceError, FlashtwinError};
+use crate::user::UserPolicy;
 
 /// Names of the replacement policies.
 #[pyfunction]
 pub fn policy_names() -> Vec<String> {
-    Policy::names()
+    ChosenPolicy::names()
 }
 
 /// Names of the policies in the order of the documentation, with those that are offline only; the
@@ -24,16 +26,16 @@ pub fn catalog_names() -> Vec<&'static str> {
 /// Whether a device can have a policy of this name.
 #[pyfunction]
 pub fn is_policy(name: &str) -> bool {
-    Policy::is_name(name)
+    ChosenPolicy::is_name(name)
 }
 
 /// Keys of the parameters of a policy; none if there is no such policy.
 #[pyfunction]
 pub fn policy_parameters(name: &str) -> Vec<&'static str> {
-    if !Policy::is_name(name) {
+    if !ChosenPolicy::is_name(name) {
         return Vec::new();
     }
-    parameters(name).iter().map(|doc| doc.key).collect()
+    policy_keys(name).iter().map(|doc| doc.key).collect()
 }
 
 /// A policy in words, as a dict.
@@ -64,7 +66,7 @@ pub fn policy_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDi
     d.set_item("description", with_base(entry.line))?;
     d.set_item("family", entry.family.title())?;
     d.set_item("base", base.map(|base| base.name))?;
-    d.set_item("offline", entry.offline)?;
+    d.set_item("offline", entry.is_offline())?;
     let source = PyDict::new(py);
     source.set_item("authors", entry.source.authors)?;
     source.set_item("title", entry.source.title)?;
@@ -81,11 +83,7 @@ pub fn policy_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDi
     cost.set_item("miss_published", entry.cost.published)?;
     cost.set_item("miss_here", entry.cost.here)?;
     d.set_item("cost", cost)?;
-    let keys = match base {
-        Some(_) => parameters(name),
-        None => entry.parameters(),
-    };
-    d.set_item("parameters", keys_list(py, &keys)?)?;
+    d.set_item("parameters", keys_list(py, &policy_keys(name))?)?;
     d.set_item("example", example(py, entry)?)?;
     Ok(d)
 }
@@ -128,13 +126,14 @@ const CHIPS_MAX: u32 = 256;
 const STRIDE_MAX: u32 = 256;
 
 /// Steps a policy through a string of accesses: what each step did as a list of dicts, and as a
-/// table for people.
+/// table for people. `user` takes the place of the policy called `name`.
 #[pyfunction]
-#[pyo3(signature = (name, accesses, *, capacity, set, chips, stride_pages, pages_per_block))]
+#[pyo3(signature = (name, user, accesses, *, capacity, set, chips, stride_pages, pages_per_block))]
 #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
 pub fn trace_policy<'py>(
     py: Python<'py>,
     name: &str,
+    user: Option<&UserPolicy>,
     accesses: &str,
     capacity: u32,
     set: Vec<(String, String)>,
@@ -153,7 +152,7 @@ pub fn trace_policy<'py>(
             )));
         }
     }
-    if find(name).is_some_and(|(entry, _)| entry.offline) {
+    if find(name).is_some_and(|(entry, _)| entry.is_offline()) {
         return Err(FlashtwinError::new_err(format!(
             "policy {name} knows the future: only hit ratios can be computed with it"
         )));
@@ -168,9 +167,14 @@ pub fn trace_policy<'py>(
         pages_per_block,
     };
     let device = traceable.device().map_err(|e| of_little_device(&e))?;
-    let steps = py
-        .detach(|| trace(&device, accesses))
-        .map_err(|e| FlashtwinError::new_err(format!("accesses: {e}")))?;
+    let steps = py.detach(|| match user {
+        Some(user) => trace_user_policy(&device, user.boxed(), accesses),
+        None => trace(&device, accesses),
+    });
+    if let Some(e) = user.and_then(|user| user.failure.take()) {
+        return Err(e);
+    }
+    let steps = steps.map_err(|e| FlashtwinError::new_err(format!("accesses: {e}")))?;
     let list = PyList::empty(py);
     for step in &steps {
         list.append(step_dict(py, step)?)?;

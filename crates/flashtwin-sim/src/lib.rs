@@ -26,9 +26,9 @@ pub use run::{run, Beyond, Control, Outcome, Pacing, RunConfig};
 pub use snapshot::{load_snapshot, save_snapshot};
 pub use subject::{Described, Logged, Subject};
 pub use summary::{
-    ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside, Latency,
-    Lifetime, MemberSummary, NamedCount, Parts, PhaseSummary, RebuildSummary, RunInfo, SeriesPoint,
-    Summary, Throughput,
+    size_text, ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside,
+    Latency, Lifetime, MemberSummary, NamedCount, Parts, PhaseSummary, RebuildSummary, RunInfo,
+    SeriesPoint, Summary, Throughput,
 };
 pub use threads::Threads;
 pub use timeline::{Timeline, Window};

@@ -246,7 +246,7 @@ fn who_waits_for_a_merge_waits_for_gc() {
 /// Every buffer policy runs before every translation layer, on either back end.
 #[test]
 fn every_policy_runs_with_every_translation_layer() {
-    let names = flashtwin::spec::Policy::names();
+    let names = flashtwin::buffer::ChosenPolicy::names();
     for (i, policy) in names.iter().enumerate() {
         for kind in KINDS {
             let backend = if i % 2 == 0 { "msr" } else { "modern" };

@@ -11,7 +11,8 @@ mod common;
 use std::fmt::Write;
 
 use common::data;
-use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names, Policy};
+use flashtwin::buffer::ChosenPolicy;
+use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names};
 use flashtwin::{Array, ArraySpec, Completion, Device, DeviceSpec, Ssd, Time};
 use flashtwin_sim::{
     fill_buffer, precondition, run, Control, Fault, FaultKind, Pacing, Precondition, RunConfig,
@@ -99,7 +100,7 @@ fn cases() -> Vec<(String, u64)> {
     let mut ssd = |name: String, spec: &DeviceSpec, pacing: Pacing| {
         all.push((name, checksum(Ssd::new(spec), pacing, &[])));
     };
-    let mut policies = Policy::names();
+    let mut policies = ChosenPolicy::names();
     policies.extend(["gcar-ecr", "gcar-arc", "gcar-cbm", "gcar-fab"].map(String::from));
     for policy in &policies {
         let with = vec![("buffer.policy", policy.clone())];

@@ -5,7 +5,7 @@ mod common;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use flashtwin::spec::Policy;
+use flashtwin::buffer::ChosenPolicy;
 use flashtwin::{Cause, Durable, FlashEvent, Lpn, Op, PageProgram, Request, Rng, Ssd, Time};
 
 const PAGE: u64 = 4096;
@@ -106,7 +106,7 @@ impl ByLog {
 }
 
 fn every_policy(test: impl Fn(&str, &mut Rng)) {
-    for (i, name) in Policy::names().iter().enumerate() {
+    for (i, name) in ChosenPolicy::names().iter().enumerate() {
         for seed in 0..6 {
             test(name, &mut Rng::new(seed * 1000 + i as u64));
         }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use flashtwin::spec::Policy;
+use flashtwin::buffer::ChosenPolicy;
 use flashtwin::{Cause, DeviceSpec, Op, Request, Rng, Ssd, Status, Time};
 
 /// One of several, by chance.
@@ -121,7 +121,8 @@ fn draw_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
             let partial = pick(rng, &["round", "sectors"]);
             toml = toml.replace("[ftl]", &format!("[ftl]\npartial = \"{partial}\""));
         } else {
-            let base = pick(rng, Policy::BASE_NAMES);
+            let bases: Vec<&str> = ChosenPolicy::base_names().collect();
+            let base = pick(rng, &bases);
             let gcar = if one_in(rng, 3) { "gcar-" } else { "" };
             let evict = pick(rng, &["blocking", "background"]);
             let page = page_bytes(&toml);

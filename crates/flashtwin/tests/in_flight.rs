@@ -1,8 +1,9 @@
 //! Pages in flight (D-36): a page whose slot or data have not arrived is never evicted, whatever the
 //! policy, and accesses that find nothing to evict wait in their order.
 
+use flashtwin::buffer::ChosenPolicy as Named;
 use flashtwin::buffer::{Access, DeviceView, Eviction, PageId, Policy, Spare};
-use flashtwin::spec::{builtin, Policy as Named};
+use flashtwin::spec::builtin;
 use flashtwin::{DeviceSpec, Op, Request, Rng, Ssd, Time};
 
 const PAGE: u64 = 4096;

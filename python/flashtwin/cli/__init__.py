@@ -16,8 +16,8 @@ from .parser import build
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    args = build().parse_args(arguments)
     try:
+        args = build().parse_args(arguments)
         code: int = args.command(args)
         sys.stdout.flush()
         return code

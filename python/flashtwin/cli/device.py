@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from .. import Spec, devices, words
+from .. import Spec, devices
 from .. import device as read_device
 from ..measurement import measure
 from .common import overrides
@@ -26,15 +26,6 @@ def _facts(spec: Spec) -> dict[str, Any]:
     }
 
 
-def _in_words(spec: Spec) -> str:
-    buffer = f"{words.size(spec.buffer_bytes)} buffer, {spec.policy}" if spec.policy else "no buffer"
-    what = f"{spec.members} members" if spec.members else f"{spec.backend} back end"
-    return (
-        f"{what}, {spec.chips} chips, exports {words.size(spec.exported_bytes)} of "
-        f"{words.size(spec.raw_bytes)}, {buffer}"
-    )
-
-
 def list_all(args: argparse.Namespace) -> int:
     """List the devices that come with flashtwin."""
     specs = [read_device(name) for name in devices()]
@@ -42,14 +33,14 @@ def list_all(args: argparse.Namespace) -> int:
         print(json.dumps([_facts(spec) for spec in specs], indent=2))
         return 0
     for spec in specs:
-        print(f"{spec.name:<15} {spec.description}\n{'':<15} {_in_words(spec)}")
+        print(f"{spec.name:<15} {spec.description}\n{'':<15} {spec.in_words}")
     return 0
 
 
 def show(args: argparse.Namespace) -> int:
     """Print a device as TOML."""
     spec = read_device(args.device, overrides(args.set))
-    print(f"# {_in_words(spec)}\n{spec.to_toml()}", end="")
+    print(f"# {spec.in_words}\n{spec.to_toml()}", end="")
     return 0
 
 
@@ -59,7 +50,7 @@ def check(args: argparse.Namespace) -> int:
     found = []
     for name, spec in specs:
         if not args.json:
-            print(f"{name}: good: {_in_words(spec)}", flush=True)
+            print(f"{name}: good: {spec.in_words}", flush=True)
         if spec.members:
             # What is published is of single drives.
             continue

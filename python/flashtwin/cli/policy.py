@@ -7,7 +7,17 @@ import json
 import sys
 from pathlib import Path
 
-from .. import FlashtwinError, HitTable, Interrupted, _core, policies, policy_info, trace_policy, words
+from .. import (
+    FlashtwinError,
+    HitTable,
+    Interrupted,
+    _core,
+    policies,
+    policy_info,
+    terminal,
+    trace_policy,
+    words,
+)
 from .. import hits as count_hits
 from ..plot.style import kind_of
 from ..policies import split_names
@@ -84,13 +94,24 @@ def hits(args: argparse.Namespace) -> int:
         if not isinstance(e.partial, HitTable):
             raise
         table, code = e.partial, 130
-    print(table.to_json() if args.json else repr(table))
+    if args.json:
+        print(table.to_json())
+    else:
+        _show(table)
     if args.figure:
         table.figure(args.figure)
         note(f"figure: {args.figure}")
     if code:
         print("flashtwin: interrupted: what was counted so far", file=sys.stderr, flush=True)
     return code
+
+
+def _show(table: HitTable) -> None:
+    console = terminal.console()
+    for shown in table.rich_tables(console.width):
+        console.print(shown)
+    if table.legend():
+        print(table.legend())
 
 
 def _capacities(text: str, page_bytes: int) -> list[int]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .. import results as open_results
 from .. import terminal
+from ..results import require_duckdb
 from ..results.show import failures, legend, rich_tables
 
 if TYPE_CHECKING:
@@ -33,29 +34,35 @@ def show(args: argparse.Namespace) -> int:
 
 def query(args: argparse.Namespace) -> int:
     """Print what SQL asks for."""
-    _print(open_results(args.directory).query(args.sql), args)
+    require_duckdb()
+    found = open_results(args.directory)
+    table = found.query(args.sql)
+    # A row is told from the others by the axes, where the query begins with them.
+    axes = {*found.axes, "figure"}
+    keys = next((i for i, name in enumerate(table.column_names) if name not in axes), table.num_columns)
+    _print(table, args, max(1, keys))
     return 0
 
 
-def _print(table: pa.Table, args: argparse.Namespace) -> None:
+def _print(table: pa.Table, args: argparse.Namespace, keys: int = 1) -> None:
     if args.json:
         print(json.dumps(table.to_pylist(), indent=2, default=str))
         return
-    rows = zip(*table.to_pydict().values(), strict=True)
+    rows = list(zip(*table.to_pydict().values(), strict=True))
     if args.csv:
         out = csv.writer(sys.stdout, lineterminator="\n")
         out.writerow(table.column_names)
         out.writerows(rows)
         return
-    from rich import box
-    from rich.table import Table
+    shown = [["" if value is None else _short(value) for value in row] for row in rows]
+    texts = [i for i in range(table.num_columns) if not all(_is_number(row[i]) for row in rows)]
+    console = terminal.console()
+    for each in terminal.tables(table.column_names, shown, keys, console.width, texts):
+        console.print(each)
 
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in table.column_names:
-        shown.add_column(name, overflow="fold")
-    for row in rows:
-        shown.add_row(*("" if value is None else _short(value) for value in row))
-    terminal.console().print(shown)
+
+def _is_number(value: object) -> bool:
+    return value is None or isinstance(value, (int, float))
 
 
 def _short(value: object) -> str:

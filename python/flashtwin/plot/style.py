@@ -103,9 +103,9 @@ def new(columns: int, height_in: float) -> Figure:
     """Make an empty figure as wide as one or two columns of a paper."""
     if columns not in WIDTHS_IN:
         raise FlashtwinError(f"columns: {columns}: give 1 or 2, the columns of a paper")
-    from matplotlib.figure import Figure
+    from .notebook import NotebookFigure
 
-    return Figure(figsize=(WIDTHS_IN[columns], height_in), layout="constrained", dpi=_DPI)
+    return NotebookFigure(figsize=(WIDTHS_IN[columns], height_in), layout="constrained", dpi=_DPI)
 
 
 def save(figure: Figure, path: str | Path) -> None:

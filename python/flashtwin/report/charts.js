@@ -40,27 +40,74 @@ function line(name, data, i, more) {
   }, more);
 }
 
-function legend(names, many) {
-  return names.length < 2 ? { show: false } : { type: "scroll", top: 0, data: names, selected: many || {} };
+// All names stand above a chart, in as many rows as they take.
+function legend(names) {
+  return names.length < 2 ? { show: false } : { type: "plain", top: 0, data: names };
 }
 
-function frame(names, bottom) {
-  return { left: 8, right: 30, top: names.length < 2 ? 14 : 32, bottom: bottom || 26, containLabel: true };
+function legendRows(names, width) {
+  let rows = 1, used = 0;
+  for (const name of names) {
+    const own = textWidth(name) + 45;
+    if (used && used + own > width) [rows, used] = [rows + 1, 0];
+    used += own;
+  }
+  return rows;
+}
+
+function frame(names, bottom, width) {
+  const top = names.length < 2 ? 14 : 8 + 24 * legendRows(names, width || NARROW);
+  return { left: 8, right: 30, top, bottom: bottom || 26, containLabel: true };
+}
+
+// Of cards side by side on the narrowest page that has them, and of the letters of labels, in pixels.
+const NARROW = 330, LETTER = 6.8, LABEL_MAX = 300;
+
+function textWidth(text) { return text.length * LETTER; }
+
+// Labels of rows, in full: long ones break into lines.
+function rowLabels(names) {
+  const width = Math.min(LABEL_MAX, Math.max(...names.map(textWidth)) + 4);
+  return { width, overflow: "breakAll", interval: 0, lineHeight: 14 };
+}
+
+// Height of a chart with a labelled row each.
+function rowsHeight(names, row, least) {
+  const lines = Math.max(1, ...names.map((name) => Math.ceil(textWidth(name) / LABEL_MAX)));
+  return Math.max(least, 60 + Math.max(row, 16 * lines) * names.length);
 }
 
 function named(text, gap) { return { name: text, nameLocation: "middle", nameGap: gap || 26 }; }
 
 // How long requests took, up to the 99.99th percentile.
-function percentiles(lines) {
+function percentiles(lines, range) {
   const names = lines.map((l) => l.label);
-  const hidden = Object.fromEntries(names.map((n, i) => [n, i < 8]));
   return {
-    legend: legend(names, hidden), grid: frame(names, 40),
+    legend: legend(names), grid: frame(names, 40),
     tooltip: { trigger: "axis", valueFormatter: time, axisPointer: { label: { formatter: (p) => nines(p.value) } } },
     xAxis: Object.assign({ type: "log", min: 1, max: 10000, axisLabel: { formatter: nines } }, named("percentile")),
-    yAxis: { type: "log", axisLabel: { formatter: time } },
+    yAxis: Object.assign({ type: "log", axisLabel: { formatter: time } }, range),
     series: lines.map((l, i) => line(l.label, l.points, i)),
   };
+}
+
+// Points of a sweep in panels: lines differ in one axis, the policy if it varies, panels in the others.
+function panels(points, axes) {
+  const by = Math.max(0, axes.indexOf("policy"));
+  const found = new Map();
+  for (const point of points) {
+    const title = axes.map((axis, i) => `${axis} ${point.axes[i]}`).filter((_, i) => i !== by).join(", ");
+    if (!found.has(title)) found.set(title, []);
+    found.get(title).push({ label: axes.length ? point.axes[by] : point.label, points: point.percentiles });
+  }
+  return [...found];
+}
+
+// The same range for all panels, so that they can be compared.
+function sharedRange(lists) {
+  const times = lists.flat().map(([, us]) => us).filter((us) => us > 0);
+  return times.length ? { min: 10 ** Math.floor(Math.log10(Math.min(...times))),
+    max: 10 ** Math.ceil(Math.log10(Math.max(...times))) } : {};
 }
 
 // One value over time, a line a run.
@@ -131,16 +178,19 @@ function breakdown(bars, dark) {
   const parts = Object.keys(bars[0].parts_us).filter((p) => bars.some((b) => b.parts_us[p] > 0));
   const decals = parts.map((_, i) => DECALS[i % DECALS.length]);
   return {
-    legend: { type: "scroll", top: 0 }, grid: { left: 8, right: 22, top: 32, bottom: 8, containLabel: true },
+    legend: { type: "plain", top: 0 },
+    grid: { left: 8, right: 22, top: frame(parts.map(said)).top, bottom: 8, containLabel: true },
     tooltip: { trigger: "axis", axisPointer: { type: "shadow" }, valueFormatter: time },
     xAxis: { type: "value", axisLabel: { formatter: time } },
-    yAxis: { type: "category", inverse: true, data: bars.map((b) => b.label), axisLabel: { width: 180, overflow: "truncate" } },
+    yAxis: { type: "category", inverse: true, data: bars.map((b) => b.label), axisLabel: rowLabels(bars.map((b) => b.label)) },
     series: parts.map((p, i) => ({
-      name: p.replaceAll("_", " "), type: "bar", stack: "all", data: bars.map((b) => b.parts_us[p]),
+      name: said(p), type: "bar", stack: "all", data: bars.map((b) => b.parts_us[p]),
       barMaxWidth: 34, itemStyle: { decal: decals[i] && Object.assign({ color: dark ? "#0006" : "#fff8" }, decals[i]) },
     })),
   };
 }
+
+function said(part) { return part.replaceAll("_", " "); }
 
 const DECALS = [
   null,
@@ -172,8 +222,9 @@ function means(figure, points) {
       const interval = v.low === null ? "" : `, ${format(v.low)} to ${format(v.high)}`;
       return echarts.format.encodeHTML(`${points[p.dataIndex].label}: ${format(v.mean)}${interval}`);
     } },
-    xAxis: { type: "value", scale: true, axisLabel: { formatter: format } },
-    yAxis: { type: "category", inverse: true, data: points.map((p) => p.label), axisLabel: { width: 220, overflow: "truncate" } },
+    xAxis: { type: "value", scale: true, axisLabel: { formatter: format, hideOverlap: true } },
+    yAxis: { type: "category", inverse: true, data: points.map((p) => p.label),
+      axisLabel: rowLabels(points.map((p) => p.label)) },
     series: [
       { type: "custom", silent: true, data: rows.filter(([v]) => v.low !== null).map(([v, i]) => [v.low, v.high, i]),
         encode: { x: [0, 1], y: 2 }, renderItem: (_, api) => {

@@ -179,6 +179,7 @@ def of_sweep(results: Results) -> tuple[dict[str, Any], list[Table], list[Table]
         points.append(
             {
                 "label": ", ".join(told) or "all",
+                "axes": told,
                 "values": {
                     figure: {"mean": row["mean"], "low": row["mean_low"], "high": row["mean_high"]}
                     for figure, row in values.items()
@@ -192,6 +193,7 @@ def of_sweep(results: Results) -> tuple[dict[str, Any], list[Table], list[Table]
     data = {
         "kind": "sweep",
         "seeds": len(results.axes["seed"]),
+        "axes": [axis.removeprefix("set_") for axis in varied],
         "figures": [{"name": figure} for figure in results.figures],
         "points": points,
     }

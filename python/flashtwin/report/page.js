@@ -72,7 +72,7 @@ function chartsOfRuns() {
     ? kinds((k) => one.parts[k]).map((k) => ({ label: say[k], parts_us: one.parts[k] }))
     : runs.map((r) => ({ label: r.label, parts_us: r.parts.all }));
   card("breakdown", "Where the mean response time went", "The parts sum to the mean.",
-    (palette, dark) => breakdown(bars, dark), { height: one ? 0 : Math.max(300, 60 + 34 * bars.length) });
+    (palette, dark) => breakdown(bars, dark), { height: one ? 0 : rowsHeight(bars.map((b) => b.label), 34, 300) });
   const past = runs.filter((r) => r.history.t_s.length);
   if (past.length) {
     const link = { link: true };
@@ -102,15 +102,19 @@ function chartsOfRuns() {
 
 function chartsOfSweep() {
   const points = DATA.points;
-  const height = Math.max(220, 60 + 22 * points.length);
+  const height = rowsHeight(points.map((p) => p.label), 22, 220);
   for (const figure of DATA.figures) {
     card(`mean-${figure.name}`, figure.name, DATA.seeds > 1 ? `Mean of ${DATA.seeds} seeds and its 95 % interval.` : "One seed.",
       () => means(figure, points), { height });
   }
-  const lines = points.filter((p) => p.percentiles.length).map((p) => ({ label: p.label, points: p.percentiles }));
-  if (lines.length) {
-    card("percentiles", "Response times by percentile", "Reads and writes of all seeds; the legend shows and hides points.",
-      () => percentiles(lines), { wide: true, height: 420 });
+  const drawnPoints = points.filter((p) => p.percentiles.length);
+  if (drawnPoints.length) {
+    const range = sharedRange(drawnPoints.map((p) => p.percentiles));
+    panels(drawnPoints, DATA.axes).forEach(([title, lines], i) => {
+      const rows = legendRows(lines.map((l) => l.label), NARROW);
+      card(`percentiles-${i}`, `Response times by percentile${title && `: ${title}`}`, "Reads and writes of all seeds.",
+        () => percentiles(lines, range), { height: 270 + 24 * rows });
+    });
     card("breakdown", "Where the mean response time went", "Mean over seeds; the parts sum to it.",
       (palette, dark) => breakdown(points, dark), { wide: true, height });
   }

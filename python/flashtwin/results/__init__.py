@@ -13,7 +13,7 @@ from .statistics import Estimate, mean_of, ratio_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Estimate", "Results", "results"]
+__all__ = ["Estimate", "Results", "require_duckdb", "results"]
 
 
 def results(directory: str | os.PathLike[str]) -> Results:
@@ -23,6 +23,14 @@ def results(directory: str | os.PathLike[str]) -> Results:
         FlashtwinError: there are none in that directory.
     """
     return Results(directory)
+
+
+def require_duckdb() -> None:
+    """Raise an error that says what to install if there is no DuckDB."""
+    try:
+        import duckdb  # noqa: F401
+    except ImportError:
+        raise FlashtwinError("queries need DuckDB: pip install 'flashtwin[query]'") from None
 
 
 class Results:
@@ -128,10 +136,9 @@ class Results:
         Raises:
             FlashtwinError: DuckDB is not installed, or cannot answer.
         """
-        try:
-            import duckdb
-        except ImportError:
-            raise FlashtwinError("queries need DuckDB: pip install 'flashtwin[query]'") from None
+        require_duckdb()
+        import duckdb
+
         connection = duckdb.connect(":memory:")
         try:
             connection.register("cells", self.table)

@@ -43,24 +43,10 @@ def rich_tables(
 
     Figures that do not fit beside the axes stand in a further table.
     """
-    from rich import box
-    from rich.table import Table
-
     heads, rows, keys = _cells(results, results.figures if figures is None else figures, confidence)
-    widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
-    # Long names fold, so that figures have half of the columns.
-    widths[:keys] = [min(width, max(12, columns // 2 // keys)) for width in widths[:keys]]
-    tables = []
-    for block in terminal.blocks(widths[:keys], widths[keys:], columns):
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for head, width in zip(heads[:keys], widths[:keys], strict=True):
-            table.add_column(head, overflow="fold", width=width)
-        for i in block:
-            table.add_column(heads[keys + i], justify="right", no_wrap=True, min_width=widths[keys + i])
-        for row in rows:
-            table.add_row(*row[:keys], *(row[keys + i] for i in block))
-        tables.append(table)
-    return tables
+    if not keys:
+        heads, rows, keys = ["", *heads], [["all", *row] for row in rows], 1
+    return terminal.tables(heads, rows, keys, columns)
 
 
 def as_html(results: Results) -> str:

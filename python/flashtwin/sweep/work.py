@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
@@ -151,6 +152,8 @@ def _run(
             raise
         raise type(e)(str(e).replace(path, job.trace)) from None
     if path is not None:
-        # Where the trace lies does not change what a run of it gives.
-        summary = summary.replace(json.dumps(path, ensure_ascii=False)[1:-1], "trace")
+        # What the file is called does not change what a run of it gives.
+        name = json.dumps(Path(path).name, ensure_ascii=False)[1:-1]
+        summary = summary.replace(f'"workload":"{name}:', '"workload":"trace:')
+        summary = summary.replace(f"the first: {name},", "the first: trace,")
     return summary, read, write

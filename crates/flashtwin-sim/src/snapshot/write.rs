@@ -58,7 +58,7 @@ impl Temporary {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let mut temporary = OsString::from(".");
         temporary.push(name);
-        temporary.push(format!(".{}.{count}.partial", std::process::id()));
+        temporary.push(format!(".{count}.{}.partial", std::process::id()));
         Ok(Temporary(path.with_file_name(temporary)))
     }
 }

@@ -11,6 +11,7 @@ mod show;
 pub use array::{ArraySummary, MemberSummary, PhaseSummary, RebuildSummary};
 pub use health::{Health, Lifetime};
 use serde::Serialize;
+pub use show::bytes as size_text;
 
 /// What a run was, beside its device: for the record.
 #[derive(Clone, Debug, Default, PartialEq)]

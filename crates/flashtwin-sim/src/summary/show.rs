@@ -42,7 +42,7 @@ fn grouped(n: u64) -> String {
 }
 
 /// Bytes in the binary unit one would say.
-fn bytes(n: u64) -> String {
+pub fn bytes(n: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let mut value = n as f64;
     let mut unit = 0;

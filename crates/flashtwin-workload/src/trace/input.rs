@@ -36,6 +36,17 @@ impl Input {
         }
     }
 
+    /// The name used in results, which are the same wherever the trace lies.
+    pub fn base_name(&self) -> String {
+        match self {
+            // The name of a pipe means nothing without its directory.
+            Input::File(path) if path.is_file() => path
+                .file_name()
+                .map_or_else(|| self.name(), |name| Path::new(name).display().to_string()),
+            _ => self.name(),
+        }
+    }
+
     /// Starts reading from the first byte.
     pub fn open(&self) -> Result<Source, WorkloadError> {
         let name = self.name();

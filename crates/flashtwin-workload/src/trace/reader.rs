@@ -120,7 +120,8 @@ impl TraceReader {
             _ => None,
         };
         let packing = source.packing().name();
-        let mut description = format!("{}: {format} trace ({because}; {packing})", source.name());
+        let name = input.base_name();
+        let mut description = format!("{name}: {format} trace ({because}; {packing})");
         if opts.columns.is_none() {
             description += &format!(", time in {time_unit}, addresses in {address_unit}");
         }
@@ -371,6 +372,7 @@ impl Workload for TraceReader {
         let mut list = self.doubts.clone();
         if c.bad_lines > 0 {
             let first = c.first_bad.as_deref().unwrap_or("");
+            let first = first.replacen(self.source.name(), &self.input.base_name(), 1);
             list.push(format!(
                 "{} unreadable lines skipped; the first: {first}",
                 c.bad_lines

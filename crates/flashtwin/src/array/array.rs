@@ -5,10 +5,11 @@ use super::record::log::ArrayEvent;
 use super::record::stats::RaidStats;
 use super::record::timeline::GcInterval;
 use crate::buffer::{Setup, UserPolicy};
+use crate::component::Settings;
 use crate::device::{BufferEvent, Device, Front, PowerCut};
 use crate::metrics::FlashReport;
 use crate::nand::FlashEvent;
-use crate::spec::{ArraySpec, Host, Partial, PolicyParams, SpecError};
+use crate::spec::{ArraySpec, Host, Partial, SpecError};
 
 fn front<'a>(spec: &'a ArraySpec, units: u32, host: &'a Host) -> Front<'a> {
     let buffer = spec.buffer.as_ref();
@@ -29,10 +30,7 @@ fn front<'a>(spec: &'a ArraySpec, units: u32, host: &'a Host) -> Front<'a> {
             pages_per_block: spec.members[0].geometry.pages_per_block,
             page_bytes: spec.page_bytes(),
             filtered: buffer.is_some_and(|b| b.policy.gcar),
-            params: buffer.map_or_else(
-                || PolicyParams::defaults(capacity),
-                |b| b.policy.params.clone(),
-            ),
+            settings: buffer.map_or_else(Settings::default, |b| b.policy.settings.clone()),
         },
     }
 }

@@ -8,13 +8,58 @@
 //!
 //! Filtered by GCaR, the search for a clean page goes from FC towards the most recent end.
 
+use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance};
 use super::clock::flagged_text;
 use super::list::Lists;
 use super::order::Ages;
 use super::passed::Passed;
 use super::policy::{then, Access, DeviceView, Eviction, Policy, Spare};
 use super::{PageId, Setup};
+use crate::component::{parameters, Kind, Pages};
 use crate::memory::{prefetch, reach};
+
+parameters! {
+    /// What it can be told.
+    struct Parameters {
+        /// Least size of the cold list.
+        min_lc: Pages = Kind::Window, "0.1", "original: 0.1 of the capacity";
+    }
+}
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "ad-lru",
+        title: "AD-LRU",
+        line: "A cold and a hot list of adaptive sizes; clean pages of the list in turn leave first.",
+        family: Family::Recency,
+        source: source(
+            "P. Jin, Y. Ou, T. Haerder, Z. Li",
+            "AD-LRU: An Efficient Buffer Replacement Algorithm for Flash-Based Databases",
+            "Data and Knowledge Engineering 72",
+            2012,
+        ),
+        provenance: Provenance::Original,
+        rule: &[
+            "The cold list Lc holds pages accessed once, the hot list Lh the others; each is in LRU \
+             order. Cold flags as in LRU-WSR.",
+            "Miss: most recent end of Lc. Hit: most recent end of Lh, flag cleared.",
+            "The victim comes from Lc while it is longer than `min_lc` or Lh is empty, else from Lh.",
+            "Victim: the list's least recent clean page. If it has none, second chance over the dirty \
+             ones: a flagged page leaves, another is flagged and moves to the most recent end of the \
+             same list.",
+        ],
+        drawing: "
+hit ->  Lh [ 1d0  8c0 ]
+miss -> Lc [ 6d0  5c0  3d0 ]   longer than min_lc: the victim is here
+                  ^ FC: least recent clean page",
+        state: "Both lists, most recent first, with the cold flag: `Lc[7d0] Lh[1d0]`.",
+        cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
+        example: example_with(4, &[("min_lc", "1")], 1, "W1 R2 W3 W1 R4 W5 W6 W7"),
+        parameters: &[Parameters::ROWS],
+        make: Make::Alone(|setup| AdLru::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
 
 /// Lc.
 const LC: usize = 0;
@@ -77,10 +122,10 @@ pub struct AdLru {
 }
 
 impl AdLru {
-    /// Lc is left alone at `setup.params.min_lc_pages`.
+    /// Lc is left alone at `min_lc` pages.
     pub fn new(setup: &Setup) -> AdLru {
         AdLru {
-            min_lc: setup.params.min_lc_pages as usize,
+            min_lc: Parameters::of(&setup.settings).min_lc.0 as usize,
             all: Lists::new(),
             clean: Lists::new(),
             past: [Past::new(setup), Past::new(setup)],

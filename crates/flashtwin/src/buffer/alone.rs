@@ -5,10 +5,9 @@
 
 use super::policy::{Access, DeviceView, Eviction, PageId, Policy};
 use super::room::{Room, Way};
-use super::{AnyPolicy, Directory, Setup, UserPolicy};
+use super::{AnyPolicy, ChosenPolicy, Directory, Setup, UserPolicy};
 use crate::chips::ChipSet;
 use crate::memory::{prefetch, room_for};
-use crate::spec;
 use crate::units::{ChipId, Lpn, Time};
 
 /// The state of a chip, set by hand.
@@ -112,7 +111,7 @@ pub struct Alone {
 
 impl Alone {
     /// An empty buffer with a policy, and a separate read cache of `read_cache_pages`.
-    pub fn new(policy: &spec::Policy, setup: &Setup, read_cache_pages: u32) -> Alone {
+    pub fn new(policy: &ChosenPolicy, setup: &Setup, read_cache_pages: u32) -> Alone {
         Alone::with(AnyPolicy::of(policy, setup), setup, read_cache_pages)
     }
 

@@ -11,12 +11,49 @@
 //! of T2. Its ghost goes to B1 or B2. If T1 alone fills the buffer, its page leaves without a ghost.
 
 use super::aged::AgedLists;
+use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, GENERAL};
 use super::clock::set;
 use super::ghosts::{Ghosts, Incoming};
 use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Spare};
 use super::{PageId, Setup};
 use crate::memory::prefetch;
 use crate::units::Lpn;
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "arc",
+        title: "ARC",
+        line: "Recency and frequency lists whose sizes follow hits among pages evicted lately.",
+        family: Family::General,
+        source: source(
+            "N. Megiddo, D. S. Modha",
+            "ARC: A Self-Tuning, Low Overhead Replacement Cache",
+            "FAST",
+            2003,
+        ),
+        provenance: Provenance::Original,
+        rule: &[
+            "T1 holds pages accessed once, T2 the others, each in LRU order; B1 and B2 remember the \
+             numbers of pages that left them. p is the target size of T1.",
+            "Hit: most recent end of T2.",
+            "Miss of a page in B1: p grows by |B2| / |B1|, at least 1. In B2: it shrinks by |B1| / \
+             |B2|, at least 1. Both come into T2, all others into T1.",
+            "Victim: the least recent page of T1 if T1 holds more than p (or p, and the page asked \
+             for is in B2), else that of T2. Its number goes to B1 or B2.",
+            "T1 and B1 together hold at most C numbers, all four lists 2 C. If T1 alone fills the buffer, \
+             its page leaves unremembered.",
+        ],
+        drawing: "
+B1 ( 9 8 ) <- [ 5 4 3   T1 | T2   7 6 1 ] -> B2 ( 2 )
+                           ^ p
+a hit in B1 moves p right, one in B2 moves it left",
+        state: "`T1[6d 5c] T2[1d 2c] B1[4 3] B2[] p=1`: pages and remembered numbers, most recent first.",
+        cost: cost("O(1)", "O(1)", "O(1)"),
+        example: example(4, GENERAL),
+        make: Make::Alone(|setup| Arc::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
 
 /// The lists of pages.
 const T1: usize = 0;

@@ -18,10 +18,46 @@ pub use heaps::Heaps;
 use std::ops::{Index, IndexMut};
 
 use super::policy::{DeviceView, Eviction, Spare};
-use super::{Blocking, PageId, Setup};
+use super::{Blocking, Blocks, PageId, Setup};
+use crate::component::{parameters, words, Kind};
 use crate::memory::{prefetch, prefetch_whole, reach};
-use crate::spec::{BlockInGc, Blocks};
 use crate::units::{ChipId, Lpn};
+
+words! {
+    /// When a block counts as being on a chip in GC (D-13).
+    pub(super) enum BlockInGc {
+        /// One of its pages is.
+        Any = "any",
+        /// All its pages are.
+        All = "all",
+        /// More than half of its pages are.
+        Majority = "majority",
+    }
+}
+
+parameters! {
+    /// What policies that rank blocks can be told.
+    pub(super) struct BlockParameters {
+        /// What a block is: N consecutive pages of one chip, or N consecutive pages of the host (the same where placement is dynamic); with `cbm` host.
+        blocks: Blocks = Kind::Choice(Blocks::WORDS), "\"element\"", "D-7; GCaR element, CBM host";
+    }
+}
+
+parameters! {
+    /// And GCaR over them.
+    pub(super) struct FilteredParameters {
+        /// When GCaR takes a block to be in GC: when any, all or most of its pages are.
+        block_in_gc: BlockInGc = Kind::Choice(BlockInGc::WORDS), "\"any\"", "D-13: our decision";
+    }
+}
+
+parameters! {
+    /// What those can be told that take pages that were read.
+    pub(super) struct ReadParameters {
+        /// Pages that were read join their block; `false`: a read that misses passes the buffer by, as in a pure write buffer.
+        cache_reads: bool = Kind::Bool, "true", "D-6: our decision";
+    }
+}
 
 const NONE: u32 = u32::MAX;
 /// In place of the next of its chain: the node is in none.
@@ -55,6 +91,9 @@ struct Member {
 pub struct BlockTable<T> {
     setup: Setup,
     blocking: Blocking,
+    /// All pages of a block are on one chip.
+    has_chips: bool,
+    in_gc: BlockInGc,
     heads: Vec<u32>,
     nodes: Vec<Node<T>>,
     free: u32,
@@ -66,9 +105,25 @@ pub struct BlockTable<T> {
 impl<T: Default> BlockTable<T> {
     /// An empty table.
     pub fn new(setup: &Setup) -> BlockTable<T> {
+        let blocks = BlockParameters::of(&setup.settings).blocks;
+        let in_gc = match setup.filtered {
+            true => FilteredParameters::of(&setup.settings).block_in_gc,
+            false => BlockInGc::Any,
+        };
+        BlockTable::with(setup, blocks, in_gc)
+    }
+
+    /// An empty table of the pages that came with a request each: no parameter says what that is.
+    pub fn of_requests(setup: &Setup) -> BlockTable<T> {
+        BlockTable::with(setup, Blocks::Element, BlockInGc::Any)
+    }
+
+    fn with(setup: &Setup, blocks: Blocks, in_gc: BlockInGc) -> BlockTable<T> {
         BlockTable {
             setup: setup.clone(),
-            blocking: Blocking::of(setup),
+            blocking: Blocking::new(setup, blocks),
+            has_chips: blocks == Blocks::Element && setup.stride_pages.is_some(),
+            in_gc,
             heads: vec![NONE; 64],
             nodes: Vec::new(),
             free: NONE,
@@ -85,6 +140,11 @@ impl<T: Default> BlockTable<T> {
     /// What the buffer is like.
     pub fn setup(&self) -> &Setup {
         &self.setup
+    }
+
+    /// The logical page at an offset of a block; `None` beyond the last page number.
+    pub fn page_of_block(&self, block: u32, offset: u32) -> Option<Lpn> {
+        self.blocking.page_of_block(block, offset)
     }
 
     #[inline]
@@ -344,7 +404,7 @@ impl<T: Default> BlockTable<T> {
 
     /// All pages of a block are on one chip.
     pub fn have_a_chip(&self) -> bool {
-        self.setup.params.blocks == Blocks::Element && self.setup.stride_pages.is_some()
+        self.has_chips
     }
 
     /// The chip of a block, where blocks have one.
@@ -391,7 +451,7 @@ impl<T: Default> BlockTable<T> {
         }
         let by_chip = |&page: &PageId| spare.page_by_chip(device, page);
         let mut pages = self.pages_of(node);
-        match self.setup.params.block_in_gc {
+        match self.in_gc {
             BlockInGc::Any => pages.any(|page| by_chip(&page)),
             BlockInGc::All => pages.all(|page| by_chip(&page)),
             BlockInGc::Majority => pages.filter(by_chip).count() as u32 > self.pages(node) / 2,

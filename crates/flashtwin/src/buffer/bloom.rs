@@ -7,9 +7,32 @@
 use std::collections::HashSet;
 
 use super::Setup;
+use crate::component::{parameters, words, Kind};
 use crate::memory::{large_table, prefetch};
 use crate::rng::Rng;
 use crate::units::{Lpn, Time};
+
+words! {
+    /// How pages written before are known.
+    pub(super) enum Hotness {
+        /// By a Bloom filter.
+        Bloom = "bloom",
+        /// Each by itself.
+        Exact = "exact",
+    }
+}
+
+parameters! {
+    /// What policies that tell hot pages from cold ones can be told.
+    pub(super) struct FilterParameters {
+        /// How pages written before are known: a Bloom filter of 8 hashes, or exactly.
+        filter: Hotness = Kind::Choice(Hotness::WORDS), "\"bloom\"", "printed: CDA-GC section 3.2.2";
+        /// Bitmap of the filter, in percent of the buffer.
+        filter_percent: f64 = Kind::Percent, "5", "printed: CDA-GC section 3.2.2";
+        /// The filter forgets after this time.
+        filter_reset_ms: u32 = Kind::Count(1, 1_000_000), "1000", "D-9, D-18: our decision";
+    }
+}
 
 const HASHES: usize = 8;
 
@@ -86,7 +109,7 @@ impl Bloom {
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum Known {
     Bloom(Bloom),
     Exact(HashSet<Lpn>),
 }
@@ -94,7 +117,7 @@ enum Kind {
 /// Tells hot pages from cold ones.
 #[derive(Clone, Debug)]
 pub(super) struct Filter {
-    kind: Kind,
+    kind: Known,
     period: Time,
     last_reset: Time,
     epoch: u32,
@@ -103,15 +126,15 @@ pub(super) struct Filter {
 impl Filter {
     /// As the parameters say; the bitmap is a share of the buffer.
     pub fn new(setup: &Setup) -> Filter {
-        let params = &setup.params;
+        let parameters = FilterParameters::of(&setup.settings);
         let buffer_bits = u64::from(setup.capacity) * u64::from(setup.page_bytes) * 8;
-        let bits = (buffer_bits as f64 * params.filter_percent / 100.0) as u64;
+        let bits = (buffer_bits as f64 * parameters.filter_percent / 100.0) as u64;
         Filter {
-            kind: match params.exact_filter {
-                true => Kind::Exact(HashSet::new()),
-                false => Kind::Bloom(Bloom::new(bits.max(64))),
+            kind: match parameters.filter {
+                Hotness::Exact => Known::Exact(HashSet::new()),
+                Hotness::Bloom => Known::Bloom(Bloom::new(bits.max(64))),
             },
-            period: params.filter_reset,
+            period: Time::from_ms(parameters.filter_reset_ms.into()),
             last_reset: Time::ZERO,
             epoch: 1,
         }
@@ -124,15 +147,15 @@ impl Filter {
             self.reset(now);
         }
         match &mut self.kind {
-            Kind::Bloom(bloom) => bloom.insert(lpn),
-            Kind::Exact(set) => !set.insert(lpn),
+            Known::Bloom(bloom) => bloom.insert(lpn),
+            Known::Exact(set) => !set.insert(lpn),
         }
     }
 
     /// Starts loading what a write of the page will touch.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
-        if let Kind::Bloom(bloom) = &self.kind {
+        if let Known::Bloom(bloom) = &self.kind {
             for position in bloom.positions(lpn) {
                 prefetch(&bloom.words, (position / 64) as usize);
             }
@@ -150,8 +173,8 @@ impl Filter {
         self.last_reset = now;
         self.epoch = self.epoch.checked_add(1).unwrap_or(1);
         match &mut self.kind {
-            Kind::Bloom(bloom) => bloom.clear(),
-            Kind::Exact(set) => set.clear(),
+            Known::Bloom(bloom) => bloom.clear(),
+            Known::Exact(set) => set.clear(),
         }
     }
 }

@@ -18,11 +18,71 @@
 //!
 //! `cache_reads`: a read is handled, and counted, as a write. Without it reads change nothing.
 
-use super::blocks::{BlockTable, BySize, NodeId};
+use super::blocks::{
+    BlockParameters, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,
+};
+use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
+use crate::component::{parameters, Kind, Pages};
 use crate::memory::{prefetch, reach};
 use crate::units::Lpn;
+
+parameters! {
+    /// What it can be told.
+    struct Parameters {
+        /// The two sizes below follow the distances between references.
+        adapt: bool = Kind::Bool, "true", "reconstruction";
+        /// Length of the page list at the start.
+        l_p: Pages = Kind::Window, "0.5", "reconstruction";
+        /// Page writes after which a cluster counts as grown, at the start.
+        age: Pages = Kind::Beyond, "0.25", "reconstruction";
+    }
+}
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "bpac",
+        title: "BPAC",
+        line: "A list of pages before a list of blocks; blocks that have stopped growing leave by size.",
+        family: Family::Blocks,
+        source: source(
+            "G. Wu, B. Eckart, X. He",
+            "BPAC: An Adaptive Write Buffer Management Scheme for Flash-Based Solid State Drives",
+            "MSST",
+            2010,
+        ),
+        provenance: Provenance::Reconstruction,
+        rule: &[
+            "The page list P holds pages written lately, the cluster list K the others by block; both \
+             are in LRU order. Time is counted in page writes.",
+            "Write: the page moves or comes in at the most recent end of P. While P is longer than \
+             `l_p`, its least recent page joins its cluster, which moves to the most recent end of K.",
+            "Victim: of the clusters that have not grown for more than `age` page writes the one with \
+             the most pages, among equals the least recent. If there is none, the least recent \
+             cluster; without clusters, the least recent page of P.",
+            "With `adapt`, once every C page writes: `l_p` becomes the distance within which nine \
+             tenths of the pages written again were written again (a tenth to nine tenths of C), \
+             `age` that within which nine tenths of the clusters that grew did.",
+        ],
+        drawing: "
+write -> P [ 16  5 ] -- longer than l_p --> K [ B3{12} B0{0,1} | B2{8} B1{4} ]
+                                              growing            the largest
+                                                                 of these leaves",
+        state: "`P[5 12] K[B0{0,1}age0]`: pages, then clusters with the page writes since they grew.",
+        cost: cost("O(1)", "O(B)", "O(N)"),
+        example: example_with(
+            6,
+            &[("adapt", "false"), ("l_p", "2"), ("age", "2")],
+            1,
+            "W0 W4 W5 W8 W1 W12 W5 W16 W20",
+        ),
+        parameters: &[BlockParameters::ROWS, ReadParameters::ROWS, Parameters::ROWS],
+        filtered: FilteredParameters::ROWS,
+        make: Make::Alone(|setup| Bpac::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
 
 /// Distances seen, each counted at its length.
 #[derive(Clone, Debug)]
@@ -83,6 +143,8 @@ pub struct Bpac {
     now: u64,
     l_p: u32,
     age: u64,
+    adapt: bool,
+    cache_reads: bool,
     rewrites: Distances,
     growth: Distances,
 }
@@ -90,6 +152,7 @@ pub struct Bpac {
 impl Bpac {
     /// With the parameters of `setup`.
     pub fn new(setup: &Setup) -> Bpac {
+        let parameters = Parameters::of(&setup.settings);
         Bpac {
             clusters: BlockTable::new(setup),
             p: List::default(),
@@ -99,8 +162,10 @@ impl Bpac {
             boundary: None,
             written: Vec::new(),
             now: 0,
-            l_p: setup.params.l_p_pages,
-            age: setup.params.age_writes.into(),
+            l_p: parameters.l_p.0,
+            age: parameters.age.0.into(),
+            adapt: parameters.adapt,
+            cache_reads: ReadParameters::of(&setup.settings).cache_reads,
             rewrites: Distances::new(setup.capacity),
             growth: Distances::new(setup.capacity),
         }
@@ -109,7 +174,7 @@ impl Bpac {
     /// Whether an access counts as a reference.
     #[inline]
     fn counts(&self, access: &Access) -> bool {
-        access.write || self.clusters.setup().params.cache_reads
+        access.write || self.cache_reads
     }
 
     fn set_grown(&mut self, node: NodeId, grown: bool) {
@@ -157,7 +222,7 @@ impl Bpac {
             self.p.remove(page);
             let (node, offset) = self.clusters.node_for(self.written[page.0 as usize].1);
             if self.clusters.pages(node) > 0 {
-                if self.clusters.setup().params.adapt {
+                if self.adapt {
                     self.growth.add(self.now - self.clusters[node].at);
                 }
                 self.unlink(node);
@@ -168,7 +233,7 @@ impl Bpac {
         }
         self.look_ahead();
         let setup = self.clusters.setup();
-        if setup.params.adapt && self.now.is_multiple_of(u64::from(setup.capacity)) {
+        if self.adapt && self.now.is_multiple_of(u64::from(setup.capacity)) {
             self.adapt();
         }
     }
@@ -271,7 +336,7 @@ impl Policy for Bpac {
             return;
         }
         self.now += 1;
-        if self.clusters.setup().params.adapt {
+        if self.adapt {
             let (written, _) = self.written[page.0 as usize];
             self.rewrites.add(self.now - written);
         }

@@ -12,11 +12,61 @@
 //!
 //! `cache_reads`: reads move their block as writes do. Without it they neither move nor enter (A3).
 
-use super::blocks::{BlockTable, NodeId};
+use super::blocks::{BlockParameters, BlockTable, FilteredParameters, NodeId, ReadParameters};
+use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, BLOCKS};
 use super::order::{Ages, ChipLists};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
+use crate::component::{parameters, Kind};
 use crate::units::Lpn;
+
+parameters! {
+    /// What it can be told.
+    struct Parameters {
+        /// Fill a victim block up with pages read from flash and write it whole.
+        padding: bool = Kind::Bool, "false", "original: true; CBM: false; D-8";
+        /// A block written wholly and in order becomes the next victim.
+        compensation: bool = Kind::Bool, "true", "original: true";
+    }
+}
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "bplru",
+        title: "BPLRU",
+        line: "LRU of erase blocks: all cached pages of the least recent block leave at once.",
+        family: Family::Blocks,
+        source: source(
+            "H. Kim, S. Ahn",
+            "BPLRU: A Buffer Management Scheme for Improving Random Writes in Flash Storage",
+            "FAST",
+            2008,
+        ),
+        provenance: Provenance::Original,
+        rule: &[
+            "Cached pages stand in their logical blocks, the blocks in a list.",
+            "Write: the page joins its block, which moves to the most recent end.",
+            "Read: with `cache_reads` as a write, and the page comes in clean; without it a hit moves \
+             nothing and a miss passes by.",
+            "Compensation: a block whose N pages were written in order from the first to the last \
+             moves to the least recent end.",
+            "Victim: the least recent block other than the one being accessed, which leaves only if \
+             it is the only one. Its dirty pages are written in ascending order.",
+            "With `padding` its missing pages are read from flash and all N are written; a block without \
+             a dirty page is dropped.",
+        ],
+        drawing: "
+most recent [ B2{8,9}  B0{0,1}  B1{5} ] least recent -> victim
+                                   ^ padding reads 4, 6, 7 and writes 4 to 7",
+        state: BLOCKS,
+        cost: cost("O(1)", "O(N)", "O(N)"),
+        example: example_with(4, &[("padding", "true")], 1, "W0 W5 W1 W8 W9"),
+        parameters: &[BlockParameters::ROWS, ReadParameters::ROWS, Parameters::ROWS],
+        filtered: FilteredParameters::ROWS,
+        make: Make::Alone(|setup| Bplru::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
 
 #[derive(Clone, Debug, Default)]
 struct Block {
@@ -30,6 +80,8 @@ struct Block {
 #[derive(Clone, Debug)]
 pub struct Bplru {
     blocks: BlockTable<Block>,
+    parameters: Parameters,
+    cache_reads: bool,
     list: List,
     /// Blocks written whole, the last one at the least recent end.
     done: List,
@@ -44,6 +96,8 @@ impl Bplru {
         let by_chip = setup.filtered && blocks.have_a_chip();
         Bplru {
             blocks,
+            parameters: Parameters::of(&setup.settings),
+            cache_reads: ReadParameters::of(&setup.settings).cache_reads,
             list: List::default(),
             done: List::default(),
             by_chip: by_chip.then(|| (Ages::new(setup.capacity), ChipLists::new(setup.chips))),
@@ -72,8 +126,7 @@ impl Bplru {
     /// Puts a block that stands in no list where an access at `offset` moves it.
     #[inline]
     fn place(&mut self, node: NodeId, offset: u32, write: bool) {
-        let setup = self.blocks.setup();
-        let whole = setup.params.compensation.then_some(setup.pages_per_block);
+        let whole = (self.parameters.compensation).then_some(self.blocks.setup().pages_per_block);
         let block = &mut self.blocks[node];
         if write {
             let extends = offset == 0 || offset == block.run;
@@ -143,7 +196,7 @@ impl Bplru {
             .peekable();
         for offset in 0..setup.pages_per_block {
             if cached.next_if_eq(&offset).is_none() {
-                out.padding.extend(setup.page_of_block(block, offset));
+                out.padding.extend(self.blocks.page_of_block(block, offset));
             }
         }
         out.write_clean = true;
@@ -152,7 +205,7 @@ impl Bplru {
 
 impl Policy for Bplru {
     fn admits(&self, access: &Access) -> bool {
-        access.write || self.blocks.setup().params.cache_reads
+        access.write || self.cache_reads
     }
 
     #[inline]
@@ -202,7 +255,7 @@ impl Policy for Bplru {
         let block = self.blocks.number(node);
         self.unlink(node);
         self.blocks.evict(node, out);
-        let padding = self.blocks.setup().params.padding;
+        let padding = self.parameters.padding;
         if padding && out.victims.iter().any(|&page| device.dirty(page)) {
             self.pad(block, out);
         }

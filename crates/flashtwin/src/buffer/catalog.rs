@@ -1,14 +1,13 @@
 //! Every buffer policy in words: what the command line, Python and `docs/policies.md` say of it.
 //!
-//! Parameters are not repeated here: they are the rows of [`keys`] that are meant for the policy.
+//! Each policy's file has its entry; the table in `registry` names the files.
 
-mod blocks;
-mod chips;
-mod general;
-mod recency;
+use std::sync::LazyLock;
 
+use super::registry::{registered, Base};
 use super::trace::Step;
-use crate::spec::{keys, KeyDoc, Policy};
+use super::{gcar, min, Setup};
+use crate::component::Parameter;
 
 /// What a policy looks at, in the order of the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,26 +129,67 @@ pub struct Entry {
     pub state: &'static str,
     /// What an access costs.
     pub cost: Cost,
-    /// It knows the future: only hit ratios can be computed with it.
-    pub offline: bool,
     /// The rule at work; none for what cannot be stepped.
     pub example: Option<Example>,
+    /// Its parameters, as keys of section `buffer`.
+    pub parameters: &'static [&'static [Parameter]],
+    /// Those that it has only where GCaR filters it.
+    pub filtered: &'static [Parameter],
+    /// Keys of section `buffer` whose default is another with it.
+    pub defaults: &'static [(&'static str, &'static str)],
+    /// Its memory survives a power cut.
+    pub non_volatile: bool,
+    /// How it is made.
+    pub(crate) make: Make,
+}
+
+/// How a policy is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Make {
+    /// For a buffer as the setup says.
+    Alone(fn(&Setup) -> Base),
+    /// It is the filter over another.
+    Filter,
+    /// It knows the future: only hit ratios can be computed with it.
+    Offline,
 }
 
 impl Entry {
-    /// Keys of its parameters; for the filter those that it adds to its base's.
-    pub fn parameters(&self) -> Vec<&'static KeyDoc> {
-        match self.name {
-            FILTER => filter_parameters(),
-            name => parameters(name),
-        }
+    /// An entry that says nothing, for what most leave as it is.
+    pub(super) const PLAIN: Entry = Entry {
+        name: "",
+        title: "",
+        line: "",
+        family: Family::General,
+        source: source("", "", "", 0),
+        provenance: Provenance::Ours,
+        rule: &[],
+        drawing: "",
+        state: "",
+        cost: cost("", "", ""),
+        example: None,
+        parameters: &[],
+        filtered: &[],
+        defaults: &[],
+        non_volatile: false,
+        make: Make::Offline,
+    };
+
+    /// It knows the future: only hit ratios can be computed with it.
+    pub fn is_offline(&self) -> bool {
+        matches!(self.make, Make::Offline)
+    }
+
+    /// A device can have it as it is.
+    pub(crate) fn stands_alone(&self) -> bool {
+        matches!(self.make, Make::Alone(_))
     }
 
     /// The name that its example is stepped under.
     pub fn example_name(&self) -> &'static str {
-        match self.name {
-            FILTER => "gcar-lru",
-            name => name,
+        match self.make {
+            Make::Filter => "gcar-lru",
+            Make::Alone(_) | Make::Offline => self.name,
         }
     }
 }
@@ -157,39 +197,32 @@ impl Entry {
 /// The name under which the filter stands in the catalog.
 pub const FILTER: &str = "gcar-NAME";
 
-/// Keys that are parameters of the policy called `name`.
-pub fn parameters(name: &str) -> Vec<&'static KeyDoc> {
-    let all = keys().iter().filter(|doc| doc.is_policy_parameter());
-    all.filter(|doc| doc.is_for_policy(name)).collect()
-}
+/// Prefix of a policy filtered by GCaR.
+pub(crate) const GCAR: &str = "gcar-";
 
-fn filter_parameters() -> Vec<&'static KeyDoc> {
-    let all = keys().iter().filter(|doc| doc.is_policy_parameter());
-    let added = |doc: &&KeyDoc| {
-        let mut names = Policy::BASE_NAMES.iter();
-        names.any(|name| doc.is_for_policy(&format!("gcar-{name}")) && !doc.is_for_policy(name))
-    };
-    all.filter(added).collect()
-}
-
-/// All policies, in the order of the documentation.
+/// All policies, in the order of the documentation: family by family, the filter first in its own.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
-    let families = [
-        recency::ENTRIES,
-        blocks::ENTRIES,
-        chips::ENTRIES,
-        general::ENTRIES,
-    ];
-    families.into_iter().flatten()
+    static ENTRIES: LazyLock<Vec<&Entry>> = LazyLock::new(|| {
+        let all = [gcar::ENTRIES]
+            .into_iter()
+            .chain(registered())
+            .chain([min::ENTRIES]);
+        let mut entries: Vec<&Entry> = all.flatten().collect();
+        entries.sort_by_key(|entry| entry.family);
+        entries
+    });
+    ENTRIES.iter().copied()
 }
 
 /// The policy called `name`, and for `gcar-X` the filter with X.
 pub fn find(name: &str) -> Option<(&'static Entry, Option<&'static Entry>)> {
     let called = |name: &str| entries().find(|entry| entry.name == name);
-    match name.strip_prefix("gcar-") {
+    match name.strip_prefix(GCAR) {
         None => Some((called(name)?, None)),
-        Some(base) if Policy::is_name(name) => Some((called(FILTER)?, called(base))),
-        Some(_) => None,
+        Some(base) => {
+            let base = called(base).filter(|entry| entry.stands_alone())?;
+            Some((called(FILTER)?, Some(base)))
+        }
     }
 }
 
@@ -210,11 +243,11 @@ pub fn steps_text(steps: &[Step]) -> String {
 }
 
 /// The example of a policy without parameters, on one chip.
-const fn example(capacity: u32, accesses: &'static str) -> Option<Example> {
+pub(super) const fn example(capacity: u32, accesses: &'static str) -> Option<Example> {
     example_with(capacity, &[], 1, accesses)
 }
 
-const fn example_with(
+pub(super) const fn example_with(
     capacity: u32,
     set: &'static [(&'static str, &'static str)],
     chips: u32,
@@ -229,7 +262,7 @@ const fn example_with(
     })
 }
 
-const fn cost(hit: &'static str, published: &'static str, here: &'static str) -> Cost {
+pub(super) const fn cost(hit: &'static str, published: &'static str, here: &'static str) -> Cost {
     Cost {
         hit,
         published,
@@ -237,7 +270,7 @@ const fn cost(hit: &'static str, published: &'static str, here: &'static str) ->
     }
 }
 
-const fn source(
+pub(super) const fn source(
     authors: &'static str,
     title: &'static str,
     venue: &'static str,
@@ -251,10 +284,15 @@ const fn source(
     }
 }
 
-const ECR: Source = source(
+pub(super) const ECR: Source = source(
     "H. Chen, Y. Pan, C. Li, Y. Xu",
     "ECR: Eviction-Cost-Aware Cache Management Policy for Page-Level Flash-Based SSDs",
     "Concurrency and Computation: Practice and Experience",
     2019,
 );
-const PAGES: &str = "`7d` is page 7, dirty; `7c` clean; most recent first.";
+pub(super) const PAGES: &str = "`7d` is page 7, dirty; `7c` clean; most recent first.";
+/// How the state of a policy that ranks blocks is printed.
+pub(super) const BLOCKS: &str =
+    "`B2{8,9}` is logical block 2 with its pages 8 and 9; most recent first.";
+/// One string for the policies of caches in general, so that they can be compared.
+pub(super) const GENERAL: &str = "W1 R2 W3 R1 W4 R5 R2 R1 W6 R7";

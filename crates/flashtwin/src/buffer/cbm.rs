@@ -19,10 +19,76 @@
 //! write buffer; it halves, to at least the floor, when an eviction finds BR empty (D-20).
 //! Reads move nothing; those that miss pass the write buffer by.
 
-use super::blocks::{BlockTable, Heaps, NodeId};
+use super::blocks::{BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId};
+use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
+use crate::component::{parameters, Kind};
 use crate::units::Lpn;
+
+parameters! {
+    /// What it can be told.
+    struct Parameters {
+        /// The threshold doubles when the block region takes more than this share of the write buffer.
+        theta: f64 = Kind::Share, "0.1", "printed: CBM section III";
+        /// Pages of a block in the page region that move it to the block region; 0: dynamic, starting at 2.
+        threshold: u32 = Kind::Count(0, 65_535), "0", "printed: CBM section III";
+        /// Least dynamic threshold.
+        threshold_floor: u32 = Kind::Count(1, 65_535), "1", "printed: 1; D-20";
+        /// Write clean pages of the read cache with a victim block of more dirty pages.
+        merge: bool = Kind::Bool, "true", "printed: CBM section III";
+    }
+}
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "cbm",
+        title: "CBM",
+        line: "A write buffer of a page and a block region that works together with a read cache.",
+        family: Family::Blocks,
+        source: source(
+            "Q. Wei, C. Chen, J. Yang",
+            "CBM: A Cooperative Buffer Management for SSD",
+            "MSST",
+            2014,
+        ),
+        provenance: Provenance::Printed,
+        rule: &[
+            "Written pages stand in the page region PR, a list of pages, or in the block region BR, a \
+             list of blocks by popularity. Pages that were read are in the separate read cache, an \
+             LRU list (`buffer.read_cache`).",
+            "A write request adds 1 to the popularity of each block it touches, which is forgotten when \
+             no page of the block is left and none arrives (D-163). Towards the tail of BR: less \
+             popular, then more pages, then written less recently.",
+            "Write: a page of PR moves to its head; a new one joins its block in BR or comes in at \
+             the head of PR. When a block has THR pages in PR, all of them move to BR.",
+            "THR begins at 2. It doubles when BR has grown beyond the share `theta` of the buffer, and \
+             halves, down to `threshold_floor`, when an eviction finds BR empty.",
+            "Victim: the block at the tail of BR; if BR is empty, the least recent page of PR with \
+             all pages of its block. The block being written leaves only if it is the only one.",
+            "Merge-on-flush: if clean pages of the block are in the read cache, and fewer than it has \
+             dirty ones, all are written in one ascending run.",
+        ],
+        drawing: "
+write -> PR [ 20 16 8 0 ] -- THR pages of a block --> BR [ B3 | B1 ] -> victim
+                                                    popular ^    + clean pages
+read  -> read cache [ 6 ] -------------------------------------- of the block",
+        state: "`PR[8 0] BR[B3 pop2 {12,13}] THR=2 RC[6]`: page region, block region from the most \
+                popular, threshold, read cache.",
+        cost: cost("O(log B)", "O(log B + N)", "O(log B + N)"),
+        example: example_with(
+            8,
+            &[("theta", "0.5"), ("read_cache", "4")],
+            1,
+            "W0 W4 W5 W8 R6 W8 W12 W13 W16 W20 W24",
+        ),
+        parameters: &[BlockParameters::ROWS, Parameters::ROWS],
+        filtered: FilteredParameters::ROWS,
+        defaults: &[("blocks", "\"host\""), ("read_cache", "0.75")],
+        non_volatile: true,
+        make: Make::Alone(|setup| Cbm::new(setup).into()),
+    },
+];
 
 #[derive(Clone, Debug, Default)]
 struct Block {
@@ -41,6 +107,7 @@ type Rank = (u32, u32, u64);
 /// Cooperative buffer management.
 #[derive(Clone, Debug)]
 pub struct Cbm {
+    parameters: Parameters,
     /// Every block with a page in the write buffer or in the read cache.
     blocks: BlockTable<Block>,
     /// The pages of PR, and of BR those that came by way of PR: they stay until they are in the way or
@@ -58,21 +125,24 @@ pub struct Cbm {
 }
 
 fn least_threshold(setup: &Setup) -> u32 {
-    setup.params.threshold_floor.min(setup.pages_per_block)
+    Parameters::of(&setup.settings)
+        .threshold_floor
+        .min(setup.pages_per_block)
 }
 
 impl Cbm {
     /// With the parameters of `setup`.
     pub fn new(setup: &Setup) -> Cbm {
         let blocks = BlockTable::new(setup);
-        let params = &setup.params;
+        let parameters = Parameters::of(&setup.settings);
         Cbm {
             blocks,
+            parameters,
             pr: List::default(),
             br: Heaps::new(1),
             br_pages: 0,
             clean: Vec::new(),
-            threshold: match params.threshold {
+            threshold: match parameters.threshold {
                 0 => least_threshold(setup).max(2),
                 fixed => fixed,
             },
@@ -132,7 +202,7 @@ impl Cbm {
         self.br_pages += pages;
         let setup = self.blocks.setup();
         let share = f64::from(self.br_pages) / f64::from(setup.capacity);
-        if setup.params.threshold == 0 && share > setup.params.theta {
+        if self.parameters.threshold == 0 && share > self.parameters.theta {
             self.threshold = (self.threshold * 2).min(setup.pages_per_block);
         }
     }
@@ -225,8 +295,7 @@ impl Cbm {
         let n = self.blocks.setup().pages_per_block;
         for offset in 0..n {
             if self.bits(node)[offset as usize / 64] >> (offset % 64) & 1 == 1 {
-                out.merged
-                    .extend(self.blocks.setup().page_of_block(block, offset));
+                out.merged.extend(self.blocks.page_of_block(block, offset));
             }
         }
     }
@@ -297,8 +366,8 @@ impl Policy for Cbm {
             return false;
         };
         let setup = self.blocks.setup();
-        let merge = setup.params.merge;
-        if self.br.entries(0).is_empty() && setup.params.threshold == 0 {
+        let merge = self.parameters.merge;
+        if self.br.entries(0).is_empty() && self.parameters.threshold == 0 {
             self.threshold = (self.threshold / 2).max(least_threshold(setup));
         }
         self.take(node, out);

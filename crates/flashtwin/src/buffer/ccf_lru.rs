@@ -7,10 +7,47 @@
 //! empty, the least recent page of CCL: until then those just put there are left alone.
 
 use super::aged::AgedLists;
+use super::catalog::{cost, example, source, Entry, Family, Make, Provenance};
 use super::clock::{flagged_text, second_chance, set};
 use super::policy::{then, Access, DeviceView, Eviction, Policy, Spare};
 use super::{PageId, Setup};
 use crate::memory::prefetch;
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "ccf-lru",
+        title: "CCF-LRU",
+        line: "Clean pages read only once leave first; clean pages read again are granted a delay.",
+        family: Family::Recency,
+        source: source(
+            "Z. Li, P. Jin, X. Su, K. Cui, L. Yue",
+            "CCF-LRU: A New Buffer Replacement Algorithm for Flash Memory",
+            "IEEE Transactions on Consumer Electronics 55(3)",
+            2009,
+        ),
+        provenance: Provenance::Original,
+        rule: &[
+            "The cold-clean list CCL holds clean pages accessed once, the mixed list ML dirty pages \
+             and clean ones accessed again. A page comes in flagged cold.",
+            "Miss: a read comes in at the most recent end of CCL, a write at that of ML.",
+            "Hit in either: the flag is cleared and the page moves to the most recent end of ML.",
+            "Victim: the least recent page of CCL, if it holds any.",
+            "Else look at the least recent page of ML. Flagged: it leaves. Not flagged and dirty: it \
+             is flagged and moves to the most recent end of ML. Not flagged and clean: it is flagged \
+             and moves to CCL. Then the next one is looked at; if ML runs empty, the least recent \
+             page of CCL leaves.",
+        ],
+        drawing: "
+ML  [ 4d1  3d0  2c0 ] -> flag 0, clean -> CCL
+      ^----- flag 0, dirty: once more    flag 1: victim
+CCL [ 9c1  7c1 ] -> victim, as long as there is one",
+        state: "Both lists, most recent first, with the cold flag: `ML[4d1] CCL[2c1]`.",
+        cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
+        example: example(3, "W1 R2 R2 R3 W4 W5 R6"),
+        make: Make::Alone(|setup| CcfLru::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
 
 /// The lists.
 const ML: usize = 0;

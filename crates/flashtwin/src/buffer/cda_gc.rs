@@ -13,11 +13,116 @@
 //!
 //! Filtered by GCaR, pages on chips in GC are never victims while there is another.
 
-use super::bloom::Filter;
+use super::bloom::{Filter, FilterParameters};
+use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, Source, PAGES};
 use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Spare, Stream};
 use super::{Aged, PageId, Setup};
+use crate::component::{parameters, Kind};
 use crate::memory::reach;
 use crate::units::{ChipId, Lpn};
+
+parameters! {
+    /// What it can be told.
+    struct Parameters {
+        /// Entries inspected in a lookup.
+        test_num: u32 = Kind::Count(1, u32::MAX - 1), "64", "D-17: our decision, not printed";
+        /// Lookups until the search begins again at the tail.
+        cycle_num: u32 = Kind::Count(1, u32::MAX - 1), "16", "our decision, not printed";
+        /// A chip at the trigger is close to GC when at most this share of its open block is left.
+        hp_margin_percent: f64 = Kind::Percent, "12.5", "D-16: our decision";
+    }
+}
+
+const CDA_GC: Source = source(
+    "K. Wang, H. Tan, Z. He, J. Li, K. Li",
+    "CDA-GC: An Effective Cache Data Allocation for Garbage Collection in Flash-Based \
+     Solid-State Drives",
+    "Integration",
+    2025,
+);
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "cda-gc",
+        title: "CDA-GC",
+        line: "Spares pages of chips in or near collection, and writes hot and cold pages apart.",
+        family: Family::Chips,
+        source: CDA_GC,
+        provenance: Provenance::Printed,
+        rule: &[
+            "Both parts together: the stager (`cda-gc-stager`) chooses victims, the dispatcher \
+             (`cda-gc-dispatcher`) the open block that they are written to.",
+            "Open points of the paper are decided in D-16 to D-19.",
+        ],
+                state: "As `lru`, with h behind hot pages: `5dh`.",
+        cost: cost("O(k) hashes", "O(test_num)", "O(test_num)"),
+        example: example_with(
+            6,
+            &[("test_num", "2"), ("cycle_num", "3"), ("filter", "exact")],
+            8,
+            "W1 W2 W3 W4 W5 W5 W6 gc+1 gc+3 W7 W8 W9 W10",
+        ),
+        parameters: &[FilterParameters::ROWS, Parameters::ROWS],
+        make: Make::Alone(|setup| CdaGc::new(setup).into()),
+        ..Entry::PLAIN
+    },
+    Entry {
+        name: "cda-gc-stager",
+        title: "CDA-GC, stager only",
+        line: "LRU that looks a bounded way up the list for a page of a chip not collecting.",
+        family: Family::Chips,
+        source: CDA_GC,
+        provenance: Provenance::Printed,
+        rule: &[
+            "One list as LRU's, and a pointer into it that starts at the least recent end.",
+            "Victim: from the pointer on, the first of at most `test_num` entries whose chip is \
+             neither collecting nor close to it; the pointer then stands behind it. If none \
+             qualifies, the least recent page leaves and the pointer stays where it stopped (D-17).",
+            "After `cycle_num` lookups the pointer is back at the least recent end.",
+            "Close to collection: no free block above the trigger, and at most `hp_margin_percent` \
+             of the open block left (D-16).",
+        ],
+        drawing: "
+                  pointer after the lookup
+                     v
+most recent [ 6d  5d  4d  3d  2d  1d ] least recent
+                          ^   ^---^ chip collecting: passed over
+                          victim            (test_num >= 3)",
+        state: PAGES,
+        cost: cost("O(1)", "O(test_num)", "O(test_num)"),
+        example: example_with(
+            6,
+            &[("test_num", "2"), ("cycle_num", "3")],
+            8,
+            "W1 W2 W3 W4 W5 W6 gc+1 gc+3 W7 W8 W9 W10",
+        ),
+        parameters: &[Parameters::ROWS],
+        make: Make::Alone(|setup| CdaGc::stager(setup).into()),
+        ..Entry::PLAIN
+    },
+    Entry {
+        name: "cda-gc-dispatcher",
+        title: "CDA-GC, dispatcher only",
+        line: "LRU that writes often and rarely written pages into different open blocks.",
+        family: Family::Chips,
+        source: CDA_GC,
+        provenance: Provenance::Printed,
+        rule: &[
+            "Victims as LRU.",
+            "Every write asks a Bloom filter of 8 hashes whether its page was written before, then \
+             enters it. Known: the page is hot; new: cold.",
+            "The filter and all hot marks are cleared every `filter_reset_ms` of virtual time (D-18).",
+            "A hot page is written into its chip's hot open block, a cold one and all pages moved by \
+             collection into the cold one.",
+        ],
+                state: "As `lru`, with h behind hot pages: `5dh`.",
+        cost: cost("O(k) hashes", "O(k) hashes", "O(k) hashes"),
+        example: example_with(3, &[("filter", "exact")], 1, "W1 W2 W1 R2 W3 W4"),
+        parameters: &[FilterParameters::ROWS],
+        make: Make::Alone(|setup| CdaGc::dispatcher(setup).into()),
+        ..Entry::PLAIN
+    },
+];
 
 /// The stager's parameters and its place in the list.
 #[derive(Clone, Debug)]
@@ -35,7 +140,7 @@ struct Stager {
 
 impl Stager {
     fn new(setup: &Setup) -> Stager {
-        let p = &setup.params;
+        let p = Parameters::of(&setup.settings);
         Stager {
             test_num: p.test_num,
             cycle_num: p.cycle_num,

@@ -8,11 +8,74 @@
 //! without a scan: a page enters the window when another leaves it, at the window's recent end, and
 //! leaves it only by a hit or an eviction.
 
+use super::catalog::{
+    cost, example, example_with, source, Entry, Family, Make, Provenance, ECR, PAGES,
+};
 use super::order::Ages;
 use super::passed::Passed;
 use super::policy::{pages_text, then, Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
+use crate::component::{parameters, Kind, Pages};
 use crate::memory::{prefetch, reach};
+
+parameters! {
+    /// What it can be told.
+    struct Parameters {
+        /// Clean-first region: pages (whole number) or a share of the capacity (fraction, rounded down, at least a page; 0: as `lru`).
+        window: Pages = Kind::Window, "0.25", "D-5: our decision";
+    }
+}
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "cflru",
+        title: "CFLRU",
+        line: "LRU that lets clean pages go first within a window at the least recent end.",
+        family: Family::Recency,
+        source: source(
+            "S. Park, D. Jung, J. Kang, J. Kim, J. Lee",
+            "CFLRU: A Replacement Algorithm for Flash Memory",
+            "CASES",
+            2006,
+        ),
+        provenance: Provenance::Original,
+        rule: &[
+            "Hit and miss as LRU.",
+            "The `window` least recent entries of the list are the clean-first region.",
+            "Victim: the least recent clean page of the region; if it holds none, the least recent \
+             page.",
+            "Clean pages outside the region do not count.",
+        ],
+        drawing: "
+              working region   clean-first region
+most recent [ 6d  5c  4d  9c | 3d  2c  1d ] least recent
+                                   ^ victim",
+        state: PAGES,
+        cost: cost("O(1)", "O(window)", "O(1)"),
+        example: example_with(4, &[("window", "2")], 1, "W1 R2 W3 W4 R5 W6 R7"),
+        parameters: &[Parameters::ROWS],
+        make: Make::Alone(|setup| Cflru::new(setup).into()),
+        ..Entry::PLAIN
+    },
+    Entry {
+        name: "cflru-eps",
+        title: "CFLRU-epsilon",
+        line: "CFLRU whose clean-first region is the whole buffer.",
+        family: Family::Recency,
+        source: ECR,
+        provenance: Provenance::Printed,
+        rule: &[
+            "Hit and miss as LRU.",
+            "Victim: the least recent clean page; if every page is dirty, the least recent page.",
+            "Equal to `cflru` with a window of the whole buffer.",
+        ],
+                state: PAGES,
+        cost: cost("O(1)", "O(n)", "O(1)"),
+        example: example(4, "W1 R2 W3 W4 R5 W6 R7"),
+        make: Make::Alone(|setup| Cflru::whole(setup).into()),
+        ..Entry::PLAIN
+    },
+];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
@@ -43,19 +106,19 @@ pub struct Cflru {
 }
 
 impl Cflru {
-    /// A clean-first region of `setup.params.window_pages`.
+    /// A clean-first region of `window` pages.
     pub fn new(setup: &Setup) -> Cflru {
-        Cflru::with_window(setup, setup.params.window_pages)
+        Cflru::with_window(setup, Parameters::of(&setup.settings).window)
     }
 
     /// CFLRU-epsilon: the clean-first region is the whole buffer (ECR section 4.2).
     pub fn whole(setup: &Setup) -> Cflru {
-        Cflru::with_window(setup, setup.capacity)
+        Cflru::with_window(setup, Pages(setup.capacity))
     }
 
-    fn with_window(setup: &Setup, window_pages: u32) -> Cflru {
+    fn with_window(setup: &Setup, window: Pages) -> Cflru {
         Cflru {
-            window: window_pages as usize,
+            window: window.0 as usize,
             list: List::default(),
             ages: Ages::new(setup.capacity),
             pages: Vec::new(),

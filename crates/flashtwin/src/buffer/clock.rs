@@ -7,9 +7,41 @@
 //! Corbato's bit is 1 when a page comes in, for the fault that brings it in is a reference; here it
 //! is 0, as in libCacheSim and most block caches, so that a page accessed once leaves first.
 
+use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, GENERAL};
 use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Spare};
 use super::{Aged, PageId, Setup};
 use crate::memory::{prefetch, reach};
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "clock",
+        title: "CLOCK",
+        line: "FIFO with a second chance for pages accessed since the hand last passed.",
+        family: Family::General,
+        source: source(
+            "F. J. Corbato",
+            "A Paging Experiment with the Multics System",
+            "MIT Project MAC Report MAC-M-384",
+            1968,
+        ),
+        provenance: Provenance::Original,
+        rule: &[
+            "Pages stand in a ring, each with a reference bit; a hand points at one.",
+            "Miss: the page comes in just behind the hand, its bit clear (Corbato sets it; caches of today \
+             clear it). Hit: the bit is set.",
+            "Victim: the hand clears set bits and goes on; the first page whose bit is clear leaves.",
+        ],
+        drawing: "
+ hand -> 4d1 -> 1d0 -> 3d0 -> 5c1 -+
+          ^     victim             |
+          +------------------------+",
+        state: "The ring with reference bits; the hand stands at the last page.",
+        cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
+        example: example(4, GENERAL),
+        make: Make::Alone(|setup| Clock::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
 
 /// Second chance.
 #[derive(Clone, Debug)]

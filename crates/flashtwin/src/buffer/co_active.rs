@@ -8,12 +8,70 @@
 //!
 //! A page's channel is that of its flash copy; a page without one is never written back actively.
 
-use super::bloom::Filter;
+use super::bloom::{Filter, FilterParameters};
+use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance};
 use super::order::Shelf;
 use super::policy::{then, Access, DeviceView, Eviction, Policy, Spare};
 use super::timeline::Timeline;
 use super::{PageId, Setup};
+use crate::component::{parameters, words, Kind};
 use crate::units::{ChipId, Lpn};
+
+words! {
+    /// What must be idle for an active write-back.
+    enum IdleUnit {
+        /// A channel as a whole.
+        Channel = "channel",
+        /// Each chip by itself.
+        Chip = "chip",
+    }
+}
+
+parameters! {
+    /// What it can be told.
+    struct Parameters {
+        /// Active write-backs in flight (MWT).
+        write_backs: u32 = Kind::Count(1, 65_535), "8", "D-9: our decision";
+        /// What must be idle for an active write-back.
+        idle_unit: IdleUnit = Kind::Choice(IdleUnit::WORDS), "\"channel\"", "printed: CDA-GC section 5 says channel";
+    }
+}
+
+pub(super) const ENTRIES: &[Entry] = &[Entry {
+    name: "co-active",
+    title: "Co-Active",
+    line: "A clean and a dirty list; cold dirty pages are written back when their channel is idle.",
+    family: Family::Chips,
+    source: source(
+        "H. Sun, S. Dai, J. Huang, X. Qin",
+        "Co-Active: A Workload-Aware Collaborative Cache Management Scheme for NVMe SSDs",
+        "IEEE Transactions on Parallel and Distributed Systems 32(6)",
+        2021,
+    ),
+    provenance: Provenance::Reconstruction,
+    rule: &[
+        "The clean list CL and the dirty list DL are each in LRU order.",
+        "Write: most recent end of DL; the page is hot if it was written since the filter last \
+             forgot, else cold.",
+        "Read: a hit moves the page to the most recent end of its list, a miss comes in at that \
+             of CL.",
+        "Victim: the least recent clean page; else the least recent cold dirty one; else the \
+             least recent dirty one.",
+        "Active write-back: when a channel (`idle_unit`) is idle, its least recent cold dirty \
+             page is written to flash, at most `write_backs` at a time. It stays, clean, in CL at \
+             the place of its last access, unless it was written again meanwhile.",
+    ],
+    drawing: "
+CL [ 3c ] -> victim first
+DL [ 5c  1h  2c ]          h hot, c cold
+             ^ its channel idle: written to flash, then into CL",
+    state: "`CL[3] DL[5c 1h 2c]`: here h is hot and c cold.",
+    cost: cost("O(k) hashes", "O(1); write-back O(n)", "O(1)"),
+    example: example_with(4, &[("filter", "exact")], 2, "W1 W2 W3 W1 idle1 W5 W7 W9"),
+    parameters: &[FilterParameters::ROWS, Parameters::ROWS],
+    make: Make::Alone(|setup| CoActive::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 const CLEAN: usize = 0;
 const COLD: usize = 1;
@@ -36,15 +94,16 @@ pub struct CoActive {
 impl CoActive {
     /// Two empty lists.
     pub fn new(setup: &Setup) -> CoActive {
-        let channels = match setup.params.idle_channel {
-            true => setup.channels.max(1),
-            false => setup.chips.max(1),
+        let parameters = Parameters::of(&setup.settings);
+        let channels = match parameters.idle_unit {
+            IdleUnit::Channel => setup.channels.max(1),
+            IdleUnit::Chip => setup.chips.max(1),
         };
         let listed = [setup.filtered, true, setup.filtered];
         CoActive {
             chips: setup.chips,
             channels,
-            write_backs: setup.params.write_backs,
+            write_backs: parameters.write_backs,
             filter: Filter::new(setup),
             order: Timeline::new(setup.capacity, setup.chips, listed),
             hot_writes: 0,

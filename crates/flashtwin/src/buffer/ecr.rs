@@ -9,12 +9,133 @@
 //! A page without a chip (dynamic placement, never written) stands on a list of its own: its write
 //! waits for no chip, so the list's time is 0; it counts as the last chip.
 
+use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, ECR};
 use super::order::Shelf;
 use super::policy::{page_text, then, Access, DeviceView, Eviction, Policy, Spare};
 use super::timeline::Timeline;
 use super::{PageId, Setup};
-use crate::spec::Tie;
+use crate::component::{parameters, words, Kind};
 use crate::units::{ChipId, Time};
+
+words! {
+    /// What a chip's queue complete time counts (D-14).
+    enum Cqct {
+        /// Eqs 1 to 4 as printed.
+        Paper = "paper",
+        /// With transfers and what is left of running work.
+        Exact = "exact",
+    }
+}
+
+words! {
+    /// The choice among chips of equal queue complete time (D-15).
+    enum Tie {
+        /// The chip whose victim was accessed longest ago.
+        Oldest = "oldest",
+        /// The lowest chip number.
+        Lowest = "lowest",
+        /// The next chip after the last victim's.
+        RoundRobin = "round-robin",
+    }
+}
+
+parameters! {
+    /// What it can be told.
+    struct Parameters {
+        /// Chip queue complete time: Eqs 1 to 4 as printed, or with transfers and true residuals.
+        cqct: Cqct = Kind::Choice(Cqct::WORDS), "\"paper\"", "printed; D-14";
+    }
+}
+
+parameters! {
+    /// And its kin.
+    struct TieParameters {
+        /// Which of several chips with the least time: the one with the oldest victim, the lowest, or the next in turn.
+        tie: Tie = Kind::Choice(Tie::WORDS), "\"oldest\"", "D-15: our decision";
+    }
+}
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "ecr",
+        title: "ECR",
+        line: "Clean pages leave first; else a page of the chip that will have done its work soonest.",
+        family: Family::Chips,
+        source: ECR,
+        provenance: Provenance::Printed,
+        rule: &[
+            "Clean pages stand in one LRU list, dirty ones in an LRU list for each chip.",
+            "Hit: most recent end of its list; a page that becomes dirty moves to that of its chip.",
+            "Victim: the least recent clean page, if there is one.",
+            "Else the least recent page of the chip with the least queue complete time (CQCT) among \
+             those with a dirty page; `tie` decides among equals.",
+            "CQCT, Eqs 1 to 4: the chip's queued reads and writes, the collection they will start, \
+             and the summary pages they will fill; a write in service has its page already (D-162). `cqct` = exact adds transfers and counts what is \
+             left of running work.",
+        ],
+        drawing: "
+clean    [ 9c  6c ] -> victim, as long as there is one
+chip 0   [ 8d  4d ]   CQCT  300 us
+chip 1   [ 5d ]       CQCT    0 us -> then the least: 5d
+chip 3   [ 11d 7d ]   CQCT  900 us",
+        state: "`Clean[6] D0[8 4] D3[11 7]`: the clean list, then the chips' dirty lists, most recent \
+                first.",
+        cost: cost("O(1)", "O(K)", "O(K)"),
+        example: example_with(
+            4,
+            &[],
+            4,
+            "drain0=300 drain3=900 W4 W8 W5 W7 R6 W11 drain1=500 W10 W9",
+        ),
+        parameters: &[Parameters::ROWS, TieParameters::ROWS],
+        make: Make::Alone(|setup| Ecr::new(setup).into()),
+        ..Entry::PLAIN
+    },
+    Entry {
+        name: "ecr-eps",
+        title: "ECR-epsilon",
+        line: "ECR without the clean list: each chip's clean and dirty pages share one.",
+        family: Family::Chips,
+        source: ECR,
+        provenance: Provenance::Printed,
+        rule: &[
+            "Clean and dirty pages stand in an LRU list for each chip.",
+            "Victim: the least recent page, clean or dirty, of the chip with the least queue complete \
+             time; `tie` decides among equals.",
+            "With one chip equal to LRU.",
+        ],
+                state: "`L0[8c 4d] L2[6c]`: the chips' lists, most recent first.",
+        cost: cost("O(1)", "O(K)", "O(K)"),
+        example: example_with(4, &[], 4, "drain0=300 drain3=900 W4 R8 R5 W7 R6 W11"),
+        parameters: &[Parameters::ROWS, TieParameters::ROWS],
+        make: Make::Alone(|setup| Ecr::epsilon(setup).into()),
+        ..Entry::PLAIN
+    },
+    Entry {
+        name: "lcr",
+        title: "LCR",
+        line: "As ECR, by the load of the chips' queues instead of the queue complete time.",
+        family: Family::Chips,
+        source: source(
+            "C. Liu, M. Lv, Y. Pan, H. Chen, Y. Li, C. Li, Y. Xu",
+            "LCR: Load-Aware Cache Replacement Algorithm for Flash-Based SSDs",
+            "NAS",
+            2018,
+        ),
+        provenance: Provenance::Reconstruction,
+        rule: &[
+            "Lists and hits as ECR.",
+            "Victim: as ECR, with a chip's load in place of CQCT: the flash time of the reads and \
+             writes queued at it. Collections to come are not counted.",
+        ],
+                state: "As `ecr`.",
+        cost: cost("O(1)", "O(K)", "O(K)"),
+        example: example_with(4, &[], 4, "drain0=300 drain3=900 W4 W8 W5 W7 R6 W11"),
+        parameters: &[TieParameters::ROWS],
+        make: Make::Alone(|setup| Ecr::lcr(setup).into()),
+        ..Entry::PLAIN
+    },
+];
 
 /// On Clean-LRU.
 const CLEAN: usize = 0;
@@ -22,7 +143,7 @@ const CLEAN: usize = 0;
 const LISTED: usize = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum Cost {
     Ecr,
     Epsilon,
     Lcr,
@@ -31,7 +152,7 @@ enum Kind {
 /// Eviction-cost-aware replacement.
 #[derive(Clone, Debug)]
 pub struct Ecr {
-    kind: Kind,
+    kind: Cost,
     exact: bool,
     tie: Tie,
     order: Timeline<2>,
@@ -42,31 +163,34 @@ pub struct Ecr {
 impl Ecr {
     /// ECR as printed.
     pub fn new(setup: &Setup) -> Ecr {
-        Ecr::of_kind(setup, Kind::Ecr)
+        Ecr::of_kind(setup, Cost::Ecr)
     }
 
     /// Clean and dirty pages of a chip share its list (ECR section 4.2).
     pub fn epsilon(setup: &Setup) -> Ecr {
-        Ecr::of_kind(setup, Kind::Epsilon)
+        Ecr::of_kind(setup, Cost::Epsilon)
     }
 
     /// Load instead of queue complete time.
     pub fn lcr(setup: &Setup) -> Ecr {
-        Ecr::of_kind(setup, Kind::Lcr)
+        Ecr::of_kind(setup, Cost::Lcr)
     }
 
-    fn of_kind(setup: &Setup, kind: Kind) -> Ecr {
+    fn of_kind(setup: &Setup, kind: Cost) -> Ecr {
         Ecr {
             kind,
-            exact: setup.params.exact_cqct,
-            tie: setup.params.tie,
+            exact: match kind {
+                Cost::Ecr | Cost::Epsilon => Parameters::of(&setup.settings).cqct == Cqct::Exact,
+                Cost::Lcr => false,
+            },
+            tie: TieParameters::of(&setup.settings).tie,
             order: Timeline::new(setup.capacity, setup.chips, [setup.filtered, true]),
             first: 0,
         }
     }
 
     fn class(&self, access: &Access) -> usize {
-        match access.dirty || self.kind == Kind::Epsilon {
+        match access.dirty || self.kind == Cost::Epsilon {
             true => LISTED,
             false => CLEAN,
         }
@@ -76,7 +200,7 @@ impl Ecr {
     fn time(&self, device: &dyn DeviceView, chip: Option<ChipId>) -> Time {
         match (chip, self.kind) {
             (None, _) => Time::ZERO,
-            (Some(chip), Kind::Lcr) => device.load(chip),
+            (Some(chip), Cost::Lcr) => device.load(chip),
             (Some(chip), _) => device.drain_time(chip, self.exact),
         }
     }
@@ -143,7 +267,7 @@ impl Policy for Ecr {
     }
 
     fn cleaned(&mut self, _device: &dyn DeviceView, page: PageId) {
-        if self.kind != Kind::Epsilon {
+        if self.kind != Cost::Epsilon {
             self.order.change(page, CLEAN);
         }
     }
@@ -188,17 +312,17 @@ impl Policy for Ecr {
         let text = |name: String, oldest_first: Vec<PageId>| {
             let pages = oldest_first.iter().rev();
             let texts: Vec<String> = match self.kind {
-                Kind::Epsilon => pages.map(|&page| page_text(device, page)).collect(),
+                Cost::Epsilon => pages.map(|&page| page_text(device, page)).collect(),
                 _ => pages.map(|&page| device.lpn(page).0.to_string()).collect(),
             };
             format!("{name}[{}]", texts.join(" "))
         };
         let mut lists = Vec::new();
-        if self.kind != Kind::Epsilon {
+        if self.kind != Cost::Epsilon {
             let clean = self.order.iter_oldest_first(CLEAN).collect();
             lists.push(text("Clean".to_owned(), clean));
         }
-        let letter = if self.kind == Kind::Epsilon { 'L' } else { 'D' };
+        let letter = if self.kind == Cost::Epsilon { 'L' } else { 'D' };
         for list in 0..self.order.heads(LISTED).len() {
             let pages: Vec<PageId> = self.order.iter_chip(LISTED, list).collect();
             if !pages.is_empty() {

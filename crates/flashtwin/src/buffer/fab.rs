@@ -12,15 +12,48 @@
 //! `cache_reads`: reads renew their block as writes do (GCaR section 5). Without it they neither
 //! renew nor enter.
 
-use super::blocks::{BlockTable, BySize};
+use super::blocks::{BlockParameters, BlockTable, BySize, FilteredParameters, ReadParameters};
+use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, BLOCKS};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{PageId, Setup};
 use crate::units::Lpn;
+
+pub(super) const ENTRIES: &[Entry] = &[Entry {
+    name: "fab",
+    title: "FAB",
+    line: "The block with the most cached pages leaves.",
+    family: Family::Blocks,
+    source: source(
+        "H. Jo, J. Kang, S. Park, J. Kim, J. Lee",
+        "FAB: Flash-Aware Buffer Management Policy for Portable Media Players",
+        "IEEE Transactions on Consumer Electronics 52(2)",
+        2006,
+    ),
+    provenance: Provenance::Original,
+    rule: &[
+        "Blocks as in BPLRU; every access to a block moves it to the most recent end.",
+        "Victim: the block with the most cached pages; among equals the least recent. It may be \
+             the block being accessed.",
+        "Its dirty pages are written in ascending order, its clean ones dropped.",
+    ],
+    drawing: "
+by pages    3: B7
+            2: B1, B2     the largest class gives the victim,
+            1: B0         its least recent block",
+    state: BLOCKS,
+    cost: cost("O(1)", "O(B + N)", "O(N)"),
+    example: example(5, "W0 W4 W8 W9 W5 W12 W13"),
+    parameters: &[BlockParameters::ROWS, ReadParameters::ROWS],
+    filtered: FilteredParameters::ROWS,
+    make: Make::Alone(|setup| Fab::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 /// Flash-aware buffer.
 #[derive(Clone, Debug)]
 pub struct Fab {
     blocks: BlockTable<()>,
+    cache_reads: bool,
     sizes: BySize,
 }
 
@@ -29,6 +62,7 @@ impl Fab {
     pub fn new(setup: &Setup) -> Fab {
         Fab {
             blocks: BlockTable::new(setup),
+            cache_reads: ReadParameters::of(&setup.settings).cache_reads,
             sizes: BySize::new(),
         }
     }
@@ -36,7 +70,7 @@ impl Fab {
 
 impl Policy for Fab {
     fn admits(&self, access: &Access) -> bool {
-        access.write || self.blocks.setup().params.cache_reads
+        access.write || self.cache_reads
     }
 
     #[inline]

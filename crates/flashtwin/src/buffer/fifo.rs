@@ -2,8 +2,32 @@
 //!
 //! hit -> nothing; miss -> newest end; victim = the page that came in first, whatever its state.
 
+use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, GENERAL, PAGES};
 use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Spare};
 use super::{Aged, PageId, Setup};
+
+pub(super) const ENTRIES: &[Entry] = &[Entry {
+    name: "fifo",
+    title: "FIFO",
+    line: "Pages leave in the order in which they came; a hit changes nothing.",
+    family: Family::General,
+    source: source(
+        "L. A. Belady",
+        "A Study of Replacement Algorithms for a Virtual-Storage Computer",
+        "IBM Systems Journal 5(2)",
+        1966,
+    ),
+    provenance: Provenance::Original,
+    rule: &[
+        "One queue. Miss: the page comes in at its head. Hit: nothing.",
+        "Victim: the page at the tail.",
+    ],
+    state: PAGES,
+    cost: cost("O(1)", "O(1)", "O(1)"),
+    example: example(4, GENERAL),
+    make: Make::Alone(|setup| Fifo::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 /// First in, first out.
 #[derive(Clone, Debug)]

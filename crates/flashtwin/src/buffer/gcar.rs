@@ -5,9 +5,65 @@
 //! Hit and insert are the base's. Nothing is stored per page: the state of the chips is looked at
 //! when a victim is needed (GCaR section 3.3).
 
+use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, FILTER};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare, Stream};
-use super::PageId;
+use super::{PageId, Setup};
+use crate::component::{parameters, Kind};
 use crate::units::{ChipId, Lpn};
+
+parameters! {
+    /// What it can be told.
+    struct Parameters {
+        /// Spare also the pages of chips that are a block away from GC.
+        gc_lookahead: bool = Kind::Bool, "false", "D-4: our decision";
+    }
+}
+
+/// The bases that its paper filters.
+pub(super) const BASES_OF_THE_PAPER: [&str; 3] = ["lru", "cflru", "bplru"];
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: FILTER,
+        title: "GCaR",
+        line: "The policy NAME, passing over pages whose chip is collecting garbage.",
+        family: Family::Chips,
+        source: source(
+            "S. Wu, B. Mao, Y. Lin, H. Jiang",
+            "Improving Performance for Flash-Based Storage Systems through GC-Aware Cache \
+             Management",
+            "IEEE Transactions on Parallel and Distributed Systems 28(10)",
+            2017,
+        ),
+        provenance: Provenance::Printed,
+        rule: &[
+            "A filter over the victim search of any policy NAME; hits and misses are NAME's.",
+            "Victim: the first page, in NAME's order of eviction, whose chip is not collecting at \
+             that moment. Clean pages are passed over as dirty ones are.",
+            "If the chip of every page is collecting, NAME's own victim leaves (D-11), and this is \
+             counted.",
+            "While no chip collects, exactly NAME.",
+            "Over `bplru`, `cbm` and `req-block` the block being written stays the last to leave (D-160).",
+            "Over `cflru`: the clean pages of the window, then the whole list (D-12). Over policies \
+             of blocks: `block_in_gc` says when a block counts as collecting (D-13).",
+            "Large requests lose by it, as a request waits for the slowest of the evictions that make \
+             room for its pages. NAME's victims lie on all chips; those of GCaR lie on the chips that \
+             do not collect, and the pages that were passed over leave together, all from one chip. \
+             Figures: docs/policies.md, GCaR with large requests.",
+        ],
+        drawing: "
+chip           0   1   0   2   1   2       chip 2 is collecting
+most recent [ 6d  5c  4d  3d  1d  2d ] least recent
+                               ^   ^ passed over
+                               victim",
+        state: "As NAME's.",
+        cost: cost("as NAME", "O(n)", "O(K)"),
+        example: example_with(4, &[], 2, "W1 W2 R3 W4 gc+1 W6 R8 gc+0 W10 gc-0 gc-1 W12"),
+        parameters: &[Parameters::ROWS],
+        make: Make::Filter,
+        ..Entry::PLAIN
+    },
+];
 
 /// GC-aware replacement over `P`.
 #[derive(Clone, Debug)]
@@ -19,22 +75,23 @@ pub struct Gcar<P> {
 }
 
 impl<P> Gcar<P> {
-    /// Filters the victims of `base`; with `lookahead` also pages of chips close to GC are spared
-    /// (D-4).
-    pub fn new(base: P, lookahead: bool) -> Gcar<P> {
-        Gcar {
-            base,
-            spare: if lookahead { Spare::GcSoon } else { Spare::Gc },
-            protected: 0,
-            fallbacks: 0,
-        }
+    /// Filters the victims of `base`.
+    pub fn new(base: P, setup: &Setup) -> Gcar<P> {
+        let lookahead = Parameters::of(&setup.settings).gc_lookahead;
+        Gcar::sparing(base, if lookahead { Spare::GcSoon } else { Spare::Gc })
     }
 
     /// No filter: `base` as it is.
     pub fn off(base: P) -> Gcar<P> {
+        Gcar::sparing(base, Spare::Nobody)
+    }
+
+    fn sparing(base: P, spare: Spare) -> Gcar<P> {
         Gcar {
-            spare: Spare::Nobody,
-            ..Gcar::new(base, false)
+            base,
+            spare,
+            protected: 0,
+            fallbacks: 0,
         }
     }
 }

@@ -15,10 +15,49 @@
 //! blocks, which keep bit and place. `cache_reads`: reads set the bit and enter as writes do;
 //! without it they do neither.
 
-use super::blocks::{BlockTable, BySize, NodeId};
+use super::blocks::{
+    BlockParameters, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,
+};
+use super::catalog::{cost, example, source, Entry, Family, Make, Provenance};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
 use crate::units::Lpn;
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "lb-clock",
+        title: "LB-CLOCK",
+        line: "CLOCK over blocks: of those not written lately the fullest leaves.",
+        family: Family::Blocks,
+        source: source(
+            "B. Debnath, S. Subramanya, D. Du, D. J. Lilja",
+            "Large Block CLOCK (LB-CLOCK): A Write Caching Algorithm for Solid State Disks",
+            "MASCOTS",
+            2009,
+        ),
+        provenance: Provenance::Original,
+        rule: &[
+            "Blocks stand in a ring, each with a reference bit; a hand points at one.",
+            "An access to a block of the ring sets its bit. A new block comes in just behind the \
+             hand, its bit clear.",
+            "Victim: the hand clears bits and goes on until it meets a block whose bit is clear. Of \
+             all blocks with a clear bit the one with the most pages leaves; among equals the first \
+             from the hand on.",
+        ],
+        drawing: "
+     hand
+      v
+-> B3r0{12} - B2r0{8,9} - B0r1{1} -   (ring)
+              ^ victim: bit 0, most pages",
+        state: "The ring from the hand on, with reference bits: `B3r0{12} B2r1{8,9}`.",
+        cost: cost("O(1)", "O(B)", "O(N) amortised"),
+        example: example(5, "W0 W4 W8 W9 W5 W12 W1 W13 W16"),
+        parameters: &[BlockParameters::ROWS, ReadParameters::ROWS],
+        filtered: FilteredParameters::ROWS,
+        make: Make::Alone(|setup| LbClock::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
 
 #[derive(Clone, Debug, Default)]
 struct Block {
@@ -28,6 +67,7 @@ struct Block {
 /// Large-block CLOCK.
 #[derive(Clone, Debug)]
 pub struct LbClock {
+    cache_reads: bool,
     blocks: BlockTable<Block>,
     /// The block under the hand is the oldest.
     ring: List,
@@ -40,6 +80,7 @@ impl LbClock {
     pub fn new(setup: &Setup) -> LbClock {
         LbClock {
             blocks: BlockTable::new(setup),
+            cache_reads: ReadParameters::of(&setup.settings).cache_reads,
             ring: List::default(),
             cold: BySize::new(),
         }
@@ -91,7 +132,7 @@ impl LbClock {
 
 impl Policy for LbClock {
     fn admits(&self, access: &Access) -> bool {
-        access.write || self.blocks.setup().params.cache_reads
+        access.write || self.cache_reads
     }
 
     #[inline]

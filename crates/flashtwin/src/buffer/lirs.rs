@@ -13,12 +13,63 @@
 //! S is bounded to twice the buffer: the page that left the buffer first is forgotten (not in the
 //! paper, which leaves the bound open; as in libCacheSim).
 
+use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, GENERAL};
 use super::clock::set;
 use super::ghosts::{Ghosts, Incoming};
 use super::policy::{page_text, pages_text, Access, DeviceView, Eviction, Policy, Spare};
 use super::{Aged, List, PageId, Setup};
+use crate::component::{parameters, Kind, Pages};
 use crate::memory::prefetch;
 use crate::units::Lpn;
+
+parameters! {
+    /// What it can be told.
+    struct Parameters {
+        /// Room for pages of high inter-reference recency.
+        hir: Pages = Kind::Window, "0.01", "original: 0.01 of the capacity";
+    }
+}
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "lirs",
+        title: "LIRS",
+        line: "Ranks pages by the distance between their last two accesses.",
+        family: Family::General,
+        source: source(
+            "S. Jiang, X. Zhang",
+            "LIRS: An Efficient Low Inter-Reference Recency Set Replacement Policy to Improve \
+             Buffer Cache Performance",
+            "SIGMETRICS",
+            2002,
+        ),
+        provenance: Provenance::Original,
+        rule: &[
+            "LIR pages have a short distance between accesses and stay; `hir` pages of the buffer are \
+             left for the others, HIR.",
+            "The stack S orders by recency all LIR pages and those HIR pages, cached or not, that \
+             were accessed since the oldest LIR page was. The queue Q holds the cached HIR pages.",
+            "Access to an LIR page: top of S. To an HIR page that is in S: it becomes LIR and the \
+             oldest LIR page becomes HIR, at the end of Q. To another HIR page: top of S, end of Q.",
+            "The bottom of S is always an LIR page: HIR pages below it are dropped from S. S is bounded to \
+             twice the buffer (not in the paper).",
+            "Victim: the page at the front of Q.",
+        ],
+        drawing: "
+S (recent on top)      Q
+  5 HIR  cached        [ 5  3 ] -> victim: 3
+  4 LIR
+  2 HIR  gone, remembered
+  1 LIR  <- oldest LIR is the bottom",
+        state: "`S[5cH 4 1dL] Q[5c]`: stack and queue, most recent first; L is LIR, H is HIR, a bare number \
+                a page no longer cached.",
+        cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
+        example: example_with(4, &[("hir", "1")], 1, GENERAL),
+        parameters: &[Parameters::ROWS],
+        make: Make::Alone(|setup| Lirs::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Status {
@@ -29,25 +80,25 @@ enum Status {
 }
 
 /// What an entry of S stands for.
-enum Entry {
+enum InStack {
     Page(PageId),
     /// A page no longer cached.
     Ghost(u32),
 }
 
-impl Entry {
+impl InStack {
     /// Its number in the list: even for pages, odd for ghosts.
     fn number(self) -> PageId {
         match self {
-            Entry::Page(page) => PageId(page.0 * 2),
-            Entry::Ghost(at) => PageId(at * 2 + 1),
+            InStack::Page(page) => PageId(page.0 * 2),
+            InStack::Ghost(at) => PageId(at * 2 + 1),
         }
     }
 
-    fn of(number: PageId) -> Entry {
+    fn of(number: PageId) -> InStack {
         match number.0 % 2 {
-            0 => Entry::Page(PageId(number.0 / 2)),
-            _ => Entry::Ghost(number.0 / 2),
+            0 => InStack::Page(PageId(number.0 / 2)),
+            _ => InStack::Ghost(number.0 / 2),
         }
     }
 }
@@ -68,9 +119,9 @@ pub struct Lirs {
 }
 
 impl Lirs {
-    /// `setup.params.hir_pages` of the buffer, at least one, are for HIR pages.
+    /// `hir` pages of the buffer, at least one, are for HIR pages.
     pub fn new(setup: &Setup) -> Lirs {
-        let hir_pages = setup.params.hir_pages.max(1);
+        let hir_pages = Parameters::of(&setup.settings).hir.0.max(1);
         Lirs {
             capacity: setup.capacity as usize,
             lir_pages: setup.capacity.saturating_sub(hir_pages) as usize,
@@ -91,7 +142,7 @@ impl Lirs {
         }
         let ghost = self.ghosts.find(lpn);
         if let Some(at) = ghost {
-            self.stack.remove(Entry::Ghost(at).number());
+            self.stack.remove(InStack::Ghost(at).number());
             self.ghosts.remove(at);
         }
         self.incoming.keep(lpn, ghost.is_some())
@@ -100,13 +151,13 @@ impl Lirs {
     /// Makes a page of no list LIR; the least recent LIR page makes room.
     fn push_lir(&mut self, page: PageId) {
         self.status[page.0 as usize] = Status::Lir;
-        self.stack.push_newest(Entry::Page(page).number());
+        self.stack.push_newest(InStack::Page(page).number());
         self.lir += 1;
         if self.lir <= self.lir_pages {
             return;
         }
-        let bottom = self.stack.oldest().map(Entry::of);
-        if let Some(Entry::Page(demoted)) = bottom {
+        let bottom = self.stack.oldest().map(InStack::of);
+        if let Some(InStack::Page(demoted)) = bottom {
             self.remove(demoted);
             self.status[demoted.0 as usize] = Status::Hir { in_stack: false };
             self.queue.push_newest(demoted);
@@ -117,7 +168,7 @@ impl Lirs {
     fn remove(&mut self, page: PageId) {
         let status = self.status[page.0 as usize];
         if status != (Status::Hir { in_stack: false }) {
-            self.stack.remove(Entry::Page(page).number());
+            self.stack.remove(InStack::Page(page).number());
         }
         if status == Status::Lir {
             self.lir -= 1;
@@ -130,11 +181,11 @@ impl Lirs {
     /// Takes HIR entries off the bottom of S.
     fn prune(&mut self) {
         while let Some(bottom) = self.stack.oldest() {
-            match Entry::of(bottom) {
-                Entry::Ghost(at) => {
+            match InStack::of(bottom) {
+                InStack::Ghost(at) => {
                     self.ghosts.remove(at);
                 }
-                Entry::Page(page) => match &mut self.status[page.0 as usize] {
+                InStack::Page(page) => match &mut self.status[page.0 as usize] {
                     Status::Lir => return,
                     Status::Hir { in_stack } => *in_stack = false,
                 },
@@ -146,13 +197,13 @@ impl Lirs {
     /// Puts a HIR page that is not in S on top of it.
     fn push_hir(&mut self, page: PageId) {
         self.status[page.0 as usize] = Status::Hir { in_stack: true };
-        self.stack.push_newest(Entry::Page(page).number());
+        self.stack.push_newest(InStack::Page(page).number());
         if self.lir == 0 {
             self.prune();
         }
         if self.stack.len() > 2 * self.capacity {
             if let Some(at) = self.ghosts.oldest(0) {
-                self.stack.remove(Entry::Ghost(at).number());
+                self.stack.remove(InStack::Ghost(at).number());
                 self.ghosts.remove(at);
             }
         }
@@ -166,10 +217,10 @@ impl Lirs {
         spare: Spare,
         out: &mut Eviction,
     ) -> Option<PageId> {
-        let mut entries = self.stack.iter_oldest_first().map(Entry::of);
+        let mut entries = self.stack.iter_oldest_first().map(InStack::of);
         entries.find_map(|entry| {
             out.inspected += 1;
-            let Entry::Page(page) = entry else {
+            let InStack::Page(page) = entry else {
                 return None;
             };
             out.spared |= spare.page_by_chip(device, page);
@@ -194,7 +245,7 @@ impl Policy for Lirs {
 
     #[inline]
     fn hit(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
-        let number = Entry::Page(page).number();
+        let number = InStack::Page(page).number();
         match self.status[page.0 as usize] {
             Status::Lir => {
                 self.stack.remove(number);
@@ -235,8 +286,8 @@ impl Policy for Lirs {
             .or_else(|| self.search_stack(device, spare, out));
         let Some(page) = found else { return false };
         if self.status[page.0 as usize] == (Status::Hir { in_stack: true }) {
-            let ghost = Entry::Ghost(self.ghosts.push_newest(0, device.lpn(page)));
-            let place = Entry::Page(page).number();
+            let ghost = InStack::Ghost(self.ghosts.push_newest(0, device.lpn(page)));
+            let place = InStack::Page(page).number();
             self.stack.insert_newer_than(Some(place), ghost.number());
         }
         self.remove(page);
@@ -254,7 +305,7 @@ impl Policy for Lirs {
         if !near {
             prefetch(&self.status, page.0 as usize);
         }
-        self.stack.expect(Entry::Page(page).number(), near);
+        self.stack.expect(InStack::Page(page).number(), near);
         self.queue.expect(page, near);
     }
 
@@ -282,9 +333,9 @@ impl Policy for Lirs {
     /// In S, `L` and `H` follow the cached pages; those no longer cached have no state.
     fn state(&self, device: &dyn DeviceView) -> String {
         let mut stack: Vec<String> = (self.stack.iter_oldest_first())
-            .map(|number| match Entry::of(number) {
-                Entry::Ghost(at) => self.ghosts.lpn(at).0.to_string(),
-                Entry::Page(page) => {
+            .map(|number| match InStack::of(number) {
+                InStack::Ghost(at) => self.ghosts.lpn(at).0.to_string(),
+                InStack::Page(page) => {
                     let lir = self.status[page.0 as usize] == Status::Lir;
                     format!("{}{}", page_text(device, page), if lir { 'L' } else { 'H' })
                 }

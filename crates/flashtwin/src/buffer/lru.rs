@@ -2,8 +2,40 @@
 //!
 //! hit -> most recent end; miss -> insert there; victim = the least recent page, whatever its state.
 
+use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, PAGES};
 use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Spare};
 use super::{Aged, PageId, Setup};
+
+/// The baseline, by name.
+pub(super) const NAME: &str = "lru";
+
+pub(super) const ENTRIES: &[Entry] = &[Entry {
+    name: NAME,
+    title: "LRU",
+    line: "The page not accessed for the longest time leaves; the baseline of the papers.",
+    family: Family::Recency,
+    source: source(
+        "R. L. Mattson, J. Gecsei, D. R. Slutz, I. L. Traiger",
+        "Evaluation Techniques for Storage Hierarchies",
+        "IBM Systems Journal 9(2)",
+        1970,
+    ),
+    provenance: Provenance::Original,
+    rule: &[
+        "All pages, clean and dirty, stand in one list.",
+        "Hit: the page moves to the most recent end.",
+        "Miss: the page comes in at the most recent end.",
+        "Victim: the page at the least recent end, whatever its state.",
+    ],
+    drawing: "
+most recent [ 6d  5c  4d  3d  2c  1d ] least recent
+                                 ^ victim",
+    state: PAGES,
+    cost: cost("O(1)", "O(1)", "O(1)"),
+    example: example(3, "W1 R2 W3 R1 W4 R2"),
+    make: Make::Alone(|setup| Lru::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 /// Least recently used.
 #[derive(Clone, Debug)]

@@ -3,10 +3,42 @@
 //! hit, insert: as LRU, cold flag 0. Victim search from the least recent page: clean -> victim, its
 //! flag does not matter; dirty and cold -> victim; dirty and not cold -> cold, most recent end.
 
+use super::catalog::{cost, example, source, Entry, Family, Make, Provenance};
 use super::clock::{flagged_text, second_chance, set};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{Aged, PageId, Setup};
 use crate::memory::prefetch;
+
+pub(super) const ENTRIES: &[Entry] = &[Entry {
+    name: "lru-wsr",
+    title: "LRU-WSR",
+    line: "LRU that gives a dirty page a second chance before it is written back.",
+    family: Family::Recency,
+    source: source(
+        "H. Jung, H. Shim, S. Park, S. Kang, J. Cha",
+        "LRU-WSR: Integration of LRU and Writes Sequence Reordering for Flash Memory",
+        "IEEE Transactions on Consumer Electronics 54(3)",
+        2008,
+    ),
+    provenance: Provenance::Original,
+    rule: &[
+        "One list as LRU's; each page has a cold flag, cleared when it comes in and when it is \
+             hit.",
+        "Victim: look at the least recent page. If it is clean, or dirty and flagged cold, it \
+             leaves.",
+        "If it is dirty and not cold, it is flagged, moves to the most recent end, and the next \
+             one is looked at.",
+    ],
+    drawing: "
+most recent [ 4d0  3d0  2c0  1d0 ] least recent
+               ^              |
+               +--------------+ dirty, flag 0: flag 1 and once more round",
+    state: "As `lru`, with the cold flag behind: `4d1`.",
+    cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
+    example: example(3, "W1 R2 W3 W4 W5 W6"),
+    make: Make::Alone(|setup| LruWsr::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Page {

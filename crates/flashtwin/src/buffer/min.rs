@@ -7,9 +7,39 @@
 //! Which pages are cached does not matter, only when each is accessed next: a set of positions in
 //! the list. An access hits if its own position is in the set; the victim is the largest position.
 
+use super::catalog::{cost, source, Entry, Family, Make, Provenance};
 use std::collections::HashMap;
 
 use crate::units::Lpn;
+
+pub(super) const ENTRIES: &[Entry] = &[Entry {
+    name: "min",
+    title: "MIN",
+    line: "Belady's optimum: the page needed farthest in the future leaves; the bound of all.",
+    family: Family::General,
+    source: source(
+        "L. A. Belady",
+        "A Study of Replacement Algorithms for a Virtual-Storage Computer",
+        "IBM Systems Journal 5(2)",
+        1966,
+    ),
+    provenance: Provenance::Original,
+    rule: &[
+        "Victim: the page whose next access is farthest away; one never accessed again before all \
+             others.",
+        "No policy that fetches on demand hits more often. Reads and writes count alike, so this \
+             is no bound of the pages written.",
+        "It must know the future: `flashtwin policy hits` has it, a device cannot.",
+    ],
+    drawing: "
+to come:  R3 W1 R2 R1 ...
+buffer    [ 1  2  3 ]   next access after 2, 3, 1 -> victim: 2",
+    state: "",
+    cost: cost("O(log n)", "O(log n)", "O(log n)"),
+    example: None,
+    make: Make::Offline,
+    ..Entry::PLAIN
+}];
 
 /// Accesses that hit in a buffer of `capacity` pages, empty at the start.
 pub fn hits(accesses: &[Lpn], capacity: u32) -> u64 {

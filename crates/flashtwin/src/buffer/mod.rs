@@ -3,10 +3,41 @@
 //! A policy fits in one file and only orders pages. The directory, pages in flight, waiting host
 //! requests and statistics exist once, in [`crate::device`].
 
+/// The table: file and type of every policy that stands alone, in the order of the documentation. Another policy
+/// is another line.
+macro_rules! policies {
+    ($then:ident! $rest:tt) => {
+        $then! { $rest
+            lru::Lru
+            cflru::Cflru
+            lru_wsr::LruWsr
+            ccf_lru::CcfLru
+            ad_lru::AdLru
+            bplru::Bplru
+            fab::Fab
+            lb_clock::LbClock
+            pud_lru::PudLru
+            bpac::Bpac
+            cbm::Cbm
+            req_block::ReqBlock
+            ecr::Ecr
+            co_active::CoActive
+            cda_gc::CdaGc
+            fifo::Fifo
+            clock::Clock
+            two_q::TwoQ
+            arc::Arc
+            lirs::Lirs
+            lfu::Lfu
+            s3_fifo::S3Fifo
+            sieve::Sieve
+        }
+    };
+}
+
 mod ad_lru;
 mod aged;
 pub mod alone;
-mod any;
 mod arc;
 mod blocks;
 mod bloom;
@@ -17,6 +48,7 @@ mod cbm;
 mod ccf_lru;
 mod cda_gc;
 mod cflru;
+mod chosen;
 mod clock;
 mod co_active;
 mod directory;
@@ -26,6 +58,7 @@ mod fifo;
 mod gcar;
 mod ghosts;
 mod lb_clock;
+mod lfu;
 mod lirs;
 mod list;
 mod lru;
@@ -35,6 +68,7 @@ mod order;
 mod passed;
 mod policy;
 mod pud_lru;
+mod registry;
 mod req_block;
 mod room;
 mod s3_fifo;
@@ -44,17 +78,18 @@ pub mod trace;
 mod two_q;
 
 pub use aged::Aged;
-pub(crate) use any::AnyPolicy;
-pub use any::UserPolicy;
+pub use chosen::ChosenPolicy;
 pub(crate) use directory::Directory;
 pub use list::List;
 pub use policy::{
     page_text, pages_text, Access, DeviceView, Eviction, PageId, Policy, Spare, Stream,
 };
+pub(crate) use registry::AnyPolicy;
+pub use registry::UserPolicy;
 pub(crate) use room::{Room, Way};
 
+use crate::component::{words, Settings};
 use crate::divide::Divider;
-use crate::spec::{Blocks, DeviceSpec, Placement, PolicyParams};
 use crate::units::Lpn;
 
 /// What a policy is made for.
@@ -75,63 +110,22 @@ pub struct Setup {
     /// GCaR will ask it to pass over pages by chip.
     pub filtered: bool,
     /// Its parameters.
-    pub params: PolicyParams,
+    pub settings: Settings,
 }
 
-impl Setup {
-    /// For the buffer of a device; one of no pages if it has none.
-    pub fn of(spec: &DeviceSpec) -> Setup {
-        let g = &spec.geometry;
-        let buffer = spec.buffer.as_ref();
-        let capacity = buffer.map_or(0, |b| b.capacity_pages);
-        Setup {
-            capacity,
-            chips: g.chips,
-            channels: g.channels,
-            stride_pages: (spec.ftl.placement == Placement::Static)
-                .then_some(spec.ftl.stride_pages),
-            pages_per_block: g.pages_per_block,
-            page_bytes: g.page_bytes,
-            filtered: buffer.is_some_and(|b| b.policy.gcar),
-            params: buffer.map_or_else(
-                || PolicyParams::defaults(capacity),
-                |b| b.policy.params.clone(),
-            ),
-        }
-    }
-
-    /// The logical block of a page, and the page's offset in it (D-7).
-    pub fn block_of(&self, lpn: Lpn) -> (u32, u32) {
-        Blocking::of(self).block_of(lpn)
-    }
-
-    /// The logical page at an offset of a logical block; `None` beyond the last page number.
-    pub fn page_of_block(&self, block: u32, offset: u32) -> Option<Lpn> {
-        let n = u64::from(self.pages_per_block);
-        let (block, offset) = (u64::from(block), u64::from(offset));
-        let lpn = match self.element_stride() {
-            None => block * n + offset,
-            Some(stride) => {
-                let (stride, chips) = (u64::from(stride), u64::from(self.chips));
-                let local = block / chips * n + offset;
-                local / stride * stride * chips + block % chips * stride + local % stride
-            }
-        };
-        u32::try_from(lpn).ok().map(Lpn)
-    }
-
-    fn element_stride(&self) -> Option<u32> {
-        match self.params.blocks {
-            Blocks::Host => None,
-            Blocks::Element if self.chips == 1 => None,
-            Blocks::Element => self.stride_pages,
-        }
+words! {
+    /// Logical blocks of the policies that rank blocks (D-7).
+    pub enum Blocks {
+        /// As many consecutive pages of one chip as an erase block holds (static placement; else as `Host`).
+        Element = "element",
+        /// As many consecutive pages of the host.
+        Host = "host",
     }
 }
 
 /// How pages make up logical blocks, with its divisions prepared.
 #[derive(Clone, Copy, Debug)]
-struct Blocking {
+pub struct Blocking {
     pages: Divider,
     chips: Divider,
     /// The stride, and the stride times chips; `None`: pages of a block are consecutive.
@@ -139,8 +133,12 @@ struct Blocking {
 }
 
 impl Blocking {
-    fn of(setup: &Setup) -> Blocking {
-        let stride = setup.element_stride();
+    /// Blocks of this kind in a buffer as `setup` says.
+    pub fn new(setup: &Setup, blocks: Blocks) -> Blocking {
+        let stride = match blocks {
+            Blocks::Element if setup.chips > 1 => setup.stride_pages,
+            Blocks::Element | Blocks::Host => None,
+        };
         Blocking {
             pages: Divider::new(setup.pages_per_block),
             chips: Divider::new(setup.chips),
@@ -149,9 +147,9 @@ impl Blocking {
         }
     }
 
-    /// The logical block of a page, and the page's offset in it.
+    /// The logical block of a page, and the page's offset in it (D-7).
     #[inline]
-    fn block_of(&self, lpn: Lpn) -> (u32, u32) {
+    pub fn block_of(&self, lpn: Lpn) -> (u32, u32) {
         let Some((stride, row)) = self.striped else {
             return self.pages.div_rem(lpn.0);
         };
@@ -160,6 +158,21 @@ impl Blocking {
         let local = row.div(lpn.0) * stride.by() + within;
         let (block, offset) = self.pages.div_rem(local);
         (block * self.chips.by() + chip, offset)
+    }
+
+    /// The logical page at an offset of a logical block; `None` beyond the last page number.
+    pub fn page_of_block(&self, block: u32, offset: u32) -> Option<Lpn> {
+        let n = u64::from(self.pages.by());
+        let (block, offset) = (u64::from(block), u64::from(offset));
+        let lpn = match self.striped {
+            None => block * n + offset,
+            Some((stride, _)) => {
+                let (stride, chips) = (u64::from(stride.by()), u64::from(self.chips.by()));
+                let local = block / chips * n + offset;
+                local / stride * stride * chips + block % chips * stride + local % stride
+            }
+        };
+        u32::try_from(lpn).ok().map(Lpn)
     }
 }
 

@@ -26,13 +26,45 @@
 //! `cache_reads`: reads enter and renew their block (the last tie-break) but count as no update.
 //! Without it they change nothing.
 
+use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, BLOCKS};
 use std::cmp::{Ordering, Reverse};
 
-use super::blocks::{last_before, BlockTable, Heaps, NodeId};
+use super::blocks::{
+    last_before, BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId, ReadParameters,
+};
 use super::list::Lists;
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{PageId, Setup};
 use crate::units::Lpn;
+
+pub(super) const ENTRIES: &[Entry] = &[Entry {
+    name: "pud-lru",
+    title: "PUD-LRU",
+    line: "Blocks written often and lately stay; of the others the fullest leaves.",
+    family: Family::Blocks,
+    source: source(
+        "J. Hu, H. Jiang, L. Tian, L. Xu",
+        "PUD-LRU: An Erase-Efficient Write Buffer Management Algorithm for Flash Memory SSD",
+        "MASCOTS",
+        2010,
+    ),
+    provenance: Provenance::Reconstruction,
+    rule: &[
+        "Time is counted in page writes. A block knows when it came in, t, and how many page \
+             writes it has had, f. Its predicted update distance is (now - t) / f.",
+        "Candidates: the blocks whose distance is above the mean of all blocks; all of them if \
+             none is.",
+        "Victim: the candidate with the most pages; among equals the larger distance, then the \
+             least recent.",
+    ],
+    state: BLOCKS,
+    cost: cost("O(1)", "O(B)", "O(log B + N)"),
+    example: example(5, "W0 W1 W4 W0 W8 W0 W9 W12"),
+    parameters: &[BlockParameters::ROWS, ReadParameters::ROWS],
+    filtered: FilteredParameters::ROWS,
+    make: Make::Alone(|setup| PudLru::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 /// Heaps for each number of pages: those for the f below 2^32.
 const HEAPS: usize = 128;
@@ -99,6 +131,7 @@ impl Ceiling {
 /// PUD-aware LRU.
 #[derive(Clone, Debug)]
 pub struct PudLru {
+    cache_reads: bool,
     blocks: BlockTable<Block>,
     waiting: Box<Lists<ROOMS>>,
     /// Rooms entered so far.
@@ -127,6 +160,7 @@ impl PudLru {
         let sizes = setup.pages_per_block.min(setup.capacity) as usize + 1;
         PudLru {
             blocks: BlockTable::new(setup),
+            cache_reads: ReadParameters::of(&setup.settings).cache_reads,
             waiting: Box::new(Lists::new()),
             rooms: 1,
             heaps: Heaps::new(sizes * HEAPS),
@@ -383,7 +417,7 @@ impl Search {
 
 impl Policy for PudLru {
     fn admits(&self, access: &Access) -> bool {
-        access.write || self.blocks.setup().params.cache_reads
+        access.write || self.cache_reads
     }
 
     fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {

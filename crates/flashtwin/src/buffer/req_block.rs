@@ -22,10 +22,59 @@
 //! Only writes come in; reads hit as writes do.
 
 use super::blocks::{BlockTable, NodeId};
+use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance};
 use super::list::Lists;
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{PageId, Setup};
+use crate::component::{parameters, Kind};
 use crate::units::Lpn;
+
+parameters! {
+    /// What it can be told.
+    struct Parameters {
+        /// Blocks of at most so many pages when they are hit are small.
+        small_request: u32 = Kind::Count(1, 65_535), "5", "reconstruction";
+    }
+}
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "req-block",
+        title: "Req-block",
+        line: "Pages are kept and evicted by the request that wrote them; small requests stay longer.",
+        family: Family::Blocks,
+        source: source(
+            "H. Lin, Z. Sha, J. Li, Z. Cai, B. Gerofi, Y. Shi, J. Liao",
+            "DRAM Cache Management with Request Granularity for NAND-Based SSDs",
+            "ICPP",
+            2022,
+        ),
+        provenance: Provenance::Reconstruction,
+        rule: &[
+            "The pages of a write request form a block; it comes in at the head of the list IRL. Reads \
+             hit as writes do, but bring nothing in.",
+            "Hit in a small block (at most `small_request` pages): it moves to the head of the list \
+             SRL.",
+            "Hit in a larger block: the pages that one request hits leave it for a block of their own \
+             at the head of the list DRL (divided).",
+            "Victim: of the blocks at the tails of IRL, DRL and SRL the one with the least hits / \
+             (pages x age), age in page accesses; among equals the first. Not the block that the \
+             request is filling, unless it is the only one.",
+            "A victim from DRL takes along the block it was divided from, if that is still in IRL.",
+        ],
+        drawing: "
+write request -> IRL [ {20}  {16,17}  {8,10,11} ]   tail with the least
+hit, small    -> SRL [ {0,1} ]                      hits / (pages x age)
+hit, large    -> DRL [ {9} ]                        leaves",
+        state: "`IRL[{20}x1] DRL[{9}x1] SRL[{0,1}x2]`: the lists with the pages and hits of each block, \
+                the head first.",
+        cost: cost("O(1)", "O(N)", "O(N)"),
+        example: example_with(6, &[("small_request", "2")], 1, "W0x2 W8x4 W0 W9 W16x2 W20"),
+        parameters: &[Parameters::ROWS],
+        make: Make::Alone(|setup| ReqBlock::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
 
 /// The lists, in the order in which their tails are compared.
 const IRL: u8 = 0;
@@ -55,6 +104,8 @@ struct Request {
 /// Request-granularity cache.
 #[derive(Clone, Debug)]
 pub struct ReqBlock {
+    /// Blocks of at most so many pages when they are hit are small.
+    small_request: u32,
     blocks: BlockTable<Request>,
     lists: Lists<3>,
     /// The last block inserted.
@@ -67,7 +118,8 @@ impl ReqBlock {
     /// With the parameters of `setup`.
     pub fn new(setup: &Setup) -> ReqBlock {
         ReqBlock {
-            blocks: BlockTable::new(setup),
+            blocks: BlockTable::of_requests(setup),
+            small_request: Parameters::of(&setup.settings).small_request,
             lists: Lists::new(),
             last: None,
             now: 0,
@@ -166,7 +218,7 @@ impl Policy for ReqBlock {
         let Some(node) = self.blocks.node_of(page) else {
             return;
         };
-        let most = self.blocks.setup().params.small_request_pages;
+        let most = self.small_request;
         let pages = self.blocks.pages(node);
         let block = &mut self.blocks[node];
         if block.hit_by != access.request {

@@ -10,12 +10,64 @@
 //! S takes them all.
 
 use super::aged::AgedLists;
+use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, GENERAL};
 use super::clock::{flagged_text, second_chance, set};
 use super::ghosts::{Ghosts, Incoming};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{PageId, Setup};
+use crate::component::{parameters, Kind, Pages};
 use crate::memory::prefetch;
 use crate::units::Lpn;
+
+parameters! {
+    /// What it can be told.
+    struct Parameters {
+        /// Size of the small queue.
+        small: Pages = Kind::Window, "0.1", "original: 0.1 of the capacity";
+        /// Pages remembered after they left the small queue.
+        ghosts: Pages = Kind::Beyond, "0.9", "original: as many as the main queue holds";
+    }
+}
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "s3-fifo",
+        title: "S3-FIFO",
+        line: "Three queues: a small one sifts out pages accessed only once.",
+        family: Family::General,
+        source: source(
+            "J. Yang, Y. Zhang, Z. Qiu, Y. Yue, K. V. Rashmi",
+            "FIFO Queues Are All You Need for Cache Eviction",
+            "SOSP",
+            2023,
+        ),
+        provenance: Provenance::Original,
+        rule: &[
+            "S is a small queue of new pages, M the main queue, G remembers numbers of pages that \
+             left S. Each page has a counter from 0 to 3.",
+            "Hit: the counter grows by 1; no page moves.",
+            "Miss: a page remembered in G comes into M, another one into S, counter 0.",
+            "Victim from M if it holds more than C - `small` pages: its oldest page goes round once more, \
+             counter less 1, while the counter is above 0; else it leaves.",
+            "Victim from S otherwise: its oldest page moves to M, counter 0, if it was hit more than \
+             once, else it leaves and G remembers it.",
+            "The number of the page that comes in leaves G before the victim's comes in; as printed, after \
+             it (D-161).",
+            "Until the first eviction, pages for which S has no room go to M.",
+        ],
+        drawing: "
+new -> S [ 6 5 ] -- hit more than once --> M [ 4 3 1 ] -> victim
+              |                            ^   ^     |
+              v victim, number kept        |   +-----+ counter > 0: counter - 1
+            G ( 2 ) --- asked for again ---+",
+        state: "`S[6d0] M[2c0 1c1] G[5]`: pages with counters and remembered numbers, newest first.",
+        cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
+        example: example_with(4, &[("small", "1"), ("ghosts", "3")], 1, GENERAL),
+        parameters: &[Parameters::ROWS],
+        make: Make::Alone(|setup| S3Fifo::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
 
 /// The queues.
 const S: usize = 0;
@@ -43,13 +95,14 @@ pub struct S3Fifo {
 }
 
 impl S3Fifo {
-    /// Queues of the sizes in `setup.params`.
+    /// Queues of the sizes in its parameters.
     pub fn new(setup: &Setup) -> S3Fifo {
-        let small_pages = setup.params.small_pages;
+        let Parameters { small, ghosts } = Parameters::of(&setup.settings);
+        let small_pages = small.0;
         S3Fifo {
             small_pages: small_pages as usize,
             main_pages: setup.capacity.saturating_sub(small_pages) as usize,
-            ghost_pages: setup.params.ghost_pages,
+            ghost_pages: ghosts.0,
             queues: AgedLists::new(setup),
             pages: Vec::new(),
             ghosts: Ghosts::new(),

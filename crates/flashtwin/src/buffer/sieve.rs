@@ -4,9 +4,39 @@
 //! and then begins again: visited -> not visited, the page stays where it is; not visited -> victim,
 //! and the hand stays where it stood.
 
+use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, GENERAL};
 use super::clock::{flagged_text, set};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
+
+pub(super) const ENTRIES: &[Entry] = &[Entry {
+    name: "sieve",
+    title: "SIEVE",
+    line: "A queue with a hand that lets go of the first page not accessed since it last passed.",
+    family: Family::General,
+    source: source(
+        "Y. Zhang, J. Yang, Y. Yue, Y. Vigfusson, K. V. Rashmi",
+        "SIEVE is Simpler than LRU: An Efficient Turn-Key Eviction Algorithm for Web Caches",
+        "NSDI",
+        2024,
+    ),
+    provenance: Provenance::Original,
+    rule: &[
+        "One queue; each page has a visited bit. Miss: head of the queue, bit clear.",
+        "Hit: the bit is set; no page moves.",
+        "Victim: the hand goes from where it stands towards the head and clears set bits; the \
+             first page whose bit is clear leaves. Beyond the head it goes on at the tail.",
+    ],
+    drawing: "
+head [ 6d0  5c1  4d0  3d1  1d1 ] tail
+                  ^    <---- hand clears bits on its way
+                  victim; unlike in CLOCK, pages kept do not move",
+    state: "The queue, newest first, with visited bits, and the page at the hand.",
+    cost: cost("O(1)", "O(1) amortised", "O(1) amortised"),
+    example: example(4, GENERAL),
+    make: Make::Alone(|setup| Sieve::new(setup).into()),
+    ..Entry::PLAIN
+}];
 
 /// FIFO with lazy promotion and quick demotion.
 #[derive(Clone, Debug)]

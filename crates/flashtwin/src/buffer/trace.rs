@@ -8,7 +8,7 @@
 use std::fmt;
 
 use super::alone::Alone;
-use super::{Eviction, Setup};
+use super::{Eviction, Setup, UserPolicy};
 use crate::spec::{DeviceSpec, SpecError};
 use crate::units::{Lpn, Time};
 
@@ -273,11 +273,24 @@ impl Traceable<'_> {
 /// Steps the buffer of `device` through `accesses`.
 pub fn trace_policy(device: &DeviceSpec, accesses: &str) -> Result<Vec<Step>, BadToken> {
     let setup = Setup::of(device);
-    let chips = setup.chips;
     let Some(buffer) = &device.buffer else {
         return Ok(Vec::new());
     };
-    let mut alone = Alone::new(&buffer.policy, &setup, buffer.read_cache_pages);
+    let alone = Alone::new(&buffer.policy, &setup, buffer.read_cache_pages);
+    step_through(alone, setup.chips, accesses)
+}
+
+/// Steps a user's policy in the buffer of `device` through `accesses`.
+pub fn trace_user_policy(
+    device: &DeviceSpec,
+    policy: Box<dyn UserPolicy>,
+    accesses: &str,
+) -> Result<Vec<Step>, BadToken> {
+    let setup = Setup::of(device);
+    step_through(Alone::with_user(policy, &setup), setup.chips, accesses)
+}
+
+fn step_through(mut alone: Alone, chips: u32, accesses: &str) -> Result<Vec<Step>, BadToken> {
     let mut steps = Vec::new();
     for (i, token) in accesses.split_whitespace().enumerate() {
         let parsed = parse(token, chips).map_err(|problem| BadToken {

@@ -7,12 +7,60 @@
 //! recent page of Am, which is forgotten. A1out holds Kout numbers; the oldest makes room.
 
 use super::aged::AgedLists;
+use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, GENERAL};
 use super::clock::set;
 use super::ghosts::{Ghosts, Incoming};
 use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Spare};
 use super::{PageId, Setup};
+use crate::component::{parameters, Kind, Pages};
 use crate::memory::prefetch;
 use crate::units::Lpn;
+
+parameters! {
+    /// What it can be told.
+    struct Parameters {
+        /// Size of A1in, the queue of new pages.
+        k_in: Pages = Kind::Window, "0.25", "original: 0.25 of the capacity";
+        /// Pages remembered in A1out after they left A1in.
+        k_out: Pages = Kind::Beyond, "0.5", "original: 0.5 of the capacity";
+    }
+}
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "2q",
+        title: "2Q",
+        line: "New pages pass through a queue; only those asked for again after it are kept.",
+        family: Family::General,
+        source: source(
+            "T. Johnson, D. Shasha",
+            "2Q: A Low Overhead High Performance Buffer Management Replacement Algorithm",
+            "VLDB",
+            1994,
+        ),
+        provenance: Provenance::Original,
+        rule: &[
+            "A1in is a queue of new pages, Am an LRU list, A1out remembers the numbers of pages that \
+             left A1in (ghosts).",
+            "Miss: a page remembered in A1out comes into Am, another one into A1in.",
+            "Hit in Am: most recent end. Hit in A1in: nothing.",
+            "Victim: if A1in holds more than `k_in` pages, its oldest, which A1out then remembers (at \
+             most `k_out` numbers); else the least recent page of Am, which is forgotten.",
+            "The number of the page that comes in leaves A1out before the victim's comes in; as printed, \
+             after it (D-161).",
+        ],
+        drawing: "
+new -> A1in [ 5 4 3 ] -> victim, number kept in A1out ( 2 1 )
+                                                         |
+       Am   [ 9 7 ] -> victim     <---- asked for again -+",
+        state: "`A1in[5c 4d] Am[1c] A1out[3 2]`: pages and remembered numbers, most recent first.",
+        cost: cost("O(1)", "O(1)", "O(1)"),
+        example: example_with(4, &[("k_in", "1"), ("k_out", "2")], 1, GENERAL),
+        parameters: &[Parameters::ROWS],
+        make: Make::Alone(|setup| TwoQ::new(setup).into()),
+        ..Entry::PLAIN
+    },
+];
 
 /// The lists.
 const A1IN: usize = 0;
@@ -31,11 +79,12 @@ pub struct TwoQ {
 }
 
 impl TwoQ {
-    /// Kin and Kout of `setup.params`.
+    /// Kin and Kout as in its parameters.
     pub fn new(setup: &Setup) -> TwoQ {
+        let Parameters { k_in, k_out } = Parameters::of(&setup.settings);
         TwoQ {
-            k_in: setup.params.k_in_pages as usize,
-            k_out: setup.params.k_out_pages,
+            k_in: k_in.0 as usize,
+            k_out: k_out.0,
             lists: AgedLists::new(setup),
             in_am: Vec::new(),
             a1out: Ghosts::new(),

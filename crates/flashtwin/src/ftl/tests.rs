@@ -2,10 +2,12 @@
 //! claims, hot pages and cold ones keep apart, and states go from one device to another.
 
 use super::PageMap;
+use crate::buffer::ChosenPolicy;
 use crate::buffer::Stream;
-use crate::gc::{self, Tie};
+use crate::component::Settings;
+use crate::gc::{self, Tie, Victims};
 use crate::rng::Rng;
-use crate::spec::{builtin, DeviceSpec, Policy, PolicyParams, Separation, Victim};
+use crate::spec::{builtin, DeviceSpec, Separation};
 use crate::units::{Lpn, Ppn};
 
 /// What a device of the tests is made of.
@@ -22,7 +24,7 @@ struct Made {
     streams: u32,
     /// What tells two streams apart; `None`: the buffer policy.
     separation: Separation,
-    victim: Victim,
+    victim: &'static str,
 }
 
 impl Made {
@@ -39,9 +41,10 @@ impl Made {
             spec.ftl.separation = self.separation;
         }
         let asks = self.streams == 2 && self.separation == Separation::None;
-        let policy = if asks { "cda-gc" } else { "lru" };
-        let buffer = spec.buffer.as_mut().unwrap();
-        buffer.policy = Policy::from_name(policy, &PolicyParams::defaults(1)).unwrap();
+        if asks {
+            let buffer = spec.buffer.as_mut().unwrap();
+            buffer.policy = ChosenPolicy::new("cda-gc", Settings::default()).unwrap();
+        }
         assert_eq!(spec.write_streams(), self.streams);
         assert_eq!(spec.reserved_blocks_per_plane(), self.reserve);
         spec
@@ -52,6 +55,19 @@ impl Made {
     }
 }
 
+/// A rule as a device file names it.
+fn rule(victim: &str) -> Victims {
+    let ecr = builtin("ecr").unwrap();
+    let mut overrides = vec![("gc.victim", victim)];
+    match victim {
+        "d-choices" => overrides.push(("gc.choices", "3")),
+        "windowed" => overrides.push(("gc.window_percent", "40")),
+        _ => {}
+    }
+    let spec = DeviceSpec::with_overrides(ecr, "ecr", &overrides).unwrap();
+    Victims::of(&spec.gc.victim)
+}
+
 /// A map under random load, and what must be true of it.
 struct Load {
     map: PageMap,
@@ -60,11 +76,11 @@ struct Load {
     written: Vec<[bool; 2]>,
     /// The logical pages that have a copy.
     mapped: Vec<bool>,
-    victim: Victim,
+    victims: Victims,
 }
 
 impl Load {
-    fn new(map: PageMap, victim: Victim, seed: u64) -> Load {
+    fn new(map: PageMap, victim: &str, seed: u64) -> Load {
         let blocks = map.erase_counts().len();
         let pages = map.shape.exported_pages;
         Load {
@@ -74,7 +90,7 @@ impl Load {
                 .map(|lpn| map.lookup(Lpn(lpn)).is_some())
                 .collect(),
             map,
-            victim,
+            victims: rule(victim),
         }
     }
 
@@ -86,7 +102,7 @@ impl Load {
     /// Collects in `pool` until it has more free blocks than the watermark, or nothing to gain.
     fn collect(&mut self, pool: u32) {
         while self.map.pool(pool).free <= self.map.low() {
-            let picked = gc::victim(&self.map, pool, self.victim, Tie::Lowest);
+            let picked = gc::victim(&self.map, pool, self.victims, Tie::Lowest);
             let Some((bit, valid)) = picked else {
                 return;
             };
@@ -191,13 +207,13 @@ fn random_writes_and_trims_keep_the_map() {
             separation: [Separation::None, Separation::Gc, Separation::Region(30.0)]
                 [pick(&[0, 1, 2]) as usize],
             victim: [
-                Victim::Greedy,
-                Victim::Fifo,
-                Victim::Random,
-                Victim::DChoices(3),
-                Victim::Windowed(40.0),
-                Victim::CostBenefit,
-                Victim::CostAgeTime,
+                "greedy",
+                "fifo",
+                "random",
+                "d-choices",
+                "windowed",
+                "cost-benefit",
+                "cost-age-time",
             ][pick(&[0, 1, 2, 3, 4, 5, 6]) as usize],
         };
         let hot = pick(&[0, 3, 50, 97, 100]).into();
@@ -230,7 +246,7 @@ fn a_device_99_percent_full_goes_on() {
                 pools_are_planes: true,
                 streams,
                 separation: Separation::None,
-                victim: Victim::Greedy,
+                victim: "greedy",
             };
             let mut map = made.map();
             map.fill_sequential(false, |_, n| n);
@@ -255,10 +271,10 @@ fn one_stream_takes_hot_pages_for_cold_ones() {
         pools_are_planes: true,
         streams: 1,
         separation: Separation::None,
-        victim: Victim::Greedy,
+        victim: "greedy",
     };
     let run = |hot| {
-        let mut load = Load::new(made.map(), Victim::Greedy, 8);
+        let mut load = Load::new(made.map(), "greedy", 8);
         for i in 0..500 {
             load.write(Lpn(i * 7 % 60), hot);
         }
@@ -282,7 +298,7 @@ fn the_scarcest_pool_speaks_for_its_chip() {
         pools_are_planes: true,
         streams: 2,
         separation: Separation::None,
-        victim: Victim::Greedy,
+        victim: "greedy",
     };
     let mut map = made.map();
     let of_chip = |map: &PageMap| (map.free_blocks_of_chip(0), map.open_pages_of_chip(0));
@@ -320,7 +336,7 @@ fn a_pool_is_written_to_its_last_page() {
                 pools_are_planes: true,
                 streams,
                 separation: Separation::None,
-                victim: Victim::Greedy,
+                victim: "greedy",
             };
             let mut map = made.map();
             let mut lpn = 0;
@@ -352,11 +368,11 @@ fn saved(streams: u32) -> (Made, Load, Vec<u8>) {
         pools_are_planes: false,
         streams,
         separation: Separation::None,
-        victim: Victim::Greedy,
+        victim: "greedy",
     };
     let mut map = made.map();
     map.fill_sequential(true, |chip, n| chip * 30 + n);
-    let mut load = Load::new(map, Victim::Greedy, 5);
+    let mut load = Load::new(map, "greedy", 5);
     load.run(2_003, 40, 5);
     let mut state = Vec::new();
     load.map.save(&mut state).unwrap();
@@ -370,7 +386,7 @@ fn saved(streams: u32) -> (Made, Load, Vec<u8>) {
 fn go_on(mut map: PageMap, of: &Load, state: &[u8]) {
     map.load(&mut &state[..]).unwrap();
     map.check().unwrap();
-    let mut load = Load::new(map, Victim::Greedy, 6);
+    let mut load = Load::new(map, "greedy", 6);
     assert_eq!(load.mapped, of.mapped);
     load.run(2_000, 40, 5);
 }

@@ -2,8 +2,8 @@
 
 use super::PageMap;
 use crate::buffer::Stream;
-use crate::gc::{self, Tie};
-use crate::spec::{builtin, DeviceSpec, Victim};
+use crate::gc::{self, Tie, Victims, GREEDY};
+use crate::spec::{builtin, DeviceSpec};
 use crate::units::{Lpn, Ppn};
 
 /// One pool of `blocks` blocks of `pages` pages, no summary page, half of the blocks exported.
@@ -51,7 +51,12 @@ fn vector_pm_1() {
     let valid: Vec<u32> = (0..3).map(|block| map.valid_of(block)).collect();
     assert_eq!(valid, [2, 3, 3]);
 
-    let victim = gc::victim(&map, 0, Victim::Greedy, Tie::Lowest);
+    let greedy = DeviceSpec::parse(builtin("ecr").unwrap(), "ecr")
+        .unwrap()
+        .gc
+        .victim;
+    assert_eq!(greedy.name, GREEDY);
+    let victim = gc::victim(&map, 0, Victims::of(&greedy), Tie::Lowest);
     assert_eq!(victim, Some((0, 2)), "greedy victim b0");
     let mut copies = Vec::new();
     map.relocate(0, 0, |_, to, pages, _| copies.push((to, pages)));

@@ -1,14 +1,12 @@
 //! Garbage collection: which block goes next, and whether taking it is of use.
 
-mod greedy;
 mod orders;
+mod rules;
 #[cfg(test)]
 mod tests;
-mod victims;
 
-pub(crate) use greedy::Tie;
 pub(crate) use orders::{Force, Orders};
-pub(crate) use victims::victim;
+pub(crate) use rules::{victim, Tie, Victims, GREEDY, RULES};
 
 use crate::ftl::PageMap;
 

@@ -1,10 +1,31 @@
 //! Each selection by hand on four blocks, and against its definition on random pools.
 
-use super::{victim, worth_collecting, Tie};
+use super::{victim, worth_collecting, Tie, Victims};
 use crate::buffer::Stream;
 use crate::ftl::PageMap;
-use crate::spec::{self, DeviceSpec, Victim};
+use crate::spec::{self, DeviceSpec};
 use crate::units::Lpn;
+
+/// A rule as a device file names it, with its parameter.
+type Named = (&'static str, Option<(&'static str, &'static str)>);
+
+const GREEDY: Named = ("greedy", None);
+
+fn rule((name, set): Named) -> Victims {
+    let mut overrides = vec![("gc.victim", name)];
+    overrides.extend(set);
+    let profile = spec::builtin("demo").unwrap();
+    let spec = DeviceSpec::with_overrides(profile, "demo", &overrides).unwrap();
+    Victims::of(&spec.gc.victim)
+}
+
+fn windowed(percent: &'static str) -> Named {
+    ("windowed", Some(("gc.window_percent", percent)))
+}
+
+fn d_choices(choices: &'static str) -> Named {
+    ("d-choices", Some(("gc.choices", choices)))
+}
 
 fn map() -> PageMap {
     let overrides = [
@@ -40,24 +61,24 @@ fn four_blocks() -> PageMap {
     map
 }
 
-fn bit(map: &PageMap, of: Victim, tie: Tie) -> u32 {
-    victim(map, 0, of, tie).unwrap().0
+fn bit(map: &PageMap, of: Named, tie: Tie) -> u32 {
+    victim(map, 0, rule(of), tie).unwrap().0
 }
 
 #[test]
 fn by_hand() {
     let map = four_blocks();
     for (of, lowest, highest) in [
-        (Victim::Greedy, 1, 3),
-        (Victim::Fifo, 0, 0),
+        (GREEDY, 1, 3),
+        (("fifo", None), 0, 0),
         // 16 blocks: the first, the first two, all that are sealed.
-        (Victim::Windowed(7.0), 0, 0),
-        (Victim::Windowed(13.0), 1, 1),
-        (Victim::Windowed(50.0), 1, 3),
+        (windowed("7"), 0, 0),
+        (windowed("13"), 1, 1),
+        (windowed("50"), 1, 3),
         // age x (8 - live) / live: 3 x 3/5, 2 x 6/2, 1 x 1/7, 0.
-        (Victim::CostBenefit, 1, 1),
+        (("cost-benefit", None), 1, 1),
         // live / (8 - live) / (age + 1): 5/3/4, 2/6/3, 7/1/2, 2/6/1.
-        (Victim::CostAgeTime, 1, 1),
+        (("cost-age-time", None), 1, 1),
     ] {
         assert_eq!(bit(&map, of, Tie::Lowest), lowest, "{of:?}");
         assert_eq!(bit(&map, of, Tie::Highest), highest, "{of:?}");
@@ -69,9 +90,9 @@ fn by_hand() {
 fn cost_age_time_counts_erases() {
     let mut map = four_blocks();
     map.set_erases(1, 2);
-    assert_eq!(bit(&map, Victim::CostAgeTime, Tie::Lowest), 1);
+    assert_eq!(bit(&map, ("cost-age-time", None), Tie::Lowest), 1);
     map.set_erases(1, 3);
-    assert_eq!(bit(&map, Victim::CostAgeTime, Tie::Lowest), 3);
+    assert_eq!(bit(&map, ("cost-age-time", None), Tie::Lowest), 3);
 }
 
 #[test]
@@ -82,15 +103,15 @@ fn a_block_without_a_dead_page_is_taken_only_by_rules_that_do_not_look() {
     map.unmap(Lpn(20));
     assert!(worth_collecting(&map, 0, 8));
     for (of, bit, live) in [
-        (Victim::Greedy, 2, 7),
-        (Victim::Windowed(100.0), 2, 7),
-        (Victim::CostBenefit, 2, 7),
-        (Victim::CostAgeTime, 2, 7),
-        (Victim::Fifo, 0, 8),
-        (Victim::DChoices(100), 2, 7),
+        (GREEDY, 2, 7),
+        (windowed("99"), 2, 7),
+        (("cost-benefit", None), 2, 7),
+        (("cost-age-time", None), 2, 7),
+        (("fifo", None), 0, 8),
+        (d_choices("100"), 2, 7),
     ] {
         assert_eq!(
-            victim(&map, 0, of, Tie::Lowest),
+            victim(&map, 0, rule(of), Tie::Lowest),
             Some((bit, live)),
             "{of:?}"
         );
@@ -107,12 +128,12 @@ fn draws_have_the_chances_of_d_choices() {
         // 5, 2, 7 and 1 live pages.
         map.unmap(Lpn(30));
         map.set_last_seq(stands);
-        for (i, of) in [Victim::Random, Victim::DChoices(2), Victim::DChoices(40)]
+        for (i, of) in [("random", None), d_choices("2"), d_choices("40")]
             .into_iter()
             .enumerate()
         {
-            let (bit, live) = victim(&map, 0, of, Tie::Lowest).unwrap();
-            assert_eq!(victim(&map, 0, of, Tie::Lowest), Some((bit, live)));
+            let (bit, live) = victim(&map, 0, rule(of), Tie::Lowest).unwrap();
+            assert_eq!(victim(&map, 0, rule(of), Tie::Lowest), Some((bit, live)));
             counts[i][bit as usize] += 1;
         }
     }

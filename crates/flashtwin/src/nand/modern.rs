@@ -24,9 +24,9 @@ use crate::buffer::Stream;
 use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::{PageMap, PoolFull};
-use crate::gc::Orders;
+use crate::gc::{Orders, Victims};
 use crate::rng::Rng;
-use crate::spec::{DeviceSpec, ModernNand, Victim};
+use crate::spec::{DeviceSpec, ModernNand};
 use crate::units::{ChipId, Lpn, Ppn, Time};
 
 use collect::Run;
@@ -57,7 +57,7 @@ pub(crate) struct Modern {
     pub stats: FlashStats,
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: ChipSet,
-    victim: Victim,
+    victims: Victims,
     /// Free blocks at or below which a die collects while nothing waits.
     idle_blocks: u32,
     /// Host writes pass between two moves (D-170).
@@ -95,7 +95,7 @@ impl Modern {
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
-            victim: spec.gc.victim,
+            victims: Victims::of(&spec.gc.victim),
             idle_blocks: spec.idle_blocks_chip(),
             preemptible: spec.gc.preemptible,
             ideal: spec.gc.ideal,

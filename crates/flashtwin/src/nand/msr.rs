@@ -13,8 +13,8 @@ use crate::buffer::Stream;
 use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
-use crate::gc::{self, Orders, Tie};
-use crate::spec::{AllocationPool, DeviceSpec, MsrNand, PlaneMapping, Victim};
+use crate::gc::{self, Orders, Tie, Victims};
+use crate::spec::{AllocationPool, DeviceSpec, MsrNand, PlaneMapping};
 use crate::units::{ChipId, Lpn, Ppn, Time};
 
 /// Reads or writes in a batch at most.
@@ -43,7 +43,7 @@ pub(crate) struct Msr {
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: ChipSet,
     pub orders: Orders,
-    victim: Victim,
+    victims: Victims,
     /// Collecting takes no time.
     ideal: bool,
     pub times: Latencies,
@@ -105,7 +105,7 @@ impl Msr {
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
-            victim: spec.gc.victim,
+            victims: Victims::of(&spec.gc.victim),
             ideal: spec.gc.ideal,
             times: Latencies::of(spec, params.copy_back),
             service: vec![Service::default(); g.chips as usize],
@@ -444,7 +444,7 @@ impl Msr {
     #[cold]
     fn expect_cleaning(&self, pool: u32) {
         const PAGES_MAX: u32 = 128;
-        if let Some((bit, valid)) = gc::victim(&self.ftl, pool, self.victim, Tie::Highest) {
+        if let Some((bit, valid)) = gc::victim(&self.ftl, pool, self.victims, Tie::Highest) {
             if valid <= PAGES_MAX {
                 self.ftl
                     .prefetch_block(pool * self.ftl.shape.blocks_per_pool + bit);
@@ -522,7 +522,7 @@ impl Msr {
             if !self.orders.wants(pool, free, self.ftl.low()) {
                 continue;
             }
-            match gc::victim(&self.ftl, pool, self.victim, Tie::Highest) {
+            match gc::victim(&self.ftl, pool, self.victims, Tie::Highest) {
                 Some((bit, valid)) if gc::worth_collecting(&self.ftl, pool, valid) => {
                     let block = pool * self.ftl.shape.blocks_per_pool + bit;
                     if self.log.is_some() {
@@ -582,7 +582,7 @@ impl Msr {
         if self.ftl.shape.wear_aware.is_some() {
             return self.ftl.wear_aware_victim(pool);
         }
-        let victim = gc::victim(&self.ftl, pool, self.victim, Tie::Highest);
+        let victim = gc::victim(&self.ftl, pool, self.victims, Tie::Highest);
         victim.map(|(bit, valid)| (bit, valid, None))
     }
 

@@ -1,18 +1,18 @@
 //! From values to the types of a [`DeviceSpec`].
 
-use super::convert::Value;
 use super::decimal::{percent_of, scale, Rounding};
-use super::keys::{keys, Kind};
-use super::policy::PolicyParams;
+use super::keys::keys;
 use super::read::Values;
 use super::tree::split;
 use super::{
-    AllocationPool, Assign, BlockInGc, Blocks, Buffer, Cell, Controller, DeviceSpec, EvictMode,
-    Ftl, Gc, Geometry, Host, Levelling, Link, LinkKind, Mapping, ModernNand, MsrNand, Nand,
-    Partial, Placement, PlaneMapping, Policy, Published, Separation, SlcCache, Tie, Timing, Victim,
-    Wear, WearAware,
+    AllocationPool, Assign, Buffer, Cell, Controller, DeviceSpec, EvictMode, Ftl, Gc, Geometry,
+    Host, Levelling, Link, LinkKind, Mapping, ModernNand, MsrNand, Nand, Partial, Placement,
+    PlaneMapping, Published, Separation, SlcCache, Timing, Wear, WearAware,
 };
+use crate::buffer::ChosenPolicy;
+use crate::component::{Chosen, Component, Kind, Parameter, Settings, Value};
 use crate::ftl::chip;
+use crate::gc;
 use crate::units::Time;
 
 /// The buffer section before it became pages.
@@ -174,15 +174,7 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
             },
         },
         gc: Gc {
-            victim: match v.text_or("gc.victim", "greedy") {
-                "fifo" => Victim::Fifo,
-                "random" => Victim::Random,
-                "d-choices" => Victim::DChoices(v.count("gc.choices")),
-                "windowed" => Victim::Windowed(v.float("gc.window_percent")),
-                "cost-benefit" => Victim::CostBenefit,
-                "cost-age-time" => Victim::CostAgeTime,
-                _ => Victim::Greedy,
-            },
+            victim: chosen(v, "gc.victim", gc::RULES),
             superblocks: v.text_or("gc.granularity", "block") == "superblock",
             low_percent: v.float_or("gc.low_percent", 0.0),
             idle_percent: v.has("gc.idle_percent").then(|| v.float("gc.idle_percent")),
@@ -225,6 +217,25 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
         },
     };
     (spec, bytes)
+}
+
+/// What a key chose among components; the first where the key has no meaning for the device.
+fn chosen(v: &Values, key: &str, among: &'static [Component]) -> Chosen {
+    let word = v.text_or(key, among[0].name);
+    let component = among.iter().find(|component| component.name == word);
+    let component = component.expect("the word was checked against the list");
+    let section = split(key).0;
+    let setting = |parameter: &'static Parameter| {
+        let value = v.get(&format!("{section}.{}", parameter.key));
+        (
+            parameter.key,
+            value.expect("a parameter has a default").clone(),
+        )
+    };
+    Chosen {
+        name: component.name,
+        settings: Settings::new(component.parameters.iter().map(setting).collect()),
+    }
 }
 
 /// The translation layer with its parameters; those not given follow from the chip. Numbers that no
@@ -275,22 +286,13 @@ fn build_buffer(v: &Values, page_bytes: u32) -> (Buffer, BufferBytes) {
     let pages = capacity / u64::from(page_bytes.max(1));
     let capacity_pages = pages.min(u32::MAX.into()) as u32;
     let name = v.text("buffer.policy");
-    let mut params = build_params(v, capacity_pages);
-    // CBM's blocks are those of the host (D-7).
-    if matches!(name, "cbm" | "gcar-cbm") && !v.has("buffer.blocks") {
-        params.blocks = Blocks::Host;
-    }
     let latency = v.time("buffer.latency_us");
     let latency_or = |key| if v.has(key) { v.time(key) } else { latency };
-    let read_cache_pages = match share(v, "buffer.read_cache", capacity_pages) {
-        Some(pages) => pages,
-        // 24 MB of read cache to 32 MB of write buffer (CBM section V).
-        None if name == "cbm" || name == "gcar-cbm" => capacity_pages / 4 * 3,
-        None => 0,
-    };
+    let read_cache_pages = share(v, "buffer.read_cache", capacity_pages).unwrap_or(0);
+    let settings = settings(v, name, capacity_pages);
     let buffer = Buffer {
         capacity_pages,
-        policy: Policy::from_name(name, &params).expect("the name was checked against the list"),
+        policy: ChosenPolicy::new(name, settings).expect("the name was checked against the list"),
         evict: match v.text("buffer.evict") {
             "background" => EvictMode::Background(v.count("buffer.background_depth")),
             _ => EvictMode::Blocking,
@@ -318,74 +320,17 @@ fn share(v: &Values, key: &str, capacity_pages: u32) -> Option<u32> {
     }
 }
 
-/// The parameters that the policy has; the others keep their defaults.
-fn build_params(v: &Values, capacity_pages: u32) -> PolicyParams {
-    let mut p = PolicyParams::defaults(capacity_pages);
-    for (key, pages) in [
-        ("buffer.window", &mut p.window_pages),
-        ("buffer.min_lc", &mut p.min_lc_pages),
-        ("buffer.k_in", &mut p.k_in_pages),
-        ("buffer.k_out", &mut p.k_out_pages),
-        ("buffer.hir", &mut p.hir_pages),
-        ("buffer.small", &mut p.small_pages),
-        ("buffer.ghosts", &mut p.ghost_pages),
-        ("buffer.l_p", &mut p.l_p_pages),
-        ("buffer.age", &mut p.age_writes),
-    ] {
-        *pages = share(v, key, capacity_pages).unwrap_or(*pages);
-    }
-    for (key, flag) in [
-        ("buffer.cache_reads", &mut p.cache_reads),
-        ("buffer.padding", &mut p.padding),
-        ("buffer.compensation", &mut p.compensation),
-        ("buffer.adapt", &mut p.adapt),
-        ("buffer.merge", &mut p.merge),
-        ("buffer.gc_lookahead", &mut p.gc_lookahead),
-    ] {
-        if v.has(key) {
-            *flag = v.flag(key);
-        }
-    }
-    for (key, count) in [
-        ("buffer.threshold", &mut p.threshold),
-        ("buffer.threshold_floor", &mut p.threshold_floor),
-        ("buffer.small_request", &mut p.small_request_pages),
-        ("buffer.write_backs", &mut p.write_backs),
-        ("buffer.test_num", &mut p.test_num),
-        ("buffer.cycle_num", &mut p.cycle_num),
-    ] {
-        if v.has(key) {
-            *count = v.count(key);
-        }
-    }
-    for (key, number) in [
-        ("buffer.theta", &mut p.theta),
-        ("buffer.filter_percent", &mut p.filter_percent),
-        ("buffer.hp_margin_percent", &mut p.hp_margin_percent),
-    ] {
-        if v.has(key) {
-            *number = v.float(key);
-        }
-    }
-    let word = |key| if v.has(key) { v.text(key) } else { "" };
-    if word("buffer.blocks") == "host" {
-        p.blocks = Blocks::Host;
-    }
-    match word("buffer.block_in_gc") {
-        "all" => p.block_in_gc = BlockInGc::All,
-        "majority" => p.block_in_gc = BlockInGc::Majority,
-        _ => {}
-    }
-    match word("buffer.tie") {
-        "lowest" => p.tie = Tie::Lowest,
-        "round-robin" => p.tie = Tie::RoundRobin,
-        _ => {}
-    }
-    p.exact_cqct = word("buffer.cqct") == "exact";
-    p.exact_filter = word("buffer.filter") == "exact";
-    p.idle_channel = word("buffer.idle_unit") != "chip";
-    if v.has("buffer.filter_reset_ms") {
-        p.filter_reset = Time::from_ms(v.number("buffer.filter_reset_ms"));
-    }
-    p
+/// The values of the policy's parameters.
+fn settings(v: &Values, policy: &str, capacity_pages: u32) -> Settings {
+    let value = |parameter: &'static Parameter| {
+        let key = format!("buffer.{}", parameter.key);
+        let value = match share(v, &key, capacity_pages) {
+            Some(pages) if matches!(parameter.kind, Kind::Window | Kind::Beyond) => {
+                Value::Number(pages.into())
+            }
+            _ => v.get(&key).expect("a parameter has a default").clone(),
+        };
+        (parameter.key, value)
+    };
+    Settings::new(ChosenPolicy::parameters(policy).map(value).collect())
 }

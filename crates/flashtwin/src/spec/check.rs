@@ -5,8 +5,9 @@
 mod collection;
 
 use super::build::BufferBytes;
-use super::write::size;
 use super::{AllocationPool, Assign, Cell, DeviceSpec, ModernNand, Nand, Placement, Separation};
+use crate::buffer::ChosenPolicy;
+use crate::component::{size, Kind, Pages};
 use crate::ftl::{chip, LEAD_MAX};
 use crate::units::Time;
 
@@ -384,36 +385,30 @@ fn check_buffer(spec: &DeviceSpec, bytes: BufferBytes, report: &mut dyn FnMut(&s
             ),
         );
     }
-    let p = &buffer.policy.params;
-    for (key, pages) in [
-        ("buffer.window", p.window_pages),
-        ("buffer.min_lc", p.min_lc_pages),
-        ("buffer.k_in", p.k_in_pages),
-        ("buffer.hir", p.hir_pages),
-        ("buffer.small", p.small_pages),
-        ("buffer.l_p", p.l_p_pages),
-    ] {
-        if pages > buffer.capacity_pages {
-            report(
+    let window = |key, pages, most, what: &str| {
+        (pages > most).then(|| {
+            (
                 key,
-                format!(
-                    "comes to {pages} pages; must be at most the {} pages of the buffer",
-                    buffer.capacity_pages
-                ),
-            );
+                format!("comes to {pages} pages; must be at most {what}"),
+            )
+        })
+    };
+    let of_buffer = format!("the {} pages of the buffer", buffer.capacity_pages);
+    let beyond = |key, pages| window(key, pages, BEYOND_MAX, &BEYOND_MAX.to_string());
+    let read_cache = beyond("buffer.read_cache".to_owned(), buffer.read_cache_pages);
+    let of_policy = ChosenPolicy::parameters(&buffer.policy.name()).filter_map(|parameter| {
+        let key = format!("buffer.{}", parameter.key);
+        let pages = || buffer.policy.settings.get::<Pages>(parameter.key).0;
+        match parameter.kind {
+            Kind::Window => window(key, pages(), buffer.capacity_pages, &of_buffer),
+            Kind::Beyond => beyond(key, pages()),
+            _ => None,
         }
-    }
-    let most = 1 << 28;
-    for (key, pages) in [
-        ("buffer.read_cache", buffer.read_cache_pages),
-        ("buffer.k_out", p.k_out_pages),
-        ("buffer.ghosts", p.ghost_pages),
-    ] {
-        if pages > most {
-            report(
-                key,
-                format!("comes to {pages} pages; must be at most {most}"),
-            );
-        }
+    });
+    for (key, message) in read_cache.into_iter().chain(of_policy) {
+        report(&key, message);
     }
 }
+
+/// Most pages of a read cache, and most that a policy remembers.
+const BEYOND_MAX: u32 = 1 << 28;

@@ -1,27 +1,16 @@
 //! From a TOML value to a value of its key's kind, in base units.
 
 use super::decimal::{scale, Rounding};
-use super::keys::{nearest, Kind};
+use super::keys::nearest;
 use super::tree::Node;
-use super::Policy;
+use crate::buffer::ChosenPolicy;
+use crate::component::{Kind, Value};
 
 const PS_PER_US: u64 = 1_000_000;
 const PS_PER_NS: u64 = 1_000;
 const FIGURE_MAX: f64 = 1e9;
 /// As many as a cell has bits at most.
 const PAGE_TYPES_MAX: usize = 4;
-
-/// A value of the right kind, in base units.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
-    Text(String),
-    Bool(bool),
-    /// A count, bytes, or picoseconds.
-    Number(u64),
-    Float(f64),
-    /// Picoseconds, one or several.
-    Numbers(Vec<u64>),
-}
 
 /// What to say of a value that its key cannot take.
 pub(super) fn wrong_value(kind: Kind, node: &Node) -> String {
@@ -30,7 +19,7 @@ pub(super) fn wrong_value(kind: Kind, node: &Node) -> String {
         let near = match kind {
             Kind::Choice(words) => nearest(word, words.iter().copied()).map(str::to_string),
             Kind::PolicyName => {
-                nearest(word, Policy::names().iter().map(String::as_str)).map(str::to_string)
+                nearest(word, ChosenPolicy::names().iter().map(String::as_str)).map(str::to_string)
             }
             _ => None,
         };
@@ -59,7 +48,9 @@ pub(super) fn convert(kind: Kind, node: &Node) -> Option<Value> {
         (Kind::Choice(words), Node::Str(s)) => {
             words.contains(&s.as_str()).then(|| Value::Text(s.clone()))
         }
-        (Kind::PolicyName, Node::Str(s)) => Policy::is_name(s).then(|| Value::Text(s.clone())),
+        (Kind::PolicyName, Node::Str(s)) => {
+            ChosenPolicy::is_name(s).then(|| Value::Text(s.clone()))
+        }
         (Kind::Bool, Node::Bool(b)) => Some(Value::Bool(*b)),
         (Kind::Count(min, max), Node::Int(i)) => {
             number(u64::try_from(*i).ok(), min.into(), max.into())
@@ -83,7 +74,9 @@ pub(super) fn convert(kind: Kind, node: &Node) -> Option<Value> {
             // Adding zero turns -0.0 into 0.0.
             (0.0..100.0).contains(x).then_some(Value::Float(*x + 0.0))
         }
-        (Kind::Window, Node::Int(i)) => number(u64::try_from(*i).ok(), 0, u32::MAX.into()),
+        (Kind::Window | Kind::Beyond, Node::Int(i)) => {
+            number(u64::try_from(*i).ok(), 0, u32::MAX.into())
+        }
         (Kind::Figure, Node::Int(i)) => (1..=FIGURE_MAX as i64)
             .contains(i)
             .then_some(Value::Float(*i as f64)),
@@ -92,7 +85,9 @@ pub(super) fn convert(kind: Kind, node: &Node) -> Option<Value> {
         }
         (Kind::Share, Node::Int(i)) => (0..=1).contains(i).then_some(Value::Float(*i as f64)),
         (Kind::Share, Node::Float(x)) => (0.0..=1.0).contains(x).then_some(Value::Float(*x + 0.0)),
-        (Kind::Window, Node::Float(x)) => (0.0..=1.0).contains(x).then_some(Value::Float(*x + 0.0)),
+        (Kind::Window | Kind::Beyond, Node::Float(x)) => {
+            (0.0..=1.0).contains(x).then_some(Value::Float(*x + 0.0))
+        }
         _ => None,
     }
 }

@@ -1,12 +1,33 @@
 //! Quantities that follow from a device's numbers.
 
 use super::decimal::percent_of;
-use super::{DeviceSpec, Mapping, Nand, Partial, Separation, SlcCache};
+use super::{DeviceSpec, Mapping, Nand, Partial, Placement, Separation, SlcCache};
+use crate::buffer::Setup;
+use crate::component::Settings;
 use crate::ftl::chip;
 use crate::units::Time;
 
 /// Bytes of a sector, the unit of host addresses.
 pub const SECTOR_BYTES: u32 = 512;
+
+impl Setup {
+    /// For the buffer of a device; one of no pages if it has none.
+    pub fn of(spec: &DeviceSpec) -> Setup {
+        let g = &spec.geometry;
+        let buffer = spec.buffer.as_ref();
+        Setup {
+            capacity: buffer.map_or(0, |b| b.capacity_pages),
+            chips: g.chips,
+            channels: g.channels,
+            stride_pages: (spec.ftl.placement == Placement::Static)
+                .then_some(spec.ftl.stride_pages),
+            pages_per_block: g.pages_per_block,
+            page_bytes: g.page_bytes,
+            filtered: buffer.is_some_and(|b| b.policy.gcar),
+            settings: buffer.map_or_else(Settings::default, |b| b.policy.settings.clone()),
+        }
+    }
+}
 
 impl DeviceSpec {
     /// Blocks of a plane kept back from the host.

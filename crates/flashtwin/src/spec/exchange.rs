@@ -3,13 +3,18 @@
 
 use super::error::{Place, Problem, SpecError};
 use super::keys::{keys, KeyDoc};
-use super::{ArraySpec, Buffer, DeviceSpec, Policy};
+use super::{ArraySpec, Buffer, DeviceSpec};
+use crate::buffer::ChosenPolicy;
 
 impl DeviceSpec {
     /// The policy of this name for the device's buffer. `settings` are keys of policies with their values,
     /// as in `("buffer.window", "0.1")`; those that are not given have their defaults, whatever the present
     /// policy has.
-    pub fn other_policy(&self, name: &str, settings: &[(&str, &str)]) -> Result<Policy, SpecError> {
+    pub fn other_policy(
+        &self,
+        name: &str,
+        settings: &[(&str, &str)],
+    ) -> Result<ChosenPolicy, SpecError> {
         other(self.buffer.as_ref(), name, settings, |set| {
             Ok(Self::with_overrides(&self.to_toml(), &self.name, set)?.buffer)
         })
@@ -18,7 +23,11 @@ impl DeviceSpec {
 
 impl ArraySpec {
     /// The same for the array's own buffer.
-    pub fn other_policy(&self, name: &str, settings: &[(&str, &str)]) -> Result<Policy, SpecError> {
+    pub fn other_policy(
+        &self,
+        name: &str,
+        settings: &[(&str, &str)],
+    ) -> Result<ChosenPolicy, SpecError> {
         other(self.buffer.as_ref(), name, settings, |set| {
             Ok(Self::with_overrides(&self.to_toml(), &self.name, set)?.buffer)
         })
@@ -39,9 +48,9 @@ fn other(
     name: &str,
     settings: &[(&str, &str)],
     build: impl FnOnce(&[(&str, &str)]) -> Result<Option<Buffer>, SpecError>,
-) -> Result<Policy, SpecError> {
+) -> Result<ChosenPolicy, SpecError> {
     let buffer = buffer.ok_or_else(|| no_buffer(name))?;
-    if !Policy::is_name(name) {
+    if !ChosenPolicy::is_name(name) {
         let message = "there is no such policy; `flashtwin policy list` names them";
         return Err(refused("buffer.policy", name, message.into()));
     }

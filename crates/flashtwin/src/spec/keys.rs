@@ -1,10 +1,15 @@
 //! The keys of a device file: what each takes, its default, what it does, where it comes from.
 //!
 //! This table is what the reader checks against, what suggestions for unknown keys come from, and
-//! what `docs/devices.md` and `flashtwin device show` print. A new key is a row here, a line in
-//! `read.rs` and one in `write.rs`.
+//! what `docs/devices.md` and `flashtwin device show` print. The parameters of policies stand in their own
+//! files (`crate::component`); any other new key is a row here, a line in `build.rs` and one in `write.rs`.
 
-use std::fmt;
+use std::sync::LazyLock;
+
+use crate::buffer::catalog::{entries, FILTER};
+use crate::buffer::ChosenPolicy;
+use crate::component::{Component, Kind, Parameter};
+use crate::gc;
 
 /// One key of a device file.
 #[derive(Clone, Copy, Debug)]
@@ -21,84 +26,6 @@ pub struct KeyDoc {
     pub doc: &'static str,
     /// Where the key or its default comes from.
     pub provenance: &'static str,
-}
-
-/// What a key takes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
-    /// A short name: lower-case letters, digits, `-`, `_`, `.`.
-    Name,
-    /// Free text.
-    Text,
-    /// One of these words.
-    Choice(&'static [&'static str]),
-    /// A replacement policy by name.
-    PolicyName,
-    /// `true` or `false`.
-    Bool,
-    /// A whole number between two limits.
-    Count(u32, u32),
-    /// Bytes, or text with a unit as in `"32 MiB"`; at most this many bytes.
-    Size(u64),
-    /// Microseconds, at most this many.
-    Micros(u32),
-    /// Microseconds, at most this many; a number, or a list of one for each page type.
-    MicrosByType(u32),
-    /// Nanoseconds, at most this many.
-    Nanos(u32),
-    /// Percent, from 0 to below 100.
-    Percent,
-    /// A whole number of pages, or a fraction of the buffer's capacity.
-    Window,
-    /// A share from 0 to 1.
-    Share,
-    /// What somebody measured.
-    Figure,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Kind::Name => f.write_str("a name of 1 to 64 characters out of a-z 0-9 - _ ."),
-            Kind::Text => f.write_str("text of one line, at most 200 characters"),
-            Kind::Choice(words) => write_choice(f, words.iter().copied()),
-            Kind::PolicyName => f.write_str("a policy that `flashtwin policy list` knows"),
-            Kind::Bool => f.write_str("true or false"),
-            Kind::Count(min, max) => write!(f, "a whole number from {min} to {max}"),
-            Kind::Size(max) => {
-                write!(
-                    f,
-                    "bytes, or a size such as \"4 KiB\", at most {}",
-                    super::write::size(*max)
-                )
-            }
-            Kind::Micros(max) => write!(f, "microseconds from 0 to {max}"),
-            Kind::MicrosByType(max) => write!(
-                f,
-                "microseconds from 0 to {max}, or a list of them by page type"
-            ),
-            Kind::Nanos(max) => write!(f, "nanoseconds from 0 to {max}"),
-            Kind::Percent => f.write_str("percent from 0 to below 100"),
-            Kind::Window => f.write_str(
-                "a whole number of pages, or a fraction of the capacity such as 0.25, up to 1.0",
-            ),
-            Kind::Share => f.write_str("a share from 0 to 1"),
-            Kind::Figure => f.write_str("a number above 0, at most a billion"),
-        }
-    }
-}
-
-fn write_choice<'a>(
-    f: &mut fmt::Formatter<'_>,
-    words: impl ExactSizeIterator<Item = &'a str>,
-) -> fmt::Result {
-    if words.len() > 1 {
-        f.write_str("one of ")?;
-    }
-    for (i, word) in words.enumerate() {
-        write!(f, "{}{word:?}", if i > 0 { ", " } else { "" })?;
-    }
-    Ok(())
 }
 
 const U32: u32 = u32::MAX - 1;
@@ -122,26 +49,6 @@ const REFERENCE: &[(&str, &[&str])] = &[("link.kind", &["reference"])];
 const PCIE: &[(&str, &[&str])] = &[("link.kind", &["pcie"])];
 const REFERENCE_WEAR: &[(&str, &[&str])] = &[("wear.levelling", &["reference"])];
 const STATIC: &[(&str, &[&str])] = &[("ftl.placement", &["static"])];
-const BLOCKS: &[(&str, &[&str])] = &[(
-    "buffer.policy",
-    &["bplru", "fab", "lb-clock", "pud-lru", "bpac", "cbm"],
-)];
-const BLOCKS_GCAR: &[(&str, &[&str])] = &[
-    (
-        "buffer.policy",
-        &["bplru", "fab", "lb-clock", "pud-lru", "bpac", "cbm"],
-    ),
-    ("buffer.policy", &["gcar-*"]),
-];
-const BLOCKS_READ: &[(&str, &[&str])] = &[(
-    "buffer.policy",
-    &["bplru", "fab", "lb-clock", "pud-lru", "bpac"],
-)];
-const FILTERED: &[(&str, &[&str])] = &[(
-    "buffer.policy",
-    &["co-active", "cda-gc", "cda-gc-dispatcher"],
-)];
-const STAGED: &[(&str, &[&str])] = &[("buffer.policy", &["cda-gc", "cda-gc-stager"])];
 const BACKGROUND: &[(&str, &[&str])] = &[("buffer.evict", &["background"])];
 
 /// The default of a key that may be left out and then follows another.
@@ -149,8 +56,108 @@ pub(super) const OPTIONAL: Option<&str> = Some("none");
 
 /// All keys, section by section in the order of [`DeviceSpec`](super::DeviceSpec).
 pub fn keys() -> &'static [KeyDoc] {
-    KEYS
+    static KEYS: LazyLock<Vec<KeyDoc>> = LazyLock::new(|| {
+        let of_the_device = OF_THE_DEVICE.iter().flat_map(with_components);
+        let rest = of_policies().into_iter().chain(PUBLISHED.iter().copied());
+        of_the_device.chain(rest).collect()
+    });
+    &KEYS
 }
+
+/// The components that a key chooses among.
+fn components(key: &str) -> Option<&'static [Component]> {
+    match key {
+        "gc.victim" => Some(gc::RULES),
+        _ => None,
+    }
+}
+
+/// A key; if it chooses among components, with their names and what they do, and their parameters behind it.
+fn with_components(doc: &KeyDoc) -> Vec<KeyDoc> {
+    let Some(components) = components(doc.key) else {
+        return vec![*doc];
+    };
+    // What a static table would hold lives as long as the program.
+    let names: Vec<&str> = components.iter().map(|component| component.name).collect();
+    let lines = components
+        .iter()
+        .map(|c| format!(" `{}`: {}.", c.name, c.line));
+    let selector = KeyDoc {
+        kind: Kind::Choice(names.leak()),
+        doc: format!("{}{}", doc.doc, lines.collect::<String>()).leak(),
+        ..*doc
+    };
+    let section = super::tree::split(doc.key).0;
+    let mut rows = vec![selector];
+    for component in components {
+        rows.extend(component.parameters.iter().map(|parameter| KeyDoc {
+            key: format!("{section}.{}", parameter.key).leak(),
+            kind: parameter.kind,
+            default: Some(parameter.default),
+            only: vec![(doc.key, &*vec![component.name].leak())].leak(),
+            doc: parameter.doc,
+            provenance: parameter.provenance,
+        }));
+    }
+    rows
+}
+
+/// The parameters of all policies, each with the names of those that have it.
+fn of_policies() -> Vec<KeyDoc> {
+    // Each parameter once, in the order of the catalog.
+    let mut found: Vec<(&Parameter, bool, Vec<&str>)> = Vec::new();
+    for entry in entries() {
+        let name = if entry.name == FILTER {
+            ANY_GCAR
+        } else {
+            entry.name
+        };
+        let own = entry.parameters.iter().copied().flatten();
+        let with = |filtered| move |parameter| (parameter, filtered);
+        let all = own
+            .map(with(false))
+            .chain(entry.filtered.iter().map(with(true)));
+        for (parameter, filtered) in all {
+            match found
+                .iter_mut()
+                .find(|(known, ..)| known.key == parameter.key)
+            {
+                Some((_, _, names)) => names.push(name),
+                None => found.push((parameter, filtered, vec![name])),
+            }
+        }
+    }
+    // What a static table would hold lives as long as the program.
+    let row = |(parameter, filtered, names): (&Parameter, bool, Vec<&'static str>)| {
+        let mut only: Vec<(&str, &[&str])> = vec![(POLICY, names.leak())];
+        only.extend(filtered.then_some((POLICY, &[ANY_GCAR][..])));
+        KeyDoc {
+            key: format!("buffer.{}", parameter.key).leak(),
+            kind: parameter.kind,
+            default: Some(parameter.default),
+            only: only.leak(),
+            doc: parameter.doc,
+            provenance: parameter.provenance,
+        }
+    };
+    found.into_iter().map(row).collect()
+}
+
+/// Keys that are parameters of the policy called `name`; for the filter those that it adds to its base's.
+pub fn policy_keys(name: &str) -> Vec<&'static KeyDoc> {
+    let of_filter = |doc: &&KeyDoc| {
+        let mut names = ChosenPolicy::base_names();
+        names.any(|name| doc.is_for_policy(&format!("gcar-{name}")) && !doc.is_for_policy(name))
+    };
+    let all = keys().iter().filter(|doc| doc.is_policy_parameter());
+    match name {
+        FILTER => all.filter(of_filter).collect(),
+        _ => all.filter(|doc| doc.is_for_policy(name)).collect(),
+    }
+}
+
+/// The key that names the policy.
+pub(super) const POLICY: &str = "buffer.policy";
 
 /// A row: key, kind, default, only, doc, provenance.
 macro_rules! rows {
@@ -162,7 +169,7 @@ macro_rules! rows {
 }
 
 #[rustfmt::skip]
-const KEYS: &[KeyDoc] = rows![
+const OF_THE_DEVICE: &[KeyDoc] = rows![
     "name" Kind::Name, None, &[],
         "Short name of the device, printed with every result.", "ours";
     "description" Kind::Text, Some("\"\""), &[],
@@ -313,14 +320,10 @@ const KEYS: &[KeyDoc] = rows![
     "ftl.region_percent" Kind::Percent, None, &[("ftl.separation", &["region"])],
         "The first logical pages that are kept apart, as a share of all.", "ours";
 
-    "gc.victim" Kind::Choice(&["greedy", "fifo", "random", "d-choices", "windowed", "cost-benefit", "cost-age-time"]), Some("\"greedy\""), PAGE,
-        "Which sealed block is collected. `greedy`: the fewest valid pages. `fifo`: the block opened first. `random`. `d-choices`: the fewest valid pages among `choices` drawn at random (Van Houdt 2013). `windowed`: the same among the blocks opened first (Hu et al. 2009). `cost-benefit`: the largest age x (1 - u) / 2u (Kawaguchi et al. 1995). `cost-age-time`: the least u / (1 - u) x erases / age (Chiang and Chang 1999). Age is in blocks opened since (D-61).", "GCaR, Harmonia, ECR: greedy";
+    "gc.victim" Kind::Choice(&[]), Some("\"greedy\""), PAGE,
+        "Which sealed block is collected.", "GCaR, Harmonia, ECR: greedy";
     "gc.granularity" Kind::Choice(&["block", "superblock"]), Some("\"block\""), MODERN_PAGE,
         "What is opened, collected and erased as one: an erase block of a die, or one of every die (D-98).", "client and data-centre drives";
-    "gc.choices" Kind::Count(1, 65535), Some("10"), &[("gc.victim", &["d-choices"])],
-        "Blocks drawn, one block perhaps several times.", "ours";
-    "gc.window_percent" Kind::Percent, Some("25"), &[("gc.victim", &["windowed"])],
-        "Blocks of the pool among which the victim is looked for.", "ours";
     "gc.low_percent" Kind::Percent, None, PAGE,
         "A pool collects when its free blocks are at or below this share of its blocks, rounded down.", "GCaR Table 2, Harmonia Table 7: 5";
     "gc.idle_percent" Kind::Percent, OPTIONAL, MODERN_PAGE,
@@ -372,70 +375,10 @@ const KEYS: &[KeyDoc] = rows![
         "Access time of the separate read cache; left out: `latency_us`.", "CBM Table I: 15 ns a 64-byte line of DRAM, 0.96 (D-21)";
     "buffer.power_loss_protection" Kind::Bool, Some("false"), &[],
         "A flush or FUA write is done once its data is in the buffer, and a power cut loses nothing; always so with `cbm` (its write buffer is non-volatile).", "ours";
+];
 
-    "buffer.window" Kind::Window, Some("0.25"), &[("buffer.policy", &["cflru"])],
-        "Clean-first region: pages (whole number) or a share of the capacity (fraction, rounded down, at least a page; 0: as `lru`).", "D-5: our decision";
-    "buffer.min_lc" Kind::Window, Some("0.1"), &[("buffer.policy", &["ad-lru"])],
-        "Least size of the cold list.", "original: 0.1 of the capacity";
-    "buffer.k_in" Kind::Window, Some("0.25"), &[("buffer.policy", &["2q"])],
-        "Size of A1in, the queue of new pages.", "original: 0.25 of the capacity";
-    "buffer.k_out" Kind::Window, Some("0.5"), &[("buffer.policy", &["2q"])],
-        "Pages remembered in A1out after they left A1in.", "original: 0.5 of the capacity";
-    "buffer.hir" Kind::Window, Some("0.01"), &[("buffer.policy", &["lirs"])],
-        "Room for pages of high inter-reference recency.", "original: 0.01 of the capacity";
-    "buffer.small" Kind::Window, Some("0.1"), &[("buffer.policy", &["s3-fifo"])],
-        "Size of the small queue.", "original: 0.1 of the capacity";
-    "buffer.ghosts" Kind::Window, Some("0.9"), &[("buffer.policy", &["s3-fifo"])],
-        "Pages remembered after they left the small queue.", "original: as many as the main queue holds";
-    "buffer.blocks" Kind::Choice(&["element", "host"]), OPTIONAL, BLOCKS,
-        "What a block is: N consecutive pages of one chip, or N consecutive pages of the host (the same where placement is dynamic); left out: element, with `cbm` host.", "D-7; GCaR element, CBM host";
-    "buffer.block_in_gc" Kind::Choice(&["any", "all", "majority"]), Some("\"any\""), BLOCKS_GCAR,
-        "When GCaR takes a block to be in GC: when any, all or most of its pages are.", "D-13: our decision";
-    "buffer.cache_reads" Kind::Bool, Some("true"), BLOCKS_READ,
-        "Pages that were read join their block; `false`: a read that misses passes the buffer by, as in a pure write buffer.", "D-6: our decision";
-    "buffer.padding" Kind::Bool, Some("false"), &[("buffer.policy", &["bplru"])],
-        "Fill a victim block up with pages read from flash and write it whole.", "original: true; CBM: false; D-8";
-    "buffer.compensation" Kind::Bool, Some("true"), &[("buffer.policy", &["bplru"])],
-        "A block written wholly and in order becomes the next victim.", "original: true";
-    "buffer.adapt" Kind::Bool, Some("true"), &[("buffer.policy", &["bpac"])],
-        "The two sizes below follow the distances between references.", "reconstruction";
-    "buffer.l_p" Kind::Window, Some("0.5"), &[("buffer.policy", &["bpac"])],
-        "Length of the page list at the start.", "reconstruction";
-    "buffer.age" Kind::Window, Some("0.25"), &[("buffer.policy", &["bpac"])],
-        "Page writes after which a cluster counts as grown, at the start.", "reconstruction";
-    "buffer.theta" Kind::Share, Some("0.1"), &[("buffer.policy", &["cbm"])],
-        "The threshold doubles when the block region takes more than this share of the write buffer.", "printed: CBM section III";
-    "buffer.threshold" Kind::Count(0, 65_535), Some("0"), &[("buffer.policy", &["cbm"])],
-        "Pages of a block in the page region that move it to the block region; 0: dynamic, starting at 2.", "printed: CBM section III";
-    "buffer.threshold_floor" Kind::Count(1, 65_535), Some("1"), &[("buffer.policy", &["cbm"])],
-        "Least dynamic threshold.", "printed: 1; D-20";
-    "buffer.merge" Kind::Bool, Some("true"), &[("buffer.policy", &["cbm"])],
-        "Write clean pages of the read cache with a victim block of more dirty pages.", "printed: CBM section III";
-    "buffer.small_request" Kind::Count(1, 65_535), Some("5"), &[("buffer.policy", &["req-block"])],
-        "Blocks of at most so many pages when they are hit are small.", "reconstruction";
-    "buffer.cqct" Kind::Choice(&["paper", "exact"]), Some("\"paper\""), &[("buffer.policy", &["ecr", "ecr-eps"])],
-        "Chip queue complete time: Eqs 1 to 4 as printed, or with transfers and true residuals.", "printed; D-14";
-    "buffer.tie" Kind::Choice(&["oldest", "lowest", "round-robin"]), Some("\"oldest\""), &[("buffer.policy", &["ecr", "ecr-eps", "lcr"])],
-        "Which of several chips with the least time: the one with the oldest victim, the lowest, or the next in turn.", "D-15: our decision";
-    "buffer.write_backs" Kind::Count(1, 65_535), Some("8"), &[("buffer.policy", &["co-active"])],
-        "Active write-backs in flight (MWT).", "D-9: our decision";
-    "buffer.idle_unit" Kind::Choice(&["channel", "chip"]), Some("\"channel\""), &[("buffer.policy", &["co-active"])],
-        "What must be idle for an active write-back.", "printed: CDA-GC section 5 says channel";
-    "buffer.filter" Kind::Choice(&["bloom", "exact"]), Some("\"bloom\""), FILTERED,
-        "How pages written before are known: a Bloom filter of 8 hashes, or exactly.", "printed: CDA-GC section 3.2.2";
-    "buffer.filter_percent" Kind::Percent, Some("5"), FILTERED,
-        "Bitmap of the filter, in percent of the buffer.", "printed: CDA-GC section 3.2.2";
-    "buffer.filter_reset_ms" Kind::Count(1, 1_000_000), Some("1000"), FILTERED,
-        "The filter forgets after this time.", "D-9, D-18: our decision";
-    "buffer.test_num" Kind::Count(1, U32), Some("64"), STAGED,
-        "Entries inspected in a lookup.", "D-17: our decision, not printed";
-    "buffer.cycle_num" Kind::Count(1, U32), Some("16"), STAGED,
-        "Lookups until the search begins again at the tail.", "our decision, not printed";
-    "buffer.hp_margin_percent" Kind::Percent, Some("12.5"), STAGED,
-        "A chip at the trigger is close to GC when at most this share of its open block is left.", "D-16: our decision";
-    "buffer.gc_lookahead" Kind::Bool, Some("false"), &[("buffer.policy", &["gcar-*"])],
-        "Spare also the pages of chips that are a block away from GC.", "D-4: our decision";
-
+#[rustfmt::skip]
+const PUBLISHED: &[KeyDoc] = rows![
     "published.source" Kind::Text, Some("\"\""), &[],
         "Where the figures of this section stand.", "ours";
     "published.read_128k_mbs" Kind::Figure, OPTIONAL, &[],
@@ -486,15 +429,13 @@ const ANY_GCAR: &str = "gcar-*";
 impl KeyDoc {
     /// The key is a parameter of some policies.
     pub fn is_policy_parameter(&self) -> bool {
-        self.only
-            .iter()
-            .any(|(selector, _)| *selector == "buffer.policy")
+        self.only.iter().any(|(selector, _)| *selector == POLICY)
     }
 
     /// The key has a meaning for this policy, as far as policies go. A filtered policy has the
     /// parameters of its base.
     pub fn is_for_policy(&self, name: &str) -> bool {
-        let mut conditions = self.only.iter().filter(|(s, _)| *s == "buffer.policy");
+        let mut conditions = self.only.iter().filter(|(s, _)| *s == POLICY);
         conditions.all(|(selector, wanted)| is_met(selector, wanted, name))
     }
 
@@ -511,22 +452,20 @@ pub(super) fn is_met(selector: &str, wanted: &[&str], value: &str) -> bool {
         return true;
     }
     match value.strip_prefix("gcar-") {
-        Some(base) if selector == "buffer.policy" => {
-            wanted.contains(&base) || wanted.contains(&ANY_GCAR)
-        }
+        Some(base) if selector == POLICY => wanted.contains(&base) || wanted.contains(&ANY_GCAR),
         _ => false,
     }
 }
 
 /// The row of a key.
 pub(super) fn find(key: &str) -> Option<&'static KeyDoc> {
-    KEYS.iter().find(|doc| doc.key == key)
+    keys().iter().find(|doc| doc.key == key)
 }
 
 /// What to say of a key that is not in the table.
 pub(super) fn unknown_key(key: &str) -> String {
     let (section, name) = super::tree::split(key);
-    let rows = KEYS.iter().map(|doc| super::tree::split(doc.key));
+    let rows = keys().iter().map(|doc| super::tree::split(doc.key));
     let mut here: Vec<&str> = rows
         .filter(|(s, _)| *s == section)
         .map(|(_, n)| n)
@@ -534,7 +473,7 @@ pub(super) fn unknown_key(key: &str) -> String {
     if section.is_empty() {
         here.extend(sections());
     }
-    let homes: Vec<&KeyDoc> = KEYS
+    let homes: Vec<&KeyDoc> = keys()
         .iter()
         .filter(|doc| super::tree::split(doc.key).1 == name)
         .collect();
@@ -546,9 +485,9 @@ pub(super) fn unknown_key(key: &str) -> String {
     }
     match nearest(name, here.iter().copied()) {
         Some(near) => format!("unknown key; did you mean {near:?}?"),
-        None => match nearest(name, KEYS.iter().map(|doc| super::tree::split(doc.key).1)) {
+        None => match nearest(name, keys().iter().map(|doc| super::tree::split(doc.key).1)) {
             Some(near) => {
-                let home = KEYS
+                let home = keys()
                     .iter()
                     .find(|doc| super::tree::split(doc.key).1 == near);
                 format!(
@@ -581,7 +520,7 @@ pub(super) fn unknown_section(name: &str) -> String {
 
 /// Names of the sections, in the order of the table.
 fn sections() -> Vec<&'static str> {
-    let mut known: Vec<&str> = KEYS
+    let mut known: Vec<&str> = keys()
         .iter()
         .map(|doc| super::tree::split(doc.key).0)
         .collect();
@@ -644,22 +583,19 @@ mod tests {
 
     #[test]
     fn the_table_is_sound() {
-        for (i, doc) in KEYS.iter().enumerate() {
+        for (i, doc) in keys().iter().enumerate() {
             assert!(
-                KEYS[..i].iter().all(|other| other.key != doc.key),
+                keys()[..i].iter().all(|other| other.key != doc.key),
                 "{} twice",
                 doc.key
             );
             assert!(doc.doc.ends_with('.'), "{}", doc.key);
             for (selector, values) in doc.only {
-                for name in values.iter().filter(|_| *selector == "buffer.policy") {
-                    assert!(
-                        *name == ANY_GCAR || super::super::Policy::is_name(name),
-                        "{name}"
-                    );
+                for name in values.iter().filter(|_| *selector == POLICY) {
+                    assert!(*name == ANY_GCAR || ChosenPolicy::is_name(name), "{name}");
                 }
                 // The reader decides selectors before what depends on them.
-                assert!(KEYS[..].iter().any(|d| d.key == *selector), "{selector}");
+                assert!(keys().iter().any(|d| d.key == *selector), "{selector}");
                 assert!(!values.is_empty());
             }
         }

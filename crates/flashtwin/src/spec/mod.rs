@@ -12,7 +12,6 @@ mod derived;
 mod error;
 mod exchange;
 mod keys;
-mod policy;
 mod profiles;
 mod read;
 #[cfg(test)]
@@ -27,10 +26,11 @@ pub use array::{
 pub use derived::SECTOR_BYTES;
 pub use error::{Place, Problem, SpecError};
 pub(crate) use exchange::refused;
-pub use keys::{keys, KeyDoc, Kind};
-pub use policy::{BlockInGc, Blocks, Policy, PolicyParams, Tie};
+pub use keys::{keys, policy_keys, KeyDoc};
 pub use profiles::{builtin, builtin_array, builtin_array_names, builtin_names};
 
+use crate::buffer::ChosenPolicy;
+use crate::component::Chosen;
 use crate::ftl::chip;
 use crate::units::Time;
 
@@ -357,7 +357,7 @@ pub enum Placement {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gc {
     /// Which block is collected.
-    pub victim: Victim,
+    pub victim: Chosen,
     /// A block of every die is collected as one (`modern`).
     pub superblocks: bool,
     /// A pool collects when its free blocks are at or below this share of its blocks.
@@ -368,28 +368,6 @@ pub struct Gc {
     pub preemptible: bool,
     /// Collecting takes no time.
     pub ideal: bool,
-}
-
-/// Victim selection: which of the sealed blocks of a pool is collected. A block's age is how many
-/// blocks of its chip were opened after it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Victim {
-    /// The fewest valid pages.
-    Greedy,
-    /// The block opened first.
-    Fifo,
-    /// Any, all alike.
-    Random,
-    /// The fewest valid pages among so many drawn at random (Van Houdt, SIGMETRICS 2013).
-    DChoices(u32),
-    /// The fewest valid pages among this share in percent of the pool's blocks, those opened first
-    /// (Hu, Eleftheriou, Haas, Iliadis, Pletka, SYSTOR 2009).
-    Windowed(f64),
-    /// The largest age x (1 - u) / 2u, u being the valid share (Kawaguchi, Nishioka, Motoda, USENIX
-    /// 1995).
-    CostBenefit,
-    /// The least u / (1 - u) x erases / age (Chiang, Chang, Journal of Systems and Software 1999).
-    CostAgeTime,
 }
 
 /// Endurance.
@@ -445,7 +423,7 @@ pub struct Buffer {
     /// Size in pages.
     pub capacity_pages: u32,
     /// Replacement policy with its parameters.
-    pub policy: Policy,
+    pub policy: ChosenPolicy,
     /// When the host sees the cost of an eviction (D-2).
     pub evict: EvictMode,
     /// Requests that cover part of a page (D-1).
@@ -465,7 +443,7 @@ pub struct Buffer {
 impl Buffer {
     /// The memory survives a power cut.
     pub(crate) fn is_protected(&self) -> bool {
-        self.power_loss_protection || self.policy.base == "cbm"
+        self.power_loss_protection || self.policy.entry().non_volatile
     }
 }
 

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use super::build::build;
 use super::check;
-use super::convert::{convert, wrong_value, Value};
+use super::convert::{convert, wrong_value};
 use super::error::{Place, Problem, SpecError};
-use super::keys::{find, is_met, keys, unknown_key, unknown_section, KeyDoc, Kind, OPTIONAL};
+use super::keys::{find, is_met, keys, unknown_key, unknown_section, KeyDoc, OPTIONAL, POLICY};
 use super::tree::{split, Entry, Node, Tree};
-use super::{DeviceSpec, Policy};
+use super::DeviceSpec;
+use crate::buffer::catalog;
+use crate::buffer::ChosenPolicy;
+use crate::component::{Kind, Value};
 use crate::units::Time;
 
 impl DeviceSpec {
@@ -143,6 +146,17 @@ fn undecided(doc: &KeyDoc, tree: &Tree) -> bool {
     )
 }
 
+/// The default of a key with this policy.
+fn default_with(policy: &str, doc: &KeyDoc) -> Option<&'static str> {
+    let own = || {
+        let (entry, base) = catalog::find(policy)?;
+        let key = doc.key.strip_prefix("buffer.")?;
+        let mut defaults = base.unwrap_or(entry).defaults.iter();
+        defaults.find(|(of, _)| *of == key).map(|(_, text)| *text)
+    };
+    own().or(doc.default)
+}
+
 fn words_or(words: &[&str]) -> String {
     words
         .iter()
@@ -155,7 +169,7 @@ fn words_or(words: &[&str]) -> String {
 fn is_word(selector: &str, value: &str) -> bool {
     match find(selector).map(|doc| doc.kind) {
         Some(Kind::Choice(words)) => words.contains(&value),
-        Some(Kind::PolicyName) => Policy::is_name(value),
+        Some(Kind::PolicyName) => ChosenPolicy::is_name(value),
         _ => false,
     }
 }
@@ -169,6 +183,10 @@ impl Values {
         // What is missing may stand there misspelt: one thing at a time.
         let misspelt = !problems.is_empty();
         let mut values = BTreeMap::new();
+        let policy = match tree.get(POLICY).map(|entry| &entry.node) {
+            Some(Node::Str(word)) => word,
+            _ => "",
+        };
         for doc in keys() {
             if split(doc.key).0 == "buffer" && !tree.sections.contains_key("buffer") {
                 continue;
@@ -204,7 +222,7 @@ impl Values {
                     words_or(wanted)
                 )),
                 (None, Some(_)) => {}
-                (None, None) => match doc.default {
+                (None, None) => match default_with(policy, doc) {
                     OPTIONAL => {}
                     Some(text) => {
                         let value = convert(doc.kind, &Node::from_override(text));

@@ -4,9 +4,10 @@ use super::decimal::show;
 use super::keys::{find, keys};
 use super::tree::split;
 use super::{
-    AllocationPool, Assign, BlockInGc, Blocks, DeviceSpec, EvictMode, Host, Levelling, LinkKind,
-    Mapping, ModernNand, Nand, Placement, PlaneMapping, Policy, Published, Separation, Tie, Victim,
+    AllocationPool, Assign, DeviceSpec, EvictMode, Host, Levelling, LinkKind, Mapping, ModernNand,
+    Nand, Placement, PlaneMapping, Published, Separation,
 };
+use crate::component::{size, Settings, Value};
 use crate::units::Time;
 
 impl DeviceSpec {
@@ -93,27 +94,11 @@ impl DeviceSpec {
                 Separation::Region(percent) => float(percent),
                 _ => return None,
             },
-            "gc.victim" => quote(match self.gc.victim {
-                Victim::Greedy => "greedy",
-                Victim::Fifo => "fifo",
-                Victim::Random => "random",
-                Victim::DChoices(_) => "d-choices",
-                Victim::Windowed(_) => "windowed",
-                Victim::CostBenefit => "cost-benefit",
-                Victim::CostAgeTime => "cost-age-time",
-            }),
+            "gc.victim" => quote(self.gc.victim.name),
             "gc.granularity" if is_modern => quote(match self.gc.superblocks {
                 true => "superblock",
                 false => "block",
             }),
-            "gc.choices" => match self.gc.victim {
-                Victim::DChoices(choices) => choices.to_string(),
-                _ => return None,
-            },
-            "gc.window_percent" => match self.gc.victim {
-                Victim::Windowed(percent) => float(percent),
-                _ => return None,
-            },
             "gc.low_percent" => float(self.gc.low_percent),
             "gc.idle_percent" => float(self.gc.idle_percent?),
             "gc.ideal" => self.gc.ideal.to_string(),
@@ -140,7 +125,10 @@ impl DeviceSpec {
             },
             "wear.rated_erases" => self.wear.rated_erases.unwrap_or(0).to_string(),
             "wear.warranty_years" => self.wear.warranty_years.to_string(),
-            _ => return self.chip_setup()?.value(key.strip_prefix("ftl.")?),
+            _ => match split(key) {
+                ("gc", name) => return setting_toml(&self.gc.victim.settings, name),
+                (_, name) => return self.chip_setup()?.value(name),
+            },
         })
     }
 
@@ -196,7 +184,7 @@ impl DeviceSpec {
             "capacity" => {
                 quoted_size(u64::from(buffer.capacity_pages) * u64::from(self.geometry.page_bytes))
             }
-            "policy" => quote(&Policy::name(&buffer.policy)),
+            "policy" => quote(&buffer.policy.name()),
             "evict" => quote(match buffer.evict {
                 EvictMode::Blocking => "blocking",
                 EvictMode::Background(_) => "background",
@@ -210,14 +198,22 @@ impl DeviceSpec {
             "write_latency_us" if buffer.write_latency != buffer.latency => {
                 us(buffer.write_latency)
             }
-            "read_cache" if buffer.read_cache_pages > 0 || buffer.policy.base == "cbm" => {
+            "read_cache"
+                if buffer.read_cache_pages > 0
+                    || buffer
+                        .policy
+                        .entry()
+                        .defaults
+                        .iter()
+                        .any(|d| d.0 == "read_cache") =>
+            {
                 buffer.read_cache_pages.to_string()
             }
             "read_cache_latency_us" if buffer.read_cache_latency != buffer.latency => {
                 us(buffer.read_cache_latency)
             }
             "power_loss_protection" => buffer.power_loss_protection.to_string(),
-            _ => return buffer.policy.parameter_toml(name),
+            _ => return setting_toml(&buffer.policy.settings, name),
         })
     }
 }
@@ -296,60 +292,15 @@ impl ModernNand {
     }
 }
 
-impl Policy {
-    /// The value of a key of section `buffer`, if it is a parameter of this policy.
-    fn parameter_toml(&self, name: &str) -> Option<String> {
-        let doc = find(&format!("buffer.{name}"))?;
-        if !doc.is_policy_parameter() || !doc.is_for_policy(&self.name()) {
-            return None;
-        }
-        let p = &self.params;
-        Some(match name {
-            "window" => p.window_pages.to_string(),
-            "min_lc" => p.min_lc_pages.to_string(),
-            "k_in" => p.k_in_pages.to_string(),
-            "k_out" => p.k_out_pages.to_string(),
-            "hir" => p.hir_pages.to_string(),
-            "small" => p.small_pages.to_string(),
-            "ghosts" => p.ghost_pages.to_string(),
-            "l_p" => p.l_p_pages.to_string(),
-            "age" => p.age_writes.to_string(),
-            "cache_reads" => p.cache_reads.to_string(),
-            "padding" => p.padding.to_string(),
-            "compensation" => p.compensation.to_string(),
-            "adapt" => p.adapt.to_string(),
-            "merge" => p.merge.to_string(),
-            "gc_lookahead" => p.gc_lookahead.to_string(),
-            "threshold" => p.threshold.to_string(),
-            "threshold_floor" => p.threshold_floor.to_string(),
-            "small_request" => p.small_request_pages.to_string(),
-            "write_backs" => p.write_backs.to_string(),
-            "test_num" => p.test_num.to_string(),
-            "cycle_num" => p.cycle_num.to_string(),
-            "theta" => float(p.theta),
-            "filter_percent" => float(p.filter_percent),
-            "hp_margin_percent" => float(p.hp_margin_percent),
-            "filter_reset_ms" => show(p.filter_reset.0, 1_000_000_000),
-            "blocks" => quote(match p.blocks {
-                Blocks::Host => "host",
-                Blocks::Element => "element",
-            }),
-            "block_in_gc" => quote(match p.block_in_gc {
-                BlockInGc::Any => "any",
-                BlockInGc::All => "all",
-                BlockInGc::Majority => "majority",
-            }),
-            "tie" => quote(match p.tie {
-                Tie::Oldest => "oldest",
-                Tie::Lowest => "lowest",
-                Tie::RoundRobin => "round-robin",
-            }),
-            "cqct" => quote(if p.exact_cqct { "exact" } else { "paper" }),
-            "filter" => quote(if p.exact_filter { "exact" } else { "bloom" }),
-            "idle_unit" => quote(if p.idle_channel { "channel" } else { "chip" }),
-            _ => return None,
-        })
-    }
+/// A parameter of a component.
+fn setting_toml(settings: &Settings, key: &str) -> Option<String> {
+    Some(match settings.value(key)? {
+        Value::Text(word) => quote(word),
+        Value::Bool(on) => on.to_string(),
+        Value::Number(n) => n.to_string(),
+        Value::Float(x) => float(*x),
+        Value::Numbers(_) => unreachable!("no component has a list"),
+    })
 }
 
 fn quote(text: &str) -> String {
@@ -382,19 +333,4 @@ fn float(x: f64) -> String {
 
 fn quoted_size(bytes: u64) -> String {
     quote(&size(bytes))
-}
-
-/// In the largest binary unit that divides it: `32 MiB`, `1536 B`.
-pub(super) fn size(bytes: u64) -> String {
-    for (unit, factor) in [
-        ("TiB", 1 << 40),
-        ("GiB", 1 << 30),
-        ("MiB", 1 << 20),
-        ("KiB", 1 << 10),
-    ] {
-        if bytes > 0 && bytes.is_multiple_of(factor) {
-            return format!("{} {unit}", bytes / factor);
-        }
-    }
-    format!("{bytes} B")
 }

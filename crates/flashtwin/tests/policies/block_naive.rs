@@ -6,9 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::harness::{Case, Did, Naive, Op, World};
-use flashtwin::buffer::Setup;
-use flashtwin::spec::BlockInGc;
+use flashtwin::buffer::{Blocking, Blocks as BlockKind, Setup};
+use flashtwin::component::{Pages, Value};
 use flashtwin::Lpn;
+
+/// The logical block of a page, and the page's offset in it.
+fn block_of(setup: &Setup, lpn: u32) -> (u32, u32) {
+    let word: String = setup.settings.get("blocks");
+    let blocks = BlockKind::from_word(&word).expect("a kind of blocks");
+    Blocking::new(setup, blocks).block_of(Lpn(lpn))
+}
 
 /// What leaves.
 #[derive(Default)]
@@ -33,10 +40,16 @@ impl Look<'_> {
     /// GCaR passes over a block of these pages.
     fn spares(&self, setup: &Setup, pages: &BTreeSet<u32>) -> bool {
         let in_gc = pages.iter().filter(|&&p| self.world.spared(p)).count();
-        let is = match setup.params.block_in_gc {
-            BlockInGc::Any => in_gc > 0,
-            BlockInGc::All => in_gc == pages.len(),
-            BlockInGc::Majority => 2 * in_gc > pages.len(),
+        let is = match setup.settings.value("block_in_gc") {
+            // Blocks of requests have no such parameter.
+            None => in_gc > 0,
+            Some(Value::Text(word)) => match word.as_str() {
+                "any" => in_gc > 0,
+                "all" => in_gc == pages.len(),
+                "majority" => 2 * in_gc > pages.len(),
+                other => unreachable!("{other}"),
+            },
+            Some(other) => unreachable!("{other:?}"),
         };
         self.filter && is
     }
@@ -186,7 +199,7 @@ impl Blocks {
         }
     }
     fn number(&self, lpn: u32) -> u32 {
-        self.setup.block_of(Lpn(lpn)).0
+        block_of(&self.setup, lpn).0
     }
     fn holds(&self, lpn: u32) -> bool {
         self.list.iter().any(|b| b.pages.contains(&lpn))
@@ -225,7 +238,7 @@ impl Blocks {
         places.max_by_key(|&i| (self.list[i].pages.len(), i))
     }
     fn reads(&self) -> bool {
-        self.setup.params.cache_reads
+        self.setup.settings.get::<bool>("cache_reads")
     }
 }
 
@@ -261,7 +274,7 @@ impl Rule for Bplru {
     on_blocks!();
     fn insert(&mut self, op: Op) {
         let mut block = self.0.take(op.lpn);
-        let (_, offset) = self.0.setup.block_of(Lpn(op.lpn));
+        let (_, offset) = block_of(&self.0.setup, op.lpn);
         let n = self.0.setup.pages_per_block;
         let mut whole = false;
         if op.write {
@@ -269,7 +282,7 @@ impl Rule for Bplru {
             block.seq = extends.then_some(offset);
             whole = block.seq == Some(n - 1);
         }
-        if whole && self.0.setup.params.compensation {
+        if whole && self.0.setup.settings.get::<bool>("compensation") {
             self.0.list.push(block);
         } else {
             self.0.list.insert(0, block);
@@ -292,8 +305,8 @@ impl Rule for Bplru {
         let i = found.or_else(|| self.0.find(current).filter(only))?;
         let number = self.0.list[i].number;
         let mut out = self.0.evict(i);
-        if setup.params.padding && out.pages.iter().any(|p| look.dirty[p]) {
-            let of_block = (0..1000).filter(|&p| setup.block_of(Lpn(p)).0 == number);
+        if setup.settings.get::<bool>("padding") && out.pages.iter().any(|p| look.dirty[p]) {
+            let of_block = (0..1000).filter(|&p| block_of(&setup, p).0 == number);
             out.padding = of_block.filter(|p| !out.pages.contains(p)).collect();
         }
         Some(out)
@@ -479,8 +492,8 @@ impl Bpac {
             written: BTreeMap::new(),
             capacity: case.capacity.into(),
             now: 0,
-            l_p: case.setup.params.l_p_pages as usize,
-            age: case.setup.params.age_writes.into(),
+            l_p: case.setup.settings.get::<Pages>("l_p").0 as usize,
+            age: case.setup.settings.get::<Pages>("age").0.into(),
             rewrites: BTreeMap::new(),
             growth: BTreeMap::new(),
         }
@@ -523,7 +536,9 @@ impl Rule for Bpac {
             cluster.at = self.now;
             self.clusters.list.insert(0, cluster);
         }
-        if self.clusters.setup.params.adapt && self.now.is_multiple_of(self.capacity) {
+        if self.clusters.setup.settings.get::<bool>("adapt")
+            && self.now.is_multiple_of(self.capacity)
+        {
             if let Some(distance) = cover(&mut self.rewrites) {
                 let (least, most) = (self.capacity / 10, self.capacity * 9 / 10);
                 self.l_p = distance.clamp(least.max(1), most.max(1)) as usize;
@@ -585,7 +600,7 @@ pub struct Cbm {
 
 impl Cbm {
     pub fn new(case: &Case) -> Cbm {
-        let params = &case.setup.params;
+        let settings = &case.setup.settings;
         let n = case.pages_per_block;
         Cbm {
             setup: case.setup.clone(),
@@ -593,8 +608,11 @@ impl Cbm {
             blocks: Blocks::new(case),
             popularity: BTreeMap::new(),
             read_cache: Vec::new(),
-            threshold: match params.threshold {
-                0 => params.threshold_floor.clamp(2, n.max(2)).min(n) as usize,
+            threshold: match settings.get::<u32>("threshold") {
+                0 => settings
+                    .get::<u32>("threshold_floor")
+                    .clamp(2, n.max(2))
+                    .min(n) as usize,
                 fixed => fixed as usize,
             },
             now: 0,
@@ -626,9 +644,9 @@ impl Cbm {
     }
     fn grown(&mut self) {
         let pages: usize = self.blocks.list.iter().map(|b| b.pages.len()).sum();
-        let params = &self.setup.params;
+        let settings = &self.setup.settings;
         let share = pages as f64 / f64::from(self.setup.capacity);
-        if params.threshold == 0 && share > params.theta {
+        if settings.get::<u32>("threshold") == 0 && share > settings.get::<f64>("theta") {
             self.threshold = (self.threshold * 2).min(self.setup.pages_per_block as usize);
         }
     }
@@ -721,15 +739,17 @@ impl Rule for Cbm {
             (only && !look.spares(&self.setup, &pages)).then_some(pages)
         })?;
         let number = found.unwrap_or(current);
-        let params = &self.setup.params;
-        if self.blocks.list.is_empty() && params.threshold == 0 {
-            let floor = params.threshold_floor.min(self.setup.pages_per_block);
+        let settings = &self.setup.settings;
+        if self.blocks.list.is_empty() && settings.get::<u32>("threshold") == 0 {
+            let floor = settings
+                .get::<u32>("threshold_floor")
+                .min(self.setup.pages_per_block);
             self.threshold = (self.threshold / 2).max(floor as usize);
         }
         let mut merged: Vec<u32> = look.read_cache.to_vec();
         merged.retain(|&p| self.blocks.number(p) == number);
         merged.sort();
-        if !params.merge || pages.len() <= merged.len() {
+        if !settings.get::<bool>("merge") || pages.len() <= merged.len() {
             merged.clear();
         }
         for &page in &pages {
@@ -863,7 +883,8 @@ impl Rule for ReqBlock {
     fn hit(&mut self, op: Op) {
         self.now += 1;
         let (l, i) = self.find(|b| b.pages.contains(&op.lpn)).unwrap();
-        let small = self.lists[l][i].pages.len() <= self.setup.params.small_request_pages as usize;
+        let small = self.lists[l][i].pages.len()
+            <= self.setup.settings.get::<u32>("small_request") as usize;
         let mut block = self.lists[l].remove(i);
         if block
             .hit_by

@@ -4,6 +4,7 @@
 mod block;
 mod block_naive;
 mod harness;
+mod lfu;
 mod page;
 mod page_naive;
 mod recency;

@@ -346,7 +346,7 @@ fn s3_fifo_equals_its_published_queues() {
 }
 
 /// The device of a policy with room for `capacity` pages, and what runs on it.
-fn device(policy: &str, capacity: u32) -> (flashtwin::spec::Policy, Setup) {
+fn device(policy: &str, capacity: u32) -> (flashtwin::buffer::ChosenPolicy, Setup) {
     let device = Traceable {
         policy,
         capacity,

@@ -183,7 +183,7 @@ fn identities_on_random_strings() {
             on.steps(&accesses)
         };
         assert_eq!(steps("cflru", &[("window", "0")]), steps("lru", &[]));
-        for base in flashtwin::spec::Policy::BASE_NAMES {
+        for base in flashtwin::buffer::ChosenPolicy::base_names() {
             assert_eq!(
                 steps(&format!("gcar-{base}"), &[]),
                 steps(base, &[]),

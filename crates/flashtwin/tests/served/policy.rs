@@ -1,6 +1,7 @@
 //! Another policy while the buffer is at work: no page is lost, none is held twice, requests under way go on.
 
-use flashtwin::spec::Policy;
+use flashtwin::buffer::ChosenPolicy;
+use flashtwin::component::Pages;
 use flashtwin::{Backend, BufferEvent, Device, Lpn, Op, Request, Rng, Ssd, Time};
 
 use super::{array, ssd};
@@ -61,7 +62,7 @@ impl Load {
 
 /// Every policy, some of them filtered.
 fn policies() -> Vec<String> {
-    Policy::names()
+    ChosenPolicy::names()
 }
 
 /// Exchanges the policy: no dirty page is lost or made, and what a power cut would take is the same before and
@@ -238,13 +239,13 @@ fn a_power_cut_brings_back_the_new_policy() {
     let set = [("buffer.window", "0.5")];
     ssd.set_policy("cflru", &set).unwrap();
     let policy = ssd.spec().buffer.clone().unwrap().policy;
-    assert_eq!(policy.params.window_pages, 512);
+    assert_eq!(policy.settings.get::<Pages>("window").0, 512);
     ssd.cut_power(1_000_000).unwrap();
     assert_eq!(ssd.spec().buffer.clone().unwrap().policy, policy);
     // What the one before was given is forgotten.
     ssd.set_policy("gcar-cflru", &[]).unwrap();
     let policy = ssd.spec().buffer.clone().unwrap().policy;
-    assert_eq!(policy.params.window_pages, 256);
+    assert_eq!(policy.settings.get::<Pages>("window").0, 256);
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn clients_notice_nothing_of_another_policy() {
     ];
     let place = Place::new("policy", &more);
     let server = place.start(&[("dilation", "0.01")]);
-    let names = flashtwin::spec::Policy::names();
+    let names = flashtwin::buffer::ChosenPolicy::names();
     let running = std::sync::atomic::AtomicUsize::new(3);
     std::thread::scope(|scope| {
         for client in 0..3_u64 {

@@ -3,16 +3,28 @@
 mod page;
 mod system;
 
-use super::*;
-use crate::spec::{Blocks, PolicyParams};
+use super::trace::Traceable;
+use super::{Blocking, Blocks, Setup};
+use crate::component::Settings;
 use crate::units::Lpn;
+
+/// The parameters of a policy, some of them set.
+fn settings(policy: &str, capacity: u32, set: &[(&str, &str)]) -> Settings {
+    let device = Traceable {
+        policy,
+        capacity,
+        set,
+        chips: 1,
+        stride_pages: 1,
+        pages_per_block: 4,
+    };
+    Setup::of(&device.device().expect("settings of the policy")).settings
+}
 
 #[test]
 fn blocks_of_either_kind_hold_each_page_once() {
     for (chips, stride) in [(1, 1), (2, 1), (7, 1), (3, 4), (4, 2)] {
         for blocks in [Blocks::Host, Blocks::Element] {
-            let mut params = PolicyParams::defaults(8);
-            params.blocks = blocks;
             let setup = Setup {
                 capacity: 8,
                 chips,
@@ -21,11 +33,12 @@ fn blocks_of_either_kind_hold_each_page_once() {
                 pages_per_block: 4,
                 page_bytes: 4096,
                 filtered: false,
-                params,
+                settings: Settings::default(),
             };
+            let blocking = Blocking::new(&setup, blocks);
             for page in 0..500 {
-                let (block, offset) = setup.block_of(Lpn(page));
-                assert_eq!(setup.page_of_block(block, offset), Some(Lpn(page)));
+                let (block, offset) = blocking.block_of(Lpn(page));
+                assert_eq!(blocking.page_of_block(block, offset), Some(Lpn(page)));
                 if blocks == Blocks::Element {
                     let chip = page / stride % chips;
                     assert_eq!(block % chips, chip, "a block of one chip");

@@ -9,7 +9,6 @@ use super::super::policy::{Access, DeviceView, Eviction, PageId, Policy, Spare};
 use super::super::Setup;
 use crate::chips::ChipSet;
 use crate::rng::Rng;
-use crate::spec::PolicyParams;
 use crate::units::{ChipId, Lpn, Time};
 
 const PAGES: u32 = 24;
@@ -102,8 +101,6 @@ fn access(page: u32, write: bool, dirty: bool) -> Access {
 }
 
 fn setup(filtered: bool) -> Setup {
-    let mut params = PolicyParams::defaults(PAGES);
-    params.min_lc_pages = 3;
     Setup {
         capacity: PAGES,
         chips: CHIPS,
@@ -112,7 +109,7 @@ fn setup(filtered: bool) -> Setup {
         pages_per_block: 4,
         page_bytes: 4096,
         filtered,
-        params,
+        settings: super::settings("ad-lru", PAGES, &[("min_lc", "3")]),
     }
 }
 

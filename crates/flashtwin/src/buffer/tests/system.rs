@@ -7,7 +7,6 @@ use super::super::ecr::Ecr;
 use super::super::policy::{Access, DeviceView, Eviction, PageId, Policy, Spare, Stream};
 use super::super::Setup;
 use crate::chips::ChipSet;
-use crate::spec::{PolicyParams, Tie};
 use crate::units::{ChipId, Lpn, Time};
 
 #[derive(Clone, Default)]
@@ -130,10 +129,10 @@ impl DeviceView for Fake {
     }
 }
 
-fn setup(chips: u32, change: impl FnOnce(&mut PolicyParams)) -> Setup {
-    let mut params = PolicyParams::defaults(16);
-    params.exact_filter = true;
-    change(&mut params);
+/// Hot pages are known exactly.
+const EXACT: (&str, &str) = ("filter", "exact");
+
+fn setup(policy: &str, chips: u32, set: &[(&str, &str)]) -> Setup {
     Setup {
         capacity: 16,
         chips,
@@ -142,7 +141,7 @@ fn setup(chips: u32, change: impl FnOnce(&mut PolicyParams)) -> Setup {
         pages_per_block: 16,
         page_bytes: 4096,
         filtered: false,
-        params,
+        settings: super::settings(policy, 16, set),
     }
 }
 
@@ -152,22 +151,22 @@ fn ecr_takes_pages_without_a_chip_for_a_last_chip_that_waits_for_nothing() {
     device.chip_of[1] = Some(1);
     device.chip_of[2] = Some(0);
     for (tie, drains, order) in [
-        (Tie::Oldest, [5, 5], [3, 4, 1, 2]),
-        (Tie::Oldest, [0, 0], [1, 2, 3, 4]),
-        (Tie::Lowest, [0, 0], [2, 1, 3, 4]),
-        (Tie::RoundRobin, [0, 0], [2, 1, 3, 4]),
-        (Tie::RoundRobin, [5, 0], [1, 3, 4, 2]),
+        ("oldest", [5, 5], [3, 4, 1, 2]),
+        ("oldest", [0, 0], [1, 2, 3, 4]),
+        ("lowest", [0, 0], [2, 1, 3, 4]),
+        ("round-robin", [0, 0], [2, 1, 3, 4]),
+        ("round-robin", [5, 0], [1, 3, 4, 2]),
     ] {
         for (chip, drain) in device.chips.iter_mut().zip(drains) {
             chip.drain = drain;
         }
-        let mut ecr = Ecr::new(&setup(2, |p| p.tie = tie));
+        let mut ecr = Ecr::new(&setup("ecr", 2, &[("tie", tie)]));
         device.insert(&mut ecr, &[1, 2, 3, 4], true);
         assert_eq!(ecr.state(&device), "Clean[] D0[2] D1[1] D-[4 3]");
         assert_eq!(device.victims(&mut ecr), order, "{tie:?} {drains:?}");
     }
     (0..device.in_gc.of()).for_each(|chip| device.in_gc.set(ChipId(chip as u16), true));
-    let mut ecr = Ecr::new(&setup(2, |_| ()));
+    let mut ecr = Ecr::new(&setup("ecr", 2, &[]));
     device.insert(&mut ecr, &[1, 2, 3, 4], true);
     let victims = [(); 3].map(|()| device.victim(&mut ecr, Spare::Gc));
     assert_eq!(victims, [Some(3), Some(4), None], "they are never spared");
@@ -181,8 +180,8 @@ fn ecr_asks_for_the_time_of_its_kind() {
     for (chip, times) in device.chips.iter_mut().zip(times) {
         (chip.drain, chip.exact_drain, chip.load) = times;
     }
-    let paper = setup(3, |_| ());
-    let exact = setup(3, |p| p.exact_cqct = true);
+    let paper = setup("ecr", 3, &[]);
+    let exact = setup("ecr", 3, &[("cqct", "exact")]);
     for (mut policy, order) in [
         (Ecr::new(&paper), [0, 1, 2]),
         (Ecr::new(&exact), [2, 1, 0]),
@@ -197,7 +196,7 @@ fn ecr_asks_for_the_time_of_its_kind() {
 #[test]
 fn ecr_keeps_the_order_of_pages_that_are_cleaned_or_come_to_another_chip() {
     let mut device = Fake::new(2);
-    let mut ecr = Ecr::new(&setup(2, |_| ()));
+    let mut ecr = Ecr::new(&setup("ecr", 2, &[]));
     device.chip_of[..7].fill(Some(0));
     device.chip_of[3] = Some(1);
     device.insert(&mut ecr, &[1, 2, 3, 4], true);
@@ -217,7 +216,7 @@ fn ecr_keeps_the_order_of_pages_that_are_cleaned_or_come_to_another_chip() {
     assert_eq!(ecr.state(&device), "Clean[6 5 3] D0[4 2] D1[1]");
     assert_eq!(device.victims(&mut ecr), [3, 5, 6, 2, 4, 1]);
 
-    let mut epsilon = Ecr::epsilon(&setup(2, |_| ()));
+    let mut epsilon = Ecr::epsilon(&setup("ecr-eps", 2, &[]));
     device.chip_of[1..5].copy_from_slice(&[None, Some(0), Some(1), Some(0)]);
     device.insert(&mut epsilon, &[1, 2, 3, 4], true);
     device.cleaned(&mut epsilon, 1);
@@ -236,8 +235,8 @@ fn co_active_waits_for_the_whole_channel() {
     // Chips 0 and 2 are on channel 0, chips 1 and 3 on channel 1. Page 4 has no flash copy.
     let mut device = Fake::new(4);
     device.chip_of[..4].copy_from_slice(&[Some(0), Some(1), Some(2), Some(3)]);
-    let mut channel = CoActive::new(&setup(4, |p| p.write_backs = 2));
-    let mut chip = CoActive::new(&setup(4, |p| p.idle_channel = false));
+    let mut channel = CoActive::new(&setup("co-active", 4, &[EXACT, ("write_backs", "2")]));
+    let mut chip = CoActive::new(&setup("co-active", 4, &[EXACT, ("idle_unit", "chip")]));
     for policy in [&mut channel, &mut chip] {
         device.insert(policy, &[4, 2, 0, 1, 3], true);
         device.access(policy, 3, true, true);
@@ -284,7 +283,7 @@ fn the_stager_keeps_pages_of_chips_at_the_trigger_with_little_left() {
         let chip = &mut device.chips[1];
         (chip.free_blocks, chip.open_pages) = (free_blocks, open_pages);
         device.in_gc.set(ChipId(1), in_gc);
-        let mut stager = CdaGc::stager(&setup(2, |_| ()));
+        let mut stager = CdaGc::stager(&setup("cda-gc-stager", 2, &[]));
         device.insert(&mut stager, &[0, 1, 2], true);
         let first = if related { 1 } else { 0 };
         assert_eq!(device.victim(&mut stager, Spare::Nobody), Some(first));
@@ -296,7 +295,7 @@ fn the_stager_keeps_pages_of_chips_at_the_trigger_with_little_left() {
 #[test]
 fn the_dispatcher_names_the_stream_of_a_page_that_has_left() {
     let mut device = Fake::new(1);
-    let mut cda = CdaGc::new(&setup(1, |_| ()));
+    let mut cda = CdaGc::new(&setup("cda-gc", 1, &[EXACT]));
     device.insert(&mut cda, &[1, 2], true);
     device.access(&mut cda, 1, true, true);
     assert_eq!(device.victims(&mut cda), [2, 1]);

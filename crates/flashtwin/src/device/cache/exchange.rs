@@ -8,13 +8,13 @@
 
 use super::view::{with_view, View};
 use super::*;
-use crate::buffer::{Access, Setup, Spare};
+use crate::buffer::{Access, ChosenPolicy, Setup, Spare};
 use crate::device::{Backend, Device};
 
 impl<B: Backend> Device<B> {
     /// Has this policy, made for a buffer as `setup` says, govern the buffer from now on. It must have the
     /// room that the old one had.
-    pub(crate) fn exchange_policy(&mut self, policy: &spec::Policy, setup: &Setup) {
+    pub(crate) fn exchange_policy(&mut self, policy: &ChosenPolicy, setup: &Setup) {
         let now = self.now;
         self.advance(now);
         let order = self.eviction_order();

@@ -24,7 +24,9 @@ use std::collections::VecDeque;
 
 use super::requests::{low_bits, ReqId};
 use super::Front;
-use crate::buffer::{AnyPolicy, Directory, Eviction, PageId, Policy, Room, UserPolicy, Way};
+use crate::buffer::{
+    AnyPolicy, ChosenPolicy, Directory, Eviction, PageId, Policy, Room, UserPolicy, Way,
+};
 use crate::metrics::FlashReport;
 use crate::nand::{Cause, FlashEvent};
 use crate::request::Status;
@@ -202,7 +204,7 @@ impl Cache {
     pub fn new(front: &Front, user: Option<Box<dyn UserPolicy>>) -> Cache {
         let absent = spec::Buffer {
             capacity_pages: 0,
-            policy: spec::Policy::lru(),
+            policy: ChosenPolicy::lru(),
             read_cache_pages: 0,
             evict: EvictMode::Blocking,
             partial: spec::Partial::Round,

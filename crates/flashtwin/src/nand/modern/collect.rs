@@ -58,7 +58,7 @@ impl Modern {
         }
         // A block of the cache first: all of it gives back more than its pages take.
         let victim = self.ftl.oldest_slc(pool);
-        let victim = victim.or_else(|| gc::victim(&self.ftl, pool, self.victim, Tie::Lowest));
+        let victim = victim.or_else(|| gc::victim(&self.ftl, pool, self.victims, Tie::Lowest));
         let taken = victim.is_some_and(|(bit, valid)| self.take_up(die, bit, valid, now));
         if !taken {
             self.orders.collected(&self.ftl, pool, false);

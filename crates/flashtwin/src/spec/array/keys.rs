@@ -1,7 +1,8 @@
 //! The keys of `[array]`, with what they take and where they come from.
 
 use super::{Coordination, Level, Rotation};
-use crate::spec::keys::{KeyDoc, Kind, OPTIONAL};
+use crate::component::Kind;
+use crate::spec::keys::{KeyDoc, OPTIONAL};
 
 /// Keys that only a volume of groups has.
 const SWAN: &[(&str, &[&str])] = &[("array.level", &["swan"])];

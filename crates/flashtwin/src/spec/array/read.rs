@@ -3,7 +3,8 @@
 use super::keys::KEYS;
 use super::volume::Given;
 use super::{ArraySpec, Coordination, Level, MemberInGc, Protect, Reads, Rotation};
-use crate::spec::convert::{convert, wrong_value, Value};
+use crate::component::Value;
+use crate::spec::convert::{convert, wrong_value};
 use crate::spec::error::{Problem, SpecError};
 use crate::spec::keys::nearest;
 use crate::spec::profiles::builtin;

@@ -1,10 +1,10 @@
 //! An array as TOML: what reads back as the same array.
 
 use super::{array_keys, ArraySpec, Coordination, MemberInGc, Protect, Reads};
+use crate::component::size;
 use crate::spec::keys::keys;
 use crate::spec::profiles::builtin;
 use crate::spec::tree::split;
-use crate::spec::write::size;
 use crate::spec::DeviceSpec;
 
 fn quote(word: &str) -> String {

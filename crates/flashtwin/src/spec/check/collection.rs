@@ -1,6 +1,7 @@
 //! What must hold of garbage collection and wear levelling.
 
-use super::super::{DeviceSpec, Levelling, Nand, Placement, Separation, Victim};
+use super::super::{DeviceSpec, Levelling, Nand, Placement, Separation};
+use crate::gc::GREEDY;
 
 /// What is told apart must be told apart once, and a victim be chosen where it can.
 pub(super) fn check(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
@@ -30,12 +31,12 @@ pub(super) fn check(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
         superblocks(spec, report);
     }
     if matches!(spec.wear.levelling, Levelling::Reference(_)) {
-        let wrong = match (&spec.nand, spec.wear.erase_limit, spec.gc.victim) {
+        let wrong = match (&spec.nand, spec.wear.erase_limit, spec.gc.victim.name) {
             (Nand::Modern(_), ..) => "is of the \"msr\" back end; must be another on \"modern\"",
             (_, None, _) => {
                 "shares out the life that blocks have left: set wear.erase_limit, or another"
             }
-            (_, _, Victim::Greedy) => "",
+            (_, _, GREEDY) => "",
             _ => "chooses victims itself: set gc.victim = \"greedy\", or another",
         };
         if !wrong.is_empty() {
@@ -43,7 +44,7 @@ pub(super) fn check(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
         }
     }
     let greedy_only = matches!(&spec.nand, Nand::Msr(msr) if !msr.copy_back);
-    if greedy_only && spec.gc.victim != Victim::Greedy {
+    if greedy_only && spec.gc.victim.name != GREEDY {
         report(
             "gc.victim",
             "must be \"greedy\" on the \"msr\" back end without copy-back, which collects several \
@@ -85,7 +86,7 @@ fn superblocks(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
             "buffer.policy",
             "one that does not separate pages itself",
         ),
-        (spec.gc.victim != Victim::Greedy, "gc.victim", "\"greedy\""),
+        (spec.gc.victim.name != GREEDY, "gc.victim", "\"greedy\""),
         (
             static_levelling,
             "wear.levelling",

@@ -25,33 +25,57 @@ fn row(doc: &KeyDoc) -> String {
     )
 }
 
-/// Every key has its row; as many rows as there are keys, or with `others` more.
-fn check_rows(file: &str, docs: &str, keys: &[KeyDoc], others: bool) {
-    let missing: Vec<String> = keys
-        .iter()
-        .map(row)
-        .filter(|row| !docs.lines().any(|line| line == row))
-        .collect();
-    assert!(
-        missing.is_empty(),
-        "{file} lacks these rows:\n{}",
-        missing.join("\n")
-    );
-    let rows = docs
+/// First line of a table of keys, and the line below it.
+const HEAD: &str =
+    "| key | takes | default | what it does | where it comes from |\n|---|---|---|---|---|\n";
+
+/// The page with its tables written anew: each has the keys from its first row's to the next table's.
+fn written(page: &str, keys: &[KeyDoc]) -> String {
+    let (before, rest) = page.split_once(HEAD).expect("a table of keys");
+    let tables: Vec<&str> = rest.split(HEAD).collect();
+    let first_key = |table: &&str| {
+        let key = table.split('`').nth(1).expect("a table has a row");
+        let at = keys.iter().position(|doc| doc.key == key);
+        at.unwrap_or_else(|| panic!("{key} is no key"))
+    };
+    let mut starts: Vec<usize> = tables.iter().map(first_key).collect();
+    starts.push(keys.len());
+    let mut text = before.to_owned();
+    for (table, of) in tables.iter().zip(starts.windows(2)) {
+        let behind = table.find("\n\n").map_or("", |end| &table[end + 1..]);
+        text.push_str(HEAD);
+        for doc in &keys[of[0]..of[1]] {
+            text.push_str(&row(doc));
+            text.push('\n');
+        }
+        text.push_str(behind);
+    }
+    text
+}
+
+/// The tables say what the keys say; `FLASHTWIN_WRITE_DOCS=1` writes them anew.
+fn check_rows(file: &str, keys: &[KeyDoc]) {
+    let path = format!("{}/../../docs/{file}", env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(&path).expect("the page is there");
+    let wanted = written(&page, keys);
+    if std::env::var_os("FLASHTWIN_WRITE_DOCS").is_some() {
+        return std::fs::write(&path, wanted).expect("the page can be written");
+    }
+    let differ = page
         .lines()
-        .filter(|line| line.starts_with("| `") && line.contains("` | "))
-        .count();
-    assert!(rows == keys.len() || others && rows > keys.len());
+        .zip(wanted.lines())
+        .find(|(found, wanted)| found != wanted);
+    assert!(
+        page == wanted,
+        "docs/{file} is not what the keys say, first at {differ:?}; write it anew:\n  \
+         FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --lib docs"
+    );
 }
 
 #[test]
-fn every_key_has_its_row() {
-    check_rows("docs/devices.md", DOCS, keys(), true);
-}
-
-#[test]
-fn every_key_of_an_array_has_its_row() {
-    check_rows("docs/arrays.md", ARRAY_DOCS, array_keys(), false);
+fn the_tables_of_keys_say_what_the_keys_say() {
+    check_rows("devices.md", keys());
+    check_rows("arrays.md", array_keys());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Units, exactness, defaults, derived quantities, and text that is not a device at all.
 
 use super::{small_with, SMALL};
+use crate::component::Pages;
 use crate::spec::convert::parse_size;
 use crate::spec::{EvictMode, Nand, Partial, PlaneMapping};
 use crate::{DeviceSpec, Time};
@@ -92,8 +93,9 @@ fn a_window_is_pages_or_a_share() {
             .buffer
             .unwrap()
             .policy
-            .params
-            .window_pages
+            .settings
+            .get::<Pages>("window")
+            .0
     };
     assert_eq!(window(""), 25);
     assert_eq!(window("window = 29"), 29);

@@ -1,6 +1,7 @@
 //! `--set key=value`.
 
 use super::{small_with, SMALL};
+use crate::component::{Pages, Settings};
 use crate::spec::{builtin, EvictMode, Nand};
 use crate::DeviceSpec;
 
@@ -40,7 +41,10 @@ fn none_removes_a_key_or_a_section() {
     assert_eq!(set(SMALL, &[("buffer", "none")]).buffer, None);
     let text = small_with("capacity =", "policy = \"cflru\"\nwindow = 3\ncapacity =");
     let spec = set(&text, &[("buffer.window", "none")]);
-    assert_eq!(spec.buffer.unwrap().policy.params.window_pages, 2);
+    assert_eq!(
+        spec.buffer.unwrap().policy.settings.get::<Pages>("window"),
+        Pages(2)
+    );
     let spec = set(SMALL, &[("buffer", "none"), ("buffer.capacity", "4KiB")]);
     assert_eq!(spec.buffer.unwrap().capacity_pages, 1);
 }
@@ -50,8 +54,8 @@ fn an_override_drops_what_it_makes_meaningless() {
     let text = small_with("capacity =", "policy = \"cflru\"\nwindow = 3\ncapacity =");
     let lru = set(&text, &[("buffer.policy", "lru")]).buffer.unwrap();
     assert_eq!(
-        (lru.policy.base, lru.policy.params.window_pages),
-        ("lru", 2)
+        (lru.policy.base, lru.policy.settings),
+        ("lru", Settings::default())
     );
     let tlc = builtin("tlc-nvme").unwrap();
     let spec = set(tlc, &[("buffer.evict", "blocking")]);

@@ -4,28 +4,37 @@
 //! vector instructions per 64 blocks, once per collected block: cheaper than keeping them sorted
 //! on every invalidation. The page map keeps the lowest along; here its block is found.
 
+use super::{Candidate, Pool, Rule, Tie};
+use crate::component::{Component, Settings};
 use crate::ftl::PageMap;
-
-/// Which of several equal candidates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tie {
-    /// The lowest block number (policies.md C1).
-    Lowest,
-    /// The highest: the reference's last scanned.
-    Highest,
-}
 
 /// Tallies looked at in one step of the search for the position.
 const STRIP: usize = 32;
 
-/// Position in its pool, and live pages, of the block to collect next; `None` if none may be.
-#[inline]
-pub(crate) fn victim(ftl: &PageMap, pool: u32, tie: Tie) -> Option<(u32, u32)> {
-    let least = ftl.least_tally(pool);
-    if least >= PageMap::CANDIDATE_END {
-        return None;
+/// The fewest valid pages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Greedy;
+
+impl Rule for Greedy {
+    const COMPONENT: Component = Component {
+        name: "greedy",
+        line: "the fewest valid pages",
+        parameters: &[],
+    };
+
+    fn new(_settings: &Settings) -> Greedy {
+        Greedy
     }
-    position(ftl.tallies(pool), least, tie).map(|at| (at as u32, least as u32))
+
+    #[inline]
+    fn choose(&self, pool: &Pool) -> Option<Candidate> {
+        let least = pool.ftl.least_tally(pool.pool);
+        if least >= PageMap::CANDIDATE_END {
+            return None;
+        }
+        let at = position(pool.ftl.tallies(pool.pool), least, pool.tie)?;
+        pool.candidate(at as u32)
+    }
 }
 
 /// Position of `least` among the tallies of a pool.
@@ -49,7 +58,8 @@ fn position(tallies: &[i16], least: i16, tie: Tie) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{position, Tie};
+    use crate::ftl::PageMap;
 
     const CLOSED: i16 = PageMap::CANDIDATE_END;
 

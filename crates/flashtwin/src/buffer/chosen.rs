@@ -1,0 +1,122 @@
+//! The policy that a device's buffer has: its name and the values of its parameters.
+
+use super::catalog::{entries, find, Entry, FILTER, GCAR};
+use super::gcar;
+use crate::component::{Parameter, Settings};
+
+/// A replacement policy by name, with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChosenPolicy {
+    /// Filtered by GCaR.
+    pub gcar: bool,
+    /// Name of the policy, or of what is filtered.
+    pub base: &'static str,
+    /// The values of its parameters; shares of the buffer have become pages.
+    pub settings: Settings,
+}
+
+impl ChosenPolicy {
+    /// LRU, which has no parameters.
+    pub fn lru() -> ChosenPolicy {
+        let (gcar, base) = (false, super::lru::NAME);
+        let settings = Settings::default();
+        ChosenPolicy {
+            gcar,
+            base,
+            settings,
+        }
+    }
+
+    /// The policy called `name` with these settings; `None` if there is none.
+    pub(crate) fn new(name: &str, settings: Settings) -> Option<ChosenPolicy> {
+        let (gcar, base) = split(name)?;
+        let base = base.name;
+        Some(ChosenPolicy {
+            gcar,
+            base,
+            settings,
+        })
+    }
+
+    /// Names of the policies that stand alone; each also exists as `gcar-NAME`.
+    pub fn base_names() -> impl Iterator<Item = &'static str> {
+        let alone = entries().filter(|entry| entry.stands_alone());
+        alone.map(|entry| entry.name)
+    }
+
+    /// The names worth listing: all that stand alone, and GCaR over the bases of its paper. Any other
+    /// name with `gcar-` before it is a policy as well.
+    pub fn names() -> Vec<String> {
+        let filtered = gcar::BASES_OF_THE_PAPER.iter();
+        let base = Self::base_names().map(String::from);
+        base.chain(filtered.map(|name| format!("{GCAR}{name}")))
+            .collect()
+    }
+
+    /// Whether some policy is called `name`.
+    pub fn is_name(name: &str) -> bool {
+        split(name).is_some()
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        let prefix = if self.gcar { GCAR } else { "" };
+        format!("{prefix}{}", self.base)
+    }
+
+    /// What is said of it, or of what is filtered.
+    pub(crate) fn entry(&self) -> &'static Entry {
+        split(self.base).expect("it was chosen among the entries").1
+    }
+
+    /// The parameters of the policy called `name`: a filtered one has those of its base, too.
+    pub(crate) fn parameters(name: &str) -> impl Iterator<Item = &'static Parameter> {
+        let found = split(name);
+        let filter = entries().find(|entry| entry.name == FILTER && found.is_some_and(|f| f.0));
+        let own = found.into_iter().flat_map(|(_, base)| base.parameters);
+        let filtered = filter.into_iter().flat_map(move |filter| {
+            let of_base = found.map_or(&[][..], |(_, base)| base.filtered);
+            filter.parameters.iter().copied().chain([of_base])
+        });
+        own.copied().chain(filtered).flatten()
+    }
+}
+
+/// Whether the policy called `name` is filtered by GCaR, and what stands alone in it.
+fn split(name: &str) -> Option<(bool, &'static Entry)> {
+    let (entry, base) = find(name)?;
+    let alone = base.unwrap_or(entry);
+    alone.stands_alone().then_some((base.is_some(), alone))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_reads_back() {
+        for name in ChosenPolicy::names() {
+            let chosen = ChosenPolicy::new(&name, Settings::default());
+            assert_eq!(chosen.expect("a listed name is known").name(), name);
+            assert!(ChosenPolicy::is_name(&name));
+        }
+        assert!(ChosenPolicy::is_name("gcar-arc"));
+        for unknown in [
+            "",
+            "LRU",
+            "gcar",
+            "gcar-",
+            "gcar-gcar-lru",
+            "lru-gcar",
+            "min",
+            FILTER,
+        ] {
+            assert_eq!(
+                ChosenPolicy::new(unknown, Settings::default()),
+                None,
+                "{unknown}"
+            );
+            assert!(!ChosenPolicy::is_name(unknown));
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Every policy of the table (in the folder's `mod.rs`) behind one type; dispatch by match, no call through a pointer.
+
+use super::catalog::{Entry, Make};
+use super::gcar::Gcar;
+use super::policy::{Access, DeviceView, Eviction, PageId, Policy, Spare, Stream};
+use super::{ChosenPolicy, Setup};
+use crate::units::{ChipId, Lpn};
+
+/// A policy of a user: any [`Policy`] that can be cloned with its device.
+pub trait UserPolicy: Policy + Send + Sync {
+    /// A copy with its state.
+    fn boxed_clone(&self) -> Box<dyn UserPolicy>;
+}
+
+impl<P: Policy + Clone + Send + Sync + 'static> UserPolicy for P {
+    fn boxed_clone(&self) -> Box<dyn UserPolicy> {
+        Box::new(self.clone())
+    }
+}
+
+/// A user's policy behind a pointer.
+pub(crate) struct User(pub Box<dyn UserPolicy>);
+
+impl Clone for User {
+    fn clone(&self) -> User {
+        User(self.0.boxed_clone())
+    }
+}
+
+impl std::fmt::Debug for User {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a user's policy")
+    }
+}
+
+macro_rules! declare {
+    (() $($file:ident::$Type:ident)+) => {
+        /// A policy that stands alone.
+        #[derive(Clone, Debug)]
+        pub(crate) enum Base {
+            $($Type(super::$file::$Type),)+
+            User(User),
+        }
+
+        $(impl From<super::$file::$Type> for Base {
+            fn from(policy: super::$file::$Type) -> Base {
+                Base::$Type(policy)
+            }
+        })+
+
+        /// What the files say of their policies.
+        pub(super) fn registered() -> impl Iterator<Item = &'static [Entry]> {
+            [$(super::$file::ENTRIES),+].into_iter()
+        }
+    };
+}
+
+policies!(declare!());
+
+macro_rules! dispatch {
+    (($base:expr, $p:ident => $call:expr) $($file:ident::$Type:ident)+) => {
+        match $base {
+            $(Base::$Type($p) => $call,)+
+            Base::User(User($p)) => $call,
+        }
+    };
+}
+
+macro_rules! each {
+    ($base:expr, $p:ident => $call:expr) => {
+        policies!(dispatch! ($base, $p => $call))
+    };
+}
+
+impl Policy for Base {
+    #[inline]
+    fn admits(&self, access: &Access) -> bool {
+        each!(self, p => p.admits(access))
+    }
+    #[inline]
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        each!(self, p => p.insert(device, page, access))
+    }
+    #[inline]
+    fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        each!(self, p => p.hit(device, page, access))
+    }
+    fn forget(&mut self, page: PageId) {
+        each!(self, p => p.forget(page))
+    }
+    fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
+        each!(self, p => p.cleaned(device, page))
+    }
+    #[inline]
+    fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
+        each!(self, p => p.moved(device, page))
+    }
+    #[inline]
+    fn evict(
+        &mut self,
+        device: &dyn DeviceView,
+        incoming: &Access,
+        spare: Spare,
+        out: &mut Eviction,
+    ) -> bool {
+        each!(self, p => p.evict(device, incoming, spare, out))
+    }
+    fn wants_idle(&self) -> bool {
+        each!(self, p => p.wants_idle())
+    }
+    fn idle(
+        &mut self,
+        device: &dyn DeviceView,
+        chip: ChipId,
+        in_flight: u32,
+        busy: &dyn Fn(PageId) -> bool,
+    ) -> Option<PageId> {
+        each!(self, p => p.idle(device, chip, in_flight, busy))
+    }
+    #[inline]
+    fn stream(&self, page: PageId) -> Stream {
+        each!(self, p => p.stream(page))
+    }
+    fn arrives(&mut self, lpn: Lpn) {
+        each!(self, p => p.arrives(lpn))
+    }
+    fn read_cache_changed(&mut self, lpn: Lpn, present: bool) {
+        each!(self, p => p.read_cache_changed(lpn, present))
+    }
+    #[inline]
+    fn expect(&self, page: PageId, near: bool) {
+        each!(self, p => p.expect(page, near))
+    }
+    fn wants_hints(&self) -> bool {
+        each!(self, p => p.wants_hints())
+    }
+    #[inline]
+    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
+        each!(self, p => p.expect_lpn(lpn, leaves))
+    }
+    #[inline]
+    fn expect_lpn_near(&self, lpn: Lpn) {
+        each!(self, p => p.expect_lpn_near(lpn))
+    }
+    #[inline]
+    fn expect_last(&self, lpn: Lpn, page: Option<PageId>) {
+        each!(self, p => p.expect_last(lpn, page))
+    }
+    #[inline]
+    fn next_victims(&self) -> [Option<PageId>; 3] {
+        each!(self, p => p.next_victims())
+    }
+    #[inline]
+    fn next_of_block(&self, after: Option<PageId>) -> Option<PageId> {
+        each!(self, p => p.next_of_block(after))
+    }
+    fn state(&self, device: &dyn DeviceView) -> String {
+        each!(self, p => p.state(device))
+    }
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        each!(self, p => p.counters())
+    }
+    fn reset_counters(&mut self) {
+        each!(self, p => p.reset_counters())
+    }
+}
+
+/// Any policy, filtered or not.
+pub(crate) type AnyPolicy = Gcar<Base>;
+
+impl AnyPolicy {
+    /// The policy of `chosen` for a buffer as `setup` says.
+    pub fn of(chosen: &ChosenPolicy, setup: &Setup) -> AnyPolicy {
+        let Make::Alone(make) = chosen.entry().make else {
+            unreachable!("{}: only what stands alone can be chosen", chosen.name());
+        };
+        match chosen.gcar {
+            true => Gcar::new(make(setup), setup),
+            false => Gcar::off(make(setup)),
+        }
+    }
+
+    /// A user's policy, not filtered.
+    pub fn user(policy: Box<dyn UserPolicy>) -> AnyPolicy {
+        Gcar::off(Base::User(User(policy)))
+    }
+}

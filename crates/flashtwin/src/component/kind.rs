@@ -1,0 +1,98 @@
+//! What a key or a parameter takes.
+
+use std::fmt;
+
+/// What a key takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// A short name: lower-case letters, digits, `-`, `_`, `.`.
+    Name,
+    /// Free text.
+    Text,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A replacement policy by name.
+    PolicyName,
+    /// `true` or `false`.
+    Bool,
+    /// A whole number between two limits.
+    Count(u32, u32),
+    /// Bytes, or text with a unit as in `"32 MiB"`; at most this many bytes.
+    Size(u64),
+    /// Microseconds, at most this many.
+    Micros(u32),
+    /// Microseconds, at most this many; a number, or a list of one for each page type.
+    MicrosByType(u32),
+    /// Nanoseconds, at most this many.
+    Nanos(u32),
+    /// Percent, from 0 to below 100.
+    Percent,
+    /// A whole number of pages, or a fraction of the buffer's capacity; at most the buffer.
+    Window,
+    /// The same of pages that are not in the buffer.
+    Beyond,
+    /// A share from 0 to 1.
+    Share,
+    /// What somebody measured.
+    Figure,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Name => f.write_str("a name of 1 to 64 characters out of a-z 0-9 - _ ."),
+            Kind::Text => f.write_str("text of one line, at most 200 characters"),
+            Kind::Choice(words) => write_choice(f, words.iter().copied()),
+            Kind::PolicyName => f.write_str("a policy that `flashtwin policy list` knows"),
+            Kind::Bool => f.write_str("true or false"),
+            Kind::Count(min, max) => write!(f, "a whole number from {min} to {max}"),
+            Kind::Size(max) => {
+                write!(
+                    f,
+                    "bytes, or a size such as \"4 KiB\", at most {}",
+                    size(*max)
+                )
+            }
+            Kind::Micros(max) => write!(f, "microseconds from 0 to {max}"),
+            Kind::MicrosByType(max) => write!(
+                f,
+                "microseconds from 0 to {max}, or a list of them by page type"
+            ),
+            Kind::Nanos(max) => write!(f, "nanoseconds from 0 to {max}"),
+            Kind::Percent => f.write_str("percent from 0 to below 100"),
+            Kind::Window | Kind::Beyond => f.write_str(
+                "a whole number of pages, or a fraction of the capacity such as 0.25, up to 1.0",
+            ),
+            Kind::Share => f.write_str("a share from 0 to 1"),
+            Kind::Figure => f.write_str("a number above 0, at most a billion"),
+        }
+    }
+}
+
+fn write_choice<'a>(
+    f: &mut fmt::Formatter<'_>,
+    words: impl ExactSizeIterator<Item = &'a str>,
+) -> fmt::Result {
+    if words.len() > 1 {
+        f.write_str("one of ")?;
+    }
+    for (i, word) in words.enumerate() {
+        write!(f, "{}{word:?}", if i > 0 { ", " } else { "" })?;
+    }
+    Ok(())
+}
+
+/// In the largest binary unit that divides it: `32 MiB`, `1536 B`.
+pub(crate) fn size(bytes: u64) -> String {
+    for (unit, factor) in [
+        ("TiB", 1 << 40),
+        ("GiB", 1 << 30),
+        ("MiB", 1 << 20),
+        ("KiB", 1 << 10),
+    ] {
+        if bytes > 0 && bytes.is_multiple_of(factor) {
+            return format!("{} {unit}", bytes / factor);
+        }
+    }
+    format!("{bytes} B")
+}

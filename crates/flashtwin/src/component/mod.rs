@@ -1,0 +1,13 @@
+//! What policies, victim rules and the like have in common: each is one file that says its name, its
+//! parameters, how it is made and what it does, and one line of a table. Reader, writer, checks, suggestions,
+//! lists and documentation follow from the tables.
+
+mod kind;
+mod parameter;
+mod words;
+
+pub(crate) use kind::size;
+pub use kind::Kind;
+pub(crate) use parameter::parameters;
+pub use parameter::{Chosen, Component, FromSetting, Pages, Parameter, Settings, Value};
+pub(crate) use words::words;

@@ -1,0 +1,175 @@
+//! Parameters of a component: declared once, in the component's own file.
+
+use super::Kind;
+
+/// A parameter as its component declares it.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its key, without the section.
+    pub key: &'static str,
+    /// What it takes, with its unit.
+    pub kind: Kind,
+    /// TOML text of the default.
+    pub default: &'static str,
+    /// What it does, in one sentence.
+    pub doc: &'static str,
+    /// Where the parameter or its default comes from.
+    pub provenance: &'static str,
+}
+
+/// Declares the parameters of a component: a struct of their values, `ROWS` with what the reader, the writer and
+/// the documentation need of them, and `of`, which takes the values from [`Settings`].
+///
+/// ```ignore
+/// parameters! {
+///     /// Parameters of CFLRU.
+///     struct Parameters {
+///         /// Least recent entries among which clean pages leave first.
+///         window: Pages = Kind::Window, "0.25", "original: 0.25 of the capacity";
+///     }
+/// }
+/// ```
+macro_rules! parameters {
+    ($(#[$meta:meta])* $vis:vis struct $Name:ident {
+        $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $kind:expr, $default:literal, $from:literal;)+
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug)]
+        $vis struct $Name { $($(#[doc = $doc])+ $vis $field: $type,)+ }
+
+        impl $Name {
+            /// As the documentation has them.
+            $vis const ROWS: &'static [$crate::component::Parameter] = &[$(
+                $crate::component::Parameter {
+                    key: stringify!($field),
+                    kind: $kind,
+                    default: $default,
+                    // A doc comment begins with a blank.
+                    doc: concat!($($doc),+).split_at(1).1,
+                    provenance: $from,
+                },
+            )+];
+
+            /// Their values.
+            $vis fn of(settings: &$crate::component::Settings) -> $Name {
+                $Name { $($field: settings.get(stringify!($field)),)+ }
+            }
+        }
+    };
+}
+
+pub(crate) use parameters;
+
+/// A value of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A word, a name.
+    Text(String),
+    /// On or off.
+    Bool(bool),
+    /// A count, pages, bytes, or picoseconds.
+    Number(u64),
+    /// A share or a percentage.
+    Float(f64),
+    /// Picoseconds, one or several.
+    Numbers(Vec<u64>),
+}
+
+/// A number of pages, given as such or as a share of the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pages(pub u32);
+
+/// What the field of a parameter struct may be.
+pub trait FromSetting: Sized {
+    /// The value, if it is of this type.
+    fn from_setting(value: &Value) -> Option<Self>;
+}
+
+impl FromSetting for u32 {
+    fn from_setting(value: &Value) -> Option<u32> {
+        match value {
+            Value::Number(n) => u32::try_from(*n).ok(),
+            _ => None,
+        }
+    }
+}
+
+impl FromSetting for Pages {
+    fn from_setting(value: &Value) -> Option<Pages> {
+        u32::from_setting(value).map(Pages)
+    }
+}
+
+impl FromSetting for bool {
+    fn from_setting(value: &Value) -> Option<bool> {
+        match value {
+            Value::Bool(on) => Some(*on),
+            _ => None,
+        }
+    }
+}
+
+impl FromSetting for String {
+    fn from_setting(value: &Value) -> Option<String> {
+        match value {
+            Value::Text(word) => Some(word.clone()),
+            _ => None,
+        }
+    }
+}
+
+impl FromSetting for f64 {
+    fn from_setting(value: &Value) -> Option<f64> {
+        match value {
+            Value::Float(x) => Some(*x),
+            _ => None,
+        }
+    }
+}
+
+/// The values of a component's parameters by key: all that it declares, as the device file was checked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings(Vec<(&'static str, Value)>);
+
+impl Settings {
+    /// Of these values.
+    pub(crate) fn new(values: Vec<(&'static str, Value)>) -> Settings {
+        Settings(values)
+    }
+
+    /// The value of a parameter that the component declares.
+    ///
+    /// # Panics
+    ///
+    /// If it declares none of this key and type.
+    pub fn get<T: FromSetting>(&self, key: &str) -> T {
+        let value = self.value(key).and_then(T::from_setting);
+        value.unwrap_or_else(|| panic!("{key} is declared by its component, with this type"))
+    }
+
+    /// The value of a key; `None` if the component has no such parameter.
+    pub fn value(&self, key: &str) -> Option<&Value> {
+        let mut all = self.0.iter();
+        all.find(|(known, _)| *known == key).map(|(_, value)| value)
+    }
+}
+
+/// A component as device files and documentation have it; what it does is in the same file.
+#[derive(Clone, Copy, Debug)]
+pub struct Component {
+    /// As device files call it.
+    pub name: &'static str,
+    /// What it does, as the rest of a sentence.
+    pub line: &'static str,
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+}
+
+/// What a key of a device file chose among components.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chosen {
+    /// Its name.
+    pub name: &'static str,
+    /// The values of its parameters.
+    pub settings: Settings,
+}

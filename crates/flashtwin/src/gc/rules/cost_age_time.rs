@@ -1,0 +1,30 @@
+//! The least u / (1 - u) x erases / age (Chiang, Chang, Journal of Systems and Software 1999).
+
+use super::{Candidate, Pool, Rule};
+use crate::component::{Component, Settings};
+
+/// What is moved and worn against what is gained and age.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CostAgeTime;
+
+impl Rule for CostAgeTime {
+    const COMPONENT: Component = Component {
+        name: "cost-age-time",
+        line: "the least u / (1 - u) x erases / age (Chiang and Chang 1999)",
+        parameters: &[],
+    };
+
+    fn new(_settings: &Settings) -> CostAgeTime {
+        CostAgeTime
+    }
+
+    fn choose(&self, pool: &Pool) -> Option<Candidate> {
+        let pages = pool.data_pages();
+        pool.best(|a, b| {
+            // A block that was never erased has been paid for as well.
+            let cost = |c: &Candidate| u128::from(c.live) * (u128::from(c.erases) + 1);
+            let gain = |c: &Candidate| u128::from(pages - c.live) * (u128::from(c.age) + 1);
+            cost(a) * gain(b) < cost(b) * gain(a)
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! The largest age x (1 - u) / 2u, u being the valid share (Kawaguchi, Nishioka, Motoda, USENIX 1995).
+
+use super::{Candidate, Pool, Rule};
+use crate::component::{Component, Settings};
+
+/// Age and what is gained against what is moved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CostBenefit;
+
+impl Rule for CostBenefit {
+    const COMPONENT: Component = Component {
+        name: "cost-benefit",
+        line: "the largest age x (1 - u) / 2u, u being the share of valid pages (Kawaguchi et al. 1995)",
+        parameters: &[],
+    };
+
+    fn new(_settings: &Settings) -> CostBenefit {
+        CostBenefit
+    }
+
+    fn choose(&self, pool: &Pool) -> Option<Candidate> {
+        let pages = pool.data_pages();
+        pool.best(|a, b| {
+            let benefit = |c: &Candidate| u128::from(c.age) * u128::from(pages - c.live);
+            benefit(a) * u128::from(b.live) > benefit(b) * u128::from(a.live)
+        })
+    }
+}

@@ -1,0 +1,35 @@
+//! The fewest valid pages among d blocks drawn at random (Van Houdt, SIGMETRICS 2013).
+
+use super::{Candidate, Pool, Rule};
+use crate::component::{parameters, Component, Kind, Settings};
+
+parameters! {
+    /// What it can be told.
+    struct Parameters {
+        /// Blocks drawn, one block perhaps several times.
+        choices: u32 = Kind::Count(1, 65535), "10", "ours";
+    }
+}
+
+/// The best of so many draws.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DChoices {
+    choices: u32,
+}
+
+impl Rule for DChoices {
+    const COMPONENT: Component = Component {
+        name: "d-choices",
+        line: "the fewest valid pages among `choices` blocks drawn at random (Van Houdt 2013)",
+        parameters: Parameters::ROWS,
+    };
+
+    fn new(settings: &Settings) -> DChoices {
+        let Parameters { choices } = Parameters::of(settings);
+        DChoices { choices }
+    }
+
+    fn choose(&self, pool: &Pool) -> Option<Candidate> {
+        pool.drawn(self.choices)
+    }
+}

@@ -1,0 +1,24 @@
+//! The block opened first.
+
+use super::{Candidate, Pool, Rule};
+use crate::component::{Component, Settings};
+
+/// The block opened first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fifo;
+
+impl Rule for Fifo {
+    const COMPONENT: Component = Component {
+        name: "fifo",
+        line: "the block opened first",
+        parameters: &[],
+    };
+
+    fn new(_settings: &Settings) -> Fifo {
+        Fifo
+    }
+
+    fn choose(&self, pool: &Pool) -> Option<Candidate> {
+        pool.best(|a, b| a.age > b.age)
+    }
+}

@@ -1,0 +1,181 @@
+//! Which sealed block is collected: a rule is a file of this folder and a line of the table below.
+//!
+//! Candidates are the sealed blocks, those without a dead page among them: a rule that takes such a
+//! block moves it whole, as published. All are looked at, once per collected block; of equals the one
+//! that `tie` says. Randomness comes from where the pool stands, so that it needs no state of its own
+//! and a device that was saved goes on as it would have. A block's age is how many blocks of its chip were
+//! opened after it (D-61).
+
+mod cost_age_time;
+mod cost_benefit;
+mod d_choices;
+mod fifo;
+mod greedy;
+mod random;
+mod windowed;
+
+use crate::component::{Chosen, Component, Settings};
+use crate::ftl::PageMap;
+use crate::rng::Rng;
+
+/// The table: file and type of every rule, in the order of the documentation. Another rule is another line.
+macro_rules! rules {
+    ($then:ident! $rest:tt) => {
+        $then! { $rest
+            greedy::Greedy
+            fifo::Fifo
+            random::Random
+            d_choices::DChoices
+            windowed::Windowed
+            cost_benefit::CostBenefit
+            cost_age_time::CostAgeTime
+        }
+    };
+}
+
+macro_rules! declare {
+    (() $($file:ident::$Type:ident)+) => {
+        /// A rule with its parameters.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) enum Victims {
+            $($Type($file::$Type),)+
+        }
+
+        /// What the files say of their rules.
+        pub(crate) const RULES: &[Component] = &[$($file::$Type::COMPONENT),+];
+
+        impl Victims {
+            /// The rule that the device has.
+            pub fn of(chosen: &Chosen) -> Victims {
+                $(if chosen.name == $file::$Type::COMPONENT.name {
+                    return Victims::$Type($file::$Type::new(&chosen.settings));
+                })+
+                unreachable!("{}: rules are chosen from the table", chosen.name)
+            }
+
+            #[inline]
+            fn choose(&self, pool: &Pool) -> Option<Candidate> {
+                match self { $(Victims::$Type(rule) => rule.choose(pool),)+ }
+            }
+        }
+    };
+}
+
+rules!(declare!());
+
+/// Which block of a pool is collected.
+trait Rule: Sized {
+    /// What it is, for device files and documentation.
+    const COMPONENT: Component;
+
+    /// With the values of its parameters.
+    fn new(settings: &Settings) -> Self;
+
+    /// The block to collect next; `None` if none may be.
+    fn choose(&self, pool: &Pool) -> Option<Candidate>;
+}
+
+/// The rule of GCaR, Harmonia and ECR, which some parts of the model ask for.
+pub(crate) const GREEDY: &str = greedy::Greedy::COMPONENT.name;
+
+/// Which of several equal candidates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tie {
+    /// The lowest block number (policies.md C1).
+    Lowest,
+    /// The highest: the reference's last scanned.
+    Highest,
+}
+
+/// Position in its pool, and live pages, of the block to collect next; `None` if none may be. Static
+/// wear levelling comes first.
+#[inline]
+pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<(u32, u32)> {
+    if let Some(bit) = ftl.left_behind(pool) {
+        let block = pool * ftl.shape.blocks_per_pool + bit;
+        return Some((bit, ftl.valid_of(block)));
+    }
+    let pool = Pool { ftl, pool, tie };
+    of.choose(&pool).map(|chosen| (chosen.bit, chosen.live))
+}
+
+/// A block that may be collected.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    /// Position in its pool.
+    bit: u32,
+    live: u32,
+    age: u32,
+    erases: u32,
+}
+
+/// A pool of blocks as the rules see it.
+struct Pool<'a> {
+    ftl: &'a PageMap,
+    pool: u32,
+    tie: Tie,
+}
+
+impl Pool<'_> {
+    /// Blocks in it, candidates or not.
+    fn blocks(&self) -> u32 {
+        self.ftl.shape.blocks_per_pool
+    }
+
+    /// Pages of a block that hold data.
+    fn data_pages(&self) -> u32 {
+        self.ftl.shape.data_pages
+    }
+
+    fn candidate(&self, bit: u32) -> Option<Candidate> {
+        let live = self.ftl.tallies(self.pool)[bit as usize];
+        let block = self.pool * self.blocks() + bit;
+        (live < PageMap::CANDIDATE_END).then(|| Candidate {
+            bit,
+            live: live as u32,
+            age: self.ftl.age_of(block),
+            erases: self.ftl.erase_counts()[block as usize],
+        })
+    }
+
+    fn candidates(&self) -> impl Iterator<Item = Candidate> + '_ {
+        (0..self.blocks()).filter_map(|bit| self.candidate(bit))
+    }
+
+    /// The candidate that is better than all others.
+    fn best(&self, better: impl Fn(&Candidate, &Candidate) -> bool) -> Option<Candidate> {
+        self.candidates().reduce(|best, next| {
+            let replaces = match self.tie {
+                Tie::Lowest => better(&next, &best),
+                Tie::Highest => !better(&best, &next),
+            };
+            if replaces {
+                next
+            } else {
+                best
+            }
+        })
+    }
+
+    /// The candidate with the fewest live pages among `choices` drawn at random; the greedy one where
+    /// draws meet no candidate.
+    fn drawn(&self, choices: u32) -> Option<Candidate> {
+        const DRAWS_MAX: usize = 64;
+        let mut rng = Rng::new(self.ftl.where_it_stands(self.pool));
+        let mut found: Option<Candidate> = None;
+        for _ in 0..choices {
+            let draw = || self.candidate(rng.below(self.blocks().into()) as u32);
+            let Some(next) = std::iter::repeat_with(draw)
+                .take(DRAWS_MAX)
+                .flatten()
+                .next()
+            else {
+                continue;
+            };
+            if found.is_none_or(|found| next.live < found.live) {
+                found = Some(next);
+            }
+        }
+        found.or_else(|| self.best(|a, b| a.live < b.live))
+    }
+}

@@ -1,0 +1,19 @@
+"""The figure class: a notebook shows its figures without `%matplotlib inline`."""
+
+from __future__ import annotations
+
+import io
+
+from matplotlib.figure import Figure
+
+#: A figure of two columns is then about as wide as the cell of a notebook.
+_DPI = 144
+
+
+class NotebookFigure(Figure):
+    """A Matplotlib figure that displays itself."""
+
+    def _repr_png_(self) -> bytes:
+        out = io.BytesIO()
+        self.savefig(out, format="png", dpi=_DPI)
+        return out.getvalue()

@@ -1,0 +1,25 @@
+"""The entry point of the command `flashtwin`, outside the package, whose import takes a moment."""
+
+import os
+import signal
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Import the package and run the command line; Ctrl-C ends the import with a line."""
+    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if interruptible:
+        signal.signal(signal.SIGINT, _interrupted)
+    from flashtwin.cli import main as command
+
+    if interruptible:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return command()
+
+
+def _interrupted(_signal: int, _frame: object) -> None:
+    # An exception could be lost in the compiled modules that are being imported.
+    print("\nflashtwin: interrupted", file=sys.stderr, flush=True)
+    os._exit(130)

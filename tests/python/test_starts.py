@@ -1,0 +1,118 @@
+"""The start of commands: what they need is there, Ctrl-C during imports, what killed ones left beside."""
+
+import fcntl
+import os
+import subprocess
+import sys
+from importlib.metadata import entry_points
+
+import pytest
+
+import flashtwin
+from conftest import LOAD, SMALL
+from flashtwin.leftovers import remove_dead_partials
+
+ENDLESS = ("--workload", "uniform:write=1,requests=1e10")
+#: Imports the package and sends SIGINT in the midst of that.
+INTERRUPTED = """
+import os, signal, sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "flashtwin.results":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+from flashtwin_command import main
+sys.exit(main())
+"""
+
+
+def test_ctrl_c_during_imports_is_a_line():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr == "\nflashtwin: interrupted\n"
+    (command,) = entry_points(group="console_scripts", name="flashtwin")
+    assert command.value == "flashtwin_command:main"
+
+
+def without(tmp_path, module):
+    """Return an environment in which a module is not installed."""
+    (tmp_path / f"{module}.py").write_text("raise ImportError\n")
+    return {**os.environ, "PYTHONPATH": str(tmp_path)}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", *ENDLESS, "--device", "raid5-array", "--gc-timeline", "x.png"),
+        ("compare", *ENDLESS, "--figure", "x.png"),
+        ("policy", "hits", *ENDLESS, "--capacity", "1MiB", "--figure", "x.png"),
+        ("pts", "--device", "demo"),
+        ("plot", "cdf", "missing.json", "-o", "x.png"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_matplotlib_is_asked_for_before_the_work(cli, tmp_path, command):
+    done = cli(*command, env=without(tmp_path, "matplotlib"))
+    assert done.returncode == 2
+    assert "pip install 'flashtwin[plot]'" in done.stderr
+
+
+def test_duckdb_is_asked_for_before_the_results_are_read(cli, tmp_path):
+    done = cli("results", "query", "no-such.sweep", "select 1", env=without(tmp_path, "duckdb"))
+    assert done.returncode == 2
+    assert "pip install 'flashtwin[query]'" in done.stderr
+
+
+@pytest.fixture
+def dead():
+    """Return the number of a process that has ended."""
+    with subprocess.Popen(["true"]) as process:
+        pass
+    return process.pid
+
+
+def test_what_killed_processes_left_is_removed(tmp_path, dead):
+    stale = [tmp_path / f"old.json.{dead}.partial", tmp_path / f".old.snapshot.0.{dead}.partial"]
+    kept = [tmp_path / f"new.json.{os.getpid()}.partial", tmp_path / "notes.partial"]
+    elsewhere = tmp_path / f"far.json.{dead}.partial"
+    for path in (*stale, *kept, elsewhere):
+        path.write_text("half")
+    with elsewhere.open("r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        flashtwin.run(LOAD, "demo", set=SMALL).save(tmp_path / "run.json")
+    assert {*tmp_path.iterdir()} == {*kept, elsewhere, tmp_path / "run.json"}
+
+
+@pytest.mark.parametrize("write", ["convert", "snapshot"])
+def test_traces_and_snapshots_remove_it_too(tmp_path, dead, trace, write):
+    stale = tmp_path / f"old.{dead}.partial"
+    stale.write_text("half")
+    if write == "convert":
+        flashtwin.convert(trace, tmp_path / "new.ftb")
+    else:
+        flashtwin.save_snapshot(tmp_path / "new.state", "demo", set=SMALL, precondition="sequential")
+    assert not stale.exists()
+
+
+def test_a_directory_is_looked_through_once(tmp_path, dead):
+    remove_dead_partials(tmp_path)
+    stale = tmp_path / f"old.json.{dead}.partial"
+    stale.write_text("half")
+    flashtwin.run(LOAD, "demo", set=SMALL).save(tmp_path / "run.json")
+    assert stale.exists()
+
+
+def test_results_do_not_depend_on_where_a_trace_lies(tmp_path, trace):
+    found = []
+    for place in ("a", "b/c"):
+        path = tmp_path / place / "trace.csv"
+        path.parent.mkdir(parents=True)
+        path.write_text(trace.read_text() + "nonsense\n")
+        options = flashtwin.TraceOptions(max_bad_lines=1)
+        result = flashtwin.run(path, "demo", set=SMALL, trace_options=options)
+        table = flashtwin.hits(path, ["lru"], [64], trace_options=options)
+        found.append((result.to_json(), table.to_json()))
+        assert str(tmp_path) not in found[0][0] + found[0][1]
+    assert found[0] == found[1]
+    assert "trace.csv: csv trace" in found[0][0]
+    assert "the first: trace.csv, line" in found[0][0]
