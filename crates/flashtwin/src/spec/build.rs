@@ -228,7 +228,7 @@ fn build_mapping(v: &Values, g: &Geometry) -> Mapping {
         return Mapping::Page;
     };
     let mut settings = Vec::new();
-    for &parameter in setup.parameters() {
+    for parameter in setup.parameters().iter().map(|parameter| parameter.key) {
         let value = match v.get(&format!("ftl.{parameter}")) {
             Some(Value::Number(n)) => n.to_string(),
             Some(Value::Bool(on)) => on.to_string(),

@@ -13,7 +13,7 @@ use super::{
 use crate::buffer::catalog::{entries, FILTER};
 use crate::buffer::ChosenPolicy;
 use crate::component::{Component, Kind, Parameter};
-use crate::ftl::LEVELLING;
+use crate::ftl::{chip, LEVELLING};
 use crate::gc;
 
 /// One key of a device file.
@@ -45,10 +45,6 @@ const MODERN: &[(&str, &[&str])] = &[("nand.backend", &["modern"])];
 const PAGE: &[(&str, &[&str])] = &[("ftl.kind", &["page"])];
 const MSR_PAGE: &[(&str, &[&str])] = &[("nand.backend", &["msr"]), ("ftl.kind", &["page"])];
 const MODERN_PAGE: &[(&str, &[&str])] = &[("nand.backend", &["modern"]), ("ftl.kind", &["page"])];
-const DFTL: &[(&str, &[&str])] = &[("ftl.kind", &["dftl"])];
-const BAST: &[(&str, &[&str])] = &[("ftl.kind", &["bast"])];
-const FASTS: &[(&str, &[&str])] = &[("ftl.kind", &["fast", "faster"])];
-const FASTER: &[(&str, &[&str])] = &[("ftl.kind", &["faster"])];
 const WEIGHTED: &[(&str, &[&str])] = &[("host.arbitration", &["weighted"])];
 const REFERENCE: &[(&str, &[&str])] = &[("link.kind", &["reference"])];
 const PCIE: &[(&str, &[&str])] = &[("link.kind", &["pcie"])];
@@ -69,13 +65,29 @@ pub fn keys() -> &'static [KeyDoc] {
 }
 
 /// The components that a key chooses among.
-fn components(key: &str) -> Option<&'static [Component]> {
+fn components(key: &str) -> Option<Vec<Component>> {
     match key {
-        "gc.victim" => Some(gc::RULES),
-        "wear.levelling" => Some(LEVELLING),
+        "gc.victim" => Some(gc::RULES.to_vec()),
+        "wear.levelling" => Some(LEVELLING.to_vec()),
+        "ftl.kind" => {
+            let page = Component {
+                name: PAGE_MAP,
+                line: "a map of all pages in memory",
+                parameters: &[],
+            };
+            let layers = chip::ENTRIES.iter().map(|entry| Component {
+                name: entry.name,
+                line: "",
+                parameters: entry.parameters,
+            });
+            Some([page].into_iter().chain(layers).collect())
+        }
         _ => None,
     }
 }
+
+/// The value of `ftl.kind` that is no layer of a chip.
+pub(super) const PAGE_MAP: &str = "page";
 
 /// A key; if it chooses among components, with their names and what they do, and their parameters behind it.
 fn with_components(doc: &KeyDoc) -> Vec<KeyDoc> {
@@ -84,27 +96,46 @@ fn with_components(doc: &KeyDoc) -> Vec<KeyDoc> {
     };
     // What a static table would hold lives as long as the program.
     let names: Vec<&str> = components.iter().map(|component| component.name).collect();
-    let lines = components
+    let said = components
         .iter()
-        .map(|c| format!(" `{}`: {}.", c.name, c.line));
+        .filter(|component| !component.line.is_empty());
+    let lines = said.map(|c| format!(" `{}`: {}.", c.name, c.line));
     let selector = KeyDoc {
         kind: Kind::Choice(names.leak()),
         doc: format!("{}{}", doc.doc, lines.collect::<String>()).leak(),
         ..*doc
     };
     let section = super::tree::split(doc.key).0;
-    let mut rows = vec![selector];
-    for component in components {
-        rows.extend(component.parameters.iter().map(|parameter| KeyDoc {
-            key: format!("{section}.{}", parameter.key).leak(),
-            kind: parameter.kind,
-            default: Some(parameter.default),
-            only: vec![(doc.key, &*vec![component.name].leak())].leak(),
-            doc: parameter.doc,
-            provenance: parameter.provenance,
-        }));
+    // Each parameter once, with those that have it.
+    let mut found: Vec<(&Parameter, String, Vec<&str>)> = Vec::new();
+    for component in &components {
+        for parameter in component.parameters {
+            match found
+                .iter_mut()
+                .find(|(known, ..)| known.key == parameter.key)
+            {
+                Some((known, text, names)) => {
+                    if known.doc != parameter.doc {
+                        text.push_str(&format!(" `{}`: {}", component.name, parameter.doc));
+                    }
+                    names.push(component.name);
+                }
+                None => found.push((parameter, parameter.doc.into(), vec![component.name])),
+            }
+        }
     }
-    rows
+    let row = |(parameter, text, names): (&Parameter, String, Vec<&'static str>)| KeyDoc {
+        key: format!("{section}.{}", parameter.key).leak(),
+        kind: parameter.kind,
+        default: Some(parameter.default),
+        only: vec![(doc.key, &*names.leak())].leak(),
+        doc: text.leak(),
+        provenance: parameter.provenance,
+    };
+    [selector]
+        .into_iter()
+        .chain(found.into_iter().map(row))
+        .collect()
 }
 
 /// The parameters of all policies, each with the names of those that have it.
@@ -292,26 +323,8 @@ const OF_THE_DEVICE: &[KeyDoc] = rows![
     "nand.pslc_idle_us" Kind::Micros(STEP_US), Some("100000"), MODERN_PAGE,
         "How long a chip must have had nothing to do until it folds: moves what stands in SLC mode to other blocks.", "our decision";
 
-    "ftl.kind" Kind::Choice(&["page", "dftl", "bast", "fast", "faster"]), Some("\"page\""), &[],
-        "How logical pages are mapped. `page`: a map of all pages in memory. The others, on docs/ftls.md, map each chip by itself and pay for it on flash.", "GCaR, Harmonia, ECR: page; CBM: fast and faster";
-    "ftl.cmt_entries" Kind::Count(1, U32), OPTIONAL, DFTL,
-        "Map entries that are cached for a chip; left out: for 1/32 of its pages.", "D-47";
-    "ftl.protected_entries" Kind::Count(0, U32), OPTIONAL, DFTL,
-        "Of these, how many the protected segment has; 0 makes the cache LRU; left out: half.", "D-47";
-    "ftl.entries_per_translation_page" Kind::Count(1, 1 << 18), OPTIONAL, DFTL,
-        "Map entries of a translation page; left out: 4 bytes each fill a page.", "DFTL";
-    "ftl.batching" Kind::Bool, Some("true"), DFTL,
-        "Dirty entries of a translation page that is written go with it.", "DFTL";
-    "ftl.low_blocks" Kind::Count(2, U32), OPTIONAL, DFTL,
-        "A chip collects when no more blocks than this are free; left out: 5 % of them, at most half of the spare ones.", "D-48";
-    "ftl.log_blocks" Kind::Count(1, U32), OPTIONAL, BAST,
-        "Log blocks of a chip; left out: 3 % of its blocks.", "as FAST";
-    "ftl.rw_log_blocks" Kind::Count(1, U32), OPTIONAL, FASTS,
-        "Log blocks of a chip for random writes, beside the one for sequential writes; left out: with it 3 % of the chip's blocks, with `faster` 6.7 %.", "CBM: 3 %; D-50";
-    "ftl.isolation_blocks" Kind::Count(1, U32), OPTIONAL, FASTER,
-        "Blocks of a chip's isolation area; left out: 1.6 % of its blocks.", "FASTER on OpenSSD; D-50";
-    "ftl.refinements" Kind::Bool, Some("true"), FASTER,
-        "The three refinements of the published firmware.", "FASTER";
+    "ftl.kind" Kind::Choice(&[]), Some("\"page\""), &[],
+        "How logical pages are mapped. Those but `page`, on docs/ftls.md, map each chip by itself and pay for it on flash.", "GCaR, Harmonia, ECR: page; CBM: fast and faster";
     "ftl.placement" Kind::Choice(Placement::WORDS), Some("\"static\""), PAGE,
         "`static`: chip = (page / stride) mod chips, for ever. `dynamic`: every write goes to the next chip of a round robin, channel first (`modern` only).", "D-3";
     "ftl.stride_pages" Kind::Count(1, U32), Some("1"), STATIC,

@@ -350,7 +350,7 @@ pub enum Mapping {
     /// A page map of the whole device, in memory.
     Page,
     /// A translation layer in each chip.
-    Chip(chip::Kind),
+    Chip(chip::Layer),
 }
 
 words! {

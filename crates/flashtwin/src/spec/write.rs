@@ -1,6 +1,7 @@
 //! From a [`DeviceSpec`] to the TOML text that reads back to it.
 
 use super::decimal::show;
+use super::keys::PAGE_MAP;
 use super::keys::{find, keys};
 use super::tree::split;
 use super::{
@@ -122,8 +123,8 @@ impl DeviceSpec {
     /// The value of `ftl.kind`.
     fn mapping_name(&self) -> &'static str {
         match &self.ftl.kind {
-            Mapping::Page => "page",
-            Mapping::Chip(kind) => kind.name(),
+            Mapping::Page => PAGE_MAP,
+            Mapping::Chip(layer) => layer.entry().name,
         }
     }
 

@@ -4,9 +4,9 @@
 
 use std::fmt::Write;
 
-use flashtwin::ftl::chip::catalog::{find, Entry, ENTRIES};
+use flashtwin::ftl::chip::catalog::{find, Entry};
 use flashtwin::ftl::chip::trace::{steps_text, trace_ftl};
-use flashtwin::ftl::chip::Setup;
+use flashtwin::ftl::chip::{Setup, ENTRIES};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ftls.md");
 const BEGIN: &str =
@@ -15,12 +15,8 @@ const END: &str = "<!-- up to here -->\n";
 
 #[test]
 fn every_translation_layer_has_its_entry_with_its_parameters() {
-    let names: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
-    assert_eq!(names, Setup::NAMES);
     for entry in ENTRIES {
-        let setup = Setup::new(entry.name, 64, 64, 4).unwrap();
         let keys: Vec<&str> = entry.parameters.iter().map(|p| p.key).collect();
-        assert_eq!(keys, setup.parameters(), "{}", entry.name);
         assert!(find(entry.name).is_some());
         let quoted = entry
             .rule
@@ -95,10 +91,10 @@ fn section(text: &mut String, e: &Entry) {
          |---|---|---|---|---|\n",
     );
     for p in e.parameters {
-        let (key, takes, default) = (p.key, p.takes, p.default);
+        let (key, takes, default) = (p.key, p.kind, p.default);
         writeln!(
             text,
-            "| `{key}` | {takes} | {default} | {} | {} |",
+            "| `{key}` | {takes} | `{default}` | {} | {} |",
             p.doc, p.provenance
         )
         .unwrap();
