@@ -1,4 +1,4 @@
-//! Who runs work on members that are independent of each other: the model has no threads, a driver may
+//! How work on independent members runs: the model has no threads, a driver may
 //! bring some.
 
 /// A piece of work, independent of those it is run with.

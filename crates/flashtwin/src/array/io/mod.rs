@@ -8,6 +8,7 @@ pub(super) mod ops;
 pub(super) mod requests;
 pub(super) mod runs;
 
+use super::clock::Clock;
 use super::coordinate::units::collects_at;
 use super::coordinate::watch::Watch;
 use super::layout::plan::{sources, Places};
@@ -17,7 +18,6 @@ use super::member::Members;
 use super::record::log::{ArrayEvent, SentFor};
 use super::record::Record;
 use super::table::NONE;
-use crate::array::clock::Clock;
 use crate::device::Work;
 use crate::nand::PageOp;
 use crate::request::Op;

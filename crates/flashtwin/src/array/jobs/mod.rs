@@ -8,6 +8,7 @@ mod rebuild;
 mod rows;
 mod stretch;
 
+use super::clock::Clock;
 use super::io::ops::Chain;
 use super::io::requests::Owner;
 use super::io::{Io, Order};
@@ -17,7 +18,6 @@ use super::member::spent::Spent;
 use super::member::State;
 use super::record::log::{ArrayEvent, JobKind, SentFor};
 use super::table::Table;
-use crate::array::clock::Clock;
 use crate::request::Op;
 use crate::spec::ArraySpec;
 use rebuild::Rebuild;

@@ -11,6 +11,7 @@ pub(super) mod volume;
 
 use std::collections::VecDeque;
 
+use super::clock::Clock;
 use super::io::ops::Chain;
 use super::io::requests::Owner;
 use super::io::{Io, Order};
@@ -18,7 +19,6 @@ use super::layout::Spot;
 use super::member::spent::Spent;
 use super::record::log::{ArrayEvent, SentFor};
 use super::table::{Table, NONE};
-use crate::array::clock::Clock;
 use crate::request::Op;
 use crate::spec::ArraySpec;
 use crate::units::Lpn;
