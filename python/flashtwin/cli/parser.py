@@ -39,7 +39,7 @@ Exit codes: 0 done, 1 validate found mismatches or cells of a sweep failed, 2 wr
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line instead of repeating all options."""
+    """Reports an error in one line instead of repeating all options."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
@@ -380,7 +380,7 @@ def _policy(commands: _Commands) -> None:
     show = _new(
         inner,
         "show",
-        "Say what a policy does: rule, source, parameters, an example.",
+        "Describe a policy: rule, source, parameters, an example.",
         "examples:\n  flashtwin policy show cflru\n  flashtwin policy show gcar-lru\n",
     )
     show.add_argument("policy", metavar="NAME")
@@ -463,7 +463,7 @@ def _ftl(commands: _Commands) -> None:
     show = _new(
         inner,
         "show",
-        "Say what a translation layer does: rule, source, parameters, an example.",
+        "Describe a translation layer: rule, source, parameters, an example.",
         "example:\n  flashtwin ftl show fast\n",
     )
     show.add_argument("ftl", metavar="NAME")

@@ -53,7 +53,7 @@ Lines differ in dashes and markers, bars in hatching: figures can be read in gre
         kind = new(inner, name, what, f"example:\n  flashtwin plot {name} lru.json gcar.json -o {name}.pdf\n")
         kind.add_argument("runs", nargs="+", metavar="RUN", help="files of flashtwin run --record")
         kind.add_argument(
-            "--labels", metavar="A,B,...", help="names of the runs (default: what tells them apart)"
+            "--labels", metavar="A,B,...", help="names of the runs (default: the settings that differ)"
         )
         if requests:
             kind.add_argument(

@@ -47,7 +47,11 @@ times. A round of the standard takes a minute for each access; times are virtual
     )
     p.add_argument("--round", default="1s", metavar="TIME", help="virtual, of each access (default 1s)")
     p.add_argument(
-        "--queue-depth", type=int, default=32, metavar="N", help="but for latency, which has 1 (default 32)"
+        "--queue-depth",
+        type=int,
+        default=32,
+        metavar="N",
+        help="requests in flight (default: 32; the latency test always uses 1)",
     )
     p.add_argument("--seed", type=int, default=1, metavar="N", help="of the addresses (default 1)")
     g = p.add_argument_group("output")

@@ -1,4 +1,4 @@
-//! The hand-checked vector of the page map, in the notation of `ftl trace`.
+//! The hand-checked vector of the page map.
 
 use super::PageMap;
 use crate::buffer::Stream;
