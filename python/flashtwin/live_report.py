@@ -79,7 +79,7 @@ class LiveReport:
         late = f"{times[0]}, p99 {times[1]}, p99.9 {times[2]}, at most {times[3]}"
         lines.append(f"{'late by':<9}{words.count(self.lateness['calls']):>12}  {late}")
         if not self.cores_ready:
-            lines.append(f"{'':<23}the host lets idle cores halt: later than needed (docs/live.md, How late)")
+            lines.append(f"{'':<23}the host lets idle cores halt: later than needed (docs/live.md, Lateness)")
         blocks, moved = (words.count(self.flash[key]) for key in ("erases", "moved_pages"))
         amplification = words.digits_or_dash(self.flash["write_amplification"])
         erased = f"{blocks} blocks erased, {moved} pages moved"
