@@ -9,6 +9,7 @@ use flashtwin::ftl::chip::trace::{steps_text, trace_ftl};
 use flashtwin::ftl::chip::{Setup, ENTRIES};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ftls.md");
+const DECISIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/decisions.md");
 const BEGIN: &str =
     "<!-- from here on written by `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test ftls` -->\n";
 const END: &str = "<!-- up to here -->\n";
@@ -54,12 +55,15 @@ fn the_page_says_what_the_entries_say() {
 
 #[test]
 fn every_decision_named_is_explained() {
-    let page = std::fs::read_to_string(PAGE).expect("docs/ftls.md is there");
+    let page = std::fs::read_to_string(DECISIONS).expect("docs/decisions.md is there");
     let parameters = ENTRIES.iter().flat_map(|entry| entry.parameters);
     for text in parameters.map(|p| p.provenance) {
         for rest in text.split("D-").skip(1) {
-            let row = format!("| D-{} |", &rest[..2]);
-            assert!(page.contains(&row), "docs/ftls.md lacks {row}");
+            let heading = format!("\n### D-{}\n", &rest[..2]);
+            assert!(
+                page.contains(&heading),
+                "docs/decisions.md lacks {heading:?}"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! BAST: each of a few logical blocks has a log block of its own (policies.md B3).
+//! BAST: each of a few logical blocks has a log block of its own (Kim et al., IEEE TCE 48(2), 2002).
 //!
 //! A page whose place in the data block was never written goes there; any other goes to the log
 //! block of its logical block. A log block is merged when it is full and another page comes, or when

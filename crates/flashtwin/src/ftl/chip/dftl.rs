@@ -1,4 +1,4 @@
-//! DFTL: page mapping whose map lies in flash, of which a part is cached (policies.md B2).
+//! DFTL: page mapping whose map lies in flash, of which a part is cached (Gupta, Kim, Urgaonkar, ASPLOS 2009).
 //!
 //! A translation page holds the map entries of consecutive logical pages; the directory, in memory,
 //! says where each is. Translation pages and data are written to blocks of their own. Collection is

@@ -1,4 +1,4 @@
-//! FAST: log blocks shared by all logical blocks (policies.md B4).
+//! FAST: log blocks shared by all logical blocks (Lee et al., ACM TECS 6(3), 2007).
 //!
 //! One log block takes sequential writes and can become a data block; the others, for random writes
 //! (RW), are used in turn. When they are full the oldest is reclaimed: each logical block of which it

@@ -1,4 +1,4 @@
-//! FASTER: FAST whose log gives pages a second chance and sets cold ones apart (policies.md B5).
+//! FASTER: FAST whose log gives pages a second chance and sets cold ones apart (Lim, Lee, Moon, SNAPI 2010).
 //!
 //! When the random-write (RW) log is full nothing is merged: the oldest block's newest pages go to
 //! its head once more, marked; marked ones go to the isolation area. Only that is merged, a logical
