@@ -20,6 +20,8 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 TESTED := $(TARGET)/python
 # Together with the Python module, since a crate alone builds its dependencies again, with fewer features.
 PLUGIN_CRATES := -p flashtwin-nbdkit -p flashtwin-python
+# Cargo has jobs of its own.
+unexport MAKEFLAGS
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
 .PHONY: demo test test-long check-rust check-python bench lock plugin
@@ -30,14 +32,17 @@ demo: $(VENV)/.flashtwin
 	@$(BIN)/flashtwin compare $(TRACE) --device demo --speed 0.1 --threads 2 \
 	  --policies lru,cflru,gcar-lru,gcar-cflru --figure $(FIGURE)
 
-test: check-rust check-python
+# pip waits for the network while Cargo compiles.
+test:
+	@$(MAKE) -j2 check-rust $(VENV)/.dev
+	@$(MAKE) check-python
 
 check-rust:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --workspace --tests --locked
 
-check-python: $(TESTED)/.built $(VENV)/.dev
+check-python: $(VENV)/.dev $(TESTED)/.built
 	$(BIN)/ruff format --check python tests/python studies
 	$(BIN)/ruff check python tests/python studies
 	$(BIN)/mypy
@@ -78,14 +83,19 @@ $(VENV)/.flashtwin: $(VENV)/.python $(WHEEL_SOURCES) | plugin
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
 	@touch $@
 
-$(TESTED)/.built: $(VENV)/.python $(WHEEL_SOURCES)
-	@rm -rf $(TESTED) $(TARGET)/wheel
-ifeq ($(shell uname),Linux)
+# Not by maturin: the environment that it gives Cargo would build the bindings anew after each `cargo clippy`.
+$(TESTED)/.built: $(WHEEL_SOURCES)
+ifeq ($(shell uname),Darwin)
+	cargo rustc -q --locked -p flashtwin-python --lib -- -C link-arg=-undefined -C link-arg=dynamic_lookup
+else
 	cargo build -q --locked $(PLUGIN_CRATES)
 endif
-	$(BIN)/maturin build -q --locked --out $(TARGET)/wheel
-	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --target $(TESTED) $(TARGET)/wheel/*.whl
-ifeq ($(shell uname),Linux)
+	@rm -rf $(TESTED)
+	cp -r python $(TESTED)
+ifeq ($(shell uname),Darwin)
+	cp $(TARGET)/debug/lib_core.dylib $(TESTED)/flashtwin/_core.abi3.so
+else
+	cp $(TARGET)/debug/lib_core.so $(TESTED)/flashtwin/_core.abi3.so
 	cp $(TARGET)/debug/libflashtwin_nbdkit.so $(TESTED)/flashtwin/flashtwin_nbdkit.so
 endif
 	@touch $@

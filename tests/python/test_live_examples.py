@@ -14,11 +14,10 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "live"
 
 
 @pytest.fixture
-def environment(tmp_path):
+def environment(tmp_path, short_path):
     """Where `flashtwin` is this one, and everything lies in a directory that can be looked at."""
-    bin_dir, place = tmp_path / "bin", tmp_path / "place"
+    bin_dir, place = tmp_path / "bin", short_path
     bin_dir.mkdir()
-    place.mkdir()
     command = bin_dir / "flashtwin"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m flashtwin.cli "$@"\n')
     command.chmod(0o755)
