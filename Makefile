@@ -20,8 +20,6 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 TESTED := $(TARGET)/python
 # Together with the Python module, since a crate alone builds its dependencies again, with fewer features.
 PLUGIN_CRATES := -p flashtwin-nbdkit -p flashtwin-python
-# Cargo has jobs of its own.
-unexport MAKEFLAGS
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
 .PHONY: demo test test-long check-rust check-python bench lock plugin
