@@ -1,7 +1,8 @@
 # Two commands, each doing all set-up from a clean clone on a machine with Rust and Python 3.10+:
 #   make demo    replay the shipped real trace under four policies: a table and a figure
-#   make test    every check there is
-# Nothing is built twice: a rule runs again only when what it reads has changed.
+#   make test    every check but those of `make test-long`
+# Nothing is built twice: a rule runs again only when what it reads has changed. Tests build with Cargo's
+# profile "dev", demo and benchmarks with "release".
 
 PYTHON ?= python3
 VENV := .venv
@@ -14,8 +15,14 @@ WHEEL_SOURCES := pyproject.toml README.md Cargo.toml Cargo.lock $(RUST_SOURCES) 
   $(shell find python -type f -not -path '*/__pycache__/*' -not -name '*.so')
 
 PLUGIN := python/flashtwin/flashtwin_nbdkit.so
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+# The package under test, built like the Rust tests and from the same dependencies.
+TESTED := $(TARGET)/python
+# Together with the Python module, since a crate alone builds its dependencies again, with fewer features.
+PLUGIN_CRATES := -p flashtwin-nbdkit -p flashtwin-python
+PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test check-rust check-python bench lock plugin
+.PHONY: demo test test-long check-rust check-python bench lock plugin
 
 demo: $(VENV)/.flashtwin
 	@mkdir -p $(dir $(FIGURE))
@@ -23,18 +30,27 @@ demo: $(VENV)/.flashtwin
 	@$(BIN)/flashtwin compare $(TRACE) --device demo --speed 0.1 --threads 2 \
 	  --policies lru,cflru,gcar-lru,gcar-cflru --figure $(FIGURE)
 
-test: check-rust check-python
+# pip waits for the network while Cargo compiles.
+test:
+	@$(MAKE) -j2 check-rust $(VENV)/.dev
+	@$(MAKE) check-python
 
 check-rust:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo test --workspace --locked
+	cargo test --workspace --tests --locked
 
-check-python: $(VENV)/.flashtwin $(VENV)/.dev
+check-python: $(VENV)/.dev $(TESTED)/.built
 	$(BIN)/ruff format --check python tests/python studies
 	$(BIN)/ruff check python tests/python studies
 	$(BIN)/mypy
-	$(BIN)/pytest
+	PYTHONPATH=$(abspath $(TESTED)) $(PYTEST)
+
+# What only a release build or another compiler run shows.
+test-long: $(VENV)/.flashtwin $(VENV)/.dev
+	cargo test --workspace --doc --locked
+	cargo check --manifest-path fuzz/Cargo.toml --locked
+	$(PYTEST)
 
 bench:
 	@cargo run --release -q --locked -p flashtwin-bench
@@ -55,14 +71,31 @@ plugin: $(PLUGIN)
 
 $(PLUGIN): Cargo.toml Cargo.lock $(RUST_SOURCES)
 ifeq ($(shell uname),Linux)
-	cargo build -q --release --locked -p flashtwin-nbdkit
-	cp $(or $(CARGO_TARGET_DIR),target)/release/libflashtwin_nbdkit.so $@
+	cargo build -q --release --locked $(PLUGIN_CRATES)
+	cp $(TARGET)/release/libflashtwin_nbdkit.so $@
 endif
 
 $(VENV)/.flashtwin: $(VENV)/.python $(WHEEL_SOURCES) | plugin
 	@rm -rf dist
 	$(BIN)/maturin build -q --release --locked --out dist
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
+	@touch $@
+
+# Not by maturin: the environment that it gives Cargo would build the bindings anew after each `cargo clippy`.
+$(TESTED)/.built: $(WHEEL_SOURCES)
+ifeq ($(shell uname),Darwin)
+	cargo rustc -q --locked -p flashtwin-python --lib -- -C link-arg=-undefined -C link-arg=dynamic_lookup
+else
+	cargo build -q --locked $(PLUGIN_CRATES)
+endif
+	@rm -rf $(TESTED)
+	cp -r python $(TESTED)
+ifeq ($(shell uname),Darwin)
+	cp $(TARGET)/debug/lib_core.dylib $(TESTED)/flashtwin/_core.abi3.so
+else
+	cp $(TARGET)/debug/lib_core.so $(TESTED)/flashtwin/_core.abi3.so
+	cp $(TARGET)/debug/libflashtwin_nbdkit.so $(TESTED)/flashtwin/flashtwin_nbdkit.so
+endif
 	@touch $@
 
 # Writes the exact versions anew; needs uv.

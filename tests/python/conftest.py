@@ -4,6 +4,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,13 @@ def trace(tmp_path_factory):
     path = tmp_path_factory.mktemp("traces") / "mixed.csv"
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+@pytest.fixture
+def short_path():
+    """A directory for sockets, whose paths have at most 103 bytes; `tmp_path` is longer."""
+    with tempfile.TemporaryDirectory(prefix="twin-") as path:
+        yield Path(path)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import resource
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -22,12 +21,20 @@ def serve(**options):
 
 
 def lines_of(record):
-    for _ in range(3):  # It may be read while it is written.
-        text = record.read_text()
-        if text.endswith("\n"):
-            return text.splitlines()[1:]
-        time.sleep(0.1)
-    pytest.fail(f"half a line: {text[-40:]!r}")
+    texts = []
+
+    def ends_whole():  # It may be read while it is written.
+        texts.append(record.read_text())
+        return texts[-1].endswith("\n")
+
+    wait_for(ends_whole)
+    return texts[-1].splitlines()[1:]
+
+
+def wait_for_a_write(record):
+    """Wait until the server writes to the record, even if the disk is full."""
+    before = record.stat().st_mtime_ns
+    wait_for(lambda: record.stat().st_mtime_ns > before)
 
 
 def write_pages(server, count):
@@ -43,7 +50,7 @@ def test_a_recording_on_a_full_disk_has_whole_lines_and_says_what_is_missing(tmp
         resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (30_001, unlimited[1]))
         for _ in range(2):
             write_pages(server, 3000)
-            time.sleep(1.1)
+            wait_for_a_write(record)
             assert len(lines_of(record)) < 6000
         if room_comes:
             resource.prlimit(server.pid, resource.RLIMIT_FSIZE, unlimited)

@@ -4,22 +4,20 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from clients import need
+from clients import need, wait_for
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "live"
 
 
 @pytest.fixture
-def environment(tmp_path):
+def environment(tmp_path, short_path):
     """Where `flashtwin` is this one, and everything lies in a directory that can be looked at."""
-    bin_dir, place = tmp_path / "bin", tmp_path / "place"
+    bin_dir, place = tmp_path / "bin", short_path
     bin_dir.mkdir()
-    place.mkdir()
     command = bin_dir / "flashtwin"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m flashtwin.cli "$@"\n')
     command.chmod(0o755)
@@ -89,10 +87,7 @@ def test_file_systems_are_made_filled_and_clean(environment):
 def test_a_script_that_is_stopped_cleans_up(environment):
     need_loop_devices()
     with start("filesystems", environment, "--device", "demo", "--size", "400M") as process:
-        deadline = time.monotonic() + 60
-        while "/mounted ext4" not in mounts_in(environment["TMPDIR"]) and process.poll() is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_for(lambda: "/mounted ext4" in mounts_in(environment["TMPDIR"]) or process.poll() is not None)
         os.killpg(process.pid, signal.SIGTERM)
         said, _ = process.communicate(timeout=60)
     assert process.returncode == 130, said

@@ -145,10 +145,9 @@ def test_directories_of_other_programs_are_kept(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.rglob("*")} == {"flashtwin-results", "lock", "cells"}
 
 
-def test_interrupted_start_removes_its_files(tmp_path):
+def test_interrupted_start_removes_its_files(tmp_path, short_path):
     need("nbdkit")
-    place, disk = tmp_path / "place", tmp_path / "disk.img"
-    place.mkdir()
+    place, disk = short_path, tmp_path / "disk.img"
     # It stops itself after creating the store, to simulate a slow start.
     real = shutil.which("nbdkit")
     slow = tmp_path / "bin" / "nbdkit"

@@ -7,7 +7,7 @@ import math
 import re
 import socket
 import struct
-import time
+import threading
 import urllib.error
 import urllib.request
 
@@ -236,6 +236,7 @@ def test_head_requests_and_queries_work(served):
 
 def test_reset_connections_print_no_traceback(served, capfd):
     port = int(served.url.rstrip("/").rpartition(":")[2])
+    before = threading.active_count()
     for said in (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /metr", b""):
         for _ in range(10):
             with socket.create_connection(("127.0.0.1", port)) as client:
@@ -243,7 +244,8 @@ def test_reset_connections_print_no_traceback(served, capfd):
                 # Reset instead of closed.
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     assert asked(served.url, "/")[0] == 200
-    time.sleep(0.2)
+    # A thread for each connection, which prints before it ends.
+    wait_for(lambda: threading.active_count() <= before)
     assert capfd.readouterr().err == ""
 
 

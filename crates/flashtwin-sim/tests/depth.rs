@@ -1,9 +1,7 @@
 //! Policies with many requests at a time: what one saves in evictions, no other access may pay for in
 //! waiting (D-36).
 
-mod common;
-
-use common::{load, run_all};
+use crate::common::{load, run_all};
 use flashtwin::{DeviceSpec, Ssd};
 use flashtwin_sim::{Pacing, RunConfig};
 

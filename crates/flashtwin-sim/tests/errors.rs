@@ -1,8 +1,6 @@
 //! Requests that a device refuses or fails: counted, and part of no other figure.
 
-mod common;
-
-use common::{device, load, run_all};
+use crate::common::{assert_near, device, load, run_all};
 use flashtwin::{Op, Ssd, Status};
 use flashtwin_sim::{Pacing, RunConfig, RunInfo, Summary};
 
@@ -44,15 +42,15 @@ fn refused_writes_are_in_no_response_time_and_no_rate() {
     assert_eq!(s.write.requests, took.len() as u64);
     assert!(s.write.p50_us >= 200.0, "{}", s.write.p50_us);
     let mean_us = took.iter().sum::<u64>() as f64 * 1e-6 / took.len() as f64;
-    common::assert_near("mean of writes", s.write.mean_us, mean_us, 1e-9);
+    assert_near("mean of writes", s.write.mean_us, mean_us, 1e-9);
 
     let done = completions.len() as u64 - refused;
-    common::assert_near("IOPS", s.throughput.iops, done as f64 / s.span_s, 1e-9);
+    assert_near("IOPS", s.throughput.iops, done as f64 / s.span_s, 1e-9);
     assert_eq!(s.counts.writes.bytes, took.len() as u64 * 4096);
     let in_series: u64 = s.series.iter().map(|p| p.writes).sum();
     assert_eq!(in_series, took.len() as u64);
     let history = outcome.history.expect("it was asked for");
     let in_history: f64 = history.iter().map(|p| p.iops * p.length_s).sum();
-    common::assert_near("requests in the history", in_history, done as f64, 1e-9);
+    assert_near("requests in the history", in_history, done as f64, 1e-9);
     assert!(s.inside.little_error < 1e-9, "{:?}", s.inside);
 }

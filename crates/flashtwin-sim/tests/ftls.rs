@@ -1,9 +1,7 @@
 //! Translation layers of chips behind the queues of a device: each costs there what it costs by
 //! itself, its operations take the time they must, and pages are conserved at any fill.
 
-mod common;
-
-use common::{device, load, run_all};
+use crate::common::{device, load, run_all};
 use flashtwin::ftl::chip::trace::Cost;
 use flashtwin::ftl::chip::{ChipFtl, Ftl, OpKind, Why};
 use flashtwin::{Cause, Completion, DeviceSpec, Op, Request, Rng, Ssd, Time};

@@ -6,11 +6,9 @@
 //!
 //!     FLASHTWIN_GOLDEN=write cargo test -p flashtwin-sim golden
 
-mod common;
-
 use std::fmt::Write;
 
-use common::data;
+use crate::common::data;
 use flashtwin::buffer::ChosenPolicy;
 use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names};
 use flashtwin::{Array, ArraySpec, Completion, Device, DeviceSpec, Ssd, Time};

@@ -1,8 +1,6 @@
 //! Runs that must equal one another, request by request.
 
-mod common;
-
-use common::{device, essence, load, run_all};
+use crate::common::{device, essence, load, run_all};
 use flashtwin::{Cause, DeviceSpec, Ssd};
 use flashtwin_sim::{
     load_snapshot, precondition, save_snapshot, Control, Outcome, Pacing, Precondition, RunConfig,

@@ -1,8 +1,6 @@
 //! The model against closed forms: queueing, write amplification, hit ratios, Little's law.
 
-mod common;
-
-use common::{assert_near, device, load, one_pool, run_all};
+use crate::common::{assert_near, device, load, one_pool, run_all};
 use flashtwin::{Op, Rng, Ssd};
 use flashtwin_sim::{Pacing, RunConfig, RunInfo, Summary};
 

@@ -1,10 +1,9 @@
 //! What a power cut takes, under every policy: exactly what flash lacks of a volatile buffer, nothing
 //! of a non-volatile one; and that flush and forced unit access keep their promises.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use crate::common;
 use flashtwin::buffer::ChosenPolicy;
 use flashtwin::{Cause, Durable, FlashEvent, Lpn, Op, PageProgram, Request, Rng, Ssd, Time};
 

@@ -1,10 +1,9 @@
 //! The model against the reference simulator, and proof that the comparison can fail.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::common;
 use flashtwin_sim::{validate_dir, CaseReport, SimError};
 
 fn validate(path: &Path) -> Result<Vec<CaseReport>, SimError> {

@@ -1,8 +1,6 @@
 //! Superblocks: what they amplify, that they hold all that was written, and what a worn die costs.
 
-mod common;
-
-use common::{assert_near, device, load, one_pool, run_all};
+use crate::common::{assert_near, device, load, one_pool, run_all};
 use flashtwin::{Cause, DeviceSpec, Op, Request, Rng, Ssd, Time};
 use flashtwin_sim::{Pacing, RunConfig};
 

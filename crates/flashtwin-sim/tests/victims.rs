@@ -1,8 +1,6 @@
 //! Write amplification of victim selections against closed forms and mean fields.
 
-mod common;
-
-use common::{assert_near, load, one_pool, run_all};
+use crate::common::{assert_near, load, one_pool, run_all};
 use flashtwin::{Rng, Ssd};
 use flashtwin_sim::{Pacing, RunConfig};
 

@@ -1,6 +1,6 @@
 //! The policies in words: each has its entry, and `docs/policies.md` says what the entries say.
 //!
-//! `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test catalog` writes the page anew.
+//! `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test all catalog` writes the page anew.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use flashtwin::spec::{keys, policy_keys};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/policies.md");
 const DECISIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/decisions.md");
-const BEGIN: &str = "<!-- from here on written by `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test catalog` -->\n";
+const BEGIN: &str = "<!-- from here on written by `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test all catalog` -->\n";
 const END: &str = "<!-- up to here -->\n";
 
 #[test]
@@ -130,7 +130,7 @@ fn the_page_says_what_the_entries_say() {
     assert!(
         page == wanted,
         "docs/policies.md is not what the policies say, first at {differ:?}; write it anew:\n  \
-         FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test catalog"
+         FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test all catalog"
     );
 }
 

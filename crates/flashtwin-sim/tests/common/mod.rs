@@ -1,11 +1,10 @@
 //! Devices and loads that the tests share.
-#![allow(dead_code)] // Each test file is a program of its own and uses some of this.
 
 use std::path::PathBuf;
 
-use flashtwin::{Completion, DeviceSpec, Request, Ssd};
+use flashtwin::{Completion, DeviceSpec, Ssd};
 use flashtwin_sim::{run, Control, Outcome, RunConfig};
-use flashtwin_workload::{GeneratorSpec, Workload, WorkloadError};
+use flashtwin_workload::{GeneratorSpec, Workload};
 
 /// A directory of the project's test data.
 pub fn data(name: &str) -> PathBuf {
@@ -56,25 +55,6 @@ pub fn essence(completions: &[Completion]) -> Vec<(u64, u64, u64, u32)> {
         .iter()
         .map(|c| (c.tag, c.arrival.0, c.done.0, c.hits))
         .collect()
-}
-
-/// A list of requests as a workload.
-pub struct Listed(pub std::vec::IntoIter<Request>);
-
-impl Workload for Listed {
-    fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError> {
-        let before = out.len();
-        out.extend(self.0.by_ref().take(1000));
-        Ok(out.len() - before)
-    }
-
-    fn requests_total(&self) -> Option<u64> {
-        Some(self.0.len() as u64)
-    }
-
-    fn describe(&self) -> String {
-        "listed".into()
-    }
 }
 
 /// Asserts that two numbers differ by at most `share` of the second.

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::field;
+use super::field;
 use flashtwin::{ArrayEvent, JobKind, Lpn, Method, Op, Rng, SentFor};
 
 /// How an array is put together, worked out here once more.

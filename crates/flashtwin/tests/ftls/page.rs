@@ -1,6 +1,6 @@
 //! The translation layers in words: `docs/ftls.md` says what the entries say.
 //!
-//! `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test ftls` writes the page anew.
+//! `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test all ftls` writes the page anew.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use flashtwin::ftl::chip::{Setup, ENTRIES};
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ftls.md");
 const DECISIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/decisions.md");
 const BEGIN: &str =
-    "<!-- from here on written by `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test ftls` -->\n";
+    "<!-- from here on written by `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test all ftls` -->\n";
 const END: &str = "<!-- up to here -->\n";
 
 #[test]
@@ -49,7 +49,7 @@ fn the_page_says_what_the_entries_say() {
     assert!(
         page == wanted,
         "docs/ftls.md is not what the translation layers say; write it anew:\n  \
-         FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test ftls"
+         FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test all ftls"
     );
 }
 

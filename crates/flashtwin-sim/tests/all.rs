@@ -1,0 +1,18 @@
+//! The integration tests of this crate as one program, since linking one for each file takes longer than its tests.
+//! Every file and directory here must be listed; a test in `tests/python/test_sources.py` checks that.
+
+mod common;
+mod depth;
+mod errors;
+mod faults;
+mod ftls;
+mod golden;
+mod identities;
+mod physics;
+mod power;
+mod published;
+mod reference;
+mod shadow;
+mod superblocks;
+mod threads;
+mod victims;

@@ -1,0 +1,11 @@
+//! The integration tests of this crate as one program, since linking one for each file takes longer than its tests.
+//! Every file and directory here must be listed; a test in `tests/python/test_sources.py` checks that.
+
+mod convert;
+mod formats;
+mod generator_text;
+mod generators;
+mod mutations;
+mod reader;
+mod tables;
+mod units;
