@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure: its name, where it is in a summary, how it is said, whether less is better."""
+    """One measure: its name, its place in a summary, its format, whether less is better."""
 
     label: str
     path: tuple[str, ...]
@@ -39,7 +39,7 @@ class Measure:
         return None if at is None else float(at)
 
     def say(self, value: float | None) -> str:
-        """Say a value in its unit."""
+        """Format a value in its unit."""
         if value is None:
             return "-"
         match self.unit:
@@ -53,7 +53,7 @@ class Measure:
                 return words.digits(value)
 
     def applies(self, results: Sequence[Result | Record]) -> bool:
-        """Whether any result has something to say here: no row of reads without reads."""
+        """Whether any result has a value here: no row of reads without reads."""
         kind = self.path[0]
         return kind not in ("read", "write") or any(r.summary[kind]["requests"] for r in results)
 

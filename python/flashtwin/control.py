@@ -31,7 +31,9 @@ def ask(path: str | os.PathLike[str], what: str, **how: object) -> dict[str, Any
             with connection.makefile() as answer:
                 said = json.loads(answer.readline())
     except (OSError, ValueError) as e:
-        raise FlashtwinError(f"{at}: no server answers here: {e}; give the socket that serve names") from None
+        raise FlashtwinError(
+            f"{at}: no server listens here: {e}; use the socket that serve printed"
+        ) from None
     if "error" in said:
         raise FlashtwinError(str(said["error"]))
     return dict(said)

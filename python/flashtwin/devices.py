@@ -58,7 +58,7 @@ def _read(name: str | Path) -> tuple[str, str]:
 
 
 def as_toml(value: Value) -> str:
-    """Say a value as an override does."""
+    """Format a value as in an override."""
     if value is None:
         return "none"
     if isinstance(value, bool):

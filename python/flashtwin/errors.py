@@ -1,4 +1,4 @@
-"""The exceptions of flashtwin. Every message says what was wrong, where, and what would be right."""
+"""The exceptions of flashtwin. Every message states what was wrong, where, and what to do."""
 
 from __future__ import annotations
 

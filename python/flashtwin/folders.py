@@ -83,7 +83,7 @@ class Folder:
             raise FlashtwinError(f"{self.name}: cannot make this directory: {reason}; give another") from e
 
     def write(self, name: str, data: bytes, what: str) -> None:
-        """Write a file durably: after a power cut it is whole, or not there."""
+        """Write a file durably: after a power loss it is complete or absent."""
         if self._fs is not None:
             try:
                 self._fs.pipe_file(f"{self._root}/{name}", data)
@@ -132,7 +132,7 @@ class Folder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep others out; they are told so. Behind a URL everybody is let in.
+        """Keep other processes out; they get an error. Behind a URL all are let in.
 
         Raises:
             FlashtwinError: somebody else is in.

@@ -53,7 +53,7 @@ def _check_name(name: str) -> None:
 
 
 def ftl_info(name: str) -> FtlInfo:
-    """Say what a translation layer does: rule, source, parameters with their defaults, an example.
+    """Describe a translation layer: rule, source, parameters with their defaults, an example.
 
     Args:
         name: one of `ftls()`.
@@ -106,7 +106,7 @@ def trace_ftl(
     Returns:
         One dict a token: `op`, `host_reads`, `host_programs`, `copies` (a read and a program each),
         `map_reads`, `map_writes`, `erases`, `switch_merges`, `partial_merges`, `full_merges` and `state`
-        (docs/ftls.md says how to read it).
+        (docs/ftls.md describes the notation).
 
     Raises:
         FlashtwinError: what is wrong, and where.

@@ -26,7 +26,7 @@ _RANGE_BYTES = 1 << 32
 
 
 class HitRow(NamedTuple):
-    """What one policy came to in a buffer of one size; None where MIN does not say.
+    """What one policy came to in a buffer of one size; None where MIN does not define it.
 
     Attributes:
         policy: as it was named.
@@ -136,7 +136,7 @@ class HitTable:
         """What the star means; None if there is none."""
         if not self._ranked():
             return None
-        return "* most hits" + (" but for min" if "min" in self.policies else "")
+        return "* most hits" + (" except min" if "min" in self.policies else "")
 
     def rich_tables(self, columns: int) -> list[Table]:
         """Build tables for a terminal of so many columns: policies by capacities.
@@ -235,7 +235,7 @@ def _load(
     requests = opened.open(_RANGE_BYTES, seed)
     if opened.path is None and requests.requests_total is None and requests_max is None:
         raise FlashtwinError(
-            f"{opened.text}: this load has no end; say requests=N in it, or give requests_max "
+            f"{opened.text}: this load has no end; add requests=N to it, or give requests_max "
             "(--requests-max N)"
         )
 

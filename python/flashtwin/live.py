@@ -53,11 +53,11 @@ _PLUGIN = Path(__file__).with_name("flashtwin_nbdkit.so")
 
 @dataclass(frozen=True)
 class PowerCut:
-    """What a power cut did.
+    """The result of a power loss.
 
     Attributes:
         lost: numbers of the pages that are as they were before, ascending: what was written last is lost.
-        unfinished: requests under way, which have failed.
+        unfinished: requests in flight, which have failed.
     """
 
     lost: list[int]
@@ -113,15 +113,15 @@ class Server:
         return self._process.poll() is None
 
     def report(self) -> LiveReport:
-        """Say how it goes, at most a second old; after the stop, how it went."""
+        """Return the report so far, at most a second old; after the stop, the final one."""
         if self._last is not None:
             return self._last
         return LiveReport.read((self._place / "report.json").read_text())
 
     def power_cut(self, *, torn: bool = False) -> PowerCut:
-        """Cut the power and give it back: see docs/live.md for what is lost.
+        """Emulate a power loss and restart: docs/live.md lists what is lost.
 
-        Requests under way fail, and so does all that comes over connections made before.
+        Requests in flight fail, and so do later requests on existing connections.
 
         Args:
             torn: a page whose program is cut short may be new in its first sectors and old in the others.
@@ -138,11 +138,11 @@ class Server:
         ask(self.control, "replace", member=member)
 
     def slow_member(self, member: int, times: float) -> None:
-        """Let a member of an array answer so many times as late from now on; 1 is as fast as it is."""
+        """Multiply the response times of a member of an array; 1 is normal speed."""
         ask(self.control, "slow", member=member, times=times)
 
     def collect(self, *, member: int | None = None, die: int | None = None) -> int:
-        """Have dies collect a block each, now; return how many were told.
+        """Collect one block on each selected die now; return the number of dies.
 
         Args:
             member: of an array, that one; all that are there if None.
@@ -176,8 +176,8 @@ class Server:
         """Let things go wrong from now on, in place of what did before; without arguments nothing does.
 
         Args:
-            latency_us: answers come so much later, in time of the device.
-            latency_share: the share of answers that do.
+            latency_us: extra latency per request, in us of device time.
+            latency_share: fraction of requests delayed.
             read_error_share: the share of reads that fail, with EIO.
         """
         ask(
@@ -225,7 +225,7 @@ class Server:
             self._last = LiveReport.read(report.read_text()) if report.exists() else None
             _clear(self._place, self._lock, self._socket, self.control)
             if code or failed or self._last is None:
-                raise FlashtwinError(f"the server ended with exit code {code}: {said or 'it said nothing'}")
+                raise FlashtwinError(f"the server ended with exit code {code}: {said or 'no message'}")
         return self._last
 
     def __enter__(self) -> Server:
@@ -256,7 +256,7 @@ def serve(
     metrics: int | None = None,
     progress: OnProgress | None = None,
 ) -> Server:
-    """Serve a device as a network block device (NBD), paced by the clock of the wall.
+    """Serve a device as a network block device (NBD), paced by the wall clock.
 
     Returns once clients can connect to `Server.uri`.
 
@@ -431,7 +431,7 @@ def _listen(
     tls_certificates: str | os.PathLike[str] | None,
     tls_psk: str | os.PathLike[str] | None,
 ) -> tuple[list[str], str, Path | None]:
-    """Options of nbdkit that say where to listen, what clients connect to, and the socket if it is one."""
+    """Options of nbdkit for where to listen, the address for clients, and the socket if it is one."""
     if socket is not None and tcp is not None:
         raise FlashtwinError("give either a socket or a port")
     tls = []
@@ -455,7 +455,7 @@ def _listen(
 
 
 def _start(command: list[str], place: Path, lock: int) -> subprocess.Popen[bytes]:
-    """Start nbdkit and wait until it listens. It gets no Ctrl-C of the terminal: who started it stops it."""
+    """Start nbdkit and wait until it listens. It gets no Ctrl-C of the terminal: the caller stops it."""
     process = _spawn(command, place / "messages", lock)
     try:
         while not ((place / "pid").exists() and (place / "report.json").exists()):
@@ -515,7 +515,7 @@ def _spawn(command: list[str], messages: Path, lock: int) -> subprocess.Popen[by
 
 
 def _messages(place: Path) -> str:
-    """What nbdkit said, without its name before every line."""
+    """The messages of nbdkit, without its name before every line."""
     said = (place / "messages").read_text(errors="replace").strip()
     lines = [line.removeprefix("nbdkit: ").removeprefix("error: ") for line in said.splitlines()]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What a served device says of itself: while it serves, and at its end."""
+"""The report of a served device: while it serves, and at its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import words
 
 @dataclass(frozen=True)
 class LiveReport:
-    """What a server says of itself.
+    """The report of a server.
 
     Attributes:
         device: the device's name.
@@ -26,7 +26,7 @@ class LiveReport:
             percentiles, in time of the device.
         flash: what the flash did: `host_pages`, `moved_pages`, `write_amplification`, `erases`,
             `collections`, and how long each chip collected (`chips_gc_s`, in time of the device).
-        waiting: requests under way.
+        waiting: requests in flight.
         dirty_pages: in buffers and not on flash.
         pages_lost: whose newest contents found no place on flash, or went with a die.
         dead_dies: numbers of the dies that are dead.
@@ -65,7 +65,7 @@ class LiveReport:
         return self._json
 
     def __str__(self) -> str:
-        """Say it in a few lines."""
+        """Return the report as a few lines of text."""
         times = [words.time(self.lateness[f"{q}_us"]) for q in ("p50", "p99", "p999", "max")]
         lines = [f"{self.device}, served for {self.elapsed_s:.1f} s"]
         if self.dilation != 1:
@@ -79,7 +79,7 @@ class LiveReport:
         late = f"{times[0]}, p99 {times[1]}, p99.9 {times[2]}, at most {times[3]}"
         lines.append(f"{'late by':<9}{words.count(self.lateness['calls']):>12}  {late}")
         if not self.cores_ready:
-            lines.append(f"{'':<23}the host lets idle cores halt: later than needed (docs/live.md, How late)")
+            lines.append(f"{'':<23}the host lets idle cores halt: later than needed (docs/live.md, Lateness)")
         blocks, moved = (words.count(self.flash[key]) for key in ("erases", "moved_pages"))
         amplification = words.digits_or_dash(self.flash["write_amplification"])
         erased = f"{blocks} blocks erased, {moved} pages moved"

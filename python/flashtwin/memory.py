@@ -37,7 +37,7 @@ def need(tables_bytes: int, *, devices: int = 1, less: str = "") -> None:
 
 
 def _available_bytes() -> int | None:
-    """Least of what the machine, the container and the process's own limit leave; None if nobody says."""
+    """Least memory that machine, container and process limit leave; None if unknown."""
     found = []
     with contextlib.suppress(OSError):
         told = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())

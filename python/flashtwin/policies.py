@@ -64,7 +64,7 @@ def _wrap(text: str, first: str = "", others: str = "") -> str:
 
 
 def policy_info(name: str) -> PolicyInfo:
-    """Say what a policy does: rule, source, parameters with their defaults, cost, an example.
+    """Describe a policy: rule, source, parameters with their defaults, cost, an example.
 
     Args:
         name: one of `policies()`, `gcar-NAME` for any NAME of them, or "min".
@@ -112,7 +112,7 @@ def trace_policy(
 
     Returns:
         One dict a token: `op`, `hit` (None where there was no access), `evicted` ("2c" is page 2,
-        clean), `state` (docs/policies.md says how to read it), and where they differ from what was
+        clean), `state` (docs/policies.md describes the notation), and where they differ from what was
         evicted `written` and `read`, pages written with a victim and read for it.
 
     Raises:
@@ -205,7 +205,7 @@ def read_choices(policies: Sequence[PolicyLike]) -> list[Choice]:
 def overrides_for(choice: Choice, among: Sequence[Choice], overrides: Overrides) -> Overrides:
     """Leave out the parameters that this policy does not know and another one does.
 
-    What no policy knows stays: the device says what is wrong with it.
+    Keys that no policy has stay: the device reports them.
     """
     if len(among) == 1:
         return overrides

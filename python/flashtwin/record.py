@@ -92,7 +92,7 @@ def record_of(what: object) -> Record:
 
 
 def labels_of(records: Sequence[Record]) -> list[str]:
-    """Name runs by what tells them apart."""
+    """Name runs by the settings that differ."""
     ways: list[list[str]] = []
     for key in ("policy", "device", "buffer_pages", "seed", "workload", "pacing", "precondition"):
         values = [str(record.summary[key]) for record in records]

@@ -26,7 +26,7 @@ class Result:
     """The results of one run. Print it, or read `summary`; names end in their units.
 
     Everything in it follows from device, workload and seed: the same run gives the same bytes.
-    Times are virtual, but for `wall_s`.
+    Times are virtual, except `wall_s`.
 
     Attributes:
         summary: everything counted and measured; docs/python.md lists the keys.
@@ -104,7 +104,7 @@ class Result:
 
     @property
     def health(self) -> dict[str, Any]:
-        """What the drive's health logs would say, in the units of NVMe, and a projected lifetime.
+        """The drive's health logs, in the units of NVMe, and a projected lifetime.
 
         `lifetime` is None unless the device has `wear.rated_erases` and the host wrote.
         """
@@ -125,7 +125,7 @@ class Result:
         """What happened when: one row a window of virtual time, at most 256; empty unless asked for.
 
         `gc_share_by_chip` is a list: the share of the window that each chip spent collecting. Where
-        nothing can be said of a window (a hit ratio without an access) a value is null.
+        a window has no value (a hit ratio without an access) it is null.
         """
         return tables.history_table(json.loads(self._history or "[]"))
 

@@ -75,7 +75,7 @@ def run(
         warmup_requests: requests run before the measurement begins; fewer than the run has.
         beyond: what a request beyond the device's end does: "error", "wrap" or "drop".
         snapshot: file of `save_snapshot` to start from instead of preconditioning; `precondition` then
-            only says whether the buffer starts full.
+            only decides whether the buffer starts full.
         series_s: length of an interval of the time series, in seconds of virtual time.
         faults: members of an array that fail and are replaced, as in [Fail(3, at_s=10), Replace(3, at_s=20)]
             (docs/arrays.md).
@@ -287,13 +287,13 @@ class Job:
         total = first.requests_total
         if opened.path is None and total is None and requests_max is None:
             raise FlashtwinError(
-                f"{workload}: this load has no end; say requests=N in it, or give requests_max "
+                f"{workload}: this load has no end; add requests=N to it, or give requests_max "
                 "(--requests-max N)"
             )
         if isinstance(pacing, OpenLoop) and pacing.speed > 0 and not first.timed:
             raise FlashtwinError(
                 f"{workload}: OpenLoop(speed={pacing.speed:g}) (--speed): this load has no arrival times; "
-                "say rate=N in it, or give ClosedLoop (--queue-depth N)"
+                "add rate=N to it, or give ClosedLoop (--queue-depth N)"
             )
         total = total or opened.estimate_requests()
         return Job(
@@ -410,7 +410,7 @@ def _candidate(choice: Choice, among: Sequence[Choice], name: str | Path, overri
 
 
 def precondition_spec(spec: Spec, kind: str, seed: int, on_progress: OnProgress | None) -> _core.Device:
-    """Make a device in the state that `kind` says."""
+    """Make a device in the state `kind`."""
 
     def work(control: _core.Control) -> _core.Device:
         made = _core.Device(spec)

@@ -62,7 +62,7 @@ def tables(
     Args:
         heads: of the columns.
         rows: their cells.
-        keys: so many of the first columns say what a row is of.
+        keys: number of first columns that identify a row.
         columns: columns of the terminal.
         texts: which of the other columns hold texts.
     """

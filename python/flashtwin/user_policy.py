@@ -48,7 +48,7 @@ class Policy(ABC):
 
     @abstractmethod
     def evict(self, incoming: Access) -> int | Sequence[int]:
-        """Let go of a page, or of several, so that another can come in, and return it.
+        """Evict a page, or several, to make room for another, and return it.
 
         A page in flight cannot leave. If one is returned, the device calls again for another page,
         and inserts the first one again once its data have arrived.

@@ -52,7 +52,7 @@ class Task:
         return self._work(self.control)
 
     def progress(self, finished: bool) -> Progress:
-        """Tell how far it is."""
+        """Report the progress."""
         done, rows = self.control.rebuild
         rebuilt = done / rows if rows else None
         return Progress(self.label, self.control.done, self.control.total or self._total, finished, rebuilt)
@@ -61,7 +61,7 @@ class Task:
 def run_all(tasks: list[Task], threads: int, on_progress: OnProgress | None) -> tuple[list[object], bool]:
     """Run tasks in order of the list, at most `threads` at a time.
 
-    Returns their results, and whether Ctrl-C was pressed; then those under way end early with what
+    Returns their results, and whether Ctrl-C was pressed; then running ones end early with what
     they have, and those not begun are left out. An error of one stops the others and is raised.
     """
     interrupted = False

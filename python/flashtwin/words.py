@@ -1,4 +1,4 @@
-"""Numbers as people say them, four digits and a unit; and what errors say of unknown names."""
+"""Numbers for people, with four digits and a unit; and hints in errors about unknown names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def digits_or_dash(value: float | None) -> str:
 
 
 def time(us: float) -> str:
-    """Say a span of time given in microseconds."""
+    """Format a span of time given in microseconds."""
     for limit, factor, unit in ((0.9995, 1e3, "ns"), (999.5, 1.0, "us"), (999_500.0, 1e-3, "ms")):
         if us < limit:
             return f"{digits(us * factor)} {unit}"
@@ -30,12 +30,12 @@ def time(us: float) -> str:
 
 
 def count(n: float) -> str:
-    """Say a whole number with its thousands apart."""
+    """Format a whole number with its thousands separated."""
     return f"{round(n):,}".replace(",", " ")
 
 
 def percent(share: float) -> str:
-    """Say a share from 0 to 1."""
+    """Format a share from 0 to 1."""
     return f"{share * 100:.2f} %"
 
 
@@ -53,7 +53,7 @@ def read_size(text: str) -> int | None:
 
 
 def size(n: int) -> str:
-    """Say a number of bytes in the binary unit one would say."""
+    """Format a number of bytes in the usual binary unit."""
     value = float(n)
     units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
     while value >= 1024 and len(units) > 1:

@@ -31,7 +31,7 @@ class Source:
         return _core.Workload.generated(self.text, range_bytes, seed)
 
     def beyond(self, device_bytes: int) -> str | None:
-        """Say how far a trace reaches and which devices hold it; None if `device_bytes` do."""
+        """Return how far a trace reaches and which devices hold it; None if `device_bytes` do."""
         if self.path is None:
             return None
         extent: int = trace_info(self.path, self.options)["address_max_bytes"]
@@ -48,7 +48,7 @@ class Source:
         return f"{reach}, the device has {device_bytes}; {held}; {remedy}"
 
     def estimate_requests(self) -> int | None:
-        """About how many requests it holds, for a progress bar; None if there is no telling."""
+        """Approximate number of requests, for a progress bar; None if unknown."""
         # A pipe can be read only once.
         return _estimate_lines(self.path) if self.path is not None and self.path.is_file() else None
 
@@ -60,7 +60,7 @@ def generated(text: str) -> Source:
 
 
 def source(workload: str | os.PathLike[str], options: TraceOptions | None = None) -> Source:
-    """Tell a path from a generated load: an existing file or pipe is a trace, and so are any Path and -."""
+    """Open a path or a generated load: an existing file or pipe is a trace, as are any Path and -."""
     options = options or TraceOptions()
     path = Path(workload)
     if not isinstance(workload, str) or workload == "-" or (path.exists() and not path.is_dir()):

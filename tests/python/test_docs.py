@@ -56,7 +56,7 @@ def test_the_commands_of_a_page_run_in_order(page, place):
     need(*TOOLS.get(page, ()))
     run(["bash", "-euc", "\n".join(blocks(page, "sh"))], place)
     for figure in figures(page):
-        path = place / figure
+        path = place / Path(figure).name
         if figure == "report.png" and not any(map(shutil.which, NAMES)):
             continue  # taken by a browser
         assert path.is_file(), f"no command of {page} writes {figure}"
@@ -66,7 +66,9 @@ def test_the_commands_of_a_page_run_in_order(page, place):
 
 
 def test_every_figure_is_shown_by_a_page_whose_commands_are_run():
-    shown = {f"docs/{figure}" for page in PAGES if blocks(page, "sh") for figure in figures(page)}
+    shown = {
+        str(Path(page).parent / figure) for page in PAGES if blocks(page, "sh") for figure in figures(page)
+    }
     kept = [path for kind in ("svg", "png", "pdf", "jpg") for path in (ROOT / "docs").rglob(f"*.{kind}")]
     assert kept
     assert {str(path.relative_to(ROOT)) for path in kept} == shown

@@ -97,7 +97,7 @@ def test_commands(capsys):
     assert not server.control.exists()
     code, _, said = command(capsys, at, "stats")
     assert code != 0
-    assert "no server answers here" in said
+    assert "no server listens here" in said
 
 
 def test_answers_come_late_and_reads_fail_on_demand(capsys):

@@ -87,8 +87,8 @@ def test_one_policy_is_not_called_best():
     for policies in (["lru"], ["lru", "min"]):
         assert "best" not in repr(flashtwin.hits(LOAD, policies, [64]))
         assert "*" not in repr(flashtwin.hits(LOAD, policies, [64]))
-    assert "* most hits but for min" in repr(flashtwin.hits(LOAD, ["lru", "fifo", "min"], [64]))
-    assert "but for min" not in repr(flashtwin.hits(LOAD, ["lru", "fifo"], [64]))
+    assert "* most hits except min" in repr(flashtwin.hits(LOAD, ["lru", "fifo", "min"], [64]))
+    assert "except min" not in repr(flashtwin.hits(LOAD, ["lru", "fifo"], [64]))
 
 
 def test_narrow_terminals_get_more_tables_and_no_cut_numbers(cli, small_device):
@@ -145,7 +145,7 @@ def test_hit_ratios_fold_to_a_narrow_terminal(cli):
     assert max(map(len, shown.splitlines())) <= 50
     assert shown.count("gcar-lru") == shown.count("hit ratio") > 1
     assert all(f"{size[:-3]} MiB" in shown for size in sizes.split(","))
-    assert shown.rstrip().endswith("* most hits but for min")
+    assert shown.rstrip().endswith("* most hits except min")
 
 
 def test_a_device_says_what_it_is_in_a_line():

@@ -2,7 +2,7 @@
 
 use flashtwin::ftl::chip::catalog::{find, Entry};
 use flashtwin::ftl::chip::trace::{steps_text, total, trace_ftl as trace, Cost, TraceError};
-use flashtwin::ftl::chip::{Setup, SetupError};
+use flashtwin::ftl::chip::{Setup, SetupError, ENTRIES};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -11,7 +11,7 @@ use crate::errors::FlashtwinError;
 /// Names of the translation layers that can be stepped.
 #[pyfunction]
 pub fn ftl_names() -> Vec<&'static str> {
-    Setup::NAMES.to_vec()
+    ENTRIES.iter().map(|entry| entry.name).collect()
 }
 
 /// A translation layer in words, as a dict.
@@ -54,7 +54,7 @@ fn parameters<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyList
     for parameter in entry.parameters {
         let d = PyDict::new(py);
         d.set_item("key", parameter.key)?;
-        d.set_item("takes", parameter.takes)?;
+        d.set_item("takes", parameter.kind.to_string())?;
         d.set_item("default", parameter.default)?;
         d.set_item("description", parameter.doc)?;
         d.set_item("provenance", parameter.provenance)?;

@@ -163,7 +163,7 @@ fn asked<T>(answer: impl FnOnce(&dyn DeviceView, &Held) -> PyResult<T>) -> PyRes
     }
 }
 
-/// The device as a policy may see it (policies.md 0.7).
+/// The device as a policy may see it.
 #[pyclass(frozen, module = "flashtwin._core")]
 pub struct PolicyDevice;
 

@@ -3,7 +3,7 @@
 use flashtwin::{Request, Time};
 
 use crate::run::{Driver, Pacing};
-use crate::{SimError, Subject};
+use crate::{SimError, Subject, Threads};
 
 impl<S: Subject> Driver<'_, S> {
     /// Lets the device do ahead what the next requests ask of it, as many as can be foreseen; returns
@@ -15,7 +15,7 @@ impl<S: Subject> Driver<'_, S> {
         // A history and a timeline look at the flash in between; a span ends at an instant not known yet.
         let looks = self.config.history || self.config.timeline.is_some();
         let ends = self.config.span_max.is_some();
-        if self.threads() < 2 || looks || ends || self.agenda.next() != Time::NEVER {
+        if self.threads().0 < 2 || looks || ends || self.agenda.next() != Time::NEVER {
             return Ok(0);
         }
         let exported_bytes = self.exported_bytes;
@@ -50,12 +50,12 @@ impl<S: Subject> Driver<'_, S> {
     /// What was foreseen is all there is for now: the device does it to the end.
     pub(crate) fn end_ahead(&mut self) {
         let threads = self.threads();
-        if threads > 1 {
+        if threads.0 > 1 {
             S::run_ahead(self.device, &[], true, threads);
         }
     }
 
-    fn threads(&self) -> usize {
-        self.config.threads as usize
+    fn threads(&self) -> Threads {
+        Threads(self.config.threads as usize)
     }
 }

@@ -1,7 +1,7 @@
 //! The offline driver: feeds a workload to a device in virtual time and collects what came out.
 //!
-//! One thread a run, no clock but the device's: the same configuration, workload and seed give the
-//! same bytes.
+//! No clock but the device's, and threads only for members of an array that are independent: the same
+//! configuration, workload and seed give the same bytes.
 
 mod ahead;
 mod error;
@@ -13,6 +13,7 @@ mod run;
 mod snapshot;
 mod subject;
 mod summary;
+mod threads;
 mod timeline;
 mod validate;
 
@@ -29,5 +30,6 @@ pub use summary::{
     Latency, Lifetime, MemberSummary, NamedCount, Parts, PhaseSummary, RebuildSummary, RunInfo,
     SeriesPoint, Summary, Throughput,
 };
+pub use threads::Threads;
 pub use timeline::{Timeline, Window};
 pub use validate::{validate_dir, CaseReport, PartReport};

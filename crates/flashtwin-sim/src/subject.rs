@@ -9,6 +9,8 @@ use flashtwin::{
     Rng, StateError,
 };
 
+use crate::Threads;
+
 /// What results say of a device.
 #[derive(Clone, Debug)]
 pub struct Described<'a> {
@@ -71,7 +73,7 @@ pub trait Subject: Backend + Sized {
         _device: &mut Device<Self>,
         _requests: &[Request],
         _last: bool,
-        _threads: usize,
+        _threads: Threads,
     ) -> bool {
         false
     }
@@ -168,19 +170,23 @@ impl Subject for Raid {
     }
 
     fn fill_sequential(device: &mut Device<Self>) {
-        device.fill_sequential();
+        device.filling(&Threads::available()).fill_sequential();
     }
 
     fn fill_steady(device: &mut Device<Self>, seed: u64) {
-        device.fill_steady(seed);
+        device.filling(&Threads::available()).fill_steady(seed);
     }
 
     fn write_random(device: &mut Device<Self>, rng: &mut Rng, pages: u64) -> bool {
-        device.write_random(rng, pages)
+        device
+            .filling(&Threads::available())
+            .write_random(rng, pages)
     }
 
     fn open_policy_blocks(device: &mut Device<Self>, seed: u64) -> bool {
-        device.open_policy_blocks(seed)
+        device
+            .filling(&Threads::available())
+            .open_policy_blocks(seed)
     }
 
     fn reset_wear(device: &mut Device<Self>) {
@@ -222,9 +228,9 @@ impl Subject for Raid {
         device: &mut Device<Self>,
         requests: &[Request],
         last: bool,
-        threads: usize,
+        threads: Threads,
     ) -> bool {
-        device.run_ahead(requests, last, threads)
+        device.run_ahead(requests, last, &threads)
     }
 
     fn go_along(device: &mut Device<Self>) {

@@ -47,7 +47,7 @@ fn pass(ssd: &mut Ssd, op: Op, page: u64) -> Option<Completion> {
     ssd.completions().pop()
 }
 
-/// Programs that the erases and the change in erased pages explain (F1.10).
+/// Programs that the erases and the change in erased pages explain.
 fn explained(ssd: &Ssd, erased_before: u64) -> i64 {
     let report = ssd.flash_report();
     let n = u64::from(ssd.spec().geometry.pages_per_block);

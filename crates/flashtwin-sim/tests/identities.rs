@@ -141,7 +141,7 @@ fn completions(
 
 #[test]
 fn gcar_without_gc_is_its_base_policy() {
-    // F1.3. A large device that was never written collects nothing in so short a run.
+    // A large device that was never written collects nothing in so short a run.
     let large = ("geometry.blocks_per_plane", "576");
     let probe = small(&[large]);
     let mut ssd = Ssd::new(&probe);

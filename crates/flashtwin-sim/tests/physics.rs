@@ -244,14 +244,14 @@ fn assert_within_half_a_point(what: &str, got: f64, expected: f64) {
 
 #[test]
 fn hit_ratio_of_uniform_references_is_capacity_over_pages() {
-    // F1.1: 76 800 pages of 4 KiB.
+    // 76 800 pages of 4 KiB.
     let got = hit_ratio("uniform:range=300M,write=0.5,requests=1.3e6");
     assert_within_half_a_point("uniform", got, CAPACITY / 76_800.0);
 }
 
 #[test]
 fn hit_ratio_of_normal_references_is_che_s() {
-    // F1.2: sigma 10 000 pages.
+    // Sigma 10 000 pages.
     let weights: Vec<f64> = (-60_000..60_000)
         .map(|page: i32| (-0.5 * (f64::from(page) / 10_000.0).powi(2)).exp())
         .collect();

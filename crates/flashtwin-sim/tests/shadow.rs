@@ -430,7 +430,7 @@ fn try_seed(seed: u64, mapping: &str) {
         );
         assert_eq!(report.pages_lost, 0);
     }
-    // F1.10: what was programmed and what was freed explain the free pages, exactly.
+    // What was programmed and what was freed explain the free pages, exactly.
     let erases = report.flash.count(Cause::Erase);
     let erased = u64::from(spec.geometry.pages_per_block) * erases;
     let freed = (erased - report.flash.pages_skipped) as i64;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use flashtwin::{Array, ArraySpec, Completion, Op, Request, Rng, Time};
-use flashtwin_sim::{run, Beyond, Control, Outcome, Pacing, RunConfig};
+use flashtwin_sim::{run, Beyond, Control, Outcome, Pacing, RunConfig, Threads};
 use flashtwin_workload::{Workload, WorkloadError};
 
 /// Requests handed out a batch at a time.
@@ -205,8 +205,8 @@ fn only_independent_members_are_simulated_ahead() {
         ..whole
     };
     let mut independent = array(BARE);
-    assert!(!independent.run_ahead(&[part], false, 2));
-    assert!(independent.run_ahead(&[whole], false, 2));
+    assert!(!independent.run_ahead(&[part], false, &Threads(2)));
+    assert!(independent.run_ahead(&[whole], false, &Threads(2)));
     for dependent in [
         ("array.level", "raid5"),
         ("array.coordination", "selective"),
@@ -214,7 +214,7 @@ fn only_independent_members_are_simulated_ahead() {
         ("controller.request_us", "1"),
     ] {
         assert!(
-            !array(&[dependent]).run_ahead(&[whole], false, 2),
+            !array(&[dependent]).run_ahead(&[whole], false, &Threads(2)),
             "{dependent:?}"
         );
     }

@@ -32,6 +32,7 @@ mod gc;
 mod memory;
 pub mod metrics;
 mod nand;
+mod refused;
 pub mod request;
 mod rng;
 pub mod spec;
@@ -39,8 +40,8 @@ mod ssd;
 pub mod units;
 
 pub use array::{
-    Array, ArrayEvent, Condition, GcInterval, GcMessage, JobKind, MemberError, MemberRebuild,
-    Method, Phase, Raid, RaidStats, SentFor,
+    Array, ArrayEvent, Condition, Executor, Filling, GcInterval, GcMessage, JobKind, MemberRebuild,
+    Method, Phase, Raid, RaidStats, SentFor, Sequential, Task,
 };
 pub use chips::ChipSet;
 pub use device::{
@@ -48,8 +49,9 @@ pub use device::{
 };
 pub use ftl::StateError;
 pub use nand::{Cause, FlashEvent, FlashStats, Place};
+pub use refused::{CollectError, MemberError};
 pub use request::{Completion, Op, Request, Status};
 pub use rng::Rng;
 pub use spec::{ArraySpec, DeviceSpec};
-pub use ssd::{CollectError, DieError, Flash, Ssd};
+pub use ssd::{DieError, Flash, Ssd};
 pub use units::{ChipId, Lpn, Ppn, Time};

@@ -112,6 +112,20 @@ pub struct Ppn(pub u32);
 #[repr(transparent)]
 pub struct ChipId(pub u16);
 
+impl ChipId {
+    /// The chip with this number.
+    #[inline]
+    pub(crate) fn of(number: u32) -> ChipId {
+        ChipId(number.try_into().expect("chips are numbered in 16 bits"))
+    }
+}
+
+/// A count, or a place in a table, in 32 bits: specs allow no more pages, and no table has more entries.
+#[inline]
+pub(crate) fn narrow(n: impl TryInto<u32>) -> u32 {
+    n.try_into().ok().expect("counts are below 2^32")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -254,7 +254,7 @@ fn requests_outlive_the_members_they_were_sent_to() {
     }
 }
 
-/// F1.7: RI, RS and PI whose thresholds are never reached equal the baseline.
+/// RI, RS and PI whose thresholds are never reached equal the baseline.
 #[test]
 fn coordination_that_is_never_asked_for_changes_nothing() {
     let run = |coordination: &str| {
@@ -276,7 +276,7 @@ fn coordination_that_is_never_asked_for_changes_nothing() {
     }
 }
 
-/// F1.7: the same blocks are erased where collecting takes no time, and nobody waits for it.
+/// The same blocks are erased where collecting takes no time, and nobody waits for it.
 #[test]
 fn ideal_erases_as_many_blocks_in_no_time() {
     let run = |coordination: &str| {

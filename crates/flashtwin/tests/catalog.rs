@@ -10,6 +10,7 @@ use flashtwin::buffer::ChosenPolicy;
 use flashtwin::spec::{keys, policy_keys};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/policies.md");
+const DECISIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/decisions.md");
 const BEGIN: &str = "<!-- from here on written by `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test catalog` -->\n";
 const END: &str = "<!-- up to here -->\n";
 
@@ -135,7 +136,7 @@ fn the_page_says_what_the_entries_say() {
 
 #[test]
 fn every_decision_named_is_explained() {
-    let page = std::fs::read_to_string(PAGE).expect("docs/policies.md is there");
+    let page = std::fs::read_to_string(DECISIONS).expect("docs/decisions.md is there");
     let parameters = keys().iter().filter(|doc| doc.is_policy_parameter());
     let mut texts: Vec<&str> = parameters
         .flat_map(|doc| [doc.doc, doc.provenance])
@@ -144,12 +145,36 @@ fn every_decision_named_is_explained() {
     for text in texts {
         for rest in text.split("D-").skip(1) {
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-            let row = format!("| D-{} |", &rest[..digits]);
+            let heading = format!("\n### D-{}\n", &rest[..digits]);
             assert!(
-                page.contains(&row),
-                "docs/policies.md lacks {row} of: {text}"
+                page.contains(&heading),
+                "docs/decisions.md lacks {heading:?} of: {text}"
             );
         }
+    }
+}
+
+/// The code that CONTRIBUTING shows is that of the files, indentation apart.
+#[test]
+fn contributing_shows_the_code_as_it_is() {
+    const PAGE: &str = include_str!("../../../CONTRIBUTING.md");
+    const FILES: &str = concat!(
+        include_str!("../src/buffer/lfu.rs"),
+        include_str!("policies/lfu.rs"),
+        include_str!("../src/gc/rules/fifo.rs"),
+    );
+    let bare = |text: &str| {
+        text.lines()
+            .map(|line| line.trim().to_owned() + "\n")
+            .collect()
+    };
+    let files: String = bare(FILES);
+    let blocks = PAGE.split("```rust\n").skip(1);
+    let blocks: Vec<&str> = blocks.filter_map(|rest| rest.split("```").next()).collect();
+    assert!(blocks.len() >= 5);
+    for block in blocks {
+        let block: String = bare(block.trim_end());
+        assert!(files.contains(&block), "no file has this:\n{block}");
     }
 }
 

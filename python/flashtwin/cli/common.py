@@ -27,7 +27,7 @@ from ..workloads import generated, source
 
 
 def note(text: str) -> None:
-    """Say something that is no result."""
+    """Print a note that is not part of the result."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -85,7 +85,7 @@ def faults(args: argparse.Namespace) -> list[Fail | Replace]:
 
 
 def run_arguments(args: argparse.Namespace) -> dict[str, Any]:
-    """Read what `run` and `compare` have in common, and say what the trace was taken for."""
+    """Read what `run` and `compare` have in common, and print the trace format found."""
     if (args.trace is None) == (args.workload is None):
         raise FlashtwinError("give either a trace file or --workload SPEC (see flashtwin run --help)")
     options = trace_options(args)
@@ -179,7 +179,7 @@ class ProgressBar:
         total = max(progress.total, progress.done) if progress.total else None
         if progress.finished:
             total = progress.done or 1
-            # Of much work only what is under way is shown.
+            # With many pieces of work only running ones are shown.
             self._bars.update(bar, visible=len(self._ids) <= _BARS)
         speed = self._bars.tasks[bar].speed
         rate = f"{speed / 1e6:.2f} M/s" if speed else ""
@@ -191,6 +191,6 @@ class ProgressBar:
 
 
 def _line(progress: Progress) -> str:
-    """Say how far one piece of work is."""
+    """Return the progress of one piece of work as text."""
     share = f" of {words.count(progress.total)}" if progress.total else ""
     return f"{progress.label}: {words.count(progress.done)}{share} done"

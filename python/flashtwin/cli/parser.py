@@ -39,7 +39,7 @@ Exit codes: 0 done, 1 validate found mismatches or cells of a sweep failed, 2 wr
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line instead of repeating all options."""
+    """Reports an error in one line instead of repeating all options."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
@@ -86,41 +86,50 @@ def _add_workload(p: argparse.ArgumentParser) -> None:
         "trace",
         nargs="?",
         metavar="TRACE",
-        help="a trace file, or - for standard input; .gz and .zst are read as they are",
+        help="trace file, or - for standard input; plain, .gz or .zst",
     )
     p.add_argument(
-        "--workload", metavar="SPEC", help="a generated load instead, as in uniform:write=0.8,requests=1e6"
+        "--workload",
+        metavar="SPEC",
+        help="generated load instead of a trace, such as uniform:write=0.8,requests=1e6",
     )
     _add_trace_options(p)
 
 
 def _add_trace_options(p: argparse.ArgumentParser) -> None:
-    g = p.add_argument_group("how to read a trace (what is not given is found in the file)")
-    g.add_argument("--format", metavar="NAME", help=f"one of {', '.join(trace_formats())}")
+    g = p.add_argument_group("trace format (default: detected from the file)")
+    g.add_argument("--format", metavar="NAME", help=f"trace format: {', '.join(trace_formats())}")
     g.add_argument(
         "--columns",
         metavar="KEY=COLUMN[:UNIT],...",
-        help="columns of any table of text, as in time=ts:us,offset=lba:sectors,size=len:bytes,op=type",
+        help="columns of a text table, such as time=ts:us,offset=lba:sectors,size=len:bytes,op=type",
     )
-    g.add_argument("--time-unit", metavar="UNIT", help="of the time column: s, ms, us, filetime, ns, ps")
-    g.add_argument("--address-unit", metavar="UNIT", help="of the address column: bytes, sectors")
-    g.add_argument("--event", metavar="D|Q", help="blktrace: issued to the driver (D, default) or queued (Q)")
-    g.add_argument("--volumes", metavar="HOW", help="several disks: end-to-end (default), overlay, only:NAME")
+    g.add_argument("--time-unit", metavar="UNIT", help="unit of the time column: s, ms, us, filetime, ns, ps")
+    g.add_argument("--address-unit", metavar="UNIT", help="unit of the address column: bytes, sectors")
+    g.add_argument(
+        "--event", metavar="D|Q", help="blktrace events: issued to the driver (D, default) or queued (Q)"
+    )
+    g.add_argument(
+        "--volumes", metavar="HOW", help="layout of several disks: end-to-end (default), overlay, only:NAME"
+    )
     g.add_argument(
         "--addresses",
         metavar="HOW",
-        help="as-is (default), or compact: leave out the parts of the address space that no request touches",
+        help="as-is (default), or compact: leave out untouched parts of the address space",
     )
-    g.add_argument("--max-bad-lines", type=int, metavar="N", help="unreadable lines to skip (default 0)")
     g.add_argument(
-        "--reorder-window", type=int, metavar="N", help="requests within which times may be disordered"
+        "--max-bad-lines", type=int, metavar="N", help="number of unreadable lines to skip (default: 0)"
     )
+    g.add_argument("--reorder-window", type=int, metavar="N", help="reorder window, in requests")
 
 
 def _add_device(p: argparse.ArgumentParser) -> None:
     g = p.add_argument_group("device")
     g.add_argument(
-        "--device", default="ecr", metavar="NAME|FILE", help="see flashtwin device list (default ecr)"
+        "--device",
+        default="ecr",
+        metavar="NAME|FILE",
+        help="device name or file, see flashtwin device list (default: ecr)",
     )
     _add_set(g)
 
@@ -131,7 +140,7 @@ def _add_set(p: argparse._ActionsContainer) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="change a key of the device, as in buffer.capacity=8MiB; may be repeated",
+        help="override a key of the device, such as buffer.capacity=8MiB; may be repeated",
     )
 
 
@@ -141,11 +150,11 @@ def _add_precondition(p: argparse.ArgumentParser) -> None:
         "--precondition",
         default="steady",
         metavar="HOW",
-        help="none, sequential, random, random:TIMES or steady (default); random and steady fill the buffer, "
-        "too, unless :empty-buffer is added, as in steady:empty-buffer",
+        help="initial state: none, sequential, random, random:TIMES or steady (default); random and steady "
+        "also fill the buffer unless :empty-buffer is added, as in steady:empty-buffer",
     )
     g.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="of preconditioning and generator (default 1)"
+        "--seed", type=int, default=1, metavar="N", help="seed of preconditioning and generator (default: 1)"
     )
 
 
@@ -164,26 +173,28 @@ def _add_pacing(p: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="requests before the measurement begins (default 0)",
+        help="exclude the first N requests from the results (default: 0)",
     )
-    g.add_argument("--requests-max", type=int, metavar="N", help="requests at most, warm-up included")
+    g.add_argument(
+        "--requests-max", type=int, metavar="N", help="maximum number of requests, including the warm-up"
+    )
     g.add_argument(
         "--beyond",
         choices=["error", "wrap", "drop"],
         default="error",
-        help="what a request beyond the device's end does (default error)",
+        help="how to handle out-of-range requests (default: error)",
     )
 
 
 def _add_faults(p: argparse.ArgumentParser) -> None:
-    g = p.add_argument_group("members of an array; times are virtual, from the start of the measurement")
-    for option, what in (("--fail", "a member fails"), ("--replace", "a new drive is put in and rebuilt")):
+    g = p.add_argument_group("faults of array members (virtual time since the start of the measurement)")
+    for option, what in (("--fail", "fail a member"), ("--replace", "replace a member and rebuild it")):
         g.add_argument(
             option,
             action="append",
             default=[],
             metavar="MEMBER@TIME",
-            help=f"{what}, as in 3@10s; may be repeated",
+            help=f"{what}, such as 3@10s; may be repeated",
         )
 
 
@@ -201,16 +212,14 @@ def _add_start(p: argparse.ArgumentParser) -> None:
 
 
 def _add_json(p: argparse._ActionsContainer, what: str) -> None:
-    p.add_argument(
-        "--json", action="store_true", help=f"print {what} as JSON, and nothing else, on standard output"
-    )
+    p.add_argument("--json", action="store_true", help=f"print only {what} on standard output, as JSON")
 
 
 def _run(commands: _Commands) -> None:
     p = _new(
         commands,
         "run",
-        "Run a workload on a device and print what came out.",
+        "Run a workload on a device and print the results.",
         """\
 examples:
   flashtwin run trace.csv.gz --device demo
@@ -225,14 +234,14 @@ examples:
     p.add_argument(
         "--policy",
         metavar="NAME",
-        help="policy of the buffer, as in cflru or cflru:window=0.5 (see flashtwin policy list)",
+        help="buffer policy, such as cflru or cflru:window=0.5 (see flashtwin policy list)",
     )
     p.add_argument(
         "--threads",
         type=int,
         default=1,
         metavar="N",
-        help="members of an array at a time, where they are independent; changes no result",
+        help="threads for independent array members (default: 1; results do not change)",
     )
     g = p.add_argument_group("output")
     form = g.add_mutually_exclusive_group()
@@ -240,37 +249,41 @@ examples:
     form.add_argument(
         "--fio",
         choices=["text", "json+"],
-        help="print what fio would, as text or as its json+, and nothing else, on standard output",
+        help="print only fio's text or json+ format on standard output",
     )
-    g.add_argument("-o", "--output", metavar="FILE", help="write the summary as JSON to a file")
+    g.add_argument("-o", "--output", metavar="FILE", help="JSON file for the summary")
     g.add_argument(
         "--hgrm",
         metavar="FILE",
-        help="write distributions for HdrHistogram's plotters: x.hgrm, x.read.hgrm, x.write.hgrm",
+        help="files for HdrHistogram's plotters: x.hgrm, x.read.hgrm, x.write.hgrm",
     )
-    g.add_argument("--requests", metavar="FILE", help="write one row a request as Parquet")
-    g.add_argument("--series", metavar="FILE", help="write a time series as CSV")
-    g.add_argument("--record", metavar="FILE", help="write what flashtwin report and plot draw")
+    g.add_argument("--requests", metavar="FILE", help="Parquet file with one row per request")
+    g.add_argument("--series", metavar="FILE", help="CSV file with a time series")
+    g.add_argument("--record", metavar="FILE", help="file with the data for flashtwin report and plot")
     g.add_argument(
-        "--interval", type=float, default=1.0, metavar="SECONDS", help="of the series, virtual (default 1)"
+        "--interval",
+        type=float,
+        default=1.0,
+        metavar="SECONDS",
+        help="interval of the series, in virtual time (default: 1)",
     )
     g.add_argument(
         "--gc-timeline",
         action="append",
         default=[],
         metavar="FILE",
-        help="which member of an array collects when: a table (.csv, .parquet) or a figure (.png, .pdf, "
+        help="garbage collection by array member over time: table (.csv, .parquet) or figure (.png, .pdf, "
         ".svg); may be repeated",
     )
     g.add_argument(
         "--timeline",
         metavar="FILE",
-        help="what every part of the device does in a window, as a trace for ui.perfetto.dev",
+        help="trace of every device operation in a window, for ui.perfetto.dev",
     )
     g.add_argument(
         "--timeline-window",
         metavar="BEGINNING+LENGTH",
-        help="the window, virtual, from the start of the measurement, as in 10s+50ms (default 0s+100ms)",
+        help="window in virtual time since the start of the measurement (default: 0s+100ms)",
     )
     p.set_defaults(command=run.command)
 
@@ -297,15 +310,19 @@ that have it.
         "--policies",
         default="lru,cflru,gcar-lru,gcar-cflru",
         metavar="A,B,...",
-        help="names, perhaps with parameters, or all (default lru,cflru,gcar-lru,gcar-cflru)",
+        help="policies, optionally with parameters, or all (default: lru,cflru,gcar-lru,gcar-cflru)",
     )
     p.add_argument(
-        "--threads", type=int, default=1, metavar="N", help="policies at a time; changes no result"
+        "--threads",
+        type=int,
+        default=1,
+        metavar="N",
+        help="policies to run at a time (results do not change)",
     )
     g = p.add_argument_group("output")
     _add_json(g, "all summaries")
-    g.add_argument("-o", "--output", metavar="FILE", help="write all summaries as JSON to a file")
-    g.add_argument("--figure", metavar="FILE", help="draw response times into a .png, .pdf or .svg")
+    g.add_argument("-o", "--output", metavar="FILE", help="JSON file for all summaries")
+    g.add_argument("--figure", metavar="FILE", help="figure of the response times: .png, .pdf or .svg")
     p.set_defaults(command=compare.command)
 
 
@@ -328,7 +345,9 @@ examples:
 """,
     )
     convert.add_argument("source", metavar="TRACE")
-    convert.add_argument("target", metavar="NEW", help="a name in .ftb or .csv, then perhaps .zst or .gz")
+    convert.add_argument(
+        "target", metavar="NEW", help="output file: .ftb or .csv, optionally followed by .zst or .gz"
+    )
     _add_trace_options(convert)
     convert.set_defaults(command=trace.convert)
 
@@ -365,8 +384,10 @@ examples:
     )
     check.add_argument("devices", metavar="NAME|FILE", nargs="+")
     how = check.add_mutually_exclusive_group()
-    how.add_argument("--quick", action="store_true", help="read the files only, measure nothing")
-    how.add_argument("--measure", action="store_true", help="measure also without published figures")
+    how.add_argument("--quick", action="store_true", help="check the files without measuring")
+    how.add_argument(
+        "--measure", action="store_true", help="measure devices without published figures as well"
+    )
     _add_json(check, "what was measured")
     check.set_defaults(command=device.check)
 
@@ -380,7 +401,7 @@ def _policy(commands: _Commands) -> None:
     show = _new(
         inner,
         "show",
-        "Say what a policy does: rule, source, parameters, an example.",
+        "Describe a policy: rule, source, parameters, an example.",
         "examples:\n  flashtwin policy show cflru\n  flashtwin policy show gcar-lru\n",
     )
     show.add_argument("policy", metavar="NAME")
@@ -406,17 +427,23 @@ lets 100 ms pass. Pages are striped over the chips. 7d is page 7, dirty; 7c clea
 """,
     )
     p.add_argument("policy", metavar="NAME")
-    p.add_argument("accesses", metavar="ACCESSES", nargs="+", help="as in W1 R2 W3")
-    p.add_argument("--capacity", type=int, required=True, metavar="N", help="pages of the buffer")
+    p.add_argument("accesses", metavar="ACCESSES", nargs="+", help="access string, such as W1 R2 W3")
     p.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a parameter, as in window=2"
-    )
-    p.add_argument("--chips", type=int, default=1, metavar="N", help="chips (default 1)")
-    p.add_argument(
-        "--stride", type=int, default=1, metavar="N", help="consecutive pages on a chip (default 1)"
+        "--capacity", type=int, required=True, metavar="N", help="capacity of the buffer, in pages"
     )
     p.add_argument(
-        "--pages-per-block", type=int, default=4, metavar="N", help="pages of an erase block (default 4)"
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="parameter of the policy, such as window=2",
+    )
+    p.add_argument("--chips", type=int, default=1, metavar="N", help="number of chips (default: 1)")
+    p.add_argument(
+        "--stride", type=int, default=1, metavar="N", help="consecutive pages on a chip (default: 1)"
+    )
+    p.add_argument(
+        "--pages-per-block", type=int, default=4, metavar="N", help="pages in an erase block (default: 4)"
     )
     _add_json(p, "the steps")
     p.set_defaults(command=policy.trace)
@@ -437,20 +464,27 @@ min is Belady's optimum, which knows the future: the most hits that any policy c
     )
     _add_workload(p)
     p.add_argument(
-        "--policies", default="lru,arc,s3-fifo,min", metavar="A,B,...", help="default lru,arc,s3-fifo,min"
+        "--policies",
+        default="lru,arc,s3-fifo,min",
+        metavar="A,B,...",
+        help="policies, or all (default: lru,arc,s3-fifo,min)",
     )
+    p.add_argument("--capacity", required=True, metavar="SIZE,...", help="buffer sizes, such as 1MiB,32MiB")
     p.add_argument(
-        "--capacity", required=True, metavar="SIZE,...", help="sizes of the buffer, as in 1MiB,32MiB"
+        "--page-bytes", type=int, default=4096, metavar="N", help="page size in bytes (default: 4096)"
     )
-    p.add_argument("--page-bytes", type=int, default=4096, metavar="N", help="default 4096")
-    p.add_argument("--requests-max", type=int, metavar="N", help="requests at most")
-    p.add_argument("--seed", type=int, default=1, metavar="N", help="of the generator (default 1)")
+    p.add_argument("--requests-max", type=int, metavar="N", help="maximum number of requests")
+    p.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the generator (default: 1)")
     p.add_argument(
-        "--threads", type=int, default=1, metavar="N", help="policies at a time; changes no result"
+        "--threads",
+        type=int,
+        default=1,
+        metavar="N",
+        help="policies to run at a time (results do not change)",
     )
     g = p.add_argument_group("output")
     _add_json(g, "the rows")
-    g.add_argument("--figure", metavar="FILE", help="draw hit ratios into a .png, .pdf or .svg")
+    g.add_argument("--figure", metavar="FILE", help="figure of the hit ratios: .png, .pdf or .svg")
     p.set_defaults(command=policy.hits)
 
 
@@ -463,7 +497,7 @@ def _ftl(commands: _Commands) -> None:
     show = _new(
         inner,
         "show",
-        "Say what a translation layer does: rule, source, parameters, an example.",
+        "Describe a translation layer: rule, source, parameters, an example.",
         "example:\n  flashtwin ftl show fast\n",
     )
     show.add_argument("ftl", metavar="NAME")
@@ -487,18 +521,24 @@ At first every page is written in its place, uncounted. A copy is a read and a p
 """,
     )
     p.add_argument("ftl", metavar="NAME")
-    p.add_argument("accesses", metavar="ACCESSES", nargs="+", help="as in 0 1 R5 T3")
+    p.add_argument("accesses", metavar="ACCESSES", nargs="+", help="access string, such as 0 1 R5 T3")
     p.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a parameter, as in rw_log_blocks=2"
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="parameter of the layer, such as rw_log_blocks=2",
     )
-    p.add_argument("--blocks", type=int, default=16, metavar="N", help="blocks of the chip (default 16)")
+    p.add_argument("--blocks", type=int, default=16, metavar="N", help="blocks of the chip (default: 16)")
     p.add_argument(
-        "--pages-per-block", type=int, default=4, metavar="N", help="pages of an erase block (default 4)"
+        "--pages-per-block", type=int, default=4, metavar="N", help="pages in an erase block (default: 4)"
     )
     p.add_argument(
-        "--logical-pages", type=int, metavar="N", help="pages that can be written (default half of the chip)"
+        "--logical-pages", type=int, metavar="N", help="exported pages (default: half of the chip)"
     )
-    p.add_argument("--empty", action="store_true", help="begin with erased blocks")
+    p.add_argument(
+        "--empty", action="store_true", help="start with erased blocks (default: all pages written)"
+    )
     _add_json(p, "the steps and their total")
     p.set_defaults(command=ftl.trace)
 

@@ -48,23 +48,26 @@ Lines differ in dashes and markers, bars in hatching: figures can be read in gre
             False,
         ),
         ("gc", plot.gc_map, "Draw when each chip collected, as a heat map over time.", False),
-        ("time", plot.over_time, "Draw what happened over virtual time.", False),
+        ("time", plot.over_time, "Draw measures over virtual time.", False),
     ):
         kind = new(inner, name, what, f"example:\n  flashtwin plot {name} lru.json gcar.json -o {name}.pdf\n")
-        kind.add_argument("runs", nargs="+", metavar="RUN", help="files of flashtwin run --record")
+        kind.add_argument("runs", nargs="+", metavar="RUN", help="files written by flashtwin run --record")
         kind.add_argument(
-            "--labels", metavar="A,B,...", help="names of the runs (default: what tells them apart)"
+            "--labels", metavar="A,B,...", help="names of the runs (default: the settings that differ)"
         )
         if requests:
             kind.add_argument(
-                "--requests", choices=["all", "read", "write"], default="all", help="of which (default all)"
+                "--requests",
+                choices=["all", "read", "write"],
+                default="all",
+                help="requests to include (default: all)",
             )
         if name == "time":
             kind.add_argument(
                 "--measures",
                 default="iops,mean_us,write_amplification",
                 metavar="A,B,...",
-                help=f"some of {', '.join(MEASURES)} (default iops,mean_us,write_amplification)",
+                help=f"measures: {', '.join(MEASURES)} (default: iops,mean_us,write_amplification)",
             )
         _add_output(kind)
         kind.set_defaults(command=_of_runs, draw=draw)
@@ -77,25 +80,31 @@ Lines differ in dashes and markers, bars in hatching: figures can be read in gre
             f"example:\n  flashtwin plot {name} experiment.sweep --figure all.p99_us{over} -o {name}.pdf\n"
         )
         kind = new(inner, name, what, example)
-        kind.add_argument("sweep", metavar="SWEEP", help="a sweep's directory")
-        kind.add_argument("--figure", required=True, metavar="NAME", help="a column, as in all.p99_us")
-        kind.add_argument("--by", metavar="AXIS", help="bars or lines (default: the policy, if it varies)")
+        kind.add_argument("sweep", metavar="SWEEP", help="directory of a sweep")
+        kind.add_argument("--figure", required=True, metavar="NAME", help="column, such as all.p99_us")
+        kind.add_argument(
+            "--by", metavar="AXIS", help="axis of bars or lines (default: the policy, if it varies)"
+        )
         kind.add_argument(
             "--over",
             required=name == "lines",
             metavar="AXIS",
-            help="what is along the axis" + ("" if name == "lines" else " (default: the next that varies)"),
+            help="axis of the figure" + ("" if name == "lines" else " (default: the next that varies)"),
         )
         kind.add_argument(
             "--where",
             action="append",
             default=[],
             metavar="AXIS=VALUE",
-            help="of a further axis; may be repeated",
+            help="value of a further axis; may be repeated",
         )
-        kind.add_argument("--normalized", action="store_true", help="ratios to the sweep's baseline")
+        kind.add_argument("--normalized", action="store_true", help="draw ratios to the sweep's baseline")
         kind.add_argument(
-            "--confidence", type=float, default=0.95, metavar="P", help="of the intervals (default 0.95)"
+            "--confidence",
+            type=float,
+            default=0.95,
+            metavar="P",
+            help="confidence of the intervals (default: 0.95)",
         )
         _add_output(kind)
         kind.set_defaults(command=_of_sweep, draw=draw_sweep)
@@ -103,9 +112,13 @@ Lines differ in dashes and markers, bars in hatching: figures can be read in gre
 
 def _add_output(p: argparse.ArgumentParser) -> None:
     p.add_argument(
-        "--columns", type=int, choices=[1, 2], default=1, help="of a paper: 3.5 or 7.16 in wide (default 1)"
+        "--columns",
+        type=int,
+        choices=[1, 2],
+        default=1,
+        help="width in columns of a paper, 3.5 or 7.16 in (default: 1)",
     )
-    p.add_argument("-o", "--output", required=True, metavar="FILE", help="a .pdf, .png or .svg")
+    p.add_argument("-o", "--output", required=True, metavar="FILE", help="figure file: .pdf, .png or .svg")
 
 
 def _of_runs(args: argparse.Namespace) -> int:

@@ -43,17 +43,24 @@ times. A round of the standard takes a minute for each access; times are virtual
         "--tests",
         default="wsat,iops,throughput,latency",
         metavar="A,B,...",
-        help="some of wsat, iops, throughput, latency (default all)",
+        help="tests to run: wsat, iops, throughput, latency (default: all)",
     )
-    p.add_argument("--round", default="1s", metavar="TIME", help="virtual, of each access (default 1s)")
+    p.add_argument("--round", default="1s", metavar="TIME", help="virtual time of each access (default: 1s)")
     p.add_argument(
-        "--queue-depth", type=int, default=32, metavar="N", help="but for latency, which has 1 (default 32)"
+        "--queue-depth",
+        type=int,
+        default=32,
+        metavar="N",
+        help="requests in flight (default: 32; the latency test always uses 1)",
     )
-    p.add_argument("--seed", type=int, default=1, metavar="N", help="of the addresses (default 1)")
+    p.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the addresses (default: 1)")
     g = p.add_argument_group("output")
     add_json(g, "all results")
     g.add_argument(
-        "-o", "--output", metavar="DIR", help="report.md, its figures, report.json (default DEVICE.pts)"
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="directory for report.md, its figures and report.json (default: DEVICE.pts)",
     )
     p.set_defaults(command=command)
 

@@ -68,7 +68,7 @@ def command(args: argparse.Namespace) -> int:
 
 
 def _wall(result: Result) -> str:
-    """Say how long simulating took, each part apart."""
+    """Return the real time of the simulation, each part separately."""
     took = result.wall_s
     text = f"preconditioning {took['precondition']:.1f} s, "
     if took["warmup"] >= 0.05:
@@ -117,9 +117,7 @@ def _window(args: argparse.Namespace) -> Window | None:
     given = args.timeline_window
     if args.timeline is None:
         if given is not None:
-            raise FlashtwinError(
-                f"--timeline-window {given}: say where to write the timeline with --timeline FILE"
-            )
+            raise FlashtwinError(f"--timeline-window {given}: add --timeline FILE to name the file to write")
         return None
     if given is None:
         return Window()

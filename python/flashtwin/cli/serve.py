@@ -31,51 +31,61 @@ def add(
     p = new(
         commands,
         "serve",
-        "Serve a device as a block device that takes its time, for fio, file systems, databases.",
+        "Serve a device as a block device with realistic timing, for fio, file systems, databases.",
         """\
 examples:
   flashtwin serve --device nvme-tlc --size 16G
   flashtwin serve --device sata-tlc --size 16G --store disk.img --socket /tmp/nbd.sock
   flashtwin serve --device nvme-tlc --dilation 10 --policy gcar-lru
 
-Serves until Ctrl-C or SIGTERM, then says how late its answers were. Needs nbdkit (docs/live.md).
+Serves until Ctrl-C or SIGTERM, then reports response times and lateness. Needs nbdkit (docs/live.md).
 """,
     )
     add_start(p)
     p.add_argument("--policy", metavar="NAME", help="policy of the buffer (see flashtwin policy list)")
     g = p.add_argument_group("block device")
-    g.add_argument("--size", metavar="SIZE", help="what clients see, as in 16G (default: the whole device)")
+    g.add_argument(
+        "--size", metavar="SIZE", help="size that clients see, such as 16G (default: the whole device)"
+    )
     g.add_argument(
         "--store",
         default="memory",
         metavar="memory|none|FILE",
-        help="where data is kept; a file keeps the flash's state, too (default memory)",
+        help="data store; a file keeps the flash state as well (default: memory)",
     )
     where = g.add_mutually_exclusive_group()
-    where.add_argument("--socket", metavar="PATH", help="Unix socket to listen on (default: a new one)")
-    where.add_argument("--tcp", type=int, metavar="PORT", help="listen on loopback; everywhere with TLS")
+    where.add_argument(
+        "--socket", metavar="PATH", help="Unix socket to listen on (default: in a new directory)"
+    )
+    where.add_argument(
+        "--tcp", type=int, metavar="PORT", help="TCP port on loopback; on all interfaces with TLS"
+    )
     g.add_argument("--tls-certificates", metavar="DIR", help="require TLS, see nbdkit-tls(1)")
     g.add_argument("--tls-psk", metavar="FILE", help="require TLS with these keys, see nbdkit-tls(1)")
     g.add_argument(
-        "--dilation", type=float, default=1.0, metavar="X", help="the device's time passes X times slower"
+        "--dilation",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="slow device time down by a factor of X (default: 1)",
     )
-    g.add_argument("--record", metavar="FILE", help="record what clients ask, a CSV trace for flashtwin run")
+    g.add_argument("--record", metavar="FILE", help="record client requests as a CSV trace for flashtwin run")
     g.add_argument(
         "--metrics",
         type=int,
         metavar="PORT",
-        help="a live page on loopback, and what Prometheus asks for; 0 is any port that is free",
+        help="port for the live page and Prometheus metrics, on loopback; 0: any free port",
     )
     g.add_argument(
         "--json",
         action="store_true",
-        help="print the address, and at the end the report, as a line of JSON each",
+        help="print address and final report as one line of JSON each",
     )
     p.set_defaults(command=command)
 
 
 def command(args: argparse.Namespace) -> int:
-    """Serve until told to stop."""
+    """Serve until a stop is requested."""
     signals = _Signals()
     signal.signal(signal.SIGTERM, signals)
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:

@@ -36,17 +36,15 @@ command goes on. The dataset has the same bytes however the cells were run. Exit
 failed.
 """,
     )
-    p.add_argument("experiment", metavar="FILE", help="a TOML file")
+    p.add_argument("experiment", metavar="FILE", help="TOML file of the experiment")
     p.add_argument(
         "-o",
         "--output",
         metavar="DIR",
-        help="where results are kept, a directory or a URL (default FILE with .sweep instead of .toml)",
+        help="directory or URL for the results (default: FILE with .sweep instead of .toml)",
     )
     who = p.add_mutually_exclusive_group()
-    who.add_argument(
-        "--threads", type=int, metavar="N", help="runs at a time (default: as many as there are cores)"
-    )
+    who.add_argument("--threads", type=int, metavar="N", help="runs at a time (default: number of cores)")
     who.add_argument(
         "--dask",
         metavar="WHERE",
@@ -69,24 +67,30 @@ examples:
   flashtwin results show experiment.sweep --csv > statistics.csv
 """,
     )
-    show.add_argument("directory", metavar="DIR", help="of a sweep")
-    show.add_argument("--figures", metavar="A,B,...", help="columns (default: those of the experiment)")
+    show.add_argument("directory", metavar="DIR", help="directory of a sweep")
     show.add_argument(
-        "--confidence", type=float, default=0.95, metavar="P", help="of the intervals (default 0.95)"
+        "--figures", metavar="A,B,...", help="columns to show (default: those of the experiment)"
+    )
+    show.add_argument(
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="P",
+        help="confidence of the intervals (default: 0.95)",
     )
     _add_form(show)
     show.set_defaults(command=results.show)
     query = new(
         inner,
         "query",
-        "Ask in SQL, by DuckDB. The tables are cells and statistics.",
+        "Query in SQL with DuckDB. The tables are cells and statistics.",
         """\
 examples:
   flashtwin results query experiment.sweep "select policy, avg(all_p99_us) from cells group by policy"
   flashtwin results query experiment.sweep "describe cells"
 """,
     )
-    query.add_argument("directory", metavar="DIR", help="of a sweep")
+    query.add_argument("directory", metavar="DIR", help="directory of a sweep")
     query.add_argument("sql", metavar="SQL")
     _add_form(query)
     query.set_defaults(command=results.query)
@@ -108,10 +112,19 @@ Several runs are compared with the first.
 """,
     )
     p.add_argument(
-        "what", nargs="+", metavar="RUN|SWEEP", help="files of run --record, or a sweep's directory"
+        "what",
+        nargs="+",
+        metavar="RUN|SWEEP",
+        help="files written by run --record, or the directory of a sweep",
     )
-    p.add_argument("-o", "--output", default="report.html", metavar="FILE", help="default report.html")
-    p.add_argument("--title", metavar="TEXT", help="of the page")
+    p.add_argument(
+        "-o",
+        "--output",
+        default="report.html",
+        metavar="FILE",
+        help="HTML file to write (default: report.html)",
+    )
+    p.add_argument("--title", metavar="TEXT", help="title of the page")
     p.set_defaults(command=report.command)
 
 

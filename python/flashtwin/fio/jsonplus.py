@@ -20,7 +20,7 @@ _SAMPLES = ("min", "max", "agg", "mean", "dev"), ("min", "max", "mean", "stddev"
 
 
 def to_json_plus(record: Record) -> str:
-    """Return a run as fio's `json+`; docs/fio.md says what its fields mean here, and which are missing."""
+    """Return a run as fio's `json+`; docs/fio.md lists what its fields mean here, and which are missing."""
     return (
         json.dumps(
             {

@@ -17,7 +17,7 @@ _UNITS = (("nsec", 1), ("usec", 1000), ("msec", 1_000_000))
 
 
 def number(value: float, *, digits: int = 4, base: int = 1000) -> str:
-    """Say a number as fio does: whole if it has few digits, else in thousands (or 1024s) of its prefix."""
+    """Format a number as fio does: whole if it has few digits, else in thousands (or 1024s) of its prefix."""
     whole, rest, prefix = int(value), None, 0
     while len(str(whole)) > digits and prefix < len(_PREFIXES) - 1:
         rest = whole % base
@@ -39,7 +39,7 @@ _PREFIXES = ("", "k", "M", "G", "T", "P")
 
 
 def to_text(record: Record) -> str:
-    """Return a run as fio's text; docs/fio.md says what is left out."""
+    """Return a run as fio's text; docs/fio.md lists what is missing."""
     return "\n".join(_lines(record)) + "\n"
 
 

@@ -1,8 +1,8 @@
-"""What a served device says of itself, over HTTP on the loopback interface (docs/live.md).
+"""The report of a served device, over HTTP on the loopback interface (docs/live.md).
 
 `/` is a page that shows it live, `/metrics` is for Prometheus, `/report.json` what both are made of, and
 `/history.json` the last two minutes of what the page plots. The plugin writes the report every second
-whoever looks, so looking costs the device nothing.
+in any case, so a page view costs the device nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _Sample = tuple[str, dict[str, str], float]
 
 
 class MetricsServer:
-    """Answers until it is closed.
+    """Serves requests until it is closed.
 
     Attributes:
         url: of the page.
@@ -65,7 +65,7 @@ class MetricsServer:
         self._closed = Event()
 
     def start(self, report: Callable[[], LiveReport]) -> None:
-        """Answer from now on, with what `report` gives."""
+        """Start serving what `report` returns."""
         self._http.report = report
         for work in (self._http.serve_forever, self._remember):
             thread = Thread(target=work, name="flashtwin-metrics", daemon=True)
@@ -155,7 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: standard error is for errors of the device."""
+        """Log nothing: standard error is for errors of the device."""
 
 
 def _name(host: str) -> str:
@@ -168,7 +168,7 @@ def prometheus(report: LiveReport) -> str:
     """The report in Prometheus's text format, version 0.0.4.
 
     Counters and sums are since the server's start; percentiles are of the last second or so. Times are
-    seconds of the device, but for lateness, which is the wall's.
+    seconds of the device, except lateness, which is wall-clock time.
     """
     lines = []
     for name, kind, told, samples in _metrics(report):
@@ -202,7 +202,7 @@ def _metrics(report: LiveReport) -> Iterator[tuple[str, str, str, list[_Sample]]
     yield "dilation", "gauge", "Times that the device's time passes slower.", one(report.dilation)
     yield "elapsed_seconds", "counter", "Time of the wall since the start.", one(report.elapsed_s)
     yield "read_only", "gauge", "1 once the device takes no more writes.", one(int(report.read_only))
-    yield "requests_waiting", "gauge", "Requests under way.", one(report.waiting)
+    yield "requests_waiting", "gauge", "Requests in flight.", one(report.waiting)
     yield "bytes_total", "counter", "Bytes asked for.", by_op("bytes")
     yield "pages_total", "counter", "Pages touched.", by_op("pages")
     yield "refused_total", "counter", "Requests refused at the end of the device's life.", by_op("refused")
@@ -227,7 +227,7 @@ def _metrics(report: LiveReport) -> Iterator[tuple[str, str, str, list[_Sample]]
     yield (
         "lateness_seconds",
         "gauge",
-        "How much later than the device had finished them requests were answered.",
+        "Delay between completion in the device and response to the client.",
         [("", {"quantile": quantile}, _seconds(late[key])) for quantile, key in _QUANTILES.items()],
     )
     yield "dirty_pages", "gauge", "Pages in buffers that flash lacks.", one(report.dirty_pages)

@@ -1,4 +1,4 @@
-"""Figures of a comparison, of hit ratios, and of who collects when in an array."""
+"""Figures of a comparison, of hit ratios, and of garbage collection in an array."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def collections(
     intervals = []
     for result in results.values():
         if result.gc_intervals is None:
-            raise FlashtwinError("a figure of who collects when needs a run with gc_timeline=True")
+            raise FlashtwinError("a figure of garbage collection by member needs a run with gc_timeline=True")
         members.append(len(result.summary["array"]["members"]))
         intervals.append(result.gc_intervals.to_pylist())
     figure = new(columns, 0.6 + sum(0.35 + 0.11 * count for count in members))
@@ -98,6 +98,6 @@ def collections(
         axes.set_yticks(range(count))
         axes.tick_params(axis="y", labelsize=6)
     panels[-1].set(xlabel="virtual time (s)")
-    handles = [Patch(label=text, **style) for text, style in (("its own", _OWN), ("told to", _FORCED))]
+    handles = [Patch(label=text, **style) for text, style in (("its own", _OWN), ("forced", _FORCED))]
     figure.legend(handles=handles, loc="outside upper right", ncols=2)
     return figure

@@ -38,7 +38,7 @@ MEASURES = {
     "mean_us": "mean response (us)",
     "p99_us": "p99 response (us)",
     "hit_ratio": "hit ratio",
-    "inside_mean": "requests inside",
+    "inside_mean": "requests in flight",
     "write_amplification": "write amplification",
 }
 #: Pages programmed for the host, and the others in the order in which they are stacked.
@@ -47,7 +47,7 @@ _BESIDE = ("gc_move", "fold", "migration", "merge_copy", "map_write", "padding",
 
 
 def labelled(runs: Runs) -> dict[str, Record]:
-    """Name runs by what tells them apart, unless they have names.
+    """Name runs by the settings that differ, unless they have names.
 
     Raises:
         FlashtwinError: there is none, or one of them is no run.
@@ -119,7 +119,7 @@ def draw_percentiles(axes: Axes, records: Mapping[str, Record], requests: Kind) 
 
 @styled
 def percentiles(runs: Runs | Mapping[str, Runs], *, requests: Kind = "all", columns: int = 1) -> Figure:
-    """Draw response times from the median to p99.99, or as far as there are requests to say; log-log.
+    """Draw response times from the median to p99.99, or as far as the number of requests allows; log-log.
 
     Args:
         runs: as for `cdf`; or a mapping from titles to such mappings: a panel each.

@@ -66,7 +66,7 @@ _FILLS = [
 
 
 def styled(draw: Callable[P, T]) -> Callable[P, T]:
-    """Make a drawing function use these settings, and say what to install where Matplotlib is missing."""
+    """Make a drawing function use these settings, and report what to install where Matplotlib is missing."""
 
     @wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -80,7 +80,7 @@ def styled(draw: Callable[P, T]) -> Callable[P, T]:
 
 
 def require() -> None:
-    """Raise an error that says what to install if there is no Matplotlib."""
+    """Raise an error that names what to install if there is no Matplotlib."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:

@@ -52,7 +52,7 @@ class _Chosen:
             self.over = free.pop(0)
         if free:
             raise FlashtwinError(
-                f"{results.directory}: {', '.join(free)} varies, too; say where={{axis: value}} (--where "
+                f"{results.directory}: {', '.join(free)} varies, too; give where={{axis: value}} (--where "
                 "AXIS=VALUE) for all but two axes"
             )
         self.places = results.axes[self.over] if self.over else [""]

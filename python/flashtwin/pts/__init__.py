@@ -38,7 +38,7 @@ def pts(
         device: one of `flashtwin.devices()`, or the path of a TOML file.
         which: some of "wsat", "iops", "throughput", "latency".
         round_s: length of each access of a round, in seconds of virtual time; a minute in the standard.
-        queue_depth: requests in the drive, but for the latency test, which has one.
+        queue_depth: requests in the drive, except in the latency test, which uses one.
         set: keys of the device to change.
         seed: of the addresses.
         progress: called about ten times a second with a `Progress`.

@@ -108,7 +108,7 @@ class Plan:
 
     Attributes:
         round_s: length of a round of an access, in seconds of virtual time.
-        queue_depth: requests in the drive, but for the latency test, which has one.
+        queue_depth: requests in the drive, except in the latency test, which uses one.
         said: called with what has been found.
     """
 

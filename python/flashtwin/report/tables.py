@@ -8,7 +8,7 @@ from html import escape
 
 @dataclass(frozen=True)
 class Cell:
-    """What a cell says, what it sorts by, what stands small behind it, whether it is the best of its row."""
+    """Text of a cell, its sort key, its small suffix, and whether it is the best of its row."""
 
     text: str
     value: float | None = None

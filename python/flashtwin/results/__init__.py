@@ -26,7 +26,7 @@ def results(directory: str | os.PathLike[str]) -> Results:
 
 
 def require_duckdb() -> None:
-    """Raise an error that says what to install if there is no DuckDB."""
+    """Raise an error that names what to install if there is no DuckDB."""
     try:
         import duckdb  # noqa: F401
     except ImportError:
@@ -134,7 +134,7 @@ class Results:
         """Ask in SQL, by DuckDB; the tables are `cells` and `statistics`.
 
         Raises:
-            FlashtwinError: DuckDB is not installed, or cannot answer.
+            FlashtwinError: DuckDB is not installed, or the query fails.
         """
         require_duckdb()
         import duckdb

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def said(figure: str, value: float) -> str:
-    """Say a figure in the unit at the end of its name."""
+    """Format a figure in the unit at the end of its name."""
     if figure.endswith("_us"):
         return ("-" if value < 0 else "") + words.time(abs(value))
     if figure.endswith(("ratio", "_share_mean", "_share_max")):
@@ -23,7 +23,7 @@ def said(figure: str, value: float) -> str:
 
 
 def legend(results: Results, confidence: float = 0.95) -> str:
-    """Say in a line what the columns hold."""
+    """Describe the columns in one line."""
     seeds = len(results.axes["seed"])
     parts = [f"mean over {seeds} seeds +- {confidence * 100:g} % interval" if seeds > 1 else "one seed"]
     if _incomplete(results):
@@ -116,7 +116,7 @@ def as_text(results: Results) -> str:
 
 
 def failures(results: Results) -> list[str]:
-    """Say which errors ended cells, each with how many."""
+    """List the errors that ended cells, each with its count."""
     counts: dict[str, int] = {}
     for row in results.table.select(["status", "error"]).to_pylist():
         if row["status"] == "failed":

@@ -98,5 +98,5 @@ def _check_figures(experiment: Experiment) -> None:
     for figure in experiment.figures:
         if figure not in known and not figure.startswith(dataset.PARTICULAR):
             near = get_close_matches(figure, known, 3)
-            hint = f"did you mean {' or '.join(near)}?" if near else "docs/sweeps.md says what there is"
+            hint = f"did you mean {' or '.join(near)}?" if near else "docs/sweeps.md lists the keys"
             raise experiment.places.wrong("figures", f"no result is called {figure}; {hint}")

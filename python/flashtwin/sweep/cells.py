@@ -27,7 +27,7 @@ class Cell:
 
     Attributes:
         axes: its value on each axis.
-        job: what to run; None if the combination makes no sense, as `error` then says.
+        job: what to run; None if the combination makes no sense; `error` then has the reason.
         state: the preconditioned state to start from; None for a new device.
     """
 
@@ -109,7 +109,7 @@ class _Maker:
         workload, trace, timed, endless = self._workload(axes["workload"])
         if endless and run.get("requests_max") is None:
             raise FlashtwinError(
-                f"{axes['workload']}: this load has no end; say requests=N in it, or requests_max in [run]"
+                f"{axes['workload']}: this load has no end; add requests=N, or give requests_max in [run]"
             )
         seed = int(str(axes["seed"]))
         if trace is None:

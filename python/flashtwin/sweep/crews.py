@@ -1,4 +1,4 @@
-"""Who does the work: threads of this process, an executor handed in, or a Dask cluster."""
+"""Workers: threads of this process, an executor handed in, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LOCAL = {
 
 
 class Future(Protocol):
-    """What the engine asks of a piece of work under way."""
+    """What the engine asks of a running piece of work."""
 
     def result(self) -> Any:  # noqa: ANN401
         """Return its result, or raise its error."""
@@ -54,7 +54,7 @@ class Crew(ABC):
     @property
     @abstractmethod
     def slots(self) -> int:
-        """Pieces of work to have under way, so that no worker waits for the next."""
+        """Pieces of work to keep in flight, so that no worker waits for the next."""
 
     @abstractmethod
     def submit(self, work: Callable[..., bytes], *arguments: object) -> Future:
@@ -66,7 +66,7 @@ class Crew(ABC):
 
     @abstractmethod
     def close(self, stop: bool) -> None:
-        """Let everything go; with `stop` what is under way ends early."""
+        """Release all resources; with `stop`, running work ends early."""
 
 
 class Threads(Crew):

@@ -126,7 +126,7 @@ class Engine:
             self._on_progress(progress)
 
     def _launch(self) -> bool:
-        """Keep everyone busy; false when nothing is left or under way."""
+        """Keep all workers busy; false when no work is left or in flight."""
         slots = self._crew.slots
         while len(self._flying) < slots:
             making = sum(isinstance(what, _Group) for _, what, _ in self._flying.values())

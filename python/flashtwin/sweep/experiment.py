@@ -328,7 +328,7 @@ def _check_values(experiment: Experiment, places: Places) -> None:
 
 
 class _at:  # noqa: N801 (reads as a word where it is used)
-    """Puts the place before what an inner check says."""
+    """Puts the place before the message of an inner check."""
 
     def __init__(self, places: Places, key: str) -> None:
         self._places, self._key = places, key

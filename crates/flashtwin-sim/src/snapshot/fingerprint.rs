@@ -1,6 +1,5 @@
 //! What a snapshot fits: all that the state of the flash depends on, and nothing else.
 
-use flashtwin::spec::Levelling;
 use flashtwin::DeviceSpec;
 
 use crate::Described;
@@ -61,7 +60,7 @@ fn of_drive(spec: &DeviceSpec, of: &str) -> String {
         of_chips.filter_map(|key| Some(format!("{of}{key} = {}\n", spec.value_toml(key)?)));
     // Said only where it is not as most drives have it.
     let superblocks = (spec.gc.superblocks).then(|| line("gc.granularity"));
-    let wear_aware = matches!(spec.wear.levelling, Levelling::Reference(_));
+    let wear_aware = spec.wear.levelling.name == "reference";
     let wear = wear_aware.then(|| line("wear.levelling"));
     all.into_iter()
         .chain(of_chips)

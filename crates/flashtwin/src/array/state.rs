@@ -4,9 +4,9 @@
 use std::io::{self, Read, Write};
 
 use super::member::{Member, State};
+use super::raid::Array;
+use super::swan::volume::Volume;
 use super::swan::Swan;
-use super::volume::Volume;
-use super::Array;
 use crate::device::Work;
 use crate::ftl::StateError;
 
@@ -22,13 +22,13 @@ impl Array {
     /// empty or its data written.
     pub fn save_state(&self, out: &mut dyn Write) -> io::Result<()> {
         self.assert_idle();
-        for member in &self.backend.members {
+        for member in self.backend.io.members.iter() {
             out.write_all(&[u8::from(member.state == State::There)])?;
         }
-        for member in &self.backend.members {
+        for member in self.backend.io.members.iter() {
             if member.state == State::There {
                 let mut state = Vec::new();
-                member.ssd.save_state(&mut state)?;
+                member.drive.ssd.save_state(&mut state)?;
                 out.write_all(&(state.len() as u64).to_le_bytes())?;
                 out.write_all(&state)?;
             }
@@ -45,7 +45,7 @@ impl Array {
         self.assert_idle();
         let now = self.now();
         let raid = &mut self.backend;
-        let mut there = vec![0; raid.members.len()];
+        let mut there = vec![0; raid.io.members.len()];
         input.read_exact(&mut there)?;
         if let Some(other) = there.iter().find(|&&byte| byte > 1) {
             let message = format!("a member is marked {other}, not 0 or 1");
@@ -58,32 +58,29 @@ impl Array {
         }
         let mut members = Vec::new();
         for (at, spec) in raid.spec.members.iter().enumerate() {
-            let mut member = Member::new(spec);
+            let mut member = Member::new(spec, at);
             if missing(at) {
                 member.state = State::Failed;
             } else {
                 let mut length = [0; 8];
                 input.read_exact(&mut length)?;
                 let mut state = (&mut *input).take(u64::from_le_bytes(length));
-                member.ssd.load_state(&mut state)?;
+                member.drive.ssd.load_state(&mut state)?;
                 if state.limit() > 0 {
                     let message = format!("member {at} has more state than it should");
                     return Err(StateError::Inconsistent(message));
                 }
             }
-            member.ssd.advance(now);
+            member.drive.ssd.advance(now);
             members.push(member);
         }
         let volume = Volume::load(&raid.spec, input, |spot| {
-            let flash = &members[spot.member].ssd.backend;
+            let flash = &members[spot.member].drive.ssd.backend;
             flash.unit_of_copy(spot.lpn).is_some()
         })?;
         raid.swan = volume.map(Swan::with);
-        raid.members = members;
-        raid.count_members();
-        for member in 0..raid.members.len() {
-            raid.note_gc(member);
-        }
+        raid.io.members.replace(members);
+        raid.io.note_gc();
         Ok(())
     }
 }

@@ -139,6 +139,8 @@ pub struct Entry {
     pub defaults: &'static [(&'static str, &'static str)],
     /// Its memory survives a power cut.
     pub non_volatile: bool,
+    /// It tells pages that are written often from others, which go to open blocks of their own.
+    pub separates: bool,
     /// How it is made.
     pub(crate) make: Make,
 }
@@ -172,6 +174,7 @@ impl Entry {
         filtered: &[],
         defaults: &[],
         non_volatile: false,
+        separates: false,
         make: Make::Offline,
     };
 

@@ -87,6 +87,7 @@ read  -> read cache [ 6 ] -------------------------------------- of the block",
         defaults: &[("blocks", "\"host\""), ("read_cache", "0.75")],
         non_volatile: true,
         make: Make::Alone(|setup| Cbm::new(setup).into()),
+        ..Entry::PLAIN
     },
 ];
 

@@ -63,6 +63,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "W1 W2 W3 W4 W5 W5 W6 gc+1 gc+3 W7 W8 W9 W10",
         ),
         parameters: &[FilterParameters::ROWS, Parameters::ROWS],
+        separates: true,
         make: Make::Alone(|setup| CdaGc::new(setup).into()),
         ..Entry::PLAIN
     },
@@ -119,6 +120,7 @@ most recent [ 6d  5d  4d  3d  2d  1d ] least recent
         cost: cost("O(k) hashes", "O(k) hashes", "O(k) hashes"),
         example: example_with(3, &[("filter", "exact")], 1, "W1 W2 W1 R2 W3 W4"),
         parameters: &[FilterParameters::ROWS],
+        separates: true,
         make: Make::Alone(|setup| CdaGc::dispatcher(setup).into()),
         ..Entry::PLAIN
     },

@@ -9,7 +9,7 @@ impl PageMap {
         self.shape.exported_pages / self.shape.chips
     }
 
-    /// The logical page that is page `i` of `chip` (static striping; policies.md 0.4).
+    /// The logical page that is page `i` of `chip` (static striping).
     #[inline]
     pub fn lpn_of(&self, chip: u32, i: u32) -> Lpn {
         let stride = self.shape.stride_pages;

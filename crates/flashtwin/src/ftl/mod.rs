@@ -4,6 +4,7 @@
 mod check;
 pub mod chip;
 mod fill;
+mod levelling;
 mod page;
 mod pools;
 mod retire;
@@ -19,6 +20,9 @@ mod wear_aware;
 mod write;
 
 pub(crate) use fill::coprime;
+pub(crate) use levelling::{
+    LEVELLING, REFERENCE as REFERENCE_LEVELLING, STATIC as STATIC_LEVELLING,
+};
 pub(crate) use page::PageMap;
 pub(crate) use pools::PoolFull;
 pub(crate) use sets::LEAD_MAX;

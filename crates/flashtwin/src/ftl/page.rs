@@ -10,11 +10,12 @@
 //! Here: the arrays, and looking things up in them. `write` changes where pages are, `pools` opens
 //! and erases blocks, `check` proves the arrays against each other.
 
+use super::levelling::{Levelling, WearAware};
 use super::pools::{Frontier, Pool};
 use super::sets::Sets;
 use crate::divide::Divider;
 use crate::memory::{large_table, prefetch};
-use crate::spec::{DeviceSpec, Levelling, Separation, WearAware};
+use crate::spec::{DeviceSpec, Separation};
 use crate::units::{Lpn, Ppn};
 
 /// No flash page holds this logical page.
@@ -83,6 +84,7 @@ impl Shape {
         } else {
             1
         };
+        let levelling = Levelling::of(&spec.wear.levelling);
         Shape {
             chips: g.chips,
             planes_per_chip: g.planes_per_chip,
@@ -96,18 +98,9 @@ impl Shape {
             stride_pages: spec.ftl.stride_pages,
             erase_limit: spec.wear.erase_limit.unwrap_or(u32::MAX),
             endurance_spread: (spec.wear.endurance_spread_percent * 655.36) as u32,
-            least_worn_first: matches!(
-                spec.wear.levelling,
-                Levelling::Dynamic | Levelling::Static(_)
-            ),
-            wear_aware: match spec.wear.levelling {
-                Levelling::Reference(wear) => Some(wear),
-                _ => None,
-            },
-            erases_behind: match spec.wear.levelling {
-                Levelling::Static(behind) => Some(behind),
-                _ => None,
-            },
+            least_worn_first: levelling.least_worn_first,
+            wear_aware: levelling.wear_aware,
+            erases_behind: levelling.erases_behind,
             free_count_bias: match &spec.nand {
                 crate::spec::Nand::Msr(msr) if !msr.copy_back => 1,
                 _ => 0,

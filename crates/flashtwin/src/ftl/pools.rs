@@ -2,7 +2,7 @@
 //!
 //! A pool is a plane, or a whole chip. It has one open block, into which the host's pages and those
 //! that GC moves are written; on a device with two write streams that is the cold one, and a second
-//! takes the host's hot pages (policies.md A14.2), all that the host writes, in SLC mode or not, or a
+//! takes the host's hot pages (CDA-GC section 3.2.2), all that the host writes, in SLC mode or not, or a
 //! region. Both come
 //! from the same free blocks. Blocks are opened lazily, at the first write that finds the last one
 //! full.

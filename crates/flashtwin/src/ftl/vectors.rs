@@ -1,4 +1,4 @@
-//! The hand-checked vector of the page map (policies.md B1), in the notation of the specification.
+//! The hand-checked vector of the page map.
 
 use super::PageMap;
 use crate::buffer::Stream;

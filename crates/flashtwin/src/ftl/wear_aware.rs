@@ -1,4 +1,4 @@
-//! The reference's wear levelling: cleaning policy 3 of the SSD extension (policies.md C3, D-99).
+//! The reference's wear levelling: cleaning policy 3 of the SSD extension (D-99).
 //!
 //! A block's life is what is left of the erases it survives. Where greedy would take a block with little
 //! life left, one of two things happens. It is collected, takes the data of the coldest block of its

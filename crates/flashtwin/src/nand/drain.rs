@@ -1,4 +1,4 @@
-//! When a chip will have done its work: ECR's chip queue complete time (policies.md A13, Eqs 1-4).
+//! When a chip will have done its work: ECR's chip queue complete time (ECR section 3, Eqs 1-4).
 //!
 //! It is asked of every chip at every eviction of a dirty page, so it looks at counters only: the
 //! chip's own, and those that the page map keeps of its pools.
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(chip(0, 3, 100, 4).time(&L), Time::from_us(800));
     }
 
-    /// F1.8: an idle chip above its watermark with two free pages or more owes nothing.
+    /// An idle chip above its watermark with two free pages or more owes nothing.
     #[test]
     fn an_idle_chip_owes_nothing() {
         let in_hand = InHand::default();

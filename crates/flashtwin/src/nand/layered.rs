@@ -299,7 +299,7 @@ impl Layered {
         self.ftls[chip].prefetch(page);
     }
 
-    /// ECR's chip queue complete time (policies.md A13). A collection or merge to come is taken to be
+    /// ECR's chip queue complete time (ECR section 3, Eqs 1-4). A collection or merge to come is taken to be
     /// as long as the chip's last one was (D-79): what it will move is known only when it begins.
     pub fn drain_time(&self, chip: usize, exact: bool, now: Time) -> Time {
         let (of, l) = (&self.chips[chip], &self.times);

@@ -228,7 +228,7 @@ pub(crate) struct Chip {
     pub reads: VecDeque<PageOp>,
     /// Reads and writes that wait or are in service.
     inside: [u32; 2],
-    /// A GC action is under way (policies.md 0.5).
+    /// A GC action is under way.
     pub in_gc: bool,
     /// Since when, if so.
     gc_since: Time,

@@ -587,7 +587,7 @@ impl Msr {
     }
 
     /// Moves the data of the block `cold` to `worn`, which was collected, and erases `cold`; returns the
-    /// time (policies.md C3).
+    /// time.
     fn migrate(&mut self, cold: u32, worn: u32, now: Time) -> Time {
         let pages = self.ftl.migrate(cold, worn);
         self.ftl.erase(cold);

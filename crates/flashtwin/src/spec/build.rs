@@ -5,13 +5,13 @@ use super::keys::keys;
 use super::read::Values;
 use super::tree::split;
 use super::{
-    AllocationPool, Assign, Buffer, Cell, Controller, DeviceSpec, EvictMode, Ftl, Gc, Geometry,
-    Host, Levelling, Link, LinkKind, Mapping, ModernNand, MsrNand, Nand, Partial, Placement,
-    PlaneMapping, Published, Separation, SlcCache, Timing, Wear, WearAware,
+    Arbitration, BackendWord, Buffer, Controller, DeviceSpec, EvictMode, EvictWord, Ftl, Gc,
+    Geometry, Granularity, Host, Link, LinkKind, LinkWord, Mapping, ModernNand, MsrNand, Nand,
+    Published, Separation, SeparationWord, SlcCache, Timing, Wear,
 };
 use crate::buffer::ChosenPolicy;
 use crate::component::{Chosen, Component, Kind, Parameter, Settings, Value};
-use crate::ftl::chip;
+use crate::ftl::{chip, LEVELLING};
 use crate::gc;
 use crate::units::Time;
 
@@ -23,7 +23,7 @@ pub(super) struct BufferBytes {
 /// The spec that the values describe, not yet checked as a whole.
 pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
     let chips = v.count("geometry.chips");
-    let is_msr = v.text("nand.backend") == "msr";
+    let is_msr = v.word::<BackendWord>("nand.backend") == BackendWord::Msr;
     let page_bytes = v.number("geometry.page_bytes").min(u32::MAX.into()) as u32;
     let (buffer, bytes) = match v.has("buffer.capacity") {
         true => {
@@ -63,12 +63,9 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
             queues: v.count("host.queues"),
             queue_depth: v.count("host.queue_depth"),
             commands: v.count("host.commands"),
-            assign: match v.text("host.assign") {
-                "kind" => Assign::Kind,
-                _ => Assign::Turn,
-            },
+            assign: v.word("host.assign"),
             burst: v.count("host.burst"),
-            weighted: v.text("host.arbitration") == "weighted",
+            weighted: v.word::<Arbitration>("host.arbitration") == Arbitration::Weighted,
             classes: [
                 "host.urgent_queues",
                 "host.high_queues",
@@ -80,14 +77,14 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
         },
         link: Link {
             command_overhead: v.time("link.command_overhead_us"),
-            kind: match v.text("link.kind") {
-                "sata" => LinkKind::Sata,
-                "pcie" => LinkKind::Pcie {
+            kind: match v.word("link.kind") {
+                LinkWord::Sata => LinkKind::Sata,
+                LinkWord::Pcie => LinkKind::Pcie {
                     generation: v.count("link.pcie_generation"),
                     lanes: v.count("link.pcie_lanes"),
                     payload_bytes: v.count("link.pcie_payload_bytes"),
                 },
-                _ => LinkKind::Reference,
+                LinkWord::Reference => LinkKind::Reference,
             },
             bus_per_sector: match v.has("link.bus_ns_per_sector") {
                 true => v.time("link.bus_ns_per_sector"),
@@ -98,25 +95,15 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
             true => Nand::Msr(MsrNand {
                 parallel_units: v.count_or("nand.parallel_units", 1),
                 copy_back: v.flag("nand.copy_back"),
-                plane_mapping: match v.text_or("nand.plane_mapping", "striped") {
-                    "concatenated" => PlaneMapping::Concatenated,
-                    _ => PlaneMapping::Striped,
-                },
-                allocation_pool: match v.text_or("nand.allocation_pool", "chip") {
-                    "plane" => AllocationPool::Plane,
-                    _ => AllocationPool::Chip,
-                },
+                plane_mapping: v.word("nand.plane_mapping"),
+                allocation_pool: v.word("nand.allocation_pool"),
                 cleaning_in_background: v.is_on("nand.cleaning_in_background"),
             }),
             false => Nand::Modern(ModernNand {
                 read_priority: v.flag("nand.read_priority"),
                 copy_back: v.flag("nand.copy_back"),
                 background_gc: v.is_on("nand.background_gc"),
-                cell: {
-                    let word = v.text("nand.cell");
-                    let cell = Cell::ALL.into_iter().find(|cell| cell.name() == word);
-                    cell.expect("the word was checked against the list")
-                },
+                cell: v.word("nand.cell"),
                 flash_page_pages: match v.has("geometry.flash_page_bytes") {
                     true => {
                         let bytes = v.number("geometry.flash_page_bytes");
@@ -160,22 +147,19 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
         },
         ftl: Ftl {
             kind: mapping,
-            placement: match v.text_or("ftl.placement", "static") {
-                "dynamic" => Placement::Dynamic,
-                _ => Placement::Static,
-            },
+            placement: v.word("ftl.placement"),
             stride_pages: v.count_or("ftl.stride_pages", 1),
             summary_page: v.is_on("ftl.summary_page"),
-            partial: v.has("ftl.partial").then(|| partial(v.text("ftl.partial"))),
-            separation: match v.text_or("ftl.separation", "none") {
-                "gc" => Separation::Gc,
-                "region" => Separation::Region(v.float("ftl.region_percent")),
-                _ => Separation::None,
+            partial: v.has("ftl.partial").then(|| v.word("ftl.partial")),
+            separation: match v.word("ftl.separation") {
+                SeparationWord::None => Separation::None,
+                SeparationWord::Gc => Separation::Gc,
+                SeparationWord::Region => Separation::Region(v.float("ftl.region_percent")),
             },
         },
         gc: Gc {
             victim: chosen(v, "gc.victim", gc::RULES),
-            superblocks: v.text_or("gc.granularity", "block") == "superblock",
+            superblocks: v.word::<Granularity>("gc.granularity") == Granularity::Superblock,
             low_percent: v.float_or("gc.low_percent", 0.0),
             idle_percent: v.has("gc.idle_percent").then(|| v.float("gc.idle_percent")),
             ideal: v.is_on("gc.ideal"),
@@ -187,15 +171,7 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
                 limit => Some(limit),
             },
             endurance_spread_percent: v.float_or("wear.endurance_spread_percent", 0.0),
-            levelling: match v.text_or("wear.levelling", "none") {
-                "dynamic" => Levelling::Dynamic,
-                "static" => Levelling::Static(v.count("wear.erases_behind")),
-                "reference" => Levelling::Reference(WearAware {
-                    migrate_below: (v.float("wear.migrate_percent") * 100.0).round() as u32,
-                    limit_below: (v.float("wear.rate_limit_percent") * 100.0).round() as u32,
-                }),
-                _ => Levelling::None,
-            },
+            levelling: chosen(v, "wear.levelling", LEVELLING),
             rated_erases: match v.count("wear.rated_erases") {
                 0 => None,
                 rated => Some(rated),
@@ -219,9 +195,9 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
     (spec, bytes)
 }
 
-/// What a key chose among components; the first where the key has no meaning for the device.
+/// What a key chose among components.
 fn chosen(v: &Values, key: &str, among: &'static [Component]) -> Chosen {
-    let word = v.text_or(key, among[0].name);
+    let word: String = v.word(key);
     let component = among.iter().find(|component| component.name == word);
     let component = component.expect("the word was checked against the list");
     let section = split(key).0;
@@ -252,7 +228,7 @@ fn build_mapping(v: &Values, g: &Geometry) -> Mapping {
         return Mapping::Page;
     };
     let mut settings = Vec::new();
-    for &parameter in setup.parameters() {
+    for parameter in setup.parameters().iter().map(|parameter| parameter.key) {
         let value = match v.get(&format!("ftl.{parameter}")) {
             Some(Value::Number(n)) => n.to_string(),
             Some(Value::Bool(on)) => on.to_string(),
@@ -267,13 +243,6 @@ fn build_mapping(v: &Values, g: &Geometry) -> Mapping {
     let set = setup.set_all(&settings);
     set.expect("each is a parameter of it, and of the kind that its key says");
     Mapping::Chip(setup.kind)
-}
-
-fn partial(word: &str) -> Partial {
-    match word {
-        "sectors" => Partial::Sectors,
-        _ => Partial::Round,
-    }
 }
 
 fn mean(times: &[Time]) -> Time {
@@ -293,11 +262,11 @@ fn build_buffer(v: &Values, page_bytes: u32) -> (Buffer, BufferBytes) {
     let buffer = Buffer {
         capacity_pages,
         policy: ChosenPolicy::new(name, settings).expect("the name was checked against the list"),
-        evict: match v.text("buffer.evict") {
-            "background" => EvictMode::Background(v.count("buffer.background_depth")),
-            _ => EvictMode::Blocking,
+        evict: match v.word("buffer.evict") {
+            EvictWord::Background => EvictMode::Background(v.count("buffer.background_depth")),
+            EvictWord::Blocking => EvictMode::Blocking,
         },
-        partial: partial(v.text("buffer.partial")),
+        partial: v.word("buffer.partial"),
         read_cache_pages,
         latency,
         write_latency: latency_or("buffer.write_latency_us"),

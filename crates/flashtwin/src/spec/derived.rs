@@ -181,8 +181,8 @@ impl DeviceSpec {
 
     /// The buffer policy tells hot pages from cold ones.
     pub fn policy_separates(&self) -> bool {
-        let policy = self.buffer.as_ref().map_or("", |b| b.policy.base);
-        matches!(policy, "cda-gc" | "cda-gc-dispatcher")
+        let mut policy = self.buffer.iter().map(|b| b.policy.entry());
+        policy.any(|entry| entry.separates)
     }
 
     /// Consecutive pages of a block that one program takes: a flash page in each of the planes that

@@ -6,9 +6,14 @@
 
 use std::sync::LazyLock;
 
+use super::{
+    AllocationPool, Arbitration, Assign, BackendWord, Cell, EvictWord, Granularity, LinkWord,
+    Partial, Placement, PlaneMapping, SeparationWord,
+};
 use crate::buffer::catalog::{entries, FILTER};
 use crate::buffer::ChosenPolicy;
 use crate::component::{Component, Kind, Parameter};
+use crate::ftl::{chip, LEVELLING};
 use crate::gc;
 
 /// One key of a device file.
@@ -40,14 +45,9 @@ const MODERN: &[(&str, &[&str])] = &[("nand.backend", &["modern"])];
 const PAGE: &[(&str, &[&str])] = &[("ftl.kind", &["page"])];
 const MSR_PAGE: &[(&str, &[&str])] = &[("nand.backend", &["msr"]), ("ftl.kind", &["page"])];
 const MODERN_PAGE: &[(&str, &[&str])] = &[("nand.backend", &["modern"]), ("ftl.kind", &["page"])];
-const DFTL: &[(&str, &[&str])] = &[("ftl.kind", &["dftl"])];
-const BAST: &[(&str, &[&str])] = &[("ftl.kind", &["bast"])];
-const FASTS: &[(&str, &[&str])] = &[("ftl.kind", &["fast", "faster"])];
-const FASTER: &[(&str, &[&str])] = &[("ftl.kind", &["faster"])];
 const WEIGHTED: &[(&str, &[&str])] = &[("host.arbitration", &["weighted"])];
 const REFERENCE: &[(&str, &[&str])] = &[("link.kind", &["reference"])];
 const PCIE: &[(&str, &[&str])] = &[("link.kind", &["pcie"])];
-const REFERENCE_WEAR: &[(&str, &[&str])] = &[("wear.levelling", &["reference"])];
 const STATIC: &[(&str, &[&str])] = &[("ftl.placement", &["static"])];
 const BACKGROUND: &[(&str, &[&str])] = &[("buffer.evict", &["background"])];
 
@@ -65,12 +65,29 @@ pub fn keys() -> &'static [KeyDoc] {
 }
 
 /// The components that a key chooses among.
-fn components(key: &str) -> Option<&'static [Component]> {
+fn components(key: &str) -> Option<Vec<Component>> {
     match key {
-        "gc.victim" => Some(gc::RULES),
+        "gc.victim" => Some(gc::RULES.to_vec()),
+        "wear.levelling" => Some(LEVELLING.to_vec()),
+        "ftl.kind" => {
+            let page = Component {
+                name: PAGE_MAP,
+                line: "a map of all pages in memory",
+                parameters: &[],
+            };
+            let layers = chip::ENTRIES.iter().map(|entry| Component {
+                name: entry.name,
+                line: "",
+                parameters: entry.parameters,
+            });
+            Some([page].into_iter().chain(layers).collect())
+        }
         _ => None,
     }
 }
+
+/// The value of `ftl.kind` that is no layer of a chip.
+pub(super) const PAGE_MAP: &str = "page";
 
 /// A key; if it chooses among components, with their names and what they do, and their parameters behind it.
 fn with_components(doc: &KeyDoc) -> Vec<KeyDoc> {
@@ -79,27 +96,46 @@ fn with_components(doc: &KeyDoc) -> Vec<KeyDoc> {
     };
     // What a static table would hold lives as long as the program.
     let names: Vec<&str> = components.iter().map(|component| component.name).collect();
-    let lines = components
+    let said = components
         .iter()
-        .map(|c| format!(" `{}`: {}.", c.name, c.line));
+        .filter(|component| !component.line.is_empty());
+    let lines = said.map(|c| format!(" `{}`: {}.", c.name, c.line));
     let selector = KeyDoc {
         kind: Kind::Choice(names.leak()),
         doc: format!("{}{}", doc.doc, lines.collect::<String>()).leak(),
         ..*doc
     };
     let section = super::tree::split(doc.key).0;
-    let mut rows = vec![selector];
-    for component in components {
-        rows.extend(component.parameters.iter().map(|parameter| KeyDoc {
-            key: format!("{section}.{}", parameter.key).leak(),
-            kind: parameter.kind,
-            default: Some(parameter.default),
-            only: vec![(doc.key, &*vec![component.name].leak())].leak(),
-            doc: parameter.doc,
-            provenance: parameter.provenance,
-        }));
+    // Each parameter once, with those that have it.
+    let mut found: Vec<(&Parameter, String, Vec<&str>)> = Vec::new();
+    for component in &components {
+        for parameter in component.parameters {
+            match found
+                .iter_mut()
+                .find(|(known, ..)| known.key == parameter.key)
+            {
+                Some((known, text, names)) => {
+                    if known.doc != parameter.doc {
+                        text.push_str(&format!(" `{}`: {}", component.name, parameter.doc));
+                    }
+                    names.push(component.name);
+                }
+                None => found.push((parameter, parameter.doc.into(), vec![component.name])),
+            }
+        }
     }
-    rows
+    let row = |(parameter, text, names): (&Parameter, String, Vec<&'static str>)| KeyDoc {
+        key: format!("{section}.{}", parameter.key).leak(),
+        kind: parameter.kind,
+        default: Some(parameter.default),
+        only: vec![(doc.key, &*names.leak())].leak(),
+        doc: text.leak(),
+        provenance: parameter.provenance,
+    };
+    [selector]
+        .into_iter()
+        .chain(found.into_iter().map(row))
+        .collect()
 }
 
 /// The parameters of all policies, each with the names of those that have it.
@@ -209,9 +245,9 @@ const OF_THE_DEVICE: &[KeyDoc] = rows![
         "Requests of a queue that the device has not finished, at most; others wait at the host; 0: no limit.", "NVMe: at most 65 535";
     "host.commands" Kind::Count(0, 65_535), Some("0"), &[],
         "Requests that the controller works on at a time, from all queues; 0: no limit.", "ours";
-    "host.assign" Kind::Choice(&["turn", "kind"]), Some("\"turn\""), &[],
+    "host.assign" Kind::Choice(Assign::WORDS), Some("\"turn\""), &[],
         "Which queue a request goes to: one after the other (`turn`), or reads to the first half of them and all else to the second (`kind`).", "ours";
-    "host.arbitration" Kind::Choice(&["round-robin", "weighted"]), Some("\"round-robin\""), &[],
+    "host.arbitration" Kind::Choice(Arbitration::WORDS), Some("\"round-robin\""), &[],
         "Which queue the controller takes from: one after the other, or urgent ones first and the others by weights.", "NVMe Base Specification 2.0, 3.4.4";
     "host.burst" Kind::Count(0, 64), Some("1"), &[],
         "Commands taken from a queue before the next has its turn: a power of 2; 0: no limit.", "NVMe: Arbitration Burst";
@@ -228,7 +264,7 @@ const OF_THE_DEVICE: &[KeyDoc] = rows![
     "host.low_weight" Kind::Count(1, 256), Some("1"), WEIGHTED,
         "The same of low priority.", "NVMe: Low Priority Weight";
 
-    "link.kind" Kind::Choice(&["reference", "sata", "pcie"]), Some("\"reference\""), &[],
+    "link.kind" Kind::Choice(LinkWord::WORDS), Some("\"reference\""), &[],
         "`reference`: one bus, a request at a time, finished ones first. `sata`: 6 Gb/s, half duplex, served alike but that reads come in at any time. `pcie`: reads and writes do not wait for each other.", "ours";
     "link.command_overhead_us" Kind::Micros(STEP_US), Some("0"), &[],
         "Delay of every request before the device sees it.", "not printed anywhere";
@@ -241,15 +277,15 @@ const OF_THE_DEVICE: &[KeyDoc] = rows![
     "link.pcie_payload_bytes" Kind::Count(128, 4096), Some("256"), PCIE,
         "Most data of a packet; 24 bytes of framing, header and checksum go with each.", "common hosts: 256";
 
-    "nand.backend" Kind::Choice(&["msr", "modern"]), None, &[],
+    "nand.backend" Kind::Choice(BackendWord::WORDS), None, &[],
         "`msr`: the element model of the MSR SSD extension, exact. `modern`: channels shared by dies, GC as queued operations.", "ours";
     "nand.parallel_units" Kind::Count(1, 4), Some("1"), MSR_PAGE,
         "The planes are split evenly into this many units (1, 2 or 4) that may work at once; 1 without copy-back.", "the reference as shipped: 1";
     "nand.copy_back" Kind::Bool, None, &[],
         "GC moves pages inside the chip, and each plane is a pool of its own; else pages cross the pins and the chip is the pool.", "the reference as shipped: true";
-    "nand.plane_mapping" Kind::Choice(&["concatenated", "striped"]), Some("\"striped\""), MSR_PAGE,
+    "nand.plane_mapping" Kind::Choice(PlaneMapping::WORDS), Some("\"striped\""), MSR_PAGE,
         "Block number to plane: `concatenated` = block / blocks_per_plane, `striped` = block mod planes.", "the reference as shipped: striped (3)";
-    "nand.allocation_pool" Kind::Choice(&["chip", "plane"]), Some("\"chip\""), MSR_PAGE,
+    "nand.allocation_pool" Kind::Choice(AllocationPool::WORDS), Some("\"chip\""), MSR_PAGE,
         "A write goes to any plane of the chip, or to the plane of the old copy (copy-back only).", "the reference as shipped: chip (1)";
     "nand.cleaning_in_background" Kind::Bool, Some("false"), MSR_PAGE,
         "Look for cleaning after every completion, not only when requests wait.", "the reference as shipped: false";
@@ -257,7 +293,7 @@ const OF_THE_DEVICE: &[KeyDoc] = rows![
         "Host reads overtake other waiting operations of their die.", "common firmware practice";
     "nand.background_gc" Kind::Bool, Some("true"), MODERN_PAGE,
         "Collect also when no host operation waits.", "common firmware practice";
-    "nand.cell" Kind::Choice(&["slc", "mlc", "tlc", "qlc"]), Some("\"slc\""), MODERN,
+    "nand.cell" Kind::Choice(Cell::WORDS), Some("\"slc\""), MODERN,
         "Bits a cell holds, 1 to 4: how many page types `read_us` and `program_us` may tell apart. Rows of a block take the types in turn.", "published parts";
     "nand.multi_plane" Kind::Count(1, 16), Some("1"), MODERN_PAGE,
         "Planes that a block is striped over: waiting writes fill a flash page in each and are programmed at once, waiting reads of a row are read at once, and one erase erases all.", "ONFI multi-plane commands";
@@ -287,42 +323,24 @@ const OF_THE_DEVICE: &[KeyDoc] = rows![
     "nand.pslc_idle_us" Kind::Micros(STEP_US), Some("100000"), MODERN_PAGE,
         "How long a chip must have had nothing to do until it folds: moves what stands in SLC mode to other blocks.", "our decision";
 
-    "ftl.kind" Kind::Choice(&["page", "dftl", "bast", "fast", "faster"]), Some("\"page\""), &[],
-        "How logical pages are mapped. `page`: a map of all pages in memory. The others, on docs/ftls.md, map each chip by itself and pay for it on flash.", "GCaR, Harmonia, ECR: page; CBM: fast and faster";
-    "ftl.cmt_entries" Kind::Count(1, U32), OPTIONAL, DFTL,
-        "Map entries that are cached for a chip; left out: for 1/32 of its pages.", "D-47";
-    "ftl.protected_entries" Kind::Count(0, U32), OPTIONAL, DFTL,
-        "Of these, how many the protected segment has; 0 makes the cache LRU; left out: half.", "D-47";
-    "ftl.entries_per_translation_page" Kind::Count(1, 1 << 18), OPTIONAL, DFTL,
-        "Map entries of a translation page; left out: 4 bytes each fill a page.", "DFTL";
-    "ftl.batching" Kind::Bool, Some("true"), DFTL,
-        "Dirty entries of a translation page that is written go with it.", "DFTL";
-    "ftl.low_blocks" Kind::Count(2, U32), OPTIONAL, DFTL,
-        "A chip collects when no more blocks than this are free; left out: 5 % of them, at most half of the spare ones.", "D-48";
-    "ftl.log_blocks" Kind::Count(1, U32), OPTIONAL, BAST,
-        "Log blocks of a chip; left out: 3 % of its blocks.", "as FAST";
-    "ftl.rw_log_blocks" Kind::Count(1, U32), OPTIONAL, FASTS,
-        "Log blocks of a chip for random writes, beside the one for sequential writes; left out: with it 3 % of the chip's blocks, with `faster` 6.7 %.", "CBM: 3 %; D-50";
-    "ftl.isolation_blocks" Kind::Count(1, U32), OPTIONAL, FASTER,
-        "Blocks of a chip's isolation area; left out: 1.6 % of its blocks.", "FASTER on OpenSSD; D-50";
-    "ftl.refinements" Kind::Bool, Some("true"), FASTER,
-        "The three refinements of the published firmware.", "FASTER";
-    "ftl.placement" Kind::Choice(&["static", "dynamic"]), Some("\"static\""), PAGE,
+    "ftl.kind" Kind::Choice(&[]), Some("\"page\""), &[],
+        "How logical pages are mapped. Those but `page`, on docs/ftls.md, map each chip by itself and pay for it on flash.", "GCaR, Harmonia, ECR: page; CBM: fast and faster";
+    "ftl.placement" Kind::Choice(Placement::WORDS), Some("\"static\""), PAGE,
         "`static`: chip = (page / stride) mod chips, for ever. `dynamic`: every write goes to the next chip of a round robin, channel first (`modern` only).", "D-3";
     "ftl.stride_pages" Kind::Count(1, U32), Some("1"), STATIC,
         "Consecutive pages on a chip before the next chip.", "the reference as shipped: 1";
     "ftl.summary_page" Kind::Bool, Some("true"), PAGE,
         "The last page of each block holds a summary that the device writes.", "the reference: always";
-    "ftl.partial" Kind::Choice(&["round", "sectors"]), OPTIONAL, &[],
+    "ftl.partial" Kind::Choice(Partial::WORDS), OPTIONAL, &[],
         "Without a buffer, requests that cover part of a page: round outwards, or carry their sectors only, a write reading the rest of the page from flash first; left out: `round` on `msr`, `sectors` on `modern`. With a buffer `buffer.partial` says it.", "D-1; D-97";
-    "ftl.separation" Kind::Choice(&["none", "gc", "region"]), Some("\"none\""), PAGE,
+    "ftl.separation" Kind::Choice(SeparationWord::WORDS), Some("\"none\""), PAGE,
         "Pages that go to open blocks of their own. `gc`: those that GC moves. `region`: the first logical pages, as two namespaces or placement handles keep them, also when GC moves them. With `none` the buffer policy may still tell hot pages from cold ones.", "common firmware practice";
     "ftl.region_percent" Kind::Percent, None, &[("ftl.separation", &["region"])],
         "The first logical pages that are kept apart, as a share of all.", "ours";
 
     "gc.victim" Kind::Choice(&[]), Some("\"greedy\""), PAGE,
         "Which sealed block is collected.", "GCaR, Harmonia, ECR: greedy";
-    "gc.granularity" Kind::Choice(&["block", "superblock"]), Some("\"block\""), MODERN_PAGE,
+    "gc.granularity" Kind::Choice(Granularity::WORDS), Some("\"block\""), MODERN_PAGE,
         "What is opened, collected and erased as one: an erase block of a die, or one of every die (D-98).", "client and data-centre drives";
     "gc.low_percent" Kind::Percent, None, PAGE,
         "A pool collects when its free blocks are at or below this share of its blocks, rounded down.", "GCaR Table 2, Harmonia Table 7: 5";
@@ -337,14 +355,8 @@ const OF_THE_DEVICE: &[KeyDoc] = rows![
         "Erases a block survives; 0: no limit. A device whose blocks are spent is read-only (Q4).", "the reference: 50, a constant";
     "wear.endurance_spread_percent" Kind::Percent, Some("0"), PAGE,
         "Standard deviation over blocks of the erases they survive, as a share of `erase_limit`: blocks go bad one after the other. A block that is spent keeps its data, which stay readable.", "ours";
-    "wear.levelling" Kind::Choice(&["none", "dynamic", "static", "reference"]), Some("\"none\""), PAGE,
-        "`none`: free blocks are taken in circular order. `dynamic`: the free block with the fewest erases is taken. `static`: also, a block far behind in erases is collected whatever it holds. `reference`: victims with little life left are passed over, or take the coldest data (`msr` only; D-99).", "the reference as shipped, GCaR, Harmonia: none; ECR section 4.1: dynamic";
-    "wear.erases_behind" Kind::Count(1, U32), Some("16"), &[("wear.levelling", &["static"])],
-        "Erases below the mean of its pool at which a block is collected.", "ours";
-    "wear.migrate_percent" Kind::Percent, Some("85"), REFERENCE_WEAR,
-        "A victim with less life left than this share of its pool's mean is collected, takes the data of the coldest block, and that is the victim; 0: none. Without copy-back none either.", "the reference: 85";
-    "wear.rate_limit_percent" Kind::Percent, Some("80"), REFERENCE_WEAR,
-        "A victim with less life left than this share of the mean is passed over, the more often the less it has; 0: none.", "the reference: 80";
+    "wear.levelling" Kind::Choice(&[]), Some("\"none\""), PAGE,
+        "How erases are spread over blocks.", "the reference as shipped, GCaR, Harmonia: none; ECR section 4.1: dynamic";
     "wear.rated_erases" Kind::Count(0, U32), Some("0"), &[],
         "Erases a block is rated for; 0: not known. Lifetime is projected from it.", "datasheets";
     "wear.warranty_years" Kind::Count(1, 100), Some("5"), &[],
@@ -359,11 +371,11 @@ const OF_THE_DEVICE: &[KeyDoc] = rows![
         "Size of the buffer: whole pages, at least one.", "GCaR 1 to 32 MB, ECR 32 MB";
     "buffer.policy" Kind::PolicyName, Some("\"lru\""), &[],
         "Replacement policy; `gcar-NAME` is the policy NAME filtered by GCaR.", "the papers' baseline";
-    "buffer.evict" Kind::Choice(&["blocking", "background"]), Some("\"blocking\""), &[],
+    "buffer.evict" Kind::Choice(EvictWord::WORDS), Some("\"blocking\""), &[],
         "When the access that needs a slot goes on: once its victim is programmed, or at once.", "D-2";
     "buffer.background_depth" Kind::Count(1, 65_535), Some("8"), BACKGROUND,
         "Write-backs in flight before an access must wait.", "D-2";
-    "buffer.partial" Kind::Choice(&["round", "sectors"]), Some("\"round\""), &[],
+    "buffer.partial" Kind::Choice(Partial::WORDS), Some("\"round\""), &[],
         "Requests that cover part of a page: round outwards, or keep a bitmap of valid sectors.", "D-1";
     "buffer.latency_us" Kind::Micros(STEP_US), Some("0"), &[],
         "Access time of the buffer memory for a read, and for a write unless `write_latency_us` says otherwise.", "not printed anywhere but in CBM";

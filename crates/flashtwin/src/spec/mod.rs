@@ -30,7 +30,7 @@ pub use keys::{keys, policy_keys, KeyDoc};
 pub use profiles::{builtin, builtin_array, builtin_array_names, builtin_names};
 
 use crate::buffer::ChosenPolicy;
-use crate::component::Chosen;
+use crate::component::{words, Chosen};
 use crate::ftl::chip;
 use crate::units::Time;
 
@@ -112,6 +112,14 @@ pub struct Timing {
     pub transfer_per_byte: Time,
 }
 
+words! {
+    /// Which queue the controller takes from.
+    pub(super) enum Arbitration {
+        RoundRobin = "round-robin",
+        Weighted = "weighted",
+    }
+}
+
 /// The submission queues of the host, and whose turn it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
@@ -150,13 +158,14 @@ impl Default for Host {
     }
 }
 
-/// Which queue a request goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Assign {
-    /// One after the other.
-    Turn,
-    /// Reads to the first half of them, all others to the second, each in turn.
-    Kind,
+words! {
+    /// Which queue a request goes to.
+    pub enum Assign {
+        /// One after the other.
+        Turn = "turn",
+        /// Reads to the first half of them, all others to the second, each in turn.
+        Kind = "kind",
+    }
 }
 
 /// The host interface.
@@ -168,6 +177,15 @@ pub struct Link {
     pub command_overhead: Time,
     /// Time of one 512-byte sector on the reference's bus.
     pub bus_per_sector: Time,
+}
+
+words! {
+    /// What `link.kind` names.
+    pub(super) enum LinkWord {
+        Reference = "reference",
+        Sata = "sata",
+        Pcie = "pcie",
+    }
 }
 
 /// What requests cross to reach the device.
@@ -186,6 +204,14 @@ pub enum LinkKind {
         /// Most data of a packet.
         payload_bytes: u32,
     },
+}
+
+words! {
+    /// What `nand.backend` names.
+    pub(super) enum BackendWord {
+        Msr = "msr",
+        Modern = "modern",
+    }
 }
 
 /// The flash back end.
@@ -212,22 +238,24 @@ pub struct MsrNand {
     pub cleaning_in_background: bool,
 }
 
-/// Block number to plane ("plane block mapping" of the reference; its 2 is broken there).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlaneMapping {
-    /// 1: plane = block / blocks_per_plane.
-    Concatenated,
-    /// 3: plane = block mod planes.
-    Striped,
+words! {
+    /// Block number to plane ("plane block mapping" of the reference; its 2 is broken there).
+    pub enum PlaneMapping {
+        /// 1: plane = block / blocks_per_plane.
+        Concatenated = "concatenated",
+        /// 3: plane = block mod planes.
+        Striped = "striped",
+    }
 }
 
-/// "Allocation pool logic" of the reference (its 0, gangs, is not modelled).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AllocationPool {
-    /// 1: any plane of the chip.
-    Chip,
-    /// 2: the plane of the old copy.
-    Plane,
+words! {
+    /// "Allocation pool logic" of the reference (its 0, gangs, is not modelled).
+    pub enum AllocationPool {
+        /// 1: any plane of the chip.
+        Chip = "chip",
+        /// 2: the plane of the old copy.
+        Plane = "plane",
+    }
 }
 
 /// Parameters of the modern back end.
@@ -278,28 +306,21 @@ pub struct SlcCache {
     pub idle: Time,
 }
 
-/// Bits that a flash cell holds, one for each page type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cell {
-    /// One.
-    Slc,
-    /// Two: lower and upper page.
-    Mlc,
-    /// Three: lower, middle, upper.
-    Tlc,
-    /// Four.
-    Qlc,
+words! {
+    /// Bits that a flash cell holds, one for each page type.
+    pub enum Cell {
+        /// One.
+        Slc = "slc",
+        /// Two: lower and upper page.
+        Mlc = "mlc",
+        /// Three: lower, middle, upper.
+        Tlc = "tlc",
+        /// Four.
+        Qlc = "qlc",
+    }
 }
 
 impl Cell {
-    /// All kinds, the one with fewest bits first.
-    pub const ALL: [Cell; 4] = [Cell::Slc, Cell::Mlc, Cell::Tlc, Cell::Qlc];
-
-    /// As a device file calls it.
-    pub fn name(self) -> &'static str {
-        ["slc", "mlc", "tlc", "qlc"][self as usize]
-    }
-
     /// Page types.
     pub fn page_types(self) -> usize {
         self as usize + 1
@@ -329,7 +350,16 @@ pub enum Mapping {
     /// A page map of the whole device, in memory.
     Page,
     /// A translation layer in each chip.
-    Chip(chip::Kind),
+    Chip(chip::Layer),
+}
+
+words! {
+    /// What `ftl.separation` names.
+    pub(super) enum SeparationWord {
+        None = "none",
+        Gc = "gc",
+        Region = "region",
+    }
 }
 
 /// Pages that go to open blocks of their own.
@@ -344,13 +374,22 @@ pub enum Separation {
     Region(f64),
 }
 
-/// Page-to-chip mapping (D-3 of the decision register).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placement {
-    /// chip = (page / stride) mod chips, for ever.
-    Static,
-    /// Every write goes to the next chip of a round robin, channel first.
-    Dynamic,
+words! {
+    /// Page-to-chip mapping (D-3 of the decision register).
+    pub enum Placement {
+        /// chip = (page / stride) mod chips, for ever.
+        Static = "static",
+        /// Every write goes to the next chip of a round robin, channel first.
+        Dynamic = "dynamic",
+    }
+}
+
+words! {
+    /// What is opened, collected and erased as one.
+    pub(super) enum Granularity {
+        Block = "block",
+        Superblock = "superblock",
+    }
 }
 
 /// Garbage collection.
@@ -378,34 +417,11 @@ pub struct Wear {
     /// Standard deviation over blocks of that number, in percent.
     pub endurance_spread_percent: f64,
     /// How erases are spread over blocks.
-    pub levelling: Levelling,
+    pub levelling: Chosen,
     /// Erases a block is rated for, from which lifetime is projected; `None`: not known.
     pub rated_erases: Option<u32>,
     /// Years over which drive writes a day are counted.
     pub warranty_years: u32,
-}
-
-/// Wear levelling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Levelling {
-    /// Free blocks are taken in circular order, as the reference does.
-    None,
-    /// The free block with the fewest erases is taken (ECR section 4.1, "dynamic wear leveling").
-    Dynamic,
-    /// The same, and a block that holds its data while the others are worn is collected once it is
-    /// this many erases behind the mean of its pool.
-    Static(u32),
-    /// The cleaning policy 3 of the reference (`msr`).
-    Reference(WearAware),
-}
-
-/// Shares of the mean life left, in parts of 10 000, below which the reference's wear levelling acts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WearAware {
-    /// A victim below takes the coldest data.
-    pub migrate_below: u32,
-    /// A victim below may be passed over.
-    pub limit_below: u32,
 }
 
 /// What the controller's processor takes for its own work (D-10).
@@ -447,6 +463,14 @@ impl Buffer {
     }
 }
 
+words! {
+    /// What `buffer.evict` names.
+    pub(super) enum EvictWord {
+        Blocking = "blocking",
+        Background = "background",
+    }
+}
+
 /// When does the access that needs a slot go on? (D-2)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvictMode {
@@ -456,22 +480,13 @@ pub enum EvictMode {
     Background(u32),
 }
 
-/// What a request that does not cover whole pages does. (D-1)
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Partial {
-    /// Round every request outwards to page boundaries.
-    Round,
-    /// Keep a bitmap of valid sectors a page, or without a buffer carry only what was asked; read the
-    /// rest from flash when needed.
-    Sectors,
-}
-
-impl Partial {
-    /// As a device file calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Partial::Round => "round",
-            Partial::Sectors => "sectors",
-        }
+words! {
+    /// What a request that does not cover whole pages does. (D-1)
+    pub enum Partial {
+        /// Round every request outwards to page boundaries.
+        Round = "round",
+        /// Keep a bitmap of valid sectors a page, or without a buffer carry only what was asked; read the
+        /// rest from flash when needed.
+        Sectors = "sectors",
     }
 }

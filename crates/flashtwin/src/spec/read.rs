@@ -11,7 +11,7 @@ use super::tree::{split, Entry, Node, Tree};
 use super::DeviceSpec;
 use crate::buffer::catalog;
 use crate::buffer::ChosenPolicy;
-use crate::component::{Kind, Value};
+use crate::component::{FromSetting, Kind, Value};
 use crate::units::Time;
 
 impl DeviceSpec {
@@ -307,12 +307,15 @@ impl Values {
         }
     }
 
-    pub(super) fn text_or<'a>(&'a self, key: &str, other: &'a str) -> &'a str {
-        if self.has(key) {
-            self.text(key)
-        } else {
-            other
-        }
+    /// A word; where the key has no meaning for this device, its default.
+    pub(super) fn word<T: FromSetting>(&self, key: &str) -> T {
+        let default = || {
+            let doc = find(key)?;
+            convert(doc.kind, &Node::from_override(doc.default?))
+        };
+        let value = self.get(key).cloned().or_else(default);
+        let word = value.as_ref().and_then(T::from_setting);
+        word.expect("the word was checked against the key's list")
     }
 
     pub(super) fn is_on(&self, key: &str) -> bool {

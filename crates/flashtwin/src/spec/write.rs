@@ -1,11 +1,12 @@
 //! From a [`DeviceSpec`] to the TOML text that reads back to it.
 
 use super::decimal::show;
+use super::keys::PAGE_MAP;
 use super::keys::{find, keys};
 use super::tree::split;
 use super::{
-    AllocationPool, Assign, DeviceSpec, EvictMode, Host, Levelling, LinkKind, Mapping, ModernNand,
-    Nand, Placement, PlaneMapping, Published, Separation,
+    Arbitration, BackendWord, DeviceSpec, EvictMode, EvictWord, Granularity, Host, LinkKind,
+    LinkWord, Mapping, ModernNand, Nand, Placement, Published, Separation, SeparationWord,
 };
 use crate::component::{size, Settings, Value};
 use crate::units::Time;
@@ -76,57 +77,44 @@ impl DeviceSpec {
             "timing.erase_us" => us(self.timing.erase),
             "timing.transfer_ns_per_byte" => ns(self.timing.transfer_per_byte),
             "ftl.kind" => quote(self.mapping_name()),
-            "ftl.placement" => quote(match self.ftl.placement {
-                Placement::Static => "static",
-                Placement::Dynamic => "dynamic",
-            }),
+            "ftl.placement" => quote(self.ftl.placement.name()),
             "ftl.stride_pages" if self.ftl.placement == Placement::Static => {
                 self.ftl.stride_pages.to_string()
             }
             "ftl.summary_page" => self.ftl.summary_page.to_string(),
             "ftl.partial" => quote(self.ftl.partial?.name()),
-            "ftl.separation" => quote(match self.ftl.separation {
-                Separation::None => "none",
-                Separation::Gc => "gc",
-                Separation::Region(_) => "region",
-            }),
+            "ftl.separation" => quote(
+                match self.ftl.separation {
+                    Separation::None => SeparationWord::None,
+                    Separation::Gc => SeparationWord::Gc,
+                    Separation::Region(_) => SeparationWord::Region,
+                }
+                .name(),
+            ),
             "ftl.region_percent" => match self.ftl.separation {
                 Separation::Region(percent) => float(percent),
                 _ => return None,
             },
             "gc.victim" => quote(self.gc.victim.name),
-            "gc.granularity" if is_modern => quote(match self.gc.superblocks {
-                true => "superblock",
-                false => "block",
-            }),
+            "gc.granularity" if is_modern => quote(
+                match self.gc.superblocks {
+                    true => Granularity::Superblock,
+                    false => Granularity::Block,
+                }
+                .name(),
+            ),
             "gc.low_percent" => float(self.gc.low_percent),
             "gc.idle_percent" => float(self.gc.idle_percent?),
             "gc.ideal" => self.gc.ideal.to_string(),
             "gc.preemptible" if is_modern => self.gc.preemptible.to_string(),
             "wear.erase_limit" => self.wear.erase_limit.unwrap_or(0).to_string(),
             "wear.endurance_spread_percent" => float(self.wear.endurance_spread_percent),
-            "wear.levelling" => quote(match self.wear.levelling {
-                Levelling::None => "none",
-                Levelling::Dynamic => "dynamic",
-                Levelling::Static(_) => "static",
-                Levelling::Reference(_) => "reference",
-            }),
-            "wear.migrate_percent" => match self.wear.levelling {
-                Levelling::Reference(wear) => show(wear.migrate_below.into(), 100),
-                _ => return None,
-            },
-            "wear.rate_limit_percent" => match self.wear.levelling {
-                Levelling::Reference(wear) => show(wear.limit_below.into(), 100),
-                _ => return None,
-            },
-            "wear.erases_behind" => match self.wear.levelling {
-                Levelling::Static(behind) => behind.to_string(),
-                _ => return None,
-            },
+            "wear.levelling" => quote(self.wear.levelling.name),
             "wear.rated_erases" => self.wear.rated_erases.unwrap_or(0).to_string(),
             "wear.warranty_years" => self.wear.warranty_years.to_string(),
             _ => match split(key) {
                 ("gc", name) => return setting_toml(&self.gc.victim.settings, name),
+                ("wear", name) => return setting_toml(&self.wear.levelling.settings, name),
                 (_, name) => return self.chip_setup()?.value(name),
             },
         })
@@ -135,16 +123,16 @@ impl DeviceSpec {
     /// The value of `ftl.kind`.
     fn mapping_name(&self) -> &'static str {
         match &self.ftl.kind {
-            Mapping::Page => "page",
-            Mapping::Chip(kind) => kind.name(),
+            Mapping::Page => PAGE_MAP,
+            Mapping::Chip(layer) => layer.entry().name,
         }
     }
 
     fn link_toml(&self, name: &str) -> Option<String> {
         Some(match (name, self.link.kind) {
-            ("kind", LinkKind::Reference) => quote("reference"),
-            ("kind", LinkKind::Sata) => quote("sata"),
-            ("kind", LinkKind::Pcie { .. }) => quote("pcie"),
+            ("kind", LinkKind::Reference) => quote(LinkWord::Reference.name()),
+            ("kind", LinkKind::Sata) => quote(LinkWord::Sata.name()),
+            ("kind", LinkKind::Pcie { .. }) => quote(LinkWord::Pcie.name()),
             ("command_overhead_us", _) => us(self.link.command_overhead),
             ("bus_ns_per_sector", LinkKind::Reference) => ns(self.link.bus_per_sector),
             ("pcie_generation", LinkKind::Pcie { generation, .. }) => generation.to_string(),
@@ -158,19 +146,13 @@ impl DeviceSpec {
 
     fn nand_toml(&self, name: &str) -> Option<String> {
         Some(match (&self.nand, name) {
-            (Nand::Msr(_), "backend") => quote("msr"),
+            (Nand::Msr(_), "backend") => quote(BackendWord::Msr.name()),
             (Nand::Msr(msr), "parallel_units") => msr.parallel_units.to_string(),
             (Nand::Msr(msr), "copy_back") => msr.copy_back.to_string(),
-            (Nand::Msr(msr), "plane_mapping") => quote(match msr.plane_mapping {
-                PlaneMapping::Concatenated => "concatenated",
-                PlaneMapping::Striped => "striped",
-            }),
-            (Nand::Msr(msr), "allocation_pool") => quote(match msr.allocation_pool {
-                AllocationPool::Chip => "chip",
-                AllocationPool::Plane => "plane",
-            }),
+            (Nand::Msr(msr), "plane_mapping") => quote(msr.plane_mapping.name()),
+            (Nand::Msr(msr), "allocation_pool") => quote(msr.allocation_pool.name()),
             (Nand::Msr(msr), "cleaning_in_background") => msr.cleaning_in_background.to_string(),
-            (Nand::Modern(_), "backend") => quote("modern"),
+            (Nand::Modern(_), "backend") => quote(BackendWord::Modern.name()),
             (Nand::Modern(modern), "copy_back") => modern.copy_back.to_string(),
             (Nand::Modern(modern), "read_priority") => modern.read_priority.to_string(),
             (Nand::Modern(modern), _) => return modern.value_toml(name),
@@ -185,10 +167,13 @@ impl DeviceSpec {
                 quoted_size(u64::from(buffer.capacity_pages) * u64::from(self.geometry.page_bytes))
             }
             "policy" => quote(&buffer.policy.name()),
-            "evict" => quote(match buffer.evict {
-                EvictMode::Blocking => "blocking",
-                EvictMode::Background(_) => "background",
-            }),
+            "evict" => quote(
+                match buffer.evict {
+                    EvictMode::Blocking => EvictWord::Blocking,
+                    EvictMode::Background(_) => EvictWord::Background,
+                }
+                .name(),
+            ),
             "background_depth" => match buffer.evict {
                 EvictMode::Blocking => return None,
                 EvictMode::Background(depth) => depth.to_string(),
@@ -225,17 +210,13 @@ impl Host {
             "queue_depth" => self.queue_depth,
             "commands" => self.commands,
             "burst" => self.burst,
-            "assign" => {
-                return Some(quote(match self.assign {
-                    Assign::Turn => "turn",
-                    Assign::Kind => "kind",
-                }))
-            }
+            "assign" => return Some(quote(self.assign.name())),
             "arbitration" => {
-                return Some(quote(match self.weighted {
-                    true => "weighted",
-                    false => "round-robin",
-                }))
+                let arbitration = match self.weighted {
+                    true => Arbitration::Weighted,
+                    false => Arbitration::RoundRobin,
+                };
+                return Some(quote(arbitration.name()));
             }
             _ if !self.weighted => return None,
             "urgent_queues" => self.classes[0],

@@ -17,7 +17,6 @@ use crate::metrics::FlashReport;
 use crate::nand::{Done, FlashEvent, Nand, PageOp, PoolBlocks};
 use crate::spec::{DeviceSpec, Placement};
 use crate::units::{ChipId, Lpn, Time};
-pub use collect::CollectError;
 pub use death::DieError;
 
 /// An SSD. Cloning it clones its whole state.

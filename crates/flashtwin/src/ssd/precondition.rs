@@ -3,7 +3,7 @@
 //! Random writing converges to a state that depends on nothing but geometry, reserve and
 //! watermarks. It is reached here by wearing in a single chip with the device's own rules and
 //! stamping it, with its logical pages renamed, on all chips; between two stamps the chip is
-//! written on, so that no two chips stand at the same point. (policies.md C6.)
+//! written on, so that no two chips stand at the same point.
 
 use std::io::{self, Read, Write};
 

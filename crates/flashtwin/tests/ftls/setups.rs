@@ -1,7 +1,7 @@
 //! What may be made, and what is said of the rest.
 
 use flashtwin::ftl::chip::trace::trace_ftl;
-use flashtwin::ftl::chip::{Kind, Setup};
+use flashtwin::ftl::chip::{Layer, Setup, ENTRIES};
 
 fn message(name: &str, blocks: u32, set: &[(&str, &str)]) -> String {
     let made = Setup::new(name, 64, blocks, 4).and_then(|mut setup| {
@@ -80,19 +80,19 @@ fn messages_name_what_is_wrong_and_what_is_right() {
 #[test]
 fn defaults_are_the_published_shares() {
     let made = |name| Setup::new(name, 15_240 * 64, 16_632, 64).unwrap();
-    let Kind::Faster(faster) = made("faster").kind else {
+    let Layer::Faster(faster) = made("faster").kind else {
         panic!()
     };
     assert_eq!((faster.rw_log_blocks, faster.isolation_blocks), (1113, 266));
-    let Kind::Fast(fast) = made("fast").kind else {
+    let Layer::Fast(fast) = made("fast").kind else {
         panic!()
     };
     assert_eq!(fast.rw_log_blocks + 1, 499, "3 %");
-    let Kind::Dftl(dftl) = made("dftl").kind else {
+    let Layer::Dftl(dftl) = made("dftl").kind else {
         panic!()
     };
     assert_eq!(dftl.low_blocks, 687, "half of what is spare, below 5 %");
-    for name in Setup::NAMES {
+    for name in ENTRIES.iter().map(|entry| entry.name) {
         made(name).check().unwrap();
     }
 }

@@ -1,7 +1,7 @@
 //! A shadow of the flash: it executes every operation, refuses what no chip can do, and knows what
 //! each page must read back.
 
-use flashtwin::ftl::chip::{ChipFtl, FlashOp, Ftl, OpKind, Setup, Why};
+use flashtwin::ftl::chip::{ChipFtl, FlashOp, Ftl, OpKind, Setup, Why, ENTRIES};
 use flashtwin::Rng;
 
 /// What a programmed page of the shadow holds.
@@ -47,7 +47,7 @@ impl Shadow {
                 shadow.at[page as usize] = Some(ppn);
             }
         }
-        if let flashtwin::ftl::chip::Kind::Dftl(own) = &setup.kind {
+        if let flashtwin::ftl::chip::Layer::Dftl(own) = &setup.kind {
             // Behind the data, in blocks of their own.
             let first = setup.logical_blocks() * n;
             for which in 0..own.translation_pages(setup.logical_pages) {
@@ -307,7 +307,7 @@ fn faster_loses_nothing() {
 fn the_smallest_chips_never_run_out() {
     let mut rng = Rng::new(11);
     for round in 0..200 {
-        for name in Setup::NAMES {
+        for name in ENTRIES.iter().map(|entry| entry.name) {
             let (n, pages) = (2 + rng.below(9) as u32, 1 + rng.below(120) as u32);
             let mut setup = Setup::new(name, pages, 400, n).unwrap();
             let digit = |rng: &mut Rng, max: u64| (1 + rng.below(max)).to_string();

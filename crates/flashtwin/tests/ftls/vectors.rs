@@ -1,4 +1,4 @@
-//! The hand-checked vectors of policies.md B, in its notation.
+//! The hand-checked vectors of the translation layers, in the notation of `ftl trace`.
 
 use flashtwin::ftl::chip::trace::{steps_text, total, trace_ftl, Step};
 use flashtwin::ftl::chip::Setup;

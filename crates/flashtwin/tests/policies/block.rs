@@ -373,7 +373,7 @@ fn req_block_sifts_requests() {
     );
 }
 
-/// F1.4: with THR = N and no block ever whole the block region stays empty, and the least recent
+/// With THR = N and no block ever whole the block region stays empty, and the least recent
 /// page leaves with its block.
 #[test]
 fn cbm_without_sequential_writes_is_lru_by_block() {

@@ -165,7 +165,7 @@ fn a_token_that_cannot_be_read_is_named_with_its_place() {
     }
 }
 
-/// F1.3: CFLRU with an empty window is LRU; GCaR without GC is its base, whatever that is.
+/// CFLRU with an empty window is LRU; GCaR without GC is its base, whatever that is.
 #[test]
 fn identities_on_random_strings() {
     let mut rng = flashtwin::Rng::new(17);

@@ -248,7 +248,7 @@ fn dsp_1() {
     );
 }
 
-/// F1.3: ECR with one chip is CFLRU-epsilon, ECR-epsilon with one chip LRU; the stager is LRU while
+/// ECR with one chip is CFLRU-epsilon, ECR-epsilon with one chip LRU; the stager is LRU while
 /// nothing is related to GC, the dispatcher always.
 #[test]
 fn identities() {

@@ -1,7 +1,7 @@
 //! Harmonia's reactive schemes (section 4.3.1): when one member must collect, all do, or those that
 //! will soon have to.
 
-use super::{Coordinate, MemberView, Message, Round};
+use super::scheme::{Coordinate, MemberView, Message, Round};
 use crate::units::Time;
 
 /// Reactive-inclusive: a member at T_hard makes all members collect.

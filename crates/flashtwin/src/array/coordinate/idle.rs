@@ -2,7 +2,7 @@
 //! collects while the array is idle, until its reserve is free or the host wants something.
 
 use super::global::Selective;
-use super::{Coordinate, MemberView, Message};
+use super::scheme::{Coordinate, MemberView, Message};
 use crate::gc::Force;
 use crate::units::Time;
 

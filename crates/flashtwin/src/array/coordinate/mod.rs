@@ -1,93 +1,27 @@
-//! Who collects when: coordinators of garbage collection (policies.md C5).
-//!
-//! A coordinator sees the states of the members and sends messages. It never touches a member: the
-//! array carries the messages out. Messages take no time (D-24).
+//! Who collects when: coordinators of garbage collection (policies.md C5), and what is known of members
+//! besides.
 
 mod global;
 mod idle;
+pub(super) mod scheme;
 mod soft_limit;
 mod turns;
+pub(super) mod units;
+pub(super) mod watch;
 
-use super::log::{ArrayEvent, GcMessage};
-use crate::gc::Force;
+use crate::nand::PoolBlocks;
 use crate::spec::{ArraySpec, Coordination};
+use crate::ssd::Ssd;
 use crate::units::Time;
 use global::{Inclusive, Selective};
 use idle::Idle;
+use scheme::{Coordinate, MemberView, Message};
 use soft_limit::SoftLimit;
 use turns::Turns;
 
-/// What a coordinator knows of a member.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct MemberView {
-    /// Free blocks at or below which it is registered (T_soft).
-    pub soft: u32,
-    /// Free blocks at or below which it must collect (T_hard).
-    pub hard: u32,
-    /// Told to collect, a pool goes on while it has at most so many free blocks (T_stop).
-    pub stop: u32,
-    /// While the array is idle, pools collect until so many blocks are free.
-    pub idle_until: u32,
-    /// Free blocks of its scarcest pool when it last took a block.
-    pub lowest: u32,
-    /// It was told to collect and has not finished.
-    pub told: bool,
-}
-
-/// A message of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Message {
-    /// PARTICIPATE_GGC: a member is registered.
-    Participate { from: usize },
-    /// REQUEST_GGC: a member must collect.
-    Request { from: usize },
-    /// FORCE_GC: a member is to collect.
-    Force { to: usize, force: Force },
-    /// A member is to leave off.
-    LeaveOff { to: usize },
-}
-
-impl Message {
-    /// What the log is told of it.
-    pub fn told(self) -> ArrayEvent {
-        let (what, member) = match self {
-            Message::Participate { from } => (GcMessage::Participate, from),
-            Message::Request { from } => (GcMessage::Request, from),
-            Message::Force { to, .. } => (GcMessage::Force, to),
-            Message::LeaveOff { to } => (GcMessage::LeaveOff, to),
-        };
-        ArrayEvent::Message { what, member }
-    }
-}
-
-/// A scheme. Every method may send messages.
-pub(super) trait Coordinate {
-    /// A pool of a member came down to `members[member].lowest` free blocks.
-    fn fell(
-        &mut self,
-        _now: Time,
-        _members: &[MemberView],
-        _member: usize,
-        _out: &mut Vec<Message>,
-    ) {
-    }
-    /// A member has done what it was told.
-    fn finished(&mut self, _members: &[MemberView], _member: usize, _out: &mut Vec<Message>) {}
-    /// The array has nothing to do any more.
-    fn became_idle(&mut self, _now: Time) {}
-    /// The host wants something of an idle array.
-    fn request_came(&mut self, _members: &[MemberView], _out: &mut Vec<Message>) {}
-    /// When it wants to look at the members; [`Time::NEVER`]: not by itself.
-    fn next_check(&self) -> Time {
-        Time::NEVER
-    }
-    /// That time has come.
-    fn check(&mut self, _now: Time, _members: &[MemberView], _out: &mut Vec<Message>) {}
-}
-
 /// One of the schemes.
 #[derive(Clone, Debug)]
-pub(super) enum Coordinator {
+enum Scheme {
     Local,
     Inclusive(Inclusive),
     Selective(Selective),
@@ -96,79 +30,153 @@ pub(super) enum Coordinator {
     Turns(Turns),
 }
 
-impl Coordinator {
-    pub fn of(spec: &ArraySpec) -> Coordinator {
+impl Scheme {
+    fn of(spec: &ArraySpec) -> Scheme {
         let members = spec.members.len();
         match spec.coordination {
-            Coordination::Local | Coordination::Ideal => Coordinator::Local,
-            Coordination::Inclusive => Coordinator::Inclusive(Inclusive::default()),
-            Coordination::Selective => Coordinator::Selective(Selective::new(members)),
+            Coordination::Local | Coordination::Ideal => Scheme::Local,
+            Coordination::Inclusive => Scheme::Inclusive(Inclusive::default()),
+            Coordination::Selective => Scheme::Selective(Selective::new(members)),
             Coordination::Idle => {
-                Coordinator::Idle(Idle::new(members, spec.idle_after, spec.idle_check))
+                Scheme::Idle(Idle::new(members, spec.idle_after, spec.idle_check))
             }
-            Coordination::SoftLimit => {
-                Coordinator::SoftLimit(SoftLimit::new(members, spec.idle_check))
+            Coordination::SoftLimit => Scheme::SoftLimit(SoftLimit::new(members, spec.idle_check)),
+            Coordination::Turns => Scheme::Turns(Turns::default()),
+        }
+    }
+
+    /// The scheme; `None` if members go their own ways.
+    fn get(&mut self) -> Option<&mut dyn Coordinate> {
+        match self {
+            Scheme::Local => None,
+            Scheme::Inclusive(c) => Some(c),
+            Scheme::Selective(c) => Some(c),
+            Scheme::Idle(c) => Some(c),
+            Scheme::SoftLimit(c) => Some(c),
+            Scheme::Turns(c) => Some(c),
+        }
+    }
+}
+
+/// Members of such an array collect when they must, each for itself.
+pub(super) fn is_local(spec: &ArraySpec) -> bool {
+    matches!(Scheme::of(spec), Scheme::Local)
+}
+
+/// The coordinator, what it knows of the members, and what it has to say to them.
+#[derive(Clone, Debug)]
+pub(crate) struct Coordinator {
+    scheme: Scheme,
+    views: Vec<MemberView>,
+    messages: Vec<Message>,
+    /// The array has nothing to do.
+    idle: bool,
+}
+
+impl Coordinator {
+    /// The coordinator of members with these pools.
+    pub fn new(spec: &ArraySpec, pools: impl Iterator<Item = PoolBlocks>) -> Coordinator {
+        let view = |pool: PoolBlocks| {
+            let of = |percent: f64| (f64::from(pool.blocks) * percent / 100.0) as u32;
+            let hard = spec.hard_percent.map_or(pool.low, of);
+            MemberView {
+                soft: of(spec.soft_percent),
+                hard,
+                stop: hard + spec.stop_blocks,
+                idle_until: spec.idle_until_percent.map_or(pool.reserved, of),
+                lowest: pool.blocks,
+                told: false,
             }
-            Coordination::Turns => Coordinator::Turns(Turns::default()),
+        };
+        Coordinator {
+            scheme: Scheme::of(spec),
+            views: pools.map(view).collect(),
+            messages: Vec::new(),
+            idle: true,
         }
     }
 
     /// Members go their own ways.
-    #[inline]
     pub fn is_local(&self) -> bool {
-        matches!(self, Coordinator::Local)
+        matches!(self.scheme, Scheme::Local)
     }
 
-    /// The scheme; `None` if members go their own ways.
-    pub fn scheme(&mut self) -> Option<&mut dyn Coordinate> {
-        match self {
-            Coordinator::Local => None,
-            Coordinator::Inclusive(c) => Some(c),
-            Coordinator::Selective(c) => Some(c),
-            Coordinator::Idle(c) => Some(c),
-            Coordinator::SoftLimit(c) => Some(c),
-            Coordinator::Turns(c) => Some(c),
+    /// From now on members go their own ways.
+    pub fn dismiss(&mut self) {
+        self.scheme = Scheme::Local;
+    }
+
+    /// The member was told to collect and has not finished.
+    pub fn has_told(&self, member: usize) -> bool {
+        self.views[member].told
+    }
+
+    /// Looks at a member; true if it has finished what it was told.
+    pub fn observe(&mut self, member: usize, ssd: &mut Ssd, now: Time) -> bool {
+        let Some(scheme) = self.scheme.get() else {
+            return false;
+        };
+        if let Some(lowest) = ssd.take_lowest() {
+            self.views[member].lowest = lowest;
+            scheme.fell(now, &self.views, member, &mut self.messages);
+        }
+        let collects = ssd.gc_left() > 0 || ssd.is_in_gc();
+        let finished = self.views[member].told && !collects;
+        if finished {
+            self.views[member].told = false;
+            scheme.finished(&self.views, member, &mut self.messages);
+        }
+        finished
+    }
+
+    /// The next message to be carried out.
+    pub fn take_message(&mut self) -> Option<Message> {
+        (!self.messages.is_empty()).then(|| self.messages.remove(0))
+    }
+
+    /// A member is told to collect, or to leave off; or nothing is expected of it any more.
+    pub fn tells(&mut self, member: usize, told: bool) {
+        self.views[member].told = told;
+    }
+
+    /// When the coordinator wants to look at the members by itself, [`Time::NEVER`] if it does not.
+    pub fn next_check(&mut self) -> Time {
+        self.scheme
+            .get()
+            .map_or(Time::NEVER, |scheme| scheme.next_check())
+    }
+
+    /// It does, if its time has come.
+    pub fn check(&mut self, now: Time) {
+        if let Some(scheme) = self.scheme.get() {
+            if scheme.next_check() <= now {
+                scheme.check(now, &self.views, &mut self.messages);
+            }
         }
     }
-}
 
-/// FORCE_GC as Harmonia has it: one victim at least, then until more than T_stop blocks are free
-/// (D-25).
-fn force_round(view: &MemberView) -> Force {
-    Force {
-        until: view.stop,
-        once: true,
-        single: false,
-        yields: false,
-    }
-}
-
-/// Members that are told to collect together.
-#[derive(Clone, Debug, Default)]
-struct Round {
-    under_way: bool,
-}
-
-impl Round {
-    /// Tells those members.
-    fn begin(
-        &mut self,
-        from: usize,
-        which: impl Iterator<Item = usize>,
-        members: &[MemberView],
-        out: &mut Vec<Message>,
-    ) {
-        self.under_way = true;
-        out.push(Message::Request { from });
-        out.extend(which.map(|to| Message::Force {
-            to,
-            force: force_round(&members[to]),
-        }));
+    /// The host wants something; true if the array had nothing to do before.
+    pub fn leave_idle(&mut self) -> bool {
+        let was_idle = std::mem::take(&mut self.idle);
+        if was_idle {
+            if let Some(scheme) = self.scheme.get() {
+                scheme.request_came(&self.views, &mut self.messages);
+            }
+        }
+        was_idle
     }
 
-    /// A member has finished: the round ends with the last one.
-    fn ends(&mut self, members: &[MemberView]) {
-        self.under_way &= members.iter().any(|member| member.told);
+    /// The array has nothing to do any more.
+    pub fn become_idle(&mut self, now: Time) {
+        self.idle = true;
+        if let Some(scheme) = self.scheme.get() {
+            scheme.became_idle(now);
+        }
+    }
+
+    /// The array has nothing to do.
+    pub fn is_idle(&self) -> bool {
+        self.idle
     }
 }
 

@@ -5,7 +5,7 @@
 //! T_soft, all members at or below it collect together, one block a pool that is. So a round begins a
 //! step before T_hard, and is as short as it can be.
 
-use super::{Coordinate, MemberView, Message};
+use super::scheme::{Coordinate, MemberView, Message};
 use crate::gc::Force;
 use crate::units::Time;
 

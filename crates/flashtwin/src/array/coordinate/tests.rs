@@ -1,6 +1,7 @@
 //! The vectors of policies.md C5, in its notation, and F1.7.
 
 use super::*;
+use crate::gc::Force;
 
 /// Four SSDs of one pool each with these free blocks; T_hard = 5, T_soft = 8, stop > 6, 15 reserved.
 struct Four {

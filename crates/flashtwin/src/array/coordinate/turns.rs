@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Coordinate, MemberView, Message};
+use super::scheme::{Coordinate, MemberView, Message};
 use crate::gc::Force;
 use crate::units::Time;
 

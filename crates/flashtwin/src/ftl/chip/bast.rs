@@ -1,4 +1,4 @@
-//! BAST: each of a few logical blocks has a log block of its own (policies.md B3).
+//! BAST: each of a few logical blocks has a log block of its own (Kim et al., IEEE TCE 48(2), 2002).
 //!
 //! A page whose place in the data block was never written goes there; any other goes to the log
 //! block of its logical block. A log block is merged when it is full and another page comes, or when
@@ -7,12 +7,72 @@
 use std::io::{self, Read, Write};
 
 use super::blocks::Blocks;
+use super::catalog::{Entry, Example, Provenance, Source};
 use super::saved::{read_list, write_list, wrong};
-use super::setup::{BastSetup, Setup};
+use super::setup::{own, share, Chip, Own, Setup};
 use super::store::{Store, NONE};
-use super::{ChipFtl, Counters, FlashOp, NoSpace, Why};
+use super::{ChipFtl, Counters, FlashOp, NoSpace, Outlook, Why};
 use crate::buffer::{List, PageId};
+use crate::component::Kind;
 use crate::ftl::StateError;
+
+own! {
+    /// Parameters of BAST.
+    pub struct BastSetup {
+        /// Log blocks of a chip
+        log_blocks: u32 = Kind::Count(1, u32::MAX - 1), "3 % of its blocks", "the share of CBM's FAST";
+    }
+}
+
+impl Own for BastSetup {
+    const ENTRY: Entry = ENTRY;
+
+    fn new(chip: &Chip) -> BastSetup {
+        BastSetup {
+            log_blocks: share(chip.blocks, 30, 1),
+        }
+    }
+
+    fn turn_pages(&self, chip: &Chip) -> u64 {
+        u64::from(self.log_blocks) * u64::from(chip.pages_per_block)
+    }
+
+    /// One for a full merge.
+    fn blocks_min(&self, chip: &Chip) -> u64 {
+        u64::from(chip.logical_blocks()) + u64::from(self.log_blocks) + 1
+    }
+}
+
+const ENTRY: Entry = Entry {
+    name: "bast",
+    title: "BAST",
+    line: "Block mapping; a few logical blocks have a log block of their own.",
+    source: Source {
+        authors: "J. Kim, J. M. Kim, S. H. Noh, S. L. Min, Y. Cho",
+        title: "A Space-Efficient Flash Translation Layer for CompactFlash Systems",
+        venue: "IEEE Transactions on Consumer Electronics 48(2)",
+        year: 2002,
+    },
+    provenance: Provenance::Original,
+    rule: &[
+        "A page has its place in the data block of its logical block and goes there if that \
+         place was never written; any other goes to the next page of the logical block's log.",
+        "There are `log_blocks` logs; if none is left, the one written longest ago is merged. A \
+         log that is full is merged when another page comes.",
+        "Switch merge: a log with all pages in order becomes the data block, whose erase is all \
+         it costs.",
+        "Partial merge: a log with the first pages in order gets copies of the others and \
+         becomes the data block.",
+        "Full merge: the newest pages are copied to a new block; data block and log are erased.",
+    ],
+    parameters: BastSetup::ROWS,
+    state: "The logs by the logical block that each belongs to, most recently written first, \
+            with their pages in the order of writing; `-` is stale.",
+    example: Example {
+        set: &[("log_blocks", "2")],
+        accesses: "0 1 2 3 0 5 4 8 12",
+    },
+};
 
 /// A log block.
 #[derive(Clone, Copy, Debug)]
@@ -174,6 +234,20 @@ impl Bast {
         self.log_of[owner as usize] = log;
         self.order.push_newest(PageId(log));
         log
+    }
+}
+
+impl Bast {
+    /// Starts loading what an access to the page will touch first.
+    #[inline]
+    pub(super) fn prefetch(&self, page: u32) {
+        self.blocks.prefetch(page);
+    }
+
+    /// How near it is to collecting or merging.
+    pub(super) fn outlook(&self) -> Outlook {
+        let n = self.store().pages_per_block();
+        Outlook::of_log(self.idle_logs(), self.newest_room(), n)
     }
 }
 

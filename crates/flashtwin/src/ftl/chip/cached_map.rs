@@ -3,8 +3,9 @@
 
 use std::io::{self, Read, Write};
 
+use super::dftl::DftlSetup;
 use super::saved::{read_list, write_list, wrong};
-use super::setup::{DftlSetup, Setup};
+use super::setup::Setup;
 use super::store::NONE;
 use crate::buffer::{List, PageId};
 use crate::divide::Divider;
@@ -258,7 +259,7 @@ impl CachedMap {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Kind;
+    use super::super::Layer;
     use super::*;
 
     #[test]
@@ -266,7 +267,7 @@ mod tests {
         let mut setup = Setup::new("dftl", 9, 16, 4).unwrap();
         let set = [("cmt_entries", "3"), ("protected_entries", "1")];
         setup.set_all(&set).unwrap();
-        let Kind::Dftl(own) = &setup.kind else {
+        let Layer::Dftl(own) = &setup.kind else {
             panic!()
         };
         let mut cache = CachedMap::new(&setup, own);

@@ -1,4 +1,4 @@
-//! DFTL: page mapping whose map lies in flash, of which a part is cached (policies.md B2).
+//! DFTL: page mapping whose map lies in flash, of which a part is cached (Gupta, Kim, Urgaonkar, ASPLOS 2009).
 //!
 //! A translation page holds the map entries of consecutive logical pages; the directory, in memory,
 //! says where each is. Translation pages and data are written to blocks of their own. Collection is
@@ -8,12 +8,147 @@
 use std::io::{self, Read, Write};
 
 use super::cached_map::CachedMap;
+use super::catalog::{Entry, Example, Provenance, Source};
 use super::saved::{read_bits, read_numbers, write_bits, wrong, Roles};
-use super::setup::{DftlSetup, Setup};
+use super::setup::{own, share, Chip, Own, Setup};
 use super::store::{Store, NONE};
-use super::{ChipFtl, Counters, FlashOp, NoSpace, Why};
+use super::{ChipFtl, Counters, FlashOp, NoSpace, Outlook, Why};
+use crate::component::Kind;
 use crate::ftl::state::write_u32;
 use crate::ftl::StateError;
+use crate::memory::prefetch;
+
+own! {
+    /// Parameters of DFTL.
+    pub struct DftlSetup {
+        /// Map entries that are cached for a chip
+        cmt_entries: u32 = Kind::Count(1, u32::MAX - 1), "for 1/32 of its pages", "D-47";
+        /// Of these, how many the protected segment has; 0 makes the cache LRU
+        protected_entries: u32 = Kind::Count(0, u32::MAX - 1), "half", "D-47";
+        /// Map entries of a translation page
+        entries_per_translation_page: u32 = Kind::Count(1, 1 << 18), "4 bytes each fill a page", "DFTL";
+        /// Dirty entries of a translation page that is written go with it
+        batching: bool = Kind::Bool, "true", "DFTL";
+        /// A chip collects when no more blocks than this are free
+        low_blocks: u32 = Kind::Count(2, u32::MAX - 1), "5 % of them, at most half of the spare ones", "5 % as GCaR and Harmonia; D-48";
+    }
+}
+
+impl DftlSetup {
+    /// Translation pages for so many logical pages.
+    pub fn translation_pages(&self, logical_pages: u32) -> u32 {
+        logical_pages.div_ceil(self.entries_per_translation_page)
+    }
+
+    /// The most blocks that collection can keep free with every page live.
+    fn low_max(&self, chip: &Chip) -> Option<u32> {
+        let room = u64::from(chip.blocks).checked_sub(self.blocks_min(chip))?;
+        Some(room as u32 + 2)
+    }
+
+    /// 5 % of the blocks, where that leaves half of the spare blocks to the data.
+    fn low_default(&self, chip: &Chip) -> Option<u32> {
+        (self.entries_per_translation_page > 0)
+            .then(|| self.low_max(chip))
+            .flatten()
+            .map(|max| share(chip.blocks, 50, 2).min((max / 2).max(2)))
+    }
+}
+
+impl Own for DftlSetup {
+    const ENTRY: Entry = ENTRY;
+
+    fn new(chip: &Chip) -> DftlSetup {
+        let cmt_entries = (chip.logical_pages / 32).max(2);
+        let mut own = DftlSetup {
+            cmt_entries,
+            protected_entries: cmt_entries / 2,
+            entries_per_translation_page: 1024,
+            batching: true,
+            low_blocks: 2,
+        };
+        own.low_blocks = own.low_default(chip).unwrap_or(own.low_blocks);
+        own
+    }
+
+    fn follow(&mut self, chip: &Chip, is_given: &dyn Fn(&str) -> bool) {
+        if !is_given("low_blocks") {
+            self.low_blocks = self.low_default(chip).unwrap_or(self.low_blocks);
+        }
+        if !is_given("protected_entries") {
+            self.protected_entries = self.cmt_entries / 2;
+        }
+    }
+
+    fn turn_pages(&self, chip: &Chip) -> u64 {
+        chip.logical_pages.into()
+    }
+
+    /// One block being written of each kind, and three for collecting.
+    fn blocks_min(&self, chip: &Chip) -> u64 {
+        let n = chip.pages_per_block.max(1);
+        let translation = self.translation_pages(chip.logical_pages) / n;
+        u64::from(chip.logical_pages / n) + u64::from(translation) + 5
+    }
+
+    fn check(&self, chip: &Chip) -> Result<(), String> {
+        if self.protected_entries >= self.cmt_entries {
+            return Err(format!(
+                "protected_entries: found {}; must be below cmt_entries, {}",
+                self.protected_entries, self.cmt_entries
+            ));
+        }
+        let max = self.low_max(chip).unwrap_or(2);
+        if !(2..=max).contains(&self.low_blocks) {
+            return Err(format!(
+                "low_blocks: found {}; must be from 2 to {max}, which is what can be kept free \
+                 when all pages are live",
+                self.low_blocks
+            ));
+        }
+        Ok(())
+    }
+}
+
+const ENTRY: Entry = Entry {
+    name: "dftl",
+    title: "DFTL",
+    line: "Page mapping whose map lies in flash; a part of it is cached.",
+    source: Source {
+        authors: "A. Gupta, Y. Kim, B. Urgaonkar",
+        title: "DFTL: A Flash Translation Layer Employing Demand-based Selective Caching of \
+                Page-level Address Mappings",
+        venue: "ASPLOS",
+        year: 2009,
+    },
+    provenance: Provenance::Original,
+    rule: &[
+        "A translation page holds the entries of `entries_per_translation_page` consecutive \
+         pages; a directory in memory says where each translation page is.",
+        "An access whose entry is not among the `cmt_entries` cached ones reads its translation \
+         page; the oldest entry leaves, and if it is dirty its translation page is read and \
+         written first.",
+        "With `batching` all dirty entries of a translation page that is written go with it and \
+         become clean.",
+        "The cache is a segmented LRU: a second access moves an entry to the protected segment \
+         of `protected_entries`; with 0 it is LRU.",
+        "Data and translation pages have blocks of their own; collection is greedy over both \
+         and begins when no more than `low_blocks` are free.",
+        "Entries of moved pages become dirty if they are cached; the translation pages of the \
+         others are each read and written once.",
+    ],
+    parameters: DftlSetup::ROWS,
+    state: "The cached entries, protected before those on probation, most recent first, `*` \
+            dirty; then the number of free blocks.",
+    example: Example {
+        set: &[
+            ("cmt_entries", "2"),
+            ("protected_entries", "0"),
+            ("entries_per_translation_page", "4"),
+        ],
+        accesses: "R0 1 R4 2 0",
+    },
+};
 
 /// Free blocks that an access may find at least: it can begin a block of each kind, and one remains
 /// for the collection that follows.
@@ -317,6 +452,36 @@ impl Dftl {
     fn remap(&mut self, page: u32, ppn: u32) {
         if let Some(old) = self.cache.change(page, ppn).filter(|&old| old != NONE) {
             self.store.drop_page(old);
+        }
+    }
+}
+
+impl Dftl {
+    /// Starts loading what an access to the page will touch first.
+    #[inline]
+    pub(super) fn prefetch(&self, page: u32) {
+        self.cache.prefetch(page);
+        prefetch(&self.stored, page as usize);
+    }
+
+    /// How near it is to collecting or merging.
+    pub(super) fn outlook(&self) -> Outlook {
+        let n = self.store.pages_per_block();
+        let (free, low) = (self.store.free_blocks(), self.low_blocks);
+        let open_pages = n - self.data.next;
+        // The write that begins the last block above the watermark still finds it there.
+        let begun = match free.checked_sub(low + 1) {
+            Some(blocks) => u64::from(blocks) * u64::from(n) + 1,
+            None => 0,
+        };
+        Outlook {
+            free_blocks: free,
+            trigger_blocks: low,
+            open_pages,
+            writes: match begun {
+                0 => 0,
+                begun => begun + u64::from(open_pages),
+            },
         }
     }
 }

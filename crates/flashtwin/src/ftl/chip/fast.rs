@@ -1,4 +1,4 @@
-//! FAST: log blocks shared by all logical blocks (policies.md B4).
+//! FAST: log blocks shared by all logical blocks (Lee et al., ACM TECS 6(3), 2007).
 //!
 //! One log block takes sequential writes and can become a data block; the others, for random writes
 //! (RW), are used in turn. When they are full the oldest is reclaimed: each logical block of which it
@@ -8,11 +8,71 @@ use std::io::{self, Read, Write};
 
 use super::area::Area;
 use super::blocks::Blocks;
+use super::catalog::{Entry, Example, Provenance, Source};
 use super::sequential::Sequential;
-use super::setup::{FastSetup, Setup};
+use super::setup::{own, share, Chip, Own, Setup};
 use super::store::Store;
-use super::{ChipFtl, Counters, FlashOp, NoSpace, Why};
+use super::{ChipFtl, Counters, FlashOp, NoSpace, Outlook, Why};
+use crate::component::Kind;
 use crate::ftl::StateError;
+
+own! {
+    /// Parameters of FAST.
+    pub struct FastSetup {
+        /// Log blocks of a chip for random writes, beside the one for sequential writes
+        rw_log_blocks: u32 = Kind::Count(1, u32::MAX - 1), "with that one 3 % of its blocks", "CBM: 3 % of the blocks are log blocks; D-50";
+    }
+}
+
+impl Own for FastSetup {
+    const ENTRY: Entry = ENTRY;
+
+    fn new(chip: &Chip) -> FastSetup {
+        FastSetup {
+            rw_log_blocks: share(chip.blocks, 30, 2) - 1,
+        }
+    }
+
+    fn turn_pages(&self, chip: &Chip) -> u64 {
+        u64::from(self.rw_log_blocks) * u64::from(chip.pages_per_block)
+    }
+
+    /// One for a full merge, and the log block for sequential writes.
+    fn blocks_min(&self, chip: &Chip) -> u64 {
+        u64::from(chip.logical_blocks()) + u64::from(self.rw_log_blocks) + 2
+    }
+}
+
+const ENTRY: Entry = Entry {
+    name: "fast",
+    title: "FAST",
+    line: "Block mapping with log blocks that all logical blocks share.",
+    source: Source {
+        authors: "S. W. Lee, D. J. Park, T. S. Chung, D. H. Lee, S. Park, H. J. Song",
+        title: "A Log Buffer-Based Flash Translation Layer Using Fully-Associative Sector \
+                Translation",
+        venue: "ACM Transactions on Embedded Computing Systems 6(3)",
+        year: 2007,
+    },
+    provenance: Provenance::Original,
+    rule: &[
+        "A page whose place in its data block was never written goes there.",
+        "A page with offset 0 begins the log block for sequential writes (SW) anew; the old one \
+         becomes its owner's data block, by a switch if it is full, else by a partial merge.",
+        "A page of the SW block's owner is appended to it if it is the next one. If it was \
+         passed, a full merge, and if it skips ahead, a partial merge includes it, and the SW \
+         block is empty.",
+        "Any other page goes to the newest of the `rw_log_blocks` for random writes (RW).",
+        "If they are full the oldest is reclaimed: each logical block of which it holds a newest \
+         page is merged once, and it is erased.",
+    ],
+    parameters: FastSetup::ROWS,
+    state: "The SW block with its owner, then the RW blocks, oldest first; `-` is stale.",
+    example: Example {
+        set: &[("rw_log_blocks", "2")],
+        accesses: "0 1 2 3 4 9 13 10 17 9 14 5 18 11 15",
+    },
+};
 
 /// Fully associative sector translation.
 #[derive(Clone, Debug)]
@@ -64,6 +124,21 @@ impl Fast {
             }
         }
         self.blocks.store.erase(victim, Why::Merge, ops);
+    }
+}
+
+impl Fast {
+    /// Starts loading what an access to the page will touch first.
+    #[inline]
+    pub(super) fn prefetch(&self, page: u32) {
+        self.blocks.prefetch(page);
+    }
+
+    /// How near it is to collecting or merging.
+    pub(super) fn outlook(&self) -> Outlook {
+        let random = &self.random;
+        let n = self.store().pages_per_block();
+        Outlook::of_log(random.claims(), random.open_pages(), n)
     }
 }
 

@@ -1,4 +1,4 @@
-//! FASTER: FAST whose log gives pages a second chance and sets cold ones apart (policies.md B5).
+//! FASTER: FAST whose log gives pages a second chance and sets cold ones apart (Lim, Lee, Moon, SNAPI 2010).
 //!
 //! When the random-write (RW) log is full nothing is merged: the oldest block's newest pages go to
 //! its head once more, marked; marked ones go to the isolation area. Only that is merged, a logical
@@ -8,13 +8,85 @@ use std::io::{self, Read, Write};
 
 use super::area::Area;
 use super::blocks::Blocks;
+use super::catalog::{Entry, Example, Provenance, Source};
 use super::saved::{read_bits, read_numbers, write_bits};
 use super::sequential::Sequential;
-use super::setup::{FasterSetup, Setup};
+use super::setup::{own, share, Chip, Own, Setup};
 use super::store::Store;
-use super::{ChipFtl, Counters, FlashOp, NoSpace, Why};
+use super::{ChipFtl, Counters, FlashOp, NoSpace, Outlook, Why};
+use crate::component::Kind;
 use crate::ftl::state::write_u32;
 use crate::ftl::StateError;
+
+own! {
+    /// Parameters of FASTER.
+    pub struct FasterSetup {
+        /// Log blocks of a chip for random writes, beside the one for sequential writes
+        rw_log_blocks: u32 = Kind::Count(1, u32::MAX - 1), "with that one 6.7 % of its blocks", "CBM section V: 1120 of 16632 blocks; D-50";
+        /// Blocks of a chip's isolation area
+        isolation_blocks: u32 = Kind::Count(1, u32::MAX - 1), "1.6 % of its blocks", "CBM section V: 272 of 16632 blocks; D-50";
+        /// The three refinements of the published firmware
+        refinements: bool = Kind::Bool, "true", "published firmware";
+    }
+}
+
+impl Own for FasterSetup {
+    const ENTRY: Entry = ENTRY;
+
+    fn new(chip: &Chip) -> FasterSetup {
+        FasterSetup {
+            rw_log_blocks: share(chip.blocks, 67, 3) - 1,
+            isolation_blocks: share(chip.blocks, 16, 1),
+            refinements: true,
+        }
+    }
+
+    fn turn_pages(&self, chip: &Chip) -> u64 {
+        let logs = u64::from(self.rw_log_blocks) + u64::from(self.isolation_blocks);
+        logs * u64::from(chip.pages_per_block)
+    }
+
+    /// One for a full merge, the log block for sequential writes, and the log's new head while its oldest
+    /// block is reclaimed.
+    fn blocks_min(&self, chip: &Chip) -> u64 {
+        let logs = u64::from(self.rw_log_blocks) + u64::from(self.isolation_blocks);
+        u64::from(chip.logical_blocks()) + logs + 3
+    }
+}
+
+const ENTRY: Entry = Entry {
+    name: "faster",
+    title: "FASTER",
+    line: "FAST whose log gives pages a second chance and sets cold ones apart.",
+    source: Source {
+        authors: "S. P. Lim, S. W. Lee, B. Moon",
+        title: "FASTer FTL for Enterprise-Class Flash Memory SSDs",
+        venue: "SNAPI",
+        year: 2010,
+    },
+    provenance: Provenance::Reconstruction,
+    rule: &[
+        "As FAST, but a full RW log is not merged: the newest pages of its oldest block are \
+         copied to its head once more and marked; those marked before move to the isolation area.",
+        "When all `isolation_blocks` are full, the logical block of the oldest page there is \
+         merged, until the oldest block is empty and erased.",
+        "Progressive merge: once no more than two isolation blocks are left, one such merge is \
+         done every so many writes, so that the oldest block is empty when the newest is full.",
+        "With `refinements` an oldest block all of whose pages are newest and unmarked is only \
+         marked and takes its turn again.",
+        "With `refinements` the pages of a block with fewer than half of them newest are all \
+         copied to the head, marked or not.",
+        "With `refinements` the fifth of consecutive pages begins the SW block, after copies of \
+         the pages that precede it in its logical block.",
+    ],
+    parameters: FasterSetup::ROWS,
+    state: "The SW block with its owner, the RW blocks and the isolation blocks, oldest first; \
+            `*` had its second chance, `-` is stale.",
+    example: Example {
+        set: &[("rw_log_blocks", "2"), ("refinements", "false")],
+        accesses: "5 9 13 17 6 5 10 14 18 9",
+    },
+};
 
 /// Isolation blocks that progressive merging keeps free.
 const RESERVED: u32 = 2;
@@ -213,6 +285,21 @@ impl Faster {
         };
         self.last = page;
         self.refinements && self.run > RUN
+    }
+}
+
+impl Faster {
+    /// Starts loading what an access to the page will touch first.
+    #[inline]
+    pub(super) fn prefetch(&self, page: u32) {
+        self.blocks.prefetch(page);
+    }
+
+    /// How near it is to collecting or merging.
+    pub(super) fn outlook(&self) -> Outlook {
+        let random = &self.random;
+        let n = self.store().pages_per_block();
+        Outlook::of_log(random.claims(), random.open_pages(), n)
     }
 }
 

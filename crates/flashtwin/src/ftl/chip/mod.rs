@@ -23,16 +23,13 @@ mod store;
 mod tests;
 pub mod trace;
 
-pub use bast::Bast;
-pub use dftl::Dftl;
-pub use fast::Fast;
-pub use faster::Faster;
-pub use setup::{BastSetup, DftlSetup, FastSetup, FasterSetup, Kind, Setup, SetupError};
+pub use setup::{Chip, Setup, SetupError};
 
 use std::fmt;
 use std::ops::{AddAssign, Sub};
 
 pub(crate) use outlook::Outlook;
+use setup::Own;
 
 /// One flash operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,47 +185,104 @@ pub trait ChipFtl {
     fn state(&self) -> String;
 }
 
-/// Any of them, chosen when the device is made.
-#[derive(Clone, Debug)]
-pub enum Ftl {
-    /// Page map in flash, cached.
-    Dftl(Dftl),
-    /// A log block for each of some logical blocks.
-    Bast(Bast),
-    /// Log blocks shared by all logical blocks.
-    Fast(Fast),
-    /// The same, with a second chance and an isolation area.
-    Faster(Faster),
+/// The table: file, type and parameters of every layer, in the order of the documentation. Another layer is
+/// another line.
+macro_rules! layers {
+    ($then:ident! $rest:tt) => {
+        $then! { $rest
+            dftl::Dftl(DftlSetup)
+            bast::Bast(BastSetup)
+            fast::Fast(FastSetup)
+            faster::Faster(FasterSetup)
+        }
+    };
 }
 
-impl Ftl {
-    /// The translation layer that `setup` describes, with nothing written.
-    pub fn new(setup: &Setup) -> Result<Ftl, SetupError> {
-        setup.check()?;
-        Ok(Ftl::unchecked(setup))
-    }
+macro_rules! declare {
+    (() $($file:ident::$Type:ident($Own:ident))+) => {
+        $(pub use $file::{$Own, $Type};)+
 
-    /// The same of a chip that may be too small for it.
-    pub(crate) fn unchecked(setup: &Setup) -> Ftl {
-        match &setup.kind {
-            Kind::Dftl(own) => Ftl::Dftl(Dftl::new(setup, own)),
-            Kind::Bast(own) => Ftl::Bast(Bast::new(setup, own)),
-            Kind::Fast(own) => Ftl::Fast(Fast::new(setup, own)),
-            Kind::Faster(own) => Ftl::Faster(Faster::new(setup, own)),
+        /// What the files say of their layers.
+        pub const ENTRIES: &[&catalog::Entry] = &[$(&$Own::ENTRY),+];
+
+        /// A layer by name, with its parameters.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Layer {
+            $(#[allow(missing_docs)] $Type($Own),)+
         }
-    }
+
+        impl Layer {
+            /// The one called `name`, with its defaults for a chip.
+            fn new(name: &str, chip: &Chip) -> Option<Layer> {
+                $(if name == $Own::ENTRY.name {
+                    return Some(Layer::$Type($Own::new(chip)));
+                })+
+                None
+            }
+
+            /// What is said of it.
+            pub fn entry(&self) -> &'static catalog::Entry {
+                match self { $(Layer::$Type(_) => &$Own::ENTRY,)+ }
+            }
+
+            fn follow(&mut self, chip: &Chip, is_given: &dyn Fn(&str) -> bool) {
+                match self { $(Layer::$Type(own) => own.follow(chip, is_given),)+ }
+            }
+            fn value(&self, parameter: &str) -> Option<String> {
+                match self { $(Layer::$Type(own) => own.value(parameter),)+ }
+            }
+            fn set(&mut self, parameter: &str, text: &str) -> Option<bool> {
+                match self { $(Layer::$Type(own) => own.set(parameter, text),)+ }
+            }
+            fn turn_pages(&self, chip: &Chip) -> u64 {
+                match self { $(Layer::$Type(own) => own.turn_pages(chip),)+ }
+            }
+            fn blocks_min(&self, chip: &Chip) -> u64 {
+                match self { $(Layer::$Type(own) => own.blocks_min(chip),)+ }
+            }
+            fn check(&self, chip: &Chip) -> Result<(), String> {
+                match self { $(Layer::$Type(own) => own.check(chip),)+ }
+            }
+        }
+
+        /// Any of them, chosen when the device is made.
+        #[derive(Clone, Debug)]
+        pub enum Ftl {
+            $(#[allow(missing_docs)] $Type($Type),)+
+        }
+
+        impl Ftl {
+            /// The translation layer that `setup` describes, with nothing written.
+            pub fn new(setup: &Setup) -> Result<Ftl, SetupError> {
+                setup.check()?;
+                Ok(Ftl::unchecked(setup))
+            }
+
+            /// The same of a chip that may be too small for it.
+            pub(crate) fn unchecked(setup: &Setup) -> Ftl {
+                match &setup.kind {
+                    $(Layer::$Type(own) => Ftl::$Type($Type::new(setup, own)),)+
+                }
+            }
+        }
+    };
+}
+
+layers!(declare!());
+
+macro_rules! dispatch {
+    (($ftl:expr, $inner:ident => $call:expr) $($file:ident::$Type:ident($Own:ident))+) => {
+        match $ftl { $(Ftl::$Type($inner) => $call,)+ }
+    };
 }
 
 macro_rules! each {
     ($ftl:expr, $inner:ident => $call:expr) => {
-        match $ftl {
-            Ftl::Dftl($inner) => $call,
-            Ftl::Bast($inner) => $call,
-            Ftl::Fast($inner) => $call,
-            Ftl::Faster($inner) => $call,
-        }
+        layers!(dispatch! ($ftl, $inner => $call))
     };
 }
+
+use {dispatch, each, layers};
 
 impl ChipFtl for Ftl {
     fn fill(&mut self) {

@@ -2,8 +2,7 @@
 //! collecting or merging, and how its blocks stand.
 
 use super::store::Store;
-use super::{Bast, ChipFtl, Dftl, Fast, Faster, Ftl};
-use crate::memory::prefetch;
+use super::{dispatch, each, layers, ChipFtl, Ftl};
 
 /// How much can be written before a chip must collect or merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +18,7 @@ pub(crate) struct Outlook {
 }
 
 impl Outlook {
-    fn of_log(free_blocks: u32, open_pages: u32, pages_per_block: u32) -> Outlook {
+    pub(super) fn of_log(free_blocks: u32, open_pages: u32, pages_per_block: u32) -> Outlook {
         Outlook {
             free_blocks,
             trigger_blocks: 0,
@@ -27,17 +26,6 @@ impl Outlook {
             writes: u64::from(free_blocks) * u64::from(pages_per_block) + u64::from(open_pages),
         }
     }
-}
-
-macro_rules! each {
-    ($ftl:expr, $inner:ident => $call:expr) => {
-        match $ftl {
-            Ftl::Dftl($inner) => $call,
-            Ftl::Bast($inner) => $call,
-            Ftl::Fast($inner) => $call,
-            Ftl::Faster($inner) => $call,
-        }
-    };
 }
 
 impl Ftl {
@@ -82,71 +70,5 @@ impl Ftl {
     pub(crate) fn pages_mapped(&self, logical_pages: u32) -> u64 {
         let mapped = (0..logical_pages).filter(|&page| self.lookup(page).is_some());
         mapped.count() as u64
-    }
-}
-
-impl Dftl {
-    #[inline]
-    fn prefetch(&self, page: u32) {
-        self.cache.prefetch(page);
-        prefetch(&self.stored, page as usize);
-    }
-
-    fn outlook(&self) -> Outlook {
-        let n = self.store.pages_per_block();
-        let (free, low) = (self.store.free_blocks(), self.low_blocks);
-        let open_pages = n - self.data.next;
-        // The write that begins the last block above the watermark still finds it there.
-        let begun = match free.checked_sub(low + 1) {
-            Some(blocks) => u64::from(blocks) * u64::from(n) + 1,
-            None => 0,
-        };
-        Outlook {
-            free_blocks: free,
-            trigger_blocks: low,
-            open_pages,
-            writes: match begun {
-                0 => 0,
-                begun => begun + u64::from(open_pages),
-            },
-        }
-    }
-}
-
-impl Bast {
-    #[inline]
-    fn prefetch(&self, page: u32) {
-        self.blocks.prefetch(page);
-    }
-
-    fn outlook(&self) -> Outlook {
-        let n = self.store().pages_per_block();
-        Outlook::of_log(self.idle_logs(), self.newest_room(), n)
-    }
-}
-
-impl Fast {
-    #[inline]
-    fn prefetch(&self, page: u32) {
-        self.blocks.prefetch(page);
-    }
-
-    fn outlook(&self) -> Outlook {
-        let random = &self.random;
-        let n = self.store().pages_per_block();
-        Outlook::of_log(random.claims(), random.open_pages(), n)
-    }
-}
-
-impl Faster {
-    #[inline]
-    fn prefetch(&self, page: u32) {
-        self.blocks.prefetch(page);
-    }
-
-    fn outlook(&self) -> Outlook {
-        let random = &self.random;
-        let n = self.store().pages_per_block();
-        Outlook::of_log(random.claims(), random.open_pages(), n)
     }
 }

@@ -8,19 +8,14 @@
 use std::io::{self, Read, Write};
 
 use super::store::Store;
-use super::{ChipFtl, Ftl, Setup};
+use super::{dispatch, each, layers, ChipFtl, Ftl, Setup};
 use crate::ftl::state::{read_u32, write_u32};
 use crate::ftl::StateError;
 
 impl Ftl {
     /// Writes the whole state.
     pub(crate) fn save(&self, out: &mut dyn Write) -> io::Result<()> {
-        match self {
-            Ftl::Dftl(ftl) => ftl.save(out),
-            Ftl::Bast(ftl) => ftl.save(out),
-            Ftl::Fast(ftl) => ftl.save(out),
-            Ftl::Faster(ftl) => ftl.save(out),
-        }
+        each!(self, ftl => ftl.save(out))
     }
 
     /// Reads a state in place of this one, which has the same `setup`.
@@ -29,12 +24,7 @@ impl Ftl {
             Ok(new) => new,
             Err(e) => return wrong(&e.to_string()),
         };
-        match &mut new {
-            Ftl::Dftl(ftl) => ftl.load(input)?,
-            Ftl::Bast(ftl) => ftl.load(input)?,
-            Ftl::Fast(ftl) => ftl.load(input)?,
-            Ftl::Faster(ftl) => ftl.load(input)?,
-        }
+        each!(&mut new, ftl => ftl.load(input)?);
         new.check().map_err(StateError::Inconsistent)?;
         *self = new;
         Ok(())

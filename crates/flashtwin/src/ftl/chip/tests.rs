@@ -1,7 +1,7 @@
 //! Chips too small for their translation layer, which only tests can make: what cannot be written is
 //! refused, and what was written stays. States saved, read back, and damaged.
 
-use super::{Bast, ChipFtl, Dftl, Fast, Faster, FlashOp, Ftl, Kind, NoSpace, Setup};
+use super::{Bast, ChipFtl, Dftl, Fast, Faster, FlashOp, Ftl, Layer, NoSpace, Setup, ENTRIES};
 use crate::rng::Rng;
 
 /// Writes at random until nothing more is taken, and then goes on.
@@ -31,15 +31,15 @@ fn overfill(ftl: &mut impl ChipFtl, logical_pages: u32) {
 
 #[test]
 fn what_finds_no_room_is_refused_and_nothing_is_lost() {
-    for name in Setup::NAMES {
+    for name in ENTRIES.iter().map(|entry| entry.name) {
         // 20 logical blocks on 16.
         let setup = Setup::new(name, 80, 16, 4).unwrap();
         assert!(setup.check().is_err(), "{name}");
         match &setup.kind {
-            Kind::Dftl(own) => overfill(&mut Dftl::new(&setup, own), 80),
-            Kind::Bast(own) => overfill(&mut Bast::new(&setup, own), 80),
-            Kind::Fast(own) => overfill(&mut Fast::new(&setup, own), 80),
-            Kind::Faster(own) => overfill(&mut Faster::new(&setup, own), 80),
+            Layer::Dftl(own) => overfill(&mut Dftl::new(&setup, own), 80),
+            Layer::Bast(own) => overfill(&mut Bast::new(&setup, own), 80),
+            Layer::Fast(own) => overfill(&mut Fast::new(&setup, own), 80),
+            Layer::Faster(own) => overfill(&mut Faster::new(&setup, own), 80),
         }
     }
 }
@@ -96,16 +96,19 @@ fn access(ftl: &mut Ftl, setup: &Setup, rng: &mut Rng, ops: &mut Vec<FlashOp>) {
 
 fn setups() -> impl Iterator<Item = Setup> {
     let sizes = [(66, 32, 4), (200, 40, 8)];
-    Setup::NAMES.into_iter().flat_map(move |name| {
-        sizes.map(|(pages, blocks, n)| {
-            let mut setup = Setup::new(name, pages, blocks, n).unwrap();
-            if name == "dftl" {
-                let set = [("entries_per_translation_page", "8"), ("cmt_entries", "9")];
-                setup.set_all(&set).unwrap();
-            }
-            setup
+    ENTRIES
+        .iter()
+        .map(|entry| entry.name)
+        .flat_map(move |name| {
+            sizes.map(|(pages, blocks, n)| {
+                let mut setup = Setup::new(name, pages, blocks, n).unwrap();
+                if name == "dftl" {
+                    let set = [("entries_per_translation_page", "8"), ("cmt_entries", "9")];
+                    setup.set_all(&set).unwrap();
+                }
+                setup
+            })
         })
-    })
 }
 
 #[test]

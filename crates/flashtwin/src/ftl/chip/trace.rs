@@ -2,7 +2,7 @@
 //!
 //! `0 1 R5 T3 F`: write pages 0 and 1, read page 5, trim page 3, write what is dirty of the map.
 //! `4x3` writes pages 4 to 6. A step says what flash had to do; copies are counted as copies, not as
-//! reads and programs. (policies.md B)
+//! reads and programs.
 
 use std::fmt;
 use std::ops::AddAssign;

@@ -4,6 +4,7 @@
 use super::super::{Nand, PageOp};
 use super::*;
 use crate::buffer::Stream;
+use crate::ftl::chip::ENTRIES;
 use crate::spec::builtin;
 
 /// Lets one operation pass through an idle chip.
@@ -34,7 +35,7 @@ fn pass(nand: &mut Nand, lpn: u32, cause: Cause, now: &mut Time) -> Done {
 
 #[test]
 fn a_write_without_room_fails_and_the_chip_goes_on() {
-    for kind in Setup::NAMES {
+    for kind in ENTRIES.iter().map(|entry| entry.name) {
         let overrides = [
             ("geometry.chips", "1"),
             ("geometry.planes_per_chip", "1"),

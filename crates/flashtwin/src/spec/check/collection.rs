@@ -1,6 +1,7 @@
 //! What must hold of garbage collection and wear levelling.
 
-use super::super::{DeviceSpec, Levelling, Nand, Placement, Separation};
+use super::super::{DeviceSpec, Nand, Placement, Separation};
+use crate::ftl::{REFERENCE_LEVELLING, STATIC_LEVELLING};
 use crate::gc::GREEDY;
 
 /// What is told apart must be told apart once, and a victim be chosen where it can.
@@ -30,7 +31,7 @@ pub(super) fn check(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     if spec.gc.superblocks {
         superblocks(spec, report);
     }
-    if matches!(spec.wear.levelling, Levelling::Reference(_)) {
+    if spec.wear.levelling.name == REFERENCE_LEVELLING.name {
         let wrong = match (&spec.nand, spec.wear.erase_limit, spec.gc.victim.name) {
             (Nand::Modern(_), ..) => "is of the \"msr\" back end; must be another on \"modern\"",
             (_, None, _) => {
@@ -66,7 +67,7 @@ fn superblocks(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
             ),
         );
     }
-    let static_levelling = matches!(spec.wear.levelling, Levelling::Static(_));
+    let static_levelling = spec.wear.levelling.name == STATIC_LEVELLING.name;
     for (wrong, key, wanted) in [
         (
             spec.ftl.placement == Placement::Static,

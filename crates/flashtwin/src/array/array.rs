@@ -1,0 +1,153 @@
+//! An array as a device: made, asked what it is and did, and given another buffer policy.
+
+use super::raid::{Array, Raid};
+use super::record::log::ArrayEvent;
+use super::record::stats::RaidStats;
+use super::record::timeline::GcInterval;
+use crate::buffer::{Setup, UserPolicy};
+use crate::component::Settings;
+use crate::device::{BufferEvent, Device, Front, PowerCut};
+use crate::metrics::FlashReport;
+use crate::nand::FlashEvent;
+use crate::spec::{ArraySpec, Host, Partial, SpecError};
+
+fn front<'a>(spec: &'a ArraySpec, units: u32, host: &'a Host) -> Front<'a> {
+    let buffer = spec.buffer.as_ref();
+    let capacity = buffer.map_or(0, |b| b.capacity_pages);
+    Front {
+        page_bytes: spec.page_bytes(),
+        exported_bytes: spec.exported_bytes(),
+        host,
+        link: &spec.link,
+        controller: &spec.controller,
+        buffer,
+        partial: buffer.map_or(Partial::Round, |b| b.partial),
+        setup: Setup {
+            capacity,
+            chips: units,
+            channels: units,
+            stride_pages: None,
+            pages_per_block: spec.members[0].geometry.pages_per_block,
+            page_bytes: spec.page_bytes(),
+            filtered: buffer.is_some_and(|b| b.policy.gcar),
+            settings: buffer.map_or_else(Settings::default, |b| b.policy.settings.clone()),
+        },
+    }
+}
+
+impl Array {
+    /// An array whose members were never written.
+    pub fn new(spec: &ArraySpec) -> Array {
+        Array::build(spec, None)
+    }
+
+    /// An array whose buffer is managed by `policy` instead of the one that `spec` names.
+    pub fn with_policy(spec: &ArraySpec, policy: Box<dyn UserPolicy>) -> Array {
+        Array::build(spec, Some(policy))
+    }
+
+    fn build(spec: &ArraySpec, policy: Option<Box<dyn UserPolicy>>) -> Array {
+        let raid = Raid::new(spec);
+        let units = raid.io.watch.units.collecting.of();
+        let independent = raid.independent;
+        let mut array = Device::behind(&front(spec, units, &Host::default()), raid, policy);
+        if independent {
+            array.events.order_by_group();
+        }
+        array
+    }
+
+    /// Cuts the power at this instant and gives it back at once, as [`crate::Ssd::cut_power`] does. Members
+    /// have written what their volatile memory holds before they are back, in no time of the answer: what
+    /// of it is lost the answer says.
+    pub fn cut_power(&mut self, steps: u64) -> Option<PowerCut> {
+        let (spec, units) = (
+            self.backend.spec.clone(),
+            self.backend.io.watch.units.collecting.of(),
+        );
+        self.start_again(&front(&spec, units, &Host::default()), steps)
+    }
+
+    /// What [`crate::Ssd::set_policy`] does, for the array's own buffer (D-144).
+    pub fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), SpecError> {
+        let policy = self.spec().other_policy(name, settings)?;
+        let mut spec = self.backend.spec.clone();
+        if let Some(buffer) = &mut spec.buffer {
+            buffer.policy = policy.clone();
+        }
+        let units = self.backend.io.watch.units.collecting.of();
+        let setup = front(&spec, units, &Host::default()).setup;
+        self.exchange_policy(&policy, &setup);
+        self.backend.spec = spec;
+        Ok(())
+    }
+
+    /// What the array is.
+    pub fn spec(&self) -> &ArraySpec {
+        &self.backend.spec
+    }
+
+    /// What the array did itself since the last [`Device::reset_metrics`].
+    pub fn raid_stats(&self) -> &RaidStats {
+        &self.backend.io.record.stats
+    }
+
+    /// What each member did since then.
+    pub fn member_reports(&self) -> Vec<FlashReport> {
+        let members = self.backend.io.members.iter();
+        members.map(|m| m.drive.ssd.flash_report()).collect()
+    }
+
+    /// Free blocks of each member.
+    pub fn free_blocks_by_member(&self) -> Vec<u32> {
+        let members = self.backend.io.members.iter();
+        members.map(|m| m.drive.ssd.free_blocks()).collect()
+    }
+
+    // ---- logs ----
+
+    /// Starts or stops the log of what the array does.
+    pub fn set_log(&mut self, on: bool) {
+        self.backend.io.record.log.set(on);
+    }
+
+    /// Takes what was logged since the last call.
+    pub fn take_log(&mut self) -> Vec<ArrayEvent> {
+        self.backend.io.record.log.take()
+    }
+
+    /// Starts or stops all logs: the array's, its buffer's, its members'.
+    pub fn set_logs(&mut self, on: bool) {
+        self.set_log(on);
+        self.set_buffer_log(on);
+        for member in self.backend.io.members.iter_mut() {
+            member.drive.ssd.set_logs(on);
+        }
+    }
+
+    /// Hands over what members logged of their flash and their buffers since the last call.
+    pub fn take_member_logs(
+        &mut self,
+        mut take: impl FnMut(usize, Vec<FlashEvent>, Vec<BufferEvent>),
+    ) {
+        for (at, member) in self.backend.io.members.iter_mut().enumerate() {
+            let ssd = &mut member.drive.ssd;
+            take(at, ssd.take_flash_log(), ssd.take_buffer_log());
+        }
+    }
+
+    /// Starts or stops the log of when members collect.
+    pub fn set_gc_timeline(&mut self, on: bool) {
+        let now = self.now();
+        let io = &mut self.backend.io;
+        io.watch.set_timeline(on, &io.members, now);
+    }
+
+    /// Takes the intervals since the last call or [`crate::Device::reset_metrics`], in the order of
+    /// their ends. What goes on is cut here.
+    pub fn take_gc_intervals(&mut self) -> Vec<GcInterval> {
+        let now = self.now();
+        let timeline = self.backend.io.watch.timeline.as_mut();
+        timeline.map_or(Vec::new(), |timeline| timeline.take(now))
+    }
+}

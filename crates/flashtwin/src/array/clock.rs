@@ -1,0 +1,44 @@
+//! The instant at which something happens, and when something is to happen next.
+
+use crate::events::EventQueue;
+use crate::units::Time;
+
+/// Now, and the events that are pending.
+#[derive(Debug)]
+pub(crate) struct Clock<'a> {
+    pub now: Time,
+    pub events: &'a mut EventQueue,
+}
+
+/// The pending instant of a resource of the event queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Alarm {
+    resource: usize,
+    at: Time,
+}
+
+impl Alarm {
+    pub fn of(resource: usize) -> Alarm {
+        Alarm {
+            resource,
+            at: Time::NEVER,
+        }
+    }
+
+    /// Sets it to `at`, if that is earlier than it is set to.
+    #[inline]
+    pub fn set(&mut self, at: Time, clock: &mut Clock) {
+        if at >= self.at {
+            return;
+        }
+        match std::mem::replace(&mut self.at, at) {
+            Time::NEVER => clock.events.set(self.resource, at),
+            _ => clock.events.bring_forward(self.resource, at),
+        }
+    }
+
+    /// Its instant has come.
+    pub fn went_off(&mut self) {
+        self.at = Time::NEVER;
+    }
+}

@@ -1,0 +1,114 @@
+//! What a coordinator is: it sees the states of the members and sends messages. It never touches a
+//! member: the array carries the messages out. Messages take no time (D-24).
+
+use crate::array::record::log::{ArrayEvent, GcMessage};
+use crate::gc::Force;
+use crate::units::Time;
+
+/// What a coordinator knows of a member.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MemberView {
+    /// Free blocks at or below which it is registered (T_soft).
+    pub soft: u32,
+    /// Free blocks at or below which it must collect (T_hard).
+    pub hard: u32,
+    /// Told to collect, a pool goes on while it has at most so many free blocks (T_stop).
+    pub stop: u32,
+    /// While the array is idle, pools collect until so many blocks are free.
+    pub idle_until: u32,
+    /// Free blocks of its scarcest pool when it last took a block.
+    pub lowest: u32,
+    /// It was told to collect and has not finished.
+    pub told: bool,
+}
+
+/// A message of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// PARTICIPATE_GGC: a member is registered.
+    Participate { from: usize },
+    /// REQUEST_GGC: a member must collect.
+    Request { from: usize },
+    /// FORCE_GC: a member is to collect.
+    Force { to: usize, force: Force },
+    /// A member is to leave off.
+    LeaveOff { to: usize },
+}
+
+impl Message {
+    /// What the log is told of it.
+    pub fn told(self) -> ArrayEvent {
+        let (what, member) = match self {
+            Message::Participate { from } => (GcMessage::Participate, from),
+            Message::Request { from } => (GcMessage::Request, from),
+            Message::Force { to, .. } => (GcMessage::Force, to),
+            Message::LeaveOff { to } => (GcMessage::LeaveOff, to),
+        };
+        ArrayEvent::Message { what, member }
+    }
+}
+
+/// A scheme. Every method may send messages.
+pub(crate) trait Coordinate {
+    /// A pool of a member came down to `members[member].lowest` free blocks.
+    fn fell(
+        &mut self,
+        _now: Time,
+        _members: &[MemberView],
+        _member: usize,
+        _out: &mut Vec<Message>,
+    ) {
+    }
+    /// A member has done what it was told.
+    fn finished(&mut self, _members: &[MemberView], _member: usize, _out: &mut Vec<Message>) {}
+    /// The array has nothing to do any more.
+    fn became_idle(&mut self, _now: Time) {}
+    /// The host wants something of an idle array.
+    fn request_came(&mut self, _members: &[MemberView], _out: &mut Vec<Message>) {}
+    /// When it wants to look at the members; [`Time::NEVER`]: not by itself.
+    fn next_check(&self) -> Time {
+        Time::NEVER
+    }
+    /// That time has come.
+    fn check(&mut self, _now: Time, _members: &[MemberView], _out: &mut Vec<Message>) {}
+}
+
+/// FORCE_GC as Harmonia has it: one victim at least, then until more than T_stop blocks are free
+/// (D-25).
+pub(super) fn force_round(view: &MemberView) -> Force {
+    Force {
+        until: view.stop,
+        once: true,
+        single: false,
+        yields: false,
+    }
+}
+
+/// Members that are told to collect together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Round {
+    pub under_way: bool,
+}
+
+impl Round {
+    /// Tells those members.
+    pub fn begin(
+        &mut self,
+        from: usize,
+        which: impl Iterator<Item = usize>,
+        members: &[MemberView],
+        out: &mut Vec<Message>,
+    ) {
+        self.under_way = true;
+        out.push(Message::Request { from });
+        out.extend(which.map(|to| Message::Force {
+            to,
+            force: force_round(&members[to]),
+        }));
+    }
+
+    /// A member has finished: the round ends with the last one.
+    pub fn ends(&mut self, members: &[MemberView]) {
+        self.under_way &= members.iter().any(|member| member.told);
+    }
+}

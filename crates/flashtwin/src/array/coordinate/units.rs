@@ -1,0 +1,208 @@
+//! Who is in GC, as the array's buffer sees it: units, which are members, their chips, or sets of members
+//! that share a stripe.
+
+use crate::array::layout::{Layout, Spot, Stripe};
+use crate::array::member::Member;
+use crate::chips::ChipSet;
+use crate::spec::{ArraySpec, Level, MemberInGc, Protect};
+use crate::units::{narrow, ChipId, Lpn};
+
+/// The units of an array, and which of them are in GC.
+#[derive(Clone, Debug)]
+pub(crate) struct Units {
+    pub collecting: ChipSet,
+    /// The first unit of each member.
+    first: Vec<u32>,
+    /// Which members count as being in GC.
+    in_gc: Vec<bool>,
+    /// They do if any chip is.
+    any_chip_counts: bool,
+    level: Level,
+    protect: Protect,
+    member_in_gc: MemberInGc,
+}
+
+impl Units {
+    pub fn new(spec: &ArraySpec) -> Units {
+        let (mut first, mut units) = (Vec::new(), 0);
+        for member in &spec.members {
+            first.push(units);
+            units += match (spec.protect, spec.member_in_gc) {
+                (Protect::Stripe, _) => narrow(spec.members.len()),
+                (Protect::Data, MemberInGc::Chip) => member.geometry.chips,
+                (Protect::Data, _) => 1,
+            };
+        }
+        Units {
+            collecting: ChipSet::none(units),
+            in_gc: vec![false; first.len()],
+            first,
+            any_chip_counts: spec.member_in_gc == MemberInGc::Any,
+            level: spec.level,
+            protect: spec.protect,
+            member_in_gc: spec.member_in_gc,
+        }
+    }
+
+    /// The first unit of a member.
+    #[inline]
+    pub fn first_of(&self, member: usize) -> usize {
+        self.first[member] as usize
+    }
+
+    /// The member of a unit, and its chips out of `chips`: one, or all of them.
+    pub fn chips_of(
+        &self,
+        unit: usize,
+        chips: impl Fn(usize) -> u32,
+    ) -> (usize, std::ops::Range<u32>) {
+        let member = self.first.partition_point(|&first| first as usize <= unit) - 1;
+        match self.member_in_gc {
+            MemberInGc::Chip if self.protect == Protect::Data => {
+                let chip = narrow(unit - self.first_of(member));
+                (member, chip..chip + 1)
+            }
+            _ => (member, 0..chips(member)),
+        }
+    }
+
+    /// The unit of a page.
+    #[inline]
+    pub fn of_page(&self, layout: &Layout, members: &[Member], lpn: Lpn) -> Option<ChipId> {
+        let (stripe, place) = layout.stripe_of(lpn);
+        let member = layout.data_member(stripe, place);
+        if self.protect == Protect::Data {
+            return self.of_spot(
+                members,
+                Spot {
+                    member,
+                    lpn: Lpn(stripe.0),
+                },
+            );
+        }
+        let within = match layout.parity {
+            0 => 0,
+            _ => narrow(layout.parity_member(stripe, 0)),
+        };
+        Some(ChipId::of(self.first[member] + within))
+    }
+
+    /// The unit of a page of a member, where units are members or their chips.
+    #[inline]
+    pub fn of_spot(&self, members: &[Member], spot: Spot) -> Option<ChipId> {
+        let chip = match self.member_in_gc {
+            MemberInGc::Chip => members[spot.member].drive.ssd.backend_unit(spot.lpn)?.0,
+            _ => 0,
+        };
+        Some(ChipId::of(self.first[spot.member] + u32::from(chip)))
+    }
+
+    /// Looks at whether a member, or which of its chips, is in GC.
+    #[inline]
+    pub fn note(&mut self, member: usize, chips: &ChipSet) {
+        if self.any_chip_counts && chips.is_empty() != self.in_gc[member] {
+            return;
+        }
+        if (self.protect, self.member_in_gc) == (Protect::Data, MemberInGc::Chip) {
+            let first = self.first[member];
+            for chip in 0..chips.of() {
+                let collecting = chips.contains(ChipId::of(chip));
+                self.collecting.set(ChipId::of(first + chip), collecting);
+            }
+            return;
+        }
+        let collecting = match self.member_in_gc {
+            MemberInGc::Share(share) => {
+                !chips.is_empty() && f64::from(chips.len()) >= share * f64::from(chips.of())
+            }
+            _ => !chips.is_empty(),
+        };
+        if std::mem::replace(&mut self.in_gc[member], collecting) != collecting {
+            self.mark(member);
+        }
+    }
+
+    /// A member has gone into GC or come out of it.
+    fn mark(&mut self, member: usize) {
+        if self.protect == Protect::Data {
+            let unit = ChipId::of(self.first[member]);
+            return self.collecting.set(unit, self.in_gc[member]);
+        }
+        let members = self.in_gc.len();
+        for data in 0..members {
+            for with in 0..members {
+                let touched = match self.level {
+                    Level::Raid0 | Level::Swan => self.in_gc[data],
+                    Level::Raid1 => self.in_gc.contains(&true),
+                    Level::Raid10 => self.in_gc[data] || self.in_gc[data ^ 1],
+                    Level::Raid5 => self.in_gc[data] || self.in_gc[with],
+                    Level::Raid6 => {
+                        let q = (with + 1) % members;
+                        self.in_gc[data] || self.in_gc[with] || self.in_gc[q]
+                    }
+                };
+                let unit = ChipId::of(self.first[data] + narrow(with));
+                self.collecting.set(unit, touched);
+            }
+        }
+    }
+
+    /// What of this is known of a member.
+    #[cfg(test)]
+    pub fn is_in_gc(&self, member: usize) -> bool {
+        self.in_gc[member]
+    }
+}
+
+/// The chip that holds a page of a stripe on a member is in GC.
+#[inline]
+pub(crate) fn collects_at(member: &Member, stripe: Stripe) -> bool {
+    let ssd = &member.drive.ssd;
+    let chips = ssd.chips_in_gc();
+    !chips.is_empty()
+        && ssd
+            .backend_unit(Lpn(stripe.0))
+            .is_some_and(|chip| chips.contains(chip))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::spec::builtin_array;
+    use crate::units::Lpn;
+    use crate::{Array, ArraySpec};
+
+    fn array(level: &str, protect: &str) -> Array {
+        let set = [
+            ("array.level", level),
+            ("array.members", "harmonia*4"),
+            ("array.protect", protect),
+            ("member.geometry.chips", "2"),
+            ("member.geometry.blocks_per_plane", "32"),
+        ];
+        let text = builtin_array("harmonia-array").unwrap();
+        Array::new(&ArraySpec::with_overrides(text, "harmonia-array", &set).unwrap())
+    }
+
+    /// Of the first pages, those whose unit is in GC while `member` is.
+    fn kept(level: &str, protect: &str, member: usize) -> Vec<u32> {
+        let io = &mut array(level, protect).backend.io;
+        let units = &mut io.watch.units;
+        units.in_gc[member] = true;
+        units.mark(member);
+        let in_gc = |lpn: &u32| {
+            let unit = units.of_page(&io.layout, &io.members, Lpn(*lpn)).unwrap();
+            units.collecting.contains(unit)
+        };
+        (0..12).filter(in_gc).collect()
+    }
+
+    /// Left-symmetric RAID-5 of 4: rows 0 1 2 P, 4 5 P 3, 8 P 6 7, P 9 10 11.
+    #[test]
+    fn a_stripe_is_kept_for_its_parity_too() {
+        assert_eq!(kept("raid5", "data", 3), [3, 7, 11]);
+        assert_eq!(kept("raid5", "stripe", 3), [0, 1, 2, 3, 7, 11]);
+        assert_eq!(kept("raid10", "data", 1), [0; 0]);
+        assert_eq!(kept("raid10", "stripe", 1), [0, 2, 4, 6, 8, 10]);
+        assert_eq!(kept("raid0", "stripe", 1), [1, 5, 9]);
+    }
+}

@@ -1,0 +1,137 @@
+//! Members watched: who is in GC, what their coordinator should know, and its messages carried out.
+
+use super::scheme::Message;
+use super::units::Units;
+use super::Coordinator;
+use crate::array::clock::Clock;
+use crate::array::member::Members;
+use crate::array::record::log::ArrayEvent;
+use crate::array::record::timeline::Timeline;
+use crate::array::record::Record;
+use crate::spec::ArraySpec;
+use crate::units::Time;
+
+/// Who watches the members.
+#[derive(Clone, Debug)]
+pub(crate) struct Watch {
+    pub units: Units,
+    pub coordinator: Coordinator,
+    /// When members collect, if that is logged.
+    pub timeline: Option<Timeline>,
+}
+
+impl Watch {
+    pub fn new(spec: &ArraySpec, members: &Members) -> Watch {
+        let pools = members.iter().map(|member| member.drive.ssd.pool_blocks());
+        Watch {
+            units: Units::new(spec),
+            coordinator: Coordinator::new(spec, pools),
+            timeline: None,
+        }
+    }
+
+    /// Looks at a member after something happened there: whether it is in GC, whether its coordinator
+    /// should know.
+    #[inline]
+    pub fn look_at(
+        &mut self,
+        member: usize,
+        members: &mut Members,
+        record: &mut Record,
+        clock: &mut Clock,
+    ) {
+        if members[member].ahead.is_some() {
+            return;
+        }
+        self.note(member, members, clock.now);
+        if self.coordinator.is_local() {
+            return;
+        }
+        self.observe(member, members, record, clock.now);
+        self.carry_out(members, record, clock);
+        self.wake_for_check(members, clock);
+    }
+
+    /// Looks at whether a member is in GC.
+    #[inline]
+    fn note(&mut self, member: usize, members: &Members, now: Time) {
+        self.units
+            .note(member, members[member].drive.ssd.chips_in_gc());
+        if self.timeline.is_some() {
+            self.note_interval(member, members, now);
+        }
+    }
+
+    fn note_interval(&mut self, member: usize, members: &Members, now: Time) {
+        if let Some(timeline) = &mut self.timeline {
+            let collects = members[member].drive.ssd.is_in_gc();
+            let told = self.coordinator.has_told(member);
+            timeline.note(member, collects, told, now);
+        }
+    }
+
+    fn observe(&mut self, member: usize, members: &mut Members, record: &mut Record, now: Time) {
+        let ssd = &mut members[member].drive.ssd;
+        if self.coordinator.observe(member, ssd, now) {
+            record.log.tell(|| ArrayEvent::Collected { member });
+        }
+    }
+
+    fn carry_out(&mut self, members: &mut Members, record: &mut Record, clock: &mut Clock) {
+        while let Some(message) = self.coordinator.take_message() {
+            record.log.tell(|| message.told());
+            match message {
+                Message::Participate { .. } => record.stats.gc_participations += 1,
+                Message::Request { .. } => record.stats.gc_requests += 1,
+                Message::Force { to, force } => {
+                    record.stats.gc_forced += 1;
+                    self.coordinator.tells(to, true);
+                    members[to].drive.ssd.force_gc(clock.now, force);
+                    self.note(to, members, clock.now);
+                    self.observe(to, members, record, clock.now);
+                    members[to].wake(clock);
+                }
+                Message::LeaveOff { to } => {
+                    record.stats.gc_left_off += 1;
+                    self.coordinator.tells(to, false);
+                    members[to].drive.ssd.leave_off();
+                }
+            }
+        }
+    }
+
+    fn wake_for_check(&mut self, members: &mut Members, clock: &mut Clock) {
+        let at = self.coordinator.next_check();
+        if at != Time::NEVER {
+            members.own.set(at.max(clock.now), clock);
+        }
+    }
+
+    /// The coordinator's own time may have come.
+    pub fn check(&mut self, members: &mut Members, record: &mut Record, clock: &mut Clock) {
+        self.coordinator.check(clock.now);
+        self.carry_out(members, record, clock);
+        self.wake_for_check(members, clock);
+    }
+
+    /// The host wants something.
+    pub fn leave_idle(&mut self, members: &mut Members, record: &mut Record, clock: &mut Clock) {
+        if self.coordinator.leave_idle() {
+            self.carry_out(members, record, clock);
+        }
+    }
+
+    /// The array has nothing to do any more.
+    pub fn become_idle(&mut self, members: &mut Members, clock: &mut Clock) {
+        self.coordinator.become_idle(clock.now);
+        self.wake_for_check(members, clock);
+    }
+
+    /// Starts or stops the log of when members collect.
+    pub fn set_timeline(&mut self, on: bool, members: &Members, now: Time) {
+        self.timeline = on.then(|| Timeline::new(members.len()));
+        for member in 0..members.len() {
+            self.note_interval(member, members, now);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Members that fail, are replaced, grow slow, or are told to collect garbage.
+
+use super::clock::Clock;
+use super::io::ops::Chain;
+use super::io::requests::Owner;
+use super::jobs::Jobs;
+use super::member::rows::Rows;
+use super::member::spent::Spent;
+use super::member::{Member, State};
+use super::raid::{Array, Raid, REBUILDING};
+use super::record::history::{MemberRebuild, Phase};
+use super::record::log::ArrayEvent;
+use crate::refused::{CollectError, MemberError};
+use crate::spec::Level;
+use crate::units::{narrow, Time};
+
+impl Array {
+    /// A member fails at this instant. What it was doing is done without it.
+    pub fn fail_member(&mut self, member: usize) -> Result<(), MemberError> {
+        let (raid, mut clock) = self.raid_now();
+        raid.may_fail(member)?;
+        raid.lose(member, clock.now);
+        raid.replan(member, &mut clock);
+        Ok(())
+    }
+
+    /// A member fails without which data are lost ([`MemberError::Needed`]). All requests inside, and
+    /// all that will come, are answered with [`crate::Status::Failed`] (D-107). Refused, as
+    /// [`Array::fail_member`] would, if it is no member that is there.
+    pub fn fail_needed_member(&mut self, member: usize) -> Result<(), MemberError> {
+        match self.backend.may_fail(member) {
+            Ok(()) => self.fail_member(member),
+            Err(MemberError::Needed { .. }) => {
+                self.broken = true;
+                let (raid, mut clock) = self.raid_now();
+                raid.break_down(member, &mut clock);
+                Ok(())
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    /// A new, empty member takes the place of a failed one. What belongs there is worked out from the
+    /// others, as `array.rebuild_depth` and `array.rebuild_mib_per_s` say.
+    pub fn replace_member(&mut self, member: usize) -> Result<(), MemberError> {
+        let (raid, mut clock) = self.raid_now();
+        raid.replace(member, clock.now)?;
+        raid.jobs.rebuild_anew(&mut raid.io, &mut clock);
+        Ok(())
+    }
+
+    /// Rows that are there again and rows in all, of the members being rebuilt; `None` if none is.
+    pub fn rebuild_progress(&self) -> Option<(u64, u64)> {
+        let members = &self.backend.io.members;
+        let rebuilding = members.iter().filter(|m| m.state == State::Rebuilding);
+        let rows = rebuilding.map(|m| (u64::from(m.rows.there), u64::from(m.rows.of)));
+        rows.reduce(|a, b| (a.0 + b.0, a.1 + b.1))
+            .filter(|_| !members.lost)
+    }
+
+    /// From now on answers of a member come `times_milli` thousandths as late, at least 1000: those that it
+    /// has not given yet. It counts for the member that is there, not for one that takes its place.
+    pub fn slow_member(&mut self, member: usize, times_milli: u32) -> Result<(), MemberError> {
+        self.backend.may_use(member)?;
+        self.backend.io.members[member].slow.set(times_milli);
+        Ok(())
+    }
+
+    /// Tells a member, or all that are there, what [`crate::Ssd::collect`] tells a drive; to nobody unless all
+    /// of them can. How many dies were told. The coordinator hears nothing of it but what it sees of the
+    /// members (D-143).
+    pub fn collect(
+        &mut self,
+        member: Option<usize>,
+        die: Option<u32>,
+    ) -> Result<u32, CollectError> {
+        self.advance(self.now());
+        let (raid, mut clock) = self.raid_now();
+        let which = match member {
+            None if raid.io.members.lost => return Err(CollectError::Member(MemberError::Lost)),
+            None => 0..raid.io.members.len(),
+            Some(member) => {
+                raid.may_use(member).map_err(CollectError::Member)?;
+                member..member + 1
+            }
+        };
+        let there = |raid: &Raid, at: &usize| raid.io.members[*at].state != State::Failed;
+        let mut told = 0;
+        for at in which.clone().filter(|at| there(raid, at)) {
+            let dies = raid.io.members[at].drive.ssd.may_collect(die);
+            told += dies.map_err(|why| CollectError::At {
+                member: at,
+                why: Box::new(why),
+            })?;
+        }
+        for at in which {
+            if there(raid, &at) {
+                raid.collect_at(at, die, &mut clock);
+            }
+        }
+        Ok(told)
+    }
+
+    /// The phases since the last [`crate::Device::reset_metrics`]: one at least, the last one goes on.
+    pub fn phases(&self) -> &[Phase] {
+        &self.backend.io.record.history.phases
+    }
+
+    /// Members that were replaced since then, or were being rebuilt at the time.
+    pub fn rebuilds(&self) -> &[MemberRebuild] {
+        &self.backend.io.record.history.rebuilds
+    }
+}
+
+impl Raid {
+    fn state_of(&self, member: usize) -> Result<State, MemberError> {
+        let members = &self.io.members;
+        if members.lost {
+            return Err(MemberError::Lost);
+        }
+        members
+            .get(member)
+            .map(|m| m.state)
+            .ok_or(MemberError::Unknown {
+                member,
+                members: members.len(),
+            })
+    }
+
+    /// The member is there, whole or not.
+    fn may_use(&self, member: usize) -> Result<(), MemberError> {
+        match self.state_of(member)? {
+            State::Failed => Err(MemberError::Missing { member }),
+            State::There | State::Rebuilding => Ok(()),
+        }
+    }
+
+    fn may_fail(&self, member: usize) -> Result<(), MemberError> {
+        self.may_use(member)?;
+        if self.needs(member, |at| self.io.members[at].state != State::There) {
+            return Err(MemberError::Needed { member });
+        }
+        Ok(())
+    }
+
+    /// Without `member`, and without all others that are missing, data would be lost.
+    pub(super) fn needs(&self, member: usize, missing: impl Fn(usize) -> bool) -> bool {
+        let members = self.io.members.len();
+        let others = (0..members).filter(|&at| at != member && missing(at));
+        match self.io.layout.level() {
+            Level::Raid10 => missing(member ^ 1),
+            level => narrow(others.count()) >= level.redundancy(narrow(members)),
+        }
+    }
+
+    /// Nothing of the member is left.
+    fn lose(&mut self, member: usize, now: Time) {
+        let mut lost = Member::new(&self.spec.members[member], member);
+        let m = &mut self.io.members[member];
+        lost.drive.ssd.set_logs(m.drive.ssd.is_logged());
+        m.drive = lost.drive;
+        m.state = State::Failed;
+        m.rows = lost.rows;
+        m.slow = lost.slow;
+        self.io.members.whole = false;
+        self.io.record.log.tell(|| ArrayEvent::Failed { member });
+        self.io.begin_phase(now);
+    }
+
+    /// What was under way at a lost member goes on without it.
+    fn replan(&mut self, member: usize, clock: &mut Clock) {
+        self.io.watch.coordinator.tells(member, false);
+        self.io.look_at(member, clock);
+        self.jobs.forget_rebuilt(member);
+        self.io.members[member].under_way = 0;
+        for request in self.io.requests.take_of(member) {
+            match request.owner {
+                Owner::Host(chain) => self.batch.again(&mut self.io, chain),
+                Owner::Job(job) => self.jobs.step_lost(&mut self.io, job, clock),
+                Owner::Task(_) => unreachable!("a volume does without none of its members"),
+            }
+        }
+        self.place(clock);
+    }
+
+    /// Data are lost: what was under way is answered as not done.
+    fn break_down(&mut self, member: usize, clock: &mut Clock) {
+        let io = &mut self.io;
+        io.members.lost = true;
+        self.direct.close(io);
+        io.members[member].state = State::Failed;
+        io.members.whole = false;
+        io.watch.coordinator.dismiss();
+        let alone = io
+            .requests
+            .take_all()
+            .into_iter()
+            .filter_map(|request| match request.owner {
+                Owner::Host(chain) => Some(chain),
+                _ => None,
+            });
+        let none = Jobs::new(&self.spec, io.members.len() + REBUILDING);
+        let jobs = std::mem::replace(&mut self.jobs, none);
+        let waiting = self.swan.as_mut().map(|swan| swan.take_waiting());
+        let waiting = waiting.unwrap_or_default().into_iter().map(Chain::only);
+        let chains: Vec<Chain> = alone.chain(jobs.chains()).chain(waiting).collect();
+        for chain in chains {
+            io.finish(chain, Spent::default(), false);
+        }
+        io.record.log.tell(|| ArrayEvent::Failed { member });
+        if let Some(timeline) = &mut io.watch.timeline {
+            timeline.end(clock.now);
+        }
+        io.begin_phase(clock.now);
+        io.deliver(clock);
+    }
+
+    /// Tells a member to collect, which can.
+    fn collect_at(&mut self, member: usize, die: Option<u32>, clock: &mut Clock) {
+        let io = &mut self.io;
+        if self.direct.open {
+            self.direct.collect(io, member, die, clock);
+        } else {
+            let m = &mut io.members[member];
+            m.advance(clock.now);
+            // It was asked before whether it can.
+            let _ = m.drive.ssd.collect(die);
+            m.wake(clock);
+        }
+        io.look_at(member, clock);
+    }
+
+    fn replace(&mut self, member: usize, now: Time) -> Result<(), MemberError> {
+        if self.state_of(member)? != State::Failed {
+            return Err(MemberError::Present { member });
+        }
+        let chunk = u64::from(self.io.layout.chunk_pages());
+        let rows = narrow(self.spec.member_pages() / chunk);
+        let m = &mut self.io.members[member];
+        m.drive.ssd.advance(now);
+        m.drive.ssd.reset_flash_report();
+        m.state = State::Rebuilding;
+        m.rows = Rows::none(rows);
+        self.io.record.history.rebuilds.push(MemberRebuild {
+            member,
+            from: now,
+            until: None,
+            pages_written: 0,
+            pages: u64::from(rows) * chunk,
+        });
+        self.io.begin_phase(now);
+        self.io.record.log.tell(|| ArrayEvent::Replaced { member });
+        Ok(())
+    }
+}

@@ -1,0 +1,261 @@
+//! Hedged reads (Dean, Barroso, "The Tail at Scale", CACM 2013): a page that a member has not given
+//! after a while is asked for elsewhere too, from another copy or from the rest of its stripe. The
+//! first answer counts; what comes later was read in vain.
+//!
+//! A page asked for twice is two operations of the back end, each the *twin* of the other. The first
+//! that is done is handed to the front end; its twin is then *late* and handed to nobody (D-109).
+
+use std::collections::VecDeque;
+
+use crate::array::clock::{Alarm, Clock};
+use crate::array::layout::Layout;
+use crate::array::record::stats::RaidStats;
+use crate::array::table::NONE;
+use crate::spec::{ArraySpec, Reads};
+use crate::units::Time;
+
+/// Of a page operation, in the place of its twin: it was asked where the page lies, and the answer
+/// came from elsewhere; or the other way round.
+const LATE: u32 = NONE - 1;
+const LATE_HEDGE: u32 = NONE - 2;
+/// The twin is the hedge, not what was asked first.
+const IS_HEDGE: u32 = 1 << 31;
+
+/// Reads between two looks at how long they take.
+const WINDOW: u32 = 256;
+/// Parts of a factor of two that response times are told apart by.
+const PARTS: u64 = 16;
+
+/// How long to wait before a read is hedged.
+#[derive(Clone, Debug)]
+enum After {
+    /// So long.
+    Fixed(Time),
+    /// As long as this share of the reads before took, in millionths; the later ones count more.
+    Share {
+        millionths: u64,
+        /// Reads by how long they took.
+        counts: Vec<u64>,
+        seen: u32,
+        now: Time,
+    },
+}
+
+impl After {
+    fn bucket(time: Time) -> usize {
+        let ns = time.to_ns().max(PARTS);
+        let doubled = ns.ilog2() - PARTS.ilog2();
+        (u64::from(doubled) * PARTS + (ns >> doubled)) as usize
+    }
+
+    /// No time of the bucket is longer.
+    fn end_of(bucket: usize) -> Time {
+        let bucket = bucket as u64;
+        let doubled = (bucket / PARTS).saturating_sub(1);
+        Time::from_ns((bucket - doubled * PARTS + 1) << doubled)
+    }
+
+    fn took(&mut self, time: Time) {
+        let After::Share {
+            millionths,
+            counts,
+            seen,
+            now,
+        } = self
+        else {
+            return;
+        };
+        let bucket = After::bucket(time);
+        if counts.len() <= bucket {
+            counts.resize(bucket + 1, 0);
+        }
+        counts[bucket] += 1 << 16;
+        *seen += 1;
+        if *seen < WINDOW {
+            return;
+        }
+        *seen = 0;
+        let all: u64 = counts.iter().sum();
+        let mut below = 0;
+        let slower = |count: &u64| {
+            below += count;
+            u128::from(below) * 1_000_000 >= u128::from(all) * u128::from(*millionths)
+        };
+        let bucket = counts.iter().position(slower).unwrap_or(0);
+        *now = After::end_of(bucket);
+        counts.iter_mut().for_each(|count| *count /= 2);
+    }
+
+    fn now(&self) -> Time {
+        match self {
+            After::Fixed(time) => *time,
+            After::Share { now, .. } => *now,
+        }
+    }
+}
+
+/// Reads that may have to be hedged.
+#[derive(Clone, Debug)]
+pub(crate) struct Hedge {
+    after: After,
+    /// Requests to members, when each is to be hedged, and when it was sent: a number may have been
+    /// used again.
+    waiting: VecDeque<(Time, u32, Time)>,
+    /// When that will be looked at next.
+    pub alarm: Alarm,
+    /// Of each page operation: its twin, [`NONE`], or that it is late.
+    twins: Vec<u32>,
+}
+
+impl Hedge {
+    /// `None`: reads are not hedged. `resource` is that of the event queue for hedging.
+    pub fn of(spec: &ArraySpec, resource: usize) -> Option<Box<Hedge>> {
+        let after = match spec.hedge_after {
+            Some(time) => After::Fixed(time),
+            None => After::Share {
+                millionths: (spec.hedge_percent * 1e4).round() as u64,
+                counts: Vec::new(),
+                seen: 0,
+                now: Time::NEVER,
+            },
+        };
+        let hedge = Hedge {
+            after,
+            waiting: VecDeque::new(),
+            alarm: Alarm::of(resource),
+            twins: Vec::new(),
+        };
+        (spec.reads == Reads::Hedged).then(|| Box::new(hedge))
+    }
+
+    fn set(&mut self, op: u32, twin: u32) {
+        if self.twins.len() <= op as usize {
+            self.twins.resize(op as usize + 1, NONE);
+        }
+        self.twins[op as usize] = twin;
+    }
+
+    fn twin(&self, op: u32) -> u32 {
+        self.twins.get(op as usize).copied().unwrap_or(NONE)
+    }
+
+    /// A page operation has no twin.
+    pub fn is_alone(&self, op: u32) -> bool {
+        self.twin(op) == NONE
+    }
+
+    /// Its twin was before it.
+    pub fn is_late(&self, op: u32) -> bool {
+        matches!(self.twin(op), LATE | LATE_HEDGE)
+    }
+
+    /// `hedge` asks for the page of `op` elsewhere.
+    pub fn pair(&mut self, op: u32, hedge: u32) {
+        self.set(op, hedge | IS_HEDGE);
+        self.set(hedge, op);
+    }
+
+    /// A page operation is done: false if its twin was before it, and nobody waits for it any more.
+    #[inline]
+    pub fn done(&mut self, op: u32, layout: &Layout, stats: &mut RaidStats) -> bool {
+        let twin = self.twin(op);
+        if twin == NONE {
+            return true;
+        }
+        self.set(op, NONE);
+        match twin {
+            LATE => stats.pages_read_in_vain += 1,
+            LATE_HEDGE => {
+                stats.pages_read_in_vain += match layout.copies {
+                    1 => layout.data() as u64,
+                    _ => 1,
+                }
+            }
+            _ if twin & IS_HEDGE != 0 => self.set(twin & !IS_HEDGE, LATE_HEDGE),
+            _ => {
+                stats.hedges_won += 1;
+                self.set(twin, LATE);
+            }
+        }
+        !matches!(twin, LATE | LATE_HEDGE)
+    }
+
+    /// A request of the front end's reads is done.
+    #[inline]
+    pub fn took(&mut self, time: Time) {
+        self.after.took(time);
+    }
+
+    /// A request of the front end's reads was sent to a member. Keeps no more than what is under way,
+    /// and what was sent after it.
+    pub fn watch(
+        &mut self,
+        request: u32,
+        clock: &mut Clock,
+        is_under_way: impl Fn(u32, Time) -> bool,
+    ) {
+        let after = self.after.now();
+        if after == Time::NEVER {
+            return;
+        }
+        let waiting = &mut self.waiting;
+        while waiting
+            .front()
+            .is_some_and(|&(_, id, sent)| !is_under_way(id, sent))
+        {
+            waiting.pop_front();
+        }
+        // In the order of time, though waiting may have become shorter.
+        let last = waiting.back().map_or(clock.now, |&(at, _, _)| at);
+        let at = (clock.now + after).max(last);
+        waiting.push_back((at, request, clock.now));
+        self.wake(clock);
+    }
+
+    /// The next request that is to be hedged by `now`, and when it was sent; it may be done.
+    pub fn take_due(&mut self, now: Time) -> Option<(u32, Time)> {
+        let &(at, request, sent) = self.waiting.front()?;
+        if at > now {
+            return None;
+        }
+        self.waiting.pop_front();
+        Some((request, sent))
+    }
+
+    /// Sets the alarm to the next request.
+    pub fn wake(&mut self, clock: &mut Clock) {
+        if let Some(&(at, _, _)) = self.waiting.front() {
+            self.alarm.set(at, clock);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_of_reads_that_are_hedged_is_what_was_asked_for() {
+        let mut after = After::Share {
+            millionths: 950_000,
+            counts: Vec::new(),
+            seen: 0,
+            now: Time::NEVER,
+        };
+        for i in 0..10_000 {
+            after.took(Time::from_us(1 + i * 7919 % 1000));
+        }
+        let error = after.now().as_us() / 950.0;
+        assert!((0.99..1.0 + 2.0 / PARTS as f64).contains(&error), "{error}");
+        // The buckets follow each other, and what is in one is not longer than its end.
+        for ns in (0..200_000).chain((1 << 40) - 9..(1 << 40) + 9) {
+            let bucket = After::bucket(Time::from_ns(ns));
+            assert!(Time::from_ns(ns) <= After::end_of(bucket));
+            let next = After::bucket(Time::from_ns(ns + 1));
+            assert!(next == bucket || next == bucket + 1);
+            if next == bucket + 1 && ns >= PARTS {
+                assert_eq!(After::end_of(bucket), Time::from_ns(ns + 1));
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Requests to members that are not done.
+
+use super::ops::{Chain, Ops};
+use crate::array::table::Table;
+use crate::units::Time;
+
+/// For whom a request is sent to a member.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Owner {
+    /// These page operations, or nobody.
+    Host(Chain),
+    /// A job.
+    Job(u32),
+    /// A task of the volume.
+    Task(u32),
+}
+
+/// A request to a member.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    pub member: usize,
+    pub owner: Owner,
+    /// Pages of it that are not done, if its member takes pages.
+    left: u32,
+    /// None of them was refused.
+    written: bool,
+    in_use: bool,
+    /// When its member was asked.
+    pub sent: Time,
+}
+
+/// All of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Requests(Table<Request>);
+
+impl Requests {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn add(&mut self, member: usize, pages: u32, owner: Owner, now: Time) -> u32 {
+        self.0.add(Request {
+            member,
+            owner,
+            left: pages,
+            written: true,
+            in_use: true,
+            sent: now,
+        })
+    }
+
+    /// When a request was sent.
+    pub fn sent(&self, id: u32) -> Time {
+        self.0[id].sent
+    }
+
+    /// A page of a request is done; with the last one, whether all were written.
+    pub fn page_done(&mut self, id: u32, written: bool) -> Option<bool> {
+        let request = &mut self.0[id];
+        request.left -= 1;
+        request.written &= written;
+        (request.left == 0).then_some(request.written)
+    }
+
+    /// A request is done.
+    pub fn take(&mut self, id: u32) -> Request {
+        let request = &mut self.0[id];
+        request.in_use = false;
+        let request = *request;
+        self.0.remove(id);
+        request
+    }
+
+    /// Takes those to a member, in the order of their places.
+    pub fn take_of(&mut self, member: usize) -> Vec<Request> {
+        let all = self.0.iter_mut();
+        let of_member = all.filter(|(_, request)| request.in_use && request.member == member);
+        let ids: Vec<u32> = of_member.map(|(id, _)| id).collect();
+        ids.into_iter().map(|id| self.take(id)).collect()
+    }
+
+    /// Takes all.
+    pub fn take_all(&mut self) -> Vec<Request> {
+        let all = std::mem::take(&mut self.0);
+        all.iter()
+            .filter(|request| request.in_use)
+            .copied()
+            .collect()
+    }
+
+    /// The member and the page operations of a request of the front end's reads, sent at `sent`, if it is
+    /// under way.
+    pub fn host_reads(&self, ops: &Ops, id: u32, sent: Time) -> Option<(usize, Chain)> {
+        let request = self.0.get(id)?;
+        let is_it = request.in_use && request.sent == sent;
+        match request.owner {
+            Owner::Host(chain) if is_it && ops.are_reads(chain) => Some((request.member, chain)),
+            _ => None,
+        }
+    }
+}

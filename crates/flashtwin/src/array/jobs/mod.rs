@@ -1,0 +1,396 @@
+//! What happens to stripes: writes with their parity, pages worked out from the others, trims.
+//!
+//! Each is a *job* on a stretch of page stripes of one row. Jobs of a row happen one after the
+//! other. A job reads, then writes: all writes wait for all reads (policies.md C4). Sending a flush to
+//! all members is a job, too, but of no row; `stretch` says what jobs do that rebuild members.
+
+mod rebuild;
+mod rows;
+mod stretch;
+
+use super::clock::Clock;
+use super::io::ops::Chain;
+use super::io::requests::Owner;
+use super::io::{Io, Order};
+use super::layout::plan::{each, plan_write, sources, Method, Places};
+use super::layout::Stripe;
+use super::member::spent::Spent;
+use super::member::State;
+use super::record::log::{ArrayEvent, JobKind, SentFor};
+use super::table::Table;
+use crate::request::Op;
+use crate::spec::ArraySpec;
+use rebuild::Rebuild;
+use rows::RowLocks;
+use stretch::Stretch;
+
+/// What a job is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Write these data places.
+    Write(Places),
+    /// Work out these places: data that cannot be read where it lies.
+    Recover(Places),
+    /// Write what members lack that are being rebuilt.
+    Rebuild,
+    /// Forget these data places, and the parity: with parity they are all there are.
+    Trim(Places),
+    /// Have all members write what they hold in volatile memory.
+    Flush,
+}
+
+/// What is to be done to page stripes that follow each other, and the page operations that wait for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JobSpec {
+    pub kind: Kind,
+    pub stripe: Stripe,
+    pub pages: u32,
+    pub chain: Chain,
+    pub fua: bool,
+}
+
+impl JobSpec {
+    pub fn new(kind: Kind, (stripe, pages): (Stripe, u32), (chain, fua): (Chain, bool)) -> JobSpec {
+        JobSpec {
+            kind,
+            stripe,
+            pages,
+            chain,
+            fua,
+        }
+    }
+
+    fn extent(&self) -> (Stripe, u32) {
+        (self.stripe, self.pages)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Waiting,
+    Reading,
+    Writing,
+}
+
+/// A job under way.
+#[derive(Clone, Debug)]
+struct Job {
+    what: JobSpec,
+    /// Rows it needs to itself, and those it has.
+    rows: u32,
+    rows_held: u32,
+    phase: Phase,
+    /// A member failed while it was read from.
+    again: bool,
+    /// Places to be written; of a rebuild, members.
+    writes: Places,
+    /// Requests to members under way.
+    left: u32,
+    spent: Spent,
+    written: bool,
+}
+
+/// All jobs.
+#[derive(Clone, Debug)]
+pub(crate) struct Jobs {
+    jobs: Table<Job>,
+    rows: RowLocks,
+    rebuild: Rebuild,
+    stretch: Stretch,
+}
+
+impl Jobs {
+    /// None; `rebuilding` is the resource of the event queue for rebuilding.
+    pub fn new(spec: &ArraySpec, rebuilding: usize) -> Jobs {
+        Jobs {
+            jobs: Table::default(),
+            rows: RowLocks::default(),
+            rebuild: Rebuild::new(spec, rebuilding),
+            stretch: Stretch::new(spec.members.len()),
+        }
+    }
+
+    fn new_job(&mut self, io: &Io, what: JobSpec) -> u32 {
+        let rows = match what.kind {
+            Kind::Rebuild => what.pages / io.layout.chunk_pages(),
+            _ => 1,
+        };
+        self.jobs.add(Job {
+            what,
+            rows,
+            rows_held: 0,
+            phase: Phase::Waiting,
+            again: false,
+            writes: 0,
+            left: 0,
+            spent: Spent::default(),
+            written: true,
+        })
+    }
+
+    /// Has this done once it is its turn in the rows it is about.
+    pub fn add(&mut self, io: &mut Io, what: JobSpec, clock: &mut Clock) {
+        let id = self.new_job(io, what);
+        self.take_rows(io, id, clock);
+    }
+
+    /// Works out a page from the others of its stripe.
+    pub fn recover(
+        &mut self,
+        io: &mut Io,
+        op: u32,
+        (stripe, place): (Stripe, u32),
+        clock: &mut Clock,
+    ) {
+        let kind = Kind::Recover(1 << place);
+        let what = JobSpec::new(kind, (stripe, 1), (Chain::only(op), false));
+        self.add(io, what, clock);
+    }
+
+    /// Has the operation done once all that members were told is written is on their flash.
+    pub fn flush(&mut self, io: &mut Io, op: u32, clock: &mut Clock) {
+        let what = JobSpec::new(Kind::Flush, (Stripe(0), 0), (Chain::only(op), true));
+        let id = self.new_job(io, what);
+        self.jobs[id].phase = Phase::Writing;
+        for member in 0..io.members.len() {
+            let m = &io.members[member];
+            if !m.volatile || m.state == State::Failed {
+                continue;
+            }
+            self.jobs[id].left += 1;
+            let order = Order::new(member, (0, 0), (Op::Flush, false), Owner::Job(id));
+            io.send(order, clock, |_| SentFor::Job { job: id, place: 0 });
+        }
+        if self.jobs[id].left == 0 {
+            self.end(io, id, clock);
+        }
+    }
+
+    /// Takes the rows that a job needs, in ascending order, so that no two wait for each other. It
+    /// begins when it has them all.
+    fn take_rows(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
+        let job = &mut self.jobs[id];
+        let first = io.layout.row_of(job.what.stripe);
+        while job.rows_held < job.rows {
+            if !self.rows.take(first + job.rows_held, id) {
+                io.record.stats.row_waits += 1;
+                return;
+            }
+            job.rows_held += 1;
+        }
+        self.begin(io, id, clock);
+    }
+
+    /// The row is the job's: it reads what it needs.
+    fn begin(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
+        let what = self.jobs[id].what;
+        let pages = u64::from(what.pages);
+        let missing = io.missing(what.stripe);
+        let (layout, stats) = (&io.layout, &mut io.record.stats);
+        let (data, parity) = (layout.data(), layout.parity as usize);
+        let mut method = Method::Write;
+        let (reads, writes) = match what.kind {
+            Kind::Write(places) if layout.copies > 1 => (0, layout.copies_of(places) & !missing),
+            Kind::Write(places) => {
+                let plan = plan_write(data, parity, places, missing);
+                method = plan.method;
+                stats.stripes[plan.method as usize] += pages;
+                stats.pages_read_for_parity += pages * u64::from(plan.reads.count_ones());
+                let of_parity = (plan.writes >> data).count_ones();
+                stats.parity_pages_written += pages * u64::from(of_parity);
+                if plan.method == Method::Recover {
+                    stats.pages_recovered += pages;
+                }
+                (plan.reads, plan.writes)
+            }
+            Kind::Recover(places) => {
+                stats.pages_recovered += pages;
+                // What was asked for may have come back while this waited for its row, and another
+                // member may have failed since.
+                let without = match (missing | places).count_ones() as usize > parity {
+                    true => missing,
+                    false => missing | places,
+                };
+                (sources(data, parity, without), 0)
+            }
+            Kind::Rebuild | Kind::Flush => (0, 0),
+            Kind::Trim(places) => {
+                let places_all = layout.places();
+                let of_parity = (1 << places_all) - (1 << (places_all - layout.parity));
+                (0, (layout.copies_of(places) | of_parity) & !missing)
+            }
+        };
+        let ops = &io.ops;
+        io.record.log.tell(|| ArrayEvent::Begun {
+            job: id,
+            kind: match what.kind {
+                Kind::Write(places) => JobKind::Write { method, places },
+                Kind::Recover(places) => JobKind::Recover { places },
+                Kind::Rebuild => JobKind::Rebuild,
+                Kind::Trim(_) | Kind::Flush => JobKind::Trim,
+            },
+            first: what.stripe.0,
+            pages: what.pages,
+            ops: ops.of(what.chain).collect(),
+        });
+        let job = &mut self.jobs[id];
+        job.phase = Phase::Reading;
+        job.writes = writes;
+        if what.kind == Kind::Rebuild {
+            let (members, sent) = self.stretch.read(io, id, what.extent(), clock);
+            let job = &mut self.jobs[id];
+            (job.writes, job.left) = (members, sent);
+            if sent == 0 {
+                self.write_phase(io, id, clock);
+            }
+            return;
+        }
+        match reads {
+            0 => self.write_phase(io, id, clock),
+            _ => self.send_places(io, id, reads, Op::Read, clock),
+        }
+    }
+
+    fn write_phase(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
+        let job = &mut self.jobs[id];
+        job.phase = Phase::Writing;
+        if job.what.kind == Kind::Rebuild {
+            let (still, sent) = (self.stretch).write(io, id, job.what.extent(), job.writes, clock);
+            (job.writes, job.left) = (still, sent);
+            if sent == 0 {
+                self.end(io, id, clock);
+            }
+            return;
+        }
+        // A member may have failed since this was planned.
+        job.writes &= !io.missing(job.what.stripe);
+        let op = match job.what.kind {
+            Kind::Trim(_) => Op::Trim,
+            _ => Op::Write,
+        };
+        match job.writes {
+            0 => self.end(io, id, clock),
+            writes => self.send_places(io, id, writes, op, clock),
+        }
+    }
+
+    /// Sends one request to each of the members at these places, at least one.
+    fn send_places(&mut self, io: &mut Io, id: u32, places: Places, op: Op, clock: &mut Clock) {
+        let job = &mut self.jobs[id];
+        job.left = places.count_ones();
+        let JobSpec {
+            stripe, pages, fua, ..
+        } = job.what;
+        let how = (op, fua && op == Op::Write);
+        let old_copies = match op {
+            Op::Read => job.writes,
+            _ => 0,
+        };
+        for at in each(places) {
+            let member = io.layout.member_at(stripe, at);
+            let order = Order::new(member, (stripe.0, pages), how, Owner::Job(id));
+            io.send(order, clock, |_| SentFor::Job { job: id, place: at });
+        }
+        io.prefetch_old_copies(stripe, each(old_copies));
+    }
+
+    /// A request of a job was lost with its member. What the job reads is planned anew once all that is
+    /// under way has come.
+    pub fn step_lost(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
+        let job = &mut self.jobs[id];
+        job.again |= job.phase == Phase::Reading;
+        self.step_done(io, id, Spent::default(), true, clock);
+    }
+
+    /// A request of a job is done.
+    pub fn step_done(
+        &mut self,
+        io: &mut Io,
+        id: u32,
+        spent: Spent,
+        written: bool,
+        clock: &mut Clock,
+    ) {
+        let job = &mut self.jobs[id];
+        job.left -= 1;
+        job.written &= written;
+        if job.left > 0 {
+            return;
+        }
+        // The last one is what the others waited for.
+        job.spent.add(spent);
+        let again = std::mem::take(&mut job.again);
+        match job.phase {
+            Phase::Reading if again => self.begin(io, id, clock),
+            Phase::Reading => self.write_phase(io, id, clock),
+            _ => self.end(io, id, clock),
+        }
+    }
+
+    /// The job is done; the next one of its row begins.
+    fn end(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
+        let job = &self.jobs[id];
+        let (what, rows, writes, written) = (job.what, job.rows, job.writes, job.written);
+        io.finish(what.chain, job.spent, written);
+        io.deliver(clock);
+        if what.kind == Kind::Flush {
+            return self.jobs.remove(id);
+        }
+        if what.kind == Kind::Rebuild {
+            self.rebuild.under_way -= 1;
+            if written {
+                stretch::rebuilt(io, what.extent(), writes, clock.now);
+            }
+        }
+        self.jobs.remove(id);
+        let first = io.layout.row_of(what.stripe);
+        for row in first..first + rows {
+            if let Some(next) = self.rows.give_back(row) {
+                self.jobs[next].rows_held += 1;
+                self.take_rows(io, next, clock);
+            }
+        }
+        if what.kind == Kind::Rebuild {
+            self.rebuild_on(io, clock);
+        }
+    }
+
+    // ---- rebuilding ----
+
+    /// Members were replaced: what they lack is rebuilt from the first row on.
+    pub fn rebuild_anew(&mut self, io: &mut Io, clock: &mut Clock) {
+        self.rebuild.next_row = 0;
+        self.rebuild_on(io, clock);
+    }
+
+    /// The instant set for the next stretch has come.
+    pub fn rebuild_due(&mut self, io: &mut Io, clock: &mut Clock) {
+        self.rebuild.alarm.went_off();
+        self.rebuild_on(io, clock);
+    }
+
+    /// Begins with as many stretches as may be under way, and when they may.
+    fn rebuild_on(&mut self, io: &mut Io, clock: &mut Clock) {
+        while let Some((row, rows)) = self.rebuild.next(&io.members, clock) {
+            let pages = io.layout.chunk_pages();
+            let stretch = (Stripe(row * pages), rows * pages);
+            // On flash, so that a power cut takes nothing that was safe before the member failed.
+            let what = JobSpec::new(Kind::Rebuild, stretch, (Chain::EMPTY, true));
+            self.add(io, what, clock);
+        }
+    }
+
+    /// What jobs have written to a member that is being rebuilt is lost with it.
+    pub fn forget_rebuilt(&mut self, member: usize) {
+        for (_, job) in self.jobs.iter_mut() {
+            if job.what.kind == Kind::Rebuild && job.phase == Phase::Writing {
+                job.writes &= !(1 << member);
+            }
+        }
+    }
+
+    /// The page operations that wait for jobs.
+    pub fn chains(&self) -> impl Iterator<Item = Chain> + '_ {
+        self.jobs.iter().map(|job| job.what.chain)
+    }
+}

@@ -1,0 +1,75 @@
+//! Which rows are rebuilt next, and when.
+//!
+//! A row that is there again is read and written like any other. One that is not is read and written
+//! as if the member were missing. Which rows are there is kept as one bit a row, so that rows may
+//! be rebuilt in any order and several at a time. Adjacent rows are rebuilt together as a *stretch*,
+//! with one request to a member where its pages follow each other (D-106).
+
+use crate::array::clock::{Alarm, Clock};
+use crate::array::member::{Members, State};
+use crate::spec::ArraySpec;
+use crate::units::Time;
+
+/// Rows whose chunks are smaller than this together are rebuilt as one stretch.
+const STRETCH_BYTES: u32 = 64 << 10;
+
+/// How far the rebuilding of all replaced members has come.
+#[derive(Clone, Debug)]
+pub(super) struct Rebuild {
+    /// Rows before this one are there again or under way.
+    pub next_row: u32,
+    /// Stretches under way.
+    pub under_way: u32,
+    /// The next stretch begins no earlier: the rate is limited.
+    not_before: Time,
+    /// When it will be looked at again.
+    pub alarm: Alarm,
+    depth: u32,
+    row_time: Time,
+    /// Rows of a stretch, at most.
+    most: u32,
+}
+
+impl Rebuild {
+    pub fn new(spec: &ArraySpec, resource: usize) -> Rebuild {
+        Rebuild {
+            next_row: 0,
+            under_way: 0,
+            not_before: Time::ZERO,
+            alarm: Alarm::of(resource),
+            depth: spec.rebuild_depth,
+            row_time: spec.rebuild_row_time(),
+            most: (STRETCH_BYTES / spec.chunk_pages.saturating_mul(spec.page_bytes())).max(1),
+        }
+    }
+
+    /// The stretch that begins now: its first row, and how many. `None`: none does, or not yet.
+    pub fn next(&mut self, members: &Members, clock: &mut Clock) -> Option<(u32, u32)> {
+        if self.under_way >= self.depth {
+            return None;
+        }
+        let (row, rows) = self.lacking_rows(members)?;
+        if clock.now < self.not_before {
+            self.alarm.set(self.not_before, clock);
+            return None;
+        }
+        self.next_row = row + rows;
+        self.under_way += 1;
+        self.not_before = clock.now + self.row_time * u64::from(rows);
+        Some((row, rows))
+    }
+
+    /// The next rows that members being rebuilt lack: the first, and how many.
+    fn lacking_rows(&self, members: &Members) -> Option<(u32, u32)> {
+        let lacking_from = |from: u32| {
+            let rebuilding = members.iter().filter(|m| m.state == State::Rebuilding);
+            rebuilding.filter_map(|m| m.rows.lacking_from(from)).min()
+        };
+        let first = lacking_from(self.next_row)?;
+        let mut rows = 1;
+        while rows < self.most && lacking_from(first + rows) == Some(first + rows) {
+            rows += 1;
+        }
+        Some((first, rows))
+    }
+}

@@ -1,0 +1,190 @@
+//! A new member gets what the missing one held, row after row, while the host goes on (D-89): what is
+//! read and written for adjacent rows.
+
+use crate::array::clock::Clock;
+use crate::array::io::requests::Owner;
+use crate::array::io::{Io, Order};
+use crate::array::layout::plan::{each, sources, Places};
+use crate::array::layout::Stripe;
+use crate::array::member::rows::Rows;
+use crate::array::member::State;
+use crate::array::record::log::{ArrayEvent, SentFor};
+use crate::request::Op;
+use crate::units::Time;
+
+/// The first page stripe of adjacent rows, and how many page stripes they are.
+type Extent = (Stripe, u32);
+
+/// Of each member, the pages to be asked for together: first and how many.
+#[derive(Clone, Debug)]
+pub(super) struct Stretch {
+    runs: Vec<(u32, u32)>,
+    /// Requests sent.
+    sent: u32,
+}
+
+impl Stretch {
+    pub fn new(members: usize) -> Stretch {
+        Stretch {
+            runs: vec![(0, 0); members],
+            sent: 0,
+        }
+    }
+
+    /// Reads what the missing is worked out from; returns the members that lack it, as bits, and how
+    /// many requests were sent.
+    pub fn read(
+        &mut self,
+        io: &mut Io,
+        job: u32,
+        extent: Extent,
+        clock: &mut Clock,
+    ) -> (Places, u32) {
+        let mut members: Places = 0;
+        for stripe in rows_of(io, extent) {
+            let (reads, writes) = plan(io, stripe);
+            for at in each(writes) {
+                members |= 1 << io.layout.member_at(stripe, at);
+            }
+            io.record.stats.pages_read_to_rebuild +=
+                u64::from(reads.count_ones() * io.layout.chunk_pages());
+            self.extend(io, job, stripe, (reads, Op::Read), clock);
+        }
+        (members, self.send(io, job, Op::Read, clock))
+    }
+
+    /// Writes it to those of `members` that still lack it; returns them, and how many requests were sent.
+    pub fn write(
+        &mut self,
+        io: &mut Io,
+        job: u32,
+        extent: Extent,
+        members: Places,
+        clock: &mut Clock,
+    ) -> (Places, u32) {
+        let mut still: Places = 0;
+        for stripe in rows_of(io, extent) {
+            let mut writes = 0;
+            for at in each(lacking(io, stripe)) {
+                let member: Places = 1 << io.layout.member_at(stripe, at);
+                if members & member != 0 {
+                    still |= member;
+                    writes |= 1 << at;
+                }
+            }
+            self.extend(io, job, stripe, (writes, Op::Write), clock);
+        }
+        (still, self.send(io, job, Op::Write, clock))
+    }
+
+    /// Adds a row to what is asked of the members at these places.
+    fn extend(
+        &mut self,
+        io: &mut Io,
+        job: u32,
+        stripe: Stripe,
+        (places, op): (Places, Op),
+        clock: &mut Clock,
+    ) {
+        let chunk = io.layout.chunk_pages();
+        for at in each(places) {
+            let member = io.layout.member_at(stripe, at);
+            let (first, pages) = self.runs[member];
+            if pages > 0 && first + pages == stripe.0 {
+                self.runs[member].1 += chunk;
+            } else {
+                self.send_rows(io, job, member, op, clock);
+                self.runs[member] = (stripe.0, chunk);
+            }
+        }
+    }
+
+    fn send_rows(&mut self, io: &mut Io, job: u32, member: usize, op: Op, clock: &mut Clock) {
+        let (first, pages) = std::mem::take(&mut self.runs[member]);
+        if pages == 0 {
+            return;
+        }
+        self.sent += 1;
+        let how = (op, op == Op::Write);
+        let order = Order::new(member, (first, pages), how, Owner::Job(job));
+        let layout = io.layout;
+        io.send(order, clock, |_| {
+            // The member's place in each of these rows.
+            let rows = (first..first + pages).step_by(layout.chunk_pages() as usize);
+            let place = |row: u32| {
+                (0..layout.places()).find(|&at| layout.member_at(Stripe(row), at) == member)
+            };
+            SentFor::Rows {
+                job,
+                places: rows.filter_map(place).collect(),
+            }
+        });
+    }
+
+    /// Sends what is left of a stretch; returns how many requests were sent for it in all.
+    fn send(&mut self, io: &mut Io, job: u32, op: Op, clock: &mut Clock) -> u32 {
+        for member in 0..self.runs.len() {
+            self.send_rows(io, job, member, op, clock);
+        }
+        std::mem::take(&mut self.sent)
+    }
+}
+
+/// The rows of a stretch, each by its first page stripe.
+fn rows_of(io: &Io, (first, pages): Extent) -> impl Iterator<Item = Stripe> {
+    let chunk = io.layout.chunk_pages() as usize;
+    (first.0..first.0 + pages).step_by(chunk).map(Stripe)
+}
+
+/// Places of a stripe that could be written and are not there.
+fn lacking(io: &Io, stripe: Stripe) -> Places {
+    io.layout.places_where(|at| {
+        let member = io.layout.member_at(stripe, at);
+        io.members[member].state == State::Rebuilding && !io.has(member, stripe)
+    })
+}
+
+/// What is read, and what is written, to have in a row what members lack.
+fn plan(io: &Io, stripe: Stripe) -> (Places, Places) {
+    let (layout, writes) = (&io.layout, lacking(io, stripe));
+    if layout.copies > 1 {
+        let mut reads = 0;
+        for place in each(writes) {
+            let copy = io.readable_copy(stripe, place / layout.copies);
+            reads |= 1 << copy.expect("a page has a copy that is there");
+        }
+        return (reads, writes);
+    }
+    let reads = match writes {
+        0 => 0,
+        _ => sources(layout.data(), layout.parity as usize, io.missing(stripe)),
+    };
+    (reads, writes)
+}
+
+/// A stretch is written: these members, as bits, have it now.
+pub(super) fn rebuilt(io: &mut Io, (first, pages): Extent, members: Places, now: Time) {
+    let chunk = io.layout.chunk_pages();
+    let first = io.layout.row_of(first);
+    let rows = first..first + pages / chunk;
+    for member in each(members).map(|member| member as usize) {
+        let m = &mut io.members[member];
+        let before = m.rows.there;
+        let whole = rows.clone().fold(false, |_, row| m.rows.add(row));
+        let new = u64::from(m.rows.there - before) * u64::from(chunk);
+        io.record.stats.pages_rebuilt += new;
+        let mut rebuilds = io.record.history.rebuilds.iter_mut().rev();
+        let record = rebuilds.find(|record| record.member == member);
+        if let Some(record) = record {
+            record.pages_written += new;
+            record.until = whole.then_some(now);
+        }
+        if whole {
+            m.state = State::There;
+            m.rows = Rows::default();
+            io.members.count();
+            io.begin_phase(now);
+            io.record.log.tell(|| ArrayEvent::Rebuilt { member });
+        }
+    }
+}

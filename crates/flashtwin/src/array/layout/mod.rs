@@ -1,0 +1,287 @@
+//! Where the pages of an array lie: striping, mirroring and rotating parity (policies.md C4, D-23).
+//!
+//! A *unit* is a chunk of consecutive pages on one member, a *row* the units at the same place of all
+//! members. The pages at the same offset of a row's units make up a *page stripe*: parity is computed
+//! over it, so it is what writes are planned for.
+
+pub(crate) mod plan;
+
+use crate::divide::Divider;
+use crate::spec::{Level, Rotation};
+use crate::units::{narrow, Lpn};
+use plan::Places;
+
+/// A page on a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    pub member: usize,
+    pub lpn: Lpn,
+}
+
+/// A page stripe: its number is the logical page number it has on every member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stripe(pub u32);
+
+/// How an array spreads its pages over its members.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    level: Level,
+    rotation: Rotation,
+    members: u32,
+    /// Units of data and of parity in a row; with mirrors, of the one copy.
+    data: u32,
+    pub parity: u32,
+    /// Copies of every page.
+    pub copies: u32,
+    chunk: Divider,
+    by_data: Divider,
+    by_members: Divider,
+}
+
+impl Layout {
+    /// `members` as many as the level allows, `chunk_pages` at least 1.
+    pub fn new(level: Level, rotation: Rotation, members: u32, chunk_pages: u32) -> Layout {
+        let (parity, copies) = match level {
+            // Of swan only the groups have a layout, each that of RAID-5.
+            Level::Raid0 | Level::Swan => (0, 1),
+            Level::Raid1 => (0, members),
+            Level::Raid10 => (0, 2),
+            Level::Raid5 => (1, 1),
+            Level::Raid6 => (2, 1),
+        };
+        let data = (members - parity) / copies;
+        Layout {
+            level,
+            rotation,
+            members,
+            data,
+            parity,
+            copies,
+            chunk: Divider::new(chunk_pages),
+            by_data: Divider::new(data),
+            by_members: Divider::new(members),
+        }
+    }
+
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Units of data in a row.
+    pub fn data(&self) -> usize {
+        self.data as usize
+    }
+
+    pub fn chunk_pages(&self) -> u32 {
+        self.chunk.by()
+    }
+
+    /// There is redundancy to be kept: what changes a row happens one after the other.
+    pub fn has_rows(&self) -> bool {
+        self.parity > 0 || self.copies > 1
+    }
+
+    /// The row of a page stripe.
+    #[inline]
+    pub fn row_of(&self, stripe: Stripe) -> u32 {
+        self.chunk.div(stripe.0)
+    }
+
+    /// The page stripe of a page, and its place among the data units.
+    #[inline]
+    pub fn stripe_of(&self, lpn: Lpn) -> (Stripe, u32) {
+        let (unit, offset) = self.chunk.div_rem(lpn.0);
+        let (row, place) = self.by_data.div_rem(unit);
+        (Stripe(row * self.chunk.by() + offset), place)
+    }
+
+    /// The page at a place of a page stripe.
+    pub fn page_of(&self, stripe: Stripe, place: u32) -> Lpn {
+        let (row, offset) = self.chunk.div_rem(stripe.0);
+        Lpn((row * self.data + place) * self.chunk.by() + offset)
+    }
+
+    /// The member that holds the first copy of a data place of a page stripe.
+    #[inline]
+    pub fn data_member(&self, stripe: Stripe, place: u32) -> usize {
+        let member = match self.level {
+            Level::Raid0 | Level::Raid1 | Level::Swan => place,
+            Level::Raid10 => 2 * place,
+            Level::Raid5 | Level::Raid6 => {
+                let first = narrow(self.parity_member(stripe, 0));
+                if self.rotation.is_symmetric() {
+                    self.wrap(first + self.parity + place)
+                } else {
+                    // In the order of members, past those of parity; the two of RAID-6 may wrap.
+                    let last = first + self.parity;
+                    let wrapped = last.saturating_sub(self.members);
+                    let before = first - wrapped;
+                    wrapped
+                        + place
+                        + if place < before {
+                            0
+                        } else {
+                            self.parity - wrapped
+                        }
+                }
+            }
+        };
+        member as usize
+    }
+
+    /// The member with the parity of a page stripe: 0 is P, 1 is Q.
+    #[inline]
+    pub fn parity_member(&self, stripe: Stripe, which: u32) -> usize {
+        let turn = self.by_members.div_rem(self.chunk.div(stripe.0)).1;
+        let first = if self.rotation.goes_left() {
+            self.members - 1 - turn
+        } else {
+            turn
+        };
+        self.wrap(first + which) as usize
+    }
+
+    #[inline]
+    fn wrap(&self, member: u32) -> u32 {
+        self.by_members.div_rem(member).1
+    }
+
+    // ---- places of a page stripe: those of data, then of parity; with mirrors, the copies of each ----
+
+    /// How many there are.
+    pub fn places(&self) -> u32 {
+        self.data * self.copies + self.parity
+    }
+
+    /// The member at a place.
+    pub fn member_at(&self, stripe: Stripe, at: u32) -> usize {
+        if self.copies > 1 {
+            at as usize
+        } else if at < self.data {
+            self.data_member(stripe, at)
+        } else {
+            self.parity_member(stripe, at - self.data)
+        }
+    }
+
+    /// The places of which this is true.
+    pub fn places_where(&self, is: impl Fn(u32) -> bool) -> Places {
+        let places = (0..self.places()).filter(|&at| is(at));
+        places.fold(0, |bits, at| bits | 1 << at)
+    }
+
+    /// All copies of these data places.
+    pub fn copies_of(&self, data: Places) -> Places {
+        self.places_where(|at| data >> (at / self.copies) & 1 == 1)
+    }
+
+    /// The members that hold a copy of a data place.
+    pub fn copies_at(&self, stripe: Stripe, place: u32) -> std::ops::Range<usize> {
+        let first = self.data_member(stripe, place);
+        first..first + self.copies as usize
+    }
+
+    /// Where the first copy of a page lies.
+    #[inline]
+    pub fn spot(&self, lpn: Lpn) -> Spot {
+        let (stripe, place) = self.stripe_of(lpn);
+        Spot {
+            member: self.data_member(stripe, place),
+            lpn: Lpn(stripe.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn placed(level: Level, rotation: Rotation, members: u32, pages: u32) -> Vec<(usize, u32)> {
+        let layout = Layout::new(level, rotation, members, 1);
+        (0..pages)
+            .map(|lpn| {
+                let spot = layout.spot(Lpn(lpn));
+                (spot.member, spot.lpn.0)
+            })
+            .collect()
+    }
+
+    /// Unit placement of the reference for 5 disks (reference-models.md 1.14).
+    #[test]
+    fn left_symmetric_raid_5_of_five_as_the_reference_places_it() {
+        let want = [
+            (0, 0),
+            (1, 0),
+            (2, 0),
+            (3, 0),
+            (4, 1),
+            (0, 1),
+            (1, 1),
+            (2, 1),
+            (3, 2),
+            (4, 2),
+            (0, 2),
+            (1, 2),
+        ];
+        assert_eq!(placed(Level::Raid5, Rotation::LeftSymmetric, 5, 12), want);
+    }
+
+    #[test]
+    fn the_other_rotations() {
+        let members = |rotation| {
+            let at = placed(Level::Raid5, rotation, 4, 12);
+            at.iter().map(|&(member, _)| member).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            members(Rotation::LeftAsymmetric),
+            [0, 1, 2, 0, 1, 3, 0, 2, 3, 1, 2, 3]
+        );
+        assert_eq!(
+            members(Rotation::RightSymmetric),
+            [1, 2, 3, 2, 3, 0, 3, 0, 1, 0, 1, 2]
+        );
+        assert_eq!(
+            members(Rotation::RightAsymmetric),
+            [1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2]
+        );
+    }
+
+    /// Every row uses every member once, and places and pages are each other's inverse.
+    #[test]
+    fn rows_use_every_member_once() {
+        for level in [Level::Raid0, Level::Raid5, Level::Raid6] {
+            for rotation in Rotation::ALL {
+                for members in 4..9 {
+                    for chunk in [1, 3] {
+                        let layout = Layout::new(level, rotation, members, chunk);
+                        for stripe in (0..40).map(Stripe) {
+                            let mut used: Vec<usize> = (0..layout.data)
+                                .map(|place| layout.data_member(stripe, place))
+                                .chain((0..layout.parity).map(|p| layout.parity_member(stripe, p)))
+                                .collect();
+                            used.sort_unstable();
+                            let all: Vec<usize> = (0..members as usize).collect();
+                            assert_eq!(used, all, "{level:?} {rotation:?} {members} {stripe:?}");
+                            for place in 0..layout.data {
+                                let page = layout.page_of(stripe, place);
+                                assert_eq!(layout.stripe_of(page), (stripe, place));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn mirrors_hold_every_page_and_striped_mirrors_half_of_them() {
+        assert_eq!(
+            placed(Level::Raid1, Rotation::LeftSymmetric, 3, 2),
+            [(0, 0), (0, 1)]
+        );
+        assert_eq!(
+            placed(Level::Raid10, Rotation::LeftSymmetric, 4, 3),
+            [(0, 0), (2, 0), (0, 1)]
+        );
+    }
+}

@@ -1,0 +1,189 @@
+//! The members of an array: an SSD each, how much of it is there, and what it has done that the array has
+//! not taken yet.
+
+pub(super) mod ahead;
+pub(super) mod drive;
+pub(super) mod rows;
+pub(super) mod slow;
+pub(super) mod spent;
+
+use std::ops::{Deref, DerefMut};
+
+use super::clock::{Alarm, Clock};
+use super::record::history::Condition;
+use crate::request::Op;
+use crate::spec::{ArraySpec, DeviceSpec};
+use crate::units::Time;
+use ahead::Ahead;
+
+use drive::Drive;
+use rows::Rows;
+use slow::Slow;
+
+/// How much of a member is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    There,
+    Failed,
+    /// New; the rows that [`Member::rows`] knows are there.
+    Rebuilding,
+}
+
+/// A member.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    pub drive: Drive,
+    pub state: State,
+    /// What is there while it is being rebuilt.
+    pub rows: Rows,
+    /// It has a buffer that a power cut empties.
+    pub volatile: bool,
+    /// What it has done before the array got there.
+    pub ahead: Option<Box<Ahead>>,
+    /// Requests to it that are not done.
+    pub under_way: u32,
+    pub alarm: Alarm,
+    pub slow: Slow,
+}
+
+impl Member {
+    /// The member with this number.
+    pub fn new(spec: &DeviceSpec, number: usize) -> Member {
+        Member {
+            drive: Drive::new(spec),
+            state: State::There,
+            rows: Rows::default(),
+            volatile: spec.buffer.as_ref().is_some_and(|b| !b.is_protected()),
+            ahead: None,
+            under_way: 0,
+            alarm: Alarm::of(number),
+            slow: Slow::default(),
+        }
+    }
+
+    /// Asks for pages, or for something to be done about them; the answer will carry `tag`.
+    #[inline]
+    pub fn ask(&mut self, now: Time, pages: (u32, u32), op: Op, fua: bool, tag: u32) {
+        self.under_way += 1;
+        match &mut self.ahead {
+            Some(ahead) => ahead.send(&mut self.drive, now, pages, op, fua, tag),
+            None => self.drive.submit(now, pages, op, fua, tag),
+        }
+    }
+
+    /// Lets all happen that is due by `now`; returns when the next thing is, [`Time::NEVER`] if
+    /// there is none.
+    #[inline]
+    pub fn advance(&mut self, now: Time) -> Time {
+        match &mut self.ahead {
+            Some(ahead) => ahead.advance(&mut self.drive, now),
+            None => self.drive.advance(now),
+        }
+        self.next_event()
+    }
+
+    /// When the next thing happens there, [`Time::NEVER`] if there is none.
+    #[inline]
+    pub fn next_event(&self) -> Time {
+        let own = match &self.ahead {
+            Some(ahead) => ahead.next_event(&self.drive),
+            None => self.drive.next_event(),
+        };
+        own.min(self.slow.next_answer())
+    }
+
+    /// Something it was sent is done and not taken yet.
+    #[inline]
+    pub fn has_answers(&mut self, now: Time) -> bool {
+        let own = match &self.ahead {
+            Some(ahead) => ahead.next_answer() <= now,
+            None => self.drive.has_answers(),
+        };
+        own || self.slow.next_answer() <= now
+    }
+
+    /// The member's own next instant may have come nearer.
+    #[inline]
+    pub fn wake(&mut self, clock: &mut Clock) {
+        let at = match self.has_answers(clock.now) {
+            false => self.next_event(),
+            true => clock.now,
+        };
+        self.alarm.set(at, clock);
+    }
+
+    /// The number of the last request to it.
+    pub fn last_number(&self) -> u32 {
+        self.drive.ssd.submitted().wrapping_sub(1) as u32
+    }
+}
+
+/// All members, and what the array has to do itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Members {
+    list: Vec<Member>,
+    /// No member is missing or being rebuilt.
+    pub whole: bool,
+    /// More is missing than redundancy makes up for: nothing is done any more.
+    pub lost: bool,
+    /// When the array itself has something to do.
+    pub own: Alarm,
+}
+
+impl Members {
+    pub fn new(spec: &ArraySpec) -> Members {
+        let numbered = spec.members.iter().zip(0..);
+        Members {
+            list: numbered.map(|(spec, at)| Member::new(spec, at)).collect(),
+            whole: true,
+            lost: false,
+            own: Alarm::of(spec.members.len()),
+        }
+    }
+
+    /// Others take the places of all members.
+    pub fn replace(&mut self, members: Vec<Member>) {
+        self.list = members;
+        self.count();
+    }
+
+    /// The member holds what belongs there of a row.
+    #[inline]
+    pub fn has(&self, member: usize, row: u32) -> bool {
+        let m = &self.list[member];
+        match m.state {
+            State::There => true,
+            State::Failed => false,
+            State::Rebuilding => m.rows.contain(row),
+        }
+    }
+
+    /// Looks at whether members are missing or being rebuilt.
+    pub fn count(&mut self) {
+        self.whole = self.list.iter().all(|member| member.state == State::There);
+    }
+
+    pub fn condition(&self) -> Condition {
+        let any = |state| self.list.iter().any(|m| m.state == state);
+        match () {
+            () if self.lost => Condition::Lost,
+            () if any(State::Rebuilding) => Condition::Rebuilding,
+            () if any(State::Failed) => Condition::Degraded,
+            () => Condition::Whole,
+        }
+    }
+}
+
+impl Deref for Members {
+    type Target = [Member];
+
+    fn deref(&self) -> &[Member] {
+        &self.list
+    }
+}
+
+impl DerefMut for Members {
+    fn deref_mut(&mut self) -> &mut [Member] {
+        &mut self.list
+    }
+}

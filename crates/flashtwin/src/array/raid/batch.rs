@@ -1,0 +1,197 @@
+//! What the front end queued at one instant becomes requests to members and jobs on stripes.
+
+use crate::array::clock::Clock;
+use crate::array::io::ops::Chain;
+use crate::array::io::Io;
+use crate::array::jobs::{JobSpec, Jobs, Kind};
+use crate::array::layout::plan::Places;
+use crate::array::layout::{Layout, Spot, Stripe};
+use crate::array::member::spent::Spent;
+use crate::array::table::NONE;
+use crate::request::Op;
+use crate::units::Lpn;
+
+/// A page of a stripe, at a data place; and the operation on it, if there is one.
+type Placed = (Stripe, u32, u32);
+
+/// Stripes of one row that follow each other, all with the same places.
+struct Stretch {
+    stripe: Stripe,
+    pages: u32,
+    places: Places,
+    /// Where the next one begins.
+    end: usize,
+}
+
+/// What was queued at this instant.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Batch {
+    pub ops: Vec<u32>,
+    pub trims: Vec<Lpn>,
+    /// Writes of the batch by stripe and place.
+    sorted: Vec<Placed>,
+}
+
+impl Batch {
+    pub fn is_empty(&self) -> bool {
+        self.ops.is_empty() && self.trims.is_empty()
+    }
+
+    pub fn clear(&mut self) {
+        self.ops.clear();
+        self.trims.clear();
+    }
+
+    /// A page operation was queued; of what is queued together, writes go first: what was forgotten
+    /// before is not now.
+    #[inline]
+    pub fn push(&mut self, id: u32, written: Option<Lpn>) {
+        self.ops.push(id);
+        if let Some(written) = written.filter(|_| !self.trims.is_empty()) {
+            self.trims.retain(|&lpn| lpn != written);
+        }
+    }
+
+    /// Page operations go back to where they began.
+    pub fn again(&mut self, io: &mut Io, mut chain: Chain) {
+        while let Some(op) = io.ops.take_first(&mut chain) {
+            // Nobody waits for it any more if its twin was before it.
+            match io.hedge.as_ref().is_some_and(|hedge| hedge.is_late(op)) {
+                true => io.finish(Chain::only(op), Spent::default(), true),
+                false => self.ops.push(op),
+            }
+        }
+    }
+
+    /// Answers all of it as not done.
+    pub fn refuse(&mut self, io: &mut Io, clock: &mut Clock) {
+        for &op in &self.ops {
+            io.finish(Chain::only(op), Spent::default(), false);
+        }
+        self.clear();
+        io.deliver(clock);
+    }
+
+    pub fn place(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
+        io.runs.alone = self.ops.len() == 1;
+        for &id in &self.ops {
+            let op = *io.ops.get(id);
+            if op.is_read() {
+                read(io, jobs, id, op.lpn, clock);
+            } else if io.layout.has_rows() {
+                let (stripe, place) = io.layout.stripe_of(op.lpn);
+                self.sorted.push((stripe, place, id));
+            } else {
+                let fua = op.fua | io.through;
+                io.record.stats.data_pages_written += 1;
+                io.join(io.layout.spot(op.lpn), id, (Op::Write, fua), clock);
+            }
+        }
+        io.runs.alone = false;
+        io.send_runs(clock);
+        if !self.sorted.is_empty() {
+            self.write_stripes(io, jobs, clock);
+        }
+        if !self.trims.is_empty() {
+            self.trim(io, jobs, clock);
+        }
+        self.clear();
+    }
+
+    fn write_stripes(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
+        if !self.sorted.is_sorted() {
+            self.sorted.sort_unstable();
+        }
+        let mut from = 0;
+        while from < self.sorted.len() {
+            let stretch = stretch(&io.layout, &self.sorted, from);
+            let mut chain = Chain::EMPTY;
+            let mut fua = io.through;
+            for &(_, _, id) in &self.sorted[from..stretch.end] {
+                fua |= io.ops.get(id).fua;
+                io.ops.append(&mut chain, id);
+            }
+            from = stretch.end;
+            let pages = stretch.pages * stretch.places.count_ones();
+            io.record.stats.data_pages_written += u64::from(pages);
+            let (kind, place) = (Kind::Write(stretch.places), (stretch.stripe, stretch.pages));
+            let what = JobSpec::new(kind, place, (chain, fua));
+            jobs.add(io, what, clock);
+        }
+        self.sorted.clear();
+    }
+
+    /// Forgets pages; with parity only where all data of a stripe goes at once, so that its parity
+    /// stays true (D-86).
+    fn trim(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
+        self.trims.sort_unstable();
+        self.trims.dedup();
+        if !io.layout.has_rows() {
+            for &lpn in &self.trims {
+                io.join(io.layout.spot(lpn), NONE, (Op::Trim, false), clock);
+            }
+            return io.send_runs(clock);
+        }
+        self.sorted.extend(self.trims.iter().map(|&lpn| {
+            let (stripe, place) = io.layout.stripe_of(lpn);
+            (stripe, place, NONE)
+        }));
+        self.sorted.sort_unstable();
+        let mut from = 0;
+        while from < self.sorted.len() {
+            let stretch = stretch(&io.layout, &self.sorted, from);
+            from = stretch.end;
+            let whole = stretch.places.count_ones() as usize == io.layout.data();
+            if io.layout.parity == 0 || whole {
+                let (kind, place) = (Kind::Trim(stretch.places), (stretch.stripe, stretch.pages));
+                let what = JobSpec::new(kind, place, (Chain::EMPTY, false));
+                jobs.add(io, what, clock);
+            }
+        }
+        self.sorted.clear();
+    }
+}
+
+/// The stretch that begins at `from`, of places sorted by stripe.
+fn stretch(layout: &Layout, sorted: &[Placed], from: usize) -> Stretch {
+    let stripe_at = |from: usize| {
+        let stripe = sorted[from].0;
+        let mut end = from;
+        let mut places: Places = 0;
+        while end < sorted.len() && sorted[end].0 == stripe {
+            places |= 1 << sorted[end].1;
+            end += 1;
+        }
+        (stripe, places, end)
+    };
+    let (stripe, places, mut end) = stripe_at(from);
+    let row = layout.row_of(stripe);
+    let mut pages = 1;
+    while end < sorted.len() {
+        let (next, next_places, next_end) = stripe_at(end);
+        let follows = next.0 == stripe.0 + pages && layout.row_of(next) == row;
+        if !follows || next_places != places {
+            break;
+        }
+        pages += 1;
+        end = next_end;
+    }
+    Stretch {
+        stripe,
+        pages,
+        places,
+        end,
+    }
+}
+
+fn read(io: &mut Io, jobs: &mut Jobs, id: u32, lpn: Lpn, clock: &mut Clock) {
+    let (stripe, place) = io.layout.stripe_of(lpn);
+    io.record.stats.data_pages_read += 1;
+    match io.readable_copy(stripe, place) {
+        Some(member) => {
+            let lpn = Lpn(stripe.0);
+            io.join(Spot { member, lpn }, id, (Op::Read, false), clock);
+        }
+        None => jobs.recover(io, id, (stripe, place), clock),
+    }
+}

@@ -1,0 +1,99 @@
+//! A read that waits for a collection, hedged at several times: worked out by hand.
+
+use crate::array::RaidStats;
+use crate::gc::Force;
+use crate::request::{Op, Request};
+use crate::rng::Rng;
+use crate::spec::builtin_array;
+use crate::units::{Lpn, Time};
+use crate::{Array, ArraySpec};
+
+fn array(level: &str, more: &[(&str, &str)]) -> Array {
+    let mut set = vec![
+        ("array.level", level),
+        ("array.members", "harmonia*4"),
+        ("member.geometry.chips", "2"),
+        ("member.geometry.blocks_per_plane", "32"),
+    ];
+    set.extend(more);
+    let text = builtin_array("harmonia-array").unwrap();
+    let spec = ArraySpec::with_overrides(text, "harmonia-array", &set).unwrap();
+    let mut array = Array::new(&spec);
+    array.fill_sequential();
+    // Something to collect, and room enough not to have to.
+    let holder = holder(&array);
+    let first = &mut array.backend.io.members[holder].drive.ssd;
+    assert!(first.write_random(&mut Rng::new(1), 1000));
+    array
+}
+
+/// The member that holds the first page.
+fn holder(array: &Array) -> usize {
+    array.backend.io.layout.spot(Lpn(0)).member
+}
+
+/// How long a read of the first two pages takes, if the member that holds them begins to collect at the same time.
+fn read(level: &str, after_us: Option<&str>, collects: bool) -> (Time, RaidStats) {
+    let mut set = vec![("array.chunk", "8 KiB")];
+    set.extend(after_us.map(|_| ("array.reads", "hedged")));
+    set.extend(after_us.map(|us| ("array.hedge_after_us", us)));
+    let mut array = array(level, &set);
+    let force = Force {
+        until: 0,
+        once: true,
+        single: true,
+        yields: false,
+    };
+    if collects {
+        let holder = holder(&array);
+        let (raid, mut clock) = array.raid_now();
+        let member = &mut raid.io.members[holder];
+        member.drive.ssd.force_gc(clock.now, force);
+        assert!(member.drive.ssd.is_in_gc());
+        member.wake(&mut clock);
+    }
+    let request = Request {
+        arrival: Time::ZERO,
+        offset: 0,
+        bytes: 8192,
+        op: Op::Read,
+        fua: false,
+    };
+    array.submit(array.now(), &request, 0).unwrap();
+    let mut took = None;
+    while array.step() {
+        for c in array.completions().drain(..) {
+            assert!(took.replace(c.done - c.arrival).is_none(), "twice");
+            assert_eq!(c.breakdown.total(), c.done - c.arrival);
+        }
+    }
+    assert!(array.backend.io.is_empty());
+    (took.unwrap(), array.raid_stats().clone())
+}
+
+/// RAID-5 of four works the two pages out from two pages of each of the other three, RAID-6 from the
+/// other data and P. Mirrors have a copy.
+#[test]
+fn the_first_answer_counts() {
+    for (level, read_for_hedge) in [("raid5", 6), ("raid6", 4), ("raid10", 2), ("raid1", 2)] {
+        let (idle, _) = read(level, None, false);
+        let (waits, _) = read(level, None, true);
+        assert!(waits > idle * 5, "{waits} {idle}");
+
+        let (took, stats) = read(level, Some("300"), true);
+        assert_eq!(took, Time::from_us(300) + idle, "{level}: from elsewhere");
+        assert_eq!((stats.pages_hedged, stats.hedges_won), (2, 2));
+        assert_eq!(stats.pages_read_in_vain, 2);
+        assert_eq!(stats.member_pages_read, 2 + read_for_hedge);
+
+        let shortly_before = Time(waits.0 - idle.0 / 2).to_ns() / 1000;
+        let (took, stats) = read(level, Some(&shortly_before.to_string()), true);
+        assert_eq!(took, waits, "{level}: from where it lies");
+        assert_eq!((stats.pages_hedged, stats.hedges_won), (2, 0));
+        assert_eq!(stats.pages_read_in_vain, read_for_hedge);
+
+        let afterwards = waits.to_ns() / 1000 + 1;
+        let (took, stats) = read(level, Some(&afterwards.to_string()), true);
+        assert_eq!((took, stats.pages_hedged), (waits, 0), "{level}: in time");
+    }
+}

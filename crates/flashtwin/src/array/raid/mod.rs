@@ -1,0 +1,399 @@
+//! The members of an array as a back end: page operations in, requests to members out.
+//!
+//! What the front end queues at one instant is taken together ([`Work::settle`]): pages that follow
+//! each other on a member become one request to it, pages of one stripe are written together. Where
+//! there is redundancy, writes of a row happen one after the other, so that no two compute parity
+//! from the same old contents; what a write does is the business of [`Jobs`].
+
+mod backend;
+mod batch;
+mod direct;
+mod hedged;
+
+use super::clock::Clock;
+use super::coordinate;
+use super::io::requests::Owner;
+use super::io::Io;
+use super::jobs::Jobs;
+use super::layout::{Spot, Stripe};
+use super::member::slow::Held;
+use super::member::spent::Spent;
+use super::member::State;
+use super::record::log::ArrayEvent;
+use super::swan::Swan;
+use crate::device::{Device, Work};
+use crate::events::EventQueue;
+use crate::nand::{Done, PageOp};
+use crate::request::{Completion, Op, Status};
+use crate::spec::{ArraySpec, DeviceSpec, Level, Reads};
+use crate::ssd::Flash;
+use crate::units::{narrow, Lpn, Time};
+use batch::Batch;
+use direct::Direct;
+
+/// An array of SSDs. Cloning it clones its whole state.
+pub type Array = Device<Raid>;
+
+impl Array {
+    /// The members, now.
+    pub(super) fn raid_now(&mut self) -> (&mut Raid, Clock<'_>) {
+        let (now, events) = (self.now(), &mut self.events);
+        (&mut self.backend, Clock { now, events })
+    }
+}
+
+/// Resources of the array's own event queue, after one for each member and its own: for rebuilding, for
+/// hedging; and how many come before those of members' flash.
+pub(super) const REBUILDING: usize = 1;
+const HEDGING: usize = 2;
+const OWN: usize = 3;
+
+/// The members of an array.
+#[derive(Clone, Debug)]
+pub struct Raid {
+    pub(super) spec: Box<ArraySpec>,
+    pub(super) io: Io,
+    pub(super) jobs: Jobs,
+    /// Groups of members instead of rows.
+    pub(super) swan: Option<Box<Swan>>,
+    pub(super) direct: Direct,
+    pub(super) batch: Batch,
+    /// Members can be simulated each by itself ([`super::member::ahead`]).
+    pub(super) independent: bool,
+    /// They have been, to the end.
+    pub(super) ahead_ends: bool,
+    completions: Vec<Completion>,
+    pages_done: Vec<Done>,
+}
+
+impl Raid {
+    pub(super) fn new(spec: &ArraySpec) -> Raid {
+        let members = spec.members.len();
+        let io = Io::new(spec, members + HEDGING);
+        Raid {
+            jobs: Jobs::new(spec, members + REBUILDING),
+            swan: Swan::of(spec),
+            direct: Direct::of(spec, &io.members, members + OWN),
+            batch: Batch::default(),
+            independent: members_are_independent(spec),
+            ahead_ends: false,
+            completions: Vec::new(),
+            pages_done: Vec::new(),
+            io,
+            spec: Box::new(spec.clone()),
+        }
+    }
+
+    pub(super) fn place(&mut self, clock: &mut Clock) {
+        if self.io.members.lost {
+            return self.batch.refuse(&mut self.io, clock);
+        }
+        self.io.leave_idle(clock);
+        match &mut self.swan {
+            Some(swan) => {
+                let queued = (&self.batch.ops[..], &self.batch.trims[..]);
+                swan.place(&mut self.io, queued, clock);
+                self.batch.clear();
+            }
+            None => (self.batch).place(&mut self.io, &mut self.jobs, clock),
+        }
+        self.io.deliver(clock);
+    }
+
+    // ---- what members have done ----
+
+    fn member_event(&mut self, member: usize, clock: &mut Clock) {
+        let next = self.io.members[member].advance(clock.now);
+        self.io.look_at(member, clock);
+        if self.io.members[member].has_answers(clock.now) {
+            self.take_answers(member, clock);
+            self.io.members[member].wake(clock);
+        } else {
+            self.io.members[member].alarm.set(next, clock);
+        }
+        self.io.may_be_idle(clock);
+    }
+
+    fn take_answers(&mut self, member: usize, clock: &mut Clock) {
+        if self.io.members[member].ahead.is_some() {
+            self.take_foreseen(member, clock);
+            return self.take_held(member, clock);
+        }
+        let mut pages = std::mem::take(&mut self.pages_done);
+        let ssd = &mut self.io.members[member].drive.ssd;
+        std::mem::swap(&mut pages, ssd.outside_done());
+        for page in pages.drain(..) {
+            let id = page.tag();
+            if let Some(written) = self.io.requests.page_done(id, page.written) {
+                self.answered(member, id, Spent::of_page(&page), written, clock);
+            }
+        }
+        self.pages_done = pages;
+        let mut completions = std::mem::take(&mut self.completions);
+        let ssd = &mut self.io.members[member].drive.ssd;
+        std::mem::swap(&mut completions, ssd.completions());
+        for c in completions.drain(..) {
+            let (spent, written) = (Spent::of(&c.breakdown), c.status == Status::Ok);
+            self.answered(member, narrow(c.tag), spent, written, clock);
+        }
+        self.completions = completions;
+        self.take_held(member, clock);
+        if let Some(swan) = &mut self.swan {
+            swan.goes_on(&mut self.io, clock);
+            self.io.deliver(clock);
+        }
+    }
+
+    /// The same of a member that was simulated ahead.
+    fn take_foreseen(&mut self, member: usize, clock: &mut Clock) {
+        loop {
+            let ahead = self.io.members[member].ahead.as_mut();
+            let Some((id, answer)) = ahead.and_then(|ahead| ahead.take(clock.now)) else {
+                break;
+            };
+            self.answered(member, id, answer.spent, answer.written, clock);
+        }
+        let ends = self.ahead_ends;
+        let ahead = &mut self.io.members[member].ahead;
+        ahead.take_if(|ahead| ends && ahead.is_done());
+    }
+
+    /// Takes what comes from a slow member by now.
+    fn take_held(&mut self, member: usize, clock: &mut Clock) {
+        while let Some(answer) = self.io.members[member].slow.take(clock.now) {
+            match answer {
+                Held::Part(id, spent, written) => {
+                    self.request_done(id, spent, written, clock);
+                }
+                Held::Page(done) => {
+                    let done = self.direct.came(&mut self.io, member, done);
+                    self.io.ops.done.push_back(done);
+                }
+            }
+        }
+    }
+
+    /// A member has done a request.
+    #[inline]
+    fn answered(&mut self, member: usize, id: u32, spent: Spent, written: bool, clock: &mut Clock) {
+        let slow = &mut self.io.members[member].slow;
+        if !slow.is_slow() {
+            return self.request_done(id, spent, written, clock);
+        }
+        let asked = self.io.requests.sent(id);
+        slow.hold_part(asked, clock.now, id, spent, written);
+    }
+
+    fn request_done(&mut self, id: u32, spent: Spent, written: bool, clock: &mut Clock) {
+        let io = &mut self.io;
+        let request = io.requests.take(id);
+        io.members[request.member].under_way -= 1;
+        io.record.log.tell(|| ArrayEvent::Came { part: id });
+        match (request.owner, &mut self.swan) {
+            (Owner::Host(chain), swan) => {
+                if let Some(swan) = swan {
+                    swan.places_done(io, chain, written);
+                }
+                if let Some(hedge) = io.hedge.as_mut().filter(|_| io.ops.are_reads(chain)) {
+                    hedge.took(clock.now - request.sent);
+                }
+                io.finish(chain, spent, written);
+            }
+            (Owner::Job(job), _) => self.jobs.step_done(io, job, spent, written, clock),
+            (Owner::Task(task), Some(swan)) => swan.task_done(io, task, written, clock),
+            (Owner::Task(_), None) => unreachable!("only a volume has tasks"),
+        }
+    }
+
+    /// What a write of one page touches: it and its parity.
+    #[inline]
+    fn for_each_touched(&self, lpn: Lpn, touch: impl Fn(&Flash, Lpn)) {
+        if let Some(swan) = &self.swan {
+            // It goes elsewhere than before: only the volume knows of both.
+            return swan.volume.prefetch(lpn);
+        }
+        let layout = &self.io.layout;
+        let (stripe, place) = layout.stripe_of(lpn);
+        let lpn = Lpn(stripe.0);
+        let touch = |member: usize| touch(&self.io.members[member].drive.ssd.backend, lpn);
+        touch(layout.data_member(stripe, place));
+        for which in 0..layout.parity {
+            touch(layout.parity_member(stripe, which));
+        }
+    }
+}
+
+/// Nothing that a member of such an array does decides what another is asked, or when.
+fn members_are_independent(spec: &ArraySpec) -> bool {
+    // A member that takes no more writes makes the array refuse them.
+    // One with a buffer may be asked to write it.
+    let can_be_foreseen = |m: &DeviceSpec| m.wear.erase_limit.is_none() && m.buffer.is_none();
+    spec.level == Level::Raid0
+        && coordinate::is_local(spec)
+        && spec.reads == Reads::Direct
+        && spec.buffer.is_none()
+        && spec.members.iter().all(can_be_foreseen)
+}
+
+impl Work for Raid {
+    fn resources(&self) -> usize {
+        self.io.members.len() + OWN + self.direct.resources()
+    }
+
+    fn unit_for_write(&mut self, lpn: Lpn) -> u32 {
+        narrow(self.io.layout.spot(lpn).member)
+    }
+
+    fn unit_of_copy(&self, lpn: Lpn) -> Option<u32> {
+        // A member answers at once for a page that it does not have.
+        Some(narrow(self.io.layout.spot(lpn).member))
+    }
+
+    #[inline]
+    fn enqueue(&mut self, _unit: usize, op: PageOp, now: Time, events: &mut EventQueue) {
+        if self.direct.open {
+            return (self.direct).enqueue(&mut self.io, op, &mut Clock { now, events });
+        }
+        let (what, written) = match op.is_read() {
+            true => (Op::Read, None),
+            false => (Op::Write, Some(op.lpn)),
+        };
+        let id = self.io.take_in(op, what, now);
+        self.batch.push(id, written);
+    }
+
+    #[inline]
+    fn settle(&mut self, now: Time, events: &mut EventQueue) {
+        if !self.batch.is_empty() {
+            self.place(&mut Clock { now, events });
+        }
+    }
+
+    fn on_event(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> (usize, Option<Done>) {
+        let clock = &mut Clock { now, events };
+        let members = self.io.members.len();
+        let io = &mut self.io;
+        if resource >= members + OWN {
+            let (member, done) = self.direct.event(io, resource, clock);
+            return (io.watch.units.first_of(member), done);
+        }
+        if resource == members {
+            io.members.own.went_off();
+            io.check(clock);
+        } else if resource == members + HEDGING {
+            hedged::due(io, &mut self.jobs, clock);
+        } else if io.members.lost {
+            // Nobody waits for what members still do.
+        } else if resource == members + REBUILDING {
+            self.jobs.rebuild_due(io, clock);
+        } else {
+            io.members[resource].alarm.went_off();
+            self.member_event(resource, clock);
+        }
+        let unit = match resource < members {
+            true => self.io.watch.units.first_of(resource),
+            false => 0,
+        };
+        (unit, self.io.ops.done.pop_front())
+    }
+
+    fn is_volatile(&self) -> bool {
+        self.io.volatile && !self.io.through
+    }
+
+    fn flush(&mut self, op: PageOp, now: Time, events: &mut EventQueue) {
+        let clock = &mut Clock { now, events };
+        let id = self.io.take_in(op, Op::Flush, now);
+        if self.io.members.lost {
+            self.batch.push(id, None);
+            return self.batch.refuse(&mut self.io, clock);
+        }
+        self.jobs.flush(&mut self.io, id, clock);
+    }
+
+    /// Adds the pages whose newest contents no member would have on flash (D-92). A page with a copy
+    /// that is not lost is not lost. A page of a missing member is, if its stripe lost anything.
+    fn lost(&self, lost: &mut Vec<Lpn>) {
+        let (members, layout) = (&self.io.members, &self.io.layout);
+        if let Some(swan) = &self.swan {
+            for (at, member) in (0..).zip(members.iter()) {
+                let pages = member.drive.ssd.power_cut().lost.into_iter();
+                let spots = pages.map(|lpn| Spot { member: at, lpn });
+                lost.extend(spots.filter_map(|spot| swan.volume.page_at(spot)));
+            }
+            return;
+        }
+        let mut stripes: Vec<(Stripe, usize)> = Vec::new();
+        for (at, member) in members.iter().enumerate() {
+            if member.state != State::Failed {
+                let pages = member.drive.ssd.power_cut().lost;
+                stripes.extend(pages.iter().map(|lpn| (Stripe(lpn.0), at)));
+            }
+        }
+        stripes.sort_unstable();
+        for of_one in stripes.chunk_by(|a, b| a.0 == b.0) {
+            let stripe = of_one[0].0;
+            let safe = |member: usize| {
+                self.io.has(member, stripe) && of_one.iter().all(|&(_, lost)| lost != member)
+            };
+            for place in 0..narrow(layout.data()) {
+                if !layout.copies_at(stripe, place).any(safe) {
+                    lost.push(layout.page_of(stripe, place));
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn more_done(&mut self) -> Option<Done> {
+        self.io.ops.done.pop_front()
+    }
+
+    #[inline]
+    fn activate(&mut self, _unit: usize, now: Time, events: &mut EventQueue) {
+        (self.direct).goes_on(&mut self.io, &mut Clock { now, events });
+    }
+
+    fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
+        if self.direct.open {
+            return (self.direct).trim(&mut self.io, lpn, &mut Clock { now, events });
+        }
+        self.batch.trims.push(lpn);
+        self.io.record.log.tell(|| ArrayEvent::Forgotten { lpn });
+    }
+
+    #[inline]
+    fn prefetch(&self, lpn: Lpn) {
+        self.for_each_touched(lpn, |flash, lpn| flash.prefetch(lpn));
+    }
+
+    #[inline]
+    fn prefetch_old_copy(&self, lpn: Lpn) {
+        self.for_each_touched(lpn, |flash, lpn| flash.prefetch_old_copy(lpn));
+    }
+
+    fn reset_stats(&mut self, now: Time) {
+        let Io {
+            members,
+            record,
+            watch,
+            ..
+        } = &mut self.io;
+        let goes_on = |member: usize| members[member].state == State::Rebuilding;
+        record.reset(members.condition(), now, |r| {
+            r.until.is_none() && goes_on(r.member)
+        });
+        if let Some(timeline) = &mut watch.timeline {
+            timeline.take(now);
+        }
+        for member in members.iter_mut() {
+            member.advance(now);
+            member.drive.ssd.reset_flash_report();
+        }
+    }
+}

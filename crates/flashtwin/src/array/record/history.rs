@@ -1,0 +1,76 @@
+//! What has become of an array since it was last measured from: phases in which the same members were
+//! there, and members that were rebuilt.
+
+use super::stats::RaidStats;
+use crate::units::Time;
+
+/// How much of an array is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// All members.
+    Whole,
+    /// Members are missing, none is being rebuilt.
+    Degraded,
+    /// A member is being rebuilt.
+    Rebuilding,
+    /// More is missing than redundancy makes up for: no request is answered any more.
+    Lost,
+}
+
+impl Condition {
+    /// As results call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Condition::Whole => "whole",
+            Condition::Degraded => "degraded",
+            Condition::Rebuilding => "rebuilding",
+            Condition::Lost => "lost",
+        }
+    }
+}
+
+/// A span of time in which no member failed, was replaced, or became whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// How much was there.
+    pub condition: Condition,
+    /// Since when.
+    pub from: Time,
+    /// What the array had done by then.
+    pub stats_before: RaidStats,
+}
+
+/// A member that took the place of a failed one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberRebuild {
+    /// The member.
+    pub member: usize,
+    /// When it came.
+    pub from: Time,
+    /// When its last row was there; `None`: not yet, or it failed before.
+    pub until: Option<Time>,
+    /// Pages written to it because it lacked them.
+    pub pages_written: u64,
+    /// Pages it lacked at first.
+    pub pages: u64,
+}
+
+/// What has become of an array.
+#[derive(Clone, Debug)]
+pub(crate) struct History {
+    pub phases: Vec<Phase>,
+    pub rebuilds: Vec<MemberRebuild>,
+}
+
+impl Default for History {
+    fn default() -> History {
+        History {
+            phases: vec![Phase {
+                condition: Condition::Whole,
+                from: Time::ZERO,
+                stats_before: RaidStats::default(),
+            }],
+            rebuilds: Vec::new(),
+        }
+    }
+}

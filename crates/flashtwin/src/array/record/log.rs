@@ -1,0 +1,204 @@
+//! What an array does, told as it happens: for tests that hold real contents, and for timelines.
+
+use crate::array::layout::plan::{Method, Places};
+use crate::request::Op;
+use crate::units::Lpn;
+
+/// What a job is for. Places of a stripe are bits: those of data, then of parity; with mirrors, the
+/// copies of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobKind {
+    /// Write these data places.
+    Write {
+        /// How the new parity is made.
+        method: Method,
+        /// The data places.
+        places: Places,
+    },
+    /// Work out these data places for reads.
+    Recover {
+        /// The data places.
+        places: Places,
+    },
+    /// Work out what members lack that are being rebuilt, and write it.
+    Rebuild,
+    /// Forget.
+    Trim,
+}
+
+/// For whom a request is sent to a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SentFor {
+    /// These page operations, page after page; none if it is a trim.
+    Pages(Vec<u32>),
+    /// A job, for this place of its stripes.
+    Job {
+        /// Its number.
+        job: u32,
+        /// The place.
+        place: u32,
+    },
+    /// The rebuilding of adjacent rows.
+    Rows {
+        /// Its number.
+        job: u32,
+        /// The member's place in each row.
+        places: Vec<u32>,
+    },
+    /// The parity of a group's page stripe, all of which has been sent.
+    Parity,
+    /// A page that is moved: first its read, then its write.
+    Move {
+        /// Its number.
+        number: u32,
+    },
+}
+
+/// Something that an array did. Numbers of operations, jobs and parts are used again once done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArrayEvent {
+    /// An operation came from the front end.
+    Asked {
+        /// Its number.
+        op: u32,
+        /// The page; nothing if it is a flush.
+        lpn: Lpn,
+        /// A read, a write or a flush.
+        what: Op,
+        /// The request for whose sake, by its number; [`crate::FlashEvent::NOBODY`] if for none.
+        request: u32,
+    },
+    /// The front end forgot a page; the array may do so, then or later.
+    Forgotten {
+        /// The page.
+        lpn: Lpn,
+    },
+    /// An operation is done.
+    Answered {
+        /// Its number.
+        op: u32,
+    },
+    /// A read is answered with what its newest write, which is under way, will have written.
+    FromMemory {
+        /// Its number.
+        op: u32,
+    },
+    /// A read is answered with zeros: the page is written nowhere.
+    Unwritten {
+        /// Its number.
+        op: u32,
+    },
+    /// A page that was asked for is asked for elsewhere, too: what is done first counts.
+    Hedged {
+        /// The operation.
+        op: u32,
+        /// The other one, on the same page.
+        twin: u32,
+    },
+    /// An operation is done whose twin was before it.
+    Late {
+        /// Its number.
+        op: u32,
+    },
+    /// A job got its row; or begins anew, because a member failed. Flushes have no row.
+    Begun {
+        /// Its number.
+        job: u32,
+        /// What it is for.
+        kind: JobKind,
+        /// The first page on each member, and how many.
+        first: u32,
+        /// Their number.
+        pages: u32,
+        /// Page operations that wait for it.
+        ops: Vec<u32>,
+    },
+    /// A request was sent to a member.
+    Sent {
+        /// Its number.
+        part: u32,
+        /// The member.
+        member: usize,
+        /// The first page there.
+        first: u32,
+        /// How many.
+        pages: u32,
+        /// What is asked.
+        op: Op,
+        /// For whom.
+        on_behalf: SentFor,
+        /// The request's number at the member.
+        number: u32,
+    },
+    /// It was done.
+    Came {
+        /// Its number.
+        part: u32,
+    },
+    /// A member failed with all it held and all that was under way there.
+    Failed {
+        /// The member.
+        member: usize,
+    },
+    /// An empty one came in its place.
+    Replaced {
+        /// The member.
+        member: usize,
+    },
+    /// It holds all it should again.
+    Rebuilt {
+        /// The member.
+        member: usize,
+    },
+    /// A message of the coordinator's protocol (policies.md C5).
+    Message {
+        /// What it says.
+        what: GcMessage,
+        /// The member that sends or gets it.
+        member: usize,
+    },
+    /// A member has done what it was told.
+    Collected {
+        /// The member.
+        member: usize,
+    },
+}
+
+/// What a message of the coordinator's protocol says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GcMessage {
+    /// PARTICIPATE_GGC: the member is registered.
+    Participate,
+    /// REQUEST_GGC: the member must collect.
+    Request,
+    /// FORCE_GC: the member is to collect.
+    Force,
+    /// The member is to leave off.
+    LeaveOff,
+}
+
+/// The log, if it is kept.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Log(Option<Vec<ArrayEvent>>);
+
+impl Log {
+    pub fn set(&mut self, on: bool) {
+        self.0 = on.then(Vec::new);
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// What was logged since the last call.
+    pub fn take(&mut self) -> Vec<ArrayEvent> {
+        self.0.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    #[inline]
+    pub fn tell(&mut self, event: impl FnOnce() -> ArrayEvent) {
+        if let Some(log) = &mut self.0 {
+            log.push(event());
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What the array knows of what it did: counters, the log, what became of its members, who collected
+//! garbage when.
+
+pub(super) mod history;
+pub(super) mod log;
+pub(super) mod stats;
+pub(super) mod timeline;
+
+use crate::units::Time;
+use history::{Condition, History, MemberRebuild, Phase};
+use log::Log;
+use stats::RaidStats;
+
+/// All that an array records of its work.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
+    pub stats: RaidStats,
+    pub log: Log,
+    pub history: History,
+}
+
+impl Record {
+    /// A member failed, was replaced or became whole: a phase begins.
+    pub fn begin_phase(&mut self, condition: Condition, now: Time) {
+        self.history.phases.push(Phase {
+            condition,
+            from: now,
+            stats_before: self.stats.clone(),
+        });
+    }
+
+    /// Forgets what was before, but for the rebuilds that go on.
+    pub fn reset(
+        &mut self,
+        condition: Condition,
+        now: Time,
+        goes_on: impl Fn(&MemberRebuild) -> bool,
+    ) {
+        self.stats = RaidStats::default();
+        self.history.phases.clear();
+        self.begin_phase(condition, now);
+        self.history.rebuilds.retain(goes_on);
+    }
+}

@@ -1,0 +1,47 @@
+//! Counters of what an array did.
+
+/// What the array did itself, beside what its members did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RaidStats {
+    /// Pages that the front end read of the array.
+    pub data_pages_read: u64,
+    /// All pages read from members, for whatever reason.
+    pub member_pages_read: u64,
+    /// All pages written to members.
+    pub member_pages_written: u64,
+    /// Pages that the front end wrote to the array.
+    pub data_pages_written: u64,
+    /// Pages of parity written with them.
+    pub parity_pages_written: u64,
+    /// Pages read to work out parity.
+    pub pages_read_for_parity: u64,
+    /// Pages worked out from the others of their stripe.
+    pub pages_recovered: u64,
+    /// Pages asked for elsewhere, too, because they took long.
+    pub pages_hedged: u64,
+    /// Those of them that came from there first.
+    pub hedges_won: u64,
+    /// Pages read from members for an answer that came too late.
+    pub pages_read_in_vain: u64,
+    /// Pages read to rebuild members.
+    pub pages_read_to_rebuild: u64,
+    /// Pages written to members that took the place of failed ones, because they lacked them.
+    pub pages_rebuilt: u64,
+    /// Page stripes written in each way: whole, read-modify-write, reconstruct-write, recovering, in part
+    /// where no parity is there.
+    pub stripes: [u64; 5],
+    /// Writes that waited for another one in the same row.
+    pub row_waits: u64,
+    /// Valid pages that were moved to other segments.
+    pub pages_moved: u64,
+    /// Segments trimmed after that.
+    pub segments_trimmed: u64,
+    /// Messages of the coordinator: PARTICIPATE_GGC.
+    pub gc_participations: u64,
+    /// REQUEST_GGC.
+    pub gc_requests: u64,
+    /// FORCE_GC.
+    pub gc_forced: u64,
+    /// To leave off.
+    pub gc_left_off: u64,
+}

@@ -1,0 +1,292 @@
+//! Spatial separation (SWAN, Kim et al., USENIX ATC 2019): what the array does with its volume.
+//!
+//! The front group takes all writes, page after page of its open segment; a page of parity follows when
+//! a page stripe is complete. The groups behind collect: valid pages of a segment are read and written to
+//! the open segment of the same group, then the segment is trimmed on its members, whose own flash has
+//! whole blocks to erase and nothing to move. Reads wait for no order: a segment is trimmed only once
+//! nothing of it is being read, and what is still being written is read from the controller's memory.
+
+pub(super) mod untimed;
+pub(super) mod volume;
+
+use std::collections::VecDeque;
+
+use super::clock::Clock;
+use super::io::ops::Chain;
+use super::io::requests::Owner;
+use super::io::{Io, Order};
+use super::layout::Spot;
+use super::member::spent::Spent;
+use super::record::log::{ArrayEvent, SentFor};
+use super::table::{Table, NONE};
+use crate::request::Op;
+use crate::spec::ArraySpec;
+use crate::units::Lpn;
+use volume::Volume;
+
+/// Pages of a group that are moved at a time, for each of its members.
+const MOVES_PER_MEMBER: u32 = 4;
+
+/// A request to a member that nobody outside waits for.
+#[derive(Clone, Copy, Debug)]
+enum Task {
+    Parity { segment: u32 },
+    Trim { segment: u32 },
+    Read { from: u32 },
+    Write { from: u32, to: u32 },
+}
+
+/// The volume and what is under way on it.
+#[derive(Clone, Debug)]
+pub(crate) struct Swan {
+    pub volume: Volume,
+    /// Writes for which no group has room, in their order.
+    waiting: VecDeque<u32>,
+    /// The place of each page operation that is at a member.
+    place_of_op: Vec<u32>,
+    tasks: Table<Task>,
+    /// Moves under way in each group.
+    moving: Vec<u32>,
+    /// Trims under way of each segment.
+    trims: Vec<u32>,
+    /// Parity to be written, and its segments.
+    complete: VecDeque<(Spot, u32)>,
+    /// A member takes no more writes.
+    worn_out: bool,
+}
+
+impl Swan {
+    /// An array of groups that were never written.
+    pub fn of(spec: &ArraySpec) -> Option<Box<Swan>> {
+        Volume::of(spec).map(Swan::with)
+    }
+
+    /// Nothing is under way on the volume.
+    pub fn with(volume: Volume) -> Box<Swan> {
+        Box::new(Swan {
+            waiting: VecDeque::new(),
+            place_of_op: Vec::new(),
+            tasks: Table::default(),
+            moving: vec![0; volume.groups.len()],
+            trims: vec![0; volume.segments.len()],
+            complete: VecDeque::new(),
+            worn_out: false,
+            volume,
+        })
+    }
+
+    /// Takes the page operations that wait for room.
+    pub fn take_waiting(&mut self) -> VecDeque<u32> {
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// A place was given away: the parity of its page stripe may follow.
+    fn note_parity(&mut self, place: u32) {
+        if let Some(spot) = self.volume.parity_after(place) {
+            let segment = self.volume.segment_of(place);
+            self.volume.write_began(segment);
+            self.complete.push_back((spot, segment));
+        }
+    }
+
+    fn set_place(&mut self, op: u32, place: u32) {
+        let op = op as usize;
+        if op >= self.place_of_op.len() {
+            self.place_of_op.resize(op + 1, NONE);
+        }
+        self.place_of_op[op] = place;
+    }
+
+    /// What the front end queued at this instant.
+    pub fn place(&mut self, io: &mut Io, (ops, trims): (&[u32], &[Lpn]), clock: &mut Clock) {
+        io.runs.alone = ops.len() == 1;
+        for &id in ops {
+            let op = *io.ops.get(id);
+            if op.is_read() {
+                self.read(io, id, op.lpn, clock);
+            } else {
+                self.waiting.push_back(id);
+                self.admit(io, clock);
+            }
+        }
+        io.runs.alone = false;
+        self.send_all(io, clock);
+        for &lpn in trims {
+            self.volume.forget(lpn);
+        }
+        self.collect(io, clock);
+    }
+
+    fn read(&mut self, io: &mut Io, id: u32, lpn: Lpn, clock: &mut Clock) {
+        io.record.stats.data_pages_read += 1;
+        match self.volume.find(lpn) {
+            Some(place) if !self.volume.is_flying(place) => {
+                self.volume.read_began(place);
+                self.set_place(id, place);
+                let spot = self.volume.spot(place);
+                return io.join(spot, id, (Op::Read, false), clock);
+            }
+            Some(_) => io.record.log.tell(|| ArrayEvent::FromMemory { op: id }),
+            None => io.record.log.tell(|| ArrayEvent::Unwritten { op: id }),
+        }
+        io.finish(Chain::only(id), Spent::default(), true);
+    }
+
+    /// Gives writes their places, in their order, as long as there is room.
+    fn admit(&mut self, io: &mut Io, clock: &mut Clock) {
+        while let Some(&id) = self.waiting.front() {
+            let op = *io.ops.get(id);
+            if self.worn_out {
+                io.finish(Chain::only(id), Spent::default(), false);
+            } else {
+                let Some(place) = self.volume.write(op.lpn) else {
+                    break;
+                };
+                io.record.stats.data_pages_written += 1;
+                self.set_place(id, place);
+                self.note_parity(place);
+                let spot = self.volume.spot(place);
+                let fua = op.fua | io.through;
+                io.join(spot, id, (Op::Write, fua), clock);
+            }
+            self.waiting.pop_front();
+        }
+    }
+
+    /// Sends what was put together, then the parity of stripes that are complete. The host does not wait
+    /// for it: until then the controller's memory has it.
+    fn send_all(&mut self, io: &mut Io, clock: &mut Clock) {
+        io.send_runs(clock);
+        while let Some((spot, segment)) = self.complete.pop_front() {
+            io.record.stats.parity_pages_written += 1;
+            let task = self.tasks.add(Task::Parity { segment });
+            send_page(io, task, spot, (Op::Write, SentFor::Parity), clock);
+        }
+    }
+
+    /// Has groups collect that should, and segments trimmed that are empty.
+    fn collect(&mut self, io: &mut Io, clock: &mut Clock) {
+        if self.worn_out {
+            return;
+        }
+        let wait = !self.waiting.is_empty();
+        let most = MOVES_PER_MEMBER * self.volume.shape.members;
+        for group in 0..self.volume.shape.groups {
+            loop {
+                let collects = self.volume.collects(group, wait);
+                while collects && self.moving[group as usize] < most {
+                    let Some(from) = self.volume.next_to_move(group) else {
+                        break;
+                    };
+                    self.moving[group as usize] += 1;
+                    self.volume.read_began(from);
+                    let spot = self.volume.spot(from);
+                    let number = self.tasks.add(Task::Read { from });
+                    let what = (Op::Read, SentFor::Move { number });
+                    send_page(io, number, spot, what, clock);
+                }
+                let Some(segment) = self.volume.take_emptied(group) else {
+                    break;
+                };
+                self.trim_segment(io, segment, clock);
+            }
+        }
+    }
+
+    fn trim_segment(&mut self, io: &mut Io, segment: u32, clock: &mut Clock) {
+        io.record.stats.segments_trimmed += 1;
+        let (members, first) = self.volume.extent(segment);
+        self.trims[segment as usize] = self.volume.shape.members;
+        for member in members {
+            let task = self.tasks.add(Task::Trim { segment });
+            let pages = (first, self.volume.shape.pages);
+            let what = (Op::Trim, SentFor::Pages(Vec::new()));
+            send(io, task, member, pages, what, clock);
+        }
+    }
+
+    /// What host requests had asked of a member is done there.
+    pub fn places_done(&mut self, io: &Io, chain: Chain, written: bool) {
+        self.worn_out |= !written;
+        for op in io.ops.of(chain) {
+            let place = self.place_of_op[op as usize];
+            match io.ops.get(op).is_read() {
+                true => self.volume.read_ended(place),
+                false => self.volume.landed(place),
+            }
+        }
+    }
+
+    /// A member has done what the volume asked of it.
+    pub fn task_done(&mut self, io: &mut Io, id: u32, written: bool, clock: &mut Clock) {
+        self.worn_out |= !written;
+        let volume = &mut self.volume;
+        let moved = match self.tasks[id] {
+            Task::Parity { segment } => {
+                volume.write_ended(segment);
+                None
+            }
+            Task::Trim { segment } => {
+                self.trims[segment as usize] -= 1;
+                if self.trims[segment as usize] == 0 {
+                    volume.trimmed(segment);
+                }
+                None
+            }
+            Task::Read { from } => {
+                let to = (!self.worn_out).then(|| volume.place_for_move(from));
+                if let Some(to) = to.flatten() {
+                    return self.write_moved(io, id, (from, to), clock);
+                }
+                Some(from)
+            }
+            Task::Write { from, to } => {
+                volume.landed(to);
+                if written {
+                    volume.moved(from, to);
+                }
+                Some(from)
+            }
+        };
+        if let Some(from) = moved {
+            volume.read_ended(from);
+            let group = volume.group_of(volume.segment_of(from));
+            self.moving[group as usize] -= 1;
+        }
+        self.tasks.remove(id);
+    }
+
+    /// A page to be moved has been read.
+    fn write_moved(&mut self, io: &mut Io, number: u32, (from, to): (u32, u32), clock: &mut Clock) {
+        io.record.stats.pages_moved += 1;
+        self.tasks[number] = Task::Write { from, to };
+        self.note_parity(to);
+        let what = (Op::Write, SentFor::Move { number });
+        send_page(io, number, self.volume.spot(to), what, clock);
+        self.send_all(io, clock);
+    }
+
+    /// Members have done something: what waited for it goes on.
+    pub fn goes_on(&mut self, io: &mut Io, clock: &mut Clock) {
+        self.admit(io, clock);
+        self.send_all(io, clock);
+        self.collect(io, clock);
+    }
+}
+
+fn send_page(io: &mut Io, task: u32, spot: Spot, what: (Op, SentFor), clock: &mut Clock) {
+    send(io, task, spot.member, (spot.lpn.0, 1), what, clock);
+}
+
+fn send(
+    io: &mut Io,
+    task: u32,
+    member: usize,
+    pages: (u32, u32),
+    (op, on_behalf): (Op, SentFor),
+    clock: &mut Clock,
+) {
+    let fua = op == Op::Write && io.volatile;
+    let order = Order::new(member, pages, (op, fua), Owner::Task(task));
+    io.send(order, clock, |_| on_behalf);
+}

@@ -1,0 +1,93 @@
+//! A volume and its members filled without time passing: its own rules decide what members are asked,
+//! and what they are asked is done at once.
+
+use super::volume::Volume;
+use crate::array::layout::Spot;
+use crate::array::member::Member;
+use crate::rng::Rng;
+use crate::units::{narrow, Lpn};
+
+/// Times its exported pages that a volume is written: what is left of its sequential start is e^-4.
+const WEAR_IN: u64 = 4;
+
+/// Every exported page of an empty volume written once in ascending order.
+pub(crate) fn fill(volume: &mut Volume, members: &mut [Member]) {
+    members.iter_mut().for_each(|m| m.drive.ssd.empty());
+    for lpn in 0..volume.shape.exported {
+        write(volume, members, Lpn(lpn));
+    }
+}
+
+/// Writes a filled volume until it is in the state that random writing converges to.
+pub(crate) fn wear_in(volume: &mut Volume, members: &mut [Member], rng: &mut Rng) {
+    let pages = u64::from(volume.shape.exported) * WEAR_IN;
+    let portion = pages.div_ceil(16 * WEAR_IN);
+    for _ in 0..16 * WEAR_IN {
+        write_random(volume, members, rng, portion);
+        // It is the state that is wanted, not what it costs to get there.
+        members.iter_mut().for_each(|m| m.drive.ssd.reset_wear());
+    }
+}
+
+/// Writes random pages of a volume; false if a member wore out.
+pub(crate) fn write_random(
+    volume: &mut Volume,
+    members: &mut [Member],
+    rng: &mut Rng,
+    pages: u64,
+) -> bool {
+    let exported = u64::from(volume.shape.exported);
+    (0..pages).all(|_| write(volume, members, Lpn(narrow(rng.below(exported)))))
+}
+
+/// Writes a page of a volume, and collects what is to be collected then; false if a member wore out.
+fn write(volume: &mut Volume, members: &mut [Member], lpn: Lpn) -> bool {
+    let mut place = volume.write(lpn);
+    while place.is_none() {
+        if !collect(volume, members, true) {
+            return false;
+        }
+        place = volume.write(lpn);
+    }
+    let written = place.is_some_and(|place| program(volume, members, place));
+    while collect(volume, members, false) {}
+    written
+}
+
+/// Has the member of a place written, and that of its parity if the stripe is complete.
+fn program(volume: &mut Volume, members: &mut [Member], place: u32) -> bool {
+    volume.landed(place);
+    let mut write = |spot: Spot| members[spot.member].drive.ssd.write_untimed(spot.lpn);
+    let data = write(volume.spot(place));
+    volume.parity_after(place).is_none_or(write) & data
+}
+
+/// Collects a segment in each group that does; false if none does, or if a member wore out.
+fn collect(volume: &mut Volume, members: &mut [Member], wait: bool) -> bool {
+    let mut some = false;
+    for group in 0..volume.shape.groups {
+        if !volume.collects(group, wait) {
+            continue;
+        }
+        while let Some(from) = volume.next_to_move(group) {
+            let Some(to) = volume.place_for_move(from) else {
+                continue;
+            };
+            if !program(volume, members, to) {
+                return false;
+            }
+            volume.moved(from, to);
+        }
+        if let Some(segment) = volume.take_emptied(group) {
+            let (of_group, first) = volume.extent(segment);
+            for member in &mut members[of_group] {
+                for page in first..first + volume.shape.pages {
+                    member.drive.ssd.trim_untimed(Lpn(page));
+                }
+            }
+            volume.trimmed(segment);
+            some = true;
+        }
+    }
+    some
+}

@@ -1,0 +1,99 @@
+//! How erases are spread over blocks: each way is an entry here, with what it asks of the map.
+
+use crate::component::{parameters, Chosen, Component, Kind};
+
+/// What a way of wear levelling asks of the page map.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Levelling {
+    /// The free block with the fewest erases is taken; else free blocks go round in a circle.
+    pub least_worn_first: bool,
+    /// A block that is this many erases behind the mean of its pool is collected.
+    pub erases_behind: Option<u32>,
+    /// Victims with little life left are passed over or take the coldest data.
+    pub wear_aware: Option<WearAware>,
+}
+
+/// Shares of the mean life left, in parts of 10 000, below which the reference's wear levelling acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WearAware {
+    /// A victim below takes the coldest data.
+    pub migrate_below: u32,
+    /// A victim below may be passed over.
+    pub limit_below: u32,
+}
+
+parameters! {
+    /// Of `static`.
+    struct Behind {
+        /// Erases below the mean of its pool at which a block is collected.
+        erases_behind: u32 = Kind::Count(1, u32::MAX - 1), "16", "ours";
+    }
+}
+
+parameters! {
+    /// Of `reference`.
+    struct Shares {
+        /// A victim with less life left than this share of its pool's mean is collected, takes the data of the coldest block, and that is the victim; 0: none. Without copy-back none either.
+        migrate_percent: f64 = Kind::Percent, "85", "the reference: 85";
+        /// A victim with less life left than this share of the mean is passed over, the more often the less it has; 0: none.
+        rate_limit_percent: f64 = Kind::Percent, "80", "the reference: 80";
+    }
+}
+
+const NONE: Component = Component {
+    name: "none",
+    line: "free blocks are taken in circular order",
+    parameters: &[],
+};
+const DYNAMIC: Component = Component {
+    name: "dynamic",
+    line: "the free block with the fewest erases is taken",
+    parameters: &[],
+};
+pub(crate) const STATIC: Component = Component {
+    name: "static",
+    line: "also, a block far behind in erases is collected whatever it holds",
+    parameters: Behind::ROWS,
+};
+/// The reference's cleaning policy 3 (D-99).
+pub(crate) const REFERENCE: Component = Component {
+    name: "reference",
+    line:
+        "victims with little life left are passed over, or take the coldest data (`msr` only; D-99)",
+    parameters: Shares::ROWS,
+};
+
+/// The table.
+pub(crate) const LEVELLING: &[Component] = &[NONE, DYNAMIC, STATIC, REFERENCE];
+
+impl Levelling {
+    /// What the device's way asks for.
+    pub fn of(chosen: &Chosen) -> Levelling {
+        let none = Levelling::default();
+        let dynamic = Levelling {
+            least_worn_first: true,
+            ..none
+        };
+        let parts = |percent: f64| (percent * 100.0).round() as u32;
+        let settings = &chosen.settings;
+        match chosen.name {
+            name if name == NONE.name => none,
+            name if name == DYNAMIC.name => dynamic,
+            name if name == STATIC.name => Levelling {
+                erases_behind: Some(Behind::of(settings).erases_behind),
+                ..dynamic
+            },
+            name if name == REFERENCE.name => {
+                let shares = Shares::of(settings);
+                Levelling {
+                    wear_aware: Some(WearAware {
+                        migrate_below: parts(shares.migrate_percent),
+                        limit_below: parts(shares.rate_limit_percent),
+                    }),
+                    ..none
+                }
+            }
+            name => unreachable!("{name}: ways are chosen from the table"),
+        }
+    }
+}
