@@ -200,7 +200,8 @@ impl History {
         let all = report.programs() - report.flash.count(Cause::Summary);
         let index = self.at(now);
         for (kind, count) in [host, all].into_iter().enumerate() {
-            self.windows[index].programs[kind] += count - self.programs[kind];
+            // The report of an array leaves out a failed member, so counts may fall.
+            self.windows[index].programs[kind] += count.saturating_sub(self.programs[kind]);
         }
         self.programs = [host, all];
         let mut before = std::mem::replace(&mut self.gc, report.gc_time.clone());

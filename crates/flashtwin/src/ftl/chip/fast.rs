@@ -20,7 +20,7 @@ own! {
     /// Parameters of FAST.
     pub struct FastSetup {
         /// Log blocks of a chip for random writes, beside the one for sequential writes
-        rw_log_blocks: u32 = Kind::Count(1, u32::MAX - 1), "with that one 3 % of its blocks", "CBM: 3 % of the blocks are log blocks; D-50";
+        rw_log_blocks: u32 = Kind::Count(1, u32::MAX - 1), "3 % of the blocks, less one", "CBM: 3 % of the blocks are log blocks; D-50";
     }
 }
 
