@@ -14,8 +14,8 @@ use flashtwin_workload::{open_trace, TraceOptions};
 
 use crate::{figure, median, profile, Failure};
 
-/// Accesses looked ahead by each step of prefetching: what a driver that knows the trace does.
-const AHEAD: [usize; 4] = [24, 18, 12, 6];
+/// Accesses looked ahead when prefetching: what a driver that knows the trace does.
+const AHEAD: usize = 24;
 /// Rounds of all policies in turn; medians are reported.
 const ROUNDS: usize = 3;
 
@@ -73,10 +73,8 @@ fn run(alone: &mut Alone, accesses: &[Access]) -> u64 {
                 alone.set_chip(chip, |c| c.in_gc = chip % 8 == turn % 8);
             }
         }
-        for step in 0..4 {
-            if let Some(next) = accesses.get(i + AHEAD[step as usize]) {
-                alone.prefetch(next.0, step);
-            }
+        if let Some(next) = accesses.get(i + AHEAD) {
+            alone.prefetch(next.0);
         }
         hits += u64::from(alone.access(lpn, write, i as u64, 1).hit);
     }

@@ -270,7 +270,7 @@ impl Accesses {
         for (number, span) in self.spans.iter().enumerate() {
             let write = span.kind() == WRITE;
             if let Some(ahead) = self.spans.get(number + 1) {
-                alone.prefetch(Lpn(ahead.first), 0);
+                alone.prefetch(Lpn(ahead.first));
             }
             for lpn in span.lpns() {
                 steps += 1;

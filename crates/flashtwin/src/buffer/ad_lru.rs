@@ -13,10 +13,10 @@ use super::clock::flagged_text;
 use super::list::Lists;
 use super::order::Ages;
 use super::passed::Passed;
-use super::policy::{then, Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
-use crate::memory::{prefetch, reach};
+use crate::memory::reach;
 
 parameters! {
     /// What it can be told.
@@ -315,8 +315,19 @@ impl Policy for AdLru {
         true
     }
 
+    fn state(&self, device: &dyn DeviceView) -> String {
+        let [lc, lh] = [LC, LH].map(|list| {
+            flagged_text(device, self.all.iter_oldest_first(list), |page| {
+                self.pages[page.0 as usize].cold.into()
+            })
+        });
+        format!("Lc[{lc}] Lh[{lh}]")
+    }
+}
+
+impl Prefetch for AdLru {
     #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
         let from_lc = self.all.len(LC) > self.min_lc;
         let list = if from_lc { LC } else { LH };
         let next = |lists: &Lists<2>, passed: &Passed| {
@@ -327,26 +338,5 @@ impl Policy for AdLru {
         then(next(&self.clean, &past.passed_clean), || {
             next(&self.all, &past.passed)
         })
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        if !near {
-            prefetch(&self.pages, page.0 as usize);
-        }
-        self.all.links().expect(page, near);
-        self.clean.links().expect(page, near);
-        for past in &self.past {
-            past.ages.expect(page, near);
-        }
-    }
-
-    fn state(&self, device: &dyn DeviceView) -> String {
-        let [lc, lh] = [LC, LH].map(|list| {
-            flagged_text(device, self.all.iter_oldest_first(list), |page| {
-                self.pages[page.0 as usize].cold.into()
-            })
-        });
-        format!("Lc[{lc}] Lh[{lh}]")
     }
 }

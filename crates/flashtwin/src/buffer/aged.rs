@@ -102,13 +102,6 @@ impl Aged {
         links.three_from(self.past.passed.next(self.list.oldest(), links))
     }
 
-    /// The page is likely to move soon: see [`List::expect`].
-    #[inline]
-    pub fn expect(&self, page: PageId, near: bool) {
-        self.list.expect(page, near);
-        self.past.passed.expect(page, near);
-    }
-
     /// Puts a page that is not in the list at the most recent end.
     #[inline]
     pub fn push_newest(&mut self, page: PageId) {
@@ -176,15 +169,6 @@ impl<const N: usize> AgedLists<N> {
     pub fn next_three(&self, list: usize) -> [Option<PageId>; 3] {
         let links = self.lists.links();
         links.three_from(self.past[list].passed.next(self.lists.oldest(list), links))
-    }
-
-    /// The page is likely to move soon: see [`List::expect`].
-    #[inline]
-    pub fn expect(&self, page: PageId, near: bool) {
-        self.lists.links().expect(page, near);
-        for past in &self.past {
-            past.passed.expect(page, near);
-        }
     }
 
     /// Puts a page that is in no list at the most recent end of one.

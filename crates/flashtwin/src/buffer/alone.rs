@@ -103,10 +103,6 @@ pub struct Alone {
     free: Vec<PageId>,
     pages: Pages,
     outcome: Outcome,
-    /// See [`Policy::wants_hints`].
-    hints: bool,
-    /// How far hints have gone through the block that leaves next.
-    ahead: Option<PageId>,
 }
 
 impl Alone {
@@ -128,7 +124,6 @@ impl Alone {
             idle: false,
         };
         Alone {
-            hints: policy.wants_hints(),
             room: Room::new(policy, setup, read_cache_pages),
             directory: Directory::new(pages),
             free: Vec::new(),
@@ -140,7 +135,6 @@ impl Alone {
                 now: Time::ZERO,
             },
             outcome: Outcome::default(),
-            ahead: None,
         }
     }
 
@@ -169,31 +163,10 @@ impl Alone {
         self.room.policy.counters()
     }
 
-    /// Starts loading what an access to `lpn` will touch, in four steps, the nearest last: each looks
-    /// at what the one before has loaded.
+    /// Starts loading what an access to `lpn` will touch: a hint, for drivers that know what comes next.
     #[inline]
-    pub fn prefetch(&self, lpn: Lpn, step: u32) {
-        if step == 0 {
-            return self.directory.prefetch(lpn);
-        }
-        if step > 2 && !self.hints {
-            return;
-        }
-        let page = self.directory.first(lpn);
-        if self.hints {
-            let policy = &self.room.policy;
-            match step {
-                1 => policy.expect_lpn(lpn, false),
-                2 => policy.expect_lpn_near(lpn),
-                _ => return policy.expect_last(lpn, page),
-            }
-        }
-        let Some(page) = page else { return };
-        if step == 1 {
-            prefetch(&self.pages.pages, page.0 as usize);
-            self.directory.expect(page);
-        }
-        self.room.expect(page, step > 1);
+    pub fn prefetch(&self, lpn: Lpn) {
+        self.directory.prefetch(lpn);
     }
 
     fn find(&self, lpn: Lpn) -> Option<PageId> {
@@ -210,7 +183,6 @@ impl Alone {
             request,
             request_pages,
         };
-        self.look_through_block();
         if let Some(page) = self.find(lpn) {
             let out = &mut self.outcome;
             if !(write && self.room.in_read_cache(page)) {
@@ -249,9 +221,6 @@ impl Alone {
                 self.free.push(page);
             }
             self.look_ahead(way);
-            if self.hints {
-                self.ahead = self.room.policy.next_of_block(None);
-            }
         }
         let chips = self.pages.chips.len() as u32;
         let new = Page {
@@ -277,32 +246,13 @@ impl Alone {
     /// Starts loading what the next evictions touch.
     #[inline]
     fn look_ahead(&self, way: Way) {
-        let [_, second, third] = self.room.next_victims(way);
+        let [_, second, third] = self.room.prefetch_victims(way);
         if let Some(page) = third {
             prefetch(&self.pages.pages, page.0 as usize);
-            self.directory.expect(page);
-            self.room.expect(page, false);
+            self.directory.prefetch_link(page);
         }
         if let Some(page) = second {
-            let lpn = self.pages.lpn(page);
-            self.directory.prefetch(lpn);
-            if self.hints {
-                self.room.policy.expect_lpn(lpn, true);
-            }
-            self.room.expect(page, true);
-        }
-    }
-
-    /// Starts loading what the eviction of one more page of the next block touches.
-    #[inline]
-    fn look_through_block(&mut self) {
-        let Some(page) = self.ahead else { return };
-        self.directory.prefetch(self.pages.lpn(page));
-        self.ahead = self.room.policy.next_of_block(Some(page));
-        if let Some(next) = self.ahead {
-            prefetch(&self.pages.pages, next.0 as usize);
-            self.directory.expect(next);
-            self.room.expect(next, false);
+            self.directory.prefetch(self.pages.lpn(page));
         }
     }
 

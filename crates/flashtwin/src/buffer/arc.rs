@@ -14,9 +14,8 @@ use super::aged::AgedLists;
 use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, GENERAL};
 use super::clock::set;
 use super::ghosts::{Ghosts, Incoming};
-use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{PageId, Setup};
-use crate::memory::prefetch;
 use crate::units::Lpn;
 
 pub(super) const ENTRIES: &[Entry] = &[
@@ -171,47 +170,20 @@ impl Policy for Arc {
         true
     }
 
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        let t1_first = self.len(T1) as f64 > self.p;
-        let list = if t1_first { T1 } else { T2 };
-        self.lists.next_three(list)
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        if !near {
-            prefetch(&self.in_t2, page.0 as usize);
-        }
-        self.lists.expect(page, near);
-    }
-
-    fn wants_hints(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn expect_lpn(&self, lpn: Lpn, _leaves: bool) {
-        self.ghosts.prefetch(lpn);
-    }
-
-    #[inline]
-    fn expect_lpn_near(&self, lpn: Lpn) {
-        self.ghosts.expect_near(lpn);
-    }
-
-    #[inline]
-    fn expect_last(&self, lpn: Lpn, page: Option<PageId>) {
-        if page.is_none() {
-            self.ghosts.expect_last(lpn);
-        }
-    }
-
     fn state(&self, device: &dyn DeviceView) -> String {
         let lists = self.lists.lists();
         let text = |list| pages_text(device, lists.iter_oldest_first(list));
         let (t1, t2) = (text(T1), text(T2));
         let (b1, b2) = (self.ghosts.text(B1), self.ghosts.text(B2));
         format!("T1[{t1}] T2[{t2}] B1[{b1}] B2[{b2}] p={}", self.p)
+    }
+}
+
+impl Prefetch for Arc {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        let t1_first = self.len(T1) as f64 > self.p;
+        let list = if t1_first { T1 } else { T2 };
+        self.lists.next_three(list)
     }
 }

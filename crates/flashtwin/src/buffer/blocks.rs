@@ -302,34 +302,28 @@ impl<T: Default> BlockTable<T> {
         PageId(member.node)
     }
 
-    /// The page is likely to be accessed soon: starts loading its place, or, `near`, its node.
+    /// Starts loading the place of a page.
     #[inline]
-    pub fn expect(&self, page: PageId, near: bool) {
-        let at = page.0 as usize;
-        if !near {
-            return prefetch(&self.members, at);
-        }
-        if let Some(member) = self.members.get(at) {
-            prefetch_whole(&self.nodes, member.node as usize);
-        }
+    pub fn prefetch_page(&self, page: PageId) {
+        prefetch(&self.members, page.0 as usize);
     }
 
-    /// The node is likely to be evicted soon: starts loading it.
+    /// Starts loading a node.
     #[inline]
-    pub fn expect_node(&self, node: NodeId) {
+    pub fn prefetch_node(&self, node: NodeId) {
         prefetch_whole(&self.nodes, node.0 as usize);
     }
 
-    /// A page of the logical block is likely to come in soon: starts loading its chain.
+    /// Starts loading the chain of a page's block.
     #[inline]
-    pub fn expect_lpn(&self, lpn: Lpn) {
+    pub fn prefetch_chain(&self, lpn: Lpn) {
         let number = self.blocking.block_of(lpn).0;
         prefetch(&self.heads, self.chain(number));
     }
 
     /// The same once the chain is loaded: its first node, most likely that of the block.
     #[inline]
-    pub fn expect_lpn_near(&self, lpn: Lpn) {
+    pub fn prefetch_first_of_chain(&self, lpn: Lpn) {
         let number = self.blocking.block_of(lpn).0;
         prefetch_whole(&self.nodes, self.heads[self.chain(number)] as usize);
     }
@@ -353,16 +347,6 @@ impl<T: Default> BlockTable<T> {
         std::iter::successors(id(self.nodes[node.0 as usize].first_page), move |page| {
             id(self.members[page.0 as usize].next)
         })
-    }
-
-    /// For [`super::policy::Policy::next_of_block`]: the page of a node after another, or its first.
-    #[inline]
-    pub fn next_page(&self, node: Option<NodeId>, after: Option<PageId>) -> Option<PageId> {
-        let next = match after {
-            Some(page) => self.members.get(page.0 as usize)?.next,
-            None => self.nodes[node?.0 as usize].first_page,
-        };
-        (next != NONE).then_some(PageId(next))
     }
 
     /// Takes all pages out of a node, which stays, and adds them to the victims, all in ascending

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use super::Setup;
 use crate::component::{parameters, words, Kind};
-use crate::memory::{large_table, prefetch};
+use crate::memory::large_table;
 use crate::rng::Rng;
 use crate::units::{Lpn, Time};
 
@@ -149,16 +149,6 @@ impl Filter {
         match &mut self.kind {
             Known::Bloom(bloom) => bloom.insert(lpn),
             Known::Exact(set) => !set.insert(lpn),
-        }
-    }
-
-    /// Starts loading what a write of the page will touch.
-    #[inline]
-    pub fn prefetch(&self, lpn: Lpn) {
-        if let Known::Bloom(bloom) = &self.kind {
-            for position in bloom.positions(lpn) {
-                prefetch(&bloom.words, (position / 64) as usize);
-            }
         }
     }
 

@@ -244,11 +244,11 @@ impl Bpac {
         let [first, second, third] = self.p.oldest_three();
         if let Some(page) = third {
             prefetch(&self.written, page.0 as usize);
-            self.clusters.expect(page, false);
+            self.clusters.prefetch_page(page);
         }
         let lpn = |page: PageId| self.written[page.0 as usize].1;
-        second.inspect(|&page| self.clusters.expect_lpn(lpn(page)));
-        first.inspect(|&page| self.clusters.expect_lpn_near(lpn(page)));
+        second.inspect(|&page| self.clusters.prefetch_chain(lpn(page)));
+        first.inspect(|&page| self.clusters.prefetch_first_of_chain(lpn(page)));
     }
 
     #[cold]
@@ -369,25 +369,6 @@ impl Policy for Bpac {
             None => return false,
         }
         true
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        if !near {
-            prefetch(&self.written, page.0 as usize);
-        }
-        self.clusters.expect(page, near);
-        self.p.expect(page, near);
-    }
-
-    fn wants_hints(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn next_of_block(&self, after: Option<PageId>) -> Option<PageId> {
-        let node = after.map_or_else(|| self.grown.largest().or(self.k.oldest()), |_| None);
-        self.clusters.next_page(node, after)
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

@@ -18,7 +18,6 @@ use super::order::{Ages, ChipLists};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
 use crate::component::{parameters, Kind};
-use crate::units::Lpn;
 
 parameters! {
     /// What it can be told.
@@ -260,33 +259,6 @@ impl Policy for Bplru {
             self.pad(block, out);
         }
         true
-    }
-
-    fn wants_hints(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
-        if !leaves {
-            self.blocks.expect_lpn(lpn);
-        }
-    }
-
-    #[inline]
-    fn expect_lpn_near(&self, lpn: Lpn) {
-        self.blocks.expect_lpn_near(lpn);
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        self.blocks.expect(page, near);
-    }
-
-    #[inline]
-    fn next_of_block(&self, after: Option<PageId>) -> Option<PageId> {
-        let node = self.done.oldest().or(self.list.oldest());
-        self.blocks.next_page(node, after)
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

@@ -403,36 +403,6 @@ impl Policy for Cbm {
         self.drop_if_empty(node);
     }
 
-    fn wants_hints(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
-        // One that leaves may be of the read cache.
-        self.blocks.expect_lpn(lpn);
-        if leaves {
-            self.blocks.expect_lpn_near(lpn);
-        }
-    }
-
-    #[inline]
-    fn expect_lpn_near(&self, lpn: Lpn) {
-        self.blocks.expect_lpn_near(lpn);
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        self.blocks.expect(page, near);
-        self.pr.expect(page, near);
-    }
-
-    #[inline]
-    fn next_of_block(&self, after: Option<PageId>) -> Option<PageId> {
-        let node = self.br.first(0).map(|(_, node)| node);
-        self.blocks.next_page(node, after)
-    }
-
     fn state(&self, device: &dyn DeviceView) -> String {
         let mut pages: Vec<String> = self
             .pr

@@ -9,9 +9,8 @@
 use super::aged::AgedLists;
 use super::catalog::{cost, example, source, Entry, Family, Make, Provenance};
 use super::clock::{flagged_text, second_chance, set};
-use super::policy::{then, Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{PageId, Setup};
-use crate::memory::prefetch;
 
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
@@ -158,19 +157,6 @@ impl Policy for CcfLru {
         true
     }
 
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        then(self.lists.next_three(CCL), || self.lists.next_three(ML))
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        if !near {
-            prefetch(&self.pages, page.0 as usize);
-        }
-        self.lists.expect(page, near);
-    }
-
     fn state(&self, device: &dyn DeviceView) -> String {
         let lists = self.lists.lists();
         let text = |list| {
@@ -179,5 +165,12 @@ impl Policy for CcfLru {
             })
         };
         format!("ML[{}] CCL[{}]", text(ML), text(CCL))
+    }
+}
+
+impl Prefetch for CcfLru {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        then(self.lists.next_three(CCL), || self.lists.next_three(ML))
     }
 }

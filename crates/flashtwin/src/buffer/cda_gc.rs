@@ -15,11 +15,11 @@
 
 use super::bloom::{Filter, FilterParameters};
 use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, Source, PAGES};
-use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Spare, Stream};
+use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare, Stream};
 use super::{Aged, PageId, Setup};
 use crate::component::{parameters, Kind};
 use crate::memory::reach;
-use crate::units::{ChipId, Lpn};
+use crate::units::ChipId;
 
 parameters! {
     /// What it can be told.
@@ -349,30 +349,6 @@ impl Policy for CdaGc {
         }
     }
 
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        match self.stager.as_ref().and_then(|stager| stager.test_entry) {
-            None => self.list.next_three(),
-            entry => self.list.list().links().three_from(entry),
-        }
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        self.list.expect(page, near);
-    }
-
-    fn wants_hints(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
-        if let Some(dispatcher) = self.dispatcher.as_ref().filter(|_| !leaves) {
-            dispatcher.filter.prefetch(lpn);
-        }
-    }
-
     fn state(&self, device: &dyn DeviceView) -> String {
         let text = |page| {
             let hot = device.dirty(page) && self.stream(page) == Stream::Hot;
@@ -401,6 +377,16 @@ impl Policy for CdaGc {
         }
         if let Some(dispatcher) = &mut self.dispatcher {
             dispatcher.hot_writes = 0;
+        }
+    }
+}
+
+impl Prefetch for CdaGc {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        match self.stager.as_ref().and_then(|stager| stager.test_entry) {
+            None => self.list.next_three(),
+            entry => self.list.list().links().three_from(entry),
         }
     }
 }

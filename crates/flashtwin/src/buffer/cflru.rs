@@ -13,7 +13,7 @@ use super::catalog::{
 };
 use super::order::Ages;
 use super::passed::Passed;
-use super::policy::{pages_text, then, Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{pages_text, then, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{List, PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
 use crate::memory::{prefetch, reach};
@@ -150,8 +150,8 @@ impl Cflru {
         // The page that comes next.
         if let Some(next) = self.list.newer(page) {
             prefetch(&self.pages, next.0 as usize);
-            self.list.expect(next, false);
-            self.clean_in_window.expect(next, false);
+            self.list.prefetch(next);
+            self.clean_in_window.prefetch(next);
         }
     }
 
@@ -269,8 +269,14 @@ impl Policy for Cflru {
         true
     }
 
+    fn state(&self, device: &dyn DeviceView) -> String {
+        pages_text(device, self.list.iter_oldest_first())
+    }
+}
+
+impl Prefetch for Cflru {
     #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
         let next = |list: &List, passed: &Passed| {
             let links = list.links();
             links.three_from(passed.next(list.oldest(), links))
@@ -278,28 +284,5 @@ impl Policy for Cflru {
         then(next(&self.clean_in_window, &self.passed_clean), || {
             next(&self.list, &self.passed)
         })
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        match near {
-            false => prefetch(&self.pages, page.0 as usize),
-            true if self
-                .pages
-                .get(page.0 as usize)
-                .is_some_and(|p| p.0 == CLEAN) =>
-            {
-                self.clean_in_window.expect(page, true);
-            }
-            true => {}
-        }
-        self.list.expect(page, near);
-        self.ages.expect(page, near);
-        self.passed.expect(page, near);
-        self.passed_clean.expect(page, near);
-    }
-
-    fn state(&self, device: &dyn DeviceView) -> String {
-        pages_text(device, self.list.iter_oldest_first())
     }
 }

@@ -8,9 +8,9 @@
 //! is 0, as in libCacheSim and most block caches, so that a page accessed once leaves first.
 
 use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, GENERAL};
-use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{Aged, PageId, Setup};
-use crate::memory::{prefetch, reach};
+use crate::memory::reach;
 
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
@@ -106,22 +106,17 @@ impl Policy for Clock {
         true
     }
 
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        self.ring.next_three()
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        if !near {
-            prefetch(&self.referenced, page.0 as usize);
-        }
-    }
-
     fn state(&self, device: &dyn DeviceView) -> String {
         flagged_text(device, self.ring.list().iter_oldest_first(), |page| {
             self.referenced[page.0 as usize].into()
         })
+    }
+}
+
+impl Prefetch for Clock {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        self.ring.next_three()
     }
 }
 

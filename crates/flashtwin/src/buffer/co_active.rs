@@ -11,11 +11,11 @@
 use super::bloom::{Filter, FilterParameters};
 use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance};
 use super::order::Shelf;
-use super::policy::{then, Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::timeline::Timeline;
 use super::{PageId, Setup};
 use crate::component::{parameters, words, Kind};
-use crate::units::{ChipId, Lpn};
+use crate::units::ChipId;
 
 words! {
     /// What must be idle for an active write-back.
@@ -200,28 +200,6 @@ impl Policy for CoActive {
         let (_, page) = oldest?;
         self.written_back += 1;
         Some(page)
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        self.order.expect(page, near);
-    }
-
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        let of = |class| self.order.oldest_three(class);
-        then(of(CLEAN), || then(of(COLD), || of(HOT)))
-    }
-
-    fn wants_hints(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
-        if !leaves {
-            self.filter.prefetch(lpn);
-        }
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

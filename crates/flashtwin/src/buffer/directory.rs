@@ -42,16 +42,9 @@ impl Directory {
         prefetch(&self.heads, self.chain(lpn));
     }
 
-    /// A cached page that a lookup of `lpn` will look at, most likely its own.
-    #[inline]
-    pub fn first(&self, lpn: Lpn) -> Option<PageId> {
-        let head = self.heads[self.chain(lpn)];
-        (head != NONE).then_some(PageId(head))
-    }
-
     /// The page is likely to be looked at, or to leave: starts loading its place.
     #[inline]
-    pub fn expect(&self, page: PageId) {
+    pub fn prefetch_link(&self, page: PageId) {
         prefetch(&self.next, page.0 as usize);
     }
 

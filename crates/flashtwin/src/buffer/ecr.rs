@@ -11,7 +11,7 @@
 
 use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, ECR};
 use super::order::Shelf;
-use super::policy::{page_text, then, Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Spare};
 use super::timeline::Timeline;
 use super::{PageId, Setup};
 use crate::component::{parameters, words, Kind};
@@ -295,17 +295,6 @@ impl Policy for Ecr {
         self.order.remove(page);
         out.victims.push(page);
         true
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        self.order.expect(page, near);
-    }
-
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        let of = |class| self.order.oldest_three(class);
-        then(of(CLEAN), || of(LISTED))
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

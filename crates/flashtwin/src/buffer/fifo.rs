@@ -3,7 +3,7 @@
 //! hit -> nothing; miss -> newest end; victim = the page that came in first, whatever its state.
 
 use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, GENERAL, PAGES};
-use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{Aged, PageId, Setup};
 
 pub(super) const ENTRIES: &[Entry] = &[Entry {
@@ -78,12 +78,14 @@ impl Policy for Fifo {
         true
     }
 
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        self.queue.next_three()
-    }
-
     fn state(&self, device: &dyn DeviceView) -> String {
         pages_text(device, self.queue.list().iter_oldest_first())
+    }
+}
+
+impl Prefetch for Fifo {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        self.queue.next_three()
     }
 }

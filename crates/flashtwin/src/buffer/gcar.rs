@@ -6,7 +6,7 @@
 //! when a victim is needed (GCaR section 3.3).
 
 use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, FILTER};
-use super::policy::{Access, DeviceView, Eviction, Policy, Spare, Stream};
+use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare, Stream};
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind};
 use crate::units::{ChipId, Lpn};
@@ -181,34 +181,14 @@ impl<P: Policy> Policy for Gcar<P> {
     fn read_cache_changed(&mut self, lpn: Lpn, present: bool) {
         self.base.read_cache_changed(lpn, present);
     }
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        self.base.expect(page, near)
-    }
-    fn wants_hints(&self) -> bool {
-        self.base.wants_hints()
-    }
-    #[inline]
-    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
-        self.base.expect_lpn(lpn, leaves)
-    }
-    #[inline]
-    fn expect_lpn_near(&self, lpn: Lpn) {
-        self.base.expect_lpn_near(lpn)
-    }
-    #[inline]
-    fn expect_last(&self, lpn: Lpn, page: Option<PageId>) {
-        self.base.expect_last(lpn, page)
-    }
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        self.base.next_victims()
-    }
-    #[inline]
-    fn next_of_block(&self, after: Option<PageId>) -> Option<PageId> {
-        self.base.next_of_block(after)
-    }
     fn state(&self, device: &dyn DeviceView) -> String {
         self.base.state(device)
+    }
+}
+
+impl<P: Prefetch> Prefetch for Gcar<P> {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        self.base.prefetch_victims()
     }
 }

@@ -68,30 +68,6 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         self.lists[list].len
     }
 
-    /// Starts loading what a lookup of `lpn` will touch.
-    #[inline]
-    pub fn prefetch(&self, lpn: Lpn) {
-        prefetch(&self.heads, self.chain(lpn));
-    }
-
-    /// The same once its chain is loaded: the place that this begins with.
-    #[inline]
-    pub fn expect_near(&self, lpn: Lpn) {
-        let at = self.heads[self.chain(lpn)] as usize;
-        prefetch(&self.ghosts, at);
-        prefetch(&self.list, at);
-    }
-
-    /// The same once that is loaded: its neighbours.
-    #[inline]
-    pub fn expect_last(&self, lpn: Lpn) {
-        let at = self.heads[self.chain(lpn)] as usize;
-        if let Some(ghost) = self.ghosts.get(at) {
-            prefetch(&self.ghosts, ghost.newer as usize);
-            prefetch(&self.ghosts, ghost.older as usize);
-        }
-    }
-
     /// Where a page is remembered: a small number, reused when it is forgotten.
     #[inline]
     pub fn find(&self, lpn: Lpn) -> Option<u32> {
@@ -209,7 +185,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
             self.remove(at);
         }
         if let Some(next) = self.oldest(list) {
-            self.prefetch(self.lpn(next));
+            prefetch(&self.heads, self.chain(self.lpn(next)));
         }
     }
 

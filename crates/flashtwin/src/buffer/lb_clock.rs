@@ -21,7 +21,6 @@ use super::blocks::{
 use super::catalog::{cost, example, source, Entry, Family, Make, Provenance};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
-use crate::units::Lpn;
 
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
@@ -187,33 +186,6 @@ impl Policy for LbClock {
         self.unlink(node);
         self.blocks.evict(node, out);
         true
-    }
-
-    fn wants_hints(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
-        if !leaves {
-            self.blocks.expect_lpn(lpn);
-        }
-    }
-
-    #[inline]
-    fn expect_lpn_near(&self, lpn: Lpn) {
-        self.blocks.expect_lpn_near(lpn);
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        self.blocks.expect(page, near);
-    }
-
-    #[inline]
-    fn next_of_block(&self, after: Option<PageId>) -> Option<PageId> {
-        let node = after.map_or_else(|| self.cold.largest(), |_| None);
-        self.blocks.next_page(node, after)
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

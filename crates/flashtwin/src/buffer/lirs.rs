@@ -19,7 +19,6 @@ use super::ghosts::{Ghosts, Incoming};
 use super::policy::{page_text, pages_text, Access, DeviceView, Eviction, Policy, Spare};
 use super::{Aged, List, PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
-use crate::memory::prefetch;
 use crate::units::Lpn;
 
 parameters! {
@@ -293,41 +292,6 @@ impl Policy for Lirs {
         self.remove(page);
         out.victims.push(page);
         true
-    }
-
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        self.queue.next_three()
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        if !near {
-            prefetch(&self.status, page.0 as usize);
-        }
-        self.stack.expect(InStack::Page(page).number(), near);
-        self.queue.expect(page, near);
-    }
-
-    fn wants_hints(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn expect_lpn(&self, lpn: Lpn, _leaves: bool) {
-        self.ghosts.prefetch(lpn);
-    }
-
-    #[inline]
-    fn expect_lpn_near(&self, lpn: Lpn) {
-        self.ghosts.expect_near(lpn);
-    }
-
-    #[inline]
-    fn expect_last(&self, lpn: Lpn, page: Option<PageId>) {
-        if page.is_none() {
-            self.ghosts.expect_last(lpn);
-        }
     }
 
     /// In S, `L` and `H` follow the cached pages; those no longer cached have no state.

@@ -16,17 +16,10 @@ fn id(n: u32) -> Option<PageId> {
 pub(super) struct Links(Vec<(u32, u32)>);
 
 impl Links {
-    /// See [`List::expect`].
+    /// Starts loading the place of a page.
     #[inline]
-    pub fn expect(&self, page: PageId, near: bool) {
-        let at = page.0 as usize;
-        if !near {
-            return prefetch(&self.0, at);
-        }
-        if let Some(&(newer, older)) = self.0.get(at) {
-            prefetch(&self.0, newer as usize);
-            prefetch(&self.0, older as usize);
-        }
+    pub fn prefetch(&self, page: PageId) {
+        prefetch(&self.0, page.0 as usize);
     }
 
     /// The neighbour towards the most recent end.
@@ -47,7 +40,7 @@ impl Links {
         let second = first.and_then(|page| self.newer(page));
         let third = second.and_then(|page| self.newer(page));
         if let Some(page) = third {
-            self.expect(page, false);
+            self.prefetch(page);
         }
         [first, second, third]
     }
@@ -215,10 +208,10 @@ impl List {
         self.0.oldest_three(0)
     }
 
-    /// The page is likely to move soon: starts loading its place, or, `near`, its neighbours.
+    /// Starts loading the place of a page.
     #[inline]
-    pub fn expect(&self, page: PageId, near: bool) {
-        self.0.links.expect(page, near);
+    pub fn prefetch(&self, page: PageId) {
+        self.0.links.prefetch(page);
     }
 
     /// The neighbour towards the most recent end.

@@ -3,7 +3,7 @@
 //! hit -> most recent end; miss -> insert there; victim = the least recent page, whatever its state.
 
 use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, PAGES};
-use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{Aged, PageId, Setup};
 
 /// The baseline, by name.
@@ -88,17 +88,14 @@ impl Policy for Lru {
         true
     }
 
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        self.list.next_three()
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        self.list.expect(page, near);
-    }
-
     fn state(&self, device: &dyn DeviceView) -> String {
         pages_text(device, self.list.list().iter_oldest_first())
+    }
+}
+
+impl Prefetch for Lru {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        self.list.next_three()
     }
 }

@@ -5,9 +5,8 @@
 
 use super::catalog::{cost, example, source, Entry, Family, Make, Provenance};
 use super::clock::{flagged_text, second_chance, set};
-use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{Aged, PageId, Setup};
-use crate::memory::prefetch;
 
 pub(super) const ENTRIES: &[Entry] = &[Entry {
     name: "lru-wsr",
@@ -116,22 +115,16 @@ impl Policy for LruWsr {
         true
     }
 
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        self.list.next_three()
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        if !near {
-            prefetch(&self.pages, page.0 as usize);
-        }
-        self.list.expect(page, near);
-    }
-
     fn state(&self, device: &dyn DeviceView) -> String {
         flagged_text(device, self.list.list().iter_oldest_first(), |page| {
             self.pages[page.0 as usize].cold.into()
         })
+    }
+}
+
+impl Prefetch for LruWsr {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        self.list.next_three()
     }
 }

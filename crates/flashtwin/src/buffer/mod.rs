@@ -4,33 +4,33 @@
 //! requests and statistics exist once, in [`crate::device`].
 
 /// The table: file and type of every policy that stands alone, in the order of the documentation. Another policy
-/// is another line.
+/// is another line; `+ Prefetch` where it implements [`policy::Prefetch`].
 macro_rules! policies {
     ($then:ident! $rest:tt) => {
         $then! { $rest
-            lru::Lru
-            cflru::Cflru
-            lru_wsr::LruWsr
-            ccf_lru::CcfLru
-            ad_lru::AdLru
+            lru::Lru + Prefetch
+            cflru::Cflru + Prefetch
+            lru_wsr::LruWsr + Prefetch
+            ccf_lru::CcfLru + Prefetch
+            ad_lru::AdLru + Prefetch
             bplru::Bplru
             fab::Fab
             lb_clock::LbClock
             pud_lru::PudLru
             bpac::Bpac
             cbm::Cbm
-            req_block::ReqBlock
+            req_block::ReqBlock + Prefetch
             ecr::Ecr
             co_active::CoActive
-            cda_gc::CdaGc
-            fifo::Fifo
-            clock::Clock
-            two_q::TwoQ
-            arc::Arc
+            cda_gc::CdaGc + Prefetch
+            fifo::Fifo + Prefetch
+            clock::Clock + Prefetch
+            two_q::TwoQ + Prefetch
+            arc::Arc + Prefetch
             lirs::Lirs
             lfu::Lfu
-            s3_fifo::S3Fifo
-            sieve::Sieve
+            s3_fifo::S3Fifo + Prefetch
+            sieve::Sieve + Prefetch
         }
     };
 }
@@ -81,6 +81,7 @@ pub use aged::Aged;
 pub use chosen::ChosenPolicy;
 pub(crate) use directory::Directory;
 pub use list::List;
+pub(crate) use policy::Prefetch;
 pub use policy::{
     page_text, pages_text, Access, DeviceView, Eviction, PageId, Policy, Spare, Stream,
 };

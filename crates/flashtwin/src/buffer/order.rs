@@ -5,7 +5,7 @@
 //! count of older pages: a bitmap of ages with sums (D-10 charges the controller for them).
 
 use super::{DeviceView, PageId, Spare};
-use crate::memory::{large_table, prefetch, reach};
+use crate::memory::{large_table, reach};
 use crate::units::ChipId;
 
 const NONE: u32 = u32::MAX;
@@ -78,19 +78,6 @@ impl Ages {
         let age = self.at[page.0 as usize];
         self.bits[age as usize / 64] &= !(1 << (age % 64));
         self.sums[age as usize / 64 / WORDS] -= 1;
-    }
-
-    /// The page is likely to be accessed soon: starts loading its place, or, `near`, what that leads
-    /// to.
-    #[inline]
-    pub fn expect(&self, page: PageId, near: bool) {
-        let at = page.0 as usize;
-        if !near {
-            return prefetch(&self.at, at);
-        }
-        if let Some(&age) = self.at.get(at) {
-            prefetch(&self.bits, age as usize / 64);
-        }
     }
 
     /// The age of a page of the list.
@@ -181,19 +168,6 @@ impl ChipLists {
             Shelf::Chip(chip) => chip.0 as usize,
             Shelf::NoChip => self.ends.len() - 2,
             Shelf::InFlight => self.ends.len() - 1,
-        }
-    }
-
-    /// The page is likely to leave soon: starts loading its place, or, `near`, its neighbours.
-    #[inline]
-    pub fn expect(&self, page: PageId, near: bool) {
-        let at = page.0 as usize;
-        if !near {
-            return prefetch(&self.nodes, at);
-        }
-        if let Some(node) = self.nodes.get(at).filter(|node| node.list != NOWHERE) {
-            prefetch(&self.nodes, node.newer as usize);
-            prefetch(&self.nodes, node.older as usize);
         }
     }
 

@@ -60,14 +60,6 @@ impl Passed {
         }
     }
 
-    /// The page is likely to leave soon: starts loading its place, or, `near`, its neighbours.
-    #[inline]
-    pub fn expect(&self, page: PageId, near: bool) {
-        if self.mark.is_some() {
-            self.chips.expect(page, near);
-        }
-    }
-
     /// The page, which may be noted, is about to leave the list. Says whether it was noted.
     #[inline]
     pub fn leave(&mut self, page: PageId, links: &Links, ages: &Ages) -> bool {

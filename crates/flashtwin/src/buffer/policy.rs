@@ -217,44 +217,6 @@ pub trait Policy {
     /// A page came into the separate read cache, or left it.
     #[inline]
     fn read_cache_changed(&mut self, _lpn: Lpn, _present: bool) {}
-    /// A cached page is likely to be accessed soon: a hint that lets the policy load its place among
-    /// its tables, and, asked again with `near`, what that leads to.
-    #[inline]
-    fn expect(&self, _page: PageId, _near: bool) {}
-
-    /// Whether the hints below but `next_victims` say anything to this policy: one that keeps
-    /// nothing but pages is not to pay for them.
-    fn wants_hints(&self) -> bool {
-        false
-    }
-
-    /// The logical page is likely to be accessed soon, or, if it `leaves`, to be evicted: a hint that
-    /// lets the policy load what it remembers of pages whether they are cached or not.
-    #[inline]
-    fn expect_lpn(&self, _lpn: Lpn, _leaves: bool) {}
-
-    /// The same once that is loaded: what it leads to.
-    #[inline]
-    fn expect_lpn_near(&self, _lpn: Lpn) {}
-
-    /// The last hint before an access, to a cached page or to none: what the others have loaded leads
-    /// further.
-    #[inline]
-    fn expect_last(&self, _lpn: Lpn, _page: Option<PageId>) {}
-
-    /// Pages likely to be named next, soonest first: a hint that lets the device load what their
-    /// write-back will touch.
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        [None; 3]
-    }
-    /// For policies that evict blocks: the first page of the block likely to be named next, or the
-    /// page after another of the same block. A hint that lets the buffer go through the block, a page
-    /// an access, before it leaves.
-    #[inline]
-    fn next_of_block(&self, _after: Option<PageId>) -> Option<PageId> {
-        None
-    }
     /// The state in the notation of the specification, as in `4d 3c`.
     fn state(&self, device: &dyn DeviceView) -> String;
     /// What the policy counted: name and value.
@@ -263,6 +225,14 @@ pub trait Policy {
     }
     /// Starts the counters at zero.
     fn reset_counters(&mut self) {}
+}
+
+/// A hint by which the device loads memory ahead. It changes no result. A policy of the table implements it where
+/// replays of a large device with a large buffer are measurably faster with it: then its line in the table has
+/// `+ Prefetch`.
+pub(crate) trait Prefetch {
+    /// Pages likely to be evicted next, soonest first: the device loads what their write-back touches.
+    fn prefetch_victims(&self) -> [Option<PageId>; 3];
 }
 
 /// The first three pages there are.

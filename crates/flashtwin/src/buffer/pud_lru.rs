@@ -35,7 +35,6 @@ use super::blocks::{
 use super::list::Lists;
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{PageId, Setup};
-use crate::units::Lpn;
 
 pub(super) const ENTRIES: &[Entry] = &[Entry {
     name: "pud-lru",
@@ -485,39 +484,6 @@ impl Policy for PudLru {
         self.leave_sums(node);
         self.blocks.evict(node, out);
         true
-    }
-
-    fn wants_hints(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
-        if !leaves {
-            self.blocks.expect_lpn(lpn);
-        }
-    }
-
-    #[inline]
-    fn expect_lpn_near(&self, lpn: Lpn) {
-        self.blocks.expect_lpn_near(lpn);
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        self.blocks.expect(page, near);
-    }
-
-    #[inline]
-    fn next_of_block(&self, after: Option<PageId>) -> Option<PageId> {
-        if after.is_some() {
-            return self.blocks.next_page(None, after);
-        }
-        // Most likely one of the largest that do not wait.
-        let pages = last_before(&self.sizes, self.filled.len())?;
-        let heap = pages * HEAPS + self.filled[pages].trailing_zeros() as usize;
-        let (_, node) = self.heaps.first(heap)?;
-        self.blocks.next_page(Some(node), None)
     }
 
     fn state(&self, device: &dyn DeviceView) -> String {

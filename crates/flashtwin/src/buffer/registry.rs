@@ -2,7 +2,7 @@
 
 use super::catalog::{Entry, Make};
 use super::gcar::Gcar;
-use super::policy::{Access, DeviceView, Eviction, PageId, Policy, Spare, Stream};
+use super::policy::{Access, DeviceView, Eviction, PageId, Policy, Prefetch, Spare, Stream};
 use super::{ChosenPolicy, Setup};
 use crate::units::{ChipId, Lpn};
 
@@ -34,7 +34,7 @@ impl std::fmt::Debug for User {
 }
 
 macro_rules! declare {
-    (() $($file:ident::$Type:ident)+) => {
+    (() $($file:ident::$Type:ident $(+ $Prefetch:ident)?)+) => {
         /// A policy that stands alone.
         #[derive(Clone, Debug)]
         pub(crate) enum Base {
@@ -58,7 +58,7 @@ macro_rules! declare {
 policies!(declare!());
 
 macro_rules! dispatch {
-    (($base:expr, $p:ident => $call:expr) $($file:ident::$Type:ident)+) => {
+    (($base:expr, $p:ident => $call:expr) $($file:ident::$Type:ident $(+ $Prefetch:ident)?)+) => {
         match $base {
             $(Base::$Type($p) => $call,)+
             Base::User(User($p)) => $call,
@@ -127,33 +127,6 @@ impl Policy for Base {
     fn read_cache_changed(&mut self, lpn: Lpn, present: bool) {
         each!(self, p => p.read_cache_changed(lpn, present))
     }
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        each!(self, p => p.expect(page, near))
-    }
-    fn wants_hints(&self) -> bool {
-        each!(self, p => p.wants_hints())
-    }
-    #[inline]
-    fn expect_lpn(&self, lpn: Lpn, leaves: bool) {
-        each!(self, p => p.expect_lpn(lpn, leaves))
-    }
-    #[inline]
-    fn expect_lpn_near(&self, lpn: Lpn) {
-        each!(self, p => p.expect_lpn_near(lpn))
-    }
-    #[inline]
-    fn expect_last(&self, lpn: Lpn, page: Option<PageId>) {
-        each!(self, p => p.expect_last(lpn, page))
-    }
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        each!(self, p => p.next_victims())
-    }
-    #[inline]
-    fn next_of_block(&self, after: Option<PageId>) -> Option<PageId> {
-        each!(self, p => p.next_of_block(after))
-    }
     fn state(&self, device: &dyn DeviceView) -> String {
         each!(self, p => p.state(device))
     }
@@ -162,6 +135,22 @@ impl Policy for Base {
     }
     fn reset_counters(&mut self) {
         each!(self, p => p.reset_counters())
+    }
+}
+
+macro_rules! prefetch_victims {
+    (($base:expr) $($file:ident::$Type:ident $(+ $Prefetch:ident)?)+) => {
+        match $base {
+            $($(Base::$Type(policy) => $Prefetch::prefetch_victims(policy),)?)+
+            _ => [None; 3],
+        }
+    };
+}
+
+impl Prefetch for Base {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        policies!(prefetch_victims!(self))
     }
 }
 

@@ -24,10 +24,9 @@
 use super::blocks::{BlockTable, NodeId};
 use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance};
 use super::list::Lists;
-use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind};
-use crate::units::Lpn;
 
 parameters! {
     /// What it can be told.
@@ -284,39 +283,6 @@ impl Policy for ReqBlock {
         true
     }
 
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        self.blocks.expect(page, near);
-        if near {
-            let node = self.blocks.node_of(page);
-            node.inspect(|&node| self.lists.links().expect(node, false));
-        }
-    }
-
-    fn wants_hints(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn expect_last(&self, _lpn: Lpn, page: Option<PageId>) {
-        let node = page.and_then(|page| self.blocks.node_of(page));
-        node.inspect(|&node| self.lists.links().expect(node, true));
-    }
-
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        let Some(coldest) = self.choose(&mut 0, &mut |_| false) else {
-            return [None; 3];
-        };
-        let links = self.lists.links();
-        let nodes = links.three_from(Some(coldest));
-        if let Some(next) = nodes[2].and_then(|node| links.newer(node)) {
-            links.expect(next, false);
-            self.blocks.expect_node(next);
-        }
-        nodes.map(|node| self.blocks.next_page(Some(node?), None))
-    }
-
     fn state(&self, device: &dyn DeviceView) -> String {
         let text = |list: u8| {
             let nodes = self.lists.iter_oldest_first(list.into());
@@ -330,5 +296,21 @@ impl Policy for ReqBlock {
             texts.join(" ")
         };
         format!("IRL[{}] DRL[{}] SRL[{}]", text(IRL), text(DRL), text(SRL))
+    }
+}
+
+impl Prefetch for ReqBlock {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        let Some(coldest) = self.choose(&mut 0, &mut |_| false) else {
+            return [None; 3];
+        };
+        let links = self.lists.links();
+        let nodes = links.three_from(Some(coldest));
+        if let Some(next) = nodes[2].and_then(|node| links.newer(node)) {
+            links.prefetch(next);
+            self.blocks.prefetch_node(next);
+        }
+        nodes.map(|node| self.blocks.pages_of(node?).next())
     }
 }

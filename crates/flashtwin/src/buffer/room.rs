@@ -3,7 +3,7 @@
 //! This is what a buffer does in no time. [`crate::device`] adds slots, programs and waiting;
 //! [`super::alone`] runs it by itself.
 
-use super::policy::{Access, DeviceView, Eviction, PageId, Policy, Spare};
+use super::policy::{Access, DeviceView, Eviction, PageId, Policy, Prefetch, Spare};
 use super::{AnyPolicy, List, Setup};
 use crate::memory::reach;
 use crate::units::Lpn;
@@ -76,22 +76,12 @@ impl Room {
         *word = *word & !(1 << (page.0 % 64)) | u64::from(is) << (page.0 % 64);
     }
 
-    /// The page is likely to be accessed soon: see [`Policy::expect`].
+    /// See [`Prefetch::prefetch_victims`].
     #[inline]
-    pub fn expect(&self, page: PageId, near: bool) {
-        if self.in_read_cache(page) {
-            self.read_list.expect(page, near);
-        } else {
-            self.policy.expect(page, near);
-        }
-    }
-
-    /// Pages likely to make room next.
-    #[inline]
-    pub fn next_victims(&self, way: Way) -> [Option<PageId>; 3] {
+    pub fn prefetch_victims(&self, way: Way) -> [Option<PageId>; 3] {
         match way {
             Way::ReadCache => self.read_list.oldest_three(),
-            _ => self.policy.next_victims(),
+            _ => self.policy.prefetch_victims(),
         }
     }
 

@@ -13,7 +13,7 @@ use super::aged::AgedLists;
 use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, GENERAL};
 use super::clock::{flagged_text, second_chance, set};
 use super::ghosts::{Ghosts, Incoming};
-use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
 use crate::memory::prefetch;
@@ -232,40 +232,6 @@ impl Policy for S3Fifo {
         true
     }
 
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        let queue = if self.main_first() { M } else { S };
-        self.queues.next_three(queue)
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        if !near {
-            prefetch(&self.pages, page.0 as usize);
-        }
-    }
-
-    fn wants_hints(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn expect_lpn(&self, lpn: Lpn, _leaves: bool) {
-        self.ghosts.prefetch(lpn);
-    }
-
-    #[inline]
-    fn expect_lpn_near(&self, lpn: Lpn) {
-        self.ghosts.expect_near(lpn);
-    }
-
-    #[inline]
-    fn expect_last(&self, lpn: Lpn, page: Option<PageId>) {
-        if page.is_none() {
-            self.ghosts.expect_last(lpn);
-        }
-    }
-
     fn state(&self, device: &dyn DeviceView) -> String {
         let queues = self.queues.lists();
         let text = |queue| {
@@ -275,5 +241,13 @@ impl Policy for S3Fifo {
         };
         let (small, main) = (text(S), text(M));
         format!("S[{small}] M[{main}] G[{}]", self.ghosts.text(0))
+    }
+}
+
+impl Prefetch for S3Fifo {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        let queue = if self.main_first() { M } else { S };
+        self.queues.next_three(queue)
     }
 }

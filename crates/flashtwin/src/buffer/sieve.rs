@@ -6,7 +6,7 @@
 
 use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, GENERAL};
 use super::clock::{flagged_text, set};
-use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{List, PageId, Setup};
 
 pub(super) const ENTRIES: &[Entry] = &[Entry {
@@ -113,17 +113,6 @@ impl Policy for Sieve {
         false
     }
 
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        let first = self.hand.or(self.queue.oldest());
-        let second = first.and_then(|page| self.queue.newer(page));
-        [
-            first,
-            second,
-            second.and_then(|page| self.queue.newer(page)),
-        ]
-    }
-
     fn state(&self, device: &dyn DeviceView) -> String {
         let list = flagged_text(device, self.queue.iter_oldest_first(), |page| {
             self.visited[page.0 as usize].into()
@@ -132,5 +121,18 @@ impl Policy for Sieve {
             .hand
             .map_or(String::new(), |page| device.lpn(page).0.to_string());
         format!("{list} hand[{hand}]")
+    }
+}
+
+impl Prefetch for Sieve {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        let first = self.hand.or(self.queue.oldest());
+        let second = first.and_then(|page| self.queue.newer(page));
+        [
+            first,
+            second,
+            second.and_then(|page| self.queue.newer(page)),
+        ]
     }
 }

@@ -15,7 +15,7 @@
 use super::order::Shelf;
 use super::policy::{DeviceView, Spare};
 use super::PageId;
-use crate::memory::{large_table, prefetch, reach};
+use crate::memory::{large_table, reach};
 use crate::units::ChipId;
 
 const NONE: u32 = u32::MAX;
@@ -170,24 +170,6 @@ impl<const N: usize> Timeline<N> {
                 heads: vec![NONE; chips as usize + 1],
             }),
             chips,
-        }
-    }
-
-    /// The page is likely to be accessed soon: starts loading its place, or, `near`, what that leads
-    /// to.
-    #[inline]
-    pub fn expect(&self, page: PageId, near: bool) {
-        let at = page.0 as usize;
-        if !near {
-            return prefetch(&self.nodes, at);
-        }
-        if let Some(node) = self.nodes.get(at) {
-            let ages = &self.classes[node.class as usize];
-            prefetch(&ages.levels[0], node.age as usize / 64);
-            if self.lists[node.class as usize].kept {
-                prefetch(&self.nodes, node.newer as usize);
-                prefetch(&self.nodes, node.older as usize);
-            }
         }
     }
 
@@ -421,16 +403,6 @@ impl<const N: usize> Timeline<N> {
             NONE => (None, bits.count()),
             age => (Some(self.at(age)), bits.before(age as usize) + 1),
         }
-    }
-
-    /// The three least recent pages of a class, the least recent first.
-    #[inline]
-    pub fn oldest_three(&self, class: usize) -> [Option<PageId>; 3] {
-        let bits = &self.classes[class];
-        let first = bits.first();
-        let second = first.and_then(|age| bits.first_from(age + 1));
-        let third = second.and_then(|age| bits.first_from(age + 1));
-        [first, second, third].map(|age| age.map(|age| PageId(self.log[age])))
     }
 
     /// Ages without gaps, in the same order; more of them if many are in use.

@@ -10,10 +10,9 @@ use super::aged::AgedLists;
 use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, GENERAL};
 use super::clock::set;
 use super::ghosts::{Ghosts, Incoming};
-use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
-use crate::memory::prefetch;
 use crate::units::Lpn;
 
 parameters! {
@@ -162,45 +161,18 @@ impl Policy for TwoQ {
         true
     }
 
-    #[inline]
-    fn next_victims(&self) -> [Option<PageId>; 3] {
-        let list = if self.a1in_first() { A1IN } else { AM };
-        self.lists.next_three(list)
-    }
-
-    #[inline]
-    fn expect(&self, page: PageId, near: bool) {
-        if !near {
-            prefetch(&self.in_am, page.0 as usize);
-        }
-        self.lists.expect(page, near);
-    }
-
-    fn wants_hints(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn expect_lpn(&self, lpn: Lpn, _leaves: bool) {
-        self.a1out.prefetch(lpn);
-    }
-
-    #[inline]
-    fn expect_lpn_near(&self, lpn: Lpn) {
-        self.a1out.expect_near(lpn);
-    }
-
-    #[inline]
-    fn expect_last(&self, lpn: Lpn, page: Option<PageId>) {
-        if page.is_none() {
-            self.a1out.expect_last(lpn);
-        }
-    }
-
     fn state(&self, device: &dyn DeviceView) -> String {
         let lists = self.lists.lists();
         let text = |list| pages_text(device, lists.iter_oldest_first(list));
         let (a1in, am) = (text(A1IN), text(AM));
         format!("A1in[{a1in}] Am[{am}] A1out[{}]", self.a1out.text(0))
+    }
+}
+
+impl Prefetch for TwoQ {
+    #[inline]
+    fn prefetch_victims(&self) -> [Option<PageId>; 3] {
+        let list = if self.a1in_first() { A1IN } else { AM };
+        self.lists.next_three(list)
     }
 }

@@ -151,12 +151,6 @@ impl BySize {
         std::iter::successors(before(&self.ends.len()), before)
     }
 
-    /// The largest node, the least recent of several.
-    #[inline]
-    pub fn largest(&self) -> Option<NodeId> {
-        self.largest_but(&mut |_| false)
-    }
-
     /// The same among the nodes that are not passed over.
     pub fn largest_but(&self, passed_over: &mut dyn FnMut(NodeId) -> bool) -> Option<NodeId> {
         let older = |&at: &u32| Some(self.entries[at as usize].newer).filter(|&n| n != NONE);

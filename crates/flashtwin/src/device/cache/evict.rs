@@ -5,7 +5,7 @@
 
 use super::view::{with_view, View};
 use super::*;
-use crate::buffer::{Access, DeviceView};
+use crate::buffer::{Access, DeviceView, Prefetch};
 use crate::device::{Backend, Device};
 use crate::memory::prefetch;
 
@@ -104,7 +104,7 @@ impl<B: Backend> Device<B> {
     #[inline]
     fn look_ahead(&self) {
         let cache = &self.cache;
-        let [first, second, third] = cache.room.policy.next_victims();
+        let [first, second, third] = cache.room.policy.prefetch_victims();
         if let Some(page) = third {
             prefetch(&cache.pages, page.0 as usize);
         }
