@@ -33,9 +33,10 @@ class FtlInfo(dict[str, Any]):
             *(_wrap(sentence, "- ", "  ") for sentence in self["rule"]),
         ]
         for parameter in self["parameters"]:
+            default = "optional" if parameter["default"] == "none" else f"default {parameter['default']}"
             parts += [
                 "",
-                _wrap(f"{parameter['key']} (default {parameter['default']}; {parameter['provenance']})"),
+                _wrap(f"{parameter['key']} ({default}; {parameter['provenance']})"),
                 _wrap(f"{parameter['description']} Takes {parameter['takes']}.", "  ", "  "),
             ]
         steps = trace_ftl(self["name"], example["accesses"], set=example["set"])

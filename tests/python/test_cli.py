@@ -168,12 +168,17 @@ def test_device_commands(cli, tmp_path):
     assert flashtwin.device(mine).policy == "cflru"
     assert cli("device", "check", mine).returncode == 0
     small = mine.read_text().replace("blocks_per_plane = 576", "blocks_per_plane = 64")
-    mine.write_text(small + "\n[published]\nread_qd1_us = 50\n")
+    bounds = "write_steady_iops_max = 1\nmixed_steady_iops_min = 1"
+    mine.write_text(f"{small}\n[published]\nread_qd1_us = 50\n{bounds}\n")
     (measured,) = json.loads(cli("device", "check", mine, "--json").stdout)
     figures = {figure["name"]: figure for figure in measured["figures"]}
     assert len(figures) == 19
     assert figures["read_qd1_us"]["published"] == 50
     assert figures["write_qd1_us"]["published"] is None
+    assert figures["write_steady_iops"]["published_max"] == 1
+    assert [figures[name]["in_range"] for name in ("write_steady_iops", "mixed_steady_iops")] == [False, True]
+    assert figures["read_qd1_us"]["in_range"] is None
+    assert "1 or less: outside\n" in cli("device", "check", mine).stdout
     assert cli("device", "check", mine, "--quick").stdout.count("\n") == 1
     mine.write_text(mine.read_text().replace("chips", "chps"))
     wrong(cli("device", "check", mine), "mine.toml:", "chips")

@@ -27,7 +27,10 @@ def test_ftl_list_and_show(cli):
     names = [entry["name"] for entry in json.loads(cli("ftl", "list", "--json").stdout)]
     assert names == flashtwin.ftls()
     assert all(name in cli("ftl", "list").stdout for name in names)
-    assert "rw_log_blocks (default 3 %" in cli("ftl", "show", "fast").stdout
+    shown = " ".join(cli("ftl", "show", "fast").stdout.split())
+    assert "rw_log_blocks (optional; CBM: 3 % of the blocks" in shown
+    assert "left out: 3 % of the blocks, less one." in shown
+    assert "refinements (default true; published firmware)" in cli("ftl", "show", "faster").stdout
     assert json.loads(cli("ftl", "show", "dftl", "--json").stdout)["title"] == "DFTL"
     wrong(cli("ftl", "show", "fastest"), '"fastest"', "dftl, bast, fast, faster")
 

@@ -33,6 +33,7 @@ pub(super) fn check(
     collection::check(spec, report);
     back_end(spec, report);
     page_types(spec, report);
+    published(spec, report);
     if spec.ftl.partial.is_some() && spec.buffer.is_some() {
         report(
             "ftl.partial",
@@ -41,6 +42,21 @@ pub(super) fn check(
     }
     if let Some(bytes) = buffer {
         check_buffer(spec, bytes, report);
+    }
+}
+
+fn published(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
+    for (name, least) in &spec.published.figures {
+        let Some(figure) = name.strip_suffix("_min") else {
+            continue;
+        };
+        let most = spec.published.figure(&format!("{figure}_max"));
+        if let Some(most) = most.filter(|most| least > most) {
+            report(
+                &format!("published.{name}"),
+                format!("found {least}; must be at most published.{figure}_max = {most}"),
+            );
+        }
     }
 }
 

@@ -413,12 +413,24 @@ const PUBLISHED: &[KeyDoc] = rows![
         "Random writes of 4 KiB one at a time into an empty buffer: the mean.", "data sheets";
     "published.write_steady_iops" Kind::Figure, OPTIONAL, &[],
         "Random writes of 4 KiB a second at depth 32 to a drive worn in by such writes.", "data sheets";
+    "published.write_steady_iops_min" Kind::Figure, OPTIONAL, &[],
+        "The least of what is published of such drives.", "data sheets, reviews";
+    "published.write_steady_iops_max" Kind::Figure, OPTIONAL, &[],
+        "The most of what is published of such drives.", "data sheets, reviews";
     "published.write_steady_p99_us" Kind::Figure, OPTIONAL, &[],
         "The same: the 99th percentile.", "data sheets, reviews";
+    "published.write_steady_p99_us_max" Kind::Figure, OPTIONAL, &[],
+        "The most of what is published of such drives.", "data sheets, reviews";
     "published.mixed_steady_iops" Kind::Figure, OPTIONAL, &[],
         "The same drive, 70 % of the requests reads of 4 KiB, the others writes: requests a second at depth 32.", "data sheets, reviews";
+    "published.mixed_steady_iops_min" Kind::Figure, OPTIONAL, &[],
+        "The least of what is published of such drives, or follows from it.", "data sheets, reviews";
+    "published.mixed_steady_iops_max" Kind::Figure, OPTIONAL, &[],
+        "The most of what is published of such drives, or follows from it.", "data sheets, reviews";
     "published.mixed_read_p99_us" Kind::Figure, OPTIONAL, &[],
         "The same: the 99th percentile of the reads.", "data sheets, reviews";
+    "published.mixed_read_p99_us_max" Kind::Figure, OPTIONAL, &[],
+        "The most of what is published of such drives.", "data sheets, reviews";
     "published.beside_p50_us" Kind::Figure, OPTIONAL, &[],
         "Random reads of 4 KiB one at a time, beside a writer of 4 KiB that syncs after each (D-67): the median.", "measurements of drives";
     "published.beside_p75_us" Kind::Figure, OPTIONAL, &[],

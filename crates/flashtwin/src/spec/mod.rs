@@ -70,8 +70,16 @@ pub struct DeviceSpec {
 pub struct Published {
     /// Where they stand.
     pub source: String,
-    /// Names and values in the order of the keys.
+    /// Names and values in the order of the keys. `_min` and `_max` after the name of a figure is a bound of it.
     pub figures: Vec<(&'static str, f64)>,
+}
+
+impl Published {
+    /// The value of a figure by its name.
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        let found = self.figures.iter().find(|(known, _)| *known == name)?;
+        Some(found.1)
+    }
 }
 
 /// Counts of chips, planes, blocks and pages.

@@ -236,8 +236,7 @@ impl Published {
         if name == "source" {
             return (*self != Published::default()).then(|| quote(&self.source));
         }
-        let figure = self.figures.iter().find(|(known, _)| *known == name)?;
-        Some(float(figure.1))
+        self.figure(name).map(float)
     }
 }
 

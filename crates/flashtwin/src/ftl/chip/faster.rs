@@ -24,7 +24,7 @@ own! {
         /// Log blocks of a chip for random writes, beside the one for sequential writes
         rw_log_blocks: u32 = Kind::Count(1, u32::MAX - 1), "6.7 % of the blocks, less one", "CBM section V: 1120 of 16632 blocks; D-50";
         /// Blocks of a chip's isolation area
-        isolation_blocks: u32 = Kind::Count(1, u32::MAX - 1), "1.6 % of its blocks", "CBM section V: 272 of 16632 blocks; D-50";
+        isolation_blocks: u32 = Kind::Count(1, u32::MAX - 1), "1.6 % of the blocks", "CBM section V: 272 of 16632 blocks; D-50";
         /// The three refinements of the published firmware
         refinements: bool = Kind::Bool, "true", "published firmware";
     }

@@ -130,6 +130,12 @@ const CASES: &[(&str, &str, &str)] = &[
         "x.toml:4:1: geometry.chips: found a date; must be a whole number from 1 to 65535",
     ),
     (
+        "capacity = \"32 KiB\"",
+        "capacity = \"32 KiB\"\n\n[published]\nwrite_steady_iops_min = 9\nwrite_steady_iops_max = 8.5",
+        "x.toml:28:1: published.write_steady_iops_min: found 9; must be at most \
+         published.write_steady_iops_max = 8.5",
+    ),
+    (
         "pages_per_block = 8",
         "pages_per_block = 1",
         "x.toml:7:1: geometry.pages_per_block: found 1; must be a whole number from 2 to 4096",
