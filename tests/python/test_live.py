@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -18,6 +19,7 @@ import pytest
 
 import flashtwin
 from clients import client, fio, need, qemu_io, started, wait_for
+from power import Connection
 
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
 MIB = 1 << 20
@@ -190,6 +192,20 @@ def test_a_killed_client_leaves_a_server_that_serves(server):
         wait_for_writes(server)
     still_serves(server)
     assert server.stop().responses["write"]["requests"] > 0
+
+
+def test_clients_that_disconnect_amid_responses_harm_nobody_else():
+    # Some of these let nbdkit before 1.34.2 abort.
+    def client():
+        for _ in range(100):
+            Connection(path_of(server.uri)).leave_amid_writes(64)
+
+    with serve(device="instant", set=None) as server:
+        with ThreadPoolExecutor(4) as clients:
+            for done in [clients.submit(client) for _ in range(4)]:
+                done.result()
+        still_serves(server)
+        assert server.stop().responses["write"]["requests"] > 0
 
 
 def test_a_stopped_server_goes_on_where_it_was():

@@ -6,6 +6,7 @@
 //! wait for clients.
 
 mod ffi;
+mod hangup;
 mod stop;
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
@@ -17,6 +18,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use flashtwin_live::{Control, Failure, LiveError, Ready, Server, Session, Settings};
+use hangup::InCall;
 
 /// Largest request that clients should make: what they take as the limit of servers that do not say.
 const REQUEST_BYTES_MAX: u32 = 32 << 20;
@@ -74,6 +76,7 @@ fn step(what: impl FnOnce() -> Result<(), LiveError>) -> c_int {
 
 /// Runs a call of a client: 0, or -1 with an errno.
 fn call(what: impl FnOnce(&Server) -> Result<(), Failure>) -> c_int {
+    let _place = InCall::begin();
     let done = catch_unwind(AssertUnwindSafe(|| match SERVER.get() {
         Some(server) => server.admit().and_then(|_call| what(server)),
         None => Err(Failure::Lost),
