@@ -50,6 +50,7 @@ check-python: $(VENV)/.dev $(TESTED)/.built
 test-long: $(VENV)/.flashtwin $(VENV)/.dev
 	cargo test --workspace --doc --locked
 	cargo check --manifest-path fuzz/Cargo.toml --locked
+	cargo run --release -q --locked -p flashtwin-bench held
 	$(PYTEST)
 
 bench:
@@ -72,7 +73,7 @@ plugin: $(PLUGIN)
 $(PLUGIN): Cargo.toml Cargo.lock $(RUST_SOURCES)
 ifeq ($(shell uname),Linux)
 	cargo build -q --release --locked $(PLUGIN_CRATES)
-	cp $(TARGET)/release/libflashtwin_nbdkit.so $@
+	strip --strip-debug -o $@ $(TARGET)/release/libflashtwin_nbdkit.so
 endif
 
 $(VENV)/.flashtwin: $(VENV)/.python $(WHEEL_SOURCES) | plugin

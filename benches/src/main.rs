@@ -1,7 +1,9 @@
 //! `make bench`: every figure of speed and size as a line `name: value`, each rate beside its
 //! baseline measured in the same run. No test asserts a time; this records them.
 //!
-//! `flashtwin-bench [device|ftls|arrays|policies|growth] [POLICY...]` prints one part, of some policies.
+//! `flashtwin-bench [device|ftls|arrays|policies|growth] [POLICY...]` prints one part, of some policies,
+//! `stages [CASE...]` instructions a request. `held` compares two of these counts with those on record, as CI
+//! does; `record` records them anew.
 
 mod arrays;
 mod ftls;
@@ -9,6 +11,7 @@ mod limit;
 mod memory;
 mod msr_csv;
 mod policies;
+mod stages;
 
 use std::time::Instant;
 
@@ -69,6 +72,13 @@ fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
     let part = arguments.next();
     let mut names: Vec<String> = arguments.collect();
+    match part.as_deref() {
+        Some("counted") => return stages::counted(names.first().map_or("", String::as_str)),
+        Some("stages") => return stages::table(&names),
+        Some("held") => return stages::held(false),
+        Some("record") => return stages::held(true),
+        _ => {}
+    }
     if names.is_empty() {
         names = flashtwin::buffer::ChosenPolicy::names();
     }
@@ -87,6 +97,9 @@ fn main() -> Result<(), Failure> {
     }
     if wanted("device") {
         device()?;
+    }
+    if part.is_none() {
+        stages::table(&[])?;
     }
     Ok(())
 }

@@ -14,20 +14,24 @@ const RESOURCE_BITS: u32 = 20;
 const ORDER_BITS: u32 = 36;
 /// Children of an entry of the heap.
 const ARITY: usize = 4;
+/// Later than every entry.
+const NOTHING: u128 = u128::MAX;
 
 /// Pending instants.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
     /// No entry is less than the one it is a child of.
     heap: Vec<u128>,
-    /// The first entry has been taken: what is set next takes its place, as most often a resource
-    /// whose instant has come goes on to another.
-    taken: bool,
+    /// The earliest entry, [`NOTHING`] if there is none: it is looked at more often than it changes.
+    first: u128,
+    /// The root has been taken: what is set next takes its place, as most often a resource
+    /// whose instant has come goes on to another. The earliest entry is this child of it.
+    taken: Option<usize>,
     last_order: u64,
     /// At one instant things happen in the order of groups, and only then of setting.
     by_group: bool,
     /// Added to the numbers of resources.
-    first: usize,
+    base: usize,
     /// The group of what is set now; none: each resource is its own.
     group: Option<u64>,
 }
@@ -38,10 +42,11 @@ impl EventQueue {
         debug_assert!(resources < 1 << RESOURCE_BITS);
         EventQueue {
             heap: Vec::with_capacity(resources + 1),
-            taken: false,
+            first: NOTHING,
+            taken: None,
             last_order: 0,
             by_group: false,
-            first: 0,
+            base: 0,
             group: None,
         }
     }
@@ -57,14 +62,14 @@ impl EventQueue {
     #[inline]
     pub fn enter(&mut self, first: usize, group: usize) {
         debug_assert!(self.group.is_none(), "a group within a group");
-        self.first = first;
+        self.base = first;
         self.group = Some(group as u64);
     }
 
     /// Resources are what they are again.
     #[inline]
     pub fn leave(&mut self) {
-        self.first = 0;
+        self.base = 0;
         self.group = None;
     }
 
@@ -78,25 +83,37 @@ impl EventQueue {
     /// Sets the pending instant of a resource that has none.
     #[inline]
     pub fn set(&mut self, resource: usize, at: Time) {
-        let entry = self.entry(self.first + resource, at);
-        if std::mem::take(&mut self.taken) {
-            return self.settle(entry);
+        let entry = self.entry(self.base + resource, at);
+        match self.taken.take() {
+            Some(_) if entry < self.first => self.heap[0] = entry,
+            Some(child) => {
+                self.heap[0] = self.first;
+                return self.settle(child, entry);
+            }
+            None => {
+                self.heap.push(entry);
+                self.rise(self.heap.len() - 1, 0, entry);
+            }
         }
-        self.heap.push(entry);
-        self.rise(self.heap.len() - 1, entry);
+        self.first = self.first.min(entry);
     }
 
     /// Moves the pending instant of a resource, which must have one, to an earlier one. Looks at the
     /// resources one by one: for queues of few.
     #[inline]
     pub fn bring_forward(&mut self, resource: usize, at: Time) {
-        let resource = self.first + resource;
+        let resource = self.base + resource;
         let entry = self.entry(resource, at);
         let of = |&other: &u128| other as u64 & ((1 << RESOURCE_BITS) - 1) == resource as u64;
-        let first = usize::from(self.taken);
-        match self.heap[first..].iter().position(of) {
-            Some(place) => self.rise(first + place, entry),
-            None => debug_assert!(false, "nothing is pending of resource {resource}"),
+        let root = usize::from(self.taken.is_some());
+        let Some(place) = self.heap[root..].iter().position(of) else {
+            debug_assert!(false, "nothing is pending of resource {resource}");
+            return;
+        };
+        let place = self.rise(root + place, root, entry);
+        if entry < self.first {
+            self.first = entry;
+            self.taken = self.taken.map(|_| place);
         }
     }
 
@@ -111,10 +128,9 @@ impl EventQueue {
         u128::from(at.0) << 64 | u128::from(below)
     }
 
-    /// Puts `entry` at a place or above it, where it belongs.
+    /// Puts `entry` at a place or above it, where it belongs, but not above `root`. Returns its place.
     #[inline]
-    fn rise(&mut self, mut at: usize, entry: u128) {
-        let root = usize::from(self.taken);
+    fn rise(&mut self, mut at: usize, root: usize, entry: u128) -> usize {
         while at > 0 {
             let parent = (at - 1) / ARITY;
             if parent < root || entry >= self.heap[parent] {
@@ -124,12 +140,12 @@ impl EventQueue {
             at = parent;
         }
         self.heap[at] = entry;
+        at
     }
 
-    /// Puts `entry` where the first one was.
+    /// Puts `entry` at a place that is free, or below it.
     #[inline]
-    fn settle(&mut self, entry: u128) {
-        let mut at = 0;
+    fn settle(&mut self, mut at: usize, entry: u128) {
         while let Some((child, least)) = self.least_child(at) {
             if entry < least {
                 break;
@@ -154,40 +170,41 @@ impl EventQueue {
         Some((which, least))
     }
 
-    #[inline]
-    fn first(&self) -> Option<u128> {
-        match self.taken {
-            true => self.least_child(0).map(|(_, least)| least),
-            false => self.heap.first().copied(),
-        }
-    }
-
     /// The earliest pending instant, [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Time {
-        self.first()
-            .map_or(Time::NEVER, |first| Time((first >> 64) as u64))
+        Time((self.first >> 64) as u64)
     }
 
     /// Place in the order of setting of the earliest pending thing.
+    #[inline]
     pub fn next_order(&self) -> u64 {
-        self.first()
-            .map_or(u64::MAX, |first| first as u64 >> RESOURCE_BITS)
+        self.first as u64 >> RESOURCE_BITS
     }
 
     /// Takes the resource of the earliest pending instant, which is not pending any more.
     #[inline]
     pub fn pop(&mut self) -> Option<usize> {
-        if std::mem::take(&mut self.taken) {
-            let last = self.heap.pop()?;
-            if self.heap.is_empty() {
-                return None;
-            }
-            self.settle(last);
+        if self.first == NOTHING {
+            return None;
         }
-        let first = *self.heap.first()?;
-        self.taken = true;
-        Some((first as u64 & ((1 << RESOURCE_BITS) - 1)) as usize)
+        let resource = self.first as u64 & ((1 << RESOURCE_BITS) - 1);
+        if let Some(child) = self.taken {
+            self.heap[0] = self.first;
+            // The last entry goes where the earliest one was.
+            let last = self.heap.pop()?;
+            if child < self.heap.len() {
+                self.settle(child, last);
+            }
+        }
+        match self.least_child(0) {
+            Some((child, least)) => (self.taken, self.first) = (Some(child), least),
+            None => {
+                self.heap.clear();
+                (self.taken, self.first) = (None, NOTHING);
+            }
+        }
+        Some(resource as usize)
     }
 }
 

@@ -1,0 +1,319 @@
+//! Instructions a request, by stage: unlike times they do not depend on what else the machine does.
+//!
+//! `stages` runs this program again under callgrind, once a case, and adds up the instructions of each source
+//! file. Code of the standard library belongs to the stage of our code that it is inlined beside, and is
+//! shown apart once more. A case begins in the steady state, and counts once its buffer is in its own.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::process::Command;
+
+use flashtwin::{spec, Array, ArraySpec, Device, Ssd};
+use flashtwin_sim::{run, Control, Pacing, RunConfig, Subject};
+use flashtwin_workload::GeneratorSpec;
+
+use crate::{profile, Failure, DEPTH, LOAD};
+
+/// Overrides of a profile.
+type Overrides = &'static [(&'static str, &'static str)];
+
+/// A case: name, profile, overrides, and requests that count.
+type Case = (&'static str, &'static str, Overrides, u64);
+
+/// Blocks of a plane: under callgrind the steady state of the whole device takes minutes.
+const FEWER: (&str, &str) = ("geometry.blocks_per_plane", "256");
+
+const CASES: [Case; 7] = [
+    ("msr", "ecr", &[FEWER], 100_000),
+    (
+        "modern",
+        "ecr",
+        &[
+            FEWER,
+            ("nand.backend", "modern"),
+            ("geometry.channels", "16"),
+            ("nand.background_gc", "false"),
+        ],
+        100_000,
+    ),
+    (
+        "raid5_of_8",
+        "raid5-array",
+        &[
+            ("array.level", "raid5"),
+            ("array.members", "ecr*8"),
+            ("member.geometry.chips", "8"),
+            ("member.geometry.blocks_per_plane", "256"),
+            ("member.buffer", "none"),
+            ("buffer.capacity", "32 MiB"),
+            ("link.bus_ns_per_sector", "238.4"),
+            ("member.link.bus_ns_per_sector", "0"),
+        ],
+        40_000,
+    ),
+    ("dftl", "ecr", &[("ftl.kind", "dftl"), FEWER], 40_000),
+    ("bast", "ecr", &[("ftl.kind", "bast"), FEWER], 30_000),
+    ("fast", "ecr", &[("ftl.kind", "fast"), FEWER], 30_000),
+    ("faster", "ecr", &[("ftl.kind", "faster"), FEWER], 30_000),
+];
+
+/// The stages: name, and how the paths of their files begin below `crates/`. The first that fits counts.
+const STAGES: [(&str, &[&str]); 12] = [
+    ("generator or reader", &["flashtwin-workload/"]),
+    ("driver", &["flashtwin-sim/"]),
+    (
+        "link",
+        &["flashtwin/src/device/link", "flashtwin/src/device/wire"],
+    ),
+    ("cached pages", &["flashtwin/src/device/cache/"]),
+    (
+        "submit, queues, completion",
+        &["flashtwin/src/device", "flashtwin/src/request"],
+    ),
+    ("buffer lookup", &["flashtwin/src/buffer/directory"]),
+    ("policy", &["flashtwin/src/buffer/"]),
+    (
+        "map, collection",
+        &["flashtwin/src/ftl/", "flashtwin/src/gc/"],
+    ),
+    (
+        "flash operations",
+        &["flashtwin/src/nand", "flashtwin/src/ssd"],
+    ),
+    ("array", &["flashtwin/src/array"]),
+    ("event queue", &["flashtwin/src/events"]),
+    ("metrics", &["flashtwin/src/metrics", "hdrhistogram"]),
+];
+
+/// What stands in no file of a stage: small types, sums of the C library.
+const OTHER: &str = "other";
+
+/// Instructions of a case.
+#[derive(Debug, Default)]
+struct Counts {
+    by_stage: BTreeMap<&'static str, u64>,
+    in_std: u64,
+    total: u64,
+}
+
+/// The cases that CI holds, with what was counted last.
+const HELD: [&str; 2] = ["msr", "modern"];
+const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.txt");
+/// How far a count may be from the recorded one before CI fails.
+const TOLERANCE: f64 = 0.03;
+
+/// Compares the counts that CI holds with those on record, or records them.
+pub fn held(record: bool) -> Result<(), Failure> {
+    let compiler = Command::new("rustc").arg("--version").output()?;
+    let compiler = String::from_utf8(compiler.stdout)?.trim().to_string();
+    let before = std::fs::read_to_string(RECORD)?;
+    if !has_valgrind() || !(record || before.contains(&compiler)) {
+        println!("instructions a request: not compared; that takes valgrind and the compiler on record in {RECORD}");
+        return Ok(());
+    }
+    let mut lines = vec![compiler];
+    let mut wrong = Vec::new();
+    for name in HELD {
+        let case = CASES.iter().find(|case| case.0 == name).ok_or("a case")?;
+        let now = count(case)?.total / case.3;
+        lines.push(format!("{name} {now}"));
+        println!("instructions_per_request_{name}: {now}");
+        let known = before
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok());
+        if !known.is_some_and(|known| (now as f64 / known - 1.0).abs() <= TOLERANCE) {
+            wrong.push(format!(
+                "{name}: {now} instructions a request, {} on record",
+                known.unwrap_or(0.0)
+            ));
+        }
+    }
+    if record {
+        std::fs::write(RECORD, lines.join("\n") + "\n")?;
+    } else if !wrong.is_empty() {
+        return Err(format!(
+            "{}; if that is meant: flashtwin-bench record",
+            wrong.join("; ")
+        )
+        .into());
+    }
+    Ok(())
+}
+
+fn has_valgrind() -> bool {
+    Command::new("valgrind").arg("--version").output().is_ok()
+}
+
+/// Prints instructions a request of every case, or of those named.
+pub fn table(names: &[String]) -> Result<(), Failure> {
+    if !has_valgrind() {
+        println!("instructions a request: not counted, since valgrind is not installed");
+        return Ok(());
+    }
+    let cases = CASES
+        .iter()
+        .filter(|case| names.is_empty() || names.iter().any(|name| name == case.0));
+    let mut found = Vec::new();
+    for case in cases {
+        let counts = count(case)?;
+        println!(
+            "instructions_per_request_{}: {}",
+            case.0,
+            counts.total / case.3
+        );
+        found.push((case, counts));
+    }
+    print!("{}", as_table(&found));
+    Ok(())
+}
+
+fn as_table(found: &[(&Case, Counts)]) -> String {
+    let mut text = String::from("| stage |");
+    let row = |text: &mut String, name: &str, of: &dyn Fn(&Counts) -> u64| {
+        let _ = write!(text, "\n| {name} |");
+        for (case, counts) in found {
+            let _ = write!(text, " {} |", of(counts) / case.3);
+        }
+    };
+    for (case, _) in found {
+        let _ = write!(text, " `{}` |", case.0);
+    }
+    text.push_str("\n|---|");
+    text.push_str(&"---:|".repeat(found.len()));
+    for name in STAGES.iter().map(|stage| stage.0).chain([OTHER]) {
+        row(&mut text, name, &|counts| {
+            counts.by_stage.get(name).copied().unwrap_or(0)
+        });
+    }
+    row(&mut text, "**all**", &|counts| counts.total);
+    row(&mut text, "of these in the standard library", &|counts| {
+        counts.in_std
+    });
+    text.push('\n');
+    text
+}
+
+fn count(case: &Case) -> Result<Counts, Failure> {
+    let out = std::env::temp_dir().join(format!(
+        "flashtwin_{}_{}.callgrind",
+        case.0,
+        std::process::id()
+    ));
+    let done = Command::new("valgrind")
+        .args([
+            "--tool=callgrind",
+            "--collect-atstart=no",
+            "--toggle-collect=*stages::within*",
+        ])
+        .arg(format!("--callgrind-out-file={}", out.display()))
+        .arg(std::env::current_exe()?)
+        .args(["counted", case.0])
+        .output()?;
+    let text = std::fs::read_to_string(&out);
+    let _ = std::fs::remove_file(&out);
+    if !done.status.success() {
+        return Err(format!("{}: {}", case.0, String::from_utf8_lossy(&done.stderr)).into());
+    }
+    Ok(add_up(&text?))
+}
+
+/// The lines of a callgrind file that name a source file: of a function, inlined into it, and called by it.
+const FILES: [&str; 5] = ["fl", "fi", "fe", "cfi", "cfl"];
+
+/// Adds up the lines of a callgrind file. The line after `calls` counts what was called once more.
+fn add_up(text: &str) -> Counts {
+    let mut names: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut counts = Counts::default();
+    let (mut stage, mut in_std, mut is_call) = (OTHER, false, false);
+    for line in text.lines() {
+        let file = line.split_once('=').filter(|(key, _)| FILES.contains(key));
+        if let Some((key, file)) = file {
+            let (id, name) = file.split_once(' ').unwrap_or((file, ""));
+            if !name.is_empty() {
+                names.insert(id, name);
+            }
+            if key.starts_with('c') {
+                continue;
+            }
+            let name = names.get(id).copied().unwrap_or("");
+            in_std = name.contains("/library/");
+            if !in_std {
+                stage = stage_of(name);
+            }
+        } else if line.starts_with("calls=") {
+            is_call = true;
+        } else if line.starts_with(|c: char| c.is_ascii_digit() || "+-*".contains(c)) {
+            let cost = line
+                .split(' ')
+                .nth(1)
+                .and_then(|cost| cost.parse().ok())
+                .unwrap_or(0);
+            if !std::mem::take(&mut is_call) {
+                *counts.by_stage.entry(stage).or_default() += cost;
+                counts.total += cost;
+                counts.in_std += if in_std { cost } else { 0 };
+            }
+        }
+    }
+    counts
+}
+
+fn stage_of(file: &str) -> &'static str {
+    let below = file.rsplit_once("crates/").map_or(file, |(_, below)| below);
+    let fits = |starts: &&[&str]| {
+        starts.iter().any(|start| {
+            below.starts_with(start) || below.contains("hdrhistogram") && *start == "hdrhistogram"
+        })
+    };
+    STAGES
+        .iter()
+        .find(|(_, starts)| fits(starts))
+        .map_or(OTHER, |stage| stage.0)
+}
+
+/// Runs a case: what `stages` starts under callgrind.
+pub fn counted(name: &str) -> Result<(), Failure> {
+    let (_, device, overrides, requests) = CASES
+        .iter()
+        .find(|case| case.0 == name)
+        .ok_or("an unknown case")?;
+    match spec::builtin_array(device) {
+        Some(text) => {
+            let mut array = Array::new(&ArraySpec::with_overrides(text, device, overrides)?);
+            array.fill_steady(1);
+            measure(&mut array, *requests)
+        }
+        None => {
+            let mut ssd = Ssd::new(&profile(device, overrides)?);
+            ssd.fill_steady(1);
+            measure(&mut ssd, *requests)
+        }
+    }
+}
+
+fn measure<S: Subject>(device: &mut Device<S>, requests: u64) -> Result<(), Failure> {
+    let mut load = GeneratorSpec::parse(LOAD)?.build(device.exported_bytes(), 1)?;
+    let mut replay = |requests| -> Result<(), Failure> {
+        let config = RunConfig {
+            pacing: Pacing::Closed { depth: DEPTH },
+            requests_max: Some(requests),
+            ..RunConfig::default()
+        };
+        run(
+            device,
+            &mut *load,
+            &config,
+            &Control::default(),
+            &mut |_| Ok(()),
+        )?;
+        Ok(())
+    };
+    replay(requests / 4)?;
+    within(&mut || replay(requests))
+}
+
+/// Callgrind counts what runs in here.
+#[inline(never)]
+fn within(device: &mut dyn FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
+    device()
+}
