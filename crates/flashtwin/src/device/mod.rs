@@ -434,7 +434,7 @@ impl<B: Backend> Device<B> {
             Op::Read | Op::Write if self.cache.present => {
                 let spans = r.spans(&self.address);
                 if op == Op::Write && r.fua {
-                    self.tell_of_loss(id);
+                    self.report_loss(id);
                 }
                 for i in 0..pages {
                     self.cached_page(id, Lpn(first + i), spans.of(i, pages));

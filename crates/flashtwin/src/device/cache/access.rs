@@ -1,23 +1,16 @@
 //! Page accesses of host requests: hits, misses, reads of what is cached.
 
+use super::page::{Index, Pool, Rank, Residency};
 use super::view::{with_view, View};
-use super::*;
-use crate::buffer::Access;
+use super::waiters::Wants;
+use crate::buffer::{Access, PageId, Way};
+use crate::device::requests::ReqId;
 use crate::device::{Backend, Device};
 use crate::metrics::Breakdown;
 use crate::request::Op;
+use crate::units::Lpn;
 
 impl<B: Backend> Device<B> {
-    #[inline]
-    pub(super) fn cache(&mut self) -> &mut Cache {
-        &mut self.cache
-    }
-
-    #[inline]
-    pub(super) fn page(&mut self, id: u32) -> &mut Page {
-        &mut self.cache.pages[id as usize]
-    }
-
     /// The access as the policy sees it.
     #[inline]
     fn access(&self, request: ReqId, lpn: Lpn, write: bool, dirty: bool) -> Access {
@@ -37,7 +30,7 @@ impl<B: Backend> Device<B> {
         let write = self.requests[request].op == Op::Write;
         let cached = self.cache.find(lpn).map(|page| page.0);
         match cached {
-            Some(id) if !self.page(id).evicted => {
+            Some(id) if !self.page(id).has_left() => {
                 if write && self.page(id).pool == Pool::ReadCache {
                     self.leave_read_cache(id);
                     return self.miss(request, lpn, write, sectors, self.copy_of(lpn));
@@ -106,7 +99,7 @@ impl<B: Backend> Device<B> {
     fn write_cached(&mut self, request: ReqId, id: u32) {
         let since = self.requests[request].dispatched;
         let through = self.requests[request].fua && !self.cache.protected;
-        if self.page(id).stage == Stage::NoSlot {
+        if self.page(id).is_awaiting() {
             let wants = if through {
                 Wants::SlotThenProgram
             } else {
@@ -126,10 +119,10 @@ impl<B: Backend> Device<B> {
         let whole = self.cache.whole;
         self.requests[request].read_cache_only &= self.page(id).pool == Pool::ReadCache;
         let p = self.page(id);
-        if p.stage == Stage::Ready && sectors & whole & !p.valid == 0 {
+        let ready = p.is_ready();
+        if ready && sectors & whole & !p.valid == 0 {
             return self.done_at_once(request, id);
         }
-        let ready = p.stage == Stage::Ready;
         self.cache()
             .wait(id, request, since, Wants::Data(sectors & whole));
         if ready {
@@ -168,10 +161,11 @@ impl<B: Backend> Device<B> {
         let cache = &mut self.cache;
         let id = cache.add_page(lpn, pool);
         cache.directory.insert(lpn, PageId(id));
-        cache.pages[id as usize].dirty = write;
-        cache.pages[id as usize].by = access.request as u32;
+        let p = &mut cache.pages[id as usize];
+        p.dirty = write;
+        p.by = access.request as u32;
         if pool == Pool::Policy {
-            cache.pages[id as usize].pinned = true;
+            p.rank = Rank::InFlight;
             cache.in_flight += 1;
         }
         with_view!(self, |cache, view| {
@@ -185,18 +179,18 @@ impl<B: Backend> Device<B> {
         self.seek_slot(id, pool, evicted);
         if write {
             let through = self.requests[request].fua && !self.cache.protected;
-            let p = self.page(id);
-            if p.stage == Stage::NoSlot && !through {
-                p.writer = request.0;
-            } else {
-                self.write_cached(request, id);
+            match &mut self.page(id).residency {
+                Residency::Awaiting { writer } if !through => {
+                    *writer = Some(Index::new(request.0));
+                }
+                _ => self.write_cached(request, id),
             }
         } else {
             self.requests[request].read_cache_only &= pool == Pool::ReadCache;
             let whole = self.cache.whole;
             self.cache()
                 .wait(id, request, since, Wants::Data(sectors & whole));
-            if self.page(id).stage == Stage::Ready {
+            if self.page(id).is_ready() {
                 self.fill(id);
             }
         }
@@ -208,17 +202,18 @@ impl<B: Backend> Device<B> {
     pub(super) fn link_older(&mut self, id: u32, older: Option<u32>) {
         let Some(older) = older else { return };
         let o = self.page(older);
-        o.younger = id;
+        o.younger = Some(Index::new(id));
         let held = o.valid;
         let p = self.page(id);
-        p.older = older;
+        p.older = Some(Index::new(older));
         p.valid |= held;
     }
 
     /// A page of the read cache leaves because the host writes it.
     fn leave_read_cache(&mut self, id: u32) {
-        let lpn = self.page(id).lpn;
-        self.page(id).evicted = true;
+        let p = self.page(id);
+        p.rank = Rank::Left;
+        let lpn = p.lpn;
         self.cache.room.take_over(PageId(id), lpn);
         self.pump(id);
     }

@@ -1,21 +1,12 @@
-//! Making room: a victim for an access, or a group of pages that leave and are written together.
-//!
-//! Pages of a group are programmed in the order of the eviction once all of them are whole: BPLRU
-//! reads what its block lacks, then writes the block in ascending order (policies.md A3).
+//! Making room: the victims of an access, and write-backs that idle chips start.
 
+use super::page::{Index, Pool, Rank, Want};
 use super::view::{with_view, View};
-use super::*;
-use crate::buffer::{Access, DeviceView, Prefetch};
+use crate::buffer::{Access, DeviceView, Eviction, PageId, Policy, Prefetch, Way};
 use crate::device::{Backend, Device};
 use crate::memory::prefetch;
-
-/// Pages that are programmed together.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Group {
-    pages: Vec<u32>,
-    /// Pages that are not whole yet.
-    missing: u32,
-}
+use crate::nand::FlashEvent;
+use crate::units::ChipId;
 
 /// What left for the sake of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +52,8 @@ impl<B: Backend> Device<B> {
         let mut dirty = 0;
         for page in &out.victims {
             let p = &mut self.cache.pages[page.0 as usize];
-            debug_assert!(p.stage == Stage::Ready, "a page in flight is evicted");
-            p.evicted = true;
+            debug_assert!(p.is_ready(), "a page in flight is evicted");
+            p.rank = Rank::Left;
             p.by = access.request as u32;
             dirty += u64::from(p.dirty);
         }
@@ -124,7 +115,7 @@ impl<B: Backend> Device<B> {
         let cache = &mut self.cache;
         match evicted {
             Evicted::One(victim) => {
-                cache.pages[victim as usize].heir = id;
+                cache.pages[victim as usize].slot_successor = Some(Index::new(id));
                 self.pump(victim);
             }
             Evicted::Group => {
@@ -139,152 +130,25 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Writes back what the last eviction names.
-    fn write_group(&mut self) {
-        let out = std::mem::take(&mut self.cache.eviction);
-        let mut pages = match self.cache.free_groups.last() {
-            Some(&group) => std::mem::take(&mut self.cache.groups[group as usize].pages),
-            None => Vec::new(),
-        };
-        let by = (out.victims.first()).map_or(NONE, |victim| self.page(victim.0).by);
-        for victim in &out.victims {
-            let p = self.page(victim.0);
-            if p.dirty {
-                pages.push(victim.0);
-            } else if out.write_clean {
-                p.rewrite = true;
-                p.why = Cause::Padding;
-                pages.push(victim.0);
-            }
-        }
-        for &lpn in &out.merged {
-            let cached = self.cache.find(lpn).map(|page| page.0);
-            // What is still on its way from flash is left out.
-            if let Some(id) = cached.filter(|&id| self.page(id).stage == Stage::Ready) {
-                let p = self.page(id);
-                if !p.evicted && !p.dirty && !p.programming && p.group == NONE {
-                    p.rewrite = true;
-                    p.by = by;
-                    p.why = Cause::Merge;
-                    p.wants_flush = true;
-                    pages.push(id);
-                }
-            }
-        }
-        for &lpn in &out.padding {
-            let beyond = u64::from(lpn.0) * self.address.page_bytes >= self.address.exported_bytes;
-            // The page whose access evicts its own block: what it brings goes its own way.
-            let came = (self.cache.find(lpn)).is_some_and(|page| !self.page(page.0).evicted);
-            if !beyond && !came {
-                pages.push(self.add_padding(lpn, by));
-            }
-        }
-        if !out.padding.is_empty() || !out.merged.is_empty() {
-            let cache = &self.cache;
-            pages.sort_unstable_by_key(|&id| cache.pages[id as usize].lpn);
-        }
-        self.open_group(pages);
-        // Clean pages leave at once; the others when the group is complete.
-        for victim in &out.victims {
-            if self.page(victim.0).group == NONE {
-                self.pump(victim.0);
-            }
-        }
-        self.cache.eviction = out;
-    }
-
-    /// A page to be read from flash and written with a group; it takes no slot.
-    fn add_padding(&mut self, lpn: Lpn, by: u32) -> u32 {
-        let older = self.cache.find(lpn).map(|page| page.0);
-        let id = self.cache.add_page(lpn, Pool::Policy);
-        self.cache.directory.insert(lpn, PageId(id));
-        let p = self.page(id);
-        p.stage = Stage::Ready;
-        p.evicted = true;
-        p.slot_gone = true;
-        p.rewrite = true;
-        p.by = by;
-        p.why = Cause::Padding;
-        self.link_older(id, older);
-        id
-    }
-
-    /// Lets the pages be programmed in their order once all of them are whole.
-    fn open_group(&mut self, pages: Vec<u32>) {
-        if pages.is_empty() {
-            return;
-        }
-        let cache = &mut self.cache;
-        let group = match cache.free_groups.pop() {
-            Some(group) => group,
-            None => {
-                cache.groups.push(Group::default());
-                cache.groups.len() as u32 - 1
-            }
-        };
-        for &id in &pages {
-            let p = &mut cache.pages[id as usize];
-            p.group = group;
-            p.group_waits = true;
-        }
-        let count = pages.len() as u32;
-        cache.groups[group as usize] = Group {
-            pages,
-            missing: count,
-        };
-        for i in 0..count as usize {
-            // The group may be complete, and this page gone on, before the walk ends.
-            let Some(&id) = self.cache.groups[group as usize].pages.get(i) else {
-                break;
-            };
-            self.pump(id);
-        }
-    }
-
-    /// A page of a group is whole; if it was the last one, all are programmed.
-    pub(super) fn whole_in_group(&mut self, id: u32) {
-        let p = self.page(id);
-        let group = p.group as usize;
-        if !std::mem::take(&mut p.group_waits) {
-            return;
-        }
-        let g = &mut self.cache.groups[group];
-        g.missing -= 1;
-        if g.missing > 0 {
-            return;
-        }
-        let mut pages = std::mem::take(&mut g.pages);
-        for &id in &pages {
-            self.page(id).group = NONE;
-        }
-        for &id in &pages {
-            self.pump(id);
-        }
-        pages.clear();
-        self.cache.groups[group].pages = pages;
-        self.cache.free_groups.push(group as u32);
-    }
-
     /// An idle chip may write back what the policy names, one page at a time.
     pub(in crate::device) fn idle_chip(&mut self, chip: usize) {
         if !self.cache.uses_idle || !self.backend.is_idle(chip) {
             return;
         }
-        let chip = crate::units::ChipId(chip as u16);
+        let chip = ChipId(chip as u16);
         let in_flight = self.cache.active_write_backs;
         let named = with_view!(self, |cache, view| {
             let pages = &cache.pages;
             let busy = |page: PageId| {
                 let p = &pages[page.0 as usize];
-                p.programming || p.wants_flush || p.stage != Stage::Ready
+                p.is_programming() || p.want != Want::Nothing || !p.is_ready()
             };
             cache.room.policy.idle(&view, chip, in_flight, &busy)
         });
         let Some(PageId(id)) = named else { return };
         let p = self.page(id);
-        p.wants_flush = true;
+        p.want = Want::WriteBack;
         p.by = FlashEvent::NOBODY;
-        p.why = Cause::WriteBack;
         self.cache.active_write_backs += 1;
         self.pump(id);
     }

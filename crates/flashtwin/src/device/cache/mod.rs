@@ -1,140 +1,54 @@
 //! The buffer at work: cached pages between host requests and flash.
 //!
-//! A page leaves its slot to its *heir*: the access that needed the slot. In blocking mode the heir
-//! gets it when the page's program has completed, in background mode when its write-back is taken
-//! up (D-2). Where several pages leave at once, the slots go to the accesses that wait, first come
-//! first served (D-41). A page in flight, whose slot or data have not arrived, is not evicted; where
-//! all pages that might be are in flight, accesses wait in their order (D-36). An evicted page stays
-//! in the directory until it is gone: reads are served from it, a write makes a new page that is
-//! written back after it (policies.md 0.2, rule 6).
+//! A page passes its slot on to its *slot successor*: the access that needed the slot. In blocking mode the
+//! successor gets it when the page's program has completed, in background mode when its write-back starts
+//! (D-2). Where several pages leave at once, the slots go to the waiting accesses, first come first served
+//! (D-41). A page in flight, whose slot or data have not arrived, is not evicted; where all candidates are in
+//! flight, accesses wait in their order (D-36). An evicted page stays in the directory until it is released:
+//! reads are served from it, a write creates a new page that is written back after it (policies.md 0.2,
+//! rule 6).
 //!
-//! `access` takes page accesses in, `arrival` is when pages cease to be in flight, `evict` lets pages
-//! go, `life` moves a page from state to state, `flush` is flush, trim and power cut.
+//! | file | content |
+//! |---|---|
+//! | `page`, `page_state` | the record of a page; its states, and the steps from one to the next |
+//! | `waiters` | accesses that wait for a page |
+//! | `access` | hits, misses, reads of what is cached |
+//! | `in_flight` | pages that cannot be evicted yet, and the accesses that wait for one |
+//! | `evict`, `groups` | victims; pages that are written together |
+//! | `flush`, `trim`, `power_cut` | what their names say |
+//! | `exchange_policy`, `view`, `log` | another policy at run time; what a policy sees; events |
 
 mod access;
-mod arrival;
 mod evict;
-mod exchange;
+mod exchange_policy;
 mod flush;
-mod life;
-mod record;
+mod groups;
+mod in_flight;
+mod log;
+mod page;
+mod page_state;
+mod power_cut;
+mod trim;
 mod view;
+mod waiters;
 
 use std::collections::VecDeque;
 
-use super::requests::{low_bits, ReqId};
+use super::requests::low_bits;
 use super::Front;
 use crate::buffer::{
-    AnyPolicy, ChosenPolicy, Directory, Eviction, PageId, Policy, Room, UserPolicy, Way,
+    AnyPolicy, ChosenPolicy, Directory, Eviction, PageId, Policy, Room, UserPolicy,
 };
 use crate::metrics::FlashReport;
-use crate::nand::{Cause, FlashEvent};
 use crate::request::Status;
 use crate::spec::{self, EvictMode};
 use crate::units::{Lpn, Time};
-use arrival::HeldUp;
-use evict::Group;
-pub use flush::PowerCut;
-pub use record::BufferEvent;
-
-const NONE: u32 = u32::MAX;
-
-/// How far a page has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// Its slot still belongs to another page.
-    NoSlot,
-    /// Being read from flash.
-    Filling,
-    /// In its slot.
-    Ready,
-}
-
-/// Whose slots: the policy's, or those of the separate read cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pool {
-    Policy,
-    ReadCache,
-}
-
-/// A cached page.
-#[derive(Clone, Debug)]
-struct Page {
-    lpn: Lpn,
-    stage: Stage,
-    pool: Pool,
-    /// Differs from flash (a program under way does not count).
-    dirty: bool,
-    /// A program of it is under way.
-    programming: bool,
-    /// That program carries what flash does not have yet.
-    fresh: bool,
-    /// To be programmed although it is clean: it fills up a block.
-    rewrite: bool,
-    /// The request for whose sake it is read or written next, by its number.
-    by: u32,
-    /// What the next program is for, if not a write-back.
-    why: Cause,
-    /// No longer known to the policy.
-    evicted: bool,
-    /// Counted among the pages in flight that the policy holds.
-    pinned: bool,
-    /// Wanted on flash although it stays.
-    wants_flush: bool,
-    /// Trimmed while its program was under way.
-    trimmed: bool,
-    /// It has no slot to leave: it was handed on before the program ended, or it never had one.
-    slot_gone: bool,
-    /// It holds one of the write-backs at a time (background mode).
-    credit: bool,
-    /// Waits for the program of an older copy of the same logical page.
-    behind_older: bool,
-    /// Pages it is written together with, while they are not all there yet.
-    group: u32,
-    /// Counted among the pages its group waits for.
-    group_waits: bool,
-    /// Valid sectors.
-    valid: u64,
-    /// When it got its slot.
-    slot_at: Time,
-    heir: u32,
-    /// Evicted copy of the same logical page that must be on flash first, and the reverse.
-    older: u32,
-    younger: u32,
-    /// The write that made the page, while it waits for the slot.
-    writer: u32,
-    /// First and last of the other waiting accesses; `last_waiter` means nothing without a first.
-    waiters: u32,
-    last_waiter: u32,
-}
-
-impl Page {
-    /// Its slot or data have not arrived: it cannot be evicted (D-36).
-    #[inline]
-    fn is_in_flight(&self) -> bool {
-        self.stage != Stage::Ready
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wants {
-    /// A slot, to write into.
-    Slot,
-    /// A slot to write into, then the program.
-    SlotThenProgram,
-    /// These sectors.
-    Data(u64),
-    /// The end of this many programs.
-    Programs(u32),
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Waiter {
-    request: ReqId,
-    since: Time,
-    wants: Wants,
-    next: u32,
-}
+use groups::Group;
+use in_flight::HeldUp;
+pub use log::BufferEvent;
+use page::{Page, Pool, Residency};
+pub use power_cut::PowerCut;
+use waiters::Waiters;
 
 /// What the buffer counted.
 #[derive(Clone, Debug, Default)]
@@ -171,8 +85,7 @@ pub(super) struct Cache {
     held_up: VecDeque<HeldUp>,
     /// Something may be evicted that could not be before.
     may_go_on: bool,
-    waiters: Vec<Waiter>,
-    free_waiters: Vec<u32>,
+    waiters: Waiters,
     groups: Vec<Group>,
     free_groups: Vec<u32>,
     /// Pages whose contents flash does not have, as bits.
@@ -192,9 +105,9 @@ pub(super) struct Cache {
     /// The memory survives a power cut.
     pub protected: bool,
     counters: Counters,
-    /// Something that was written and answered is lost, and nobody has been told: how the next flush or
-    /// forced write ends (D-148).
-    untold: Option<Status>,
+    /// Something that was acknowledged is lost, and no request has failed for it: the status of the next flush
+    /// or forced write (D-148).
+    unreported_error: Option<Status>,
     /// Pages lost since the power was cut, while protected memory is written.
     lost: Option<Vec<Lpn>>,
     log: Option<Vec<BufferEvent>>,
@@ -234,8 +147,7 @@ impl Cache {
             in_flight: 0,
             held_up: VecDeque::new(),
             may_go_on: false,
-            waiters: Vec::new(),
-            free_waiters: Vec::new(),
+            waiters: Waiters::default(),
             groups: Vec::new(),
             free_groups: Vec::new(),
             unstable: Vec::new(),
@@ -254,7 +166,7 @@ impl Cache {
             },
             protected: b.is_protected(),
             counters: Counters::default(),
-            untold: None,
+            unreported_error: None,
             lost: None,
             log: None,
         }
@@ -303,34 +215,7 @@ impl Cache {
     // ---- tables ----
 
     fn add_page(&mut self, lpn: Lpn, pool: Pool) -> u32 {
-        let page = Page {
-            lpn,
-            stage: Stage::NoSlot,
-            pool,
-            dirty: false,
-            programming: false,
-            fresh: false,
-            rewrite: false,
-            by: FlashEvent::NOBODY,
-            why: Cause::Flush,
-            evicted: false,
-            pinned: false,
-            wants_flush: false,
-            trimmed: false,
-            slot_gone: false,
-            credit: false,
-            behind_older: false,
-            group: NONE,
-            group_waits: false,
-            valid: 0,
-            slot_at: Time::ZERO,
-            heir: NONE,
-            older: NONE,
-            younger: NONE,
-            writer: NONE,
-            waiters: NONE,
-            last_waiter: NONE,
-        };
+        let page = Page::new(lpn, pool);
         match self.free_pages.pop() {
             Some(id) => {
                 self.pages[id as usize] = page;
@@ -342,45 +227,6 @@ impl Cache {
                 self.pages.len() as u32 - 1
             }
         }
-    }
-
-    /// Adds a waiter at the end of the page's list: first come, first served.
-    fn wait(&mut self, page: u32, request: ReqId, since: Time, wants: Wants) {
-        let waiter = Waiter {
-            request,
-            since,
-            wants,
-            next: NONE,
-        };
-        let id = match self.free_waiters.pop() {
-            Some(id) => {
-                self.waiters[id as usize] = waiter;
-                id
-            }
-            None => {
-                self.waiters.push(waiter);
-                self.waiters.len() as u32 - 1
-            }
-        };
-        let p = &mut self.pages[page as usize];
-        let last = std::mem::replace(&mut p.last_waiter, id);
-        match p.waiters {
-            NONE => p.waiters = id,
-            _ => self.waiters[last as usize].next = id,
-        }
-    }
-
-    /// A flush or forced write waits for a program of the page.
-    fn is_program_awaited(&self, page: u32) -> bool {
-        let mut at = self.pages[page as usize].waiters;
-        while at != NONE {
-            let waiter = &self.waiters[at as usize];
-            if matches!(waiter.wants, Wants::Programs(_)) {
-                return true;
-            }
-            at = waiter.next;
-        }
-        false
     }
 
     /// An access to the page `id` has waited since `since` for a slot.
@@ -398,8 +244,7 @@ impl Cache {
     /// Keeps the page among the unstable ones exactly while flash lacks what it holds.
     #[inline]
     fn note_stability(&mut self, id: u32) {
-        let p = &self.pages[id as usize];
-        let unstable = u64::from(p.dirty | (p.programming & p.fresh));
+        let unstable = u64::from(self.pages[id as usize].is_unstable());
         let word = &mut self.unstable[id as usize / 64];
         *word = *word & !(1 << (id % 64)) | unstable << (id % 64);
     }
@@ -414,7 +259,10 @@ impl Cache {
                 bits &= bits - 1;
             }
         }
-        ids.retain(|&id| self.pages[id as usize].stage != Stage::NoSlot);
+        ids.retain(|&id| {
+            let residency = self.pages[id as usize].residency;
+            matches!(residency, Residency::Filling(_) | Residency::Ready(_))
+        });
         ids
     }
 }

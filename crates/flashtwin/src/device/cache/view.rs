@@ -1,6 +1,6 @@
 //! What a policy sees of the device.
 
-use super::Page;
+use super::page::Page;
 use crate::buffer::{DeviceView, PageId};
 use crate::chips::ChipSet;
 use crate::device::Backend;
@@ -48,7 +48,7 @@ impl<B: Backend> DeviceView for View<'_, B> {
     }
     #[inline]
     fn in_flight(&self, page: PageId) -> bool {
-        self.pages[page.0 as usize].is_in_flight()
+        !self.pages[page.0 as usize].is_ready()
     }
     #[inline]
     fn pages_in_flight(&self) -> u32 {

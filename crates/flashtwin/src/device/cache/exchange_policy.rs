@@ -6,10 +6,11 @@
 //! dirty. Pages in flight, which no policy names, come last. Slots, programs and the requests that wait for
 //! them stay as they are.
 
+use super::page::{Page, Pool, Rank};
 use super::view::{with_view, View};
-use super::*;
-use crate::buffer::{Access, ChosenPolicy, Setup, Spare};
+use crate::buffer::{Access, AnyPolicy, ChosenPolicy, Eviction, PageId, Policy, Setup, Spare, Way};
 use crate::device::{Backend, Device};
+use crate::units::Lpn;
 
 impl<B: Backend> Device<B> {
     /// Has this policy, made for a buffer as `setup` says, govern the buffer from now on. It must have the
@@ -24,8 +25,8 @@ impl<B: Backend> Device<B> {
         let mut leaving = Vec::new();
         for (page, number) in order.into_iter().zip(1..) {
             let p = self.page(page.0);
-            // One under way was dirty, and the policy will be told that it is not any more.
-            let dirty = p.dirty || p.programming && p.fresh;
+            // The end of a running program will notify the policy that the page is clean.
+            let dirty = p.is_unstable();
             let access = Access {
                 lpn: p.lpn,
                 write: dirty,
@@ -35,8 +36,7 @@ impl<B: Backend> Device<B> {
                 request_pages: 1,
             };
             if self.cache.room.way(&access) != Way::Policy {
-                self.page(page.0).evicted = true;
-                self.stage_changed(page.0);
+                self.leave_policy(page.0);
                 leaving.push(page.0);
                 continue;
             }
@@ -62,7 +62,7 @@ impl<B: Backend> Device<B> {
     /// The pages of the policy, the next victim first. The policy is not to be used any more.
     fn eviction_order(&mut self) -> Vec<PageId> {
         let cache = &self.cache;
-        let is_in = |p: &Page| !p.evicted && p.pool == Pool::Policy;
+        let is_in = |p: &Page| p.rank != Rank::Left && p.pool == Pool::Policy;
         let mut left: Vec<bool> = cache.pages.iter().map(is_in).collect();
         let pages = left.iter().filter(|&&is_in| is_in).count();
         // A page that is not cached and whose block is not either.

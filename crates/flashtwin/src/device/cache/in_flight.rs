@@ -4,9 +4,12 @@
 //! others is that of its accesses all the same. Where every page that might make room is in flight, the
 //! access that needs room waits, and all later ones behind it, until one has arrived.
 
+use super::page::{Pool, Rank};
 use super::view::{with_view, View};
-use super::*;
+use crate::buffer::PageId;
+use crate::device::requests::ReqId;
 use crate::device::{Backend, Device};
+use crate::units::Lpn;
 
 /// A page access that waits until something may be evicted.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +23,8 @@ impl<B: Backend> Device<B> {
     /// One page access of a host request; `sectors` are those it covers.
     #[inline]
     pub(in crate::device) fn cached_page(&mut self, request: ReqId, lpn: Lpn, sectors: u64) {
-        let waits = !self.cache.held_up.is_empty();
-        if waits || !self.access_page(request, lpn, sectors) {
+        let must_wait = !self.cache.held_up.is_empty();
+        if must_wait || !self.access_page(request, lpn, sectors) {
             self.cache.held_up.push_back(HeldUp {
                 request,
                 lpn,
@@ -45,18 +48,31 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Notifies the policy if a change of stage, or leaving, put the page in flight or ended that.
+    /// Notifies the policy if a change of residency put the page in flight or ended that.
     #[inline]
-    pub(super) fn stage_changed(&mut self, id: u32) {
+    pub(super) fn residency_changed(&mut self, id: u32) {
         let cache = &mut self.cache;
         let p = &mut cache.pages[id as usize];
-        let is_ranked = !p.evicted && p.pool == Pool::Policy;
-        let is = is_ranked && p.is_in_flight();
-        let was = std::mem::replace(&mut p.pinned, is);
+        let was = p.rank;
+        p.rank = match (was, p.pool) {
+            (Rank::Left, _) | (_, Pool::ReadCache) => was,
+            (_, Pool::Policy) if p.is_ready() => Rank::Evictable,
+            (_, Pool::Policy) => Rank::InFlight,
+        };
+        let (is, was) = (p.rank == Rank::InFlight, was == Rank::InFlight);
         cache.in_flight = cache.in_flight + u32::from(is) - u32::from(was);
         cache.may_go_on |= !is;
-        if is_ranked && is != was {
+        if is != was {
             with_view!(self, |cache, view| cache.room.moved(&view, PageId(id)));
         }
+    }
+
+    /// The page, which may be in flight, has left the policy.
+    pub(super) fn leave_policy(&mut self, id: u32) {
+        let cache = &mut self.cache;
+        let p = &mut cache.pages[id as usize];
+        let was = std::mem::replace(&mut p.rank, Rank::Left);
+        cache.in_flight -= u32::from(was == Rank::InFlight);
+        cache.may_go_on = true;
     }
 }

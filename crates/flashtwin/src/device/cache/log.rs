@@ -1,10 +1,12 @@
-//! What the log is told of the buffer: accesses, evictions, waiting for slots, write-backs.
+//! The buffer's log: accesses, evictions, waits for slots, write-backs.
 
-use super::*;
-use crate::buffer::Access;
+use super::Cache;
+use crate::buffer::{Access, PageId};
+use crate::device::requests::ReqId;
 use crate::device::{Backend, Device};
-use crate::nand::PageOp;
+use crate::nand::{Cause, PageOp};
 use crate::request::Op;
+use crate::units::{Lpn, Time};
 
 /// One thing that happened in a buffer. Requests are known by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,140 @@
+//! Pages that leave together and are written together.
+//!
+//! Pages of a group are programmed in the order of the eviction once all of them are whole: BPLRU
+//! reads what its block lacks, then writes the block in ascending order (policies.md A3).
+
+use super::page::{Membership, Pool, Rank, Residency, Slot, Want};
+use crate::buffer::PageId;
+use crate::device::{Backend, Device};
+use crate::nand::FlashEvent;
+use crate::units::Lpn;
+
+/// Pages that are programmed together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Group {
+    pages: Vec<u32>,
+    /// Pages that are not whole yet.
+    missing: u32,
+}
+
+impl<B: Backend> Device<B> {
+    /// Writes back what the last eviction names.
+    pub(super) fn write_group(&mut self) {
+        let out = std::mem::take(&mut self.cache.eviction);
+        let mut pages = match self.cache.free_groups.last() {
+            Some(&group) => std::mem::take(&mut self.cache.groups[group as usize].pages),
+            None => Vec::new(),
+        };
+        let by = (out.victims.first()).map_or(FlashEvent::NOBODY, |victim| self.page(victim.0).by);
+        for victim in &out.victims {
+            let p = self.page(victim.0);
+            if p.dirty {
+                pages.push(victim.0);
+            } else if out.write_clean {
+                p.want = Want::Padding;
+                pages.push(victim.0);
+            }
+        }
+        for &lpn in &out.merged {
+            let cached = self.cache.find(lpn).map(|page| page.0);
+            // Pages in flight are left out.
+            if let Some(id) = cached.filter(|&id| self.page(id).is_ready()) {
+                let p = self.page(id);
+                let is_clean = !p.dirty && !p.is_programming();
+                if !p.has_left() && is_clean && p.group == Membership::None {
+                    p.by = by;
+                    p.want = Want::Merge;
+                    pages.push(id);
+                }
+            }
+        }
+        for &lpn in &out.padding {
+            let beyond = u64::from(lpn.0) * self.address.page_bytes >= self.address.exported_bytes;
+            // The page whose access evicts its own block is written by itself.
+            let entered = (self.cache.find(lpn)).is_some_and(|page| !self.page(page.0).has_left());
+            if !beyond && !entered {
+                pages.push(self.add_padding(lpn, by));
+            }
+        }
+        if !out.padding.is_empty() || !out.merged.is_empty() {
+            let cache = &self.cache;
+            pages.sort_unstable_by_key(|&id| cache.pages[id as usize].lpn);
+        }
+        self.open_group(pages);
+        // Clean pages leave at once; the others when the group is complete.
+        for victim in &out.victims {
+            if self.page(victim.0).group == Membership::None {
+                self.pump(victim.0);
+            }
+        }
+        self.cache.eviction = out;
+    }
+
+    /// A page to be read from flash and written with a group; it takes no slot.
+    fn add_padding(&mut self, lpn: Lpn, by: u32) -> u32 {
+        let older = self.cache.find(lpn).map(|page| page.0);
+        let id = self.cache.add_page(lpn, Pool::Policy);
+        self.cache.directory.insert(lpn, PageId(id));
+        let p = self.page(id);
+        p.residency = Residency::Ready(Slot::Extra);
+        p.rank = Rank::Left;
+        p.by = by;
+        p.want = Want::Padding;
+        self.link_older(id, older);
+        id
+    }
+
+    /// Lets the pages be programmed in their order once all of them are whole.
+    fn open_group(&mut self, pages: Vec<u32>) {
+        if pages.is_empty() {
+            return;
+        }
+        let cache = &mut self.cache;
+        let group = match cache.free_groups.pop() {
+            Some(group) => group,
+            None => {
+                cache.groups.push(Group::default());
+                cache.groups.len() as u32 - 1
+            }
+        };
+        for &id in &pages {
+            cache.pages[id as usize].group = Membership::Missing(group);
+        }
+        let count = pages.len() as u32;
+        cache.groups[group as usize] = Group {
+            pages,
+            missing: count,
+        };
+        for i in 0..count as usize {
+            // The group may be complete, and this page gone on, before the walk ends.
+            let Some(&id) = self.cache.groups[group as usize].pages.get(i) else {
+                break;
+            };
+            self.pump(id);
+        }
+    }
+
+    /// A page of a group is whole; if it was the last one, all are programmed.
+    pub(super) fn whole_in_group(&mut self, id: u32) {
+        let p = self.page(id);
+        let Membership::Missing(group) = p.group else {
+            return;
+        };
+        p.group = Membership::Whole(group);
+        let g = &mut self.cache.groups[group as usize];
+        g.missing -= 1;
+        if g.missing > 0 {
+            return;
+        }
+        let mut pages = std::mem::take(&mut g.pages);
+        for &id in &pages {
+            self.page(id).group = Membership::None;
+        }
+        for &id in &pages {
+            self.pump(id);
+        }
+        pages.clear();
+        self.cache.groups[group as usize].pages = pages;
+        self.cache.free_groups.push(group);
+    }
+}

@@ -1,0 +1,199 @@
+//! The record of a cached page: one line of the processor cache, which a miss touches for the page that
+//! leaves and for the one that enters.
+
+use std::num::NonZeroU32;
+
+use super::waiters::WaitList;
+use crate::nand::FlashEvent;
+use crate::units::{Lpn, Time};
+
+/// An index into a table; `Option<Index>` takes no more room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Index(NonZeroU32);
+
+impl Index {
+    #[inline]
+    pub fn new(index: u32) -> Index {
+        debug_assert!(index < u32::MAX, "tables are shorter");
+        Index(NonZeroU32::MIN.saturating_add(index))
+    }
+
+    #[inline]
+    pub fn get(self) -> u32 {
+        self.0.get() - 1
+    }
+}
+
+/// Which slots: the policy's, or those of the separate read cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pool {
+    Policy,
+    ReadCache,
+}
+
+/// The slot of a page whose data have a place in the buffer memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// The page holds it until it is released.
+    Held,
+    /// The page's write-back, one of those that run at a time in background mode, has passed it on.
+    PassedOn,
+    /// Padding takes no slot.
+    Extra,
+}
+
+/// Where the page's data are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Residency {
+    /// The record is unused.
+    Free,
+    /// Its slot still belongs to another page. The write that created the page, if it waits for the slot.
+    Awaiting { writer: Option<Index> },
+    /// Being read from flash.
+    Filling(Slot),
+    /// In the buffer memory.
+    Ready(Slot),
+}
+
+/// What the policy, or the read cache's list, knows of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rank {
+    /// It may be named as a victim.
+    Evictable,
+    /// Held by the policy and in flight: pinned (D-36).
+    InFlight,
+    /// It was evicted, trimmed or replaced, and is no longer known there.
+    Left,
+}
+
+/// The page's program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Program {
+    None,
+    /// Delayed until an older copy of the logical page is on flash.
+    BehindOlder,
+    Running {
+        /// It carries what flash does not have.
+        fresh: bool,
+        /// The page was trimmed meanwhile.
+        trimmed: bool,
+    },
+}
+
+/// A program that the page is to get for another reason than its eviction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Want {
+    Nothing,
+    /// A flush or a forced write waits for the page.
+    Flush,
+    /// Its chip was idle. Counted among the active write-backs.
+    WriteBack,
+    /// Clean, it leaves with its block, which is written whole.
+    Padding,
+    /// Clean, it stays in the read cache and is written with its block.
+    Merge,
+}
+
+impl Want {
+    /// The page is programmed although flash has its contents.
+    #[inline]
+    pub fn writes_clean(self) -> bool {
+        matches!(self, Want::Padding | Want::Merge)
+    }
+
+    /// The page is programmed although it was not evicted.
+    #[inline]
+    pub fn writes_cached(self) -> bool {
+        matches!(self, Want::Flush | Want::WriteBack | Want::Merge)
+    }
+}
+
+/// The group of pages that the page is written with once all of them are whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Membership {
+    None,
+    /// The page is one of those the group waits for.
+    Missing(u32),
+    /// The page is whole, others are not.
+    Whole(u32),
+}
+
+/// A cached page.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+pub(super) struct Page {
+    pub lpn: Lpn,
+    pub residency: Residency,
+    pub pool: Pool,
+    pub rank: Rank,
+    /// Differs from flash (a running program does not count).
+    pub dirty: bool,
+    pub program: Program,
+    pub want: Want,
+    pub group: Membership,
+    /// Number of the request on whose behalf the page is read or written next.
+    pub by: u32,
+    /// The page that gets its slot.
+    pub slot_successor: Option<Index>,
+    /// Evicted copy of the same logical page that must be on flash first, and the reverse.
+    pub older: Option<Index>,
+    pub younger: Option<Index>,
+    /// Accesses that wait for the page, but for the writer.
+    pub waiters: WaitList,
+    /// Valid sectors.
+    pub valid: u64,
+    /// When it got its slot.
+    pub slot_at: Time,
+}
+
+const _: () = assert!(size_of::<Page>() == 64, "a page fits one cache line");
+
+impl Page {
+    /// A page that awaits its slot.
+    #[inline]
+    pub fn new(lpn: Lpn, pool: Pool) -> Page {
+        Page {
+            lpn,
+            residency: Residency::Awaiting { writer: None },
+            pool,
+            rank: Rank::Evictable,
+            dirty: false,
+            program: Program::None,
+            want: Want::Nothing,
+            group: Membership::None,
+            by: FlashEvent::NOBODY,
+            slot_successor: None,
+            older: None,
+            younger: None,
+            waiters: WaitList::default(),
+            valid: 0,
+            slot_at: Time::ZERO,
+        }
+    }
+
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        matches!(self.residency, Residency::Ready(_))
+    }
+
+    #[inline]
+    pub fn is_awaiting(&self) -> bool {
+        matches!(self.residency, Residency::Awaiting { .. })
+    }
+
+    #[inline]
+    pub fn has_left(&self) -> bool {
+        self.rank == Rank::Left
+    }
+
+    #[inline]
+    pub fn is_programming(&self) -> bool {
+        matches!(self.program, Program::Running { .. })
+    }
+
+    /// Flash lacks what the page holds.
+    #[inline]
+    pub fn is_unstable(&self) -> bool {
+        self.dirty | matches!(self.program, Program::Running { fresh: true, .. })
+    }
+}

@@ -1,0 +1,395 @@
+//! The states of a page: slot, data from flash, program, release.
+//!
+//! [`Device::pump`] takes one page and performs the next step that its state allows; every change of a page
+//! ends in a call of it.
+
+use super::page::{Membership, Page, Pool, Program, Residency, Slot, Want};
+use super::view::{with_view, View};
+use super::Cache;
+use crate::buffer::{PageId, Policy};
+use crate::device::requests::ReqId;
+use crate::device::{Backend, Device};
+use crate::metrics::Breakdown;
+use crate::nand::{Cause, Done};
+use crate::request::Status;
+use crate::units::Lpn;
+
+impl<B: Backend> Device<B> {
+    #[inline]
+    pub(super) fn cache(&mut self) -> &mut Cache {
+        &mut self.cache
+    }
+
+    #[inline]
+    pub(super) fn page(&mut self, id: u32) -> &mut Page {
+        &mut self.cache.pages[id as usize]
+    }
+
+    /// The page gets its slot.
+    pub(super) fn give_slot(&mut self, id: u32) {
+        let now = self.now;
+        let p = self.page(id);
+        let Residency::Awaiting { writer } = p.residency else {
+            unreachable!("a slot for a page that has one");
+        };
+        p.residency = Residency::Ready(Slot::Held);
+        p.slot_at = now;
+        if let Some(writer) = writer {
+            let writer = ReqId(writer.get());
+            let since = self.requests[writer].dispatched;
+            let slot = now - since;
+            self.cache().count_slot_wait(id, since, slot);
+            self.page_done(
+                writer,
+                Breakdown {
+                    slot,
+                    ..Breakdown::default()
+                },
+            );
+        }
+        if !self.page(id).waiters.is_empty() {
+            self.serve_waiters(id, None, false);
+            if self.page(id).is_ready() {
+                self.fill_if_wanted(id);
+            }
+        }
+        // One that is being read from flash now is in flight still.
+        self.residency_changed(id);
+        let p = self.page(id);
+        if p.has_left() || p.want != Want::Nothing {
+            self.pump(id);
+        }
+    }
+
+    /// Reads the page from flash if an access waits for sectors it lacks.
+    fn fill_if_wanted(&mut self, id: u32) {
+        if self.cache.is_fill_awaited(id) {
+            self.fill(id);
+        }
+    }
+
+    /// Reads what the page lacks from flash; at once if flash has nothing of it. What its older copy is
+    /// reading already comes with that.
+    pub(super) fn fill(&mut self, id: u32) {
+        let p = self.page(id);
+        let (lpn, want, older) = (p.lpn, p.want, p.older);
+        let Residency::Ready(slot) = p.residency else {
+            unreachable!("a page without a place is filled");
+        };
+        if let Some(older) = older {
+            if matches!(self.page(older.get()).residency, Residency::Filling(_)) {
+                return;
+            }
+        }
+        let Some(chip) = self.backend.unit_of_copy(lpn) else {
+            return self.filled(id, None);
+        };
+        self.page(id).residency = Residency::Filling(slot);
+        self.residency_changed(id);
+        let cause = match want {
+            Want::Padding => Cause::PaddingRead,
+            _ => Cause::Fill,
+        };
+        self.queue_flash(chip, lpn, cause, id);
+    }
+
+    /// The page has all its sectors now, and so have the copies of the same logical page that came after it;
+    /// `done` is the read that has brought them, if one has.
+    fn filled(&mut self, id: u32, done: Option<&Done>) {
+        let whole = self.cache.whole;
+        let first = self.page(id).younger;
+        self.page(id).valid = whole;
+        let mut next = first;
+        while let Some(younger) = next {
+            let p = self.page(younger.get());
+            p.valid = whole;
+            next = p.younger;
+        }
+        self.serve_waiters(id, done, false);
+        self.pump(id);
+        next = first;
+        while let Some(younger) = next {
+            let younger = younger.get();
+            next = self.page(younger).younger;
+            self.serve_waiters(younger, done, false);
+            self.pump(younger);
+        }
+    }
+
+    /// Performs the next step that the page's state allows.
+    pub(super) fn pump(&mut self, id: u32) {
+        let background = self.cache.background;
+        let whole = self.cache.whole;
+        let p = self.page(id);
+        let Residency::Ready(slot) = p.residency else {
+            return;
+        };
+        if p.is_programming() {
+            return;
+        }
+        if p.group != Membership::None {
+            if (p.dirty || p.want.writes_clean()) && p.valid != whole {
+                return self.fill(id);
+            }
+            return self.whole_in_group(id);
+        }
+        let left = p.has_left();
+        if !p.dirty && !p.want.writes_clean() {
+            self.drop_want(id);
+            if left {
+                self.release(id);
+            }
+            return;
+        }
+        if !left && !p.want.writes_cached() {
+            return;
+        }
+        if p.older.is_some() {
+            p.program = Program::BehindOlder;
+            return;
+        }
+        if p.valid != whole {
+            return self.fill(id);
+        }
+        let mut passes_on = false;
+        if let (true, Slot::Held, Some(depth)) = (left, slot, background) {
+            let cache = self.cache();
+            if cache.writing_back == depth {
+                return cache.write_back_queue.push_back(id);
+            }
+            cache.writing_back += 1;
+            passes_on = true;
+        }
+        self.start_program(id);
+        if passes_on {
+            self.page(id).residency = Residency::Ready(Slot::PassedOn);
+            self.pass_on_slot(id);
+        }
+    }
+
+    /// Queues the program of the page.
+    #[inline]
+    fn start_program(&mut self, id: u32) {
+        let p = self.page(id);
+        let (lpn, want) = (p.lpn, p.want);
+        let cause = match want {
+            Want::Padding => Cause::Padding,
+            Want::Merge => Cause::Merge,
+            _ if p.has_left() => Cause::Destage,
+            Want::WriteBack => Cause::WriteBack,
+            Want::Flush | Want::Nothing => Cause::Flush,
+        };
+        p.program = Program::Running {
+            fresh: p.dirty,
+            trimmed: false,
+        };
+        p.dirty = false;
+        if cause == Cause::WriteBack {
+            // It counts as an active write-back until its program ends.
+            p.want = Want::Nothing;
+        } else {
+            self.drop_want(id);
+        }
+        let chip = self.backend.unit_for_write(lpn);
+        let stream = self.cache.room.policy.stream(PageId(id));
+        self.queue_program(chip, lpn, cause, id, stream, want.writes_cached());
+    }
+
+    /// The page is to get no program but for its eviction.
+    #[inline]
+    fn drop_want(&mut self, id: u32) {
+        let want = std::mem::replace(&mut self.page(id).want, Want::Nothing);
+        if want == Want::WriteBack {
+            self.cache.active_write_backs -= 1;
+        }
+    }
+
+    /// A flash operation of a cached page has finished.
+    pub(in crate::device) fn cached_flash_done(&mut self, done: &Done) {
+        let id = done.op.owner;
+        if done.op.is_read() {
+            self.page_read(id, done);
+        } else {
+            self.page_programmed(id, done);
+        }
+    }
+
+    fn page_read(&mut self, id: u32, done: &Done) {
+        let whole = self.cache.whole;
+        let p = self.page(id);
+        let Residency::Filling(slot) = p.residency else {
+            unreachable!("a read of a page that was not being filled");
+        };
+        p.residency = Residency::Ready(slot);
+        self.residency_changed(id);
+        if done.failed && self.page(id).valid != whole {
+            return self.fill_failed(id, done);
+        }
+        self.filled(id, Some(done));
+    }
+
+    fn page_programmed(&mut self, id: u32, done: &Done) {
+        if self.cache.is_logged() {
+            self.cache.log_written(&done.op, self.now);
+        }
+        let p = self.page(id);
+        let program = std::mem::replace(&mut p.program, Program::None);
+        let Program::Running { fresh, trimmed } = program else {
+            unreachable!("the end of a program that was not running");
+        };
+        let (lpn, stays) = (p.lpn, !p.has_left());
+        let is_clean = !p.dirty;
+        let held_credit = p.residency == Residency::Ready(Slot::PassedOn);
+        if !done.written && fresh && !trimmed {
+            self.lose(id, Status::ReadOnly);
+        }
+        if trimmed {
+            self.backend.trim(lpn, self.now, &mut self.events);
+        }
+        self.cache().note_stability(id);
+        if done.op.cause == Cause::WriteBack {
+            self.cache.active_write_backs -= 1;
+        }
+        self.notify_policy(id, lpn, stays && is_clean && fresh);
+        self.serve_waiters(id, Some(done), true);
+        self.pump(id);
+        if held_credit {
+            self.next_write_back();
+        }
+    }
+
+    /// A write-back of background mode has ended: the next one starts.
+    fn next_write_back(&mut self) {
+        self.cache.writing_back -= 1;
+        let depth = self.cache.background.unwrap_or(0);
+        while self.cache.writing_back < depth {
+            let Some(next) = self.cache().write_back_queue.pop_front() else {
+                break;
+            };
+            self.pump(next);
+        }
+    }
+
+    /// What the page lacks cannot be read (D-146), and the accesses that wait for it fail. A page that was to be
+    /// written is then as flash has it: what was written to it is lost. Later copies of the same logical page
+    /// keep what they hold, and read what they lack themselves.
+    #[cold]
+    fn fill_failed(&mut self, id: u32, done: &Done) {
+        let p = self.page(id);
+        let mut next = p.younger;
+        if p.has_left() || p.want != Want::Nothing {
+            self.drop_contents(id);
+        }
+        self.serve_waiters(id, Some(done), false);
+        self.pump(id);
+        while let Some(younger) = next {
+            let younger = younger.get();
+            let p = self.page(younger);
+            next = p.younger;
+            if p.is_ready() {
+                self.fill_if_wanted(younger);
+                self.pump(younger);
+            }
+        }
+    }
+
+    /// The page is to be programmed and cannot be.
+    fn drop_contents(&mut self, id: u32) {
+        let p = self.page(id);
+        let was_dirty = std::mem::take(&mut p.dirty);
+        let (lpn, left) = (p.lpn, p.has_left());
+        p.valid = 0;
+        self.drop_want(id);
+        self.cache().note_stability(id);
+        if was_dirty {
+            self.lose(id, Status::Failed);
+            self.notify_policy(id, lpn, !left);
+        }
+    }
+
+    /// What was written to the page and acknowledged will not reach flash. Flushes and forced writes that wait
+    /// for it are about to fail; if none does, the next one will (D-148).
+    #[cold]
+    fn lose(&mut self, id: u32, how: Status) {
+        let cache = self.cache();
+        cache.counters.lost_pages += 1;
+        if let Some(lost) = &mut cache.lost {
+            lost.push(cache.pages[id as usize].lpn);
+        }
+        if !cache.is_program_awaited(id) {
+            cache.unreported_error = Some(how);
+        }
+    }
+
+    /// A program has ended: a page that stays is clean now, and the flash copy of the cached page
+    /// may have come to another chip.
+    fn notify_policy(&mut self, id: u32, lpn: Lpn, cleaned: bool) {
+        if cleaned {
+            with_view!(self, |cache, view| cache
+                .room
+                .policy
+                .cleaned(&view, PageId(id)));
+        }
+        if !self.cache.chips_move {
+            return;
+        }
+        if let Some(PageId(cached)) = self.cache.find(lpn) {
+            let p = self.page(cached);
+            if !p.has_left() && p.pool == Pool::Policy {
+                with_view!(self, |cache, view| cache
+                    .room
+                    .policy
+                    .moved(&view, PageId(cached)));
+            }
+        }
+    }
+
+    /// An evicted page is done with: its slot goes to its successor.
+    fn release(&mut self, id: u32) {
+        let cache = self.cache();
+        let p = &mut cache.pages[id as usize];
+        debug_assert!(
+            p.waiters.is_empty(),
+            "a page is released while an access waits for it"
+        );
+        // Queues that still name this record find nothing to do.
+        let residency = std::mem::replace(&mut p.residency, Residency::Free);
+        let (lpn, older, younger) = (p.lpn, p.older, p.younger);
+        cache.directory.remove(lpn, PageId(id));
+        // All links are mended before the slot is passed on, which may release further pages.
+        let mut wake = None;
+        if let Some(older) = older {
+            // Trimmed before its turn: the copies around it now follow each other.
+            cache.pages[older.get() as usize].younger = younger;
+        }
+        if let Some(younger) = younger {
+            let y = &mut cache.pages[younger.get() as usize];
+            y.older = older;
+            if older.is_none() && y.program == Program::BehindOlder {
+                y.program = Program::None;
+                wake = Some(younger.get());
+            }
+        }
+        cache.note_stability(id);
+        if residency == Residency::Ready(Slot::Held) {
+            self.pass_on_slot(id);
+        }
+        self.cache().free_pages.push(id);
+        if let Some(younger) = wake {
+            self.pump(younger);
+        }
+    }
+
+    fn pass_on_slot(&mut self, id: u32) {
+        let p = self.page(id);
+        let pool = p.pool as usize;
+        if let Some(successor) = p.slot_successor.take() {
+            return self.give_slot(successor.get());
+        }
+        let cache = self.cache();
+        match cache.waiting[pool].pop_front() {
+            Some(waiting) => self.give_slot(waiting),
+            None => cache.free_slots[pool] += 1,
+        }
+    }
+}

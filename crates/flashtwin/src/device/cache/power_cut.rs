@@ -1,0 +1,83 @@
+//! Power cuts: what they take from the buffer, and an orderly shutdown before one.
+
+use std::collections::HashSet;
+
+use super::page::Program;
+use crate::device::{Backend, Device};
+use crate::request::{Op, Request};
+use crate::units::Lpn;
+
+/// What a power cut took from the buffer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PowerCut {
+    /// Logical pages whose newest contents flash lacks, ascending. Of a page not listed, flash has
+    /// what the host was told is written.
+    pub lost: Vec<Lpn>,
+    /// Host requests that were not finished.
+    pub unfinished: usize,
+}
+
+impl<B: Backend> Device<B> {
+    /// Has the device write what its buffer holds, protected or not, as a drive does that is told that its
+    /// power will be cut; takes at most `steps` steps and returns how many are left. Its own completion
+    /// is among [`Device::completions`].
+    pub fn shut_down(&mut self, mut steps: u64) -> u64 {
+        let protected = std::mem::take(&mut self.cache.protected);
+        let flush = Request {
+            arrival: self.now,
+            offset: 0,
+            bytes: 0,
+            op: Op::Flush,
+            fua: false,
+        };
+        // What is due at this instant happens before.
+        self.advance(self.now);
+        // A flush has no address that could be wrong.
+        let _ = self.submit(self.now, &flush, u64::MAX);
+        while self.outstanding() > 0 && steps > 0 && self.step() {
+            steps -= 1;
+        }
+        self.cache.protected = protected;
+        steps
+    }
+
+    /// Has protected memory write what it holds after a power cut ([`Device::shut_down`]), and adds to the
+    /// cut what it could not.
+    pub(in crate::device) fn write_protected(&mut self, cut: &mut PowerCut, steps: u64) -> u64 {
+        self.cache.lost = Some(Vec::new());
+        let steps = self.shut_down(steps);
+        cut.lost
+            .extend(self.cache.lost.take().into_iter().flatten());
+        cut.lost.sort_unstable();
+        cut.lost.dedup();
+        steps
+    }
+
+    /// What a power cut at this instant would take: the contents of volatile buffer memory that flash
+    /// does not have, nothing where the memory is non-volatile or protected; and what the volatile
+    /// memory of an array's members holds. A program under way counts as not done; a trimmed page is
+    /// not missed.
+    pub fn power_cut(&self) -> PowerCut {
+        let unfinished = self.requests.len();
+        let mut lost = Vec::new();
+        self.backend.lost(&mut lost);
+        if self.cache.present {
+            let ids = self.cache.unstable_pages();
+            let pages = ids.iter().map(|&id| &self.cache.pages[id as usize]);
+            let held = pages
+                .filter(|p| p.dirty || !matches!(p.program, Program::Running { trimmed: true, .. }))
+                .map(|p| p.lpn);
+            match self.cache.protected {
+                false => lost.extend(held),
+                // What is in there is newer than what is lost.
+                true => {
+                    let held: HashSet<Lpn> = held.collect();
+                    lost.retain(|lpn| !held.contains(lpn));
+                }
+            }
+        }
+        lost.sort_unstable();
+        lost.dedup();
+        PowerCut { lost, unfinished }
+    }
+}

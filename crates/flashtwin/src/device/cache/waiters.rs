@@ -1,0 +1,197 @@
+//! Accesses that wait for a page: in its own order, first come, first served.
+
+use super::page::{Index, Residency};
+use crate::device::cache::Cache;
+use crate::device::requests::ReqId;
+use crate::device::{flash_parts, Backend, Device};
+use crate::metrics::Breakdown;
+use crate::nand::Done;
+use crate::request::Status;
+use crate::units::Time;
+
+/// What an access waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wants {
+    /// A slot, to write into.
+    Slot,
+    /// A slot to write into, then the program.
+    SlotThenProgram,
+    /// These sectors.
+    Data(u64),
+    /// The end of this many programs.
+    Programs(u32),
+}
+
+/// An access that waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiter {
+    pub request: ReqId,
+    pub since: Time,
+    pub wants: Wants,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    waiter: Waiter,
+    /// The next of the list; of the last one, the first.
+    next: u32,
+}
+
+/// The waiters of one page: the last of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct WaitList(Option<Index>);
+
+impl WaitList {
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.0.is_none()
+    }
+}
+
+/// The waiters of all pages.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waiters {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+}
+
+impl Waiters {
+    /// Adds a waiter at the end of a list.
+    pub fn push(&mut self, list: &mut WaitList, waiter: Waiter) {
+        let id = self.free.pop().unwrap_or(self.entries.len() as u32);
+        let next = match list.0 {
+            Some(last) => std::mem::replace(&mut self.entries[last.get() as usize].next, id),
+            None => id,
+        };
+        let entry = Entry { waiter, next };
+        match self.entries.get_mut(id as usize) {
+            Some(place) => *place = entry,
+            None => self.entries.push(entry),
+        }
+        list.0 = Some(Index::new(id));
+    }
+
+    /// Takes the first waiter of a list.
+    #[inline]
+    pub fn pop(&mut self, list: &mut WaitList) -> Option<Waiter> {
+        let last = list.0?.get();
+        let first = self.entries[last as usize].next;
+        let Entry { waiter, next } = self.entries[first as usize];
+        if first == last {
+            list.0 = None;
+        } else {
+            self.entries[last as usize].next = next;
+        }
+        self.free.push(first);
+        Some(waiter)
+    }
+
+    /// The waiters of a list, the first one first.
+    pub fn iter(&self, list: WaitList) -> impl Iterator<Item = &Waiter> {
+        let last = list.0.map(|last| last.get());
+        let first = last.map(|last| self.entries[last as usize].next);
+        let next = move |&at: &u32| (Some(at) != last).then(|| self.entries[at as usize].next);
+        std::iter::successors(first, next).map(|at| &self.entries[at as usize].waiter)
+    }
+}
+
+impl Cache {
+    /// Has an access wait for a page, behind those that do already.
+    #[inline]
+    pub(super) fn wait(&mut self, page: u32, request: ReqId, since: Time, wants: Wants) {
+        let waiter = Waiter {
+            request,
+            since,
+            wants,
+        };
+        let list = &mut self.pages[page as usize].waiters;
+        self.waiters.push(list, waiter);
+    }
+
+    fn waiters_of(&self, page: u32) -> impl Iterator<Item = &Waiter> {
+        self.waiters.iter(self.pages[page as usize].waiters)
+    }
+
+    /// A flush or forced write waits for a program of the page.
+    pub(super) fn is_program_awaited(&self, page: u32) -> bool {
+        self.waiters_of(page)
+            .any(|waiter| matches!(waiter.wants, Wants::Programs(_)))
+    }
+
+    /// An access waits for sectors that the page lacks.
+    pub(super) fn is_fill_awaited(&self, page: u32) -> bool {
+        let lacks = !self.pages[page as usize].valid;
+        self.waiters_of(page)
+            .any(|waiter| matches!(waiter.wants, Wants::Data(sectors) if sectors & lacks != 0))
+    }
+}
+
+impl<B: Backend> Device<B> {
+    /// Completes the accesses for which the page has what they wait for. `done` is the flash operation that
+    /// just ended, if one did; `program` that it was a program.
+    pub(super) fn serve_waiters(&mut self, id: u32, done: Option<&Done>, program: bool) {
+        let now = self.now;
+        let failed = done.is_some_and(|done| done.failed);
+        let refused = program && done.is_some_and(|done| !done.written);
+        let mut waiters = std::mem::take(&mut self.page(id).waiters);
+        while let Some(w) = self.cache.waiters.pop(&mut waiters) {
+            let p = self.page(id);
+            let (slot_at, valid) = (p.slot_at, p.valid);
+            let stable = !p.dirty && !p.is_programming();
+            let has_slot = matches!(p.residency, Residency::Filling(_) | Residency::Ready(_));
+            if refused && matches!(w.wants, Wants::Programs(_)) {
+                self.requests[w.request].status = Status::ReadOnly;
+            }
+            let again = match w.wants {
+                Wants::Slot | Wants::SlotThenProgram | Wants::Data(_) if !has_slot => Some(w.wants),
+                Wants::Slot => None,
+                Wants::SlotThenProgram => {
+                    self.want_flush_since(w.request, id, w.since);
+                    continue;
+                }
+                Wants::Data(sectors) if sectors & !valid == 0 => None,
+                Wants::Data(_) | Wants::Programs(_) if failed => {
+                    self.requests[w.request].status = Status::Failed;
+                    None
+                }
+                Wants::Data(_) => Some(w.wants),
+                Wants::Programs(_) if stable => None,
+                Wants::Programs(1) if program => None,
+                Wants::Programs(n) if program => Some(Wants::Programs(n - 1)),
+                Wants::Programs(_) => Some(w.wants),
+            };
+            match again {
+                Some(wants) => self.cache.wait(id, w.request, w.since, wants),
+                None => {
+                    let parts = wait_parts(w.since, slot_at, done, now);
+                    self.cache.count_slot_wait(id, w.since, parts.slot);
+                    self.page_done(w.request, parts);
+                }
+            }
+        }
+    }
+}
+
+/// Breakdown of an access that waited since `since` for a page which got its slot at `slot_at`; the last wait
+/// was for `done`, if for any flash operation.
+pub(super) fn wait_parts(since: Time, slot_at: Time, done: Option<&Done>, now: Time) -> Breakdown {
+    let mut parts = done.map_or(Breakdown::default(), |d| flash_parts(d, now));
+    let waited = now - since;
+    // An access that came later than the operation waited only for its end.
+    let mut over = parts.total().saturating_sub(waited);
+    for part in [
+        &mut parts.queue_gc,
+        &mut parts.queue_host,
+        &mut parts.array,
+        &mut parts.transfer,
+    ] {
+        let cut = over.min(*part);
+        *part -= cut;
+        over -= cut;
+    }
+    // What was before the operation: first the slot, then other work on the page.
+    let before = waited - parts.total();
+    parts.slot = before.min(slot_at.saturating_sub(since));
+    parts.queue_host += before - parts.slot;
+    parts
+}
