@@ -1,4 +1,4 @@
-//! The clock of the wall beside that of the device, and how fast the one runs against the other.
+//! Wall-clock time beside device time, and the rate of one against the other.
 
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -102,7 +102,8 @@ impl Clock {
         self.dilation.wall_ns(time.saturating_sub(self.at_start()))
     }
 
-    /// The device is ahead of the wall, at `time`: so it is later there from now on, and nobody waits for it.
+    /// The device clock is ahead of the wall clock, at `time`: it stays later from now on, and no caller waits
+    /// for it.
     pub fn skip_to(&self, time: Time) {
         let now = Time(
             self.at_start()
@@ -113,7 +114,7 @@ impl Clock {
         self.at_start.store(at_start.0, Ordering::Relaxed);
     }
 
-    /// Whoever changes it holds the device, and so does who needs it to be the last.
+    /// A thread that changes it holds the device lock, as does a thread that needs it to be the last.
     fn at_start(&self) -> Time {
         Time(self.at_start.load(Ordering::Relaxed))
     }

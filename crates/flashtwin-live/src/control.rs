@@ -1,5 +1,5 @@
-//! A socket of its own on which a server at work takes commands: one line of JSON in, one out, and the
-//! connection ends. Only who may use the server's own files may connect.
+//! A separate socket on which a running server takes commands: one line of JSON in, one out, and the connection
+//! ends. Only users with access to the server's files may connect.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -22,7 +22,7 @@ use crate::{LiveError, Server};
 const LINE_BYTES_MAX: usize = 4096;
 /// Maximum number of concurrent connections.
 const CLIENTS_MAX: usize = 64;
-/// Who has not said what is wanted by then is not heard.
+/// A client that has not sent its command by then is disconnected.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What can be asked.
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 enum Command {
     /// The report.
     Stats {},
-    /// Cuts the power and gives it back.
+    /// Simulates a power loss.
     PowerCut {
         #[serde(default)]
         torn: bool,
@@ -40,7 +40,7 @@ enum Command {
     Fail { member: usize },
     /// A new one takes its place.
     Replace { member: usize },
-    /// A member's answers come so many times as late.
+    /// Multiplies a member's response times by a factor.
     Slow { member: usize, times: f64 },
     /// Dies collect a block now.
     Collect {
@@ -100,7 +100,7 @@ impl Control {
     /// Listens no more.
     pub fn stop(self) {
         self.ended.store(true, Ordering::Release);
-        // Wakes it; where that fails there is nobody to wake.
+        // Wakes it; if that fails, no thread waits there.
         let woken = UnixStream::connect(&self.path);
         let _ = fs::remove_file(&self.path);
         if woken.is_ok() {
@@ -161,7 +161,7 @@ fn serve(server: &Server, mut client: UnixStream) -> io::Result<()> {
     client.write_all(format!("{answer}\n").as_bytes())
 }
 
-/// The first line of what the client says; none if it is too long or too late.
+/// The first line from the client; `None` if it is too long or too late.
 fn line(client: &mut UnixStream) -> io::Result<Option<Vec<u8>>> {
     let began = Instant::now();
     let (mut said, mut part) = (Vec::new(), [0; 512]);

@@ -1,9 +1,9 @@
-//! A device on the clock of the wall. The calling thread lets the device run until now, hands in what it
-//! asks and, unless that is done at once, waits (`wait`): most look at the clock and let the device run when
-//! its next event is due. While nobody does, one thread, the pacer, sleeps until shortly before that event,
-//! spins for the rest, lets the device run and wakes those who are answered.
+//! A device in real time. The calling thread lets the device run until now, submits its request and, unless that
+//! completes at once, waits (`wait`): most waiting threads poll the clock and let the device run when its next
+//! event is due. While none does, a background thread, the pacer, sleeps until shortly before that event, spins
+//! for the rest, lets the device run and wakes the waiters that are done.
 //!
-//! The device is never let run beyond now, so that a call that comes meets the state of its instant.
+//! The device never runs beyond now, so a call meets the state of its instant.
 
 mod pacer;
 mod ready;
@@ -34,15 +34,15 @@ const LOCK_TRIES: u32 = 100;
 
 struct Inner {
     core: Core<Arc<Waiter>>,
-    /// Room for those answered, used again.
+    /// Buffer for completed calls, reused.
     finished: Finished,
     stopping: bool,
-    /// Hears what becomes of pages.
+    /// Is notified of what becomes of pages.
     undo: Arc<Undo>,
 }
 
 impl Inner {
-    /// Before anybody can learn of what has happened.
+    /// Before any caller can learn what has happened.
     fn tell_undo(&mut self) {
         let undo = &self.undo;
         self.core
@@ -51,7 +51,7 @@ impl Inner {
     }
 }
 
-/// The clock is at its end, or a bug has broken the model: nothing can be answered any more.
+/// The clock is at its end, or a bug has broken the model: no call can complete any more.
 struct Broken;
 
 struct Shared {
@@ -60,7 +60,7 @@ struct Shared {
     clock: Clock,
     /// The device's next event, in ns of the wall.
     target_ns: AtomicU64,
-    /// Calls under way.
+    /// Calls in flight.
     waiting: AtomicUsize,
     pollers: Pollers,
     together: Together,
@@ -71,13 +71,13 @@ struct Shared {
     spin_ns: AtomicU64,
     /// The device takes no more writes.
     read_only: AtomicBool,
-    /// Power cuts so far; changed under the lock only.
+    /// Power losses so far; changed under the lock only.
     cuts: AtomicU64,
     /// New calls are rejected; changed under the lock only.
     closed: AtomicBool,
 }
 
-/// Where a bug in the model ends a thread, those who wait for it hear of a failure.
+/// If a bug in the model ends a thread, its waiters receive a failure.
 struct NobodyWaits<'a>(&'a Shared);
 
 impl Drop for NobodyWaits<'_> {
@@ -88,7 +88,7 @@ impl Drop for NobodyWaits<'_> {
     }
 }
 
-/// A device that answers calls at their time.
+/// A device that completes calls at their time.
 pub struct Driver {
     shared: Arc<Shared>,
     pacer: Mutex<Option<JoinHandle<()>>>,
@@ -185,14 +185,14 @@ impl Driver {
         self.shared.read_only.load(Ordering::Relaxed)
     }
 
-    /// Power cuts so far.
+    /// Power losses so far.
     pub fn cuts(&self) -> u64 {
         self.shared.cuts.load(Ordering::Acquire)
     }
 
-    /// Cuts the power and gives it back: all calls under way fail, and so do those that are asked with an
-    /// earlier number of [`Driver::cuts`]. `then` is done with what is lost, and how many calls there were,
-    /// before anything else happens. Counters start at zero. `None`: the device cannot be used any more.
+    /// Simulates a power loss: all calls in flight fail, and so do those that are made with an earlier number of
+    /// [`Driver::cuts`]. `then` runs with what is lost and the number of calls before anything else happens.
+    /// Counters start at zero. `None`: the device cannot be used any more.
     pub(crate) fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<T> {
         let _whatever_happens = NobodyWaits(&self.shared);
         let mut reported = self.reported();
@@ -315,7 +315,7 @@ impl Shared {
         self.inner.lock().map_err(|_| Broken)
     }
 
-    /// Lets the device run until now, and answers whom it has finished with.
+    /// Lets the device run until now, and completes the calls that it has finished.
     fn run(&self, inner: &mut Inner, finished: &mut Finished) -> Result<Time, Broken> {
         let now = self.clock.device(self.clock.now_ns()).ok_or(Broken)?;
         inner.core.advance(now, &mut finished.0);
@@ -324,7 +324,7 @@ impl Shared {
         Ok(now)
     }
 
-    /// To be done whenever the device has been let run, before anybody learns of it.
+    /// To be called whenever the device has run, before any caller learns of it.
     fn ran(&self, inner: &mut Inner) {
         inner.tell_undo();
         let twin = inner.core.twin();
@@ -360,7 +360,7 @@ impl Shared {
         }
     }
 
-    /// Gives back the lock, then wakes those answered, and gives back the room for them.
+    /// Releases the lock, then wakes the completed callers, and returns their buffer.
     fn let_go(
         &self,
         mut inner: MutexGuard<'_, Inner>,
@@ -380,8 +380,8 @@ impl Shared {
         }
     }
 
-    /// To be called by who could have let the device run, and will not: if nobody else does, the pacer must
-    /// be up in time.
+    /// To be called by a thread that could have let the device run and will not: if no other does, the pacer must
+    /// be awake in time.
     fn rely_on_pacer(&self) {
         if self.pollers.none()
             && self.target_ns.load(Ordering::SeqCst) < self.asleep_until_ns.load(Ordering::SeqCst)
@@ -396,7 +396,7 @@ impl Shared {
         }
     }
 
-    /// Tells all who wait that there will be no answer.
+    /// Notifies all waiters that there will be no response.
     fn fail_all(&self) {
         self.fail_all_of(self.lock_broken_or_not());
     }
@@ -420,7 +420,7 @@ impl Shared {
         self.clock.skip_to(inner.core.twin().now());
         self.ran(&mut inner);
         if cut.is_none() {
-            // Nobody is let in any more.
+            // No more calls are admitted.
             self.cuts.store(u64::MAX, Ordering::Release);
         }
         let done = cut.map(|cut| (then(&cut, unfinished), self.counts(&inner)));

@@ -1,8 +1,8 @@
-//! The recording of what a device was asked: a trace in our own text form, whose times are the device's own.
+//! The recording of a device's requests: a trace in our own text form, in device time.
 //!
-//! Who records only adds a line in memory; the lines go to the file with the report, whole ones only, so that
-//! the file of a server that was killed can be read to its end. Lines that the file system has no room for
-//! wait for the next time; what there is no memory for then is counted.
+//! Recording only adds a line in memory; lines go to the file with the report, whole ones only, so that the file
+//! of a killed server can be read to its end. Lines for which the file system has no room wait for the next time;
+//! those for which there is no memory are counted.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -19,7 +19,7 @@ use crate::LiveError;
 /// Of lines that wait, once for those to be taken and once for those taken.
 const ROOM_BYTES: usize = 32 << 20;
 
-/// A recording under way.
+/// A running recording.
 #[derive(Debug)]
 pub(crate) struct Recording {
     path: PathBuf,
@@ -143,7 +143,7 @@ impl Recording {
         out.put()
     }
 
-    /// Writes the rest. An error says how many requests are missing.
+    /// Writes the rest. An error states how many requests are missing.
     pub fn end(&self) -> Result<(), LiveError> {
         let put = self.put();
         let (added, out) = (lock(&self.added), lock(&self.out));

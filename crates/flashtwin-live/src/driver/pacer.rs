@@ -7,7 +7,7 @@ use super::*;
 /// The pacer spins no longer than this before an instant: it takes the core from those it serves.
 pub(super) const SPIN_NS_MAX: u64 = 60_000;
 const SPIN_NS_MIN: u64 = 2_000;
-/// Between two looks at a device that works while nobody waits for it.
+/// Polling period while the device works and no caller waits for it.
 const IDLE_NS: u64 = 1_000_000;
 
 impl Shared {
@@ -45,8 +45,7 @@ impl Shared {
     fn sleep(&self, margin_ns: u64, look_ns: u64) -> bool {
         let now_ns = self.clock.now_ns();
         let unhurried_ns = now_ns + IDLE_NS;
-        // Said before looking at what is to be done, and who else is up: whoever changes that looks at this
-        // afterwards.
+        // Set before the work and the awake threads are read: a thread that changes those reads this afterwards.
         self.asleep_until_ns.store(u64::MAX, Ordering::SeqCst);
         let waiting = self.waiting.load(Ordering::SeqCst) > 0;
         let target_ns = self.target_ns.load(Ordering::SeqCst);
@@ -73,8 +72,7 @@ impl Shared {
         relied_on
     }
 
-    /// Until the next event if it is near. Not by yielding: whoever has much to do would have the core for
-    /// milliseconds.
+    /// Until the next event if it is near. Without yielding: a busy thread would take the core for milliseconds.
     fn spin(&self) {
         while self.pollers.none() {
             let left_ns = self
