@@ -110,8 +110,8 @@ impl fmt::Display for Precondition {
     }
 }
 
-/// Preconditions an idle device; `false` if `control` stopped it on the way. The device then counts
-/// as new: no wear, all counters at zero.
+/// Preconditions an idle device; `false` if `control` stopped it before the end. The device then counts as new:
+/// no wear, all counters at zero.
 pub fn precondition<S: Subject>(
     device: &mut Device<S>,
     kind: Precondition,
@@ -144,10 +144,10 @@ pub fn precondition<S: Subject>(
 /// Requests in the device while its buffer is filled.
 const FILL_DEPTH: usize = 32;
 
-/// Fills the buffer of an idle preconditioned device as random writing does: with writes of random pages, no
-/// page twice, and a separate read cache with reads of others; blocks that the policy has for pages
-/// of its choice are opened first (D-175, D-176). Virtual time passes until the device is idle again;
-/// nothing of it is measured. `false` if `control` stopped it on the way.
+/// Fills the buffer of an idle preconditioned device as random writing does: with writes of random pages, no page
+/// twice, and a separate read cache with reads of others; blocks that the policy has for pages of its choice are
+/// opened first (D-175, D-176). Virtual time passes until the device is idle again; nothing of it is measured.
+/// `false` if `control` stopped it before the end.
 pub fn fill_buffer<S: Subject>(
     device: &mut Device<S>,
     seed: u64,

@@ -87,7 +87,7 @@ impl Default for RunConfig {
     }
 }
 
-/// Shared with whoever watches a run: ask it to stop, see how far it is.
+/// Shared with the observer of a run: requests a stop, shows the progress.
 #[derive(Debug, Default)]
 pub struct Control {
     /// Set to end the run early; it then reports what it has.

@@ -196,7 +196,7 @@ fn a_device_does_what_its_translation_layer_asks_for() {
     }
 }
 
-/// A read that comes during a merge waits for its end, and is told that it waited for GC.
+/// A read that comes during a merge waits for its end, and its report contains the wait for GC.
 #[test]
 fn who_waits_for_a_merge_waits_for_gc() {
     let further = [

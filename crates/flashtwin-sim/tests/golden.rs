@@ -2,7 +2,7 @@
 //! policy, FTL, victim rule, wear levelling, profile and array, under a load at depth.
 //!
 //! `tests/data/golden.txt` has a line for each case. A change that is to leave results as they are leaves the
-//! file as it is; one that moves them writes it anew, in a commit of its own that says why:
+//! file as it is; one that moves them writes it anew, in a commit of its own that states why:
 //!
 //!     FLASHTWIN_GOLDEN=write cargo test -p flashtwin-sim golden
 
@@ -29,7 +29,7 @@ const LOAD: &str = "zipf:theta=0.9,write=0.6,size=exp(12k),rate=20000/s,requests
 const DEPTH: Pacing = Pacing::Closed { depth: 16 };
 const OPEN: Pacing = Pacing::Open { speed: 1.0 };
 
-/// FNV-1a: enough to tell results apart, and written down in a line.
+/// FNV-1a: enough to distinguish results, and short.
 struct Checksum(u64);
 
 impl Checksum {

@@ -219,7 +219,7 @@ fn a_span_ends_the_submissions_and_nothing_else() {
         let mut tags: Vec<u64> = cut.iter().map(|c| c.0).collect();
         tags.sort_unstable();
         assert!(tags.into_iter().eq(0..within as u64), "{pacing:?}");
-        // What comes after the span changes nothing of what was answered within it.
+        // What comes after the span changes nothing of what completed within it.
         let answered = cut.iter().take_while(|c| c.2 < span.0).count();
         assert_same(&format!("{pacing:?}"), &cut[..answered], &whole[..answered]);
 

@@ -1,5 +1,5 @@
-//! What a power cut takes, under every policy: exactly what flash lacks of a volatile buffer, nothing
-//! of a non-volatile one; and that flush and forced unit access keep their promises.
+//! What a power loss takes, under every policy: exactly what flash lacks of a volatile buffer, nothing of a
+//! non-volatile one; and that flush and forced unit access keep their promises.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -61,11 +61,10 @@ fn device(policy: &str, rng: &mut Rng) -> Ssd {
     ssd
 }
 
-/// What flash has of each page, by the log of programs alone, as who keeps the data beside the model knows
-/// it.
+/// What flash has of each page, by the log of programs alone, as a keeper of the data beside the model knows it.
 #[derive(Default)]
 struct ByLog {
-    /// Numbers of a page's contents: what it holds, what flash has, what programs under way carry.
+    /// Numbers of a page's contents: what it holds, what flash has, what running programs carry.
     pages: BTreeMap<Lpn, (u32, u32, VecDeque<u32>)>,
 }
 
@@ -211,7 +210,7 @@ fn flush_and_forced_writes_keep_their_promises() {
         let mut ever: BTreeSet<u32> = BTreeSet::new();
         // By page, the last write submitted; by request, the requests submitted before it.
         let mut last_write: BTreeMap<u32, usize> = BTreeMap::new();
-        // Writes that had been answered when a flush was submitted.
+        // Writes that had completed when a flush was submitted.
         let mut answered: BTreeSet<usize> = BTreeSet::new();
         let mut covered: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for tag in 0..600 {

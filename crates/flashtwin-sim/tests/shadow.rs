@@ -1,6 +1,6 @@
-//! Random requests on random small devices: whatever the configuration, every request completes
-//! once, its parts sum to its time, the device comes to rest, and the page map holds exactly the
-//! pages that a shadow of it says were written. The model's own assertions are on.
+//! Random requests on random small devices: whatever the configuration, every request completes once, its parts
+//! sum to its time, the device comes to rest, and the page map holds exactly the pages that were written
+//! according to a shadow of it. The model's own assertions are on.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -18,7 +18,7 @@ fn one_in(rng: &mut Rng, n: u64) -> bool {
     rng.below(n) == 0
 }
 
-/// A small device with every parameter drawn, but who maps.
+/// A small device with every parameter drawn, except the mapping.
 fn draw_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
     loop {
         let msr = one_in(rng, 2);
@@ -222,8 +222,8 @@ fn page_bytes(toml: &str) -> u64 {
         .expect("a number")
 }
 
-/// What the device must hold, by logical page. A page that a trim and a write meet on while both
-/// are under way may come out either way.
+/// What the device must hold, by logical page. A page for which a trim and a write are in flight together may
+/// come out either way.
 #[derive(Default)]
 struct Shadow {
     mapped: BTreeSet<u64>,

@@ -1,4 +1,4 @@
-//! Every format says the same few requests in its own way; the reader must hear the same.
+//! Every format has the same few requests in its own notation; the reader must return the same.
 
 use flashtwin::{Op, Request, Time};
 use flashtwin_workload::{
@@ -28,7 +28,7 @@ fn request(us: u64, op: Op, offset: u64, bytes: u64) -> Request {
     }
 }
 
-/// Reads and writes that every format can say.
+/// Reads and writes that every format can express.
 fn transfers() -> Vec<Request> {
     vec![
         request(0, Op::Write, 8192, 4096),
@@ -38,7 +38,7 @@ fn transfers() -> Vec<Request> {
     ]
 }
 
-/// The same with what only some formats can say: trim, flush, force unit access.
+/// The same with what only some formats can express: trim, flush, force unit access.
 fn with(trim: bool, flush: bool, last: Option<bool>) -> Vec<Request> {
     let mut list = transfers();
     if trim {

@@ -1,4 +1,4 @@
-//! The written forms of a generated load: short text, TOML, presets, and what wrong ones are told.
+//! The written forms of a generated load: short text, TOML, presets, and the errors of wrong ones.
 
 use flashtwin_workload::{Address, Arrival, ErrorKind, GeneratorSpec, Part, Size, PRESETS};
 

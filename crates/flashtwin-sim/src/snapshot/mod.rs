@@ -32,8 +32,8 @@ const TRAILER_BYTES: u64 = 8 + 4 + 4;
 const TEXT_BYTES_MAX: u32 = 64 * 1024;
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Saves the flash state of an idle device; `made_by` says how it came about, for people. What the
-/// device's buffer holds is not saved.
+/// Saves the flash state of an idle device; `made_by` describes its origin for a reader. The contents of the
+/// device's buffer are not saved.
 pub fn save_snapshot<S: Subject>(
     path: &Path,
     device: &Device<S>,

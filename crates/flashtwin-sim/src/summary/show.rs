@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Latency, PhaseSummary, RebuildSummary, Summary};
 
-/// A span of time given in microseconds, with four digits and the unit one would say.
+/// A span of time given in microseconds, with four digits and the usual unit.
 fn time(us: f64) -> String {
     let (value, unit) = match us {
         _ if us < 0.9995 => (us * 1e3, "ns"),
@@ -41,7 +41,7 @@ fn grouped(n: u64) -> String {
     texts.join(" ")
 }
 
-/// Bytes in the binary unit one would say.
+/// Bytes in the usual binary unit.
 pub fn bytes(n: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let mut value = n as f64;

@@ -23,9 +23,9 @@ pub(super) struct Collector {
     /// What the device's numbers of requests are ahead of the run's, which are shown.
     ahead: u32,
     open: HashMap<Track, u32>,
-    /// What a chip left off with.
+    /// What a chip stopped with.
     held: HashMap<Track, u32>,
-    /// The last slice begun on each track, while its pages are being told.
+    /// The last slice begun on each track, while its pages are being listed.
     last: HashMap<Track, u32>,
     requests: HashMap<Asked, u32>,
     /// Requests of the device that are not done.
@@ -360,7 +360,7 @@ impl Collector {
         }
     }
 
-    /// The run is over: what has not ended ends here, and says so.
+    /// The run is over: slices that have not ended end here, marked so.
     pub fn finish(mut self, now: Time) -> Slices {
         for slice in &mut self.all.slices {
             if slice.end.is_none() {

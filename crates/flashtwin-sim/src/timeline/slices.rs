@@ -9,9 +9,9 @@ pub(super) enum Shown {
     Requests,
     /// Messages of an array's coordinator.
     Messages,
-    /// The time that a member has been told to collect.
+    /// The time that a member is under an order to collect.
     Told,
-    /// Pages found in the buffer or not, and pages that leave it.
+    /// Pages found in the buffer or not, and evicted pages.
     Accesses,
     /// Accesses that wait for a slot of the buffer.
     SlotWaits,

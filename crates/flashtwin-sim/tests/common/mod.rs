@@ -67,9 +67,8 @@ pub fn assert_near(what: &str, got: f64, expected: f64, share: f64) {
     );
 }
 
-/// One chip that is one pool of `blocks` blocks, loaded so that the exported pages are `rho` of the
-/// pages in use. Collection leaves `low` or one more blocks free: those are not in use. `further`
-/// overrides what this says nothing of.
+/// One chip that is one pool of `blocks` blocks, loaded so that the exported pages are `rho` of the pages in use.
+/// Collection leaves `low` or one more blocks free: those are not in use. `further` overrides other keys.
 pub fn one_pool(backend: &str, blocks: u32, rho: f64, further: &[(&str, &str)]) -> DeviceSpec {
     let low = blocks / 64;
     let exported = (rho * f64::from(blocks - low)).round();

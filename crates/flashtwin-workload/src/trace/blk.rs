@@ -16,7 +16,7 @@ pub(crate) struct Blkparse {
     pub event: BlkEvent,
 }
 
-/// What the letters of an RWBS column say; `None` for what moves no data (N, zone commands).
+/// The meaning of the letters of an RWBS column; `None` for what moves no data (N, zone commands).
 struct Rwbs {
     preflush: bool,
     op: Option<Op>,

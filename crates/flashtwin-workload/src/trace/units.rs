@@ -7,7 +7,7 @@ use super::lines::Decoder;
 use super::options::{AddressUnit, Format, TimeUnit, TraceOptions};
 use super::record::{Collector, Record};
 
-/// Fewer requests say nothing.
+/// Fewer requests prove nothing.
 const REQUESTS_MIN: usize = 3;
 /// Requests of the file's first bytes that are looked at.
 const REQUESTS_MAX: usize = 4096;
@@ -25,7 +25,7 @@ const DRIVE_MAX_BYTES: u128 = 1 << 48;
 const USUAL_MEAN_BYTES: u128 = 1 << 20;
 const SECTOR_BYTES: u64 = 512;
 
-/// What the first requests of a trace say, in whatever units their columns have.
+/// The first requests of a trace, in whatever units their columns have.
 pub(crate) struct Sample {
     requests: usize,
     /// Mean gap between requests, in units of the time column; at least one tick.
@@ -116,7 +116,7 @@ impl Sample {
         (unit, !settled)
     }
 
-    /// The most plausible address unit where the layout says sectors, and whether it is doubtful.
+    /// The most plausible address unit where the layout has sectors, and whether it is doubtful.
     fn address_unit(&self) -> (AddressUnit, bool) {
         let sector = u128::from(SECTOR_BYTES);
         let beyond = u128::from(self.extent) * sector > DRIVE_MAX_BYTES;

@@ -1,6 +1,6 @@
-//! VMware vSCSI binary traces (CloudPhysics): little-endian records of 32 (version 1) or 40 bytes
-//! (version 2). Time in microseconds, address in sectors of 512 bytes, length in bytes; read or
-//! write is told by the SCSI command.
+//! VMware vSCSI binary traces (CloudPhysics): little-endian records of 32 (version 1) or 40 bytes (version 2).
+//! Time in microseconds, address in sectors of 512 bytes, length in bytes; the SCSI command distinguishes reads
+//! from writes.
 
 use flashtwin::Op;
 
@@ -40,7 +40,7 @@ impl Version {
         }
     }
 
-    /// True if the record says it is of this version and carries a plausible SCSI command.
+    /// True if the record is marked as of this version and carries a plausible SCSI command.
     fn fits(self, record: &[u8]) -> bool {
         let cmd_at = if self == Version::One { 12 } else { 0 };
         record[self.ver_at() + 1] == self.number() && record[cmd_at + 1] == 0

@@ -1,15 +1,15 @@
 //! Members simulated ahead, each by itself, so that a driver can do so on several threads.
 //!
-//! Where nothing that a member does decides what another member is asked, or when, the requests to
-//! all of them follow from the array's requests alone: striping without redundancy, no coordinator, no
-//! buffer, and no link or processor of the array's own. Requests known beforehand can then be given to
-//! the members at once. Each runs through its own up to the last arrival, as a task of its own, and
-//! notes its answers with their instants. After that the array takes in the same requests one by
-//! one, as always, and finds the answers where it would have waited for them:
+//! Where nothing that a member does decides what another member is asked, or when, the requests to all of them
+//! follow from the array's requests alone: striping without redundancy, no coordinator, no buffer, and no link or
+//! processor of the array's own. Requests known beforehand can then be given to the members at once. Each runs
+//! through its own up to the last arrival, as a task of its own, and records its responses with their instants.
+//! After that the array takes in the same requests one by one, as always, and finds the responses where it would
+//! have waited for them:
 //!
 //! ```text
-//! requests --split--> member 0: pieces --task 1--> answers --.
-//!          `--------> member 1: pieces --task 2--> answers --+--> the array, request by request
+//! requests --split--> member 0: pieces --task 1--> results --.
+//!          `--------> member 1: pieces --task 2--> results --+--> the array, request by request
 //! ```
 //!
 //! What comes out is the same to the last bit, for in such arrays members' events at one instant happen
@@ -78,8 +78,8 @@ impl Array {
 }
 
 impl Raid {
-    /// Members are on their own, and the array has nothing under way that they would have to be
-    /// asked about; `at_rest`: nothing is under way in the front end.
+    /// Members are independent, and the array has nothing in flight that they would have to be asked about;
+    /// `at_rest`: nothing is in flight in the front end.
     fn may_run_ahead(&self, at_rest: impl FnOnce() -> bool) -> bool {
         let io = &self.io;
         let idle = || io.is_empty() && io.members.iter().all(|m| m.next_event() == Time::NEVER);

@@ -57,9 +57,8 @@ impl Array {
         array
     }
 
-    /// Cuts the power at this instant and gives it back at once, as [`crate::Ssd::cut_power`] does. Members
-    /// have written what their volatile memory holds before they are back, in no time of the answer: what
-    /// of it is lost the answer says.
+    /// Simulates a power loss at this instant, as [`crate::Ssd::cut_power`] does. Members have written what their
+    /// volatile memory holds before they are back, in no time of the result, which lists what of it is lost.
     pub fn cut_power(&mut self, steps: u64) -> Option<PowerCut> {
         let (spec, units) = (
             self.backend.spec.clone(),

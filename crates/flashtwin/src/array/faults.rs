@@ -1,4 +1,4 @@
-//! Members that fail, are replaced, grow slow, or are told to collect garbage.
+//! Members that fail, are replaced, grow slow, or are ordered to collect garbage.
 
 use super::clock::Clock;
 use super::io::ops::Chain;
@@ -24,9 +24,9 @@ impl Array {
         Ok(())
     }
 
-    /// A member fails without which data are lost ([`MemberError::Needed`]). All requests inside, and
-    /// all that will come, are answered with [`crate::Status::Failed`] (D-107). Refused, as
-    /// [`Array::fail_member`] would, if it is no member that is there.
+    /// A member fails without which data are lost ([`MemberError::Needed`]). All requests in flight, and all
+    /// later ones, complete with [`crate::Status::Failed`] (D-107). Refused, as [`Array::fail_member`] would, if
+    /// it is no member that is there.
     pub fn fail_needed_member(&mut self, member: usize) -> Result<(), MemberError> {
         match self.backend.may_fail(member) {
             Ok(()) => self.fail_member(member),
@@ -40,8 +40,8 @@ impl Array {
         }
     }
 
-    /// A new, empty member takes the place of a failed one. What belongs there is worked out from the
-    /// others, as `array.rebuild_depth` and `array.rebuild_mib_per_s` say.
+    /// A new, empty member takes the place of a failed one. Its contents are computed from the others, as
+    /// `array.rebuild_depth` and `array.rebuild_mib_per_s` specify.
     pub fn replace_member(&mut self, member: usize) -> Result<(), MemberError> {
         let (raid, mut clock) = self.raid_now();
         raid.replace(member, clock.now)?;
@@ -58,16 +58,16 @@ impl Array {
             .filter(|_| !members.lost)
     }
 
-    /// From now on answers of a member come `times_milli` thousandths as late, at least 1000: those that it
-    /// has not given yet. It counts for the member that is there, not for one that takes its place.
+    /// From now on responses of a member take `times_milli` thousandths of their time, at least 1000: those that
+    /// it has not given yet. It counts for the member that is there, not for one that takes its place.
     pub fn slow_member(&mut self, member: usize, times_milli: u32) -> Result<(), MemberError> {
         self.backend.may_use(member)?;
         self.backend.io.members[member].slow.set(times_milli);
         Ok(())
     }
 
-    /// Tells a member, or all that are there, what [`crate::Ssd::collect`] tells a drive; to nobody unless all
-    /// of them can. How many dies were told. The coordinator hears nothing of it but what it sees of the
+    /// Gives a member, or all that are there, the order of [`crate::Ssd::collect`]; none of them unless all can
+    /// execute it. Returns the number of dies. The coordinator learns nothing of it beyond what it sees of the
     /// members (D-143).
     pub fn collect(
         &mut self,
@@ -167,7 +167,7 @@ impl Raid {
         self.io.begin_phase(now);
     }
 
-    /// What was under way at a lost member goes on without it.
+    /// What was in flight at a lost member goes on without it.
     fn replan(&mut self, member: usize, clock: &mut Clock) {
         self.io.watch.coordinator.tells(member, false);
         self.io.look_at(member, clock);
@@ -183,7 +183,7 @@ impl Raid {
         self.place(clock);
     }
 
-    /// Data are lost: what was under way is answered as not done.
+    /// Data are lost: what was in flight completes as not done.
     fn break_down(&mut self, member: usize, clock: &mut Clock) {
         let io = &mut self.io;
         io.members.lost = true;
@@ -215,7 +215,7 @@ impl Raid {
         io.deliver(clock);
     }
 
-    /// Tells a member to collect, which can.
+    /// Orders a member to collect, which can.
     fn collect_at(&mut self, member: usize, die: Option<u32>, clock: &mut Clock) {
         let io = &mut self.io;
         if self.direct.open {

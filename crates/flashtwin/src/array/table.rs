@@ -1,4 +1,4 @@
-//! What is under way, by numbers that are used again.
+//! What is in flight, by numbers that are used again.
 
 use std::ops::{Index, IndexMut};
 

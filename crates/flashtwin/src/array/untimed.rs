@@ -154,7 +154,7 @@ mod tests {
     use crate::units::Lpn;
     use crate::{Array, ArraySpec};
 
-    /// Members hold what the volume says: all of a written segment, as far as it is, and nothing else.
+    /// Members hold the contents of the volume: all of a written segment, as far as it is, and nothing else.
     fn check(array: &Array) {
         let raid = &array.backend;
         let volume = &raid.swan.as_ref().unwrap().volume;

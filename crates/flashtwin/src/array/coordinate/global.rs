@@ -39,7 +39,7 @@ impl Selective {
         }
     }
 
-    /// Nobody is registered any more.
+    /// No member is registered any more.
     pub fn clear(&mut self) {
         self.registered.fill(false);
     }
@@ -58,7 +58,7 @@ impl Coordinate for Selective {
             out.push(Message::Participate { from: member });
         }
         if !self.round.under_way && view.lowest <= view.hard {
-            // Who registers while they collect is in the next round.
+            // A member that registers while they collect is in the next round.
             let registered: Vec<usize> = self.registered().collect();
             self.clear();
             self.round

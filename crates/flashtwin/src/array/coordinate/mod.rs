@@ -1,5 +1,5 @@
-//! Who collects when: coordinators of garbage collection (policies.md C5), and what is known of members
-//! besides.
+//! Coordinators of garbage collection (Kim et al., "Harmonia", MSST 2011, and others), and further knowledge of
+//! members.
 
 mod global;
 mod idle;
@@ -63,7 +63,7 @@ pub(super) fn is_local(spec: &ArraySpec) -> bool {
     matches!(Scheme::of(spec), Scheme::Local)
 }
 
-/// The coordinator, what it knows of the members, and what it has to say to them.
+/// The coordinator, its knowledge of the members, and its messages to them.
 #[derive(Clone, Debug)]
 pub(crate) struct Coordinator {
     scheme: Scheme,
@@ -106,12 +106,12 @@ impl Coordinator {
         self.scheme = Scheme::Local;
     }
 
-    /// The member was told to collect and has not finished.
+    /// The member was ordered to collect and has not finished.
     pub fn has_told(&self, member: usize) -> bool {
         self.views[member].told
     }
 
-    /// Looks at a member; true if it has finished what it was told.
+    /// Looks at a member; true if it has finished its order.
     pub fn observe(&mut self, member: usize, ssd: &mut Ssd, now: Time) -> bool {
         let Some(scheme) = self.scheme.get() else {
             return false;
@@ -134,7 +134,7 @@ impl Coordinator {
         (!self.messages.is_empty()).then(|| self.messages.remove(0))
     }
 
-    /// A member is told to collect, or to leave off; or nothing is expected of it any more.
+    /// A member is ordered to collect, or to stop; or nothing is expected of it any more.
     pub fn tells(&mut self, member: usize, told: bool) {
         self.views[member].told = told;
     }

@@ -12,13 +12,13 @@ pub(crate) struct MemberView {
     pub soft: u32,
     /// Free blocks at or below which it must collect (T_hard).
     pub hard: u32,
-    /// Told to collect, a pool goes on while it has at most so many free blocks (T_stop).
+    /// After an order to collect, a pool goes on while it has at most so many free blocks (T_stop).
     pub stop: u32,
     /// While the array is idle, pools collect until so many blocks are free.
     pub idle_until: u32,
     /// Free blocks of its scarcest pool when it last took a block.
     pub lowest: u32,
-    /// It was told to collect and has not finished.
+    /// It was ordered to collect and has not finished.
     pub told: bool,
 }
 
@@ -31,12 +31,12 @@ pub(crate) enum Message {
     Request { from: usize },
     /// FORCE_GC: a member is to collect.
     Force { to: usize, force: Force },
-    /// A member is to leave off.
+    /// A member is to stop.
     LeaveOff { to: usize },
 }
 
 impl Message {
-    /// What the log is told of it.
+    /// Its entry in the log.
     pub fn told(self) -> ArrayEvent {
         let (what, member) = match self {
             Message::Participate { from } => (GcMessage::Participate, from),
@@ -59,7 +59,7 @@ pub(crate) trait Coordinate {
         _out: &mut Vec<Message>,
     ) {
     }
-    /// A member has done what it was told.
+    /// A member has finished its order.
     fn finished(&mut self, _members: &[MemberView], _member: usize, _out: &mut Vec<Message>) {}
     /// The array has nothing to do any more.
     fn became_idle(&mut self, _now: Time) {}
@@ -84,14 +84,14 @@ pub(super) fn force_round(view: &MemberView) -> Force {
     }
 }
 
-/// Members that are told to collect together.
+/// Members that are ordered to collect together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Round {
     pub under_way: bool,
 }
 
 impl Round {
-    /// Tells those members.
+    /// Orders those members to collect.
     pub fn begin(
         &mut self,
         from: usize,

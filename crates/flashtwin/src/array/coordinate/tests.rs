@@ -101,8 +101,8 @@ fn vector_ggc_1_inclusive() {
     assert_eq!(four.sent.len(), 5);
 }
 
-/// GGC-2: C=7 registered, reserved = 15 blocks, last completion at t=100 ms, T_idle=10 ms, T_chk=1 ms:
-/// FORCE_GC at 110 ms; a request at 120 ms makes C leave off.
+/// GGC-2: C=7 registered, reserved = 15 blocks, last completion at t=100 ms, T_idle=10 ms, T_chk=1 ms: FORCE_GC
+/// at 110 ms; a request at 120 ms makes C stop.
 #[test]
 fn vector_ggc_2_idle() {
     let mut four = Four::new([12, 20, 9, 20]);
@@ -125,7 +125,7 @@ fn vector_ggc_2_idle() {
     assert_eq!(pi.next_check(), Time::NEVER);
 }
 
-/// With nobody registered, an idle interval does nothing.
+/// With no member registered, an idle interval does nothing.
 #[test]
 fn idle_collects_only_what_is_registered() {
     let four = Four::new([12, 20, 9, 20]);

@@ -2,9 +2,9 @@
 //! (the idea of TTFLASH, Yan et al., FAST 2017, and IODA, Li et al., SOSP 2021, at the level of
 //! members).
 //!
-//! A member whose scarcest pool comes down to T_soft asks for the token and waits in line. Whoever
-//! holds it collects one block in each pool that is at or below T_soft. A member that comes down to T_hard while
-//! it waits collects by itself: the distance between the two must last for a round of turns.
+//! A member whose scarcest pool comes down to T_soft asks for the token and waits in line. The holder collects
+//! one block in each pool that is at or below T_soft. A member that comes down to T_hard while it waits collects
+//! by itself: the distance between the two must last for a round of turns.
 
 use std::collections::VecDeque;
 
@@ -12,11 +12,11 @@ use super::scheme::{Coordinate, MemberView, Message};
 use crate::gc::Force;
 use crate::units::Time;
 
-/// A token that goes round among those who asked for it.
+/// A token that goes round among the members that asked for it.
 #[derive(Clone, Debug, Default)]
 pub(in crate::array) struct Turns {
     holder: Option<usize>,
-    /// Those who wait, in the order in which they asked.
+    /// The waiting members, in the order in which they asked.
     line: VecDeque<usize>,
 }
 

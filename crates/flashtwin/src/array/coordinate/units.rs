@@ -1,5 +1,5 @@
-//! Who is in GC, as the array's buffer sees it: units, which are members, their chips, or sets of members
-//! that share a stripe.
+//! The units in GC, as the array's buffer sees them: members, their chips, or sets of members that share a
+//! stripe.
 
 use crate::array::layout::{Layout, Spot, Stripe};
 use crate::array::member::Member;

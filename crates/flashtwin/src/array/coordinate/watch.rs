@@ -1,4 +1,4 @@
-//! Members watched: who is in GC, what their coordinator should know, and its messages carried out.
+//! Members observed: which are in GC, what their coordinator should know, and its messages executed.
 
 use super::scheme::Message;
 use super::units::Units;
@@ -11,7 +11,7 @@ use crate::array::record::Record;
 use crate::spec::ArraySpec;
 use crate::units::Time;
 
-/// Who watches the members.
+/// The observer of the members.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
     pub units: Units,

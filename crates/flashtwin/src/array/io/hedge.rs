@@ -1,9 +1,9 @@
-//! Hedged reads (Dean, Barroso, "The Tail at Scale", CACM 2013): a page that a member has not given
-//! after a while is asked for elsewhere too, from another copy or from the rest of its stripe. The
-//! first answer counts; what comes later was read in vain.
+//! Hedged reads (Dean, Barroso, "The Tail at Scale", CACM 2013): a page that a member has not given after a while
+//! is requested elsewhere too, from another copy or from the rest of its stripe. The first response counts; a
+//! later one was read in vain.
 //!
-//! A page asked for twice is two operations of the back end, each the *twin* of the other. The first
-//! that is done is handed to the front end; its twin is then *late* and handed to nobody (D-109).
+//! A page requested twice is two operations of the back end, each the *twin* of the other. The first that is done
+//! is handed to the front end; its twin is then *late* and dropped (D-109).
 
 use std::collections::VecDeque;
 
@@ -14,8 +14,8 @@ use crate::array::table::NONE;
 use crate::spec::{ArraySpec, Reads};
 use crate::units::Time;
 
-/// Of a page operation, in the place of its twin: it was asked where the page lies, and the answer
-/// came from elsewhere; or the other way round.
+/// Of a page operation, in the place of its twin: it was requested where the page lies, and the response came
+/// from elsewhere; or the other way round.
 const LATE: u32 = NONE - 1;
 const LATE_HEDGE: u32 = NONE - 2;
 /// The twin is the hedge, not what was asked first.
@@ -23,7 +23,7 @@ const IS_HEDGE: u32 = 1 << 31;
 
 /// Reads between two looks at how long they take.
 const WINDOW: u32 = 256;
-/// Parts of a factor of two that response times are told apart by.
+/// Parts of a factor of two by which response times are distinguished.
 const PARTS: u64 = 16;
 
 /// How long to wait before a read is hedged.
@@ -155,7 +155,7 @@ impl Hedge {
         self.set(hedge, op);
     }
 
-    /// A page operation is done: false if its twin was before it, and nobody waits for it any more.
+    /// A page operation is done: false if its twin was before it, and nothing waits for it any more.
     #[inline]
     pub fn done(&mut self, op: u32, layout: &Layout, stats: &mut RaidStats) -> bool {
         let twin = self.twin(op);
@@ -186,8 +186,8 @@ impl Hedge {
         self.after.took(time);
     }
 
-    /// A request of the front end's reads was sent to a member. Keeps no more than what is under way,
-    /// and what was sent after it.
+    /// A request of the front end's reads was sent to a member. Keeps no more than what is in flight, and what
+    /// was sent after it.
     pub fn watch(
         &mut self,
         request: u32,

@@ -1,7 +1,7 @@
 //! Page operations in, requests to members out: what all ways of serving the front end share.
 //!
-//! Pages that follow each other on a member become one request to it ([`Io::join`]); a request is sent
-//! ([`Io::send`]), and what it was sent for is told when it is done.
+//! Consecutive pages on a member become one request to it ([`Io::join`]); a request is sent ([`Io::send`]), and
+//! its originator is notified when it is done.
 
 pub(super) mod hedge;
 pub(super) mod ops;
@@ -51,7 +51,7 @@ impl Order {
     }
 }
 
-/// The members, and all that is under way between them and the front end.
+/// The members, and all that is in flight between them and the front end.
 #[derive(Clone, Debug)]
 pub(crate) struct Io {
     pub layout: Layout,
@@ -62,10 +62,10 @@ pub(crate) struct Io {
     pub runs: Runs,
     pub requests: Requests,
     pub hedge: Option<Box<Hedge>>,
-    /// A member has memory that a power cut empties.
+    /// A member has memory that a power loss empties.
     pub volatile: bool,
-    /// What leaves the array's buffer must not be lost, while that buffer survives a power cut and
-    /// members' do not: all writes are forced through (D-91).
+    /// What the array's buffer evicts must not be lost, while that buffer survives a power loss and members' do
+    /// not: all writes are forced through (D-91).
     pub through: bool,
     /// Pages are read from elsewhere while their chip collects.
     reads_around_gc: bool,
@@ -92,7 +92,7 @@ impl Io {
         }
     }
 
-    /// Nothing is under way.
+    /// Nothing is in flight.
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty() && self.ops.is_empty()
     }
@@ -277,8 +277,8 @@ impl Io {
         }
     }
 
-    /// The member and the page operations of a request of the front end's reads, sent at `sent`, if it is
-    /// under way.
+    /// The member and the page operations of a request of the front end's reads, sent at `sent`, if it is in
+    /// flight.
     pub fn host_reads(&self, request: u32, sent: Time) -> Option<(usize, Chain)> {
         self.requests.host_reads(&self.ops, request, sent)
     }

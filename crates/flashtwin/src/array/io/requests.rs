@@ -7,7 +7,7 @@ use crate::units::Time;
 /// For whom a request is sent to a member.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Owner {
-    /// These page operations, or nobody.
+    /// These page operations, or none.
     Host(Chain),
     /// A job.
     Job(u32),
@@ -88,8 +88,8 @@ impl Requests {
             .collect()
     }
 
-    /// The member and the page operations of a request of the front end's reads, sent at `sent`, if it is
-    /// under way.
+    /// The member and the page operations of a request of the front end's reads, sent at `sent`, if it is in
+    /// flight.
     pub fn host_reads(&self, ops: &Ops, id: u32, sent: Time) -> Option<(usize, Chain)> {
         let request = self.0.get(id)?;
         let is_it = request.in_use && request.sent == sent;

@@ -1,4 +1,4 @@
-//! Pages that follow each other on a member, on their way to becoming one request to it.
+//! Consecutive pages on a member, before they become one request to it.
 
 use super::ops::Chain;
 use crate::request::Op;

@@ -1,8 +1,8 @@
 //! What happens to stripes: writes with their parity, pages worked out from the others, trims.
 //!
-//! Each is a *job* on a stretch of page stripes of one row. Jobs of a row happen one after the
-//! other. A job reads, then writes: all writes wait for all reads (policies.md C4). Sending a flush to
-//! all members is a job, too, but of no row; `stretch` says what jobs do that rebuild members.
+//! Each is a *job* on a stretch of page stripes of one row. Jobs of a row happen one after the other. A job
+//! reads, then writes: all writes wait for all reads. Sending a flush to all members is a job, too, but of no
+//! row; `stretch` has the jobs that rebuild members.
 
 mod rebuild;
 mod rows;
@@ -72,7 +72,7 @@ enum Phase {
     Writing,
 }
 
-/// A job under way.
+/// A running job.
 #[derive(Clone, Debug)]
 struct Job {
     what: JobSpec,
@@ -84,7 +84,7 @@ struct Job {
     again: bool,
     /// Places to be written; of a rebuild, members.
     writes: Places,
-    /// Requests to members under way.
+    /// Requests to members in flight.
     left: u32,
     spent: Spent,
     written: bool,
@@ -147,7 +147,7 @@ impl Jobs {
         self.add(io, what, clock);
     }
 
-    /// Has the operation done once all that members were told is written is on their flash.
+    /// Completes the operation once all that members have acknowledged is on their flash.
     pub fn flush(&mut self, io: &mut Io, op: u32, clock: &mut Clock) {
         let what = JobSpec::new(Kind::Flush, (Stripe(0), 0), (Chain::only(op), true));
         let id = self.new_job(io, what);
@@ -294,8 +294,8 @@ impl Jobs {
         io.prefetch_old_copies(stripe, each(old_copies));
     }
 
-    /// A request of a job was lost with its member. What the job reads is planned anew once all that is
-    /// under way has come.
+    /// A request of a job was lost with its member. The reads of the job are planned anew once all that is in
+    /// flight has come.
     pub fn step_lost(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &mut self.jobs[id];
         job.again |= job.phase == Phase::Reading;
@@ -369,12 +369,12 @@ impl Jobs {
         self.rebuild_on(io, clock);
     }
 
-    /// Begins with as many stretches as may be under way, and when they may.
+    /// Begins with as many stretches as may run, and when they may.
     fn rebuild_on(&mut self, io: &mut Io, clock: &mut Clock) {
         while let Some((row, rows)) = self.rebuild.next(&io.members, clock) {
             let pages = io.layout.chunk_pages();
             let stretch = (Stripe(row * pages), rows * pages);
-            // On flash, so that a power cut takes nothing that was safe before the member failed.
+            // On flash, so that a power loss takes nothing that was safe before the member failed.
             let what = JobSpec::new(Kind::Rebuild, stretch, (Chain::EMPTY, true));
             self.add(io, what, clock);
         }

@@ -16,9 +16,9 @@ const STRETCH_BYTES: u32 = 64 << 10;
 /// How far the rebuilding of all replaced members has come.
 #[derive(Clone, Debug)]
 pub(super) struct Rebuild {
-    /// Rows before this one are there again or under way.
+    /// Rows before this one are there again or being rebuilt.
     pub next_row: u32,
-    /// Stretches under way.
+    /// Running stretches.
     pub under_way: u32,
     /// The next stretch begins no earlier: the rate is limited.
     not_before: Time,

@@ -1,4 +1,4 @@
-//! What a member has done ahead of the array: pieces foreseen, and their answers with their instants.
+//! What a member has done ahead of the array: pieces foreseen, and their responses with their instants.
 
 use std::collections::VecDeque;
 
@@ -24,13 +24,13 @@ struct Piece {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
     pub at: Time,
-    /// The slot of the piece; [`NONE`]: the member has done something that nobody asked for.
+    /// The slot of the piece; [`NONE`]: the member has done something unasked.
     slot: u32,
     pub spent: Spent,
     pub written: bool,
 }
 
-/// A piece under way.
+/// A piece in flight.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     /// Pages of it that are not done.
@@ -84,13 +84,13 @@ impl Ahead {
         }
     }
 
-    /// The next answer, unless it is to something that the array has yet to ask.
+    /// The next response, unless it is to something that the array has yet to ask.
     fn first(&self) -> Option<&Answer> {
         let asked = |a: &&Answer| a.slot == NONE || self.slots[a.slot].part != NONE;
         self.answers.front().filter(asked)
     }
 
-    /// When the next answer that is known comes, [`Time::NEVER`] if none does.
+    /// When the next known response comes, [`Time::NEVER`] if none does.
     pub fn next_answer(&self) -> Time {
         self.first().map_or(Time::NEVER, |answer| answer.at)
     }
@@ -103,7 +103,7 @@ impl Ahead {
         })
     }
 
-    /// The next answer that has come by `now`, with the array's number for it.
+    /// The next response that has come by `now`, with the array's number for it.
     pub fn take(&mut self, now: Time) -> Option<(u32, Answer)> {
         loop {
             let answer = *self.first().filter(|answer| answer.at <= now)?;
@@ -115,7 +115,7 @@ impl Ahead {
         }
     }
 
-    /// Everything foreseen has been asked and answered.
+    /// Everything foreseen has been asked and has completed.
     pub fn is_done(&self) -> bool {
         self.answers.is_empty() && self.slots.is_empty()
     }

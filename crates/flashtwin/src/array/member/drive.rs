@@ -24,7 +24,7 @@ impl Drive {
         }
     }
 
-    /// Asks for pages, or for something to be done about them; the answer will carry `tag`.
+    /// Asks for pages, or for something to be done about them; the response will carry `tag`.
     #[inline]
     pub fn submit(&mut self, now: Time, (first, pages): (u32, u32), op: Op, fua: bool, tag: u32) {
         let cause = match op {

@@ -36,7 +36,7 @@ pub(crate) struct Member {
     pub state: State,
     /// What is there while it is being rebuilt.
     pub rows: Rows,
-    /// It has a buffer that a power cut empties.
+    /// It has a buffer that a power loss empties.
     pub volatile: bool,
     /// What it has done before the array got there.
     pub ahead: Option<Box<Ahead>>,
@@ -61,7 +61,7 @@ impl Member {
         }
     }
 
-    /// Asks for pages, or for something to be done about them; the answer will carry `tag`.
+    /// Asks for pages, or for something to be done about them; the response will carry `tag`.
     #[inline]
     pub fn ask(&mut self, now: Time, pages: (u32, u32), op: Op, fua: bool, tag: u32) {
         self.under_way += 1;

@@ -1,5 +1,5 @@
-//! A slow member: it does what it is asked at its own times, and its answers come so many times as late as
-//! they would, counted from when it was asked (D-145). The array cannot know why.
+//! A slow member: it works at its own times, and its responses take a multiple of the time that they would,
+//! counted from the request (D-145). The array cannot know why.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use crate::units::Time;
 /// Thousandths of a member that is as fast as it is.
 const ONCE: u32 = 1000;
 
-/// How slow a member is, and what of its answers the array has not got yet.
+/// How slow a member is, and which of its responses the array has not received yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Slow {
     /// Times as late, in thousandths.
@@ -19,7 +19,7 @@ pub(crate) struct Slow {
     held: VecDeque<(Time, Held)>,
 }
 
-/// An answer on its way.
+/// A response in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Held {
     /// To a request by the array's number for it: what it spent, and that it was written.
@@ -38,19 +38,19 @@ impl Default for Slow {
 }
 
 impl Slow {
-    /// It holds answers back.
+    /// It holds responses back.
     #[inline]
     pub fn is_slow(&self) -> bool {
         self.times_milli > ONCE
     }
 
-    /// When the next answer comes, [`Time::NEVER`] if none is on its way.
+    /// When the next response comes, [`Time::NEVER`] if none is in flight.
     #[inline]
     pub fn next_answer(&self) -> Time {
         self.held.front().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    /// From now on answers come `times_milli` thousandths as late, at least 1000: those not given yet.
+    /// From now on responses take `times_milli` thousandths of their time, at least 1000: those not given yet.
     pub fn set(&mut self, times_milli: u32) {
         self.times_milli = times_milli.max(ONCE);
     }
@@ -61,7 +61,7 @@ impl Slow {
         Time(u64::try_from(scaled).unwrap_or(u64::MAX / 2))
     }
 
-    /// Holds back what a request that was sent at `asked` is answered with.
+    /// Holds back the response to a request that was sent at `asked`.
     pub fn hold_part(&mut self, asked: Time, now: Time, id: u32, spent: Spent, written: bool) {
         let spent = spent.map(|time| self.times(time));
         self.hold(asked, now, Held::Part(id, spent, written));
@@ -75,7 +75,7 @@ impl Slow {
         self.hold(done.op.enqueued, now, Held::Page(done));
     }
 
-    /// The next answer that has come by `now`.
+    /// The next response that has come by `now`.
     pub fn take(&mut self, now: Time) -> Option<Held> {
         match self.next_answer() <= now {
             true => self.held.pop_front().map(|(_, answer)| answer),
@@ -88,7 +88,7 @@ impl Slow {
         self.held.into_iter().map(|(_, answer)| answer)
     }
 
-    /// Of answers that come at one instant the one that was held first comes first.
+    /// Of simultaneous responses the one that was held first comes first.
     fn hold(&mut self, asked: Time, now: Time, answer: Held) {
         let at = asked + self.times(now - asked);
         let place = self.held.partition_point(|(other, _)| *other <= at);
@@ -100,7 +100,7 @@ impl Slow {
 mod tests {
     use super::*;
 
-    /// Answers in the order of their instants; of those of one instant the one that was held first.
+    /// Responses in the order of their instants; of simultaneous ones the one that was held first.
     #[test]
     fn answers_come_in_their_order() {
         let mut slow = Slow {

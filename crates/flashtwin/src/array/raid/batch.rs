@@ -55,7 +55,7 @@ impl Batch {
     /// Page operations go back to where they began.
     pub fn again(&mut self, io: &mut Io, mut chain: Chain) {
         while let Some(op) = io.ops.take_first(&mut chain) {
-            // Nobody waits for it any more if its twin was before it.
+            // Nothing waits for it any more if its twin was before it.
             match io.hedge.as_ref().is_some_and(|hedge| hedge.is_late(op)) {
                 true => io.finish(Chain::only(op), Spent::default(), true),
                 false => self.ops.push(op),
@@ -63,7 +63,7 @@ impl Batch {
         }
     }
 
-    /// Answers all of it as not done.
+    /// Completes all of it as not done.
     pub fn refuse(&mut self, io: &mut Io, clock: &mut Clock) {
         for &op in &self.ops {
             io.finish(Chain::only(op), Spent::default(), false);

@@ -1,7 +1,7 @@
-//! Striping without redundancy, over members whose front ends cost nothing: a page operation is one on
-//! one member's flash and nothing else. It goes there at once, as that of an SSD does, and the flash of
-//! all members shares the array's event queue: what would put pages together for a member, and take
-//! its answers apart again, has nothing to do.
+//! Striping without redundancy, over members whose front ends cost nothing: a page operation is one on one
+//! member's flash and nothing else. It goes there at once, as that of an SSD does, and the flash of all members
+//! shares the array's event queue: nothing need put pages together for a member, or take its responses apart
+//! again.
 //!
 //! Resources of the members' flash come after the array's own. Where members are independent, what
 //! falls on one instant happens member by member (D-113), as when each is simulated by itself.
@@ -33,9 +33,9 @@ pub(crate) struct Direct {
     first: Vec<usize>,
     /// The member of each of them.
     member_of: Vec<u16>,
-    /// Where something happened that the front end is being told: member and chip.
+    /// Member and chip of the event that is being reported to the front end.
     at: Option<(usize, usize)>,
-    /// Of operations that the log was told of, their numbers there, by owner and page.
+    /// Numbers in the log of operations that it contains, by owner and page.
     told: HashMap<(u32, Lpn), u32>,
 }
 
@@ -162,7 +162,7 @@ impl Direct {
         done.op.lpn = io.layout.page_of(Stripe(done.op.lpn.0), narrow(member));
         let lost = io.members.lost;
         let m = &mut io.members[member];
-        // Nobody looks at what members hold of an array that has lost data.
+        // The contents of members do not matter in an array that has lost data.
         if m.slow.is_slow() && !lost {
             m.slow.hold_page(done, clock.now);
             m.wake(clock);
@@ -178,8 +178,8 @@ impl Direct {
         done
     }
 
-    /// Nothing is done any more: what slow members hold comes now, or never; what is under way at
-    /// members' flash comes back as failed when it is done there.
+    /// Nothing is done any more: what slow members hold comes now, or never; what is in flight at members' flash
+    /// comes back as failed when it is done there.
     pub fn close(&mut self, io: &mut Io) {
         self.open = false;
         for member in 0..io.members.len() {
@@ -198,7 +198,7 @@ impl Direct {
         }
     }
 
-    /// Tells a member's flash to collect.
+    /// Orders a member's flash to collect.
     pub fn collect(&mut self, io: &mut Io, member: usize, die: Option<u32>, clock: &mut Clock) {
         let now = clock.now;
         self.on_flash(io, member, clock, |member, events| {
@@ -214,7 +214,7 @@ impl Direct {
             self.on_flash(io, member, clock, |member, events| {
                 member.drive.ssd.backend.activate(chip, now, events);
             });
-            // Nobody looks at an array that has lost data.
+            // Not of interest in an array that has lost data.
             if self.open {
                 io.look_at(member, clock);
             }
@@ -233,7 +233,7 @@ impl Direct {
         io.look_at(member, clock);
     }
 
-    /// Tells the log of an operation that goes to a member; gives its number as a request there.
+    /// Logs an operation that goes to a member; returns its number as a request there.
     fn tell_sent(&mut self, io: &mut Io, op: &PageOp, member: usize, at: Lpn) -> u32 {
         let number = io.members[member].drive.ssd.take_number();
         let what = match op.is_read() {
@@ -254,7 +254,7 @@ impl Direct {
         number
     }
 
-    /// Tells the log that an operation is done of which it was told.
+    /// Logs the end of an operation whose beginning is in the log.
     #[inline]
     fn tell_done(&mut self, io: &mut Io, op: &PageOp) {
         if self.told.is_empty() {
@@ -276,7 +276,7 @@ mod tests {
     use crate::units::Time;
     use crate::{Array, ArraySpec, Op, Request};
 
-    /// What is known of members besides: who is in GC, and who has something to do.
+    /// Further knowledge of members: which are in GC, and which have work.
     #[test]
     fn members_are_known_to_collect_and_to_be_idle() {
         let set = [

@@ -245,7 +245,7 @@ impl Work for Raid {
     }
 
     fn unit_of_copy(&self, lpn: Lpn) -> Option<u32> {
-        // A member answers at once for a page that it does not have.
+        // A member responds at once for a page that it does not have.
         Some(narrow(self.io.layout.spot(lpn).member))
     }
 
@@ -288,7 +288,7 @@ impl Work for Raid {
         } else if resource == members + HEDGING {
             hedged::due(io, &mut self.jobs, clock);
         } else if io.members.lost {
-            // Nobody waits for what members still do.
+            // Nothing waits for what members still do.
         } else if resource == members + REBUILDING {
             self.jobs.rebuild_due(io, clock);
         } else {

@@ -13,7 +13,7 @@ pub enum Condition {
     Degraded,
     /// A member is being rebuilt.
     Rebuilding,
-    /// More is missing than redundancy makes up for: no request is answered any more.
+    /// More is missing than redundancy makes up for: no request is served any more.
     Lost,
 }
 

@@ -1,4 +1,4 @@
-//! What an array does, told as it happens: for tests that hold real contents, and for timelines.
+//! What an array does, as it happens: for tests that hold real contents, and for timelines.
 
 use crate::array::layout::plan::{Method, Places};
 use crate::request::Op;
@@ -78,12 +78,12 @@ pub enum ArrayEvent {
         /// Its number.
         op: u32,
     },
-    /// A read is answered with what its newest write, which is under way, will have written.
+    /// A read returns what its newest write, which is in flight, will have written.
     FromMemory {
         /// Its number.
         op: u32,
     },
-    /// A read is answered with zeros: the page is written nowhere.
+    /// A read returns zeros: the page is written nowhere.
     Unwritten {
         /// Its number.
         op: u32,
@@ -135,7 +135,7 @@ pub enum ArrayEvent {
         /// Its number.
         part: u32,
     },
-    /// A member failed with all it held and all that was under way there.
+    /// A member failed with its contents and all that was in flight there.
     Failed {
         /// The member.
         member: usize,
@@ -152,19 +152,19 @@ pub enum ArrayEvent {
     },
     /// A message of the coordinator's protocol (policies.md C5).
     Message {
-        /// What it says.
+        /// Its content.
         what: GcMessage,
         /// The member that sends or gets it.
         member: usize,
     },
-    /// A member has done what it was told.
+    /// A member has finished its order.
     Collected {
         /// The member.
         member: usize,
     },
 }
 
-/// What a message of the coordinator's protocol says.
+/// The content of a message of the coordinator's protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GcMessage {
     /// PARTICIPATE_GGC: the member is registered.
@@ -173,7 +173,7 @@ pub enum GcMessage {
     Request,
     /// FORCE_GC: the member is to collect.
     Force,
-    /// The member is to leave off.
+    /// The member is to stop.
     LeaveOff,
 }
 

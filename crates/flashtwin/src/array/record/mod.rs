@@ -1,4 +1,4 @@
-//! What the array knows of what it did: counters, the log, what became of its members, who collected
+//! What the array knows of its past: counters, the log, what became of its members, which of them collected
 //! garbage when.
 
 pub(super) mod history;
@@ -29,7 +29,7 @@ impl Record {
         });
     }
 
-    /// Forgets what was before, but for the rebuilds that go on.
+    /// Forgets what was before, except the rebuilds that go on.
     pub fn reset(
         &mut self,
         condition: Condition,

@@ -21,7 +21,7 @@ pub struct RaidStats {
     pub pages_hedged: u64,
     /// Those of them that came from there first.
     pub hedges_won: u64,
-    /// Pages read from members for an answer that came too late.
+    /// Pages read from members for a response that came too late.
     pub pages_read_in_vain: u64,
     /// Pages read to rebuild members.
     pub pages_read_to_rebuild: u64,
@@ -42,6 +42,6 @@ pub struct RaidStats {
     pub gc_requests: u64,
     /// FORCE_GC.
     pub gc_forced: u64,
-    /// To leave off.
+    /// To stop collecting.
     pub gc_left_off: u64,
 }

@@ -9,16 +9,16 @@ pub struct GcInterval {
     pub member: usize,
     /// The first chip began.
     pub begin: Time,
-    /// The last one was done; or the member was told to go on, or the log was taken.
+    /// The last one was done; or the member was ordered to go on, or the log was taken.
     pub end: Time,
-    /// It was told to, by the coordinator; else a pool of its own was at its watermark.
+    /// By order of the coordinator; else a pool of its own was at its watermark.
     pub forced: bool,
 }
 
 /// The log.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
-    /// Of each member that collects: since when, and whether it was told to.
+    /// Of each collecting member: since when, and whether by order.
     open: Vec<Option<(Time, bool)>>,
     closed: Vec<GcInterval>,
 }

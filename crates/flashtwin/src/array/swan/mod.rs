@@ -27,7 +27,7 @@ use volume::Volume;
 /// Pages of a group that are moved at a time, for each of its members.
 const MOVES_PER_MEMBER: u32 = 4;
 
-/// A request to a member that nobody outside waits for.
+/// A request to a member for which nothing outside waits.
 #[derive(Clone, Copy, Debug)]
 enum Task {
     Parity { segment: u32 },
@@ -36,7 +36,7 @@ enum Task {
     Write { from: u32, to: u32 },
 }
 
-/// The volume and what is under way on it.
+/// The volume and what is in flight on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Swan {
     pub volume: Volume,
@@ -45,9 +45,9 @@ pub(crate) struct Swan {
     /// The place of each page operation that is at a member.
     place_of_op: Vec<u32>,
     tasks: Table<Task>,
-    /// Moves under way in each group.
+    /// Running moves in each group.
     moving: Vec<u32>,
-    /// Trims under way of each segment.
+    /// Trims in flight of each segment.
     trims: Vec<u32>,
     /// Parity to be written, and its segments.
     complete: VecDeque<(Spot, u32)>,
@@ -61,7 +61,7 @@ impl Swan {
         Volume::of(spec).map(Swan::with)
     }
 
-    /// Nothing is under way on the volume.
+    /// Nothing is in flight on the volume.
     pub fn with(volume: Volume) -> Box<Swan> {
         Box::new(Swan {
             waiting: VecDeque::new(),

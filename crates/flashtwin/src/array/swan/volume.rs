@@ -42,7 +42,7 @@ pub(crate) struct Segment {
     pub valid: u32,
     /// Pages being written.
     pub writing: u32,
-    /// Reads and moves of its pages under way.
+    /// Reads and moves of its pages in flight.
     pub reading: u32,
 }
 

@@ -41,7 +41,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Reads what [`Volume::save`] wrote for the same spec; `holds` says whether a member has a page.
+    /// Reads what [`Volume::save`] wrote for the same spec; `holds` returns whether a member has a page.
     pub fn load(
         spec: &ArraySpec,
         input: &mut dyn Read,

@@ -1,4 +1,4 @@
-//! Volumes under random use, with everything that can be under way at a time.
+//! Volumes under random use, with everything that can be in flight at a time.
 
 use super::*;
 use crate::array::swan::volume::State;
@@ -54,7 +54,7 @@ fn check(v: &Volume) -> Result<(), String> {
     Ok(())
 }
 
-/// What is under way on a volume.
+/// What is in flight on a volume.
 enum Flying {
     Write(u32),
     Copy(u32),
@@ -62,8 +62,8 @@ enum Flying {
     Trim(u32),
 }
 
-/// Writes `count` pages that `draw` names, with up to `depth` things under way; all of them end, in any
-/// order. How many pages were moved.
+/// Writes `count` pages that `draw` names, with up to `depth` things in flight; all of them end, in any order.
+/// Returns the number of moved pages.
 fn drive(v: &mut Volume, count: u32, depth: usize, mut draw: impl FnMut() -> u32) -> u64 {
     let mut rng = Rng::new(9);
     let mut flying: Vec<Flying> = Vec::new();
