@@ -8,11 +8,10 @@
 //!
 //! Filtered by GCaR, the search for a clean page goes from FC towards the most recent end.
 
+use super::age_index::{Ages, Passed};
 use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance};
 use super::clock::flagged_text;
 use super::list::Lists;
-use super::order::Ages;
-use super::passed::Passed;
 use super::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
@@ -78,7 +77,7 @@ struct Past {
 impl Past {
     fn new(setup: &Setup) -> Past {
         Past {
-            ages: Ages::new(setup.capacity),
+            ages: Ages::new(setup.capacity, 1),
             passed: Passed::new(setup.chips),
             passed_clean: Passed::new(setup.chips),
         }
@@ -143,7 +142,7 @@ impl AdLru {
             passed,
             passed_clean,
         } = &mut self.past[list];
-        ages.push(page, self.all.iter_oldest_first(list));
+        ages.push(page, 0);
         passed.follow(ages);
         passed_clean.follow(ages);
         if !state.dirty {
@@ -165,7 +164,7 @@ impl AdLru {
             passed_clean.leave(page, self.clean.links(), ages);
         }
         passed.leave(page, self.all.links(), ages);
-        ages.remove(page);
+        ages.remove(page, 0);
         if !state.dirty {
             self.clean.remove(list, page);
         }
@@ -188,9 +187,9 @@ impl AdLru {
         }
         let past = &mut self.past[list];
         let (clean, ages) = ((Some(fc), self.clean.links()), &mut past.ages);
-        let found = (past.passed_clean).oldest_not(device, spare, clean, ages, |_, _, _| ());
-        let last = found.map_or(self.all.len(list) as u64, |page| ages.position(page));
-        out.inspected += last + 1 - ages.position(fc);
+        let found = (past.passed_clean).oldest_not(device, spare, clean, ages, |_, _| ());
+        let last = found.map_or(self.all.len(list) as u64, |page| ages.position(page, 0));
+        out.inspected += last + 1 - ages.position(fc, 0);
         out.spared |= (past.passed_clean).passes_over_for_chip(device, spare, ages, found);
         found
     }
@@ -210,8 +209,8 @@ impl AdLru {
         }
         let past = &mut self.past[list];
         let (all, ages) = ((Some(oldest), self.all.links()), &mut past.ages);
-        let found = (past.passed).oldest_not(device, spare, all, ages, |_, _, _| ());
-        out.inspected += found.map_or(self.all.len(list) as u64, |page| ages.position(page));
+        let found = (past.passed).oldest_not(device, spare, all, ages, |_, _| ());
+        out.inspected += found.map_or(self.all.len(list) as u64, |page| ages.position(page, 0));
         out.spared |= (past.passed).passes_over_for_chip(device, spare, ages, found);
         found
     }

@@ -10,7 +10,7 @@
 //! Victim: the least recent page of T1 if |T1| > p, or |T1| = p and the page came from B2; else that
 //! of T2. Its ghost goes to B1 or B2. If T1 alone fills the buffer, its page leaves without a ghost.
 
-use super::aged::AgedLists;
+use super::age_index::AgedLists;
 use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, GENERAL};
 use super::clock::set;
 use super::ghosts::{Ghosts, Incoming};

@@ -12,9 +12,9 @@
 //!
 //! `cache_reads`: reads move their block as writes do. Without it they neither move nor enter (A3).
 
+use super::age_index::AgeIndex;
 use super::blocks::{BlockParameters, BlockTable, FilteredParameters, NodeId, ReadParameters};
 use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, BLOCKS};
-use super::order::{Ages, ChipLists};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
 use crate::component::{parameters, Kind};
@@ -85,7 +85,7 @@ pub struct Bplru {
     /// Blocks written whole, the last one at the least recent end.
     done: List,
     /// The list by chip: only where GCaR filters blocks of one chip each.
-    by_chip: Option<(Ages, ChipLists)>,
+    by_chip: Option<AgeIndex<1>>,
 }
 
 impl Bplru {
@@ -99,15 +99,14 @@ impl Bplru {
             cache_reads: ReadParameters::of(&setup.settings).cache_reads,
             list: List::default(),
             done: List::default(),
-            by_chip: by_chip.then(|| (Ages::new(setup.capacity), ChipLists::new(setup.chips))),
+            by_chip: by_chip.then(|| AgeIndex::new(setup.capacity, setup.chips, [true])),
         }
     }
 
     fn push(&mut self, node: NodeId) {
         self.list.push_newest(node);
-        if let Some((ages, chips)) = &mut self.by_chip {
-            ages.push(node, self.list.iter_oldest_first());
-            chips.push_newest(node, self.blocks.chip(node).into(), ages);
+        if let Some(by_chip) = &mut self.by_chip {
+            by_chip.insert(node, 0, self.blocks.chip(node).into());
         }
     }
 
@@ -116,9 +115,8 @@ impl Bplru {
             return self.done.remove(node);
         }
         self.list.remove(node);
-        if let Some((ages, chips)) = &mut self.by_chip {
-            chips.remove(node, ages);
-            ages.remove(node);
+        if let Some(by_chip) = &mut self.by_chip {
+            by_chip.remove(node);
         }
     }
 
@@ -174,13 +172,12 @@ impl Bplru {
         device: &dyn DeviceView,
         spare: Spare,
         current: Option<NodeId>,
-        (ages, lists): &(Ages, ChipLists),
+        by_chip: &AgeIndex<1>,
         out: &mut Eviction,
     ) -> Option<NodeId> {
-        let found = lists.oldest_not(device, spare, ages, |node| {
+        let (found, looked) = by_chip.search(0, device, spare, |node| {
             Some(node) == current || self.blocks.in_flight(device, node)
         });
-        let looked = found.map_or(self.list.len() as u64, |node| ages.position(node));
         out.inspected += self.done.len() as u64 + looked;
         found
     }

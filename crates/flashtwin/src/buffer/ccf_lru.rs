@@ -6,7 +6,7 @@
 //! victim; dirty -> cold, most recent end of ML; clean -> cold, most recent end of CCL. If ML runs
 //! empty, the least recent page of CCL: until then those just put there are left alone.
 
-use super::aged::AgedLists;
+use super::age_index::AgedLists;
 use super::catalog::{cost, example, source, Entry, Family, Make, Provenance};
 use super::clock::{flagged_text, second_chance, set};
 use super::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Spare};

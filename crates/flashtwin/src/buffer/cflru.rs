@@ -8,11 +8,10 @@
 //! without a scan: a page enters the window when another leaves it, at the window's recent end, and
 //! leaves it only by a hit or an eviction.
 
+use super::age_index::{Ages, Passed};
 use super::catalog::{
     cost, example, example_with, source, Entry, Family, Make, Provenance, ECR, PAGES,
 };
-use super::order::Ages;
-use super::passed::Passed;
 use super::policy::{pages_text, then, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{List, PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
@@ -120,7 +119,7 @@ impl Cflru {
         Cflru {
             window: window.0 as usize,
             list: List::default(),
-            ages: Ages::new(setup.capacity),
+            ages: Ages::new(setup.capacity, 1),
             pages: Vec::new(),
             in_window: 0,
             boundary: None,
@@ -158,7 +157,7 @@ impl Cflru {
     fn push(&mut self, page: PageId, dirty: bool) {
         self.pages[page.0 as usize] = (Place::Working, dirty);
         self.list.push_newest(page);
-        self.ages.push(page, self.list.iter_oldest_first());
+        self.ages.push(page, 0);
         self.passed.follow(&self.ages);
         self.passed_clean.follow(&self.ages);
         self.refill();
@@ -167,23 +166,23 @@ impl Cflru {
     /// The victim, and the entries a scan looks at on the way to it.
     fn choose(&self) -> (Option<PageId>, u64) {
         match self.clean_in_window.oldest() {
-            Some(clean) => (Some(clean), self.ages.position(clean)),
+            Some(clean) => (Some(clean), self.ages.position(clean, 0)),
             None => (self.list.oldest(), self.in_window.max(1) as u64),
         }
     }
 
     /// The same, of the pages that `spare` does not pass over.
     fn choose_not(&mut self, device: &dyn DeviceView, spare: Spare) -> (Option<PageId>, u64) {
-        let known = |_: &mut Ages, _, _| ();
+        let known = |_: &mut Ages, _| ();
         let ages = &mut self.ages;
         let clean = (self.clean_in_window.oldest(), self.clean_in_window.links());
         if let Some(page) = (self.passed_clean).oldest_not(device, spare, clean, ages, known) {
-            return (Some(page), ages.position(page));
+            return (Some(page), ages.position(page, 0));
         }
         let scanned = self.in_window as u64;
         let all = (self.list.oldest(), self.list.links());
         match (self.passed).oldest_not(device, spare, all, ages, known) {
-            Some(page) => (Some(page), scanned + ages.position(page)),
+            Some(page) => (Some(page), scanned + ages.position(page, 0)),
             None => (None, scanned + self.list.len() as u64),
         }
     }
@@ -205,7 +204,7 @@ impl Cflru {
         }
         self.passed.leave(page, self.list.links(), &self.ages);
         self.list.remove(page);
-        self.ages.remove(page);
+        self.ages.remove(page, 0);
         self.refill();
     }
 }

@@ -8,11 +8,10 @@
 //!
 //! A page's channel is that of its flash copy; a page without one is never written back actively.
 
+use super::age_index::{AgeIndex, Shelf};
 use super::bloom::{Filter, FilterParameters};
 use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance};
-use super::order::Shelf;
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
-use super::timeline::Timeline;
 use super::{PageId, Setup};
 use crate::component::{parameters, words, Kind};
 use crate::units::ChipId;
@@ -86,7 +85,7 @@ pub struct CoActive {
     channels: u32,
     write_backs: u32,
     filter: Filter,
-    order: Timeline<3>,
+    order: AgeIndex<3>,
     hot_writes: u64,
     written_back: u64,
 }
@@ -105,7 +104,7 @@ impl CoActive {
             channels,
             write_backs: parameters.write_backs,
             filter: Filter::new(setup),
-            order: Timeline::new(setup.capacity, setup.chips, listed),
+            order: AgeIndex::new(setup.capacity, setup.chips, listed),
             hot_writes: 0,
             written_back: 0,
         }

@@ -9,10 +9,9 @@
 //! A page without a chip (dynamic placement, never written) stands on a list of its own: its write
 //! waits for no chip, so the list's time is 0; it counts as the last chip.
 
+use super::age_index::{AgeIndex, Shelf};
 use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, ECR};
-use super::order::Shelf;
 use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Spare};
-use super::timeline::Timeline;
 use super::{PageId, Setup};
 use crate::component::{parameters, words, Kind};
 use crate::units::{ChipId, Time};
@@ -155,7 +154,7 @@ pub struct Ecr {
     kind: Cost,
     exact: bool,
     tie: Tie,
-    order: Timeline<2>,
+    order: AgeIndex<2>,
     /// The list with which the search begins: after the last victim's with [`Tie::RoundRobin`].
     first: usize,
 }
@@ -184,7 +183,7 @@ impl Ecr {
                 Cost::Lcr => false,
             },
             tie: TieParameters::of(&setup.settings).tie,
-            order: Timeline::new(setup.capacity, setup.chips, [setup.filtered, true]),
+            order: AgeIndex::new(setup.capacity, setup.chips, [setup.filtered, true]),
             first: 0,
         }
     }

@@ -10,7 +10,7 @@
 //! count 1:  5 - 2        victim: 2
 //! ```
 
-use super::aged::AgedLists;
+use super::age_index::AgedLists;
 use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance};
 use super::clock::set;
 use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Spare};

@@ -36,7 +36,7 @@ macro_rules! policies {
 }
 
 mod ad_lru;
-mod aged;
+mod age_index;
 pub mod alone;
 mod arc;
 mod blocks;
@@ -64,8 +64,6 @@ mod list;
 mod lru;
 mod lru_wsr;
 pub mod min;
-mod order;
-mod passed;
 mod policy;
 mod pud_lru;
 mod registry;
@@ -73,11 +71,10 @@ mod req_block;
 mod room;
 mod s3_fifo;
 mod sieve;
-mod timeline;
 pub mod trace;
 mod two_q;
 
-pub use aged::Aged;
+pub use age_index::Aged;
 pub use chosen::ChosenPolicy;
 pub(crate) use directory::Directory;
 pub use list::List;

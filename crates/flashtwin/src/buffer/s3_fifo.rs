@@ -9,7 +9,7 @@
 //! Until the first eviction, pages for which S has no room go to M, as in libCacheSim; in the paper
 //! S takes them all.
 
-use super::aged::AgedLists;
+use super::age_index::AgedLists;
 use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, GENERAL};
 use super::clock::{flagged_text, second_chance, set};
 use super::ghosts::{Ghosts, Incoming};

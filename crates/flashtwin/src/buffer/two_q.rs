@@ -6,7 +6,7 @@
 //! Victim: if A1in holds more than Kin pages, its oldest, which A1out remembers; else the least
 //! recent page of Am, which is forgotten. A1out holds Kout numbers; the oldest makes room.
 
-use super::aged::AgedLists;
+use super::age_index::AgedLists;
 use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, GENERAL};
 use super::clock::set;
 use super::ghosts::{Ghosts, Incoming};

@@ -1,25 +1,8 @@
-//! What GCaR's searches of a list have passed over, so that no search does it again.
-//!
-//! GCaR as published scans from the least recent page until it meets one whose chip is not in GC. The
-//! pages it passes over are noted by chip, once: all pages older than a mark are noted, and none
-//! newer. The next search looks at the oldest noted page of each chip, which is older than any page
-//! not noted, and goes on from the mark only if all those chips are in GC still:
-//!
-//! ```text
-//! list    9  8  7  6 | 5  4  3  2  1       least recent: 1
-//! noted                chip 0: 4 1   chip 1: 5 3 2          the mark is before 5
-//! ```
-//!
-//! Pages in flight are passed over by every search. They are noted on a list of their own until they
-//! have arrived.
-//!
-//! A page is noted once between two of its accesses, and an access to a page that is not noted costs
-//! a look at whether it is.
+//! Notes of what GCaR's searches of a list have passed over: see [`super`].
 
-use super::list::Links;
-use super::order::{Ages, ChipLists, Shelf};
-use super::policy::{DeviceView, Spare};
-use super::PageId;
+use super::{Ages, ChipLists, PageId, Shelf};
+use crate::buffer::list::Links;
+use crate::buffer::policy::{DeviceView, Spare};
 
 /// The noted pages of a list, which the caller keeps. Ages are those of its noted pages at least.
 #[derive(Clone, Debug)]
@@ -34,7 +17,7 @@ impl Passed {
     /// None, of pages on `chips` chips.
     pub fn new(chips: u32) -> Passed {
         Passed {
-            chips: ChipLists::new(chips),
+            chips: ChipLists::new(chips, &[true]),
             mark: None,
             pages: 0,
         }
@@ -65,7 +48,8 @@ impl Passed {
     pub fn leave(&mut self, page: PageId, links: &Links, ages: &Ages) -> bool {
         let noted = self.holds(page);
         if noted {
-            self.chips.remove(page, ages);
+            self.chips.unlink(page, ages);
+            self.chips.unregister(page);
             self.pages -= 1;
             if self.mark == Some(page) {
                 self.mark = links.older(page);
@@ -77,8 +61,8 @@ impl Passed {
     /// The page has come into the list, not at its most recent end.
     pub fn enter(&mut self, page: PageId, device: &dyn DeviceView, ages: &Ages) {
         if self.mark.is_some_and(|mark| ages.of(page) < ages.of(mark)) {
-            self.chips
-                .insert_by_age(page, Shelf::of(device, page), ages);
+            self.chips.register(page, 0, Shelf::of(device, page));
+            self.chips.link_by_age(page, ages);
             self.pages += 1;
         }
     }
@@ -91,8 +75,9 @@ impl Passed {
         }
         let shelf = Shelf::of(device, page);
         if !self.chips.is_on(page, shelf) {
-            self.chips.remove(page, ages);
-            self.chips.insert_by_age(page, shelf, ages);
+            self.chips.unlink(page, ages);
+            self.chips.set_shelf(page, shelf);
+            self.chips.link_by_age(page, ages);
         }
     }
 
@@ -107,7 +92,7 @@ impl Passed {
     ) -> bool {
         let age = found.filter(|&page| self.holds(page));
         let age = age.map_or(u32::MAX, |page| ages.of(page));
-        self.chips.passes_over_before(device, spare, age)
+        self.chips.passes_over_before(0, device, spare, age)
     }
 
     /// The ages may have been given anew.
@@ -117,17 +102,16 @@ impl Passed {
     }
 
     /// The least recent page that `spare` does not pass over, of the list that begins with `oldest`
-    /// at that end. `age` is called for each page that is noted on the way, with the number noted:
-    /// from then on it must have an age.
+    /// at that end. `age` is called for each page that is noted on the way: from then on it must have an age.
     pub fn oldest_not(
         &mut self,
         device: &dyn DeviceView,
         spare: Spare,
         (oldest, links): (Option<PageId>, &Links),
         ages: &mut Ages,
-        mut age: impl FnMut(&mut Ages, PageId, usize),
+        age: impl Fn(&mut Ages, PageId),
     ) -> Option<PageId> {
-        let noted = self.chips.oldest_not(device, spare, ages, |_| false);
+        let noted = self.chips.oldest_not(0, device, spare, ages, |_| false);
         if noted.is_some() {
             return noted;
         }
@@ -138,8 +122,9 @@ impl Passed {
             }
             self.pages += 1;
             self.mark = Some(page);
-            age(ages, page, self.pages);
-            self.chips.push_newest(page, Shelf::of(device, page), ages);
+            age(ages, page);
+            self.chips.register(page, 0, Shelf::of(device, page));
+            self.chips.link_newest(page, ages);
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Recency lists that can be searched by chip: [`List`], with what searches have passed over.
 
-use super::list::{Links, Lists};
-use super::order::Ages;
-use super::passed::Passed;
-use super::policy::{DeviceView, Eviction, Spare};
-use super::{List, PageId, Setup};
+use super::{Ages, PageId, Passed};
+use crate::buffer::list::{Links, Lists};
+use crate::buffer::policy::{DeviceView, Eviction, Spare};
+use crate::buffer::{List, Setup};
 
 /// What searches of a list have passed over, with the ages of those pages.
 #[derive(Clone, Debug)]
@@ -17,7 +16,7 @@ impl Past {
     fn new(setup: &Setup) -> Past {
         Past {
             passed: Passed::new(setup.chips),
-            ages: Ages::new(setup.capacity),
+            ages: Ages::new(setup.capacity, 1),
         }
     }
 
@@ -25,7 +24,7 @@ impl Past {
     #[inline]
     fn leave(&mut self, page: PageId, links: &Links) {
         if self.passed.leave(page, links, &self.ages) {
-            self.ages.remove(page);
+            self.ages.remove(page, 0);
         }
     }
 
@@ -58,13 +57,11 @@ impl Past {
         spare: Spare,
         out: &mut Eviction,
     ) -> Option<PageId> {
-        let number = |ages: &mut Ages, page, noted| {
-            ages.push(page, links.iter_from(oldest).take(noted));
-        };
+        let number = |ages: &mut Ages, page| ages.push(page, 0);
         let (passed, ages) = (&mut self.passed, &mut self.ages);
         let found = passed.oldest_not(device, spare, (oldest, links), ages, number);
         out.inspected += match found {
-            Some(page) if self.passed.holds(page) => self.ages.position(page),
+            Some(page) if self.passed.holds(page) => self.ages.position(page, 0),
             Some(_) => self.passed.len() as u64 + 1,
             None => len as u64,
         };
@@ -144,7 +141,7 @@ impl Aged {
 
 /// `N` such lists; a page is in one of them at most, so that all share one array of links.
 #[derive(Clone, Debug)]
-pub(super) struct AgedLists<const N: usize> {
+pub struct AgedLists<const N: usize> {
     lists: Lists<N>,
     past: [Past; N],
 }

@@ -1,0 +1,278 @@
+//! Ages of pages, and sets of ages: see [`super`].
+
+use super::PageId;
+use crate::memory::{large_table, reach, room_for};
+
+const NONE: u32 = u32::MAX;
+/// Words of a run of ages that are counted together.
+const WORDS: usize = 16;
+const RUN: usize = 64 * WORDS;
+
+/// A set of ages.
+#[derive(Clone, Debug)]
+struct AgeSet {
+    words: Vec<u64>,
+    /// Ages of each run.
+    counts: Vec<u32>,
+    /// A bit for each word that is not empty; above them, those of the words of these; up to a single word.
+    upper: Vec<Vec<u64>>,
+    /// No age before this is in the set.
+    low: usize,
+}
+
+impl AgeSet {
+    /// For ages below `ages`, a multiple of [`RUN`].
+    fn new(ages: usize) -> AgeSet {
+        let mut set = AgeSet {
+            words: large_table(0, ages / 64),
+            counts: vec![0; ages / RUN],
+            upper: Vec::new(),
+            low: 0,
+        };
+        let mut bits = ages / 64;
+        while bits > 1 {
+            bits = bits.div_ceil(64);
+            set.upper.push(vec![0; bits]);
+        }
+        set
+    }
+
+    #[inline]
+    fn insert(&mut self, age: usize) {
+        self.low = self.low.min(age);
+        self.counts[age / RUN] += 1;
+        let word = &mut self.words[age / 64];
+        let was_empty = *word == 0;
+        *word |= 1 << (age % 64);
+        if was_empty {
+            self.mark(age / 64);
+        }
+    }
+
+    #[inline]
+    fn remove(&mut self, age: usize) {
+        self.low += usize::from(self.low == age);
+        self.counts[age / RUN] -= 1;
+        let word = &mut self.words[age / 64];
+        *word &= !(1 << (age % 64));
+        if *word == 0 {
+            self.unmark(age / 64);
+        }
+    }
+
+    /// A word is no longer empty.
+    fn mark(&mut self, mut i: usize) {
+        for level in &mut self.upper {
+            let word = &mut level[i / 64];
+            let was_empty = *word == 0;
+            *word |= 1 << (i % 64);
+            if !was_empty {
+                return;
+            }
+            i /= 64;
+        }
+    }
+
+    /// A word has become empty.
+    fn unmark(&mut self, mut i: usize) {
+        for level in &mut self.upper {
+            let word = &mut level[i / 64];
+            *word &= !(1 << (i % 64));
+            if *word != 0 {
+                return;
+            }
+            i /= 64;
+        }
+    }
+
+    /// The least age of the set.
+    #[inline]
+    fn first(&self) -> Option<usize> {
+        self.first_from(self.low)
+    }
+
+    /// The least age that is not below `age`.
+    #[inline]
+    fn first_from(&self, age: usize) -> Option<usize> {
+        let word = self.words.get(age / 64)? & (u64::MAX << (age % 64));
+        match word {
+            0 => self.first_above(age / 64 + 1),
+            _ => Some(age / 64 * 64 + word.trailing_zeros() as usize),
+        }
+    }
+
+    /// The least age of the word `i` or one after it.
+    fn first_above(&self, mut i: usize) -> Option<usize> {
+        for (height, level) in self.upper.iter().enumerate() {
+            let word = level.get(i / 64)? & (u64::MAX << (i % 64));
+            if word != 0 {
+                i = i / 64 * 64 + word.trailing_zeros() as usize;
+                for below in self.upper[..height].iter().rev() {
+                    i = i * 64 + below[i].trailing_zeros() as usize;
+                }
+                return Some(i * 64 + self.words[i].trailing_zeros() as usize);
+            }
+            i = i / 64 + 1;
+        }
+        None
+    }
+
+    fn count(&self) -> u64 {
+        self.counts.iter().map(|&count| u64::from(count)).sum()
+    }
+
+    /// Ages of the set below this one.
+    fn below(&self, age: usize) -> u64 {
+        let run = age / RUN;
+        let runs: u32 = self.counts[..run].iter().sum();
+        let words = &self.words[run * WORDS..age / 64];
+        let whole: u32 = words.iter().map(|word| word.count_ones()).sum();
+        let rest = self.words[age / 64] & ((1 << (age % 64)) - 1);
+        u64::from(runs + whole + rest.count_ones())
+    }
+
+    /// No age is in the set any more, but for those of [`AgeSet::words`], which are still to be taken.
+    fn begin_anew(&mut self) {
+        self.counts.fill(0);
+        self.upper.iter_mut().for_each(|level| level.fill(0));
+        self.low = 0;
+    }
+}
+
+/// An age for each page, of one or more sets: larger is more recent.
+#[derive(Clone, Debug)]
+pub struct Ages {
+    /// Per page.
+    at: Vec<u32>,
+    /// The page that got an age.
+    log: Vec<u32>,
+    /// Ages that there are.
+    limit: usize,
+    sets: Vec<AgeSet>,
+    /// Times the ages were given anew.
+    numbering: u32,
+}
+
+impl Ages {
+    /// Ages in `sets` sets for about `pages` pages at a time.
+    pub fn new(pages: u32, sets: usize) -> Ages {
+        let limit = (pages as usize * 4).max(RUN).next_multiple_of(RUN);
+        Ages {
+            at: Vec::new(),
+            log: room_for(limit),
+            limit,
+            sets: (0..sets).map(|_| AgeSet::new(limit)).collect(),
+            numbering: 0,
+        }
+    }
+
+    /// Gives `page` an age of `set`, more than all before it.
+    #[inline]
+    pub fn push(&mut self, page: PageId, set: usize) {
+        reach(&mut self.at, page.0 as usize, NONE);
+        if self.log.len() == self.limit {
+            self.renumber();
+        }
+        let age = self.log.len();
+        self.log.push(page.0);
+        self.at[page.0 as usize] = age as u32;
+        self.sets[set].insert(age);
+    }
+
+    /// The age of the page leaves the set.
+    #[inline]
+    pub fn remove(&mut self, page: PageId, set: usize) {
+        let age = self.of(page);
+        self.sets[set].remove(age as usize);
+    }
+
+    /// The age of a page that was removed just now is in use again, in this set.
+    #[inline]
+    pub fn put_back(&mut self, page: PageId, set: usize) {
+        let age = self.of(page);
+        self.sets[set].insert(age as usize);
+    }
+
+    /// The age of a page.
+    #[inline]
+    pub fn of(&self, page: PageId) -> u32 {
+        self.at[page.0 as usize]
+    }
+
+    /// The page of an age that is in use.
+    #[inline]
+    pub fn page_at(&self, age: u32) -> PageId {
+        PageId(self.log[age as usize])
+    }
+
+    /// Changes whenever the ages were given anew.
+    #[inline]
+    pub fn numbering(&self) -> u32 {
+        self.numbering
+    }
+
+    /// Pages in a set.
+    pub fn count(&self, set: usize) -> u64 {
+        self.sets[set].count()
+    }
+
+    /// The position of a page in its set from the least recent end, from 1: entries that a scan reads.
+    pub fn position(&self, page: PageId, set: usize) -> u64 {
+        self.sets[set].below(self.of(page) as usize) + 1
+    }
+
+    /// The least recent page of a set.
+    #[inline]
+    pub fn oldest(&self, set: usize) -> Option<PageId> {
+        self.sets[set].first().map(|age| PageId(self.log[age]))
+    }
+
+    /// The pages of a set from the least recent to the most recent.
+    pub fn iter_oldest_first(&self, set: usize) -> impl Iterator<Item = PageId> + '_ {
+        let set = &self.sets[set];
+        std::iter::successors(set.first(), |&age| set.first_from(age + 1))
+            .map(|age| PageId(self.log[age]))
+    }
+
+    /// Ages without gaps, in the same order; more of them if many are in use.
+    #[cold]
+    fn renumber(&mut self) {
+        self.numbering = self.numbering.wrapping_add(1);
+        self.sets.iter_mut().for_each(AgeSet::begin_anew);
+        let mut taken = vec![0; self.sets.len()];
+        let mut next = 0;
+        // The new ages lie below those not yet looked at.
+        for i in 0..self.limit / 64 {
+            for (word, set) in taken.iter_mut().zip(&mut self.sets) {
+                *word = std::mem::take(&mut set.words[i]);
+            }
+            let mut in_use = taken.iter().fold(0u64, |all, word| all | word);
+            while in_use != 0 {
+                let bit = in_use.trailing_zeros();
+                in_use &= in_use - 1;
+                let page = self.log[i * 64 + bit as usize];
+                let of = taken.iter().position(|word| word >> bit & 1 == 1);
+                self.sets[of.unwrap_or(0)].insert(next);
+                self.at[page as usize] = next as u32;
+                self.log[next] = page;
+                next += 1;
+            }
+        }
+        self.log.truncate(next);
+        if next * 2 > self.limit {
+            self.grow((next * 4).next_multiple_of(RUN));
+        }
+    }
+
+    fn grow(&mut self, limit: usize) {
+        self.limit = limit;
+        for set in &mut self.sets {
+            let old = std::mem::replace(set, AgeSet::new(limit));
+            let mut age = old.first();
+            while let Some(at) = age {
+                set.insert(at);
+                age = old.first_from(at + 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! A list of pages for each chip, sorted by age: see [`super`].
+
+use super::{Ages, PageId};
+use crate::buffer::policy::{DeviceView, Spare};
+use crate::memory::reach;
+use crate::units::ChipId;
+
+const NONE: u32 = u32::MAX;
+/// The list of a page that is not registered.
+const NOWHERE: u16 = u16::MAX;
+
+/// The list on which a page stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shelf {
+    /// That of its chip.
+    Chip(ChipId),
+    /// That of the pages without one.
+    NoChip,
+    /// None: it is in flight, and no search is to meet it.
+    InFlight,
+}
+
+impl Shelf {
+    /// Where a page belongs now.
+    #[inline]
+    pub fn of(device: &dyn DeviceView, page: PageId) -> Shelf {
+        if device.in_flight(page) {
+            return Shelf::InFlight;
+        }
+        device.chip(page).into()
+    }
+}
+
+impl From<Option<ChipId>> for Shelf {
+    fn from(chip: Option<ChipId>) -> Shelf {
+        chip.map_or(Shelf::NoChip, Shelf::Chip)
+    }
+}
+
+/// The lists of a class of pages.
+#[derive(Clone, Debug)]
+struct Class {
+    /// It has lists.
+    is_listed: bool,
+    /// (most recent, least recent) page of each chip, then of the pages without one.
+    ends: Vec<(u32, u32)>,
+    /// Ages of the least recent pages, [`NONE`] where there is none: what a search looks at.
+    heads: Vec<u32>,
+    /// Lists that have pages, as bits.
+    filled: Vec<u64>,
+}
+
+/// What is registered of a page.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    newer: u32,
+    older: u32,
+    /// Its list; beyond those of its class, it is in flight.
+    list: u16,
+    class: u8,
+}
+
+/// A list of pages for each chip and one for pages without a chip, for each of one or more classes.
+#[derive(Clone, Debug)]
+pub struct ChipLists {
+    classes: Vec<Class>,
+    nodes: Vec<Node>,
+    chips: u16,
+    /// The numbering of ages that the heads are of.
+    numbering: u32,
+}
+
+impl ChipLists {
+    /// Lists for `chips` chips in the classes that are `listed`.
+    pub fn new(chips: u32, listed: &[bool]) -> ChipLists {
+        let lists = chips as usize + 1;
+        let class = |&is_listed: &bool| Class {
+            is_listed,
+            ends: vec![(NONE, NONE); lists],
+            heads: vec![NONE; lists],
+            filled: vec![0; lists.div_ceil(64)],
+        };
+        ChipLists {
+            classes: listed.iter().map(class).collect(),
+            nodes: Vec::new(),
+            chips: chips as u16,
+            numbering: 0,
+        }
+    }
+
+    #[inline]
+    fn list_of(&self, shelf: Shelf) -> u16 {
+        match shelf {
+            Shelf::Chip(chip) => chip.0,
+            Shelf::NoChip => self.chips,
+            Shelf::InFlight => self.chips + 1,
+        }
+    }
+
+    /// The chip of a list.
+    #[inline]
+    pub fn chip_of_list(&self, list: usize) -> Option<ChipId> {
+        (list < self.chips as usize).then_some(ChipId(list as u16))
+    }
+
+    /// Registers a page, which is to be linked.
+    #[inline]
+    pub fn register(&mut self, page: PageId, class: usize, shelf: Shelf) {
+        let node = Node {
+            newer: NONE,
+            older: NONE,
+            list: self.list_of(shelf),
+            class: class as u8,
+        };
+        let nowhere = Node {
+            list: NOWHERE,
+            ..node
+        };
+        reach(&mut self.nodes, page.0 as usize, nowhere);
+        self.nodes[page.0 as usize] = node;
+    }
+
+    /// The page, which was unlinked, is no longer registered.
+    #[inline]
+    pub fn unregister(&mut self, page: PageId) {
+        self.nodes[page.0 as usize].list = NOWHERE;
+    }
+
+    /// The page is registered.
+    #[inline]
+    pub fn holds(&self, page: PageId) -> bool {
+        let node = self.nodes.get(page.0 as usize);
+        node.is_some_and(|node| node.list != NOWHERE)
+    }
+
+    /// Whether a page is registered for this list.
+    #[inline]
+    pub fn is_on(&self, page: PageId, shelf: Shelf) -> bool {
+        self.nodes[page.0 as usize].list == self.list_of(shelf)
+    }
+
+    #[inline]
+    pub fn is_in_flight(&self, page: PageId) -> bool {
+        self.nodes[page.0 as usize].list > self.chips
+    }
+
+    #[inline]
+    pub fn class(&self, page: PageId) -> usize {
+        self.nodes[page.0 as usize].class as usize
+    }
+
+    #[inline]
+    pub fn chip(&self, page: PageId) -> Option<ChipId> {
+        self.chip_of_list(self.nodes[page.0 as usize].list as usize)
+    }
+
+    /// Changes the class of a page that is not linked.
+    #[inline]
+    pub fn set_class(&mut self, page: PageId, class: usize) {
+        self.nodes[page.0 as usize].class = class as u8;
+    }
+
+    /// Changes the list of a page that is not linked.
+    #[inline]
+    pub fn set_shelf(&mut self, page: PageId, shelf: Shelf) {
+        self.nodes[page.0 as usize].list = self.list_of(shelf);
+    }
+
+    /// Looks up the heads again if the ages were given anew: to be called after [`Ages::push`], which
+    /// [`ChipLists::link_newest`] does.
+    #[inline]
+    pub fn follow(&mut self, ages: &Ages) {
+        if self.numbering != ages.numbering() {
+            self.renew_heads(ages);
+        }
+    }
+
+    #[cold]
+    fn renew_heads(&mut self, ages: &Ages) {
+        self.numbering = ages.numbering();
+        for class in &mut self.classes {
+            for (head, &(_, oldest)) in class.heads.iter_mut().zip(&class.ends) {
+                if oldest != NONE {
+                    *head = ages.of(PageId(oldest));
+                }
+            }
+        }
+    }
+
+    /// Whether such a page stands on a list.
+    #[inline]
+    fn is_linked(&self, node: Node) -> bool {
+        self.classes[node.class as usize].is_listed && node.list <= self.chips
+    }
+
+    /// Puts a page, which has its age, at the most recent end of its list.
+    #[inline]
+    pub fn link_newest(&mut self, page: PageId, ages: &Ages) {
+        self.follow(ages);
+        let node = self.nodes[page.0 as usize];
+        if self.is_linked(node) {
+            let newest = self.classes[node.class as usize].ends[node.list as usize].0;
+            self.link(page, NONE, newest, ages);
+        }
+    }
+
+    /// Puts a page where its age belongs in its list.
+    pub fn link_by_age(&mut self, page: PageId, ages: &Ages) {
+        let node = self.nodes[page.0 as usize];
+        if !self.is_linked(node) {
+            return;
+        }
+        let age = ages.of(page);
+        let mut newer = NONE;
+        let mut at = self.classes[node.class as usize].ends[node.list as usize].0;
+        while at != NONE && ages.of(PageId(at)) > age {
+            newer = at;
+            at = self.nodes[at as usize].older;
+        }
+        self.link(page, newer, at, ages);
+    }
+
+    /// Links a page between two neighbours of its list.
+    #[inline]
+    fn link(&mut self, page: PageId, newer: u32, older: u32, ages: &Ages) {
+        let node = &mut self.nodes[page.0 as usize];
+        (node.newer, node.older) = (newer, older);
+        let list = node.list as usize;
+        let class = &mut self.classes[node.class as usize];
+        let (newest, oldest) = &mut class.ends[list];
+        match newer {
+            NONE => *newest = page.0,
+            newer => self.nodes[newer as usize].older = page.0,
+        }
+        match older {
+            NONE => {
+                *oldest = page.0;
+                class.heads[list] = ages.of(page);
+                class.filled[list / 64] |= 1 << (list % 64);
+            }
+            older => self.nodes[older as usize].newer = page.0,
+        }
+    }
+
+    /// Takes a page out of its list.
+    #[inline]
+    pub fn unlink(&mut self, page: PageId, ages: &Ages) {
+        let node = self.nodes[page.0 as usize];
+        if !self.is_linked(node) {
+            return;
+        }
+        let list = node.list as usize;
+        let class = &mut self.classes[node.class as usize];
+        let (newest, oldest) = &mut class.ends[list];
+        match node.newer {
+            NONE => *newest = node.older,
+            newer => self.nodes[newer as usize].older = node.older,
+        }
+        match node.older {
+            NONE => {
+                *oldest = node.newer;
+                class.heads[list] = match node.newer {
+                    NONE => {
+                        class.filled[list / 64] &= !(1 << (list % 64));
+                        NONE
+                    }
+                    newer => ages.of(PageId(newer)),
+                };
+            }
+            older => self.nodes[older as usize].newer = node.newer,
+        }
+    }
+
+    /// For each list of a class the age of its least recent page; the largest number if there is none.
+    #[inline]
+    pub fn heads(&self, class: usize) -> &[u32] {
+        &self.classes[class].heads
+    }
+
+    /// The pages of a list from the least recent to the most recent.
+    pub fn iter_oldest_first(
+        &self,
+        class: usize,
+        list: usize,
+    ) -> impl Iterator<Item = PageId> + '_ {
+        let some = |page| (page != NONE).then_some(PageId(page));
+        let oldest = some(self.classes[class].ends[list].1);
+        std::iter::successors(oldest, move |page| some(self.nodes[page.0 as usize].newer))
+    }
+
+    /// The oldest page of a class that neither `spare` nor `passed_over` passes over, by a look at each chip.
+    pub fn oldest_not(
+        &self,
+        class: usize,
+        device: &dyn DeviceView,
+        spare: Spare,
+        ages: &Ages,
+        passed_over: impl Fn(PageId) -> bool,
+    ) -> Option<PageId> {
+        debug_assert!(self.numbering == ages.numbering(), "heads of other ages");
+        let class = &self.classes[class];
+        let chips = self.chips as usize;
+        let (mut least, mut found) = (NONE, None);
+        let in_gc = device.chips_in_gc();
+        for (i, &filled) in class.filled.iter().enumerate() {
+            let mut open = match spare {
+                Spare::Nobody => filled,
+                Spare::Gc | Spare::GcSoon => filled & !in_gc.word(i),
+            };
+            while open != 0 {
+                let list = i * 64 + open.trailing_zeros() as usize;
+                open &= open - 1;
+                // Most chips are too young to be asked.
+                if class.heads[list] >= least {
+                    continue;
+                }
+                let soon = spare == Spare::GcSoon && list < chips;
+                if soon && spare.chip(device, ChipId(list as u16)) {
+                    continue;
+                }
+                let mut page = class.ends[list].1;
+                while page != NONE && passed_over(PageId(page)) {
+                    page = self.nodes[page as usize].newer;
+                }
+                if page != NONE && ages.of(PageId(page)) < least {
+                    (least, found) = (ages.of(PageId(page)), Some(PageId(page)));
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a page of a class older than `age` is passed over for the sake of its chip.
+    pub fn passes_over_before(
+        &self,
+        class: usize,
+        device: &dyn DeviceView,
+        spare: Spare,
+        age: u32,
+    ) -> bool {
+        let heads = &self.classes[class].heads[..self.chips as usize];
+        let mut heads = (0..).zip(heads);
+        spare != Spare::Nobody
+            && heads.any(|(chip, &head)| head < age && spare.chip(device, ChipId(chip)))
+    }
+}
