@@ -135,7 +135,7 @@ pub(crate) struct PageMap {
     /// When each block was opened, as a number that grows within its chip.
     pub(super) seq: Vec<u32>,
     pub(super) erases: Vec<u32>,
-    /// When each block was last erased, in erases of the device; empty where nobody asks.
+    /// When each block was last erased, in erases of the device; empty where no rule needs it.
     pub(super) erased_at: Vec<u32>,
     pub(super) pools: Vec<Pool>,
     /// Per pool, where its hot pages go; empty with one stream.
@@ -361,7 +361,7 @@ impl PageMap {
         }
     }
 
-    /// Starts loading what says which logical page stands, or stood, at `ppn`.
+    /// Starts loading the number of the logical page that stands, or stood, at `ppn`.
     #[inline]
     pub fn prefetch_lpn_at(&self, ppn: Ppn) {
         prefetch(&self.reverse, ppn.0 as usize);

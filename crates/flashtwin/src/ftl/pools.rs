@@ -48,7 +48,7 @@ pub(super) struct Frontier {
     pub next_page: u32,
 }
 
-/// A pool has no page left.
+/// A pool has no free page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolFull;
 
@@ -66,7 +66,7 @@ impl PageMap {
         &self.pools[chip as usize * n..][..n]
     }
 
-    /// Hot pages have an open block of their own. Else streams are not told apart.
+    /// Hot pages have an open block of their own. Else streams are not distinguished.
     #[inline]
     fn has_own_block(&self, stream: Stream) -> bool {
         stream == Stream::Hot && !self.hot.is_empty()
@@ -91,7 +91,7 @@ impl PageMap {
         }
     }
 
-    /// Data pages left in the open blocks of the pool that GC moves pages to.
+    /// Free data pages of the open blocks of the pool that GC moves pages to.
     #[inline]
     pub fn open_pages_for_moves(&self, pool: u32) -> u32 {
         match self.shape.apart {
@@ -100,14 +100,14 @@ impl PageMap {
         }
     }
 
-    /// Data pages left in the pool's open blocks, hot and cold.
+    /// Free data pages of the pool's open blocks, hot and cold.
     #[inline]
     pub fn open_pages(&self, pool: u32) -> u32 {
         let left = self.shape.data_pages - self.pools[pool as usize].next_page;
         left + self.hot_pages(pool as usize)
     }
 
-    /// Data pages left in the pool's hot block; 0 if it is not open.
+    /// Free data pages of the pool's hot block; 0 if it is not open.
     #[inline]
     fn hot_pages(&self, pool: usize) -> u32 {
         let hot = self.hot.get(pool);
@@ -134,8 +134,8 @@ impl PageMap {
         (block, page)
     }
 
-    /// Sees to it that an open block of the pool has a page for the stream, and says whose block
-    /// that is: its own, but for the last pages of a pool with no block left to open.
+    /// Ensures that an open block of the pool has a page for the stream, and returns the stream of that block:
+    /// its own, except for the last pages of a pool with no block to open.
     #[inline]
     pub fn make_room(&mut self, pool: u32, stream: Stream) -> Result<Stream, PoolFull> {
         if self.next_page(pool, stream) < self.end_of(stream) {
@@ -333,9 +333,8 @@ impl PageMap {
         self.low
     }
 
-    /// All open blocks of the chip are younger than this sequence number, or as old. With two
-    /// streams a page's copies are not told apart by the age of their blocks: then this is greater
-    /// than any sequence number.
+    /// All open blocks of the chip are younger than this sequence number, or as old. With two streams the age of
+    /// their blocks does not order a page's copies: then this is greater than any sequence number.
     #[inline]
     pub fn oldest_open(&self, chip: u32) -> u32 {
         self.oldest_open[chip as usize]
@@ -348,7 +347,7 @@ impl PageMap {
         &self.room[chip as usize * n..][..n]
     }
 
-    /// The stream of a page that the host writes; `asked` is what the buffer policy says.
+    /// The stream of a page that the host writes; `asked` is the buffer policy's.
     #[inline]
     pub fn host_stream(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.shape.apart {
@@ -359,8 +358,8 @@ impl PageMap {
         }
     }
 
-    /// The stream of a page that was written long ago: the cache does not hold it any more. `asked` is what
-    /// the buffer policy said.
+    /// The stream of a page that was written long ago: the cache does not hold it any more. `asked` is the buffer
+    /// policy's.
     pub fn stream_at_rest(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.shape.apart {
             Apart::Cached => Stream::Cold,
@@ -410,8 +409,8 @@ impl PageMap {
         self.room[pool as usize] - others as i32
     }
 
-    /// The pool of the chip that will be the next to collect: with fewest free blocks, of equals
-    /// that with fewest pages left in its open blocks.
+    /// The pool of the chip that will be the next to collect: with fewest free blocks, of equals that with fewest
+    /// free pages in its open blocks.
     #[inline]
     fn scarcest(&self, chip: u32) -> u32 {
         let n = self.shape.pools_per_chip;
@@ -430,8 +429,7 @@ impl PageMap {
         self.low
     }
 
-    /// Data pages left in the open blocks, hot and cold, of the pool that will be the next to
-    /// collect.
+    /// Free data pages of the open blocks, hot and cold, of the pool that will be the next to collect.
     pub fn open_pages_of_chip(&self, chip: u32) -> u32 {
         self.open_pages(self.scarcest(chip))
     }
@@ -472,8 +470,8 @@ impl PageMap {
         }
     }
 
-    /// Works out afresh what is derived from pools and tallies, after they were set wholesale. They
-    /// may have come from a file and be nonsense: then `check` says so.
+    /// Computes afresh what is derived from pools and tallies, after they were set wholesale. They may have come
+    /// from a file and be nonsense: then `check` reports it.
     pub(super) fn recount(&mut self) {
         let low = self.low;
         for chip in 0..self.shape.chips {

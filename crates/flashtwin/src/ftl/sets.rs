@@ -141,7 +141,7 @@ impl PageMap {
         }
     }
 
-    /// The die has no page left in its open block.
+    /// The die has no free page in its open block.
     pub fn is_full(&self, die: u32) -> bool {
         self.pool(die).next_page == self.shape.data_pages
     }
@@ -167,7 +167,7 @@ impl PageMap {
         (0..self.shape.chips).all(|die| room(die) >= share)
     }
 
-    /// Finds the superblocks afresh in what the blocks say.
+    /// Finds the superblocks afresh from the blocks.
     pub(super) fn regroup(&mut self) {
         if self.sets.is_none() {
             return;
@@ -195,7 +195,7 @@ impl PageMap {
         blocks
     }
 
-    /// Dies are in step, and the superblocks are those that the blocks say.
+    /// Dies are in step, and the superblocks are those of the blocks.
     pub(super) fn check_sets(&self) -> Result<(), String> {
         let Some(sets) = &self.sets else {
             return Ok(());

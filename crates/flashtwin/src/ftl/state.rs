@@ -94,7 +94,7 @@ impl PageMap {
         write_u64(out, &self.slc_bits)
     }
 
-    /// Reads a state over this map, which was made for the same spec but for the streams.
+    /// Reads a state over this map, which was made for the same spec except the streams.
     pub fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         read_u32(input, &mut self.map)?;
         read_u32(input, &mut self.reverse)?;
@@ -138,7 +138,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Reads which blocks are in SLC mode, if the state says so; else none is.
+    /// Reads which blocks are in SLC mode, if the state has that; else none is.
     fn load_slc(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         if self.slc_bits.is_empty() {
             return Ok(());

@@ -22,7 +22,7 @@ struct Made {
     summary_page: bool,
     pools_are_planes: bool,
     streams: u32,
-    /// What tells two streams apart; `None`: the buffer policy.
+    /// What separates two streams; `None`: the buffer policy.
     separation: Separation,
     victim: &'static str,
 }
@@ -285,7 +285,7 @@ fn one_stream_takes_hot_pages_for_cold_ones() {
     assert!(run(Stream::Hot) == run(Stream::Cold));
 }
 
-/// A chip of two pools: what the buffer is told is of the pool that will collect first.
+/// A chip of two pools: the figures for the buffer are of the pool that will collect first.
 #[test]
 fn the_scarcest_pool_speaks_for_its_chip() {
     let made = Made {

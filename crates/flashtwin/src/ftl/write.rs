@@ -96,9 +96,9 @@ impl PageMap {
         }
     }
 
-    /// Moves all live pages of `block` to the frontiers of `pool`, which has room for them, in page
-    /// order. `moved` is told of each destination block: the pages that went there, and
-    /// whether that sealed it. Starts loading all map entries before it changes the first.
+    /// Moves all live pages of `block` to the frontiers of `pool`, which has room for them, in page order.
+    /// `moved` is called for each destination block, with the number of pages that went there, and whether that
+    /// sealed it. Starts loading all map entries before it changes the first.
     pub fn relocate(
         &mut self,
         block: u32,
@@ -172,7 +172,7 @@ impl PageMap {
 
     // ---- initial states ----
 
-    /// Puts `lpn` at a page nobody has written, without moving any frontier.
+    /// Puts `lpn` at an unwritten page, without moving any frontier.
     #[inline]
     pub(super) fn put(&mut self, ppn: u32, lpn: u32) {
         let (block, page) = self.by_pages_per_block.div_rem(ppn);

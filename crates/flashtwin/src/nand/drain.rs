@@ -15,7 +15,7 @@ pub(crate) struct Drain {
     pub writes: u32,
     /// Those of N_w that wait. The others have taken their pages off the free ones already (D-162).
     pub waiting_writes: u32,
-    /// S: a GC is under way, or will be with these writes.
+    /// S: a GC is running, or will be with these writes.
     pub collects: bool,
     /// N_vp: live pages of the block GC would choose now; 0 where S is 0.
     pub victim_pages: u32,
@@ -74,8 +74,7 @@ pub(crate) struct InHand {
     pub reads: u32,
     pub writes: u32,
     pub rest: Time,
-    /// If a GC is under way, the time until its end if it waits for nothing, and the pages it has
-    /// still to program.
+    /// If a GC is running, the time until its end if it waits for nothing, and the pages it has still to program.
     pub gc_rest: Option<Time>,
     pub gc_moves: u32,
 }
@@ -122,8 +121,8 @@ impl Drain {
         }
     }
 
-    /// The chip queue complete time as printed: Eqs 1 to 4. The operations in service count as
-    /// waiting, a GC under way as one to come.
+    /// The chip queue complete time as printed: Eqs 1 to 4. The operations in service count as waiting, a running
+    /// GC as one to come.
     pub fn time(&self, l: &Latencies) -> Time {
         let (collecting, moved) = if self.collects {
             let moved = self.victim_pages;
@@ -137,8 +136,8 @@ impl Drain {
             + l.summary * self.summaries(moved)
     }
 
-    /// The same for the work that only waits, transfers included, after what is in hand (D-14). A
-    /// GC under way counts with its rest, in place of one to come.
+    /// The same for the work that only waits, transfers included, after what is in hand (D-14). A running GC
+    /// counts with its rest, in place of one to come.
     pub fn time_exact(&self, l: &Latencies, in_hand: &InHand) -> Time {
         let (collecting, moved) = match in_hand.gc_rest {
             Some(rest) => (rest, in_hand.gc_moves),
@@ -162,8 +161,8 @@ fn starts_gc(free_pages: u32, writes: u32, low_pages: u32) -> bool {
     free_pages.saturating_sub(writes) <= low_pages
 }
 
-/// The same of a chip as it stands, in pages that hold data. Most often its free blocks are enough
-/// to tell. A dead die has none, and never collects.
+/// The same of a chip as it stands, in pages that hold data. Most often its free blocks decide. A dead die has
+/// none, and never collects.
 #[inline]
 fn is_short(ftl: &PageMap, chip: u32, writes: u32) -> bool {
     let low = ftl.low_pages_of_chip();
@@ -278,7 +277,7 @@ mod tests {
             exactly(waiting(99), &in_hand),
             Time::from_us(queued + collection)
         );
-        // A GC under way: its rest instead; the 6 pages it has still to program fill the block.
+        // A running GC: its rest instead; the 6 pages it has still to program fill the block.
         let in_hand = InHand {
             gc_rest: Some(Time::from_us(1_000)),
             gc_moves: 6,

@@ -1,11 +1,10 @@
 //! Chips that each have a translation layer of their own: DFTL, BAST, FAST, FASTER, in time.
 //!
-//! When an operation is dispatched to its chip, the chip's translation layer (`ftl::chip`) says what
-//! flash has to do for it, and in which order; that becomes the chip's steps (`plan`). Nothing comes
-//! between them: a merge or a collection is done to its end, and reads with priority overtake only
-//! what waits. The host's operation ends with its own page; what the translation layer does after
-//! that keeps the chip busy. From the first to the last page that an access makes it move or erase,
-//! the chip is in GC.
+//! When an operation is dispatched to its chip, the chip's translation layer (`ftl::chip`) returns the flash
+//! operations for it, in order; these become the chip's steps (`plan`). Nothing comes between them: a merge or a
+//! collection is done to its end, and reads with priority overtake only what waits. The host's operation ends
+//! with its own page; what the translation layer does after that keeps the chip busy. From the first to the last
+//! page that an access makes it move or erase, the chip is in GC.
 //!
 //! On a device whose chips have their own pins no transfer ever waits: it is then part of the work
 //! of the array, and a chip needs an instant only where something ends or begins.
@@ -31,7 +30,7 @@ use std::collections::VecDeque;
 /// A channel that several chips share.
 #[derive(Clone, Debug, Default)]
 struct Channel {
-    /// The chip whose transfer is under way.
+    /// The chip whose transfer is running.
     busy_with: Option<u32>,
     waiting: VecDeque<(u32, Time)>,
 }
@@ -49,7 +48,7 @@ pub(crate) struct Layered {
     lanes: Vec<Lane>,
     /// None where each chip has its own pins.
     channels: Vec<Channel>,
-    /// What the access under way takes; kept for its room.
+    /// What the running access takes; kept for its room.
     ops: Vec<FlashOp>,
     /// What the last collection or merge of each chip took: the estimate for the next.
     gc_took: Vec<Time>,
@@ -147,8 +146,8 @@ impl Layered {
         (chip, self.proceed(chip, now, events))
     }
 
-    /// Goes on to the next step of a chip that takes time, or frees it. Returns the operation that
-    /// ends on the way, if one does.
+    /// Goes on to the next step of a chip that takes time, or frees it. Returns the operation that ends with
+    /// that, if one does.
     fn proceed(&mut self, chip: usize, now: Time, events: &mut EventQueue) -> Option<Done> {
         let mut done = None;
         loop {

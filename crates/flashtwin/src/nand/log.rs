@@ -1,7 +1,7 @@
 //! The log of flash operations: what `validate` compares, and what a timeline draws.
 //!
-//! What keeps a place busy is told as a beginning and an end. Both may be told ahead of their instant,
-//! where a back end knows them at dispatch, and a beginning after it; on one place they come in order.
+//! What keeps a place busy is logged as a beginning and an end. Both may be logged ahead of their instant, where
+//! a back end knows them at dispatch, and a beginning after it; on one place they come in order.
 
 use super::Cause;
 use crate::units::{Lpn, Time};
@@ -54,7 +54,7 @@ pub enum FlashEvent {
         lpn: Lpn,
         /// Why.
         cause: Cause,
-        /// The place that has just begun with it, where the beginning does not say so itself.
+        /// The place that has just begun with it, where the entry of the beginning lacks it.
         place: Option<Place>,
         /// From dispatch to completion, without waiting for a channel.
         duration: Time,
@@ -68,7 +68,7 @@ pub enum FlashEvent {
         /// Where.
         place: Place,
     },
-    /// A chip left off in the middle of a program or erase.
+    /// A chip stopped in the middle of a program or erase.
     Suspended {
         /// When.
         at: Time,

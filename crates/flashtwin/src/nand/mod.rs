@@ -126,18 +126,18 @@ impl Cause {
     }
 }
 
-/// A page operation on its way through a chip.
+/// A page operation in a chip's queue or in service.
 #[derive(Clone, Copy, Debug)]
 pub struct PageOp {
     pub lpn: Lpn,
-    /// Whom to tell: the device's own number.
+    /// The device's own number for the receiver of the result.
     pub owner: u32,
     pub cause: Cause,
     /// The host's request for whose sake it is done, by its number; [`FlashEvent::NOBODY`]: for none.
     pub request: u32,
     /// For a write, which open block it goes to.
     pub stream: Stream,
-    /// The host waits until it is where a power cut does no harm.
+    /// The host waits until it is safe from a power loss.
     pub fua: bool,
     /// Of a program that is done again since its die died, how many dies it has been given to since.
     pub again: u8,
@@ -228,7 +228,7 @@ pub(crate) struct Chip {
     pub reads: VecDeque<PageOp>,
     /// Reads and writes that wait or are in service.
     inside: [u32; 2],
-    /// A GC action is under way.
+    /// A GC action is running.
     pub in_gc: bool,
     /// Since when, if so.
     gc_since: Time,
@@ -354,8 +354,8 @@ impl Nand {
         }
     }
 
-    /// What the array's controller has told this drive about collecting; translation layers of chips
-    /// are told nothing.
+    /// The orders of the array's controller to this drive about collecting; translation layers of chips receive
+    /// none.
     #[inline]
     pub fn orders(&self) -> Option<&Orders> {
         match self {
@@ -375,7 +375,7 @@ impl Nand {
         }
     }
 
-    /// Tells all pools to collect.
+    /// Orders all pools to collect.
     pub fn force_gc(&mut self, force: Force) {
         match self {
             Nand::Msr(n) => n.orders.force(&n.ftl, force),
@@ -384,7 +384,7 @@ impl Nand {
         }
     }
 
-    /// Tells each pool of a die, or of all, to collect a block.
+    /// Orders each pool of a die, or of all, to collect a block.
     pub fn force_one_each(&mut self, die: Option<u32>) {
         let (orders, ftl) = match self {
             Nand::Msr(n) => (&mut n.orders, &n.ftl),

@@ -8,8 +8,8 @@
 //! priority (`collect`); host writes of the die wait until the run is over, or pass as well while there
 //! is room and else in step with the moves (`gc.preemptible`). A program or erase may
 //! be suspended for host reads, which then go in a lane of their own (`lane`), and what comes next may
-//! begin before its end (`ahead`). One write frontier a die serves host and GC, but for hot pages on a
-//! device with two streams, and for what the host writes where blocks in SLC mode take it.
+//! begin before its end (`ahead`). One write frontier a die serves host and GC, except for hot pages on a device
+//! with two streams, and for what the host writes where blocks in SLC mode take it.
 
 mod ahead;
 mod collect;
@@ -44,7 +44,7 @@ const RETRY_SEED: u64 = 1;
 
 #[derive(Clone, Debug, Default)]
 struct Channel {
-    /// The lane whose transfer is under way.
+    /// The lane whose transfer is running.
     busy_with: Option<u32>,
     waiting: VecDeque<(u32, Time)>,
 }
@@ -329,7 +329,7 @@ impl Modern {
         in_hand
     }
 
-    /// The die is at something: goes on with that, and says so.
+    /// True if the die is busy: it goes on with that.
     fn is_taken(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         if self.params.cached_commands && self.go_on(die, now, events) {
             return true;
@@ -404,9 +404,9 @@ impl Modern {
 
     // ---- suspending ----
 
-    /// A host read has come: it stops a program or erase under way, unless that ends as soon or has
-    /// let enough reads pass. One that still receives its data is not stopped: the read then waits
-    /// for its end, unless another one comes.
+    /// A host read has come: it stops a running program or erase, unless that ends as soon or has let enough
+    /// reads pass. One that still receives its data is not stopped: the read then waits for its end, unless
+    /// another one comes.
     pub fn read_came(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let data_come = self.data_come(die);
         let lane = &mut self.lanes[die];

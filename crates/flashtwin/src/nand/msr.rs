@@ -77,7 +77,7 @@ struct Service {
     /// The batch in service, the last to finish first.
     running: Vec<Running>,
     batch_since: Time,
-    /// When the GC action under way ends.
+    /// When the running GC action ends.
     clean_until: Time,
     /// Where the search for a plane to write to starts.
     next_plane: u32,
@@ -472,8 +472,8 @@ impl Msr {
         time.map(|time| (time, true))
     }
 
-    /// Collects a block page by page: the next move, or the erase. Between two of them the chip may
-    /// leave off; the block then holds what was not moved.
+    /// Collects a block page by page: the next move, or the erase. Between two of them the chip may stop; the
+    /// block then holds what was not moved.
     fn clean_step(&mut self, chip: usize, now: Time) -> Option<(Time, bool)> {
         let mut first = false;
         if self.service[chip].in_steps.is_none() {
@@ -493,7 +493,7 @@ impl Msr {
         let from = Ppn(self.ftl.first_ppn(block).0 + page);
         let lpn = self.ftl.lpn_at(from);
         let Ok(stream) = self.ftl.make_room(pool, self.ftl.move_stream(lpn)) else {
-            // The host took the room while the chip had left off.
+            // The host took the room while the chip had stopped.
             self.service[chip].in_steps = None;
             self.orders.collected(&self.ftl, pool, false);
             return None;
@@ -514,7 +514,7 @@ impl Msr {
         Some((cost, first))
     }
 
-    /// The victim of the first pool that was told to collect and has one worth it.
+    /// The victim of the first pool that was ordered to collect and has one worth it.
     fn block_for_steps(&mut self, chip: usize, now: Time) -> Option<u32> {
         let pools = self.ftl.shape.pools_per_chip;
         for pool in chip as u32 * pools..(chip as u32 + 1) * pools {

@@ -22,7 +22,7 @@ pub(crate) struct PoolBlocks {
     pub low: u32,
 }
 
-/// Who knows where pages are.
+/// The keeper of the pages' locations.
 pub(super) enum Placed<'a> {
     Map(&'a PageMap),
     Layers(&'a Layered),
@@ -62,8 +62,7 @@ impl Nand {
         }
     }
 
-    /// The chip that holds the page's copy, where the map says so: translation layers know only
-    /// their own chip.
+    /// The chip that holds the page's copy, according to the map: translation layers know only their own chip.
     #[inline]
     pub fn chip_of_copy(&self, lpn: Lpn) -> Option<u32> {
         match self.placed() {
@@ -98,7 +97,7 @@ impl Nand {
         }
     }
 
-    /// Hot and cold pages that a buffer policy tells apart go to blocks of their own, or need not.
+    /// Hot and cold pages that a buffer policy distinguishes go to blocks of their own, or need not.
     pub fn separates(&self) -> bool {
         match self.placed() {
             Placed::Map(map) => map.streams() > 1,
@@ -142,7 +141,7 @@ impl Nand {
         }
     }
 
-    /// Pages left in its open block.
+    /// Free pages of its open block.
     pub fn open_pages(&self, chip: usize) -> u32 {
         match self.placed() {
             Placed::Map(map) => map.open_pages_of_chip(chip as u32),
@@ -260,7 +259,7 @@ impl Nand {
         }
     }
 
-    /// Writes the whole state of idle flash, but for [`Nand::cursors`].
+    /// Writes the whole state of idle flash, except [`Nand::cursors`].
     pub fn save_state(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.placed() {
             Placed::Map(map) => map.save(out),

@@ -1,4 +1,4 @@
-//! What chips say of themselves, against the same counted one by one and against what then happens.
+//! Chips' reports of themselves, against the same counted one by one and against what then happens.
 
 mod modern;
 
@@ -250,8 +250,8 @@ fn two_streams_find_room_on_a_tight_device() {
     }
 }
 
-/// Where streams are told apart, writes spread over the planes by their room for the stream alone, whatever block
-/// holds the old copy: one at a time and in batches.
+/// Where streams are distinguished, writes spread over the planes by their room for the stream alone, whatever
+/// block holds the old copy: one at a time and in batches.
 #[test]
 fn two_streams_go_to_the_planes_with_most_room() {
     for units in ["1", "4"] {
@@ -324,8 +324,8 @@ fn the_rest_of_a_transfer_that_waited_is_known() {
     assert_eq!(rests(&bench, part), [Time::ZERO, transfer - part]);
 }
 
-/// One chip with one plane and its own bus does what `exact` says in just that time, unless it
-/// starts a collection meanwhile.
+/// One chip with one plane and its own bus does what `exact` predicts in just that time, unless it starts a
+/// collection meanwhile.
 #[test]
 fn the_exact_drain_time_is_the_time_it_takes() {
     let one = [

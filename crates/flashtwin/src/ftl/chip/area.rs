@@ -39,7 +39,7 @@ impl Area {
         self.blocks_max - self.len()
     }
 
-    /// Pages left in the newest block.
+    /// Free pages of the newest block.
     #[inline]
     pub fn open_pages(&self) -> u32 {
         self.pages_per_block - self.next
@@ -97,7 +97,7 @@ impl Area {
         write_u32(out, &[self.next])
     }
 
-    /// Reads it over an empty log, whose blocks nobody else may have.
+    /// Reads it over an empty log, whose blocks nothing else may have.
     pub fn load(
         &mut self,
         roles: &mut Roles,

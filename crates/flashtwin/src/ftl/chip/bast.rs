@@ -128,7 +128,7 @@ impl Bast {
         self.idle.len() as u32
     }
 
-    /// Pages left in the log written last.
+    /// Free pages of the log written last.
     pub(super) fn newest_room(&self) -> u32 {
         let newest = self.order.newest();
         newest.map_or(0, |at| {

@@ -211,7 +211,7 @@ impl Blocks {
         write_u32(out, &self.data)
     }
 
-    /// Reads it over new blocks; returns who has which of them.
+    /// Reads it over new blocks; returns the owners of the blocks.
     pub fn load(&mut self, input: &mut dyn Read) -> Result<Roles, StateError> {
         self.store.load(self.map.len() as u32, input)?;
         read_u32(input, &mut self.data)?;

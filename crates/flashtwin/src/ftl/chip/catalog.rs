@@ -1,5 +1,5 @@
-//! Every translation layer of this room in words: what the command line, Python and `docs/ftls.md`
-//! say of it. Each layer's file has its entry; the table in `mod.rs` names the files.
+//! Every translation layer of this room in words, for the command line, Python and `docs/ftls.md`. Each layer's
+//! file has its entry; the table in `mod.rs` names the files.
 
 pub use crate::buffer::catalog::{Provenance, Source};
 pub use crate::component::Parameter;

@@ -1,9 +1,9 @@
 //! DFTL: page mapping whose map lies in flash, of which a part is cached (Gupta, Kim, Urgaonkar, ASPLOS 2009).
 //!
-//! A translation page holds the map entries of consecutive logical pages; the directory, in memory,
-//! says where each is. Translation pages and data are written to blocks of their own. Collection is
-//! greedy over both kinds. Entries of moved pages that are cached only become dirty; the translation
-//! pages of the others are each written once.
+//! A translation page holds the map entries of consecutive logical pages; the directory, in memory, has the
+//! location of each. Translation pages and data are written to blocks of their own. Collection is greedy over
+//! both kinds. Entries of moved pages that are cached only become dirty; the translation pages of the others are
+//! each written once.
 
 use std::io::{self, Read, Write};
 
@@ -169,7 +169,7 @@ pub(super) struct Frontier {
 pub struct Dftl {
     pub(super) store: Store,
     pub(super) cache: CachedMap,
-    /// What the translation pages on flash say: physical page of each logical page.
+    /// The contents of the translation pages on flash: physical page of each logical page.
     pub(super) stored: Vec<u32>,
     /// Physical page of each translation page (GTD).
     directory: Vec<u32>,

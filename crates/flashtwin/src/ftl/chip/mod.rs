@@ -77,7 +77,7 @@ pub enum Why {
     Map,
     /// Reclaiming a block: pages of it that move, and its erase.
     Gc,
-    /// A translation page, because pages it tells of have moved.
+    /// A translation page, because pages of its entries have moved.
     GcMap,
     /// A merge of a log block with its data block.
     Merge,
@@ -202,7 +202,7 @@ macro_rules! declare {
     (() $($file:ident::$Type:ident($Own:ident))+) => {
         $(pub use $file::{$Own, $Type};)+
 
-        /// What the files say of their layers.
+        /// The files' descriptions of their layers.
         pub const ENTRIES: &[&catalog::Entry] = &[$(&$Own::ENTRY),+];
 
         /// A layer by name, with its parameters.
@@ -220,7 +220,7 @@ macro_rules! declare {
                 None
             }
 
-            /// What is said of it.
+            /// Its description.
             pub fn entry(&self) -> &'static catalog::Entry {
                 match self { $(Layer::$Type(_) => &$Own::ENTRY,)+ }
             }

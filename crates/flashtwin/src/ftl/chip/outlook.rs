@@ -11,7 +11,7 @@ pub(crate) struct Outlook {
     pub free_blocks: u32,
     /// It collects when these are left and the open block is full.
     pub trigger_blocks: u32,
-    /// Pages left in the open block.
+    /// Free pages of the open block.
     pub open_pages: u32,
     /// Writes that need neither collection nor merge, if no sequence ends among them.
     pub writes: u64,

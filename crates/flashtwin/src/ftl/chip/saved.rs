@@ -62,7 +62,7 @@ impl Roles {
         }
     }
 
-    /// Those that nobody has.
+    /// Those without an owner.
     pub fn left(self) -> impl Iterator<Item = u32> {
         let blocks = (0u32..).zip(self.0);
         blocks.filter_map(|(block, taken)| (!taken).then_some(block))

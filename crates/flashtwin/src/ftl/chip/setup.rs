@@ -62,7 +62,7 @@ impl Chip {
 
 /// The parameters of a translation layer, and what follows from them.
 pub(super) trait Own: Sized {
-    /// What is said of the layer.
+    /// The description of the layer.
     const ENTRY: Entry;
 
     /// The defaults for a chip.

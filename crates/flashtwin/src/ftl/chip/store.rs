@@ -149,7 +149,7 @@ impl Store {
         u32::from(self.tallies[block as usize] & !OPEN)
     }
 
-    /// Takes a free block. Who calls this has one reserved, or has looked.
+    /// Takes a free block. The caller has one reserved, or has looked.
     pub fn take(&mut self) -> u32 {
         self.free
             .pop_front()

@@ -1,8 +1,7 @@
 //! Stepping a translation layer through an access string, in the notation of the specification.
 //!
-//! `0 1 R5 T3 F`: write pages 0 and 1, read page 5, trim page 3, write what is dirty of the map.
-//! `4x3` writes pages 4 to 6. A step says what flash had to do; copies are counted as copies, not as
-//! reads and programs.
+//! `0 1 R5 T3 F`: write pages 0 and 1, read page 5, trim page 3, write what is dirty of the map. `4x3` writes
+//! pages 4 to 6. A step has the flash operations; copies are counted as copies, not as reads and programs.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -20,7 +19,7 @@ pub struct Cost {
     pub copies: u64,
     /// Translation pages read to look something up or to be written anew.
     pub map_reads: u64,
-    /// Translation pages programmed, but for copies.
+    /// Translation pages programmed, except copies.
     pub map_writes: u64,
     /// Blocks erased.
     pub erases: u64,

@@ -33,12 +33,12 @@ pub(super) struct Lane {
     steps: VecDeque<Step>,
     /// What they take.
     planned: Time,
-    /// The step under way takes so long.
+    /// The running step takes so long.
     begun: Option<Time>,
     /// When it ends; `NEVER` while it waits for the channel.
     pub ends: Time,
     pub since: Time,
-    /// What the log is to be told of the steps not begun; nothing if nobody keeps one.
+    /// Log entries of the steps not begun; empty if no log is kept.
     pub notes: VecDeque<Note>,
     /// They are complete.
     pub noted: bool,

@@ -1,7 +1,7 @@
-//! What the log is told of chips and channels: each flash operation as it is done.
+//! Log entries of chips and channels: each flash operation as it is done.
 //!
-//! Steps are planned ahead and put together, so that a chip has few instants. Notes say of each part of
-//! a step what it is; a step that begins takes its own.
+//! Steps are planned ahead and put together, so that a chip has few instants. Each part of a step has a note of
+//! what it is; a step that begins takes its own.
 
 use super::super::{Cause, FlashEvent, PageOp, Place};
 use super::plan::{Costs, Lane};
@@ -139,7 +139,7 @@ impl Layered {
         }
     }
 
-    /// Nobody keeps a log any more.
+    /// No log is kept any more.
     pub fn forget_notes(&mut self) {
         for lane in &mut self.lanes {
             lane.notes.clear();

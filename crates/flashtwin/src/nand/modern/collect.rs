@@ -16,7 +16,7 @@ pub(super) struct Run {
     page: u32,
     /// The block is in SLC mode.
     pub folds: bool,
-    /// Live pages when the block was taken up.
+    /// Live pages when the collection of the block began.
     live: u32,
     moved: u32,
     /// Pages of the host programmed since.
@@ -98,8 +98,8 @@ impl Modern {
         true
     }
 
-    /// Takes up the oldest block of the cache if the die has been idle long enough; else sees to it that
-    /// it is asked again then.
+    /// Begins to collect the oldest block of the cache if the die has been idle long enough; else ensures that it
+    /// is asked again then.
     pub(super) fn fold_when_idle(
         &mut self,
         die: usize,
@@ -122,8 +122,8 @@ impl Modern {
         false
     }
 
-    /// Moves the next live page of the block under collection in the map; or erases the block, and
-    /// says `None`.
+    /// Moves the next live page of the block under collection in the map; or erases the block, and returns
+    /// `None`.
     fn collect_page(&mut self, die: usize) -> Option<Move> {
         let run = self.collecting[die].as_mut().expect("a run is under way");
         let Some(from_page) = self.ftl.next_live(run.block, run.page) else {
@@ -236,7 +236,7 @@ impl Modern {
         }
     }
 
-    /// Collects the whole block taken up, in no time.
+    /// Collects the whole block of the run, in no time.
     pub(super) fn collect_untimed(&mut self, die: usize) {
         while self.collect_page(die).is_some() {}
     }

@@ -1,10 +1,10 @@
 //! A die that dies (D-146). Its lanes bring to an end what they have begun, so that channels, suspended
-//! operations and clocks need to know nothing of it; whoever takes the ends says that they failed.
+//! operations and clocks need to know nothing of it; the receiver of the ends marks them as failed.
 
 use super::*;
 
 impl Modern {
-    /// Pages that the die holds and that no program under way there is to write: those are done elsewhere if it
+    /// Pages that the die holds and that no running program there is to write: those are done elsewhere if it
     /// dies.
     pub fn pages_to_lose(&self, die: usize) -> u32 {
         let of_die = |lane: &usize| self.die_of(*lane) == die;
@@ -27,7 +27,7 @@ impl Modern {
         self.ftl.retire(die as u32);
         let lane = &self.lanes[die];
         let moves = !lane.is_free() && lane.ops.is_empty();
-        // A step under way ends, and the collection with it.
+        // A running step ends, and the collection with it.
         if self.collecting[die].take().is_some() && !moves {
             self.leave_gc(die, now);
         }

@@ -27,14 +27,14 @@ impl Step {
     }
 }
 
-/// The work that a die has in hand. Free while no step is under way.
+/// The work that a die has in hand. Free while no step is running.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lane {
     /// Operations of the host that have not ended; none for a move or an erase.
     pub ops: VecDeque<Done>,
     /// Steps not begun, in order.
     pub steps: VecDeque<Step>,
-    /// The step under way.
+    /// The running step.
     pub step: Option<Step>,
     /// When it ends; `NEVER` while it waits for the channel or is suspended.
     pub ends: Time,

@@ -1,4 +1,4 @@
-//! What the log is told of dies and channels, as it happens.
+//! Log entries of dies and channels, as things happen.
 
 use super::super::Place;
 use super::*;

@@ -1,10 +1,10 @@
 //! Collecting a superblock: a block of every die, as one (D-98).
 //!
-//! All dies take part at once. Each reads the live pages of its own block, row by row; they cross its
-//! channel to the controller and go, over the dies in turn, to where the host's writes go as well. When
-//! all are programmed each die erases its block, and the run is over. Which page goes where is settled
-//! when its read begins, as everything is at dispatch. While a run is under way the host's reads pass
-//! between two steps, and its writes wait, or pass where the die has room (`gc.preemptible`).
+//! All dies take part at once. Each reads the live pages of its own block, row by row; they cross its channel to
+//! the controller and go, over the dies in turn, to where the host's writes go as well. When all are programmed
+//! each die erases its block, and the run is over. Which page goes where is settled when its read begins, as
+//! everything is at dispatch. During a run the host's reads pass between two steps, and its writes wait, or pass
+//! where the die has room (`gc.preemptible`).
 //!
 //! A die whose queue is longer than that of others lags behind them. So that no more than a few
 //! superblocks stand open, a host's write opens a die's next block only once every other die has opened
@@ -34,7 +34,7 @@ struct Part {
     block: Option<u32>,
     /// Where its next live page is looked for.
     page: u32,
-    /// All its live pages have been taken up.
+    /// The reads of all its live pages have begun.
     read: bool,
     doing: Doing,
     /// Pages it is reading: the die and the page of its open block that each goes to.
@@ -47,9 +47,9 @@ struct Part {
 #[derive(Clone, Copy, Debug)]
 struct Run {
     set: u32,
-    /// Dies that have still pages to take up.
+    /// Dies that have still pages to read.
     reading: u32,
-    /// Pages taken up and not programmed.
+    /// Pages read and not programmed.
     moving: u32,
     /// Blocks not erased.
     blocks: u32,
@@ -208,8 +208,8 @@ impl Modern {
 
     // ---- runs ----
 
-    /// Takes up the superblock with the fewest live pages, if a die has at most `low` free blocks, or was
-    /// told to collect, and if that leads anywhere.
+    /// Begins to collect the superblock with the fewest live pages, if a die has at most `low` free blocks, or
+    /// was ordered to collect, and if that leads anywhere.
     fn begin_run(&mut self, low: u32, now: Time) -> bool {
         let wants = |&pool: &u32| self.orders.wants(pool, self.ftl.pool(pool).free, low);
         let Some(pool) = (0..self.chips.len() as u32).find(wants) else {
@@ -444,7 +444,7 @@ impl Modern {
         }
     }
 
-    /// Collects the superblock taken up, in no time.
+    /// Collects the superblock of the run, in no time.
     fn collect_set_untimed(&mut self) {
         for die in 0..self.chips.len() {
             while self.take_page(die).is_some() {}

@@ -1,4 +1,4 @@
-//! What the log is told of batches and collections. All of it is known when they begin.
+//! Log entries of batches and collections. All of it is known when they begin.
 
 use super::super::Place;
 use super::*;
