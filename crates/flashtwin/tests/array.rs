@@ -153,7 +153,7 @@ fn members_behind_a_buffer_are_as_through_their_front_ends() {
             device.submit(now, &request, tag).unwrap();
         }
         while device.step() {}
-        // What falls on one instant may be told in another order.
+        // Simultaneous events may be logged in another order.
         let mut done = std::mem::take(device.completions());
         done.sort_by_key(|c| (c.done, c.tag));
         let done: Vec<String> = done.iter().map(|c| format!("{c:?}")).collect();
@@ -210,7 +210,7 @@ fn every_level_answers_every_request_once() {
     }
 }
 
-/// Members that fail while requests are under way cost no request.
+/// Members that fail while requests are in flight cost no request.
 #[test]
 fn requests_outlive_the_members_they_were_sent_to() {
     for (level, members, failing) in [
@@ -276,7 +276,7 @@ fn coordination_that_is_never_asked_for_changes_nothing() {
     }
 }
 
-/// The same blocks are erased where collecting takes no time, and nobody waits for it.
+/// The same blocks are erased where collecting takes no time, and nothing waits for it.
 #[test]
 fn ideal_erases_as_many_blocks_in_no_time() {
     let run = |coordination: &str| {
@@ -311,7 +311,7 @@ fn ideal_erases_as_many_blocks_in_no_time() {
     assert_eq!(run("ideal"), (erases, 0, 0));
 }
 
-/// Every scheme answers every request once, and does what its name says.
+/// Every scheme completes every request once, and does what its name promises.
 #[test]
 fn schemes_send_their_messages() {
     for (coordination, forced) in [
@@ -342,8 +342,8 @@ fn schemes_send_their_messages() {
     }
 }
 
-/// GGC-2, the part that takes time: a request that comes while the idle array collects waits for the
-/// move or erase under way at most, and the collection leaves off.
+/// GGC-2, the part that takes time: a request that comes while the idle array collects waits for the running move
+/// or erase at most, and the collection stops.
 #[test]
 fn idle_collection_makes_room_for_a_request_at_once() {
     let more = [

@@ -1,4 +1,4 @@
-//! The policies in words: each has its entry, and `docs/policies.md` says what the entries say.
+//! The policies in words: each has its entry, and `docs/policies.md` has the entries.
 //!
 //! `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test all catalog` writes the page anew.
 

@@ -1,5 +1,5 @@
-//! The log of random devices under random loads: on no place do two things overlap, what chips are said
-//! to do is the time that they count as busy, and keeping the log changes nothing.
+//! The log of random devices under random loads: on no place do two things overlap, the logged work of chips is
+//! the time that they count as busy, and keeping the log changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -102,7 +102,7 @@ fn run(ssd: &mut Ssd, seed: u64) -> (Vec<FlashEvent>, Vec<Completion>) {
     (log, done)
 }
 
-/// Slices of each place in the order told, as a reader of the log puts them together.
+/// Slices of each place in the order of the log, as a reader puts them together.
 fn slices(log: &[FlashEvent]) -> BTreeMap<Place, Vec<(Time, Time)>> {
     let mut all: BTreeMap<Place, Vec<(Time, Time)>> = BTreeMap::new();
     let mut open: BTreeMap<Place, Time> = BTreeMap::new();

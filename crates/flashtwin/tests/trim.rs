@@ -1,4 +1,4 @@
-//! A trim reaches every copy of its page, those still on their way to flash among them.
+//! A trim reaches every copy of its page, those still being written among them.
 
 use flashtwin::{spec, DeviceSpec, Op, Request, Ssd, Time};
 

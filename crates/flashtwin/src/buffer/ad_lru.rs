@@ -18,7 +18,7 @@ use crate::component::{parameters, Kind, Pages};
 use crate::memory::reach;
 
 parameters! {
-    /// What it can be told.
+    /// Its parameters.
     struct Parameters {
         /// Least size of the cold list.
         min_lc: Pages = Kind::Window, "0.1", "original: 0.1 of the capacity";
@@ -150,7 +150,7 @@ impl AdLru {
         }
     }
 
-    /// Takes a page out; says what it was like.
+    /// Takes a page out; returns what it was like.
     #[inline]
     fn remove(&mut self, page: PageId) -> Page {
         let state = self.pages[page.0 as usize];
@@ -172,7 +172,7 @@ impl AdLru {
         state
     }
 
-    /// FC, or the next clean page after it that is not spared. Counts the entries on the way.
+    /// FC, or the next clean page after it that is not spared. Counts the entries up to it.
     fn clean_victim(
         &mut self,
         list: usize,

@@ -1,14 +1,14 @@
 //! ARC: the balance between recency and frequency follows the ghosts (Megiddo and Modha, FAST 2003,
 //! Fig. 4).
 //!
-//! T1 holds pages referenced once lately, T2 those referenced more often; B1 and B2 remember what
-//! left them. p is the size that T1 should have. L1 = T1 and B1 is at most c pages, all four 2c.
+//! T1 holds pages referenced once lately, T2 those referenced more often; B1 and B2 remember evicted pages. p is
+//! the size that T1 should have. L1 = T1 and B1 is at most c pages, all four 2c.
 //! Hit in T1 or T2 -> most recent end of T2. Miss:
 //!   in B1 -> p grows by max(1, |B2|/|B1|), the page goes to T2;
 //!   in B2 -> p shrinks by max(1, |B1|/|B2|), the page goes to T2;
 //!   else -> if L1 is full, B1 forgets its oldest; else if all four are, B2 does; the page goes to T1.
-//! Victim: the least recent page of T1 if |T1| > p, or |T1| = p and the page came from B2; else that
-//! of T2. Its ghost goes to B1 or B2. If T1 alone fills the buffer, its page leaves without a ghost.
+//! Victim: the least recent page of T1 if |T1| > p, or |T1| = p and the page came from B2; else that of T2. Its
+//! ghost goes to B1 or B2. If T1 alone fills the buffer, its page is evicted without a ghost.
 
 use super::age_index::AgedLists;
 use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, GENERAL};
@@ -87,8 +87,8 @@ impl Arc {
         }
     }
 
-    /// What a miss does to p and to the ghosts: cases II, III and IV but for REPLACE. Says which
-    /// list remembered the page.
+    /// What a miss does to p and to the ghosts: cases II, III and IV except REPLACE. Returns the list that
+    /// remembered the page.
     fn arrives(&mut self, lpn: Lpn) -> Option<usize> {
         if let Some(known) = self.incoming.known(lpn) {
             return known;

@@ -36,7 +36,7 @@ words! {
 }
 
 parameters! {
-    /// What policies that rank blocks can be told.
+    /// Parameters of policies that rank blocks.
     pub(super) struct BlockParameters {
         /// What a block is: N consecutive pages of one chip, or N consecutive pages of the host (the same where placement is dynamic); with `cbm` host.
         blocks: Blocks = Kind::Choice(Blocks::WORDS), "\"element\"", "D-7; GCaR element, CBM host";
@@ -52,7 +52,7 @@ parameters! {
 }
 
 parameters! {
-    /// What those can be told that take pages that were read.
+    /// Parameters of those that take pages that were read.
     pub(super) struct ReadParameters {
         /// Pages that were read join their block; `false`: a read that misses passes the buffer by, as in a pure write buffer.
         cache_reads: bool = Kind::Bool, "true", "D-6: our decision";
@@ -113,7 +113,7 @@ impl<T: Default> BlockTable<T> {
         BlockTable::with(setup, blocks, in_gc)
     }
 
-    /// An empty table of the pages that came with a request each: no parameter says what that is.
+    /// An empty table of the pages that came with a request each: not set by a parameter.
     pub fn of_requests(setup: &Setup) -> BlockTable<T> {
         BlockTable::with(setup, Blocks::Element, BlockInGc::Any)
     }
@@ -287,7 +287,7 @@ impl<T: Default> BlockTable<T> {
         of.pages += 1;
     }
 
-    /// Takes a page out of its node, which stays. Says which node.
+    /// Takes a page out of its node, which stays. Returns the node.
     pub fn remove_page(&mut self, page: PageId) -> NodeId {
         let member = self.members[page.0 as usize];
         match member.previous {

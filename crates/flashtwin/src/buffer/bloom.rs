@@ -23,7 +23,7 @@ words! {
 }
 
 parameters! {
-    /// What policies that tell hot pages from cold ones can be told.
+    /// Parameters of policies that separate hot pages from cold ones.
     pub(super) struct FilterParameters {
         /// How pages written before are known: a Bloom filter of 8 hashes, or exactly.
         filter: Hotness = Kind::Choice(Hotness::WORDS), "\"bloom\"", "printed: CDA-GC section 3.2.2";
@@ -114,7 +114,7 @@ enum Known {
     Exact(HashSet<Lpn>),
 }
 
-/// Tells hot pages from cold ones.
+/// Separates hot pages from cold ones.
 #[derive(Clone, Debug)]
 pub(super) struct Filter {
     kind: Known,
@@ -124,7 +124,7 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// As the parameters say; the bitmap is a share of the buffer.
+    /// With these parameters; the bitmap is a share of the buffer.
     pub fn new(setup: &Setup) -> Filter {
         let parameters = FilterParameters::of(&setup.settings);
         let buffer_bits = u64::from(setup.capacity) * u64::from(setup.page_bytes) * 8;

@@ -29,7 +29,7 @@ use crate::memory::{prefetch, reach};
 use crate::units::Lpn;
 
 parameters! {
-    /// What it can be told.
+    /// Its parameters.
     struct Parameters {
         /// The two sizes below follow the distances between references.
         adapt: bool = Kind::Bool, "true", "reconstruction";

@@ -1,16 +1,16 @@
-//! BPLRU: recency of blocks, whole blocks as victims (policies.md A3; Kim, Ahn, FAST 2008).
+//! BPLRU: recency of blocks, whole blocks as victims (Kim, Ahn, FAST 2008).
 //!
-//! hit, insert -> the block moves to the most recent end. Compensation: a block written wholly and in
-//! order moves to the least recent end. Victim: the least recent block but the one accessed now,
-//! unless it is the only one; all its pages leave. Padding: the missing pages are read from flash and
-//! the block is written whole; a block without a dirty page is dropped (D-6).
+//! hit, insert -> the block moves to the most recent end. Compensation: a block written wholly and in order moves
+//! to the least recent end. Victim: the least recent block except the one accessed now, unless it is the only
+//! one; all its pages are evicted. Padding: the missing pages are read from flash and the block is written whole;
+//! a block without a dirty page is dropped (D-6).
 //!
 //! ```text
 //! most recent  B3 - B0 - B7 - | - B2 - B5  least recent
 //!                 list            done, the last one first
 //! ```
 //!
-//! `cache_reads`: reads move their block as writes do. Without it they neither move nor enter (A3).
+//! `cache_reads`: reads move their block as writes do. Without it they neither move nor enter.
 
 use super::age_index::AgeIndex;
 use super::blocks::{BlockParameters, BlockTable, FilteredParameters, NodeId, ReadParameters};
@@ -20,7 +20,7 @@ use super::{List, PageId, Setup};
 use crate::component::{parameters, Kind};
 
 parameters! {
-    /// What it can be told.
+    /// Its parameters.
     struct Parameters {
         /// Fill a victim block up with pages read from flash and write it whole.
         padding: bool = Kind::Bool, "false", "original: true; CBM: false; D-8";

@@ -1,4 +1,4 @@
-//! Every buffer policy in words: what the command line, Python and `docs/policies.md` say of it.
+//! Every buffer policy in words, for the command line, Python and `docs/policies.md`.
 //!
 //! Each policy's file has its entry; the table in `registry` names the files.
 
@@ -137,9 +137,9 @@ pub struct Entry {
     pub filtered: &'static [Parameter],
     /// Keys of section `buffer` whose default is another with it.
     pub defaults: &'static [(&'static str, &'static str)],
-    /// Its memory survives a power cut.
+    /// Its memory survives a power loss.
     pub non_volatile: bool,
-    /// It tells pages that are written often from others, which go to open blocks of their own.
+    /// It separates pages that are written often from others, which go to open blocks of their own.
     pub separates: bool,
     /// How it is made.
     pub(crate) make: Make,
@@ -148,7 +148,7 @@ pub struct Entry {
 /// How a policy is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Make {
-    /// For a buffer as the setup says.
+    /// For a buffer of this setup.
     Alone(fn(&Setup) -> Base),
     /// It is the filter over another.
     Filter,
@@ -157,7 +157,7 @@ pub(crate) enum Make {
 }
 
 impl Entry {
-    /// An entry that says nothing, for what most leave as it is.
+    /// An empty entry, for what most leave as it is.
     pub(super) const PLAIN: Entry = Entry {
         name: "",
         title: "",

@@ -1,14 +1,14 @@
-//! CBM: random writes by page, sequential ones by block, with the read cache in view (policies.md A15;
-//! Wei, Chen, Yang, MSST 2014, section III).
+//! CBM: random writes by page, sequential ones by block, with the read cache in view (Wei, Chen, Yang, MSST 2014,
+//! section III).
 //!
 //! The write buffer has a page region PR, a list of pages by recency, and a block region BR, a list
 //! of blocks by popularity (write requests that touched the block). A written page comes into PR, or
 //! into BR if its block is there. Once PR holds THR pages of a block they all move to BR. Victim: the
 //! least popular block of BR, of several the one with most pages, then the one written least
 //! recently; if BR is empty, the least recent page of PR with all pages of its block. The block
-//! written now is spared unless it is the only one. Merge-on-flush: if more dirty pages leave than
-//! clean pages of the block are in the read cache, and those are some, they are written together.
-//!
+//! recently; if BR is empty, the least recent page of PR with all pages of its block. The block written now is
+//! spared unless it is the only one. Merge-on-flush: if more dirty pages are evicted than clean pages of the
+//! block are in the read cache, and those are some, they are written together.
 //! ```text
 //! PR  20 - 16 - 8 - 0            most recent ... least recent
 //! BR  B3 pop2 - B1 pop2          most popular ... victim
@@ -27,7 +27,7 @@ use crate::component::{parameters, Kind};
 use crate::units::Lpn;
 
 parameters! {
-    /// What it can be told.
+    /// Its parameters.
     struct Parameters {
         /// The threshold doubles when the block region takes more than this share of the write buffer.
         theta: f64 = Kind::Share, "0.1", "printed: CBM section III";
@@ -234,7 +234,7 @@ impl Cbm {
         }
     }
 
-    /// The node whose pages leave: not `current` and not passed over.
+    /// The node whose pages are evicted: not `current` and not passed over.
     fn choose(
         &mut self,
         device: &dyn DeviceView,

@@ -1,4 +1,4 @@
-//! CCF-LRU: cold clean pages leave first (policies.md A9; Li et al. 2009).
+//! CCF-LRU: cold clean pages are evicted first (Li et al. 2009).
 //!
 //! Two recency lists: CCL, cold clean pages; ML, all others. Cold = referenced once.
 //! Read miss -> CCL, write miss -> ML, both cold. Hit -> most recent end of ML, not cold.
@@ -82,7 +82,7 @@ impl CcfLru {
         }
     }
 
-    /// The victim in ML, if there is one; hot clean pages met on the way go to CCL.
+    /// The victim in ML, if there is one; hot clean pages met before it go to CCL.
     fn search_ml(
         &mut self,
         device: &dyn DeviceView,

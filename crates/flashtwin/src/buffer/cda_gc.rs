@@ -22,7 +22,7 @@ use crate::memory::reach;
 use crate::units::ChipId;
 
 parameters! {
-    /// What it can be told.
+    /// Its parameters.
     struct Parameters {
         /// Entries inspected in a lookup.
         test_num: u32 = Kind::Count(1, u32::MAX - 1), "64", "D-17: our decision, not printed";

@@ -18,7 +18,7 @@ use crate::component::{parameters, Kind, Pages};
 use crate::memory::{prefetch, reach};
 
 parameters! {
-    /// What it can be told.
+    /// Its parameters.
     struct Parameters {
         /// Clean-first region: pages (whole number) or a share of the capacity (fraction, rounded down, at least a page; 0: as `lru`).
         window: Pages = Kind::Window, "0.25", "D-5: our decision";
@@ -163,7 +163,7 @@ impl Cflru {
         self.refill();
     }
 
-    /// The victim, and the entries a scan looks at on the way to it.
+    /// The victim, and the entries that a scan inspects up to it.
     fn choose(&self) -> (Option<PageId>, u64) {
         match self.clean_in_window.oldest() {
             Some(clean) => (Some(clean), self.ages.position(clean, 0)),

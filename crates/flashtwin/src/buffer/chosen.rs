@@ -64,7 +64,7 @@ impl ChosenPolicy {
         format!("{prefix}{}", self.base)
     }
 
-    /// What is said of it, or of what is filtered.
+    /// Its description, or that of what is filtered.
     pub(crate) fn entry(&self) -> &'static Entry {
         split(self.base).expect("it was chosen among the entries").1
     }

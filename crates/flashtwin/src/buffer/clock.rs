@@ -120,9 +120,8 @@ impl Prefetch for Clock {
     }
 }
 
-/// The least recent page, of those that `oldest` finds one after the other, that `moves` leaves where
-/// it is. `moves` takes any other page from that end, to the most recent end or to another list, and
-/// says so.
+/// The least recent page, of those that `oldest` finds one after the other, that `moves` leaves where it is.
+/// `moves` takes any other page from that end, to the most recent end or to another list, and returns true.
 ///
 /// Pages that `oldest` passes over keep their place and are looked at once, like those that move; a
 /// page that moved and is met again counts twice.
@@ -145,7 +144,7 @@ pub(super) fn second_chance<L>(
     }
 }
 
-/// Sets what an array says of a page, which may be new to it.
+/// Sets an array's entry of a page, which may be new to it.
 #[inline]
 pub(super) fn set<T: Copy + Default>(per_page: &mut Vec<T>, page: PageId, value: T) {
     reach(per_page, page.0 as usize, T::default());

@@ -27,7 +27,7 @@ words! {
 }
 
 parameters! {
-    /// What it can be told.
+    /// Its parameters.
     struct Parameters {
         /// Active write-backs in flight (MWT).
         write_backs: u32 = Kind::Count(1, 65_535), "8", "D-9: our decision";

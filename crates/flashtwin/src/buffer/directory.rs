@@ -1,8 +1,8 @@
 //! Logical page to cached page: a hash table of chains, links in one array by page. What is cached
 //! as a page is known to the caller, who looks there anyway.
 //!
-//! A page that was evicted stays until it is gone, so a logical page may be here several times; the
-//! one that came last is found. When it leaves, the one before it is found again.
+//! A page that was evicted stays until it is gone, so a logical page may be here several times; the one that came
+//! last is found. When that is gone, the one before it is found again.
 
 use super::PageId;
 use crate::memory::{large_table, prefetch, reach, room_for};
@@ -48,7 +48,7 @@ impl Directory {
         prefetch(&self.next, page.0 as usize);
     }
 
-    /// The cached page of `lpn` that came last. `lpn_of` says what is cached as a page.
+    /// The cached page of `lpn` that came last. `lpn_of` returns what is cached as a page.
     #[inline]
     pub fn get(&self, lpn: Lpn, lpn_of: impl Fn(PageId) -> Lpn) -> Option<PageId> {
         let mut at = self.heads[self.chain(lpn)];

@@ -39,7 +39,7 @@ words! {
 }
 
 parameters! {
-    /// What it can be told.
+    /// Its parameters.
     struct Parameters {
         /// Chip queue complete time: Eqs 1 to 4 as printed, or with transfers and true residuals.
         cqct: Cqct = Kind::Choice(Cqct::WORDS), "\"paper\"", "printed; D-14";

@@ -1,8 +1,7 @@
-//! FAB: the block with most pages is the victim (policies.md A4; Jo, Kang, Park, Kim, Lee, IEEE TCE
-//! 2006).
+//! FAB: the block with most pages is the victim (Jo, Kang, Park, Kim, Lee, IEEE TCE 2006).
 //!
-//! hit, insert -> the block becomes the most recent one. Victim: the block with the largest number of
-//! cached pages, the least recent of several, be it the one accessed now; all its pages leave.
+//! hit, insert -> the block becomes the most recent one. Victim: the block with the largest number of cached
+//! pages, the least recent of several, be it the one accessed now; all its pages are evicted.
 //!
 //! ```text
 //! 4 pages:  B9 - B2           most recent ... least recent

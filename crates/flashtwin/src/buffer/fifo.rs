@@ -1,4 +1,4 @@
-//! FIFO: pages leave in the order in which they came in.
+//! FIFO: pages are evicted in the order in which they came in.
 //!
 //! hit -> nothing; miss -> newest end; victim = the page that came in first, whatever its state.
 

@@ -12,7 +12,7 @@ use crate::component::{parameters, Kind};
 use crate::units::{ChipId, Lpn};
 
 parameters! {
-    /// What it can be told.
+    /// Its parameters.
     struct Parameters {
         /// Spare also the pages of chips that are a block away from GC.
         gc_lookahead: bool = Kind::Bool, "false", "D-4: our decision";

@@ -1,5 +1,5 @@
-//! Page numbers remembered after their pages have left: a hash table of chains, and lists in the
-//! order in which the pages left.
+//! Page numbers remembered after the eviction of their pages: a hash table of chains, and lists in the order of
+//! eviction.
 //!
 //! 2Q's A1out, ARC's B1 and B2, S3-FIFO's ghost queue, the non-resident blocks of LIRS. Each policy
 //! bounds its lists; the table grows to the largest bound and then allocates nothing.
@@ -89,7 +89,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         (oldest != NONE).then_some(oldest)
     }
 
-    /// Remembers a page that is in no list, as the last that left; says where.
+    /// Remembers a page that is in no list, as the last evicted one; returns its place.
     pub fn push_newest(&mut self, list: usize, lpn: Lpn) -> u32 {
         debug_assert!(self.find(lpn).is_none(), "{lpn:?} is remembered twice");
         if self.free == NONE {
@@ -144,7 +144,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         }
     }
 
-    /// Forgets the page remembered at a place; says in which list it was.
+    /// Forgets the page remembered at a place; returns its list.
     pub fn remove(&mut self, at: u32) -> usize {
         let ghost = self.ghosts[at as usize];
         let chain = self.chain(ghost.lpn);
@@ -173,7 +173,7 @@ impl<const LISTS: usize> Ghosts<LISTS> {
         list
     }
 
-    /// Forgets a page, if it is remembered; says in which list it was.
+    /// Forgets a page, if it is remembered; returns its list.
     #[inline]
     pub fn recall(&mut self, lpn: Lpn) -> Option<usize> {
         self.find(lpn).map(|at| self.remove(at))

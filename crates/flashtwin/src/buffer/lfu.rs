@@ -18,7 +18,7 @@ use super::{PageId, Setup};
 use crate::component::{parameters, Kind};
 
 parameters! {
-    /// What it can be told.
+    /// Its parameters.
     struct Parameters {
         /// Largest count.
         count_max: u32 = Kind::Count(2, COUNTS as u32), "16", "ours";
@@ -56,7 +56,7 @@ count 1 [ 5d  2c ]  victim: 2c",
     ..Entry::PLAIN
 }];
 
-/// Counts that are told apart: a list each.
+/// Counts that are distinguished: a list each.
 const COUNTS: usize = 16;
 
 /// Least frequently used.

@@ -2,16 +2,16 @@
 //!
 //! A LIR page has low inter-reference recency, all others are HIR. Stack S holds in recency order
 //! what was referenced since the least recent LIR page: LIR, HIR and HIR pages no longer cached.
-//! Queue Q holds the cached HIR pages. As long as there are too few LIR pages, a new page is LIR, but
-//! not where HIR pages have their share: then pages of Q were passed over and LIR pages left instead,
-//! and new pages that took their status would soon be all that is LIR.
+//! Queue Q holds the cached HIR pages. As long as there are too few LIR pages, a new page is LIR, but not where
+//! HIR pages have their share: then pages of Q were passed over and LIR pages evicted instead, and new pages that
+//! took their status would soon be all that is LIR.
 //!
 //! Hit on LIR -> top of S. Hit on HIR in S -> LIR, top of S, out of Q. Hit on HIR not in S -> top of
-//! S, end of Q. Miss: the front of Q leaves; if the page is in S it becomes LIR, else HIR at the end
-//! of Q; in both cases it goes to the top of S. A LIR page too many: the one at the bottom of S
-//! becomes HIR, at the end of Q. Then S is pruned, so that a LIR page is at its bottom.
-//! S is bounded to twice the buffer: the page that left the buffer first is forgotten (not in the
-//! paper, which leaves the bound open; as in libCacheSim).
+//! S, end of Q. Miss: the front of Q is evicted; if the page is in S it becomes LIR, else HIR at the end of Q; in
+//! both cases it goes to the top of S. A LIR page too many: the one at the bottom of S becomes HIR, at the end of
+//! Q. Then S is pruned, so that a LIR page is at its bottom.
+//! S is bounded to twice the buffer: the page that was evicted first is forgotten (not in the paper, which leaves
+//! the bound open; as in libCacheSim).
 
 use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, GENERAL};
 use super::clock::set;
@@ -22,7 +22,7 @@ use crate::component::{parameters, Kind, Pages};
 use crate::units::Lpn;
 
 parameters! {
-    /// What it can be told.
+    /// Its parameters.
     struct Parameters {
         /// Room for pages of high inter-reference recency.
         hir: Pages = Kind::Window, "0.01", "original: 0.01 of the capacity";

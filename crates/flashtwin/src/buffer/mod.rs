@@ -131,7 +131,7 @@ pub struct Blocking {
 }
 
 impl Blocking {
-    /// Blocks of this kind in a buffer as `setup` says.
+    /// Blocks of this kind in a buffer of this `setup`.
     pub fn new(setup: &Setup, blocks: Blocks) -> Blocking {
         let stride = match blocks {
             Blocks::Element if setup.chips > 1 => setup.stride_pages,

@@ -3,7 +3,7 @@
 use crate::chips::ChipSet;
 use crate::units::{ChipId, Lpn, Time};
 
-/// A page in the buffer; small numbers, reused when a page leaves.
+/// A page in the buffer; small numbers, reused after an eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PageId(pub u32);
 
@@ -50,8 +50,8 @@ pub trait DeviceView {
     }
     /// The chips that are collecting garbage now.
     fn chips_in_gc(&self) -> &ChipSet;
-    /// Time until the chip has done what it has to do: ECR's CQCT, Eqs 1-4; with `exact` also
-    /// transfers, the rest of the running operation and of a GC under way (D-14).
+    /// Time until the chip has done what it has to do: ECR's CQCT, Eqs 1-4; with `exact` also transfers, the rest
+    /// of the running operation and of a running GC (D-14).
     fn drain_time(&self, chip: ChipId, exact: bool) -> Time;
     /// Flash time of the reads and writes queued at the chip, GC apart (LCR's load).
     fn load(&self, chip: ChipId) -> Time;
@@ -61,7 +61,7 @@ pub trait DeviceView {
     fn free_blocks(&self, chip: ChipId) -> u32;
     /// The chip collects when its free blocks are at or below this.
     fn gc_trigger_blocks(&self, chip: ChipId) -> u32;
-    /// Free pages left in the chip's open blocks; `u32::MAX` if it is dead.
+    /// Free pages of the chip's open blocks; `u32::MAX` if it is dead.
     fn open_pages(&self, chip: ChipId) -> u32;
 }
 
@@ -120,7 +120,7 @@ pub enum Stream {
 /// What leaves the buffer at once: filled in by [`Policy::evict`].
 #[derive(Clone, Debug, Default)]
 pub struct Eviction {
-    /// Pages that leave, in the order in which the dirty ones are written. Usually one.
+    /// Evicted pages, in the order in which the dirty ones are written. Usually one.
     pub victims: Vec<PageId>,
     /// The logical block they form, for policies that evict blocks.
     pub block: Option<u32>,
@@ -148,7 +148,7 @@ impl Eviction {
         self.spared = false;
     }
 
-    /// A single page leaves, the `inspected`th that was looked at.
+    /// A single page is evicted, the `inspected`th that was looked at.
     #[inline]
     pub fn one(&mut self, page: PageId, inspected: u64) {
         self.victims.push(page);
@@ -158,12 +158,11 @@ impl Eviction {
 
 /// A replacement policy: it ranks pages and names victims, and does nothing else.
 ///
-/// Contract. The device asks `admits` on a miss. If it is full it calls `evict`, and what that names
-/// has left the policy when it returns. Then it calls `insert`. On a hit it calls `hit`. `cleaned`
-/// comes when a page that stays was written back and is clean now, `moved` when its flash copy may
-/// have come to another chip or the page may have begun or ceased to be in flight, `forget` when a
-/// page leaves otherwise (trimmed). A policy keeps what it likes per [`PageId`], in arrays: the
-/// numbers are small.
+/// Contract. The device asks `admits` on a miss. If it is full it calls `evict`, and the named pages are no
+/// longer in the policy when it returns. Then it calls `insert`. On a hit it calls `hit`. `cleaned` is called
+/// when a page that stays was written back and is clean now, `moved` when its flash copy may have come to another
+/// chip or the page may have begun or ceased to be in flight, `forget` when a page is removed otherwise
+/// (trimmed). A policy keeps its data per [`PageId`], in arrays: the numbers are small.
 pub trait Policy {
     /// Whether a page that is not cached comes into the buffer; if not, a read passes it by.
     /// Writes always come in.
@@ -175,7 +174,7 @@ pub trait Policy {
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access);
     /// A cached page was accessed.
     fn hit(&mut self, device: &dyn DeviceView, page: PageId, access: &Access);
-    /// A page leaves without having been named by `evict`.
+    /// A page is removed without having been named by `evict`.
     fn forget(&mut self, page: PageId);
     /// A dirty page was written back and stays, clean.
     fn cleaned(&mut self, _device: &dyn DeviceView, _page: PageId) {}
@@ -194,8 +193,8 @@ pub trait Policy {
     fn wants_idle(&self) -> bool {
         false
     }
-    /// The chip is idle: a dirty page to write back now, which stays cached. `in_flight` such
-    /// write-backs are under way; pages of `busy` must not be named again.
+    /// The chip is idle: a dirty page to write back now, which stays cached. `in_flight` is the number of such
+    /// write-backs; pages of `busy` must not be named again.
     fn idle(
         &mut self,
         _device: &dyn DeviceView,

@@ -1,12 +1,11 @@
-//! PUD-LRU: blocks by predicted average update distance (policies.md A7, a reconstruction; after Hu,
-//! Jiang, Tian, Xu, MASCOTS 2010).
+//! PUD-LRU: blocks by predicted average update distance (a reconstruction after Hu, Jiang, Tian, Xu, MASCOTS
+//! 2010).
 //!
-//! PUD = (now - t) / f, with t when the block came in, f the page writes to it since, its coming in
-//! among them, and page writes as the unit of time. Victim: of the blocks whose PUD is above the mean
-//! of all, or of all if none is, the one with most pages, then with the larger PUD, then the least
-//! recent; all its pages leave. The key is published; formula and threshold are ours. PUDs are compared
-//! as fractions; for the mean, 1 / f is kept in units of which f up to 46 are a whole number, rounded down
-//! beyond.
+//! PUD = (now - t) / f, with t when the block came in, f the page writes to it since, its coming in among them,
+//! and page writes as the unit of time. Victim: of the blocks whose PUD is above the mean of all, or of all if
+//! none is, the one with most pages, then with the larger PUD, then the least
+//! recent; all its pages are evicted. The key is published; formula and threshold are ours. PUDs are compared as
+//! fractions; for the mean, 1 / f is kept in units of which f up to 46 are a whole number, rounded down beyond.
 //!
 //! The mean is kept. A young block waits, and is looked at no more than once in an octave of its age:
 //! with f of 2^k or more it waits in room k as long as (now - t) / 2^k, no less than its PUD, is not
@@ -20,9 +19,9 @@
 //! ```
 //!
 //! A write leaves a block in its room, and in its heap: f only grows, so the heap says too large a
-//! PUD, never too small. A block is put right when it comes up. For each number of pages a ceiling of
-//! the PUDs is known as well, which says where there is nothing to look for.
-//!
+//! A write leaves a block in its room, and in its heap: f only grows, so the heap has too large a PUD, never too
+//! small. A block is put right when it comes up. For each number of pages a ceiling of the PUDs is known as well,
+//! which excludes heaps that hold no candidate.
 //! `cache_reads`: reads enter and renew their block (the last tie-break) but count as no update.
 //! Without it they change nothing.
 

@@ -48,7 +48,7 @@ macro_rules! declare {
             }
         })+
 
-        /// What the files say of their policies.
+        /// The files' descriptions of their policies.
         pub(super) fn registered() -> impl Iterator<Item = &'static [Entry]> {
             [$(super::$file::ENTRIES),+].into_iter()
         }
@@ -158,7 +158,7 @@ impl Prefetch for Base {
 pub(crate) type AnyPolicy = Gcar<Base>;
 
 impl AnyPolicy {
-    /// The policy of `chosen` for a buffer as `setup` says.
+    /// The policy of `chosen` for a buffer of this `setup`.
     pub fn of(chosen: &ChosenPolicy, setup: &Setup) -> AnyPolicy {
         let Make::Alone(make) = chosen.entry().make else {
             unreachable!("{}: only what stands alone can be chosen", chosen.name());

@@ -1,8 +1,8 @@
 //! Req-block: write requests as the unit (a reconstruction after Lin, Sha, Li, Cai, Gerofi, Shi, Liao,
 //! "DRAM Cache Management with Request Granularity for NAND-based SSDs", ICPP 2022).
 //!
-//! Certain is what the abstract says: data are kept by write request, lists of several levels sift
-//! these request blocks by size and hotness, small ones are kept longer. The rest is ours:
+//! The abstract is certain: data are kept by write request, lists of several levels sift these request blocks by
+//! size and hotness, small ones are kept longer. The rest is ours:
 //!
 //! insert -> the pages of a write request form a block at the head of IRL, the inserted requests.
 //! hit -> a small block (at most `small_request` pages when the request that hits it begins to) moves
@@ -29,7 +29,7 @@ use super::{PageId, Setup};
 use crate::component::{parameters, Kind};
 
 parameters! {
-    /// What it can be told.
+    /// Its parameters.
     struct Parameters {
         /// Blocks of at most so many pages when they are hit are small.
         small_request: u32 = Kind::Count(1, 65_535), "5", "reconstruction";

@@ -1,7 +1,7 @@
-//! Who is in the buffer: the policy with its pages, the separate read cache, and their room.
+//! The contents of the buffer: the policy with its pages, the separate read cache, and their room.
 //!
-//! This is what a buffer does in no time. [`crate::device`] adds slots, programs and waiting;
-//! [`super::alone`] runs it by itself.
+//! This is the buffer without time. [`crate::device`] adds slots, programs and waiting; [`super::alone`] runs it
+//! by itself.
 
 use super::policy::{Access, DeviceView, Eviction, PageId, Policy, Prefetch, Spare};
 use super::{AnyPolicy, List, Setup};
@@ -36,7 +36,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Room for as many pages as `setup` says, and a read cache of `read_capacity` pages.
+    /// Room for the pages of `setup`, and a read cache of `read_capacity` pages.
     pub fn new(policy: AnyPolicy, setup: &Setup, read_capacity: u32) -> Room {
         Room {
             policy,
@@ -216,7 +216,7 @@ impl Room {
         }
     }
 
-    /// A page leaves without having been chosen.
+    /// A page is removed without having been chosen.
     pub fn forget(&mut self, page: PageId, lpn: Lpn) {
         if self.in_read_cache(page) {
             self.leave_read_cache(page, lpn);
@@ -229,7 +229,7 @@ impl Room {
         }
     }
 
-    /// A page leaves the read cache because the host writes it: the new copy will come in.
+    /// A page is removed from the read cache because the host writes it: the new copy will come in.
     pub fn take_over(&mut self, page: PageId, lpn: Lpn) {
         self.policy.arrives(lpn);
         self.leave_read_cache(page, lpn);

@@ -20,7 +20,7 @@ use crate::memory::prefetch;
 use crate::units::Lpn;
 
 parameters! {
-    /// What it can be told.
+    /// Its parameters.
     struct Parameters {
         /// Size of the small queue.
         small: Pages = Kind::Window, "0.1", "original: 0.1 of the capacity";

@@ -16,7 +16,7 @@ use crate::component::{parameters, Kind, Pages};
 use crate::units::Lpn;
 
 parameters! {
-    /// What it can be told.
+    /// Its parameters.
     struct Parameters {
         /// Size of A1in, the queue of new pages.
         k_in: Pages = Kind::Window, "0.25", "original: 0.25 of the capacity";

@@ -30,7 +30,7 @@ pub trait Backend: Clone + std::fmt::Debug + sealed::Work {
     fn free_blocks(&self, unit: usize) -> u32;
     /// At how many free blocks it collects.
     fn gc_trigger_blocks(&self, unit: usize) -> u32;
-    /// Pages left in its open block; of a dead die `u32::MAX`.
+    /// Free pages of its open block; of a dead die `u32::MAX`.
     fn open_pages(&self, unit: usize) -> u32;
     /// What was done since `since`.
     fn report(&self, now: Time, since: Time) -> FlashReport;
@@ -68,15 +68,15 @@ pub(crate) mod sealed {
         }
         /// Lets a unit start its next operation, if it is free and there is one.
         fn activate(&mut self, unit: usize, now: Time, events: &mut EventQueue);
-        /// What was written, and is said to be done, may be lost in a power cut until it is flushed.
+        /// What was written, and is reported as done, may be lost in a power loss until it is flushed.
         #[inline]
         fn is_volatile(&self) -> bool {
             false
         }
-        /// Gives `op` back as done once all that was written before is where a power cut does no harm;
-        /// only if [`Work::is_volatile`].
+        /// Gives `op` back as done once all that was written before is safe from a power loss; only if
+        /// [`Work::is_volatile`].
         fn flush(&mut self, _op: PageOp, _now: Time, _events: &mut EventQueue) {}
-        /// Adds the pages whose newest contents a power cut would take.
+        /// Adds the pages whose newest contents a power loss would take.
         fn lost(&self, _lost: &mut Vec<Lpn>) {}
         /// Forgets a page.
         fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue);

@@ -1,10 +1,10 @@
 //! The host link: command overhead, then the wire that the data of requests crosses.
 //!
-//! A bus (the reference's, SATA) carries one request at a time. As the reference's device with "never disconnect" (reference-models 1.4): the bus is held while
-//! a write is received or a read returned; finished requests go before new ones; a read takes no
-//! bus time on its way in. On SATA it does not wait for the bus, either: commands
-//! are queued. Where a sector takes no time, there is no bus to wait for. A duplex link
-//! (PCIe) has a way in for writes and a way out for reads, each first come first served.
+//! A bus (the reference's, SATA) carries one request at a time. As with DiskSim's device that never disconnects,
+//! the bus is held while a write is received or a read returned; finished requests go before new ones; a read
+//! takes no bus time for its command. On SATA it does not wait for the bus, either: commands are queued. Where a
+//! sector takes no time, there is no bus to wait for. A duplex link (PCIe) has an inbound wire for writes and an
+//! outbound one for reads, each first come first served.
 
 use std::collections::VecDeque;
 
@@ -33,7 +33,7 @@ pub(super) struct Link {
     commands: VecDeque<(Time, ReqId)>,
     arriving: VecDeque<ReqId>,
     leaving: VecDeque<ReqId>,
-    /// The request on the bus, or on the way in; or the bus is being handed on.
+    /// The request on the bus, or on the inbound wire; or the bus is being handed on.
     on_bus: Option<ReqId>,
     on_way_out: Option<ReqId>,
     handing_on: bool,
@@ -59,7 +59,7 @@ impl Link {
         self.overhead == Time::ZERO && self.wire.is_none()
     }
 
-    /// Nobody holds the bus or waits for it.
+    /// No request holds the bus or waits for it.
     #[inline]
     fn is_free(&self) -> bool {
         self.on_bus.is_none()
@@ -176,7 +176,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The request holds the bus on its way out.
+    /// The request holds the bus to return its data.
     #[inline]
     fn returns_data(&self, id: ReqId) -> bool {
         let r = &self.requests[id];

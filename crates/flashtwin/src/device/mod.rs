@@ -1,12 +1,11 @@
 //! A device as a state machine: the front end (host link, processor, buffer) of whatever is behind
 //! it, the flash of an SSD or the members of an array.
 //!
-//! The methods are of four kinds. *Inputs*: [`Device::submit`] hands in a request at an instant.
-//! *Time*: [`Device::next_event`] says when something will happen by itself, [`Device::step`] lets the
-//! next such thing happen, [`Device::advance`] all up to an instant. *Outputs*: [`Device::completions`]
-//! holds the finished requests, to be taken away by the caller. *State*: preconditioning, saving
-//! and loading, and the metrics. Call them in the order of time: never submit before an instant up
-//! to which the device has not been advanced.
+//! The methods are of four kinds. *Inputs*: [`Device::submit`] hands in a request at an instant. *Time*:
+//! [`Device::next_event`] returns when something will happen by itself, [`Device::step`] lets the next such thing
+//! happen, [`Device::advance`] all up to an instant. *Outputs*: [`Device::completions`] holds the finished
+//! requests, to be taken away by the caller. *State*: preconditioning, saving and loading, and the metrics. Call
+//! them in the order of time: never submit before an instant up to which the device has not been advanced.
 
 mod backend;
 mod cache;
@@ -44,7 +43,7 @@ use requests::{ReqId, Requests};
 
 /// Marks the owner of a flash operation as a host request (else it is a cached page).
 const OWNER_IS_REQUEST: u32 = 1 << 31;
-/// Marks it as that of who sent the page past the front end.
+/// Marks it as that of the sender of a page past the front end.
 const OWNER_IS_OUTSIDE: u32 = 1 << 30;
 
 /// A request whose address is not on the device.
@@ -101,13 +100,13 @@ pub struct Device<B: Backend> {
     outside: Vec<Done>,
     metrics: Metrics,
     address: Address,
-    /// Requests done but for the time of buffer and processor, the next to leave first.
+    /// Requests done except for the time of buffer and processor, the next to complete first.
     in_buffer: VecDeque<(Time, ReqId)>,
     writes: PageWrites,
     programs: ProgramLog,
     latencies: BufferLatencies,
     pub(crate) read_only: bool,
-    /// What is behind it has lost data: every request is answered with [`Status::Failed`].
+    /// What is behind it has lost data: every request completes with [`Status::Failed`].
     pub(crate) broken: bool,
 }
 
@@ -231,8 +230,8 @@ impl<B: Backend> Device<B> {
         report
     }
 
-    /// The same but for the wear of blocks (`erase_spread` and `erase_counts` are empty), which takes a pass
-    /// over all of them: for who asks while the device is at work on the clock of the wall.
+    /// The same except the wear of blocks (`erase_spread` and `erase_counts` are empty), which takes a pass over
+    /// all of them: for callers while the device is served in real time.
     pub fn flash_report_without_wear(&self) -> FlashReport {
         let since = self.metrics.since();
         let mut report = self.backend.report_without_wear(self.now, since);
@@ -252,8 +251,8 @@ impl<B: Backend> Device<B> {
         self.metrics.leave_requests();
     }
 
-    /// Starts the counters of flash and buffer at zero, with requests inside or not: for the member of
-    /// an array, which may be at work while the array is not.
+    /// Starts the counters of flash and buffer at zero, with requests in flight or not: for the member of an
+    /// array, which may be busy while the array is not.
     pub(crate) fn reset_flash_report(&mut self) {
         self.backend.reset_stats(self.now);
         self.metrics.flash_since(self.now);
@@ -533,7 +532,7 @@ impl<B: Backend> Device<B> {
         self.leave(id);
     }
 
-    /// The host has its answer.
+    /// The request is complete for the host.
     fn complete(&mut self, id: ReqId) {
         let r = self.requests.remove(id);
         let queue = r.queue;

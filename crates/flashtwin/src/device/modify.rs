@@ -1,10 +1,10 @@
 //! Writes without a buffer on a device that does not round requests: a write that covers part of a
 //! page reads the page first (D-97).
 //!
-//! What it reads must be what the writes before it leave, and what it programs must not undo the writes
-//! after it. So the writes of one page take turns where one of them covers a part: a turn is a write that
-//! reads, changes and programs, or any number of writes of the whole page. Reads of the host do not wait:
-//! until its answer a write may be seen or not.
+//! What it reads must be what the writes before it leave, and what it programs must not undo the writes after it.
+//! So the writes of one page take turns where one of them covers a part: a turn is a write that reads, changes
+//! and programs, or any number of writes of the whole page. Reads of the host do not wait: until it completes a
+//! write may be seen or not.
 
 use std::collections::VecDeque;
 
@@ -24,7 +24,7 @@ const PAGES: usize = 1024;
 #[derive(Clone, Debug)]
 struct Written {
     lpn: Lpn,
-    /// Programs under way; none while the page is being read.
+    /// Running programs; none while the page is being read.
     programs: u32,
     /// Where the time of the read went, of a turn that has one.
     read: Option<Breakdown>,
@@ -117,7 +117,7 @@ impl<B: Backend> Device<B> {
         self.direct_write(id, lpn);
     }
 
-    /// Nothing is under way for the page.
+    /// Nothing is in flight for the page.
     fn begin_turn(&mut self, at: usize, id: ReqId, whole: bool) {
         let page = &mut self.writes.pages[at];
         let lpn = page.lpn;
@@ -281,9 +281,9 @@ mod tests {
         assert_eq!(reads(&ssd), 2);
     }
 
-    /// Vector RMW-2: two writes of parts of one page do not undo each other: the second reads what the
-    /// first has programmed. The whole write between two of parts has its own turn; the other page is
-    /// served in between, and a read waits for nobody's turn.
+    /// Vector RMW-2: two writes of parts of one page do not undo each other: the second reads what the first has
+    /// programmed. The whole write between two of parts has its own turn; the other page is served in between,
+    /// and a read waits for no turn.
     #[test]
     fn writes_of_one_page_take_turns() {
         for backend in ["msr", "modern"] {

@@ -11,7 +11,7 @@ use crate::ssd::Flash;
 use crate::units::{Lpn, Time};
 
 impl<B: Backend> Device<B> {
-    /// Requests pass the front end in no time and are kept nowhere on their way.
+    /// Requests pass the front end in no time and are kept nowhere in it.
     pub(crate) fn is_bare(&self) -> bool {
         let is_free = self.link.is_free_of_cost() && self.controller.is_free_of_cost();
         is_free && !self.queues.is_limited() && !self.cache.present

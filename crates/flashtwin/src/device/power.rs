@@ -1,5 +1,5 @@
-//! Power: when what a page holds is safe from a cut, for whoever keeps the data beside the model, and a
-//! device whose power comes back.
+//! Power: when the contents of a page are safe from a power loss, for a keeper of the data beside the model, and
+//! a device whose power comes back.
 
 use super::cache::Cache;
 use super::controller::Controller;
@@ -12,10 +12,10 @@ use crate::metrics::Metrics;
 use crate::nand::{Done, PageOp};
 use crate::units::Lpn;
 
-/// From when on a power cut does not take what a page holds.
+/// From when on a power loss does not take what a page holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durable {
-    /// From the moment the host is told that it is written: the buffer's memory outlives the cut.
+    /// From its acknowledgement to the host: the buffer's memory survives the power loss.
     AtOnce,
     /// Once a program that carries it has ended.
     Programmed,
@@ -24,7 +24,7 @@ pub enum Durable {
     Flushed,
 }
 
-/// What becomes of a page on its way to flash. Programs of one page are told in the order in which they
+/// What becomes of a page that is being written. Programs of one page are reported in the order in which they
 /// were queued, and end in that order as far as the page's contents go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageProgram {
@@ -64,7 +64,7 @@ impl ProgramLog {
 }
 
 impl<B: Backend> Device<B> {
-    /// From when on a power cut does not take what was written.
+    /// From when on a power loss does not take what was written.
     pub fn durable(&self) -> Durable {
         match (
             self.backend.is_volatile(),
@@ -89,12 +89,12 @@ impl<B: Backend> Device<B> {
         self.programs.told.drain(..)
     }
 
-    /// Cuts the power at this instant and gives it back: what [`Device::power_cut`] lists is lost, no
-    /// request under way is ever answered, and the front end of `front` is empty. What was handed to the
-    /// flash before, and garbage collection under way, the flash brings to its end, in its map and its
-    /// wear, before the device is back; so does protected memory with what it holds, and what of that finds no
-    /// room, or lacks a part that lay on a dead die, is lost as well. That takes [`Device::now`] with it, and
-    /// counters start at zero (D-135). `None` if it takes more than `steps` steps.
+    /// Simulates a power loss at this instant: what [`Device::power_cut`] lists is lost, no request in flight
+    /// ever completes, and the front end of `front` is empty. What was handed to the flash before, and running
+    /// garbage collection, the flash brings to its end, in its map and its wear, before the device is back; so
+    /// does protected memory with what it holds, and what of that finds no room, or lacks a part that lay on a
+    /// dead die, is lost as well. That takes [`Device::now`] with it, and counters start at zero (D-135). `None`
+    /// if it takes more than `steps` steps.
     pub(crate) fn start_again(&mut self, front: &Front, mut steps: u64) -> Option<PowerCut> {
         let mut cut = self.power_cut();
         if self.cache.present && self.cache.protected {
@@ -128,7 +128,7 @@ impl<B: Backend> Device<B> {
         Some(steps)
     }
 
-    /// Lets the next thing happen behind the front end, which hears nothing of it.
+    /// Lets the next thing happen behind the front end, which is not notified.
     fn backend_step(&mut self) -> bool {
         let at = self.events.next_time();
         let Some(resource) = self.events.pop() else {

@@ -1,4 +1,4 @@
-//! The host requests inside the device, in a table of reused places.
+//! The host requests in the device, in a table of reused places.
 
 use std::ops::{Index, IndexMut};
 

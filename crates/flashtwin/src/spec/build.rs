@@ -108,7 +108,7 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
                     true => {
                         let bytes = v.number("geometry.flash_page_bytes");
                         let page = u64::from(page_bytes.max(1));
-                        // No whole pages are none at all: the check says so.
+                        // No whole pages are none at all: the check reports it.
                         match bytes.is_multiple_of(page) {
                             true => (bytes / page).min(u32::MAX.into()) as u32,
                             false => 0,

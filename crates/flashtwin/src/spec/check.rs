@@ -108,7 +108,7 @@ fn geometry(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) -> bool {
     sound
 }
 
-/// Every queue has one class, and bursts are those that NVMe can say.
+/// Every queue has one class, and bursts are those of NVMe.
 fn queues(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     let host = &spec.host;
     if host.burst > 0 && !host.burst.is_power_of_two() {
@@ -316,8 +316,8 @@ fn check_modern(spec: &DeviceSpec, modern: &ModernNand, report: &mut dyn FnMut(&
     }
 }
 
-/// A cache has a block at least, of a row at least, and cells of several bits; what the host writes goes
-/// to it and nothing else tells pages apart.
+/// A cache has a block at least, of a row at least, and cells of several bits; what the host writes goes to it
+/// and nothing else separates pages.
 fn check_slc_cache(spec: &DeviceSpec, modern: &ModernNand, report: &mut dyn FnMut(&str, String)) {
     let wrong = if modern.cell == Cell::Slc {
         "with nand.cell = \"slc\" all blocks are in SLC mode: must be 0".into()

@@ -12,7 +12,7 @@ const FIGURE_MAX: f64 = 1e9;
 /// As many as a cell has bits at most.
 const PAGE_TYPES_MAX: usize = 4;
 
-/// What to say of a value that its key cannot take.
+/// The message about a value that its key cannot take.
 pub(super) fn wrong_value(kind: Kind, node: &Node) -> String {
     let mut message = format!("found {}; must be {kind}", node.show());
     if let Node::Str(word) = node {

@@ -82,8 +82,8 @@ impl DeviceSpec {
         u64::from(self.exported_pages()) * u64::from(self.geometry.page_bytes)
     }
 
-    /// Bytes of the tables that say where each page is and whose each place is, four an entry: by far most of
-    /// the memory that a large device takes.
+    /// Bytes of the tables of each page's location and each location's page, four an entry: by far most of the
+    /// memory that a large device takes.
     pub fn tables_bytes(&self) -> u64 {
         4 * (u64::from(self.exported_pages()) + u64::from(self.physical_pages()))
     }
@@ -101,7 +101,7 @@ impl DeviceSpec {
         }
     }
 
-    /// What requests for part of a page do: as the buffer says, or without one the FTL (D-97).
+    /// What requests for part of a page do: as the buffer specifies, or without one the FTL (D-97).
     pub fn partial(&self) -> Partial {
         match (&self.buffer, self.ftl.partial, &self.nand) {
             (Some(buffer), ..) => buffer.partial,
@@ -140,8 +140,8 @@ impl DeviceSpec {
         }
     }
 
-    /// Blocks that a pool keeps open at a time: two where pages are told apart (by `ftl.separation`, by
-    /// CDA-GC's dispatcher, by a cache in SLC mode), else one.
+    /// Blocks that a pool keeps open at a time: two where pages are separated (by `ftl.separation`, by CDA-GC's
+    /// dispatcher, by a cache in SLC mode), else one.
     pub fn write_streams(&self) -> u32 {
         let one = self.ftl.separation == Separation::None
             && !self.policy_separates()
@@ -179,7 +179,7 @@ impl DeviceSpec {
         }
     }
 
-    /// The buffer policy tells hot pages from cold ones.
+    /// The buffer policy separates hot pages from cold ones.
     pub fn policy_separates(&self) -> bool {
         let mut policy = self.buffer.iter().map(|b| b.policy.entry());
         policy.any(|entry| entry.separates)

@@ -1,4 +1,4 @@
-//! What is wrong with a device file, said as a compiler says it.
+//! What is wrong with a device file, in the form of a compiler's messages.
 
 use std::fmt;
 

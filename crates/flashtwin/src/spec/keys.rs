@@ -486,7 +486,7 @@ pub(super) fn find(key: &str) -> Option<&'static KeyDoc> {
     keys().iter().find(|doc| doc.key == key)
 }
 
-/// What to say of a key that is not in the table.
+/// The message about a key that is not in the table.
 pub(super) fn unknown_key(key: &str) -> String {
     let (section, name) = super::tree::split(key);
     let rows = keys().iter().map(|doc| super::tree::split(doc.key));
@@ -534,7 +534,7 @@ pub(super) fn unknown_key(key: &str) -> String {
     }
 }
 
-/// What to say of a section that no key belongs to.
+/// The message about a section without keys.
 pub(super) fn unknown_section(name: &str) -> String {
     match nearest(name, sections().into_iter()) {
         Some(near) => format!("unknown section; did you mean [{near}]?"),

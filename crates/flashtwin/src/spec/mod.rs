@@ -287,7 +287,7 @@ pub struct ModernNand {
     pub cached_commands: bool,
     /// How long a write-back waits for others that fill its program.
     pub program_wait: Time,
-    /// Host reads stop programs and erases under way.
+    /// Host reads stop running programs and erases.
     pub suspend: bool,
     /// Time lost when the array stops, and again when it goes on.
     pub suspend_cost: Time,
@@ -338,7 +338,7 @@ impl Cell {
 /// Mapping of logical to physical pages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ftl {
-    /// Who maps.
+    /// The mapping.
     pub kind: Mapping,
     /// Which chip a page goes to.
     pub placement: Placement,
@@ -346,13 +346,13 @@ pub struct Ftl {
     pub stride_pages: u32,
     /// The last page of each block holds a summary written by the device.
     pub summary_page: bool,
-    /// What requests for part of a page do without a buffer, if that is said.
+    /// What requests for part of a page do without a buffer, if that is specified.
     pub partial: Option<Partial>,
     /// Which pages are kept apart, in blocks of their own.
     pub separation: Separation,
 }
 
-/// Who maps logical to physical pages.
+/// What maps logical to physical pages.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mapping {
     /// A page map of the whole device, in memory.
@@ -373,7 +373,7 @@ words! {
 /// Pages that go to open blocks of their own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Separation {
-    /// None by the FTL; the buffer policy may tell hot pages from cold ones.
+    /// None by the FTL; the buffer policy may separate hot pages from cold ones.
     None,
     /// Pages that GC moves from those the host writes.
     Gc,
@@ -465,7 +465,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// The memory survives a power cut.
+    /// The memory survives a power loss.
     pub(crate) fn is_protected(&self) -> bool {
         self.power_loss_protection || self.policy.entry().non_volatile
     }

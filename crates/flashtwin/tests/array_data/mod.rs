@@ -12,7 +12,7 @@ use shadow::{Shadow, Shape};
 
 const LEVELS: [&str; 6] = ["raid0", "raid1", "raid10", "raid5", "raid6", "swan"];
 
-/// An array drawn at random, and what its spec says of its shape.
+/// An array drawn at random, and the shape that its spec has.
 fn draw(level: &str, rng: &mut Rng) -> (Array, Shape) {
     let mut pick = |from: &[&'static str]| from[rng.below(from.len() as u64) as usize];
     let count: usize = match level {

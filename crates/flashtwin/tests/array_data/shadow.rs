@@ -1,8 +1,8 @@
 //! Real contents beside an array: the members' pages, what jobs compute, what the host may read.
 //!
-//! The shadow executes an array's log. A read of a page that is being written may give the old or
-//! the new contents: one of them is drawn. The same holds of the array as a whole: a read may give
-//! whatever writes that were under way at the same time, or the last ones before, have written.
+//! The shadow executes an array's log. A read of a page that is being written may give the old or the new
+//! contents: one of them is drawn. The same holds of the array as a whole: a read may give the contents of any
+//! concurrent write, or of the last ones before.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ impl Shape {
     }
 }
 
-/// A page of a member, and writes of it under way by part and order.
+/// A page of a member, and its writes in flight by part and order.
 #[derive(Clone, Default)]
 struct Cell {
     value: u64,
@@ -99,12 +99,12 @@ pub struct Shadow {
     ops: HashMap<u32, PageOp>,
     /// What was read to be moved.
     moves: HashMap<u32, u64>,
-    /// Reads of one page that are both under way.
+    /// Reads of one page that are both in flight.
     twins: HashMap<u32, u32>,
     pages: Vec<Vec<Written>>,
     /// Counts events; contents written are numbered by it, too.
     clock: u64,
-    /// Nothing is under way but reads: what one of them gives is what all others must give.
+    /// Nothing is in flight but reads: what one of them gives is what all others must give.
     pub at_rest: bool,
     /// Reads checked.
     pub reads: u64,
@@ -211,7 +211,7 @@ impl Shadow {
         self.ops.get_mut(&op).expect("it was asked").value = Some(value);
     }
 
-    /// A read gives what the newest write that is under way has in hand.
+    /// A read gives what the newest write in flight carries.
     fn answered_from_memory(&mut self, op: u32) -> Result<(), String> {
         let page = &self.pages[self.ops[&op].lpn.0 as usize];
         let newest = page.iter().max_by_key(|written| written.value);
@@ -221,7 +221,7 @@ impl Shadow {
         Ok(())
     }
 
-    /// A read that may be answered twice: both must be right.
+    /// A read that may complete twice: both must be right.
     fn hedged(&mut self, op: u32, twin: u32) {
         let first = &self.ops[&op];
         let second = PageOp {
@@ -236,7 +236,7 @@ impl Shadow {
         self.twins.insert(twin, op);
     }
 
-    /// The second answer; none, if it was lost with a member.
+    /// The second result; none, if it was lost with a member.
     fn late(&mut self, op: u32) -> Result<(), String> {
         if self.twins.remove(&op).is_some() {
             return Err("the first answer is not late".into());
@@ -263,7 +263,7 @@ impl Shadow {
         Ok(op.value)
     }
 
-    /// Reads under way may give this, too.
+    /// Reads in flight may give this, too.
     fn also_allowed(&mut self, lpn: Lpn, value: u64) {
         let reads = self.ops.values_mut().filter(|op| op.lpn == lpn);
         reads.for_each(|op| op.allowed.push(value));
@@ -461,7 +461,7 @@ impl Shadow {
         }
     }
 
-    /// In groups a page is written once and trimmed, and nothing else of it is under way meanwhile.
+    /// In groups a page is written once and trimmed, and nothing else of it is in flight meanwhile.
     fn is_in_order(&self, member: usize, pages: (u32, u32), op: Op) -> Result<(), String> {
         let (first, end) = (pages.0, pages.0 + pages.1);
         let cells = &self.members[member][first as usize..end as usize];
@@ -532,7 +532,7 @@ impl Shadow {
         }
     }
 
-    /// Nothing of a member is left, or nothing is there yet: whoever reads it finds garbage.
+    /// Nothing of a member is left, or nothing is there yet: a read of it finds garbage.
     fn lost(&mut self, member: usize) {
         self.parts.retain(|_, part| part.member != member);
         for cell in &mut self.members[member] {
@@ -546,7 +546,7 @@ impl Shadow {
 
     // ---- the end ----
 
-    /// Nothing is left under way.
+    /// Nothing is left in flight.
     pub fn finished(&self) -> Result<(), String> {
         match (self.parts.len(), self.ops.len()) {
             (0, 0) => self.parity_is_whole(),

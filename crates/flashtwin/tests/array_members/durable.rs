@@ -1,4 +1,4 @@
-//! Flush, forced unit access, and what a power cut takes from an array.
+//! Flush, forced unit access, and what a power loss takes from an array.
 
 use super::{array, do_alone, pages, request, until_idle};
 use flashtwin::{Array, Lpn, Op, Rng, Time};
@@ -80,7 +80,7 @@ fn a_forced_write_is_on_flash_when_it_is_done() {
     }
 }
 
-/// Whatever happened before: after a flush with nothing since, a power cut takes nothing.
+/// Whatever happened before: after a flush with nothing since, a power loss takes nothing.
 #[test]
 fn nothing_is_lost_after_a_flush() {
     for (level, members) in [("raid1", "harmonia*3"), ("raid5", "harmonia*4")] {
@@ -115,8 +115,8 @@ fn nothing_is_lost_after_a_flush() {
     }
 }
 
-/// What leaves a buffer that survives power cuts is forced through members that do not: nothing is
-/// lost at any time, without a flush.
+/// What a buffer that survives power losses evicts is forced through members that do not: nothing is lost at any
+/// time, without a flush.
 #[test]
 fn a_protected_buffer_protects_what_leaves_it() {
     let set = [&VOLATILE_MEMBERS[..], &OWN_PROTECTED[..]].concat();

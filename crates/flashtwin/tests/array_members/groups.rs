@@ -106,7 +106,7 @@ fn a_failed_member_is_data_lost() {
     }
 }
 
-/// A member that takes no more writes ends the array's writes; nobody waits for ever.
+/// A member that takes no more writes ends the array's writes; nothing waits forever.
 #[test]
 fn a_worn_member_ends_all_writes() {
     let mut device = groups(&[("member.wear.erase_limit", "4")]);
@@ -156,7 +156,7 @@ fn a_loaded_array_of_groups_does_what_the_saved_one_does() {
     assert_eq!(times[0], times[1]);
     assert_eq!(saved(&device), saved(&other));
 
-    // A page is said to lie where a member has nothing.
+    // A page is located where a member has nothing.
     let mut empty = make();
     let nothing = saved(&empty);
     let volume = |bytes: &[u8]| bytes.len() - 4 * (pages(&device) as usize * 100 / 80);

@@ -1,10 +1,10 @@
-//! More members fail than an array can do without: every request still has its answer.
+//! More members fail than an array can do without: every request still completes.
 
 use super::{array, do_alone, pages, request, until_idle};
 use flashtwin::{Array, Condition, MemberError, Op, Request, Rng, Status, Time};
 
-/// Requests of all kinds, many at a time, with a failure that loses data in their midst; how many
-/// were answered as asked and how many were not.
+/// Requests of all kinds, many at a time, with a failure that loses data in their midst; how many completed as
+/// asked and how many did not.
 pub fn through_a_loss(array: &mut Array, failing: &[usize]) -> [u64; 2] {
     let mut rng = Rng::new(7);
     let mut answers = [0; 2];

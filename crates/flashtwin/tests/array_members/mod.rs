@@ -1,4 +1,5 @@
-//! Arrays and their members: rebuilding, failures too many, what survives a power cut, which copy is read, saved states, groups.
+//! Arrays and their members: rebuilding, failures too many, what survives a power loss, which copy is read, saved
+//! states, groups.
 
 mod copies;
 mod durable;
@@ -39,7 +40,7 @@ fn pages(array: &Array) -> u64 {
     array.exported_bytes() / 4096
 }
 
-/// One request alone, until the host has its answer.
+/// One request alone, until it completes.
 fn do_alone(array: &mut Array, request: &Request) -> Completion {
     array.submit(array.now(), request, 0).unwrap();
     loop {

@@ -1,4 +1,4 @@
-//! The translation layers in words: `docs/ftls.md` says what the entries say.
+//! The translation layers in words: `docs/ftls.md` has the entries.
 //!
 //! `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin --test all ftls` writes the page anew.
 

@@ -1,4 +1,4 @@
-//! What may be made, and what is said of the rest.
+//! What may be made, and the messages about the rest.
 
 use flashtwin::ftl::chip::trace::trace_ftl;
 use flashtwin::ftl::chip::{Layer, Setup, ENTRIES};

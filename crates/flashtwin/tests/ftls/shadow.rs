@@ -75,7 +75,7 @@ impl Shadow {
         self.held[ppn as usize] = what;
     }
 
-    /// Kills what a page holds and says what that was.
+    /// Kills what a page holds and returns what that was.
     fn take(&mut self, ppn: u32) -> Held {
         let held = std::mem::replace(&mut self.held[ppn as usize], Held::Dead);
         assert!(

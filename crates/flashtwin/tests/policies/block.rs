@@ -373,8 +373,8 @@ fn req_block_sifts_requests() {
     );
 }
 
-/// With THR = N and no block ever whole the block region stays empty, and the least recent
-/// page leaves with its block.
+/// With THR = N and no block ever whole the block region stays empty, and the least recent page is evicted with
+/// its block.
 #[test]
 fn cbm_without_sequential_writes_is_lru_by_block() {
     let mut rng = Rng::new(23);

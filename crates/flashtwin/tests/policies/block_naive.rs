@@ -1,4 +1,4 @@
-//! The block policies as their rules say, with lists and scans.
+//! The block policies by their rules, with lists and scans.
 //!
 //! [`Buffer`] does what is the same for all: hits, dirty pages, room, the separate read cache, and
 //! GCaR's fallback. A [`Rule`] only orders blocks. Lists have the most recent entry first.
@@ -594,7 +594,7 @@ pub struct Cbm {
     read_cache: Vec<u32>,
     threshold: usize,
     now: u64,
-    /// The block of the access under way.
+    /// The block of the access in hand.
     arriving: Option<u32>,
 }
 

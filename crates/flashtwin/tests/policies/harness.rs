@@ -122,7 +122,7 @@ impl Did {
     }
 }
 
-/// A policy written as its paper says, with lists and scans.
+/// A policy written after its paper, with lists and scans.
 pub trait Naive {
     fn access(&mut self, world: &World, op: Op) -> Did;
     fn trim(&mut self, world: &World, lpn: u32);

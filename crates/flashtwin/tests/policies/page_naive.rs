@@ -481,7 +481,7 @@ impl Naive for TwoQ {
     }
 }
 
-/// Fig. 4 of the paper. `>=` where it says "=" and a buffer that is not full: after trims.
+/// Fig. 4 of the paper. `>=` where it has "=" and a buffer that is not full: after trims.
 pub struct Arc {
     pub c: usize,
     pub gcar: bool,

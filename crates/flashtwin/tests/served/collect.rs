@@ -1,4 +1,4 @@
-//! Orders to collect: who collects, how much, and that nothing else changes.
+//! Orders to collect: which dies collect, how much, and that nothing else changes.
 
 use flashtwin::metrics::FlashReport;
 use flashtwin::{
@@ -62,7 +62,7 @@ fn every_pool_collects_one_block() {
     }
 }
 
-/// One superblock, of all dies, whichever die was told.
+/// One superblock, of all dies, whichever die received the order.
 #[test]
 fn a_superblock_is_collected_whole() {
     let more = [
@@ -85,8 +85,8 @@ fn who_takes_no_orders_says_so() {
     assert!(said.contains("demo cannot be told to collect"), "{said}");
 }
 
-/// Random pages read and written while dies are told to collect, again and again: all is answered, each
-/// die does what it is told though the host asks on, and nothing is lost.
+/// Random pages read and written while dies are ordered to collect, again and again: everything completes, each
+/// die executes its orders although requests continue, and nothing is lost.
 #[test]
 fn the_host_goes_on_meanwhile() {
     let mut ssd = ssd(

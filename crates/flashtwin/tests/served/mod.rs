@@ -1,5 +1,5 @@
-//! What whoever serves a device may change while it runs: orders to collect, the policy of the buffer,
-//! how fast a member answers.
+//! What the server of a device may change while it runs: orders to collect, the policy of the buffer, the
+//! response times of a member.
 
 mod collect;
 mod policy;

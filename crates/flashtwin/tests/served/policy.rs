@@ -1,4 +1,4 @@
-//! Another policy while the buffer is at work: no page is lost, none is held twice, requests under way go on.
+//! Another policy while the buffer is in use: no page is lost, none is held twice, requests in flight go on.
 
 use flashtwin::buffer::ChosenPolicy;
 use flashtwin::component::Pages;
@@ -8,7 +8,7 @@ use super::{array, ssd};
 
 const PAGE: u64 = 4096;
 
-/// Random requests to a device under way.
+/// Random requests to a running device.
 struct Load {
     rng: Rng,
     now: Time,
@@ -65,8 +65,8 @@ fn policies() -> Vec<String> {
     ChosenPolicy::names()
 }
 
-/// Exchanges the policy: no dirty page is lost or made, and what a power cut would take is the same before and
-/// after, except for writes that get the slot of a clean page that has left.
+/// Exchanges the policy: no dirty page is lost or made, and what a power loss would take is the same before and
+/// after, except for writes that get the slot of an evicted clean page.
 fn exchange(ssd: &mut Ssd, name: &str) {
     let (cut, before) = (ssd.power_cut(), ssd.flash_report());
     ssd.set_policy(name, &[]).unwrap();
@@ -210,7 +210,7 @@ fn clean_pages_stay_where_they_would_come_in() {
     }
 }
 
-/// A page whose program is under way is not on flash yet: it stays like one that is dirty.
+/// A page whose program is running is not on flash yet: it stays like one that is dirty.
 #[test]
 fn what_is_being_flushed_stays() {
     let mut ssd = ssd("demo", &[("buffer.power_loss_protection", "false")]);

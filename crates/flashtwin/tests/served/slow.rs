@@ -1,4 +1,4 @@
-//! A member whose answers come late: how late, and that nothing is answered twice or not at all.
+//! A member whose responses come late: how late, and that nothing completes twice or not at all.
 
 use flashtwin::{Array, Completion, MemberError, Op, Request, Rng, Status, Time};
 
@@ -61,7 +61,7 @@ fn every_answer_comes_so_many_times_as_late() {
     }
 }
 
-/// Requests with `change` done after every hundredth; all answers, in order.
+/// Requests with `change` done after every hundredth; all completions, in order.
 fn load(array: &mut Array, mut change: impl FnMut(&mut Array, u64)) -> Vec<Completion> {
     let mut rng = Rng::new(11);
     let pages = array.exported_bytes() / PAGE;
@@ -130,7 +130,7 @@ fn whatever_is_asked_is_answered_once_and_the_same_each_time() {
         assert_eq!(ends(&done), ends(&again), "{level}");
         let plain = load(&mut fresh.clone(), |_, _| {});
         assert!(ends(&plain) != ends(&done), "{level}");
-        // It fails while its answers are on their way; a new one is rebuilt.
+        // It fails while its responses are in flight; a new one is rebuilt.
         load(&mut fresh, |array, turn| match turn {
             1 => array.slow_member(2, 50_000).unwrap(),
             3 => array.fail_needed_member(2).unwrap(),

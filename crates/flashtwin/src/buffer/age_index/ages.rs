@@ -131,7 +131,7 @@ impl AgeSet {
         u64::from(runs + whole + rest.count_ones())
     }
 
-    /// No age is in the set any more, but for those of [`AgeSet::words`], which are still to be taken.
+    /// No age is in the set any more, except those of [`AgeSet::words`], which are still to be taken.
     fn begin_anew(&mut self) {
         self.counts.fill(0);
         self.upper.iter_mut().for_each(|level| level.fill(0));
@@ -179,7 +179,7 @@ impl Ages {
         self.sets[set].insert(age);
     }
 
-    /// The age of the page leaves the set.
+    /// The age of the page is removed from the set.
     #[inline]
     pub fn remove(&mut self, page: PageId, set: usize) {
         let age = self.of(page);

@@ -1,5 +1,4 @@
-//! The age index: pages in the order of their last access, for searches that a plain list answers only by a
-//! scan.
+//! The age index: pages in the order of their last access, for searches that need a scan of a plain list.
 //!
 //! # Questions
 //!
@@ -89,7 +88,7 @@ pub(super) struct AgeIndex<const N: usize> {
 }
 
 impl<const N: usize> AgeIndex<N> {
-    /// For about `pages` pages at a time; `listed` says which classes have lists by chip.
+    /// For about `pages` pages at a time; `listed` specifies which classes have lists by chip.
     pub fn new(pages: u32, chips: u32, listed: [bool; N]) -> AgeIndex<N> {
         AgeIndex {
             ages: Ages::new(pages, N + 1),
@@ -128,7 +127,7 @@ impl<const N: usize> AgeIndex<N> {
         self.lists.link_newest(page, &self.ages);
     }
 
-    /// A page leaves.
+    /// A page is removed.
     #[inline]
     pub fn remove(&mut self, page: PageId) {
         self.ages.remove(page, self.set_of(page));
@@ -170,7 +169,7 @@ impl<const N: usize> AgeIndex<N> {
         self.lists.class(page)
     }
 
-    /// The chip of a page, as far as the index was told of it.
+    /// The chip of a page, as far as the index knows it.
     #[inline]
     pub fn chip(&self, page: PageId) -> Option<ChipId> {
         self.lists.chip(page)

@@ -43,7 +43,7 @@ impl Passed {
         }
     }
 
-    /// The page, which may be noted, is about to leave the list. Says whether it was noted.
+    /// The page, which may be noted, is about to be removed from the list. Returns whether it was noted.
     #[inline]
     pub fn leave(&mut self, page: PageId, links: &Links, ages: &Ages) -> bool {
         let noted = self.holds(page);
@@ -101,8 +101,8 @@ impl Passed {
         self.chips.follow(ages);
     }
 
-    /// The least recent page that `spare` does not pass over, of the list that begins with `oldest`
-    /// at that end. `age` is called for each page that is noted on the way: from then on it must have an age.
+    /// The least recent page that `spare` does not pass over, of the list that begins with `oldest` at that end.
+    /// `age` is called for each page that is noted meanwhile: from then on it must have an age.
     pub fn oldest_not(
         &mut self,
         device: &dyn DeviceView,

@@ -103,8 +103,8 @@ impl<K: Ord + Copy> Heaps<K> {
         put(entries, at, entry);
     }
 
-    /// Shows entries from the least on; those below an entry, none of which is less, only if `below`
-    /// says so.
+    /// Shows entries from the least on; those below an entry, none of which is less, only if `below` returns
+    /// true.
     #[inline]
     pub fn walk(&self, heap: usize, mut below: impl FnMut(K, NodeId) -> bool) {
         walk_from(&self.heaps[heap], 0..1, &mut below);

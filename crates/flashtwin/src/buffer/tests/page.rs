@@ -1,5 +1,5 @@
-//! What the access strings of the specification cannot say of page policies: pages that are cleaned
-//! in the buffer, and pages whose chip changes or is not known.
+//! Page policies beyond the access strings of the vectors: pages that are cleaned in the buffer, and pages whose
+//! chip changes or is not known.
 
 use super::super::ad_lru::AdLru;
 use super::super::ccf_lru::CcfLru;

@@ -1,5 +1,5 @@
-//! What the access strings of the specification cannot say: placement that changes, idle channels,
-//! chips close to GC.
+//! System-aware policies beyond the access strings of the vectors: placement that changes, idle channels, chips
+//! close to GC.
 
 use super::super::cda_gc::CdaGc;
 use super::super::co_active::CoActive;

@@ -197,8 +197,8 @@ impl<B: Backend> Device<B> {
         true
     }
 
-    /// The page is programmed after the copy `older` of the same logical page, which is on its way out;
-    /// what that has and the page lacks is still in the buffer memory.
+    /// The page is programmed after the copy `older` of the same logical page, which is being written back; what
+    /// that has and the page lacks is still in the buffer memory.
     pub(super) fn link_older(&mut self, id: u32, older: Option<u32>) {
         let Some(older) = older else { return };
         let o = self.page(older);

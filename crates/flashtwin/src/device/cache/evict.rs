@@ -15,7 +15,7 @@ pub(super) enum Evicted {
     Nothing,
     /// This page; its slot goes to the access.
     One(u32),
-    /// The pages that the last eviction names; their slots go to whoever waits.
+    /// The pages that the last eviction names; their slots go to the waiting accesses.
     Group,
 }
 

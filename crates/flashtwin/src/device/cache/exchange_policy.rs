@@ -13,8 +13,8 @@ use crate::device::{Backend, Device};
 use crate::units::Lpn;
 
 impl<B: Backend> Device<B> {
-    /// Has this policy, made for a buffer as `setup` says, govern the buffer from now on. It must have the
-    /// room that the old one had.
+    /// Has this policy, made for a buffer of this `setup`, govern the buffer from now on. It must have the room
+    /// that the old one had.
     pub(crate) fn exchange_policy(&mut self, policy: &ChosenPolicy, setup: &Setup) {
         let now = self.now;
         self.advance(now);

@@ -1,7 +1,7 @@
-//! Pages that leave together and are written together.
+//! Pages that are evicted together and written together.
 //!
-//! Pages of a group are programmed in the order of the eviction once all of them are whole: BPLRU
-//! reads what its block lacks, then writes the block in ascending order (policies.md A3).
+//! Pages of a group are programmed in the order of the eviction once all of them are whole: BPLRU reads what its
+//! block lacks, then writes the block in ascending order (Kim and Ahn, FAST 2008).
 
 use super::page::{Membership, Pool, Rank, Residency, Slot, Want};
 use crate::buffer::PageId;
@@ -61,7 +61,7 @@ impl<B: Backend> Device<B> {
             pages.sort_unstable_by_key(|&id| cache.pages[id as usize].lpn);
         }
         self.open_group(pages);
-        // Clean pages leave at once; the others when the group is complete.
+        // Clean pages are dropped at once; the others when the group is complete.
         for victim in &out.victims {
             if self.page(victim.0).group == Membership::None {
                 self.pump(victim.0);

@@ -24,7 +24,7 @@ pub enum BufferEvent {
         /// The page was in the buffer.
         hit: bool,
     },
-    /// A page left for the sake of an access.
+    /// A page was evicted for the sake of an access.
     Evicted {
         /// When.
         at: Time,

@@ -1,12 +1,11 @@
 //! The buffer at work: cached pages between host requests and flash.
 //!
 //! A page passes its slot on to its *slot successor*: the access that needed the slot. In blocking mode the
-//! successor gets it when the page's program has completed, in background mode when its write-back starts
-//! (D-2). Where several pages leave at once, the slots go to the waiting accesses, first come first served
-//! (D-41). A page in flight, whose slot or data have not arrived, is not evicted; where all candidates are in
-//! flight, accesses wait in their order (D-36). An evicted page stays in the directory until it is released:
-//! reads are served from it, a write creates a new page that is written back after it (policies.md 0.2,
-//! rule 6).
+//! successor gets it when the page's program has completed, in background mode when its write-back starts (D-2).
+//! Where several pages are evicted at once, the slots go to the waiting accesses, first come first served (D-41).
+//! A page in flight, whose slot or data have not arrived, is not evicted; where all candidates are in flight,
+//! accesses wait in their order (D-36). An evicted page stays in the directory until it is released: reads are
+//! served from it, a write creates a new page that is written back after it.
 //!
 //! | file | content |
 //! |---|---|
@@ -15,7 +14,7 @@
 //! | `access` | hits, misses, reads of what is cached |
 //! | `in_flight` | pages that cannot be evicted yet, and the accesses that wait for one |
 //! | `evict`, `groups` | victims; pages that are written together |
-//! | `flush`, `trim`, `power_cut` | what their names say |
+//! | `flush`, `trim`, `power_cut` | flushes, trims, power loss |
 //! | `exchange_policy`, `view`, `log` | another policy at run time; what a policy sees; events |
 
 mod access;
@@ -56,7 +55,7 @@ struct Counters {
     evicted_clean: u64,
     evicted_dirty: u64,
     evicted_dirty_in_gc: u64,
-    /// Times pages left for the sake of an access, and list entries looked at for that.
+    /// Evictions for the sake of an access, and list entries inspected for that.
     evictions: u64,
     inspected: u64,
     /// Evictions by their number of pages written: 1, 2, 3-4, 5-8, 9-16, 17-32, 33-64, more.
@@ -75,7 +74,7 @@ pub(super) struct Cache {
     directory: Directory,
     pages: Vec<Page>,
     free_pages: Vec<u32>,
-    /// Slots that belong to nobody, by [`Pool`].
+    /// Free slots, by [`Pool`].
     free_slots: [u32; 2],
     /// Pages that wait for a slot of no particular other page, by [`Pool`].
     waiting: [VecDeque<u32>; 2],
@@ -94,7 +93,7 @@ pub(super) struct Cache {
     background: Option<u32>,
     writing_back: u32,
     write_back_queue: VecDeque<u32>,
-    /// Active write-backs under way, for policies that write back while a chip is idle.
+    /// Active write-backs in flight, for policies that write back while a chip is idle.
     active_write_backs: u32,
     /// The policy writes back while chips are idle.
     uses_idle: bool,
@@ -102,7 +101,7 @@ pub(super) struct Cache {
     chips_move: bool,
     /// All sectors of a page.
     whole: u64,
-    /// The memory survives a power cut.
+    /// The memory survives a power loss.
     pub protected: bool,
     counters: Counters,
     /// Something that was acknowledged is lost, and no request has failed for it: the status of the next flush

@@ -138,7 +138,7 @@ pub(super) struct Page {
     /// Evicted copy of the same logical page that must be on flash first, and the reverse.
     pub older: Option<Index>,
     pub younger: Option<Index>,
-    /// Accesses that wait for the page, but for the writer.
+    /// Accesses that wait for the page, except the writer.
     pub waiters: WaitList,
     /// Valid sectors.
     pub valid: u64,

@@ -195,7 +195,7 @@ impl<B: Backend> Device<B> {
         self.queue_program(chip, lpn, cause, id, stream, want.writes_cached());
     }
 
-    /// The page is to get no program but for its eviction.
+    /// The page is to get no program except for its eviction.
     #[inline]
     fn drop_want(&mut self, id: u32) {
         let want = std::mem::replace(&mut self.page(id).want, Want::Nothing);

@@ -1,4 +1,4 @@
-//! Power cuts: what they take from the buffer, and an orderly shutdown before one.
+//! Power losses: what they take from the buffer, and an orderly shutdown before one.
 
 use std::collections::HashSet;
 
@@ -7,20 +7,20 @@ use crate::device::{Backend, Device};
 use crate::request::{Op, Request};
 use crate::units::Lpn;
 
-/// What a power cut took from the buffer.
+/// What a power loss took from the buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PowerCut {
-    /// Logical pages whose newest contents flash lacks, ascending. Of a page not listed, flash has
-    /// what the host was told is written.
+    /// Logical pages whose newest contents flash lacks, ascending. Of a page not listed, flash has what was
+    /// acknowledged to the host.
     pub lost: Vec<Lpn>,
     /// Host requests that were not finished.
     pub unfinished: usize,
 }
 
 impl<B: Backend> Device<B> {
-    /// Has the device write what its buffer holds, protected or not, as a drive does that is told that its
-    /// power will be cut; takes at most `steps` steps and returns how many are left. Its own completion
-    /// is among [`Device::completions`].
+    /// Has the device write what its buffer holds, protected or not, as a drive does that is notified of a power
+    /// loss to come; takes at most `steps` steps and returns how many are left. Its own completion is among
+    /// [`Device::completions`].
     pub fn shut_down(&mut self, mut steps: u64) -> u64 {
         let protected = std::mem::take(&mut self.cache.protected);
         let flush = Request {
@@ -41,8 +41,8 @@ impl<B: Backend> Device<B> {
         steps
     }
 
-    /// Has protected memory write what it holds after a power cut ([`Device::shut_down`]), and adds to the
-    /// cut what it could not.
+    /// Has protected memory write what it holds after a power loss ([`Device::shut_down`]), and adds to the
+    /// result what it could not.
     pub(in crate::device) fn write_protected(&mut self, cut: &mut PowerCut, steps: u64) -> u64 {
         self.cache.lost = Some(Vec::new());
         let steps = self.shut_down(steps);
@@ -53,10 +53,9 @@ impl<B: Backend> Device<B> {
         steps
     }
 
-    /// What a power cut at this instant would take: the contents of volatile buffer memory that flash
-    /// does not have, nothing where the memory is non-volatile or protected; and what the volatile
-    /// memory of an array's members holds. A program under way counts as not done; a trimmed page is
-    /// not missed.
+    /// What a power loss at this instant would take: the contents of volatile buffer memory that flash does not
+    /// have, nothing where the memory is non-volatile or protected; and what the volatile memory of an array's
+    /// members holds. A running program counts as not done; a trimmed page is not missed.
     pub fn power_cut(&self) -> PowerCut {
         let unfinished = self.requests.len();
         let mut lost = Vec::new();

@@ -1,4 +1,4 @@
-//! Whose turn it is, by hand and at random; who waits for whom.
+//! Turns of queues, by hand and at random; what waits for what.
 
 use super::*;
 use crate::request::Request;

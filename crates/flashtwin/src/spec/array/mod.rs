@@ -115,7 +115,7 @@ pub enum MemberInGc {
     Share(f64),
 }
 
-/// Who says which member collects when.
+/// The coordinator of the members' collections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Coordination {
     /// Each member for itself.
@@ -222,25 +222,25 @@ pub struct ArraySpec {
     pub protect: Protect,
     /// How a page is read whose chip is in GC.
     pub reads: Reads,
-    /// After how long a read is hedged; `None`: as `hedge_percent` says.
+    /// After how long a read is hedged; `None`: as `hedge_percent` specifies.
     pub hedge_after: Option<Time>,
     /// After how long a read is hedged: as long as this share of the reads before took.
     pub hedge_percent: f64,
-    /// Stretches of rows under way at a time while a member is rebuilt.
+    /// Running stretches of rows at a time while a member is rebuilt.
     pub rebuild_depth: u32,
     /// MiB written to members a second while they are rebuilt; 0: as fast as it goes.
     pub rebuild_mib_per_s: u32,
-    /// Who says which member collects when.
+    /// The coordinator of the members' collections.
     pub coordination: Coordination,
     /// Free blocks of a pool at or below which a member is registered, in percent (D-24).
     pub soft_percent: f64,
     /// Those at which it asks the coordinator, in percent; `None`: its own watermark.
     pub hard_percent: Option<f64>,
-    /// Told to collect, a pool goes on until it has more free blocks than T_hard and this.
+    /// After an order to collect, a pool goes on until it has more free blocks than T_hard and this.
     pub stop_blocks: u32,
     /// Free blocks until which pools collect while the array is idle, in percent; `None`: the reserve.
     pub idle_until_percent: Option<f64>,
-    /// The array counts as idle after so long without a request inside (D-24).
+    /// The array counts as idle after so long without a request in flight (D-24).
     pub idle_after: Time,
     /// How often that is looked at (D-24).
     pub idle_check: Time,

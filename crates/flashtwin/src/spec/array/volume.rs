@@ -1,4 +1,4 @@
-//! The volume of an array of groups: what its keys say, its size, and what it needs.
+//! The volume of an array of groups: the meaning of its keys, its size, and its needs.
 
 use super::read::{Reader, PAGES_MAX};
 use super::{ArraySpec, Coordination, Protect, Reads, VolumeSpec};
@@ -9,7 +9,7 @@ use crate::spec::DeviceSpec;
 /// the one that moves go to, and one that can be gained.
 const SPARE_SEGMENTS: u64 = 3;
 
-/// What the keys of a volume say.
+/// The values of a volume's keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given {
     groups: u32,

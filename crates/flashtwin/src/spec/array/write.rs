@@ -12,8 +12,7 @@ fn quote(word: &str) -> String {
 }
 
 impl ArraySpec {
-    /// The whole array as TOML. Of the members it says what differs from the devices they are named
-    /// after.
+    /// The whole array as TOML. Of the members it has what differs from the devices they are named after.
     pub fn to_toml(&self) -> String {
         let mut text = format!("name = {:?}\n", self.name);
         text += &format!("description = {:?}\n\n[array]\n", self.description);
@@ -68,7 +67,7 @@ impl ArraySpec {
             }
             for doc in keys() {
                 let value = member.value_toml(doc.key);
-                // An ideal array says so itself.
+                // For an ideal array this follows.
                 let says = doc.key != "gc.ideal" || self.coordination != Coordination::Ideal;
                 if value != named.value_toml(doc.key) && says {
                     set.extend(value.map(|value| (doc.key, value)));

@@ -4,7 +4,7 @@ use super::super::{DeviceSpec, Nand, Placement, Separation};
 use crate::ftl::{REFERENCE_LEVELLING, STATIC_LEVELLING};
 use crate::gc::GREEDY;
 
-/// What is told apart must be told apart once, and a victim be chosen where it can.
+/// Pages must be separated in one way only, and a victim be chosen where it can.
 pub(super) fn check(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     if spec.ftl.separation != Separation::None && spec.policy_separates() {
         let policy = spec.buffer.as_ref().map_or("", |b| b.policy.base);

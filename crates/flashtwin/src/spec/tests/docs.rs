@@ -1,4 +1,4 @@
-//! `docs/devices.md` and `docs/arrays.md` say what the tables of keys say.
+//! `docs/devices.md` and `docs/arrays.md` have the tables of keys.
 
 use crate::spec::{array_keys, builtin_array_names, builtin_names, keys, KeyDoc};
 
@@ -53,7 +53,7 @@ fn written(page: &str, keys: &[KeyDoc]) -> String {
     text
 }
 
-/// The tables say what the keys say; `FLASHTWIN_WRITE_DOCS=1` writes them anew.
+/// The pages have the tables of keys; `FLASHTWIN_WRITE_DOCS=1` writes them anew.
 fn check_rows(file: &str, keys: &[KeyDoc]) {
     let path = format!("{}/../../docs/{file}", env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(&path).expect("the page is there");

@@ -3,7 +3,7 @@
 use super::{small_with, SMALL};
 use crate::DeviceSpec;
 
-/// What is said of `text`, one line a problem.
+/// The messages about `text`, one line a problem.
 fn said(text: &str) -> String {
     DeviceSpec::parse(text, "x.toml")
         .expect_err("must be refused")

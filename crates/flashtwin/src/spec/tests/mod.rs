@@ -1,4 +1,4 @@
-//! What a device file may say, and what is said of one that may not.
+//! What a device file may hold, and the messages about one that may not.
 
 mod docs;
 mod messages;
@@ -7,7 +7,7 @@ mod overrides;
 mod profiles;
 mod together;
 
-/// A device like the reference's small cases: the smallest file that says everything needed.
+/// A device like the reference's small cases: the smallest file that has everything needed.
 pub(super) const SMALL: &str = r#"name = "small"
 
 [geometry]

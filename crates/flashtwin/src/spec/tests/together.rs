@@ -1,9 +1,9 @@
-//! Settings that do not go together: what is said of them.
+//! Settings that do not go together: the messages about them.
 
 use crate::spec::builtin;
 use crate::DeviceSpec;
 
-/// What is said of a profile with these settings, but for where they stand.
+/// The messages about a profile with these settings, without their places.
 fn said(profile: &str, settings: &[(&str, &str)]) -> String {
     let spec = DeviceSpec::with_overrides(builtin(profile).unwrap(), profile, settings);
     let problems = spec.expect_err("must be refused").problems;
