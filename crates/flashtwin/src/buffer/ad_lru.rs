@@ -1,4 +1,4 @@
-//! AD-LRU: clean pages first, from the list of pages referenced once (policies.md A10; Jin et al.
+//! AD-LRU: clean pages first, from the list of pages referenced once (Jin et al.
 //! 2012).
 //!
 //! Lc holds pages referenced once, Lh those referenced again; each knows its least recent clean page

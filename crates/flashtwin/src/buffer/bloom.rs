@@ -1,4 +1,4 @@
-//! Pages written before: a Bloom filter, or the exact set (policies.md A14.2; CDA-GC section 3.2.2).
+//! Pages written before: a Bloom filter, or the exact set (CDA-GC section 3.2.2).
 //!
 //! Every write queries, then inserts: a page is hot if it was written since the last reset. k = 8 bits
 //! (h1 + i h2) mod m, i = 0..7, both hashes from the halves of one 64-bit mix. The whole filter is cleared
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// F1.9: (1 - e^(-8n/m))^8 = 5 % at n = 0.1455 m.
+    /// Bloom filters of 8 functions: (1 - e^(-8n/m))^8 = 5 % at n = 0.1455 m.
     #[test]
     fn false_positives_are_as_computed() {
         for (bits, first) in [(1_000_000, 0), (8_388_608, 77), (1_638_400, 3_000_000_000)] {

@@ -1,4 +1,4 @@
-//! BPAC-R: hot pages by page, the others by block (policies.md A5; after Wu, Eckart, He, MSST 2010).
+//! BPAC-R: hot pages by page, the others by block (after Wu, Eckart, He, MSST 2010).
 //!
 //! A reconstruction: that there are two lists, and what splits them, is published (CBM section
 //! II.D); the formulas are ours. Pages come into a page list P, most recent first, and return there

@@ -1,5 +1,5 @@
 //! CDA-GC: pages of chips in GC stay longer, hot and cold pages go to different blocks
-//! (policies.md A14; CDA-GC section 3, Algorithms 1 and 2, Figs 5 to 8).
+//! (CDA-GC section 3, Algorithms 1 and 2, Figs 5 to 8).
 //!
 //! Stager: one LRU list. Victim: the first of at most `test_num` entries, from `test_entry` towards
 //! the most recent end, that is not related to GC; `test_entry` is then the entry after it. If there

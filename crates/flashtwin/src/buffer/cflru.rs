@@ -1,4 +1,4 @@
-//! CFLRU: clean first within a window at the least recent end (policies.md A2).
+//! CFLRU: clean first within a window at the least recent end (Park et al., CASES 2006).
 //!
 //! hit, insert: as LRU. Victim: the least recent clean page among the `window` least recent pages;
 //! if none of them is clean, the least recent page. Filtered by GCaR (A12): the first clean page of

@@ -1,5 +1,5 @@
 //! Co-Active: clean pages first, and cold dirty pages written back where a channel is idle
-//! (policies.md A11, a reconstruction; CDA-GC sections 4.3 and 5, MQSim's advanced cache).
+//! (a reconstruction; CDA-GC sections 4.3 and 5, MQSim's advanced cache).
 //!
 //! Clean list CL and dirty list DL. A write makes its page hot if the page was written since the
 //! filter's last reset, else cold. Victim: the least recent clean page; else the least recent cold

@@ -1,4 +1,4 @@
-//! ECR, ECR-epsilon, LCR: evict where it costs least (policies.md A13; ECR section 3).
+//! ECR, ECR-epsilon, LCR: evict where it costs least (ECR section 3).
 //!
 //! Clean-LRU holds the clean pages of all chips, a list per chip its dirty pages. Victim: the least
 //! recent clean page, which costs nothing; if there is none, the least recent page of the chip whose

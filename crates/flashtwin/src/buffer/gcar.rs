@@ -1,4 +1,4 @@
-//! GCaR: a filter over the victim search of any base policy (policies.md A12; GCaR Algorithms 1, 2).
+//! GCaR: a filter over the victim search of any base policy (GCaR Algorithms 1, 2).
 //!
 //! victim = the base policy's first choice among the pages whose chip is not in GC; if every cached
 //! page is on a chip in GC, the base policy's own choice (fallback `base`, D-11), counted.

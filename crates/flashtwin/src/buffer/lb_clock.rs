@@ -1,4 +1,4 @@
-//! LB-CLOCK: a clock over blocks, the largest of the cold ones is the victim (policies.md A6; Debnath,
+//! LB-CLOCK: a clock over blocks, the largest of the cold ones is the victim (Debnath,
 //! Subramanya, Du, Lilja, MASCOTS 2009).
 //!
 //! access to a known block -> reference bit 1; a new block comes in behind the hand with bit 0.

@@ -1,4 +1,4 @@
-//! LRU: one list for clean and dirty pages (policies.md A1; GCaR Fig. 4).
+//! LRU: one list for clean and dirty pages (GCaR Fig. 4).
 //!
 //! hit -> most recent end; miss -> insert there; victim = the least recent page, whatever its state.
 

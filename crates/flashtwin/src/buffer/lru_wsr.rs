@@ -1,4 +1,4 @@
-//! LRU-WSR: LRU that gives a dirty page a second chance (policies.md A8; Jung et al. 2008).
+//! LRU-WSR: LRU that gives a dirty page a second chance (Jung et al. 2008).
 //!
 //! hit, insert: as LRU, cold flag 0. Victim search from the least recent page: clean -> victim, its
 //! flag does not matter; dirty and cold -> victim; dirty and not cold -> cold, most recent end.

@@ -22,7 +22,7 @@ pub struct Access {
     pub request_pages: u32,
 }
 
-/// All that a policy may ask of the device (policies.md 0.7): what makes policies comparable.
+/// All that a policy may ask of the device: what makes policies comparable.
 pub trait DeviceView {
     /// Now.
     fn now(&self) -> Time;

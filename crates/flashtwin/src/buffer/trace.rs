@@ -3,7 +3,7 @@
 //! `W1 R2 W4x3 gc+1 gc-1 drain1=500 idle1 t+100`: write page 1, read page 2, one write request of
 //! pages 4 to 6, chip 1 enters and leaves GC, its queue completes in 500 us, it is idle, 100 ms pass.
 //! Chips are striped. Write-backs take no time. Lists print most recent first, `7d` dirty, `7c`
-//! clean; `ev 7d` is a victim, `ev B1{4,5}` a block of victims. (policies.md 0.1)
+//! clean; `ev 7d` is a victim, `ev B1{4,5}` a block of victims.
 
 use std::fmt;
 

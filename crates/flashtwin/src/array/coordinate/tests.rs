@@ -1,4 +1,4 @@
-//! The vectors of policies.md C5, in its notation, and F1.7.
+//! Vectors of Harmonia's coordination (MSST 2011, section 4), and closed forms.
 
 use super::*;
 use crate::gc::Force;

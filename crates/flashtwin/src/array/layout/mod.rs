@@ -1,4 +1,4 @@
-//! Where the pages of an array lie: striping, mirroring and rotating parity (policies.md C4, D-23).
+//! Where the pages of an array lie: striping, mirroring and rotating parity (D-23).
 //!
 //! A *unit* is a chunk of consecutive pages on one member, a *row* the units at the same place of all
 //! members. The pages at the same offset of a row's units make up a *page stripe*: parity is computed
@@ -206,7 +206,7 @@ mod tests {
             .collect()
     }
 
-    /// Unit placement of the reference for 5 disks (reference-models.md 1.14).
+    /// Unit placement of the reference for 5 disks (DiskSim's disksim_redun.c).
     #[test]
     fn left_symmetric_raid_5_of_five_as_the_reference_places_it() {
         let want = [

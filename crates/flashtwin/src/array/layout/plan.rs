@@ -1,9 +1,9 @@
-//! How a write to a page stripe is done: what is read first, what is written then (policies.md C4).
+//! How a write to a page stripe is done: what is read first, what is written then.
 //!
 //! Read-modify-write reads what is overwritten and the parity; reconstruct-write reads the data that
 //! is not overwritten. The one with fewer reads is taken, read-modify-write if equal. With members
 //! missing, the one that needs none of them; if neither can do without, all that is left is read and
-//! the missing data worked out. Chapter 1.14 of reference-models.md calls a row with every unit
+//! the missing data worked out. DiskSim (disksim_redun.c) calls a row with every unit
 //! touched a full-stripe write even if units are only partly written, which leaves its parity wrong;
 //! here every page of a stripe is planned for itself.
 
@@ -124,7 +124,7 @@ mod tests {
     }
 
     /// The reference's cases for 5 disks: 1 unit 2 reads then 2 writes, 2 units 2 reads and 3 writes,
-    /// 4 units 5 writes (reference-models.md 1.14).
+    /// 4 units 5 writes (disksim_redun.c).
     #[test]
     fn the_reference_s_writes_of_one_two_and_four_units() {
         assert_eq!(counts(4, 1, 1).1, 2);

@@ -150,7 +150,7 @@ pub enum ArrayEvent {
         /// The member.
         member: usize,
     },
-    /// A message of the coordinator's protocol (policies.md C5).
+    /// A message of the coordinator's protocol.
     Message {
         /// Its content.
         what: GcMessage,

@@ -80,7 +80,7 @@ pub(crate) const GREEDY: &str = greedy::Greedy::COMPONENT.name;
 /// Which of several equal candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tie {
-    /// The lowest block number (policies.md C1).
+    /// The lowest block number.
     Lowest,
     /// The highest: the reference's last scanned.
     Highest,

@@ -15,7 +15,7 @@ pub(super) const KEYS: &[KeyDoc] = &[
         default: None,
         only: &[],
         doc: "How members are put together.",
-        provenance: "policies.md C4",
+        provenance: "RAID levels; swan: Kim et al., USENIX ATC 2019",
     },
     KeyDoc {
         key: "array.members",
@@ -91,7 +91,7 @@ pub(super) const KEYS: &[KeyDoc] = &[
         only: &[],
         doc: "What keeps a page in the array's buffer under GCaR: GC on the member that holds it, or \
               also on one that holds its parity or another copy.",
-        provenance: "policies.md C7; stripe: ours (D-93)",
+        provenance: "GCaR sections 3.2 and 4.4; stripe: ours (D-93)",
     },
     KeyDoc {
         key: "array.reads",
