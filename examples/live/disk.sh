@@ -81,9 +81,11 @@ attach() {
   pid=$!
   at_end "fusermount3 -u '$place/fuse' || fusermount3 -u -z '$place/fuse'; wait $pid"
   wait_until "$pid" test -s "$place/fuse/disk"
-  # Direct: else the kernel would keep what is written twice, and answer reads that the device should.
+  # Noted before: a signal ends the script right after the command that it interrupts.
+  disk=
+  at_end 'losetup --detach ${disk:-$(losetup --noheadings --output NAME --associated "$place/fuse/disk")}'
+  # Direct: otherwise the kernel would keep written data twice, and serve reads that the device should.
   disk=$(losetup --find --show --direct-io=on "$place/fuse/disk")
-  at_end "losetup --detach '$disk'"
 }
 
 # make ext4|xfs: a file system; without a discard of everything, which would leave the flash nothing to collect.
@@ -98,7 +100,7 @@ make() {
 mount_disk() {
   mounted="$place/mounted"
   mkdir -p "$mounted"
-  mount "$disk" "$mounted"
-  # Lazily if that is what it takes: where all was told to end at once, the device may be gone.
+  # Noted before, as above. Lazily if necessary: if everything ends at once, the device may be gone.
   at_end "if mountpoint -q '$mounted'; then umount '$mounted' || umount --lazy '$mounted'; fi"
+  mount "$disk" "$mounted"
 }
