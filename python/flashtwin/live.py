@@ -16,6 +16,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from .control import ask
@@ -25,12 +26,14 @@ from .files import write_text
 from .leftovers import free_socket, private_directory, remove_dead_socket, remove_made, wait_for_store
 from .live_report import LiveReport
 from .memory import need
-from .metrics import MetricsServer
 from .policies import Choice
 from .runs import precondition_spec
 from .sizing import read as read_size
 from .sizing import sized
 from .watch import OnProgress
+
+if TYPE_CHECKING:
+    from .metrics import MetricsServer
 
 #: Seconds between two looks at a server that starts.
 _PERIOD_S = 0.02
@@ -295,7 +298,12 @@ def serve(
     kept = str(store) if store in ("memory", "none") else str(Path(store).absolute())
     if kept not in ("memory", "none"):
         wait_for_store(Path(kept))
-    watched = None if metrics is None else MetricsServer(metrics)
+    watched = None
+    if metrics is not None:
+        # An HTTP server takes long to load for commands that have none.
+        from .metrics import MetricsServer
+
+        watched = MetricsServer(metrics)
     place, lock = private_directory()
     at = control = None
     try:

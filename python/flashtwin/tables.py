@@ -35,6 +35,13 @@ _GC_NUMBERS = {"member": "uint32", "begin_ns": "uint64", "end_ns": "uint64"}
 _WORDS = {"op": _OPS, "status": _STATUS, "kind": ["own", "forced"]}
 #: Requests in a row group of the Parquet file.
 _ROW_GROUP = 128 * 1024
+#: Of the Parquet file. The log is written while the run goes on, so encoding must be faster than the
+#: model. Numbers hardly repeat, and trying a dictionary for them takes as long as all else.
+_LOG_FORM: dict[str, Any] = {
+    "compression": "lz4",
+    "use_dictionary": ["op", "status"],
+    "column_encoding": dict.fromkeys(["request", "arrival_ps"], "DELTA_BINARY_PACKED"),
+}
 
 
 def _batch(columns: Columns) -> pa.RecordBatch:
@@ -84,7 +91,7 @@ def request_file(path: Path) -> Iterator[Callable[[Columns], None]]:
 
     with whole_file(path, "the request log") as file:
         # Not a context manager: after an error the writer must not write its footer.
-        writer = pq.ParquetWriter(file, _schema(), compression="zstd")
+        writer = pq.ParquetWriter(file, _schema(), **_LOG_FORM)
 
         def flush() -> None:
             if waiting:

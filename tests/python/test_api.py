@@ -98,6 +98,28 @@ def test_the_log_in_a_file_is_the_log_in_memory(trace, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["log.parquet"]
 
 
+def test_a_long_log_is_cut_into_groups_of_the_same_size(tmp_path):
+    first, second = tmp_path / "first.parquet", tmp_path / "second.parquet"
+    for path in (first, second):
+        run("uniform:write=0.5,requests=140k", log=path, warmup_requests=77)
+    assert first.read_bytes() == second.read_bytes()
+    file = pq.read_metadata(first)
+    groups = [file.row_group(i).num_rows for i in range(file.num_row_groups)]
+    assert groups == [131072, 140_000 - 77 - 131072]
+    times = pq.read_table(first)
+    done = pa.compute.add(times["arrival_ps"], times["response_ps"]).to_pylist()
+    assert done == sorted(done)
+
+
+def test_an_error_in_the_log_ends_the_run(monkeypatch):
+    def broken(_table, _columns):
+        raise RuntimeError("no room")
+
+    monkeypatch.setattr(flashtwin.tables.RequestTable, "add", broken)
+    with pytest.raises(RuntimeError, match="no room"):
+        run("uniform:requests=1e9", log=True)
+
+
 def test_warm_up_is_run_and_not_measured(trace):
     result = run(trace, warmup_requests=1000, requests_max=3000, log=True)
     assert result.summary["requests_submitted"] == 3000

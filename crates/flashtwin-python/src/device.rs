@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names, is_array};
-use flashtwin::{Array, ArraySpec, Completion, Device as AnyDevice, DeviceSpec, Op, Ssd, Time};
+use flashtwin::{Array, ArraySpec, Device as AnyDevice, DeviceSpec, Op, Ssd, Time};
 use flashtwin_sim::{
-    size_text, Figure, InitialState, Outcome, RunConfig, RunInfo, SimError, Subject, Summary,
+    size_text, Figure, InitialState, Outcome, RunConfig, RunInfo, Subject, Summary,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -17,6 +17,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::columns;
 use crate::control::Control;
 use crate::errors::{of_json, of_sim, of_spec, DeviceError, FlashtwinError};
+use crate::log::{logging, Take};
 use crate::settings::{beyond_from, describe, fault, length, pacing, window};
 use crate::user::{Failure, UserPolicy};
 use crate::workload::Workload;
@@ -393,7 +394,7 @@ impl Device {
     /// Runs a workload, from the state that the run before left. `speed` (open loop) and `queue_depth`
     /// (closed loop) exclude each other; requests are submitted for `span_max_s` at most;
     /// `faults` are instants in seconds, whether a member is replaced (else it fails), and which.
-    /// `sink` gets every batch of measured completions as a dict of columns. The results carry
+    /// `sink` gets the measured completions as dicts of columns, on another thread. The results carry
     /// `label` for the policy, if it is given.
     #[pyo3(signature = (workload, control, *, speed, queue_depth, beyond, warmup_requests, requests_max,
                         span_max_s, series_interval_s, faults, gc_timeline, history, timeline, threads,
@@ -442,25 +443,18 @@ impl Device {
         let (state, control) = (&mut self.state, &control.0);
         let mut requests = workload.lock()?;
         let requests: &mut dyn flashtwin_workload::Workload = &mut **requests;
-        let mut raised = None;
         let began = Instant::now();
-        let outcome = py.detach(|| {
-            let mut take = |batch: &[Completion]| match &sink {
-                None => Ok(()),
-                Some(sink) => Python::attach(|py| {
-                    let columns = columns::of_completions(py, batch)?;
-                    sink.call1(py, (columns,)).map(drop)
-                })
-                .map_err(|e: PyErr| {
-                    let message = e.to_string();
-                    raised = Some(e);
-                    SimError::Sink(message)
-                }),
+        let (outcome, raised) = py.detach(|| {
+            let mut run = |take: &mut Take| {
+                either!(state, device => flashtwin_sim::run(device, requests, &config, control, take))
             };
-            either!(state, device => flashtwin_sim::run(device, requests, &config, control, &mut take))
+            match &sink {
+                Some(sink) => logging(sink, run),
+                None => (run(&mut |_| Ok(())), Ok(())),
+            }
         });
         let failed = self.failure.as_ref().and_then(|failure| failure.take());
-        if let Some(e) = failed.or(raised) {
+        if let Some(e) = failed.or(raised.err()) {
             return Err(e);
         }
         let outcome = outcome.map_err(of_sim)?;

@@ -10,6 +10,7 @@ mod device;
 mod errors;
 mod ftl;
 mod hits;
+mod log;
 mod policy;
 mod settings;
 mod user;

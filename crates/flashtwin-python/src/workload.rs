@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-use flashtwin_workload::{open_trace, Arrival, Format, GeneratorSpec, TraceOptions, PRESETS};
+use flashtwin_workload::{
+    open_trace, read_ahead, Arrival, Format, GeneratorSpec, TraceOptions, PRESETS,
+};
 use pyo3::prelude::*;
 
 use crate::errors::{of_json, of_workload, FlashtwinError, WorkloadError};
@@ -27,7 +29,7 @@ impl Workload {
             .detach(|| open_trace(&path, &options))
             .map_err(of_workload)?;
         Ok(Workload {
-            inner: Mutex::new(workload),
+            inner: Mutex::new(read_ahead(workload)),
             timed: true,
         })
     }

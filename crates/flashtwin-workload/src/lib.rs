@@ -5,10 +5,12 @@
 //! knows the device: an address beyond it, pacing and queue depth are the driver's matter.
 #![warn(missing_docs)]
 
+mod ahead;
 mod error;
 mod generate;
 mod trace;
 
+pub use ahead::read_ahead;
 pub use error::{ErrorKind, WorkloadError};
 pub use generate::address::Address;
 pub use generate::arrival::Arrival;

@@ -1,7 +1,9 @@
 //! Converting: what is written reads back the same, and nothing half-written is left.
 
 use flashtwin::Request;
-use flashtwin_workload::{convert, open_trace, ErrorKind, TraceOptions};
+use flashtwin_workload::{
+    convert, open_trace, read_bytes, trace_info, Addresses, ErrorKind, TraceOptions,
+};
 use std::path::{Path, PathBuf};
 
 fn sample(name: &str) -> PathBuf {
@@ -140,7 +142,7 @@ fn damage_to_the_binary_form_is_found() {
     convert(&sample("flashtwin.csv"), &path, &TraceOptions::default()).unwrap();
     let whole = std::fs::read(&path).unwrap();
     let kind = |bytes: &[u8]| {
-        flashtwin_workload::read_bytes(bytes, &TraceOptions::default())
+        read_bytes(bytes, &TraceOptions::default())
             .unwrap_err()
             .kind()
     };
@@ -152,5 +154,79 @@ fn damage_to_the_binary_form_is_found() {
         let mut changed = whole.clone();
         changed[at] ^= 1;
         assert_eq!(kind(&changed), ErrorKind::Malformed, "byte {at} changed");
+    }
+}
+
+#[test]
+fn records_of_all_kinds_survive_the_binary_form() {
+    let dir = Dir::new("kinds");
+    let (src, dst) = (dir.0.join("in.csv"), dir.0.join("out.ftb"));
+    let hour = 3_600_000_000u64;
+    let mut text = String::from("time_us,op,offset_bytes,size_bytes\n");
+    for i in 0..30_000u64 {
+        // Some hours apart, at one instant, and of every operation.
+        let (time, op) = match i % 1000 {
+            7 => (i / 1000 * 5 * hour, "T"),
+            500 => (i / 1000 * 5 * hour, "F"),
+            501 => (i / 1000 * 5 * hour, "WF"),
+            n => (
+                i / 1000 * 5 * hour + n / 600,
+                ["R", "W", "WF"][i as usize % 3],
+            ),
+        };
+        let (offset, bytes) = match op {
+            "F" => (0, 0),
+            _ => (i * 512 + i % 2, 1 + i % 9000),
+        };
+        text += &format!("{time},{op},{offset},{bytes}\n");
+    }
+    std::fs::write(&src, text).unwrap();
+    convert(&src, &dst, &TraceOptions::default()).unwrap();
+    let (expected, ..) = read(&src);
+    assert_eq!(expected.len(), 30_000);
+    assert_eq!(read(&dst).0, expected);
+    let info = |path, opts: &TraceOptions| {
+        let info = trace_info(path, opts).unwrap();
+        // Warnings name lines, of which the text has one more.
+        (
+            info.requests,
+            info.span_s,
+            info.volumes,
+            info.warnings.len(),
+        )
+    };
+    let all = TraceOptions::default();
+    assert!(info(&dst, &all).3 > 0, "the leap of the times is seen");
+    for limit in [None, Some(1), Some(4096), Some(4097), Some(29_999)] {
+        let opts = TraceOptions {
+            limit,
+            ..all.clone()
+        };
+        assert_eq!(info(&dst, &opts), info(&src, &opts), "{limit:?}");
+    }
+    let compact = TraceOptions {
+        addresses: Addresses::Compact,
+        ..all
+    };
+    assert_eq!(info(&dst, &compact), info(&src, &compact));
+}
+
+#[test]
+fn the_binary_form_is_in_order() {
+    let dir = Dir::new("order");
+    let path = dir.0.join("t.ftb");
+    convert(&sample("flashtwin.csv"), &path, &TraceOptions::default()).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.len() - 2 * 24;
+    bytes[last..last + 8].fill(0);
+    for addresses in Addresses::ALL {
+        let opts = TraceOptions {
+            addresses: *addresses,
+            ..TraceOptions::default()
+        };
+        let error = read_bytes(&bytes, &opts).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed);
+        let text = error.to_string();
+        assert!(text.contains("in order of arrival"), "{text}");
     }
 }

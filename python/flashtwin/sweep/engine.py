@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import time
-from asyncio import CancelledError as DaskCancelled
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError
@@ -20,8 +19,14 @@ from .work import CellJob, StateJob, StoppedError, make_state, run_cell
 
 #: Seconds between two looks at the clock while nothing finishes.
 _PERIOD_S = 0.2
-#: Ends of the workers, not of a cell.
-_GONE = (BrokenExecutor, CancelledError, DaskCancelled, StoppedError)
+
+
+def _worker_losses() -> tuple[type[BaseException], ...]:
+    """Return the exceptions that mean the end of the workers, not of a cell."""
+    # Loading asyncio takes a good part of the start of every command.
+    from asyncio import CancelledError as DaskCancelled
+
+    return (BrokenExecutor, CancelledError, DaskCancelled, StoppedError)
 
 
 @dataclass
@@ -111,7 +116,7 @@ class Engine:
                 self._tell(progress, began)
             self._tell(progress, began)
             whole = True
-        except _GONE as e:
+        except _worker_losses() as e:
             raise FlashtwinError(
                 f"the workers are gone ({e or type(e).__name__}); finished cells are kept: "
                 "run the same command again to go on"
@@ -161,7 +166,9 @@ class Engine:
             error = None if result is not None else future.exception()
             if error is not None:
                 raise error
-        except (*_GONE, KeyboardInterrupt):
+        except KeyboardInterrupt:
+            raise
+        except _worker_losses():
             raise
         except FlashtwinError as e:
             self.errors.update((job.key, str(e)) for job in jobs)

@@ -5,14 +5,17 @@
 //!   holding op (bits 0-1), FUA (bit 2) and length in bytes (from bit 8 up);
 //! * trailer of 24 bytes: number of requests `u64`, checksum `u64`, `u64::MAX`.
 //!
-//! The trailer tells a whole file from a cut one.
+//! Arrivals never decrease. The trailer tells a whole file from a cut one.
+//!
+//! Records have a fixed size and words where the processor loads them, so that reading is mostly the
+//! kernel's copying. Packed tighter, a file would be shorter only than its CSV, not than its compressed form.
 
-use flashtwin::{Op, Request};
+use flashtwin::{Op, Request, Time};
 use std::io::{self, Write};
 
 use super::input::Source;
 use super::lines::Decoder;
-use super::record::{Collector, Raw};
+use super::record::{Collector, Handed, Raw, ADDRESS_MAX, HOUR_PS, TRANSFER_MAX_BYTES};
 use crate::error::{ErrorKind, WorkloadError};
 
 /// First bytes of the form.
@@ -28,10 +31,15 @@ fn mix(sum: u64, word: u64) -> u64 {
     (sum.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-fn word(data: &[u8], at: usize) -> u64 {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&data[at..at + 8]);
-    u64::from_le_bytes(bytes)
+/// The words of a record.
+#[inline]
+fn words(record: &[u8; RECORD_BYTES]) -> [u64; 3] {
+    let word = |at| {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&record[at..at + 8]);
+        u64::from_le_bytes(bytes)
+    };
+    [word(0), word(8), word(16)]
 }
 
 /// Writes the form request by request.
@@ -56,12 +64,16 @@ impl BinaryWriter {
 
     pub fn request(&mut self, out: &mut dyn Write, r: &Request) -> io::Result<()> {
         let kind = r.bytes << 8 | u64::from(r.fua) << 2 | r.op as u64;
-        for word in [r.arrival.0, r.offset, kind] {
+        let mut record = [0; RECORD_BYTES];
+        for (bytes, word) in record
+            .chunks_exact_mut(8)
+            .zip([r.arrival.0, r.offset, kind])
+        {
             self.sum = mix(self.sum, word);
-            out.write_all(&word.to_le_bytes())?;
+            bytes.copy_from_slice(&word.to_le_bytes());
         }
         self.count += 1;
-        Ok(())
+        out.write_all(&record)
     }
 
     pub fn finish(self, out: &mut dyn Write) -> io::Result<()> {
@@ -78,6 +90,8 @@ pub(crate) struct Binary {
     ended: bool,
     count: u64,
     sum: u64,
+    /// Arrival of the last request.
+    latest: u64,
 }
 
 impl Binary {
@@ -129,6 +143,152 @@ fn cut(source: &Source, count: u64) -> WorkloadError {
     WorkloadError::new(ErrorKind::Truncated, text)
 }
 
+impl Binary {
+    /// Reads requests straight into `out`, `most` of them, past the collector's window: they are in
+    /// order and of one volume. False at the end of the trace.
+    pub fn read(
+        &mut self,
+        source: &mut Source,
+        collector: &mut Collector,
+        out: &mut Vec<Request>,
+        most: usize,
+    ) -> Result<bool, WorkloadError> {
+        self.begin(source)?;
+        let full = out.len() + most;
+        out.reserve(most);
+        while !self.ended && out.len() < full && collector.wanted > 0 {
+            source.want(RECORD_BYTES)?;
+            let left = (full - out.len()).min(usize::try_from(collector.wanted).unwrap_or(full));
+            let used = self.usual(source.data(), collector, out, left);
+            source.consume(used * RECORD_BYTES);
+            if used < left && source.data().len() >= RECORD_BYTES {
+                self.unusual(source, collector)?;
+                out.extend(collector.pending.drain(..).map(|record| Request {
+                    arrival: Time(self.latest),
+                    offset: record.offset,
+                    bytes: record.bytes,
+                    op: record.op,
+                    fua: record.fua,
+                }));
+            } else if used == 0 {
+                return Err(cut(source, self.count));
+            }
+        }
+        Ok(!self.ended && collector.wanted > 0)
+    }
+
+    /// Reads the records up to the first that needs a closer look; returns how many.
+    fn usual(
+        &mut self,
+        data: &[u8],
+        collector: &mut Collector,
+        out: &mut Vec<Request>,
+        most: usize,
+    ) -> usize {
+        let (mut sum, mut latest) = (self.sum, self.latest);
+        let mut handed = Handed::default();
+        let before = out.len();
+        for record in data.as_chunks::<RECORD_BYTES>().0.iter().take(most) {
+            let [arrival, offset, kind] = words(record);
+            let bytes = kind >> 8;
+            // A read or write of some bytes, at or after the last and within an hour of it. The step of a
+            // time that goes back is a large number.
+            let plain = (kind & 3 < 2)
+                & (bytes.wrapping_sub(1) < TRANSFER_MAX_BYTES)
+                & (offset <= ADDRESS_MAX)
+                & (arrival.wrapping_sub(latest) <= HOUR_PS as u64)
+                & (arrival >= latest);
+            if !plain {
+                break;
+            }
+            sum = mix(mix(mix(sum, arrival), offset), kind);
+            latest = arrival;
+            handed.extent = handed.extent.max(offset + bytes);
+            handed.off_sector += u64::from(!(offset | bytes).is_multiple_of(512));
+            out.push(Request {
+                arrival: Time(arrival),
+                offset,
+                bytes,
+                op: if kind & 1 == 0 { Op::Read } else { Op::Write },
+                fua: kind & 4 != 0,
+            });
+        }
+        let used = out.len() - before;
+        handed.requests = used as u64;
+        collector.handed_on(&handed, u128::from(latest));
+        (self.sum, self.latest) = (sum, latest);
+        self.count += used as u64;
+        used
+    }
+
+    /// Reads the header, once.
+    fn begin(&mut self, source: &mut Source) -> Result<(), WorkloadError> {
+        if !self.started {
+            Self::header(source)?;
+            self.started = true;
+        }
+        Ok(())
+    }
+
+    /// Reads any record, or the trailer.
+    fn unusual(
+        &mut self,
+        source: &mut Source,
+        collector: &mut Collector,
+    ) -> Result<(), WorkloadError> {
+        let Some(record) = source.data().first_chunk() else {
+            return Err(cut(source, self.count));
+        };
+        let words = words(record);
+        let malformed = |text: String| WorkloadError::new(ErrorKind::Malformed, text);
+        if words[2] == END {
+            if words[0] != self.count || words[1] != self.sum {
+                return Err(malformed(format!(
+                    "{}: count or checksum is wrong after {} requests; convert the trace again",
+                    source.name(),
+                    self.count
+                )));
+            }
+            self.ended = true;
+            return Ok(());
+        }
+        self.count += 1;
+        self.sum = words.into_iter().fold(self.sum, mix);
+        let place = || format!("{}, request {}", source.name(), self.count);
+        if words[0] < self.latest {
+            return Err(malformed(format!(
+                "{}: it arrives before the last; requests of the binary form are in order of arrival",
+                place()
+            )));
+        }
+        self.latest = words[0];
+        let raw = Raw {
+            time: u128::from(words[0]),
+            volume: b"",
+            op: match words[2] & 3 {
+                0 => Op::Read,
+                1 => Op::Write,
+                2 => Op::Trim,
+                _ => Op::Flush,
+            },
+            offset: words[1],
+            bytes: words[2] >> 8,
+            fua: words[2] & 4 != 0,
+            preflush: false,
+        };
+        if let Err(bad) = collector.push(raw, self.count) {
+            return Err(malformed(format!(
+                "{}: {}: expected {}",
+                place(),
+                bad.column,
+                bad.expected
+            )));
+        }
+        source.consume(RECORD_BYTES);
+        Ok(())
+    }
+}
+
 impl Decoder for Binary {
     fn decode(
         &mut self,
@@ -136,59 +296,16 @@ impl Decoder for Binary {
         collector: &mut Collector,
         until: usize,
     ) -> Result<bool, WorkloadError> {
-        if !self.started {
-            Self::header(source)?;
-            self.started = true;
-        }
+        self.begin(source)?;
         while !self.ended && collector.pending.len() < until && collector.wanted > 0 {
             source.want(RECORD_BYTES)?;
-            let data = source.data();
-            if data.len() < RECORD_BYTES {
-                return Err(cut(source, self.count));
-            }
-            let words = [word(data, 0), word(data, 8), word(data, 16)];
-            if words[2] == END {
-                if words[0] != self.count || words[1] != self.sum {
-                    let text = format!(
-                        "{}: count or checksum is wrong after {} requests; convert the trace again",
-                        source.name(),
-                        self.count
-                    );
-                    return Err(WorkloadError::new(ErrorKind::Malformed, text));
-                }
-                self.ended = true;
-                break;
-            }
-            let op = match words[2] & 3 {
-                0 => Op::Read,
-                1 => Op::Write,
-                2 => Op::Trim,
-                _ => Op::Flush,
-            };
-            let raw = Raw {
-                time: u128::from(words[0]),
-                volume: b"",
-                op,
-                offset: words[1],
-                bytes: words[2] >> 8,
-                fua: words[2] & 4 != 0,
-                preflush: false,
-            };
-            self.count += 1;
-            self.sum = words.into_iter().fold(self.sum, mix);
-            if let Err(bad) = collector.push(raw, self.count) {
-                let text = format!(
-                    "{}, request {}: {}: expected {}",
-                    source.name(),
-                    self.count,
-                    bad.column,
-                    bad.expected
-                );
-                return Err(WorkloadError::new(ErrorKind::Malformed, text));
-            }
-            source.consume(RECORD_BYTES);
+            self.unusual(source, collector)?;
         }
         Ok(!self.ended && collector.wanted > 0)
+    }
+
+    fn as_binary(&mut self) -> Option<&mut Binary> {
+        Some(self)
     }
 
     fn lines(&self) -> u64 {

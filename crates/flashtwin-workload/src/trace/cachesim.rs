@@ -11,7 +11,7 @@ use flashtwin::Op;
 
 use super::input::Source;
 use super::lines::{Decoder, Units};
-use super::record::{Collector, Raw};
+use super::record::{Collector, Raw, ADDRESS_MAX};
 use crate::error::{ErrorKind, WorkloadError};
 
 /// First and last word of an lcs header.
@@ -60,12 +60,18 @@ fn lcs_layout(version: u64) -> Option<Layout> {
     })
 }
 
+#[inline]
 fn word(r: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes([r[at], r[at + 1], r[at + 2], r[at + 3]])
+    let mut bytes = [0; 4];
+    bytes.copy_from_slice(&r[at..at + 4]);
+    u32::from_le_bytes(bytes)
 }
 
+#[inline]
 fn double(r: &[u8], at: usize) -> u64 {
-    u64::from(word(r, at)) | u64::from(word(r, at + 4)) << 32
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&r[at..at + 8]);
+    u64::from_le_bytes(bytes)
 }
 
 /// True for the mark of an lcs header.
@@ -158,60 +164,66 @@ impl Decoder for Cachesim {
         until: usize,
     ) -> Result<bool, WorkloadError> {
         source.consume(std::mem::take(&mut self.header_bytes));
-        let size = self.layout.record_bytes;
+        let Cachesim { units, layout, .. } = *self;
+        let size = layout.record_bytes;
         while collector.pending.len() < until && collector.wanted > 0 {
             source.want(size)?;
-            let r = source.data();
-            if r.is_empty() {
+            let (data, position) = (source.data(), source.position());
+            if data.is_empty() {
                 return Ok(false);
             }
-            let fail = |kind, what: String| {
+            let mut used = 0;
+            let fail = |record: u64, used, kind, what: String| {
                 let place = format!(
-                    "{}, record {} (byte {})",
+                    "{}, record {record} (byte {})",
                     source.name(),
-                    self.records + 1,
-                    source.position()
+                    position + used as u64
                 );
                 Err(WorkloadError::new(kind, format!("{place}: {what}")))
             };
-            if r.len() < size {
+            if data.len() < size {
                 let what = format!("the file ends within a record of {size} bytes; fetch it again");
-                return fail(ErrorKind::Truncated, what);
+                return fail(self.records + 1, used, ErrorKind::Truncated, what);
             }
-            let object = double(r, 4);
-            let offset = object.checked_mul(self.units.address_bytes);
-            let Some(offset) = offset.filter(|&o| o <= 1 << 62) else {
-                let what = format!(
-                    "object {object} is no address below 2^62 bytes; a trace whose objects are hashed names \
-                     cannot be replayed on a device (or give address_unit, --address-unit bytes)"
-                );
-                return fail(ErrorKind::Malformed, what);
-            };
-            let bytes = if self.layout.wide_size {
-                double(r, 12)
-            } else {
-                u64::from(word(r, 12))
-            };
-            match self.layout.op_at.map_or(Some(Op::Read), |at| op_of(r[at])) {
-                Some(op) => {
-                    let raw = Raw {
-                        time: u128::from(word(r, 0)) * u128::from(self.units.time_ps),
-                        volume: b"",
-                        op,
-                        offset,
-                        bytes,
-                        fua: false,
-                        preflush: false,
-                    };
-                    if let Err(bad) = collector.push(raw, self.records + 1) {
-                        let what = format!("{}: expected {}", bad.column, bad.expected);
-                        return fail(ErrorKind::Malformed, what);
+            let room = (until - collector.pending.len()) as u64;
+            let most = room.min(collector.wanted) as usize;
+            for r in data.chunks_exact(size).take(most) {
+                let object = double(r, 4);
+                let offset = object.checked_mul(units.address_bytes);
+                let Some(offset) = offset.filter(|&o| o <= ADDRESS_MAX) else {
+                    let what = format!(
+                        "object {object} is no address below 2^62 bytes; a trace whose objects are hashed names \
+                         cannot be replayed on a device (or give address_unit, --address-unit bytes)"
+                    );
+                    return fail(self.records + 1, used, ErrorKind::Malformed, what);
+                };
+                let bytes = if layout.wide_size {
+                    double(r, 12)
+                } else {
+                    u64::from(word(r, 12))
+                };
+                match layout.op_at.map_or(Some(Op::Read), |at| op_of(r[at])) {
+                    Some(op) => {
+                        let raw = Raw {
+                            time: u128::from(word(r, 0)) * u128::from(units.time_ps),
+                            volume: b"",
+                            op,
+                            offset,
+                            bytes,
+                            fua: false,
+                            preflush: false,
+                        };
+                        if let Err(bad) = collector.push(raw, self.records + 1) {
+                            let what = format!("{}: expected {}", bad.column, bad.expected);
+                            return fail(self.records + 1, used, ErrorKind::Malformed, what);
+                        }
                     }
+                    None => collector.passed_over += 1,
                 }
-                None => collector.passed_over += 1,
+                used += size;
+                self.records += 1;
             }
-            source.consume(size);
-            self.records += 1;
+            source.consume(used);
         }
         Ok(collector.wanted > 0)
     }

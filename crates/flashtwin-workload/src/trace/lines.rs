@@ -2,6 +2,7 @@
 
 use memchr::memchr;
 
+use super::binary::Binary;
 use super::cursor::{field, Bad};
 use super::input::Source;
 use super::options::{Format, TraceOptions};
@@ -39,6 +40,11 @@ pub(crate) trait Decoder: Send {
         collector: &mut Collector,
         until: usize,
     ) -> Result<bool, WorkloadError>;
+
+    /// The decoder of the form whose requests need no window: they are in order and of one volume.
+    fn as_binary(&mut self) -> Option<&mut Binary> {
+        None
+    }
 
     /// Lines (or records) read so far.
     fn lines(&self) -> u64;

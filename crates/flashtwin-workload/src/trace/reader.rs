@@ -186,6 +186,35 @@ impl TraceReader {
         Ok(())
     }
 
+    /// Hands out requests up to the first that needs a closer look, as [`Self::emit`] would; returns how
+    /// many.
+    fn emit_plain(&mut self, upto: usize, out: &mut Vec<Request>) -> usize {
+        let (Some(base), None) = (self.base, &self.touched) else {
+            return 0;
+        };
+        let (mut latest, before) = (self.latest, out.len());
+        for record in &self.collector.pending[self.next..upto] {
+            // Volumes without a place yet, or that are not laid end to end, have none here.
+            let start = self.starts.get(record.volume as usize);
+            let arrival = u64::try_from(record.time.wrapping_sub(base));
+            let (Some(start), Ok(arrival), true) = (start, arrival, record.time >= latest) else {
+                break;
+            };
+            latest = record.time;
+            out.push(Request {
+                arrival: Time(arrival),
+                offset: record.offset + if record.bytes > 0 { *start } else { 0 },
+                bytes: record.bytes,
+                op: record.op,
+                fua: record.fua,
+            });
+        }
+        let handed = out.len() - before;
+        self.latest = latest;
+        self.emitted += handed as u64;
+        handed
+    }
+
     fn emit(&mut self, record: Record) -> Result<Request, WorkloadError> {
         let base = *self.base.get_or_insert(record.time);
         if record.time < self.latest {
@@ -326,8 +355,39 @@ impl TraceReader {
     }
 }
 
+impl TraceReader {
+    /// The next batch of the binary form, if nothing is to be selected or moved: requests go straight
+    /// to `out`.
+    fn next_binary(&mut self, out: &mut Vec<Request>) -> Option<Result<usize, WorkloadError>> {
+        if self.opts.addresses != Addresses::AsIs || matches!(self.opts.volumes, Volumes::Only(_)) {
+            return None;
+        }
+        let binary = self.decoder.as_binary()?;
+        let before = out.len();
+        if self.more {
+            match binary.read(&mut self.source, &mut self.collector, out, BATCH) {
+                Ok(more) => self.more = more,
+                Err(e) => return Some(Err(e)),
+            }
+        }
+        let batch = &mut out[before..];
+        if let Some(first) = batch.first() {
+            let base = *self.base.get_or_insert(u128::from(first.arrival.0)) as u64;
+            batch.iter_mut().for_each(|r| r.arrival.0 -= base);
+        }
+        self.emitted += batch.len() as u64;
+        Some(match batch.len() {
+            0 if self.emitted == 0 => Err(self.empty()),
+            n => Ok(n),
+        })
+    }
+}
+
 impl Workload for TraceReader {
     fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError> {
+        if let Some(read) = self.next_binary(out) {
+            return read;
+        }
         let before = out.len();
         // A batch may hold nothing but trims of addresses that are left out.
         while out.len() == before {
@@ -346,15 +406,19 @@ impl Workload for TraceReader {
             }
             let upto = self.settled.min(self.next + BATCH);
             out.reserve(upto - self.next);
-            for i in self.next..upto {
-                let record = self.collector.pending[i];
+            while self.next < upto {
+                self.next += self.emit_plain(upto, out);
+                if self.next == upto {
+                    break;
+                }
+                let record = self.collector.pending[self.next];
                 let mut request = self.emit(record)?;
                 match &self.touched {
                     Some(touched) if !touched.move_request(&mut request) => self.lost_trims += 1,
                     _ => out.push(request),
                 }
+                self.next += 1;
             }
-            self.next = upto;
         }
         Ok(out.len() - before)
     }

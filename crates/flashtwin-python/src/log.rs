@@ -1,0 +1,68 @@
+//! Passes the per-request log to Python on a thread of its own, so that the model waits neither for
+//! Python nor for the disk.
+
+use std::sync::mpsc::{channel, sync_channel};
+use std::thread;
+
+use flashtwin::Completion;
+use flashtwin_sim::SimError;
+use pyo3::prelude::*;
+
+use crate::columns;
+
+/// Rows per call of the sink: few enough for the second-level cache, in which they are turned into
+/// columns, and enough to make the cost of a call small.
+const PIECE: usize = 8192;
+/// Pieces that may wait for the sink. A Parquet writer takes many in an instant, then encodes them.
+const WAITING: usize = 16;
+
+/// What a run calls with its completions.
+pub type Take<'a> = dyn FnMut(&[Completion]) -> Result<(), SimError> + 'a;
+
+/// Runs `body`, and passes the completions that it takes to `sink` as columns, in their order and in
+/// pieces of the same size however they arrived. Returns what `sink` raised, too.
+pub fn logging<T>(sink: &Py<PyAny>, body: impl FnOnce(&mut Take) -> T) -> (T, PyResult<()>) {
+    let (full, to_write) = sync_channel::<Vec<Completion>>(WAITING);
+    let (written, empty) = channel::<Vec<Completion>>();
+    thread::scope(|scope| {
+        let writer = scope.spawn(move || {
+            for mut piece in to_write {
+                Python::attach(|py| {
+                    let columns = columns::of_completions(py, &piece)?;
+                    sink.call1(py, (columns,)).map(drop)
+                })?;
+                piece.clear();
+                // The run may have ended.
+                let _ = written.send(piece);
+            }
+            Ok(())
+        });
+        let mut piece = Vec::with_capacity(PIECE);
+        // The writer stops only when the sink raises; the caller then prefers that exception.
+        let stopped = || SimError::Sink("the request log cannot be written".into());
+        let done = body(&mut |mut batch| {
+            while !batch.is_empty() {
+                let (now, later) = batch.split_at(batch.len().min(PIECE - piece.len()));
+                piece.extend_from_slice(now);
+                batch = later;
+                if piece.len() == PIECE {
+                    let next = empty
+                        .try_recv()
+                        .unwrap_or_else(|_| Vec::with_capacity(PIECE));
+                    full.send(std::mem::replace(&mut piece, next))
+                        .map_err(|_| stopped())?;
+                }
+            }
+            Ok(())
+        });
+        if !piece.is_empty() {
+            // What a writer that has stopped raised is returned below.
+            let _ = full.send(piece);
+        }
+        drop(full);
+        let raised = writer
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (done, raised)
+    })
+}

@@ -1,0 +1,120 @@
+//! Reads a workload on a thread of its own, a few batches ahead of its consumer.
+
+use std::sync::mpsc::{channel, sync_channel, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+
+use flashtwin::Request;
+
+use crate::{Workload, WorkloadError};
+
+/// Batches that may wait for the consumer, of some thousand requests each: together with the one being
+/// read they fit into the second-level cache.
+const WAITING: usize = 4;
+
+/// Makes a workload that decompresses and parses on a thread of its own, which starts with the first
+/// batch. Requests, errors and warnings are the same, whatever the consumer takes of them.
+pub fn read_ahead(workload: Box<dyn Workload>) -> Box<dyn Workload> {
+    Box::new(Ahead {
+        requests_total: workload.requests_total(),
+        description: workload.describe(),
+        warnings: workload.warnings(),
+        reader: Reader::Idle(workload),
+    })
+}
+
+struct Ahead {
+    reader: Reader,
+    requests_total: Option<u64>,
+    description: String,
+    /// As they were when the last batch taken was read, not as far as the thread has read since.
+    warnings: Vec<String>,
+}
+
+enum Reader {
+    Idle(Box<dyn Workload>),
+    Reading {
+        batches: Receiver<Batch>,
+        /// Takes batches back, so that their memory is used again.
+        used: Sender<Vec<Request>>,
+        thread: JoinHandle<()>,
+    },
+    Ended,
+}
+
+struct Batch {
+    requests: Vec<Request>,
+    /// 0 at the end.
+    read: Result<usize, WorkloadError>,
+    warnings: Vec<String>,
+}
+
+impl Reader {
+    fn start(mut workload: Box<dyn Workload>) -> Reader {
+        let (full, batches) = sync_channel(WAITING);
+        let (used, empty) = channel::<Vec<Request>>();
+        let thread = thread::spawn(move || loop {
+            let mut requests = empty.try_recv().unwrap_or_default();
+            requests.clear();
+            let read = workload.next_batch(&mut requests);
+            let is_last = !matches!(read, Ok(1..));
+            let batch = Batch {
+                requests,
+                read,
+                warnings: workload.warnings(),
+            };
+            // A consumer that is gone wants no more.
+            if full.send(batch).is_err() || is_last {
+                return;
+            }
+        });
+        Reader::Reading {
+            batches,
+            used,
+            thread,
+        }
+    }
+}
+
+impl Workload for Ahead {
+    fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError> {
+        if let Reader::Idle(_) = self.reader {
+            if let Reader::Idle(workload) = std::mem::replace(&mut self.reader, Reader::Ended) {
+                self.reader = Reader::start(workload);
+            }
+        }
+        let Reader::Reading { batches, used, .. } = &self.reader else {
+            return Ok(0);
+        };
+        let Ok(mut batch) = batches.recv() else {
+            if let Reader::Reading { thread, .. } =
+                std::mem::replace(&mut self.reader, Reader::Ended)
+            {
+                if let Err(panic) = thread.join() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
+            return Ok(0);
+        };
+        self.warnings = batch.warnings;
+        if out.is_empty() {
+            std::mem::swap(out, &mut batch.requests);
+        } else {
+            out.append(&mut batch.requests);
+        }
+        // A thread that has ended needs none.
+        let _ = used.send(batch.requests);
+        batch.read
+    }
+
+    fn requests_total(&self) -> Option<u64> {
+        self.requests_total
+    }
+
+    fn describe(&self) -> String {
+        self.description.clone()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+}
