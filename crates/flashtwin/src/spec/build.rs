@@ -13,7 +13,7 @@ use crate::buffer::ChosenPolicy;
 use crate::component::{Chosen, Component, Kind, Parameter, Settings, Value};
 use crate::ftl::{chip, LEVELLING};
 use crate::gc;
-use crate::units::Time;
+use crate::units::{narrow, saturating_u32, Time};
 
 /// The buffer section before it became pages.
 pub(super) struct BufferBytes {
@@ -24,7 +24,7 @@ pub(super) struct BufferBytes {
 pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
     let chips = v.count("geometry.chips");
     let is_msr = v.word::<BackendWord>("nand.backend") == BackendWord::Msr;
-    let page_bytes = v.number("geometry.page_bytes").min(u32::MAX.into()) as u32;
+    let page_bytes = v.count("geometry.page_bytes");
     let (buffer, bytes) = match v.has("buffer.capacity") {
         true => {
             let (buffer, bytes) = build_buffer(v, page_bytes);
@@ -110,7 +110,7 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
                         let page = u64::from(page_bytes.max(1));
                         // No whole pages are none at all: the check reports it.
                         match bytes.is_multiple_of(page) {
-                            true => (bytes / page).min(u32::MAX.into()) as u32,
+                            true => saturating_u32(bytes / page),
                             false => 0,
                         }
                     }
@@ -218,7 +218,7 @@ fn chosen(v: &Values, key: &str, among: &'static [Component]) -> Chosen {
 /// chip can have are cut off: the check refuses them.
 fn build_mapping(v: &Values, g: &Geometry) -> Mapping {
     let name = v.text("ftl.kind");
-    let small = |n: u64| n.min(1 << 31) as u32;
+    let small = |n: u64| narrow(n.min(1 << 31));
     let planes = u64::from(g.planes_per_chip);
     let reserved = percent_of(g.blocks_per_plane.into(), g.reserve_percent);
     let usable = planes * u64::from(g.blocks_per_plane).saturating_sub(reserved);
@@ -253,7 +253,7 @@ fn mean(times: &[Time]) -> Time {
 fn build_buffer(v: &Values, page_bytes: u32) -> (Buffer, BufferBytes) {
     let capacity = v.number("buffer.capacity");
     let pages = capacity / u64::from(page_bytes.max(1));
-    let capacity_pages = pages.min(u32::MAX.into()) as u32;
+    let capacity_pages = saturating_u32(pages);
     let name = v.text("buffer.policy");
     let latency = v.time("buffer.latency_us");
     let latency_or = |key| if v.has(key) { v.time(key) } else { latency };
@@ -280,10 +280,10 @@ fn build_buffer(v: &Values, page_bytes: u32) -> (Buffer, BufferBytes) {
 /// of zero is no page at all.
 fn share(v: &Values, key: &str, capacity_pages: u32) -> Option<u32> {
     match v.get(key)? {
-        Value::Number(pages) => Some(*pages as u32),
+        Value::Number(pages) => Some(saturating_u32(*pages)),
         Value::Float(share) => {
             let pages = scale(*share, capacity_pages.into(), 1, Rounding::Down).unwrap_or(0);
-            Some(pages.max(u64::from(*share > 0.0)) as u32)
+            Some(saturating_u32(pages.max(u64::from(*share > 0.0))))
         }
         _ => None,
     }

@@ -1,5 +1,7 @@
 //! From a TOML value to a value of its key's kind, in base units.
 
+use std::ops::RangeInclusive;
+
 use super::decimal::{scale, Rounding};
 use super::keys::nearest;
 use super::tree::Node;
@@ -8,7 +10,7 @@ use crate::component::{Kind, Value};
 
 const PS_PER_US: u64 = 1_000_000;
 const PS_PER_NS: u64 = 1_000;
-const FIGURE_MAX: f64 = 1e9;
+const FIGURE_MAX: u32 = 1_000_000_000;
 /// As many as a cell has bits at most.
 const PAGE_TYPES_MAX: usize = 4;
 
@@ -69,7 +71,7 @@ pub(super) fn convert(kind: Kind, node: &Node) -> Option<Value> {
             _ => None,
         },
         (Kind::Nanos(max), _) => number(time(node, PS_PER_NS), 0, u64::from(max) * PS_PER_NS),
-        (Kind::Percent, Node::Int(i)) => (0..100).contains(i).then_some(Value::Float(*i as f64)),
+        (Kind::Percent, Node::Int(i)) => whole(*i, 0..=99),
         (Kind::Percent, Node::Float(x)) => {
             // Adding zero turns -0.0 into 0.0.
             (0.0..100.0).contains(x).then_some(Value::Float(*x + 0.0))
@@ -77,19 +79,22 @@ pub(super) fn convert(kind: Kind, node: &Node) -> Option<Value> {
         (Kind::Window | Kind::Beyond, Node::Int(i)) => {
             number(u64::try_from(*i).ok(), 0, u32::MAX.into())
         }
-        (Kind::Figure, Node::Int(i)) => (1..=FIGURE_MAX as i64)
-            .contains(i)
-            .then_some(Value::Float(*i as f64)),
+        (Kind::Figure, Node::Int(i)) => whole(*i, 1..=FIGURE_MAX),
         (Kind::Figure, Node::Float(x)) => {
-            (*x > 0.0 && *x <= FIGURE_MAX).then_some(Value::Float(*x))
+            (*x > 0.0 && *x <= f64::from(FIGURE_MAX)).then_some(Value::Float(*x))
         }
-        (Kind::Share, Node::Int(i)) => (0..=1).contains(i).then_some(Value::Float(*i as f64)),
+        (Kind::Share, Node::Int(i)) => whole(*i, 0..=1),
         (Kind::Share, Node::Float(x)) => (0.0..=1.0).contains(x).then_some(Value::Float(*x + 0.0)),
         (Kind::Window | Kind::Beyond, Node::Float(x)) => {
             (0.0..=1.0).contains(x).then_some(Value::Float(*x + 0.0))
         }
         _ => None,
     }
+}
+
+fn whole(i: i64, range: RangeInclusive<u32>) -> Option<Value> {
+    let n = u32::try_from(i).ok().filter(|n| range.contains(n))?;
+    Some(Value::Float(n.into()))
 }
 
 /// Picoseconds, rounded to nearest.

@@ -22,13 +22,16 @@ pub(super) fn scale(x: f64, times: u64, divide: u64, rounding: Rounding) -> Opti
     let text = format!("{x:e}");
     let (mantissa, exponent) = text.split_once('e')?;
     let exponent: i32 = exponent.parse().ok()?;
-    let fraction_len = mantissa.split_once('.').map_or(0, |(_, f)| f.len()) as i32;
+    let fraction = mantissa
+        .split_once('.')
+        .map_or("", |(_, fraction)| fraction);
+    let fraction_len = i32::try_from(fraction.len()).ok()?;
     let digits: u128 = mantissa.replace('.', "").parse().ok()?;
     let shift = exponent - fraction_len;
     let mut numerator = digits * u128::from(times);
     let mut denominator = u128::from(divide);
     if shift >= 0 {
-        let power = 10u128.checked_pow(shift as u32)?;
+        let power = 10u128.checked_pow(shift.unsigned_abs())?;
         numerator = numerator.checked_mul(power)?;
     } else {
         // Beyond 10^38 the quotient is below one half.

@@ -5,7 +5,7 @@ use super::{DeviceSpec, Mapping, Nand, Partial, Placement, Separation, SlcCache}
 use crate::buffer::Setup;
 use crate::component::Settings;
 use crate::ftl::chip;
-use crate::units::Time;
+use crate::units::{narrow, saturating_u32, Time};
 
 /// Bytes of a sector, the unit of host addresses.
 pub const SECTOR_BYTES: u32 = 512;
@@ -33,7 +33,7 @@ impl DeviceSpec {
     /// Blocks of a plane kept back from the host.
     pub fn reserved_blocks_per_plane(&self) -> u32 {
         let g = &self.geometry;
-        percent_of(g.blocks_per_plane.into(), g.reserve_percent) as u32
+        saturating_u32(percent_of(g.blocks_per_plane.into(), g.reserve_percent))
     }
 
     /// Blocks of a plane that the host's pages fill.
@@ -118,18 +118,24 @@ impl DeviceSpec {
 
     /// A plane collects at this many free blocks or fewer (pool = plane, with copy-back).
     pub fn low_blocks_plane(&self) -> u32 {
-        percent_of(self.geometry.blocks_per_plane.into(), self.gc.low_percent) as u32
+        saturating_u32(percent_of(
+            self.geometry.blocks_per_plane.into(),
+            self.gc.low_percent,
+        ))
     }
 
     /// A chip collects at this many free blocks or fewer (pool = chip, without copy-back).
     pub fn low_blocks_chip(&self) -> u32 {
-        percent_of(self.blocks_per_chip().into(), self.gc.low_percent) as u32
+        saturating_u32(percent_of(
+            self.blocks_per_chip().into(),
+            self.gc.low_percent,
+        ))
     }
 
     /// The same while no host operation waits.
     pub fn idle_blocks_chip(&self) -> u32 {
         let percent = self.gc.idle_percent.unwrap_or(self.gc.low_percent);
-        percent_of(self.blocks_per_chip().into(), percent) as u32
+        saturating_u32(percent_of(self.blocks_per_chip().into(), percent))
     }
 
     /// Whether GC moves pages inside the chip; its pools are then planes, else chips.
@@ -163,7 +169,7 @@ impl DeviceSpec {
     /// Blocks of a chip that may be in SLC mode.
     pub fn slc_blocks_chip(&self) -> u32 {
         let percent = self.slc_cache().map_or(0.0, |cache| cache.percent);
-        percent_of(self.blocks_per_chip().into(), percent) as u32
+        saturating_u32(percent_of(self.blocks_per_chip().into(), percent))
     }
 
     /// Data pages of the second block that a pool keeps open: whole rows of a block in SLC mode, where
@@ -173,7 +179,7 @@ impl DeviceSpec {
         match &self.nand {
             Nand::Modern(modern) if modern.slc_cache.is_some() => {
                 let rows = data_pages / self.pages_per_program();
-                rows / modern.cell.page_types() as u32 * self.pages_per_program()
+                rows / narrow(modern.cell.page_types()) * self.pages_per_program()
             }
             _ => data_pages,
         }

@@ -3,6 +3,13 @@
 //! A [`DeviceSpec`] is read from TOML, checked as a whole, and is from then on only data. Every
 //! number in it carries its unit in its type or at the end of its name.
 
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss
+)]
+
 mod array;
 mod build;
 mod check;
@@ -15,6 +22,7 @@ mod keys;
 mod profiles;
 mod read;
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation)]
 mod tests;
 mod tree;
 mod write;

@@ -12,7 +12,7 @@ use super::DeviceSpec;
 use crate::buffer::catalog;
 use crate::buffer::ChosenPolicy;
 use crate::component::{FromSetting, Kind, Value};
-use crate::units::Time;
+use crate::units::{saturating_u32, Time};
 
 impl DeviceSpec {
     /// Reads and checks a device file; `origin` names it in messages.
@@ -253,7 +253,7 @@ impl Values {
     }
 
     pub(super) fn count(&self, key: &str) -> u32 {
-        self.number(key) as u32
+        saturating_u32(self.number(key))
     }
 
     pub(super) fn time(&self, key: &str) -> Time {

@@ -10,6 +10,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use toml::Spanned;
 
 use super::error::{Place, Problem};
+use crate::units::saturating_u32;
 
 /// Longest device file; a real one has two kilobytes.
 const TEXT_BYTES_MAX: usize = 1 << 16;
@@ -222,8 +223,8 @@ impl<'a> Lines<'a> {
         let before = self.text.get(self.starts[line - 1]..offset).unwrap_or("");
         Place::Line {
             origin: self.origin.into(),
-            line: line as u32,
-            column: 1 + before.chars().count() as u32,
+            line: saturating_u32(line),
+            column: saturating_u32(1 + before.chars().count()),
         }
     }
 }

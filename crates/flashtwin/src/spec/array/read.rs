@@ -11,7 +11,7 @@ use crate::spec::profiles::builtin;
 use crate::spec::read::{from_tree, given};
 use crate::spec::tree::{Entry, Node, Tree};
 use crate::spec::{builtin_names, DeviceSpec, Mapping};
-use crate::units::Time;
+use crate::units::{narrow, saturating_u32, Time};
 
 /// Members of an array at most: places of a stripe are bits of a word.
 const MEMBERS_MAX: usize = 60;
@@ -142,13 +142,13 @@ impl ArraySpec {
         let soft_percent = r.float("array.soft_percent");
         let hard_percent = tree.get("array.hard_percent");
         let hard_percent = hard_percent.map(|_| r.float("array.hard_percent"));
-        let stop_blocks = r.number("array.stop_blocks") as u32;
+        let stop_blocks = saturating_u32(r.number("array.stop_blocks"));
         let idle_until = tree.get("array.idle_until_percent");
         let idle_until_percent = idle_until.map(|_| r.float("array.idle_until_percent"));
         let idle_after = Time::from_us(r.number("array.idle_ms") * 1000);
         let idle_check = Time::from_us(r.number("array.idle_check_us"));
-        let rebuild_depth = r.number("array.rebuild_depth") as u32;
-        let rebuild_mib_per_s = r.number("array.rebuild_mib_per_s") as u32;
+        let rebuild_depth = saturating_u32(r.number("array.rebuild_depth"));
+        let rebuild_mib_per_s = saturating_u32(r.number("array.rebuild_mib_per_s"));
         let volume = (level == Level::Swan).then(|| Given::read(&mut r));
         let names = r.text("array.members");
         let names = match names.is_empty() {
@@ -182,7 +182,7 @@ impl ArraySpec {
             description: front.description,
             level,
             rotation: Rotation::ALL[rotation.unwrap_or(0)],
-            chunk_pages: chunk_pages as u32,
+            chunk_pages: saturating_u32(chunk_pages),
             volume: volume.map(|given| given.with(&members[0])),
             members,
             link: front.link,
@@ -241,7 +241,7 @@ impl ArraySpec {
             );
             r.report("array.members", message);
         }
-        let read_once = self.level.redundancy(count as u32) == 0 && self.level != Level::Swan;
+        let read_once = self.level.redundancy(narrow(count)) == 0 && self.level != Level::Swan;
         if self.reads == Reads::Hedged && read_once {
             let message = format!(
                 "found \"hedged\"; {} holds every page once: there is nothing else to read",

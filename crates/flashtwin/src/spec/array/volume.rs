@@ -4,6 +4,7 @@ use super::read::{Reader, PAGES_MAX};
 use super::{ArraySpec, Coordination, Protect, Reads, VolumeSpec};
 use crate::spec::decimal::percent_of;
 use crate::spec::DeviceSpec;
+use crate::units::{narrow, saturating_u32};
 
 /// Segments that each group must have beyond what the host's data fill: the one that is being written,
 /// the one that moves go to, and one that can be gained.
@@ -22,7 +23,7 @@ impl Given {
     pub fn read(r: &mut Reader) -> Given {
         let segment = r.tree.get("array.segment").is_some();
         Given {
-            groups: r.number("array.groups") as u32,
+            groups: saturating_u32(r.number("array.groups")),
             segment_bytes: segment.then(|| r.number("array.segment")),
             spare_percent: r.float("array.spare_percent"),
         }
@@ -37,7 +38,7 @@ impl Given {
             .map(|bytes| bytes / u64::from(g.page_bytes));
         VolumeSpec {
             groups: self.groups,
-            segment_pages: pages.map_or(a_block_each, |n| n.try_into().unwrap_or(u32::MAX)),
+            segment_pages: pages.map_or(a_block_each, saturating_u32),
             spare_percent: self.spare_percent,
         }
     }
@@ -47,7 +48,7 @@ impl ArraySpec {
     /// Members of a group.
     pub(crate) fn members_per_group(&self) -> u32 {
         let groups = self.volume.map_or(1, |volume| volume.groups);
-        self.members.len() as u32 / groups
+        narrow(self.members.len()) / groups
     }
 
     /// Segments of a group.
