@@ -49,7 +49,7 @@ pub fn of_sim(e: SimError) -> PyErr {
     }
 }
 
-/// Our own types always serialise; should one not, that is said rather than hidden.
+/// Our own types always serialise; should one not, that is reported rather than hidden.
 pub fn of_json(e: serde_json::Error) -> PyErr {
     FlashtwinError::new_err(format!("a result cannot be written as JSON: {e}"))
 }

@@ -134,7 +134,7 @@ impl Asking {
     /// The caller keeps the value no longer than `device` and `held` live, and does not forget it.
     unsafe fn new(device: &dyn DeviceView, held: &Held) -> Asking {
         // SAFETY: only the lifetimes change. The references leave `ASKED` when this is dropped,
-        // which by the caller's promise is before they end; nobody else takes them out of `ASKED`
+        // which by the caller's promise is before they end; no other code takes them out of `ASKED`
         // for longer than a call of `asked`, which the same thread makes meanwhile.
         let asked = unsafe {
             Asked {
@@ -384,7 +384,7 @@ impl buffer::Policy for PyPolicy {
     }
 
     fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
-        // The device also tells of pages that have left the policy meanwhile.
+        // The device also notifies of pages that have left the policy meanwhile.
         if self.calls.cleaned.is_some() && self.held.has(page) {
             self.call(Some(device), |py, calls| match &calls.cleaned {
                 Some(cleaned) => cleaned.call1(py, (page.0,)).map(drop),
