@@ -14,7 +14,7 @@ from . import plot
 from ._core import __version__
 from .comparison import Comparison
 from .devices import Overrides, Spec, device, devices
-from .errors import DeviceError, FlashtwinError, Interrupted, OutputError, SnapshotError, WorkloadError
+from .errors import DeviceError, FlashtwinError, Interrupted, SnapshotError, WorkloadError
 from .faults import Fail, Fault, Replace
 from .ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
 from .hit_ratios import HitRow, HitTable, hits
@@ -25,7 +25,7 @@ from .policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_poli
 from .pts import PtsResults, pts
 from .reference import CaseReport, validate
 from .report import report
-from .result import Result
+from .result import OutputError, Result
 from .results import Results, results
 from .runs import compare, run, save_snapshot
 from .sweep import SweepProgress, sweep

@@ -1,6 +1,6 @@
 """The compiled module. `flashtwin` gives what is here a shape; use that."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any
 
@@ -85,23 +85,11 @@ class Device:
         self,
         workload: Workload,
         control: Control,
+        options: Mapping[str, object],
         *,
-        speed: float | None,
-        queue_depth: int | None,
-        beyond: str,
-        warmup_requests: int,
-        requests_max: int | None,
-        span_max_s: float | None,
-        series_interval_s: float | None,
-        faults: list[tuple[float, bool, int]],
-        gc_timeline: bool,
-        history: bool,
-        timeline: tuple[float, float] | None,
-        threads: int,
-        precondition: str,
-        seed: int,
-        label: str | None,
-        sink: Callable[[Columns], None] | None,
+        span_max_s: float | None = None,
+        label: str | None = None,
+        sink: Callable[[Columns], None] | None = None,
     ) -> tuple[
         str,
         str,

@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import FlashtwinError
 
-#: A power cut waits for the flash of a large device.
+#: A power loss waits for the flash of a large device.
 _ANSWER_S = 120
 
 

@@ -10,12 +10,15 @@ from typing import TypeAlias
 from . import _core, words
 from .errors import DeviceError
 
-#: Values of overrides: what TOML can say in one line. None removes a key or a section.
+#: Values of overrides: those that TOML can hold in one line. None removes a key or a section.
 Value: TypeAlias = "str | int | float | bool | None"
 #: Dotted keys and their values, as in {"buffer.capacity": "8 MiB"}.
 Overrides: TypeAlias = Mapping[str, Value]
 
 Spec = _core.Spec
+
+#: The device of a caller that names none: a drive of today.
+DEFAULT_DEVICE = "nvme-tlc"
 
 
 def devices() -> list[str]:

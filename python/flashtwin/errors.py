@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ._core import DeviceError, FlashtwinError, SnapshotError, WorkloadError
 
-if TYPE_CHECKING:
-    from .comparison import Comparison
-    from .hit_ratios import HitTable
-    from .result import Result
-    from .results import Results
-
-__all__ = ["DeviceError", "FlashtwinError", "Interrupted", "OutputError", "SnapshotError", "WorkloadError"]
-
-
-class OutputError(FlashtwinError):
-    """A file of a run could not be written. `result` holds the whole result of the run."""
-
-    def __init__(self, message: str, result: Result) -> None:
-        super().__init__(message)
-        self.result = result
+__all__ = ["DeviceError", "FlashtwinError", "Interrupted", "SnapshotError", "WorkloadError"]
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C ended work early. `partial` holds the results so far, or None if there are none."""
+    """Ctrl-C ended work early.
 
-    def __init__(self, partial: Result | Comparison | HitTable | Results | None) -> None:
+    Attributes:
+        partial: the results so far, of the type that the call returns; None if there are none.
+    """
+
+    def __init__(self, partial: object) -> None:
         super().__init__("interrupted")
         self.partial = partial

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from .errors import FlashtwinError
 
@@ -20,6 +20,7 @@ class Fail:
 
     member: int
     at_s: float
+    replaces: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,14 @@ class Replace:
 
     member: int
     at_s: float
+    replaces: ClassVar[bool] = True
 
 
-Fault: TypeAlias = "Fail | Replace"
+Fault: TypeAlias = Fail | Replace
 
 
-def as_given(faults: Sequence[Fault]) -> list[tuple[float, bool, int]]:
-    """Check faults and put them as the compiled module takes them."""
+def check(faults: Sequence[Fault]) -> None:
+    """Refuse what is no fault, and members and times that no array has."""
     for fault in faults:
         if not isinstance(fault, Fail | Replace):
             raise FlashtwinError(f"faults: {fault!r}: give Fail(member, at_s) or Replace(member, at_s)")
@@ -47,7 +49,6 @@ def as_given(faults: Sequence[Fault]) -> list[tuple[float, bool, int]]:
             raise FlashtwinError(f"faults: {fault}: members are numbered from 0")
         if not 0 <= fault.at_s <= _LATEST_S:
             raise FlashtwinError(f"faults: {fault}: at_s is a number of seconds from 0 to {_LATEST_S}")
-    return [(float(fault.at_s), isinstance(fault, Replace), fault.member) for fault in faults]
 
 
 #: Virtual time ends a little later.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: Lines to each halving of what is left to 100 %, and decimals of values: HdrHistogram's own.
 _TICKS = 5
-#: Of our histograms: values of 11 bits told apart at least (three digits), up to an hour.
+#: Our histograms keep at least 11 bits of a value (three digits), up to an hour.
 _SUB_BUCKETS, _BUCKETS = 2048, 32
 
 

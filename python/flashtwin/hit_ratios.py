@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.table import Table
 
-#: Generated loads are drawn for a device of this size unless they say `range`.
+#: Generated loads are drawn for a device of this size unless they have a `range`.
 _RANGE_BYTES = 1 << 32
 
 

@@ -5,53 +5,37 @@ nbdkit speaks the protocol; the device and the data are in its plugin, which com
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
 import signal
 import subprocess
-import threading
-import time
-from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
+from . import nbdkit
 from .control import ask
-from .devices import Overrides, Spec, as_toml
+from .devices import DEFAULT_DEVICE, Overrides, Spec, as_toml
 from .errors import FlashtwinError
 from .files import write_text
-from .leftovers import free_socket, private_directory, remove_dead_socket, remove_made, wait_for_store
+from .leftovers import free_socket, private_directory, remove_made, wait_for_store
 from .live_report import LiveReport
 from .memory import need
+from .options import StateOptions, takes
 from .policies import Choice
 from .runs import precondition_spec
 from .sizing import read as read_size
 from .sizing import sized
-from .watch import OnProgress
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .metrics import MetricsServer
 
-#: Seconds between two looks at a server that starts.
-_PERIOD_S = 0.02
 #: Timeout of a stop in seconds: the state of a large device takes minutes to write.
 _STOP_S = 600
-#: Longest name of a Unix socket, of which the control socket's takes a part.
-_SOCKET_BYTES = 107 - len(".ctl")
-#: Who installs nbdkit, and how.
-_INSTALL = {
-    "apt-get": "sudo apt-get install nbdkit",
-    "dnf": "sudo dnf install nbdkit",
-    "zypper": "sudo zypper install nbdkit",
-    "pacman": "sudo pacman -S nbdkit",
-    "apk": "sudo apk add nbdkit",
-}
-#: What the plugin says of a stop that left something undone; what clients did wrong is among its words, too.
+#: How the plugin's messages about an incomplete stop begin; its messages about clients begin otherwise.
 _STOP_FAILED = "the stop failed: "
-_PLUGIN = Path(__file__).with_name("flashtwin_nbdkit.so")
 
 
 @dataclass(frozen=True)
@@ -222,11 +206,11 @@ class Server:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 code = self._process.wait()
-            said = _messages(self._place)
+            said = nbdkit.messages(self._place)
             failed = [line for line in said.splitlines() if _STOP_FAILED in line]
             report = self._place / "report.json"
             self._last = LiveReport.read(report.read_text()) if report.exists() else None
-            _clear(self._place, self._lock, self._socket, self.control)
+            nbdkit.clear(self._place, self._lock, self._socket, self.control)
             if code or failed or self._last is None:
                 raise FlashtwinError(f"the server ended with exit code {code}: {said or 'no message'}")
         return self._last
@@ -240,15 +224,12 @@ class Server:
         self.stop()
 
 
+@takes(StateOptions)
 def serve(
-    device: str | Path = "ecr",
+    device: str | Path = DEFAULT_DEVICE,
     *,
     size: str | int | None = None,
     policy: str | None = None,
-    set: Overrides | None = None,
-    precondition: str = "steady",
-    seed: int = 1,
-    snapshot: str | os.PathLike[str] | None = None,
     store: str | os.PathLike[str] = "memory",
     socket: str | os.PathLike[str] | None = None,
     tcp: int | None = None,
@@ -257,7 +238,7 @@ def serve(
     dilation: float = 1.0,
     record: str | os.PathLike[str] | None = None,
     metrics: int | None = None,
-    progress: OnProgress | None = None,
+    **options: Unpack[StateOptions],
 ) -> Server:
     """Serve a device as a network block device (NBD), paced by the wall clock.
 
@@ -268,10 +249,6 @@ def serve(
         size: what clients are to see, as in "16G"; the device gets as few blocks as hold it. As large as
             the device if None.
         policy: as for `run`, by name.
-        set: as for `run`.
-        precondition: as for `run`.
-        seed: of preconditioning.
-        snapshot: as for `run`.
         store: where the data is kept: "memory", "none" (zeros are read back), or a file, which keeps it,
             and the state of the flash (in FILE.state), for the next time.
         socket: Unix socket to listen on; one in a directory of its own if neither this nor `tcp` is given.
@@ -283,14 +260,14 @@ def serve(
             FILE.toml.
         metrics: port on the loopback interface of a live page and of what Prometheus asks for; 0 is any that
             is free.
-        progress: as for `run`, of the preconditioning.
+        {options}
 
     Raises:
         FlashtwinError: what is missing or wrong, and what would be right.
     """
-    nbdkit = _nbdkit()
+    program = nbdkit.find()
     choice = Choice.read(policy)
-    overrides = dict(set or {})
+    overrides = dict(options["set"] or {})
     size_bytes = None if size is None else read_size(size)
     spec = (
         choice.spec(device, overrides) if size_bytes is None else sized(device, size_bytes, choice, overrides)
@@ -307,51 +284,37 @@ def serve(
     place, lock = private_directory()
     at = control = None
     try:
-        listen, uri, at = _listen(place, socket, tcp, tls_certificates, tls_psk)
+        listen, uri, at = nbdkit.listen_options(place, socket, tcp, tls_certificates, tls_psk)
         control = Path(f"{at}.ctl") if at is not None else place / "ctl"
         for own in filter(None, (at, control)):
             free_socket(own)
-        settings: dict[str, object] = {
+        recording = _recording(record)
+        (place / "device.toml").write_text(spec.to_toml())
+        started_from, start = _flash(spec, kept, options, place)
+        settings = {
             "device": place / "device.toml",
             "store": kept,
             "dilation": dilation,
             "report": place / "report.json",
             "control": control,
-            "umask": _umask(),
+            "umask": nbdkit.umask(),
             "made": place / "made",
+            "listen": at,
+            "record": recording,
+            "snapshot": start,
+            "size": size_bytes,
         }
-        (place / "device.toml").write_text(spec.to_toml())
-        if at is not None:
-            settings["listen"] = at
-        if record is not None:
-            if Path(record).exists():
-                raise FlashtwinError(f"record {record}: is there already; remove it, or give another name")
-            if not Path(record).absolute().parent.is_dir():
-                raise FlashtwinError(f"record {record}: its directory is not there; create it first")
-            settings["record"] = Path(record).absolute()
-        started_from, start = _flash(
-            spec,
-            kept,
-            snapshot=snapshot,
-            precondition=precondition,
-            seed=seed,
-            place=place,
-            progress=progress,
-        )
-        if start is not None:
-            settings["snapshot"] = start
-        if size_bytes is not None:
-            settings["size"] = size_bytes
-        command = [nbdkit, "--foreground", "--exit-with-parent", "--pidfile", str(place / "pid"), *listen]
-        command += [str(_PLUGIN), *(f"{key}={value}" for key, value in settings.items())]
-        process = _start(command, place, lock)
-        if record is not None:
-            _describe_record(record, spec, process)
+        command = [program, "--foreground", "--exit-with-parent", "--pidfile", str(place / "pid"), *listen]
+        given = (f"{key}={value}" for key, value in settings.items() if value is not None)
+        command += [str(nbdkit.PLUGIN), *given]
+        process = nbdkit.start(command, place, lock)
+        if recording is not None:
+            _describe_record(recording, spec, process)
     except BaseException:
         if watched is not None:
             watched.close()
         remove_made(place / "made")
-        _clear(place, lock, at, control)
+        nbdkit.clear(place, lock, at, control)
         raise
     (place / "start.state").unlink(missing_ok=True)
     return Server(
@@ -367,18 +330,10 @@ def serve(
     )
 
 
-def _flash(
-    spec: Spec,
-    store: str,
-    *,
-    snapshot: str | os.PathLike[str] | None,
-    precondition: str,
-    seed: int,
-    place: Path,
-    progress: OnProgress | None,
-) -> tuple[str, Path | None]:
+def _flash(spec: Spec, store: str, options: StateOptions, place: Path) -> tuple[str, Path | None]:
     """Prepare the initial state of the flash: its description, and its file unless the store has one."""
     state = _kept_state(store)
+    snapshot, precondition, seed = options["snapshot"], options["precondition"], options["seed"]
     _need(spec, loads=bool(state or snapshot or precondition != "none"))
     if state is not None:
         unused = f" (snapshot {snapshot} is not used: the store has a state of its own)"
@@ -390,16 +345,28 @@ def _flash(
         return "never written", None
     started_from = f"preconditioned: {precondition}, seed {seed}"
     start = place / "start.state"
-    precondition_spec(spec, precondition, seed, progress).save_snapshot(start, started_from)
+    base = precondition_spec(spec, precondition, seed, options["progress"])
+    base.save_snapshot(start, started_from)
     return started_from, start
 
 
-def _describe_record(record: str | os.PathLike[str], spec: Spec, process: subprocess.Popen[bytes]) -> None:
+def _recording(record: str | os.PathLike[str] | None) -> Path | None:
+    """Return where to record what clients ask; refuse a file that exists, or whose directory does not."""
+    if record is None:
+        return None
+    if Path(record).exists():
+        raise FlashtwinError(f"record {record}: is there already; remove it, or give another name")
+    if not Path(record).absolute().parent.is_dir():
+        raise FlashtwinError(f"record {record}: its directory is not there; create it first")
+    return Path(record).absolute()
+
+
+def _describe_record(record: Path, spec: Spec, process: subprocess.Popen[bytes]) -> None:
     """Write the device beside its recording; on failure, end the server."""
     try:
         write_text(Path(f"{record}.toml"), spec.to_toml(), "the device")
     except BaseException:
-        _end(process)
+        nbdkit.end(process)
         raise
 
 
@@ -415,115 +382,3 @@ def _kept_state(store: str) -> Path | None:
     """State of the flash beside a store that is there already."""
     state = Path(f"{store}.state")
     return state if store not in ("memory", "none") and Path(store).exists() and state.exists() else None
-
-
-def _nbdkit() -> str:
-    found = shutil.which("nbdkit")
-    if found is None:
-        known = next((line for tool, line in _INSTALL.items() if shutil.which(tool)), None)
-        raise FlashtwinError(
-            f"nbdkit is not installed; install it: {known or 'see https://gitlab.com/nbdkit/nbdkit'}"
-        )
-    if not _PLUGIN.exists():
-        raise FlashtwinError(
-            "this installation has no plugin for nbdkit, which needs Linux and cargo when it is built: in a "
-            "checkout of flashtwin, run make plugin, then install again"
-        )
-    return found
-
-
-def _listen(
-    place: Path,
-    socket: str | os.PathLike[str] | None,
-    tcp: int | None,
-    tls_certificates: str | os.PathLike[str] | None,
-    tls_psk: str | os.PathLike[str] | None,
-) -> tuple[list[str], str, Path | None]:
-    """Options of nbdkit for where to listen, the address for clients, and the socket if it is one."""
-    if socket is not None and tcp is not None:
-        raise FlashtwinError("give either a socket or a port")
-    tls = []
-    if tls_certificates is not None:
-        tls.append(f"--tls-certificates={Path(tls_certificates).absolute()}")
-    if tls_psk is not None:
-        tls.append(f"--tls-psk={Path(tls_psk).absolute()}")
-    if tls:
-        tls.append("--tls=require")
-    if tcp is not None:
-        if not 1 <= tcp <= 65535:
-            raise FlashtwinError(f"tcp {tcp}: give a port from 1 to 65535")
-        host = [] if tls else ["--ipaddr", "127.0.0.1"]
-        scheme = "nbds" if tls else "nbd"
-        return [*host, "--port", str(tcp), *tls], f"{scheme}://localhost:{tcp}", None
-    path = Path(socket).absolute() if socket is not None else place / "nbd.sock"
-    if len(os.fsencode(path)) > _SOCKET_BYTES:
-        raise FlashtwinError(f"socket {path}: is longer than {_SOCKET_BYTES} bytes; give a shorter name")
-    scheme = "nbds+unix" if tls else "nbd+unix"
-    return ["--unix", str(path), *tls], f"{scheme}:///?socket={quote(str(path))}", path
-
-
-def _start(command: list[str], place: Path, lock: int) -> subprocess.Popen[bytes]:
-    """Start nbdkit and wait until it listens. It gets no Ctrl-C of the terminal: the caller stops it."""
-    process = _spawn(command, place / "messages", lock)
-    try:
-        while not ((place / "pid").exists() and (place / "report.json").exists()):
-            if process.poll() is not None:
-                raise FlashtwinError(_messages(place) or f"nbdkit ended with exit code {process.returncode}")
-            time.sleep(_PERIOD_S)
-    except BaseException:
-        _end(process)
-        raise
-    return process
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
-
-
-def _clear(place: Path, lock: int, *sockets: Path | None) -> None:
-    """Remove the private directory and the sockets of an ended server; sockets of a newer one are kept."""
-    for socket in filter(None, sockets):
-        remove_dead_socket(socket)
-    shutil.rmtree(place, ignore_errors=True)
-    os.close(lock)
-
-
-def _umask() -> str:
-    """Umask of this process in octal; os.umask() would have to change it."""
-    status = Path("/proc/self/status").read_text()
-    return status.partition("Umask:")[2].split()[0]
-
-
-def _spawn(command: list[str], messages: Path, lock: int) -> subprocess.Popen[bytes]:
-    """Start nbdkit from a thread that lives as long: it ends with that thread, not with the process."""
-    started: Future[subprocess.Popen[bytes]] = Future()
-
-    def keep() -> None:
-        try:
-            with messages.open("wb") as said:
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=said,
-                    stderr=said,
-                    start_new_session=True,
-                    pass_fds=(lock,),
-                )
-        except BaseException as error:
-            started.set_exception(error)
-            return
-        started.set_result(process)
-        # Its exit code is left to `process`; if that has taken it already, it has ended.
-        with contextlib.suppress(ChildProcessError):
-            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-
-    threading.Thread(target=keep, name="flashtwin-nbdkit", daemon=True).start()
-    return started.result()
-
-
-def _messages(place: Path) -> str:
-    """The messages of nbdkit, without its name before every line."""
-    said = (place / "messages").read_text(errors="replace").strip()
-    lines = [line.removeprefix("nbdkit: ").removeprefix("error: ") for line in said.splitlines()]
-    return "\n".join(lines)

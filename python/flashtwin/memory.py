@@ -8,9 +8,9 @@ from pathlib import Path
 from .errors import DeviceError
 from .words import size
 
-#: Beside a device's tables: the processes themselves, buffers, requests under way.
+#: Beside a device's tables: the processes themselves, buffers, requests in flight.
 _BESIDE_BYTES = 256 << 20
-#: Memory of a container; the file is missing or says "max" outside of one.
+#: Memory of a container; the file is missing or holds "max" outside of one.
 _CONTAINER = Path("/sys/fs/cgroup/memory.max")
 _LIMIT = "Max address space"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .results.statistics import student_t
+from .estimates import student_t
 
 #: Batches that the windows of a run are put together to.
 _BATCHES = 10

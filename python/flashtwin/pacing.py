@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -36,3 +37,11 @@ Pacing = OpenLoop | ClosedLoop
 def default_for(timed: bool) -> Pacing:
     """Recorded times where there are any, else a closed loop at queue depth 32."""
     return OpenLoop() if timed else ClosedLoop()
+
+
+def given_pacing(settings: Mapping[str, object]) -> Pacing | None:
+    """Read `speed` or `queue_depth`, of which at most one is given; None leaves it to the workload."""
+    depth, speed = settings.get("queue_depth"), settings.get("speed")
+    if depth is not None:
+        return ClosedLoop(int(str(depth)))
+    return None if speed is None else OpenLoop(float(str(speed)))

@@ -8,13 +8,16 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from .errors import FlashtwinError
 from .files import write_text
 
 if TYPE_CHECKING:
     from ._core import Histogram
+
+#: Which requests of a run.
+Kind = Literal["all", "read", "write"]
 
 _FORMAT = 1
 #: Digits of a number in a chart.
@@ -36,6 +39,22 @@ class Record:
     summary: dict[str, Any]
     histograms: dict[str, Histogram]
     history: list[dict[str, Any]]
+
+
+@runtime_checkable
+class Recorded(Protocol):
+    """A result of a run."""
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Everything counted and measured."""
+
+    @property
+    def policy(self) -> str:
+        """The policy of its buffer."""
+
+    def record(self) -> Record:
+        """Return what to keep of it."""
 
 
 def save_record(path: Path, record: Record) -> None:
@@ -80,11 +99,9 @@ def record_of(what: object) -> Record:
     Raises:
         FlashtwinError: it is none of them, or the file cannot be read.
     """
-    from .result import Result
-
     if isinstance(what, Record):
         return what
-    if isinstance(what, Result):
+    if isinstance(what, Recorded):
         return what.record()
     if isinstance(what, (str, os.PathLike)):
         return load_record(Path(what))

@@ -7,19 +7,18 @@ import os
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from . import fio, tables, words
+from .errors import FlashtwinError
 from .hgrm import write_hgrm
-from .record import Record, save_record
+from .record import Kind, Record, save_record
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from ._core import Columns, Histogram
     from .timeline import Timeline
-
-Kind = Literal["all", "read", "write"]
 
 
 class Result:
@@ -207,3 +206,11 @@ class Result:
 
 
 _SHOWN = ["mean_us", "p50_us", "p99_us", "p999_us", "max_us"]
+
+
+class OutputError(FlashtwinError):
+    """A file of a run could not be written. `result` holds the whole result of the run."""
+
+    def __init__(self, message: str, result: Result) -> None:
+        super().__init__(message)
+        self.result = result

@@ -9,47 +9,31 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from . import _core, tables
 from .comparison import Comparison
-from .devices import Overrides, Spec
+from .devices import DEFAULT_DEVICE, Overrides, Spec
 from .devices import device as read_device
-from .errors import FlashtwinError, Interrupted, OutputError
-from .faults import Fault, as_given
+from .errors import FlashtwinError, Interrupted
+from .faults import check as check_faults
 from .leftovers import remove_dead_partials
 from .memory import need
-from .pacing import ClosedLoop, OpenLoop, Pacing, default_for
+from .options import PreconditionOptions, RunOptions, WorkloadOptions, check, run_options, takes
+from .pacing import ClosedLoop, OpenLoop, default_for
 from .policies import Choice, PolicyLike, overrides_for, read_choices
-from .result import Result
-from .timeline import Timeline, Window
-from .traces import TraceOptions
+from .result import OutputError, Result
+from .timeline import Timeline
 from .watch import OnProgress, Task, run_all
 from .workloads import Source, source
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
+
+@takes(RunOptions)
 def run(
-    workload: str | os.PathLike[str],
-    device: str | Path = "ecr",
-    *,
-    policy: PolicyLike | None = None,
-    precondition: str = "steady",
-    set: Overrides | None = None,
-    pacing: Pacing | None = None,
-    seed: int = 1,
-    requests_max: int | None = None,
-    warmup_requests: int = 0,
-    beyond: str = "error",
-    snapshot: str | os.PathLike[str] | None = None,
-    series_s: float | None = None,
-    faults: Sequence[Fault] = (),
-    history: bool = False,
-    threads: int = 1,
-    trace_options: TraceOptions | None = None,
-    log: bool | str | os.PathLike[str] = False,
-    gc_timeline: bool = False,
-    timeline: Window | None = None,
-    progress: OnProgress | None = None,
+    workload: str | os.PathLike[str], device: str | Path = DEFAULT_DEVICE, **options: Unpack[RunOptions]
 ) -> Result:
     """Run a workload on a device, in virtual time.
 
@@ -60,90 +44,33 @@ def run(
         workload: path of a trace (format and compression are found by content), or a generated
             load such as "zipf:theta=0.9,write=0.8,requests=1e6" (docs/traces.md).
         device: one of `flashtwin.devices()`, or the path of a TOML file (docs/devices.md).
-        policy: the buffer's policy: one of `flashtwin.policies()`, perhaps with parameters as in
-            "cflru:window=0.5", or your subclass of `flashtwin.Policy` (docs/policies.md); the
-            device's own if None.
-        precondition: state of the flash before the first request: "none" (never written),
-            "sequential", "random", "random:TIMES" (so many times the capacity), or "steady" (the
-            state that random writing converges to). With "random" and "steady" the buffer starts full of
-            dirty random pages; ":empty-buffer" behind them, as in "steady:empty-buffer", leaves it empty.
-        set: keys of the device to change, as in {"buffer.capacity": "8 MiB"}.
-        pacing: `OpenLoop(speed)`, `ClosedLoop(queue_depth)` or `AS_FAST_AS_POSSIBLE`. If None:
-            the workload's own times, or a closed loop at queue depth 32 if it has none.
-        seed: of preconditioning and of a generated load.
-        requests_max: requests to run at most, warm-up included.
-        warmup_requests: requests run before the measurement begins; fewer than the run has.
-        beyond: what a request beyond the device's end does: "error", "wrap" or "drop".
-        snapshot: file of `save_snapshot` to start from instead of preconditioning; `precondition` then
-            only decides whether the buffer starts full.
-        series_s: length of an interval of the time series, in seconds of virtual time.
-        faults: members of an array that fail and are replaced, as in [Fail(3, at_s=10), Replace(3, at_s=20)]
-            (docs/arrays.md).
-        history: keep what happened when, in at most 256 windows, for reports: `Result.history`.
-        threads: threads on which members of an array are simulated, where nothing that one does decides
-            what another is asked (docs/arrays.md); results are the same.
-        trace_options: how to read the trace, where it is not to be guessed.
-        log: True keeps every request in `Result.requests`; a path writes them there as Parquet
-            instead, in bounded memory.
-        gc_timeline: keep in `Result.gc_intervals` which member of an array collects when.
-        timeline: the window in which to record what every part of the device does, for Perfetto:
-            `Result.timeline` (docs/timeline.md).
-        progress: called about ten times a second with a `Progress`.
+        {options}
 
     Raises:
         FlashtwinError: with what was wrong, where, and what would be right.
         OutputError: the log could not be written; its `result` holds the result of the run.
         Interrupted: on Ctrl-C; its `partial` holds the result so far.
     """
-    _check_threads(threads)
-    job = Job.prepare(
-        workload,
-        device,
-        [Choice.read(policy)],
-        set,
-        pacing=pacing,
-        precondition=precondition,
-        seed=seed,
-        snapshot=snapshot,
-        requests_max=requests_max,
-        warmup_requests=warmup_requests,
-        beyond=beyond,
-        series_s=series_s,
-        faults=faults,
-        trace_options=trace_options,
-    )
+    job = Job.prepare(workload, device, [Choice.read(options["policy"])], options)
     candidate = job.candidates[0]
     # A policy of the user's is put in by a fork; else the device runs as it is.
-    job.need(devices=2 if candidate.user or snapshot else 1)
-    base = job.base_device(progress)
+    job.need(devices=2 if candidate.user or options["snapshot"] else 1)
+    base = job.base_device()
     make = partial(base.fork, candidate.spec, candidate.user) if candidate.user else lambda: base
-    task = job.task(
-        candidate, make, log, gc_timeline=gc_timeline, history=history, timeline=timeline, threads=threads
-    )
-    results, interrupted = run_all([task], 1, progress)
+    results, interrupted = run_all([job.task(candidate, make)], 1, options["progress"])
     if interrupted:
         raise Interrupted(cast(Result, results[0]) if results else None)
     return cast(Result, results[0])
 
 
+@takes(WorkloadOptions)
 def compare(
     workload: str | os.PathLike[str],
     policies: Sequence[PolicyLike],
-    device: str | Path = "ecr",
+    device: str | Path = DEFAULT_DEVICE,
     *,
     threads: int = 1,
-    precondition: str = "steady",
-    set: Overrides | None = None,
-    pacing: Pacing | None = None,
-    seed: int = 1,
-    requests_max: int | None = None,
-    warmup_requests: int = 0,
-    beyond: str = "error",
-    snapshot: str | os.PathLike[str] | None = None,
-    series_s: float | None = None,
-    faults: Sequence[Fault] = (),
-    trace_options: TraceOptions | None = None,
-    progress: OnProgress | None = None,
+    **options: Unpack[WorkloadOptions],
 ) -> Comparison:
     """Run a workload on the same device under several policies.
 
@@ -154,67 +81,48 @@ def compare(
         workload: as for `run`.
         policies: two or more, each as for `run`; ratios are to the first.
         device: as for `run`.
-        threads: policies run at a time; each takes the memory of a device.
-        precondition: as for `run`, and so on for the others.
+        threads: number of policies to run at a time; each needs the memory of a device.
+        {options}
 
     Raises:
         FlashtwinError: with what was wrong, where, and what would be right.
         Interrupted: on Ctrl-C; its `partial` holds the results so far.
     """
     choices = read_choices(policies)
-    _check_threads(threads)
-    job = Job.prepare(
-        workload,
-        device,
-        choices,
-        set,
-        pacing=pacing,
-        precondition=precondition,
-        seed=seed,
-        snapshot=snapshot,
-        requests_max=requests_max,
-        warmup_requests=warmup_requests,
-        beyond=beyond,
-        series_s=series_s,
-        faults=faults,
-        trace_options=trace_options,
-    )
-    job.need(devices=1 + min(threads, len(choices)), less="fewer threads take less")
-    base = job.base_device(progress)
+    check({"threads": threads})
     # The noise of each run is estimated from the windows of its history.
-    tasks = [
-        job.task(each, partial(base.fork, each.spec, each.user), history=True) for each in job.candidates
-    ]
-    results, interrupted = run_all(tasks, threads, progress)
+    job = Job.prepare(workload, device, choices, run_options(**options, history=True))
+    job.need(devices=1 + min(threads, len(choices)), less="fewer threads take less")
+    base = job.base_device()
+    tasks = [job.task(each, partial(base.fork, each.spec, each.user)) for each in job.candidates]
+    results, interrupted = run_all(tasks, threads, options["progress"])
     comparison = Comparison([cast(Result, result) for result in results])
     if interrupted:
         raise Interrupted(comparison if results else None)
     return comparison
 
 
+@takes(PreconditionOptions)
 def save_snapshot(
     path: str | os.PathLike[str],
-    device: str | Path = "ecr",
-    *,
-    precondition: str = "steady",
-    set: Overrides | None = None,
-    seed: int = 1,
-    progress: OnProgress | None = None,
+    device: str | Path = DEFAULT_DEVICE,
+    **options: Unpack[PreconditionOptions],
 ) -> None:
     """Precondition a device and save its state, to start runs from without waiting.
 
     The state is that of the flash: it fits every device with the same flash, whatever its buffer.
+
+    Args:
+        path: file to write.
+        device: as for `run`.
+        {options}
     """
-    spec = read_device(device, set)
+    spec = read_device(device, options["set"])
     need(spec.tables_bytes, devices=2)
-    base = precondition_spec(spec, precondition, seed, progress)
+    kind, seed = options["precondition"], options["seed"]
+    base = precondition_spec(spec, kind, seed, options["progress"])
     remove_dead_partials(Path(path).parent.absolute())
-    base.save_snapshot(path, f"{precondition}, seed {seed}")
-
-
-def _check_threads(threads: int) -> None:
-    if not 1 <= threads <= 1024:
-        raise FlashtwinError(f"threads: {threads}: give 1 to 1024")
+    base.save_snapshot(path, f"{kind}, seed {seed}")
 
 
 @dataclass(frozen=True)
@@ -232,58 +140,29 @@ class Job:
 
     source: Source
     candidates: list[Candidate]
-    pacing: Pacing
-    precondition: str
-    #: What results say of it.
+    options: RunOptions
+    #: How the initial state was made, for results.
     prepared: str
-    seed: int
-    snapshot: str | os.PathLike[str] | None
-    requests_max: int | None
-    warmup_requests: int
-    beyond: str
-    series_s: float | None
-    faults: list[tuple[float, bool, int]]
     requests_total: int | None
     #: Seconds of real time that preconditioning took.
     precondition_wall_s: float = 0.0
 
     @staticmethod
     def prepare(
-        workload: str | os.PathLike[str],
-        device: str | Path,
-        choices: Sequence[Choice],
-        overrides: Overrides | None,
-        *,
-        pacing: Pacing | None,
-        precondition: str,
-        seed: int,
-        snapshot: str | os.PathLike[str] | None,
-        requests_max: int | None,
-        warmup_requests: int,
-        beyond: str,
-        series_s: float | None,
-        faults: Sequence[Fault],
-        trace_options: TraceOptions | None,
+        workload: str | os.PathLike[str], device: str | Path, choices: Sequence[Choice], options: RunOptions
     ) -> Job:
         """Check everything that can be checked before the first long computation."""
-        for name, number, least in (
-            ("seed", seed, 0),
-            ("requests_max", requests_max, 1),
-            ("warmup_requests", warmup_requests, 0),
-        ):
-            if number is not None and not isinstance(number, int):
-                raise FlashtwinError(f"{name}: {number!r}: give a whole number from {least}")
-            if number is not None and not least <= number < 1 << 64:
-                raise FlashtwinError(f"{name}: {number}: give a whole number from {least}")
+        check(options)
+        pacing, requests_max = options["pacing"], options["requests_max"]
         if not isinstance(pacing, OpenLoop | ClosedLoop | None):
             raise FlashtwinError(
                 f"pacing: {pacing!r}: give flashtwin.OpenLoop(speed), ClosedLoop(queue_depth) "
                 "or AS_FAST_AS_POSSIBLE"
             )
-        given_faults = as_given(faults)
-        candidates = [_candidate(choice, choices, device, overrides or {}) for choice in choices]
-        opened = source(workload, trace_options)
-        first = opened.open(candidates[0].spec.exported_bytes, seed)
+        check_faults(options["faults"])
+        candidates = [_candidate(choice, choices, device, options["set"] or {}) for choice in choices]
+        opened = source(workload, options["trace_options"])
+        first = opened.open(candidates[0].spec.exported_bytes, options["seed"])
         total = first.requests_total
         if opened.path is None and total is None and requests_max is None:
             raise FlashtwinError(
@@ -296,19 +175,12 @@ class Job:
                 "add rate=N to it, or give ClosedLoop (--queue-depth N)"
             )
         total = total or opened.estimate_requests()
+        options = {**options, "pacing": pacing or default_for(first.timed)}
         return Job(
             opened,
             candidates,
-            pacing or default_for(first.timed),
-            precondition,
-            precondition,
-            seed,
-            snapshot,
-            requests_max,
-            warmup_requests,
-            beyond,
-            series_s,
-            given_faults,
+            options,
+            options["precondition"],
             min(filter(None, (total, requests_max)), default=None),
         )
 
@@ -316,36 +188,27 @@ class Job:
         """Refuse what does not fit into memory, before anything is made."""
         need(self.candidates[0].spec.tables_bytes, devices=devices, less=less)
 
-    def base_device(self, on_progress: OnProgress | None) -> _core.Device:
+    def base_device(self) -> _core.Device:
         """Make the device in the state that all runs start from."""
         began = time.monotonic()
-        if self.snapshot is None:
-            base = precondition_spec(self.candidates[0].spec, self.precondition, self.seed, on_progress)
+        options, spec = self.options, self.candidates[0].spec
+        if options["snapshot"] is None:
+            base = precondition_spec(spec, options["precondition"], options["seed"], options["progress"])
         else:
-            base = _core.Device(self.candidates[0].spec)
-            made_by = base.load_snapshot(self.snapshot)
+            base = _core.Device(spec)
+            made_by = base.load_snapshot(options["snapshot"])
             self.prepared = f"snapshot ({made_by})"
         self.precondition_wall_s = time.monotonic() - began
         return base
 
-    def task(
-        self,
-        each: Candidate,
-        make: Callable[[], _core.Device],
-        log: bool | str | os.PathLike[str] = False,
-        *,
-        gc_timeline: bool = False,
-        history: bool = False,
-        timeline: Window | None = None,
-        threads: int = 1,
-    ) -> Task:
+    def task(self, each: Candidate, make: Callable[[], _core.Device]) -> Task:
         """Make the run of one policy; `make` gives it its device when its turn has come."""
-        spec = each.spec
+        spec, options, log = each.spec, self.options, self.options["log"]
 
         def work(control: _core.Control) -> Result:
             began = time.monotonic()
             ready = make()
-            ready.fill_buffer(self.precondition, self.seed, control)
+            ready.fill_buffer(options["precondition"], options["seed"], control)
             filling_s = time.monotonic() - began
             table = tables.RequestTable() if log is True else None
             in_memory = nullcontext(table.add if table else None)
@@ -353,28 +216,17 @@ class Job:
             try:
                 with in_memory if isinstance(log, bool) else tables.request_file(Path(log)) as sink:
                     raw = ready.run(
-                        self.source.open(spec.exported_bytes, self.seed),
+                        self.source.open(spec.exported_bytes, options["seed"]),
                         control,
-                        speed=self.pacing.speed if isinstance(self.pacing, OpenLoop) else None,
-                        queue_depth=None if isinstance(self.pacing, OpenLoop) else self.pacing.queue_depth,
-                        beyond=self.beyond,
-                        warmup_requests=self.warmup_requests,
-                        requests_max=self.requests_max,
-                        span_max_s=None,
-                        series_interval_s=self.series_s,
-                        faults=self.faults,
-                        gc_timeline=gc_timeline,
-                        history=history,
-                        timeline=(timeline.from_s, timeline.length_s) if timeline else None,
-                        threads=threads,
-                        precondition=self.prepared,
-                        seed=self.seed,
+                        {**options, "precondition": self.prepared},
                         label=each.label,
                         sink=sink,
                     )
             except FlashtwinError as e:
                 if raw is None:
-                    too_large = self.source.beyond(spec.exported_bytes) if self.beyond == "error" else None
+                    too_large = (
+                        self.source.beyond(spec.exported_bytes) if options["beyond"] == "error" else None
+                    )
                     if too_large is None:
                         raise
                     raise FlashtwinError(f"{e}; {too_large}") from None

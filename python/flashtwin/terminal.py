@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-#: A text that is not shown on a terminal has no width to fold to, but for `COLUMNS`.
+#: A text that is not shown on a terminal has no width to fold to, except for `COLUMNS`.
 _TEXT_COLUMNS = 200
 #: Blanks between two columns of `box.SIMPLE_HEAD`.
 _GAP = 3

@@ -34,7 +34,7 @@ class Progress:
     rebuilt: float | None = None
 
 
-#: Called about ten times a second for each piece of work under way, in the caller's thread.
+#: Called about ten times a second for each piece of running work, in the caller's thread.
 OnProgress: TypeAlias = Callable[[Progress], None]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import flashtwin
 from clients import client, need, qemu_io, wait_for
-from flashtwin.live import _PLUGIN
+from flashtwin.nbdkit import PLUGIN
 
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
 
@@ -86,7 +86,7 @@ def test_who_sees_a_report_can_give_commands(tmp_path):
     device = tmp_path / "device.toml"
     device.write_text(flashtwin.device("demo", SMALL).to_toml())
     report, nowhere = tmp_path / "report.json", tmp_path / "none" / "ctl"
-    command = ["nbdkit", "--foreground", "--unix", tmp_path / "sock", _PLUGIN, f"device={device}"]
+    command = ["nbdkit", "--foreground", "--unix", tmp_path / "sock", PLUGIN, f"device={device}"]
     done = subprocess.run(
         [*command, f"report={report}", f"control={nowhere}"], capture_output=True, timeout=60, check=False
     )

@@ -8,7 +8,7 @@ import pytest
 
 import flashtwin
 from conftest import LOAD, SMALL
-from flashtwin.results.statistics import mean_of, ratio_of, student_t
+from flashtwin.estimates import mean_of, ratio_of, student_t
 
 EXPERIMENT = {
     "devices": ["demo"],

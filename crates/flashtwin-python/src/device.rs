@@ -8,9 +8,7 @@ use std::time::Instant;
 
 use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names, is_array};
 use flashtwin::{Array, ArraySpec, Device as AnyDevice, DeviceSpec, Op, Ssd, Time};
-use flashtwin_sim::{
-    size_text, Figure, InitialState, Outcome, RunConfig, RunInfo, Subject, Summary,
-};
+use flashtwin_sim::{size_text, Figure, InitialState, Outcome, RunInfo, Subject, Summary};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -18,7 +16,7 @@ use crate::columns;
 use crate::control::Control;
 use crate::errors::{of_json, of_sim, of_spec, DeviceError, FlashtwinError};
 use crate::log::{logging, Take};
-use crate::settings::{beyond_from, describe, fault, length, pacing, window};
+use crate::options::{describe, RunOptions};
 use crate::user::{Failure, UserPolicy};
 use crate::workload::Workload;
 
@@ -347,7 +345,7 @@ impl Device {
         }
     }
 
-    /// Writes the state to a file, with a line that says how it came about.
+    /// Writes the state to a file, with a line that describes its origin.
     fn save_snapshot(&self, py: Python<'_>, path: PathBuf, made_by: &str) -> PyResult<()> {
         let state = &self.state;
         py.detach(|| either!(state, device => flashtwin_sim::save_snapshot(&path, device, made_by)))
@@ -391,52 +389,22 @@ impl Device {
         })
     }
 
-    /// Runs a workload, from the state that the run before left. `speed` (open loop) and `queue_depth`
-    /// (closed loop) exclude each other; requests are submitted for `span_max_s` at most;
-    /// `faults` are instants in seconds, whether a member is replaced (else it fails), and which.
-    /// `sink` gets the measured completions as dicts of columns, on another thread. The results carry
-    /// `label` for the policy, if it is given.
-    #[pyo3(signature = (workload, control, *, speed, queue_depth, beyond, warmup_requests, requests_max,
-                        span_max_s, series_interval_s, faults, gc_timeline, history, timeline, threads,
-                        precondition, seed, label, sink))]
+    /// Runs a workload, from the state that the run before left. Requests are submitted for
+    /// `span_max_s` at most. `sink` gets the measured completions as dicts
+    /// of columns, on another thread. The results carry `label` for the policy, if it is given.
+    #[pyo3(signature = (workload, control, options, *, span_max_s=None, label=None, sink=None))]
     #[allow(clippy::too_many_arguments)] // Keywords of one call from Python.
     fn run(
         &mut self,
         py: Python<'_>,
         workload: &Workload,
         control: &Control,
-        speed: Option<f64>,
-        queue_depth: Option<u32>,
-        beyond: &str,
-        warmup_requests: u64,
-        requests_max: Option<u64>,
+        options: RunOptions,
         span_max_s: Option<f64>,
-        series_interval_s: Option<f64>,
-        faults: Vec<(f64, bool, usize)>,
-        gc_timeline: bool,
-        history: bool,
-        timeline: Option<(f64, f64)>,
-        threads: u32,
-        precondition: String,
-        seed: u64,
         label: Option<String>,
         sink: Option<Py<PyAny>>,
     ) -> PyResult<RunResult> {
-        let config = RunConfig {
-            pacing: pacing(speed, queue_depth)?,
-            beyond: beyond_from(beyond)?,
-            warmup_requests,
-            requests_max,
-            span_max: span_max_s.map(|s| length("span", s)).transpose()?,
-            series_interval: series_interval_s
-                .map(|s| length("series interval", s))
-                .transpose()?,
-            faults: faults.into_iter().map(fault).collect::<PyResult<_>>()?,
-            gc_timeline,
-            history,
-            timeline: timeline.map(window).transpose()?,
-            threads,
-        };
+        let config = options.config(span_max_s)?;
         if let Some(failure) = &self.failure {
             failure.stops(&control.0);
         }
@@ -463,9 +431,9 @@ impl Device {
         let info = RunInfo {
             workload: requests.describe(),
             warnings: requests.warnings(),
-            precondition,
+            precondition: options.precondition,
             pacing: describe(&config),
-            seed,
+            seed: options.seed,
         };
         let mut summary = either!(state, device => summary(device, &outcome, &info));
         if let Some(label) = label {
@@ -474,7 +442,8 @@ impl Device {
         let m = &outcome.metrics;
         let histograms =
             [m.op(Op::Read), m.op(Op::Write), &m.reads_and_writes()].map(columns::of_histogram);
-        let gc_intervals = gc_timeline
+        let gc_intervals = config
+            .gc_timeline
             .then(|| columns::of_gc_intervals(py, &outcome.gc_intervals).map(Bound::unbind))
             .transpose()?;
         let history = outcome.history.as_ref().map(serde_json::to_string);

@@ -52,7 +52,7 @@ pub fn policy_info<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDi
         return Err(unknown_policy(name));
     };
     let d = PyDict::new(py);
-    // The filter's words have NAME where its base is meant.
+    // The filter's texts have NAME in place of its base.
     let with_base = |text: &str| match base {
         Some(base) => text.replace("NAME", base.name),
         None => text.to_owned(),
@@ -208,7 +208,7 @@ fn step_dict<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyDict>> 
     Ok(d)
 }
 
-/// The messages of a device made up for a policy: the place of its keys is of no use to a reader.
+/// The messages of a device made up for a policy: the places of its keys are of no use.
 pub fn of_little_device(e: &SpecError) -> PyErr {
     let text = |p: &flashtwin::spec::Problem| match p.key.as_str() {
         "buffer.policy" => format!("policy: {}", p.message),

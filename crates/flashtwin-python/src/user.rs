@@ -133,9 +133,9 @@ struct Asking {
 impl Asking {
     /// The caller keeps the value no longer than `device` and `held` live, and does not forget it.
     unsafe fn new(device: &dyn DeviceView, held: &Held) -> Asking {
-        // SAFETY: only the lifetimes change. The references leave `ASKED` when this is dropped, which by the
-        // caller's promise is before they end; no other code takes them out of `ASKED` for longer than a call of
-        // `asked`, which the same thread makes meanwhile.
+        // SAFETY: only the lifetimes change. The references leave `ASKED` when this is dropped,
+        // which by the caller's promise is before they end; no other code takes them out of `ASKED`
+        // for longer than a call of `asked`, which the same thread makes meanwhile.
         let asked = unsafe {
             Asked {
                 device: std::mem::transmute::<&dyn DeviceView, &'static dyn DeviceView>(device),
@@ -384,7 +384,7 @@ impl buffer::Policy for PyPolicy {
     }
 
     fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
-        // The device also notifies about pages that the policy has evicted meanwhile.
+        // The device also notifies of pages that have left the policy meanwhile.
         if self.calls.cleaned.is_some() && self.held.has(page) {
             self.call(Some(device), |py, calls| match &calls.cleaned {
                 Some(cleaned) => cleaned.call1(py, (page.0,)).map(drop),

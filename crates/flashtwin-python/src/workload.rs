@@ -79,7 +79,7 @@ impl Workload {
 
 fn trace_options(json: &str) -> PyResult<TraceOptions> {
     serde_json::from_str(json).map_err(|e| {
-        // The place in the JSON is of no use to a caller that gave keywords.
+        // The place in the JSON is of no use to a caller that passed keywords.
         let message = e.to_string();
         let what = message.split(" at line ").next().unwrap_or(&message);
         WorkloadError::new_err(format!("trace options: {what}"))

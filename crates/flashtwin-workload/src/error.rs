@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-/// The kind of error; the message has the rest.
+/// What sort of thing went wrong; the message has the details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The operating system refused to open, read or write.
@@ -12,7 +12,7 @@ pub enum ErrorKind {
     Truncated,
     /// No known trace format fits the content.
     UnknownFormat,
-    /// A line or record lacks what its format demands.
+    /// A line or record violates its format.
     Malformed,
     /// Time steps back by more than the reorder window can mend.
     OutOfOrder,

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\nflashtwin: interrupted", file=sys.stderr, flush=True)
         os._exit(130)
     except BrokenPipeError:
-        # Whoever read our output has gone, as `head` does.
+        # The reader of our output has ended, as `head` does.
         _abandon_stdout()
         return 141
     except MemoryError:

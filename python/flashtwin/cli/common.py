@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import fields
 from types import TracebackType
 from typing import Any
 
-from .. import (
-    AS_FAST_AS_POSSIBLE,
-    ClosedLoop,
-    Fail,
-    FlashtwinError,
-    OpenLoop,
-    Pacing,
-    Progress,
-    Replace,
-    TraceOptions,
-    words,
-)
+from .. import FlashtwinError, Progress, words
 from ..workloads import generated, source
+from .options import read, trace_options
 
 
 def note(text: str) -> None:
@@ -31,61 +19,8 @@ def note(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def overrides(settings: list[str]) -> dict[str, str]:
-    """Read `--set KEY=VALUE`."""
-    read = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not (key and equals):
-            raise FlashtwinError(f"--set {setting}: give KEY=VALUE, as in buffer.capacity=8MiB")
-        read[key.strip()] = value.strip()
-    return read
-
-
-def trace_options(args: argparse.Namespace) -> TraceOptions:
-    """Read the options of the trace readers."""
-    given = vars(args)
-    return TraceOptions(**{f.name: given.get(f.name) for f in fields(TraceOptions)})
-
-
-def pacing(args: argparse.Namespace) -> Pacing | None:
-    """Read the pacing; None leaves it to the workload."""
-    if args.as_fast_as_possible:
-        return AS_FAST_AS_POSSIBLE
-    if args.queue_depth is not None:
-        if not 1 <= args.queue_depth < 1 << 32:
-            raise FlashtwinError(f"--queue-depth {args.queue_depth}: give a whole number from 1")
-        return ClosedLoop(args.queue_depth)
-    return None if args.speed is None else OpenLoop(args.speed)
-
-
-#: A span of time, as in 10s: the number and the unit.
-TIME = r"(\d+(?:\.\d*)?|\.\d+)(s|ms|us)"
-#: A member and an instant, as in 3@10s.
-_FAULT = re.compile(rf"(\d+)@{TIME}")
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
-
-
-def seconds(number: str, unit: str) -> float:
-    """Read what `TIME` has found."""
-    return float(number) * _SECONDS[unit]
-
-
-def faults(args: argparse.Namespace) -> list[Fail | Replace]:
-    """Read `--fail` and `--replace`."""
-    read: list[Fail | Replace] = []
-    kinds: list[tuple[str, type[Fail] | type[Replace]]] = [("fail", Fail), ("replace", Replace)]
-    for option, kind in kinds:
-        for given in getattr(args, option):
-            parts = _FAULT.fullmatch(given.replace(" ", ""))
-            if parts is None:
-                raise FlashtwinError(f"--{option} {given}: give MEMBER@TIME, as in 3@10s or 0@250ms")
-            read.append(kind(int(parts[1]), seconds(parts[2], parts[3])))
-    return read
-
-
-def run_arguments(args: argparse.Namespace) -> dict[str, Any]:
-    """Read what `run` and `compare` have in common, and print the trace format found."""
+def run_arguments(args: argparse.Namespace, kind: type) -> dict[str, Any]:
+    """Read workload, device and the options of `kind`, and print the trace format found."""
     if (args.trace is None) == (args.workload is None):
         raise FlashtwinError("give either a trace file or --workload SPEC (see flashtwin run --help)")
     options = trace_options(args)
@@ -93,20 +28,8 @@ def run_arguments(args: argparse.Namespace) -> dict[str, Any]:
     opened = generated(workload) if args.trace is None else source(workload, options)
     if opened.path is not None:
         note(opened.open(0, 0).describe())
-    return {
-        "workload": workload,
-        "device": args.device,
-        "set": overrides(args.set),
-        "pacing": pacing(args),
-        "precondition": args.precondition,
-        "seed": args.seed,
-        "snapshot": args.snapshot,
-        "requests_max": args.requests_max,
-        "warmup_requests": args.warmup,
-        "beyond": args.beyond,
-        "faults": faults(args),
-        "trace_options": options,
-    }
+    shared = read(args, kind)
+    return {"workload": workload, "device": args.device, **shared, "trace_options": options}
 
 
 #: Finished bars stay on the terminal up to so many.

@@ -9,6 +9,7 @@ from pathlib import Path
 from .. import Comparison, Interrupted, policies, terminal
 from .. import compare as compare_policies
 from ..files import write_text
+from ..options import WorkloadOptions
 from ..plot.style import kind_of
 from ..policies import split_names
 from .common import ProgressBar, note, run_arguments
@@ -18,7 +19,7 @@ def command(args: argparse.Namespace) -> int:
     """Run one workload under several policies."""
     if args.figure:
         kind_of(Path(args.figure))
-    arguments = run_arguments(args)
+    arguments = run_arguments(args, WorkloadOptions)
     names = split_names(args.policies, policies())
     began = time.monotonic()
     code = 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..control import ask
-from .common import overrides
+from .options import overrides
 
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 _New = Callable[[Any, str, str, str], argparse.ArgumentParser]
 
 
@@ -41,6 +42,15 @@ Prints the response as a line of JSON (docs/live.md).
     what.add_parser("stats", help="print the report so far")
     cut = what.add_parser("power-cut", help="power loss, then power on")
     cut.add_argument("--torn", action="store_true", help="pages may be lost in part (default: whole pages)")
+    _add_members(what)
+    _add_dies(what)
+    _add_policy(what)
+    _add_disturb(what)
+    what.add_parser("stop", help="stop the server cleanly")
+    p.set_defaults(command=command)
+
+
+def _add_members(what: _Commands) -> None:
     for name, does in (
         ("fail", "fail a member of an array"),
         ("replace", "replace a failed member of an array"),
@@ -56,13 +66,17 @@ Prints the response as a line of JSON (docs/live.md).
     slow.add_argument(
         "--times", type=float, required=True, metavar="X", help="factor from 1 (normal speed) to 1000"
     )
+
+
+def _add_dies(what: _Commands) -> None:
     collect = what.add_parser(
         "collect",
         help="collect one block on each die now",
         description="Each selected die collects one block (each plane where planes are collected "
         "separately), regardless of free blocks. Blocks without invalid pages are skipped.",
     )
-    _add_where(collect)
+    collect.add_argument("--member", type=int, metavar="N", help="member of an array, from 0 (default: all)")
+    collect.add_argument("--die", type=int, metavar="N", help="die, from 0 (default: all)")
     dead = what.add_parser(
         "kill-die",
         help="make a die fail permanently: its pages cannot be read",
@@ -70,6 +84,9 @@ Prints the response as a line of JSON (docs/live.md).
         "another die. Writes continue while there is room. Not for arrays: use fail instead.",
     )
     dead.add_argument("die", type=int, metavar="N", help="number from 0")
+
+
+def _add_policy(what: _Commands) -> None:
     policy = what.add_parser(
         "policy",
         help="replace the buffer policy",
@@ -84,6 +101,9 @@ Prints the response as a line of JSON (docs/live.md).
         metavar="KEY=VALUE",
         help="key of the policy, such as buffer.window=0.1",
     )
+
+
+def _add_disturb(what: _Commands) -> None:
     wrong = what.add_parser("disturb", help="inject latency and read errors; without options, none")
     wrong.add_argument(
         "--latency-us",
@@ -106,13 +126,6 @@ Prints the response as a line of JSON (docs/live.md).
         metavar="S",
         help="fraction of reads that fail with EIO (default: 0.0)",
     )
-    what.add_parser("stop", help="stop the server cleanly")
-    p.set_defaults(command=command)
-
-
-def _add_where(p: argparse.ArgumentParser) -> None:
-    p.add_argument("--member", type=int, metavar="N", help="member of an array, from 0 (default: all)")
-    p.add_argument("--die", type=int, metavar="N", help="die, from 0 (default: all)")
 
 
 def command(args: argparse.Namespace) -> int:
@@ -120,6 +133,6 @@ def command(args: argparse.Namespace) -> int:
     known = ("torn", "member", "times", "die", "name", "latency_us", "latency_share", "read_error_share")
     how = {key: getattr(args, key) for key in known if hasattr(args, key)}
     if args.what == "policy":
-        how["set"] = overrides(args.set)
+        how["set"] = overrides(args)
     print(json.dumps(ask(args.socket, args.what, **how)))
     return 0

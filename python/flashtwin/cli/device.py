@@ -9,7 +9,7 @@ from typing import Any
 from .. import Spec, devices
 from .. import device as read_device
 from ..measurement import measure
-from .common import overrides
+from .options import overrides
 
 
 def _facts(spec: Spec) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def list_all(args: argparse.Namespace) -> int:
 
 def show(args: argparse.Namespace) -> int:
     """Print a device as TOML."""
-    spec = read_device(args.device, overrides(args.set))
+    spec = read_device(args.device, overrides(args))
     print(f"# {spec.in_words}\n{spec.to_toml()}", end="")
     return 0
 

@@ -6,7 +6,7 @@ import argparse
 import json
 
 from .. import ftl_info, ftls, trace_ftl
-from .common import overrides
+from .options import overrides
 
 
 def list_all(args: argparse.Namespace) -> int:
@@ -33,7 +33,7 @@ def trace(args: argparse.Namespace) -> int:
     steps = trace_ftl(
         args.ftl,
         args.accesses,
-        set=overrides(args.set),
+        set=overrides(args),
         blocks=args.blocks,
         pages_per_block=args.pages_per_block,
         logical_pages=args.logical_pages,

@@ -6,11 +6,14 @@ import argparse
 from typing import Any, NoReturn, TypeAlias
 
 from .. import __version__, trace_formats
+from ..devices import DEFAULT_DEVICE
+from ..options import PreconditionOptions, RunOptions, WorkloadOptions
 from . import (
     compare,
     ctl,
     device,
     ftl,
+    options,
     plotting,
     policy,
     pts,
@@ -54,7 +57,7 @@ def build() -> _Parser:
     _compare(commands)
     sweeping.add(commands, _new)
     plotting.add(commands, _new)
-    serve.add(commands, _new, _add_state)
+    serve.add(commands, _new, _add_options)
     ctl.add(commands, _new)
     _trace(commands)
     _device(commands)
@@ -123,92 +126,19 @@ def _add_trace_options(p: argparse.ArgumentParser) -> None:
     g.add_argument("--reorder-window", type=int, metavar="N", help="reorder window, in requests")
 
 
-def _add_device(p: argparse.ArgumentParser) -> None:
+def _add_device(p: argparse.ArgumentParser) -> argparse._ActionsContainer:
     g = p.add_argument_group("device")
     g.add_argument(
         "--device",
-        default="ecr",
+        default=DEFAULT_DEVICE,
         metavar="NAME|FILE",
-        help="device name or file, see flashtwin device list (default: ecr)",
+        help=f"device name or file, see flashtwin device list (default: {DEFAULT_DEVICE})",
     )
-    _add_set(g)
+    return g
 
 
-def _add_set(p: argparse._ActionsContainer) -> None:
-    p.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="override a key of the device, such as buffer.capacity=8MiB; may be repeated",
-    )
-
-
-def _add_precondition(p: argparse.ArgumentParser) -> None:
-    g = p.add_argument_group("state before the first request")
-    g.add_argument(
-        "--precondition",
-        default="steady",
-        metavar="HOW",
-        help="initial state: none, sequential, random, random:TIMES or steady (default); random and steady "
-        "also fill the buffer unless :empty-buffer is added, as in steady:empty-buffer",
-    )
-    g.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="seed of preconditioning and generator (default: 1)"
-    )
-
-
-def _add_pacing(p: argparse.ArgumentParser) -> None:
-    g = p.add_argument_group(
-        "pacing (default: the trace's own times; closed loop at depth 32 if it has none)"
-    )
-    only = g.add_mutually_exclusive_group()
-    only.add_argument("--speed", type=float, metavar="X", help="open loop, X times as fast as recorded")
-    only.add_argument(
-        "--queue-depth", type=int, metavar="N", help="closed loop: always N requests in the device"
-    )
-    only.add_argument("--as-fast-as-possible", action="store_true", help="closed loop at queue depth 256")
-    g.add_argument(
-        "--warmup",
-        type=int,
-        default=0,
-        metavar="N",
-        help="exclude the first N requests from the results (default: 0)",
-    )
-    g.add_argument(
-        "--requests-max", type=int, metavar="N", help="maximum number of requests, including the warm-up"
-    )
-    g.add_argument(
-        "--beyond",
-        choices=["error", "wrap", "drop"],
-        default="error",
-        help="how to handle out-of-range requests (default: error)",
-    )
-
-
-def _add_faults(p: argparse.ArgumentParser) -> None:
-    g = p.add_argument_group("faults of array members (virtual time since the start of the measurement)")
-    for option, what in (("--fail", "fail a member"), ("--replace", "replace a member and rebuild it")):
-        g.add_argument(
-            option,
-            action="append",
-            default=[],
-            metavar="MEMBER@TIME",
-            help=f"{what}, such as 3@10s; may be repeated",
-        )
-
-
-def _add_state(p: argparse.ArgumentParser) -> None:
-    _add_device(p)
-    _add_precondition(p)
-    p.add_argument("--snapshot", metavar="FILE", help="start from a saved state instead of preconditioning")
-
-
-def _add_start(p: argparse.ArgumentParser) -> None:
-    _add_workload(p)
-    _add_state(p)
-    _add_pacing(p)
-    _add_faults(p)
+def _add_options(p: argparse.ArgumentParser, kind: type) -> None:
+    options.add(p, kind, {"device": _add_device(p)})
 
 
 def _add_json(p: argparse._ActionsContainer, what: str) -> None:
@@ -230,19 +160,8 @@ examples:
   flashtwin run trace.csv.gz --timeline out.perfetto-trace --timeline-window 10s+50ms
 """,
     )
-    _add_start(p)
-    p.add_argument(
-        "--policy",
-        metavar="NAME",
-        help="buffer policy, such as cflru or cflru:window=0.5 (see flashtwin policy list)",
-    )
-    p.add_argument(
-        "--threads",
-        type=int,
-        default=1,
-        metavar="N",
-        help="threads for independent array members (default: 1; results do not change)",
-    )
+    _add_workload(p)
+    _add_options(p, RunOptions)
     g = p.add_argument_group("output")
     form = g.add_mutually_exclusive_group()
     _add_json(form, "the summary")
@@ -305,7 +224,8 @@ More than 6 policies are ranked by mean response. A parameter given with --set a
 that have it.
 """,
     )
-    _add_start(p)
+    _add_workload(p)
+    _add_options(p, WorkloadOptions)
     p.add_argument(
         "--policies",
         default="lru,cflru,gcar-lru,gcar-cflru",
@@ -369,7 +289,7 @@ examples:
 """,
     )
     show.add_argument("device", metavar="NAME|FILE")
-    _add_set(show)
+    options.add_set(show)
     show.set_defaults(command=device.show)
     check = _new(
         inner,
@@ -557,8 +477,7 @@ example:
 """,
     )
     save.add_argument("file", metavar="FILE")
-    _add_device(save)
-    _add_precondition(save)
+    _add_options(save, PreconditionOptions)
     save.set_defaults(command=snapshot.save)
 
 

@@ -37,6 +37,11 @@ Lines differ in dashes and markers, bars in hatching: figures can be read in gre
 """,
     )
     inner = p.add_subparsers(metavar="KIND", required=True, parser_class=type(p))
+    _add_runs(inner, new)
+    _add_sweeps(inner, new)
+
+
+def _add_runs(inner: Any, new: _New) -> None:  # noqa: ANN401
     for name, draw, what, requests in (
         ("cdf", plot.cdf, "Draw the distribution of response times.", True),
         ("percentiles", plot.percentiles, "Draw response times from the median to p99.99.", True),
@@ -71,6 +76,9 @@ Lines differ in dashes and markers, bars in hatching: figures can be read in gre
             )
         _add_output(kind)
         kind.set_defaults(command=_of_runs, draw=draw)
+
+
+def _add_sweeps(inner: Any, new: _New) -> None:  # noqa: ANN401
     for name, draw_sweep, what in (
         ("bars", plot.bars, "Draw a figure of a sweep as bars in groups, with intervals over seeds."),
         ("lines", plot.lines, "Draw a figure of a sweep over a parameter, with intervals over seeds."),
@@ -146,7 +154,7 @@ def _of_sweep(args: argparse.Namespace) -> int:
 
 
 def _write(args: argparse.Namespace, draw: Callable[[], Figure]) -> int:
-    # A name that is no figure's is said before the work.
+    # An unknown kind of file is refused before the work.
     kind_of(Path(args.output))
     plot.save(draw(), args.output)
     print(args.output)

@@ -22,7 +22,8 @@ from .. import hits as count_hits
 from ..plot.style import kind_of
 from ..policies import split_names
 from ..workloads import generated, source
-from .common import ProgressBar, note, overrides, trace_options
+from .common import ProgressBar, note
+from .options import overrides, trace_options
 
 
 def list_all(args: argparse.Namespace) -> int:
@@ -55,7 +56,7 @@ def trace(args: argparse.Namespace) -> int:
         args.policy,
         args.accesses,
         capacity=args.capacity,
-        set=overrides(args.set),
+        set=overrides(args),
         chips=args.chips,
         stride_pages=args.stride,
         pages_per_block=args.pages_per_block,

@@ -11,16 +11,14 @@ from typing import Any
 from .. import FlashtwinError
 from ..plot.style import require
 from ..pts import pts
-from .common import ProgressBar, note, overrides
-
-_SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(s|ms|us)")
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+from .common import ProgressBar, note
+from .options import TIME, overrides, seconds
 
 
 def add(
     commands: Any,  # noqa: ANN401 (argparse has no public name for it)
     new: Callable[[Any, str, str, str], argparse.ArgumentParser],
-    add_device: Callable[[argparse.ArgumentParser], None],
+    add_device: Callable[[argparse.ArgumentParser], object],
     add_json: Callable[[argparse._ActionsContainer, str], None],
 ) -> None:
     """Add the command; the others are what commands have in common."""
@@ -69,16 +67,16 @@ def command(args: argparse.Namespace) -> int:
     """Run the tests and write their report."""
     # The figures come last: what they need is asked for first.
     require()
-    span = _SPAN.fullmatch(args.round.replace(" ", ""))
+    span = re.fullmatch(TIME, args.round.replace(" ", ""))
     if span is None:
         raise FlashtwinError(f"--round {args.round}: give a span of time, as in 60s or 100ms")
     with ProgressBar() as bar:
         results = pts(
             args.device,
             which=[name.strip() for name in args.tests.split(",") if name.strip()],
-            round_s=float(span[1]) * _SECONDS[span[2]],
+            round_s=seconds(span[1], span[2]),
             queue_depth=args.queue_depth,
-            set=overrides(args.set),
+            set=overrides(args),
             seed=args.seed,
             progress=bar,
             said=note,

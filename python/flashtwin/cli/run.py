@@ -12,14 +12,16 @@ from pathlib import Path
 from .. import FlashtwinError, Interrupted, OutputError, Result, Timeline, Window, words
 from .. import run as run_workload
 from ..files import write_text
+from ..options import RunOptions
 from ..plot.style import kind_of
 from ..tables import write_table
-from .common import TIME, ProgressBar, note, run_arguments, seconds
+from .common import ProgressBar, note, run_arguments
+from .options import TIME, seconds
 
 
 def command(args: argparse.Namespace) -> int:
     """Run one workload on one device."""
-    arguments = run_arguments(args)
+    arguments = run_arguments(args, RunOptions)
     for name in args.gc_timeline:
         if Path(name).suffix not in _TABLES:
             kind_of(Path(name))
@@ -30,13 +32,11 @@ def command(args: argparse.Namespace) -> int:
         with ProgressBar() as bar:
             result = run_workload(
                 **arguments,
-                policy=args.policy,
                 series_s=args.interval if args.series else None,
                 history=args.record is not None,
                 log=args.requests or False,
                 gc_timeline=bool(args.gc_timeline),
                 timeline=window,
-                threads=args.threads,
                 progress=bar,
             )
     except Interrupted as e:

@@ -14,7 +14,9 @@ from typing import Any
 from .. import words
 from ..live import Server
 from ..live import serve as serve_device
-from .common import ProgressBar, note, overrides
+from ..options import StateOptions
+from .common import ProgressBar, note
+from .options import add_one, read
 
 #: Open files of an idle server and of each connection, and the number of connections below which to warn.
 _OWN_FILES, _FILES, _FEW = 32, 3, 300
@@ -25,9 +27,9 @@ _New = Callable[[Any, str, str, str], argparse.ArgumentParser]
 def add(
     commands: Any,  # noqa: ANN401 (argparse has no public name for it)
     new: _New,
-    add_start: Callable[[argparse.ArgumentParser], None],
+    add_options: Callable[[argparse.ArgumentParser, type], None],
 ) -> None:
-    """Add the command; `add_start` adds the options of the device and its state that all commands share."""
+    """Add the command; `add_options` adds the device and its options."""
     p = new(
         commands,
         "serve",
@@ -41,8 +43,8 @@ examples:
 Serves until Ctrl-C or SIGTERM, then reports response times and lateness. Needs nbdkit (docs/live.md).
 """,
     )
-    add_start(p)
-    p.add_argument("--policy", metavar="NAME", help="policy of the buffer (see flashtwin policy list)")
+    add_options(p, StateOptions)
+    add_one(p, "policy")
     g = p.add_argument_group("block device")
     g.add_argument(
         "--size", metavar="SIZE", help="size that clients see, such as 16G (default: the whole device)"
@@ -97,10 +99,7 @@ def command(args: argparse.Namespace) -> int:
                 args.device,
                 size=args.size,
                 policy=args.policy,
-                set=overrides(args.set),
-                precondition=args.precondition,
-                seed=args.seed,
-                snapshot=args.snapshot,
+                **read(args, StateOptions),
                 store=args.store,
                 socket=args.socket,
                 tcp=args.tcp,

@@ -6,7 +6,9 @@ import argparse
 from pathlib import Path
 
 from .. import save_snapshot, words
-from .common import ProgressBar, overrides
+from ..options import PreconditionOptions
+from .common import ProgressBar
+from .options import read
 
 
 def save(args: argparse.Namespace) -> int:
@@ -16,9 +18,7 @@ def save(args: argparse.Namespace) -> int:
         save_snapshot(
             path,
             args.device,
-            precondition=args.precondition,
-            set=overrides(args.set),
-            seed=args.seed,
+            **read(args, PreconditionOptions),
             progress=bar,
         )
     print(f"{path}: {words.size(path.stat().st_size)}")

@@ -7,7 +7,8 @@ import json
 
 from .. import convert as convert_trace
 from .. import trace_info, words
-from .common import note, trace_options
+from .common import note
+from .options import trace_options
 
 
 def info(args: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ _BITS = 6
 _PER_OCTAVE = 1 << _BITS
 #: fio's last bin, which takes all longer latencies.
 _LAST = _PER_OCTAVE * 29 - 1
-#: Percentiles that fio reports unless told otherwise.
+#: Percentiles that fio reports by default.
 PERCENTILES = (1, 5, *range(10, 100, 10), 95, 99, 99.5, 99.9, 99.95, 99.99)
 
 

@@ -10,7 +10,8 @@ Widths are those of one or two columns of a paper. Lines differ in dashes and ma
 that figures can be read in grey.
 """
 
-from .others import collections, comparison, hits
+from .members import collections
+from .policies import comparison, hits
 from .runs import amplification, breakdown, cdf, gc_map, over_time, percentiles
 from .style import save
 from .sweeps import bars, lines

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
 
 from ..errors import FlashtwinError
-from ..record import Record, labels_of, percentile_curve, record_of
+from ..record import Record, Recorded, labels_of, percentile_curve, record_of
 from ..tables import PARTS, cdf_table
 from .style import fill, legend_above, line, named_ticks, new, styled
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..result import Kind, Result
+    from ..record import Kind
 
 #: A run: a result, its record, or the file of one.
-Run: TypeAlias = Union["Result", Record, str, "os.PathLike[str]"]
+Run: TypeAlias = Union[Recorded, Record, str, "os.PathLike[str]"]
 #: One run, several, or several under names of your own.
 Runs: TypeAlias = Run | Sequence[Run] | Mapping[str, Run]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..devices import Overrides
+from ..devices import DEFAULT_DEVICE, Overrides
 from ..devices import device as read_device
 from ..errors import FlashtwinError
 from ..watch import OnProgress
@@ -22,7 +22,7 @@ _IN_ROUNDS = {"iops": tests.iops, "throughput": tests.throughput, "latency": tes
 
 
 def pts(
-    device: str | Path = "demo",
+    device: str | Path = DEFAULT_DEVICE,
     *,
     which: Sequence[str] = TESTS,
     round_s: float = 1.0,

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias, TypeVar, cast
 from .. import _core
 from ..errors import FlashtwinError, Interrupted
 from ..memory import need
+from ..options import run_options
+from ..pacing import ClosedLoop
 from ..watch import OnProgress, Task, run_all
 
 T = TypeVar("T")
@@ -107,8 +109,12 @@ class Drive:
     def saturate(self, label: str, access: Access, times: int, queue_depth: int, interval_s: float) -> Ran:
         """Write so many times the capacity and keep what happened when."""
         requests = -(-times * self.spec.exported_bytes // access.block_bytes)
-        how: dict[str, Any] = {"requests": requests, "interval_s": interval_s, "history": True}
-        return self._watched(label, lambda control: self._run(control, access, queue_depth, **how))
+        return self._watched(
+            label,
+            lambda control: self._run(
+                control, access, queue_depth, requests=requests, interval_s=interval_s, history=True
+            ),
+        )
 
     def _watched(self, label: str, work: Callable[[_core.Control], T]) -> T:
         """Do work in a thread, with progress and Ctrl-C."""
@@ -135,22 +141,15 @@ class Drive:
         as_json, _, histograms, _, windows, *_ = self._device.run(
             _core.Workload.generated(access.workload, self.spec.exported_bytes, seed),
             control,
-            speed=None,
-            queue_depth=queue_depth,
-            beyond="error",
-            warmup_requests=0,
-            requests_max=requests,
+            run_options(
+                pacing=ClosedLoop(queue_depth),
+                requests_max=requests,
+                series_s=interval_s,
+                history=history,
+                precondition="",
+                seed=seed,
+            ),
             span_max_s=span_s,
-            series_interval_s=interval_s,
-            faults=[],
-            gc_timeline=False,
-            history=history,
-            timeline=None,
-            threads=1,
-            precondition="",
-            seed=seed,
-            label=None,
-            sink=None,
         )
         summary: dict[str, Any] = json.loads(as_json)
         if summary["read_only"]:

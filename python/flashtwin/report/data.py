@@ -83,7 +83,7 @@ def _facts(records: Sequence[Record], labels: Sequence[str]) -> Table:
         ("warnings", "warnings"),
     ):
         values = [_fact(record.summary, key) for record in records]
-        # What names the runs has been said.
+        # The facts that name the runs are shown already.
         if not any(values) or (len(values) > 1 and values == list(labels)):
             continue
         if len(set(values)) == 1:

@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FlashtwinError
+from ..estimates import Estimate, mean_of, ratio_of
 from ..folders import Folder
 from . import dataset
-from .statistics import Estimate, mean_of, ratio_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

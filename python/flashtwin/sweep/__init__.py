@@ -14,7 +14,8 @@ from ..results import Results, dataset
 from .cells import cells_of, unique_jobs
 from .crews import Crew, Dask, Handed, Threads
 from .engine import Engine, OnSweepProgress, SweepProgress
-from .experiment import Experiment, ExperimentLike, read_experiment
+from .experiment import ExperimentLike, read_experiment
+from .rows import check_figures, table_of
 from .store import Store
 
 __all__ = ["ExperimentLike", "OnSweepProgress", "SweepProgress", "sweep"]
@@ -51,7 +52,7 @@ def sweep(
         Interrupted: on Ctrl-C; its `partial` holds the results so far.
     """
     read = read_experiment(experiment)
-    _check_figures(read)
+    check_figures(read)
     if threads is not None and threads < 1:
         raise FlashtwinError(f"threads: {threads}: give 1 or more")
     if executor is not None and dask is not None:
@@ -74,12 +75,12 @@ def sweep(
             kept = Store(folder, logs).summaries(job.key for job, _ in jobs)
             if not (kept or engine.errors):
                 raise Interrupted(None) from None
-            dataset.write(folder, dataset.table_of(read, cells, kept, engine.errors))
+            dataset.write(folder, table_of(read, cells, kept, engine.errors))
             raise Interrupted(Results(directory)) from None
         finally:
             times = ({"cell": key, "wall_s": round(s, 3)} for key, s in engine.wall_s.items())
             folder.append("wall_times.jsonl", "".join(json.dumps(row) + "\n" for row in times))
-        dataset.write(folder, dataset.table_of(read, cells, engine.summaries, engine.errors))
+        dataset.write(folder, table_of(read, cells, engine.summaries, engine.errors))
     return Results(directory)
 
 
@@ -88,15 +89,3 @@ def _crew(threads: int | None, executor: Executor | None, dask: Any) -> Crew:  #
     if executor is not None:
         return Handed(executor)
     return Threads(workers) if dask is None else Dask(dask, workers)
-
-
-def _check_figures(experiment: Experiment) -> None:
-    """A figure that no run has is found before the first one."""
-    from difflib import get_close_matches
-
-    known = dataset.known_figures()
-    for figure in experiment.figures:
-        if figure not in known and not figure.startswith(dataset.PARTICULAR):
-            near = get_close_matches(figure, known, 3)
-            hint = f"did you mean {' or '.join(near)}?" if near else "docs/sweeps.md lists the keys"
-            raise experiment.places.wrong("figures", f"no result is called {figure}; {hint}")

@@ -14,10 +14,11 @@ from .. import _core
 from ..devices import Spec, Value
 from ..errors import DeviceError, FlashtwinError
 from ..folders import fetch, is_remote
-from ..pacing import OpenLoop, default_for
+from ..options import experiment_options
+from ..pacing import OpenLoop, default_for, given_pacing
 from ..policies import Choice, overrides_for
 from ..workloads import source
-from .experiment import AXES, RUN_PREFIX, Experiment, pacing_of
+from .experiment import AXES, RUN_PREFIX, Experiment
 from .work import CellJob, StateJob
 
 
@@ -115,21 +116,18 @@ class _Maker:
         if trace is None:
             # What only this size of device, or this seed, makes impossible.
             _core.Workload.generated(workload["text"], range_bytes, seed)
-        pacing = pacing_of(run) or default_for(timed)
-        precondition = str(run.get("precondition", "steady"))
+        pacing = given_pacing(run) or default_for(timed)
+        settings = {name: run.get(name, option.default) for name, option in experiment_options().items()}
+        precondition = str(settings["precondition"])
         identity: dict[str, Any] = {
             "flashtwin": _core.__version__,
             "device": toml,
             "label": self._choices[axes["policy"]].label,
             "workload": workload,
             "seed": seed,
-            "precondition": precondition,
             "speed": float(pacing.speed) if isinstance(pacing, OpenLoop) else None,
             "queue_depth": None if isinstance(pacing, OpenLoop) else pacing.queue_depth,
-            "requests_max": run.get("requests_max"),
-            "warmup_requests": run.get("warmup_requests", 0),
-            "beyond": run.get("beyond", "error"),
-            "series_s": run.get("series_s"),
+            **settings,
         }
         job = CellJob(key_of(identity), identity, trace)
         return job, None if precondition == "none" else self._state(

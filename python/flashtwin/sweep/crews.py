@@ -167,7 +167,7 @@ class Dask(Crew):
 
     def submit(self, work: Callable[..., bytes], *arguments: object) -> Future:  # noqa: D102
         # Left to itself the scheduler would keep cells on the worker that has their state while others
-        # idle: it goes to whoever has least to do, or if that one is lost to any other.
+        # idle: it goes to the worker with least to do, or if that one is lost to any other.
         with self._lock:
             given = self._given
             worker = min(self._threads, key=lambda w: given[w] / self._threads[w], default=None)

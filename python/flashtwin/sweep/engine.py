@@ -136,7 +136,7 @@ class Engine:
         while len(self._flying) < slots:
             making = sum(isinstance(what, _Group) for _, what, _ in self._flying.values())
             # The next state is begun before the last cells of this one are handed out, so that
-            # nobody waits for it.
+            # no worker waits for it.
             if self._waiting and ((len(self._ready) < slots and not making) or not self._ready):
                 group = self._waiting.popleft()
                 if group.state is None:

@@ -16,7 +16,7 @@ from ..devices import Value
 from ..devices import device as read_device
 from ..errors import FlashtwinError
 from ..folders import is_remote
-from ..pacing import ClosedLoop, OpenLoop, Pacing
+from ..options import Option, experiment_options, scalar_type
 from ..policies import Choice, policies
 from ..traces import TraceOptions
 from ..workloads import source
@@ -31,16 +31,12 @@ AXES: Final = ("device", "policy", "workload", "seed")
 _PLURALS: Final = {"devices": "device", "policies": "policy", "workloads": "workload", "seeds": "seed"}
 _TABLES: Final = ("baseline", "parameters", "set", "run", "trace")
 _KNOWN: Final = ("name", *_PLURALS, "figures", *_TABLES)
-#: What `[run]` takes, and the type of each.
-_RUN: Final[dict[str, type]] = {
-    "precondition": str,
-    "speed": float,
-    "queue_depth": int,
-    "requests_max": int,
-    "warmup_requests": int,
-    "beyond": str,
-    "series_s": float,
-    "requests_log": bool,
+#: The keys of `[run]` and their options: options of `run`, the two kinds of pacing, and the log.
+_RUN: Final[dict[str, tuple[type, Option]]] = {
+    **{name: (scalar_type(name), option) for name, option in experiment_options().items()},
+    "speed": (float, Option(None, "speed of an open loop")),
+    "queue_depth": (int, Option(None, "queue depth of a closed loop", least=1)),
+    "requests_log": (bool, Option(False, "whether to keep the log of requests")),
 }
 #: Parameters whose name begins so are settings of the run, not keys of the device.
 RUN_PREFIX: Final = "run."
@@ -266,17 +262,16 @@ def _seeds(value: object, places: Places) -> list[Value]:
 
 
 def _run_setting(key: str, value: object, path: str, places: Places) -> Value:
-    kind = _RUN.get(key)
-    if kind is None:
+    if key not in _RUN:
         raise places.wrong(path, f"unknown; {_nearest(key, _RUN)}")
+    kind, option = _RUN[key]
     fits = isinstance(value, (int, float) if kind is float else kind)
     if not fits or (isinstance(value, bool) and kind is not bool):
         raise places.wrong(path, f"found {value!r}; must be {_TYPES[kind]}")
-    least = 0 if key == "warmup_requests" else 1
-    if kind is int and not (isinstance(value, int) and least <= value < 1 << 32):
-        raise places.wrong(path, f"found {value!r}; must be a whole number from {least}")
-    if key == "beyond" and value not in ("error", "wrap", "drop"):
-        raise places.wrong(path, f"found {value!r}; must be one of error, wrap, drop")
+    if kind is int and not (isinstance(value, int) and option.least <= value < 1 << 32):
+        raise places.wrong(path, f"found {value!r}; must be a whole number from {option.least}")
+    if option.choices and value not in option.choices:
+        raise places.wrong(path, f"found {value!r}; must be one of {', '.join(option.choices)}")
     return value  # type: ignore[return-value]
 
 
@@ -339,10 +334,3 @@ class _at:  # noqa: N801 (reads as a word where it is used)
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, FlashtwinError):
             raise self._places.wrong(self._key, str(error)) from None
-
-
-def pacing_of(run: Mapping[str, Value]) -> Pacing | None:
-    """Read the pacing of a run's settings; None leaves it to the workload."""
-    if run.get("queue_depth") is not None:
-        return ClosedLoop(int(str(run["queue_depth"])))
-    return None if run.get("speed") is None else OpenLoop(float(str(run["speed"])))

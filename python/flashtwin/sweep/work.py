@@ -14,6 +14,8 @@ from ..devices import Spec
 from ..errors import FlashtwinError
 from ..folders import Folder, fetch
 from ..memory import need
+from ..options import experiment_options, run_options
+from ..pacing import given_pacing
 from ..results import body
 from ..tables import request_file
 
@@ -125,24 +127,12 @@ def _run(
     control: _core.Control,
 ) -> tuple[str, Histogram, Histogram]:
     what = job.identity
+    given = {name: what[name] for name in experiment_options()}
     try:
         summary, _, (read, write, _), *_ = device.run(
             workload,
             control,
-            speed=what["speed"],
-            queue_depth=what["queue_depth"],
-            beyond=what["beyond"],
-            warmup_requests=what["warmup_requests"],
-            requests_max=what["requests_max"],
-            span_max_s=None,
-            series_interval_s=what["series_s"],
-            faults=[],
-            gc_timeline=False,
-            history=False,
-            timeline=None,
-            threads=1,
-            precondition=what["precondition"],
-            seed=what["seed"],
+            {**run_options(pacing=given_pacing(what), seed=what["seed"]), **given},
             label=what["label"],
             sink=sink,
         )

@@ -17,8 +17,8 @@ pub(crate) struct Rng {
 }
 
 impl Rng {
-    /// Stream `stream` of a seed: streams of one seed are independent, so that a change of, for example, the
-    /// arrival rate leaves the addresses as they were.
+    /// Stream `stream` of a seed: streams of one seed are independent, so that a change of, for example,
+    /// the arrival rate leaves the addresses as they were.
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut state = seed ^ stream.wrapping_mul(0xd1b5_4a32_d192_ed03);
         Rng {

@@ -219,7 +219,7 @@ pub(crate) fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
     Ok(spec)
 }
 
-/// `rate` and `interval` mean the same; the later of the two counts.
+/// `rate` and `interval` are two forms of one value; the later of the two counts.
 fn replaces(key: &str, earlier: &str) -> bool {
     matches!((key, earlier), ("rate", "interval") | ("interval", "rate"))
 }

@@ -5,7 +5,7 @@
 //!   holding op (bits 0-1), FUA (bit 2) and length in bytes (from bit 8 up);
 //! * trailer of 24 bytes: number of requests `u64`, checksum `u64`, `u64::MAX`.
 //!
-//! Arrivals never decrease. The trailer tells a whole file from a cut one.
+//! Arrivals never decrease. The trailer distinguishes a whole file from a truncated one.
 //!
 //! Records have a fixed size and words where the processor loads them, so that reading is mostly the
 //! kernel's copying. Packed tighter, a file would be shorter only than its CSV, not than its compressed form.
@@ -13,13 +13,32 @@
 use flashtwin::{Op, Request, Time};
 use std::io::{self, Write};
 
+use super::format::{Certainty, Detection, Page, Reader};
 use super::input::Source;
 use super::lines::Decoder;
+use super::options::{AddressUnit, TimeUnit};
 use super::record::{Collector, Handed, Raw, ADDRESS_MAX, HOUR_PS, TRANSFER_MAX_BYTES};
 use crate::error::{ErrorKind, WorkloadError};
 
+pub(crate) const BINARY: Reader = Reader {
+    name: "binary",
+    time: TimeUnit::Picoseconds,
+    address: AddressUnit::Bytes,
+    units: Certainty::Certain,
+    detection: Detection::by_mark(|head| head.starts_with(MAGIC).then_some("its mark")),
+    open: |_| Ok(Box::new(Binary::default())),
+    requests: Binary::requests,
+    page: Page {
+        layout: "records of 24 bytes",
+        time: "ps",
+        address: "bytes",
+        op: "2 bits",
+        source: "flashtwin's own, below",
+    },
+};
+
 /// First bytes of the form.
-pub(crate) const MAGIC: &[u8; 8] = b"FLTWTRC1";
+const MAGIC: &[u8; 8] = b"FLTWTRC1";
 const HEADER_BYTES: usize = 16;
 const RECORD_BYTES: usize = 24;
 const DESCRIPTION_MAX_BYTES: usize = 64 << 10;
@@ -96,7 +115,7 @@ pub(crate) struct Binary {
 
 impl Binary {
     /// Requests in a plain file of this form, from its length and the bytes of its header.
-    pub fn requests(file_bytes: u64, head: &[u8]) -> Option<u64> {
+    fn requests(file_bytes: u64, head: &[u8]) -> Option<u64> {
         let description = u64::from(u32::from_le_bytes(head.get(8..12)?.try_into().ok()?));
         let fixed = HEADER_BYTES as u64 + description + RECORD_BYTES as u64;
         file_bytes

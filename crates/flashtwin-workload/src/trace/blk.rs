@@ -4,16 +4,74 @@
 use flashtwin::Op;
 
 use super::cursor::{Bad, Cursor};
+use super::format::{Certainty, Detection, Fit, Page, Reader};
 use super::input::Source;
 use super::lines::{scaled, Decoder, Line, LineParser, Units};
-use super::options::BlkEvent;
+use super::options::{AddressUnit, BlkEvent, TimeUnit};
 use super::record::{Collector, Raw};
 use crate::error::{ErrorKind, WorkloadError};
 
+pub(crate) const BLKPARSE: Reader = Reader {
+    name: "blkparse",
+    time: TimeUnit::Seconds,
+    address: AddressUnit::Sectors,
+    units: Certainty::Certain,
+    detection: Detection::by_lines(|lines| {
+        let fit = |event| {
+            let units = Units::PLAIN;
+            Fit::of(Blkparse { units, event }, lines)
+        };
+        let (d, q) = (fit(BlkEvent::D), fit(BlkEvent::Q));
+        if q.good > d.good {
+            q
+        } else {
+            d
+        }
+    }),
+    open: |o| {
+        o.lines(Blkparse {
+            units: o.units,
+            event: o.opts.event,
+        })
+    },
+    requests: |_, _| None,
+    page: Page {
+        layout: "`maj,min cpu seq s pid action rwbs sector + count [name]`",
+        time: "s, decimal",
+        address: "sectors",
+        op: "letters R, W, D",
+        source: "blkparse(1), default output; letters from Linux, `blk_fill_rwbs` in \
+            `kernel/trace/blktrace.c`",
+    },
+};
+
+pub(crate) const BLKTRACE: Reader = Reader {
+    name: "blktrace",
+    time: TimeUnit::Nanoseconds,
+    address: AddressUnit::Sectors,
+    units: Certainty::Certain,
+    detection: Detection::by_mark(|head| is_blktrace(head).then_some("its mark")),
+    open: |o| {
+        Ok(Box::new(Blktrace {
+            units: o.units,
+            event: o.opts.event,
+            records: 0,
+        }))
+    },
+    requests: |_, _| None,
+    page: Page {
+        layout: "records of 48 bytes (layout 7) and payload",
+        time: "ns",
+        address: "sectors; size in bytes",
+        op: "bits of the action",
+        source: "Linux, `include/uapi/linux/blktrace_api.h`",
+    },
+};
+
 /// `maj,min cpu seq seconds pid action rwbs sector + count [process]`.
-pub(crate) struct Blkparse {
-    pub units: Units,
-    pub event: BlkEvent,
+struct Blkparse {
+    units: Units,
+    event: BlkEvent,
 }
 
 /// The meaning of the letters of an RWBS column; `None` for what moves no data (N, zone commands).
@@ -122,7 +180,7 @@ const TC_DISCARD: u32 = 1 << 29;
 const TC_FUA: u32 = 1 << 31;
 
 /// True if the bytes begin with a little-endian blktrace record.
-pub(crate) fn is_blktrace(data: &[u8]) -> bool {
+fn is_blktrace(data: &[u8]) -> bool {
     data.len() >= RECORD_BYTES && word(data, 0) & 0xffff_ff00 == MAGIC
 }
 
@@ -135,10 +193,10 @@ fn double(data: &[u8], at: usize) -> u64 {
 }
 
 /// The binary stream of one CPU (or the merged stream of `blkparse -d`).
-pub(crate) struct Blktrace {
-    pub units: Units,
-    pub event: BlkEvent,
-    pub records: u64,
+struct Blktrace {
+    units: Units,
+    event: BlkEvent,
+    records: u64,
 }
 
 impl Decoder for Blktrace {

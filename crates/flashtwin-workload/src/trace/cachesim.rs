@@ -9,8 +9,10 @@
 
 use flashtwin::Op;
 
+use super::format::{Certainty, Detection, Page, Reader};
 use super::input::Source;
 use super::lines::{Decoder, Units};
+use super::options::{AddressUnit, TimeUnit};
 use super::record::{Collector, Raw, ADDRESS_MAX};
 use crate::error::{ErrorKind, WorkloadError};
 
@@ -21,6 +23,45 @@ const LCS_HEADERS: [usize; 2] = [8192, 1024];
 const ORACLE_BYTES: usize = 24;
 /// Records looked at to know an oracleGeneral trace.
 const LOOKED_AT: usize = 1024;
+
+pub(crate) const ORACLE_GENERAL: Reader = Reader {
+    name: "oraclegeneral",
+    time: TimeUnit::Seconds,
+    address: AddressUnit::Sectors,
+    units: Certainty::Certain,
+    detection: Detection::by_records(|head| {
+        is_oracle_general(head).then(|| {
+            "its references to next requests are right; it holds no operations, all are reads"
+                .into()
+        })
+    }),
+    open: |o| Ok(Box::new(Cachesim::oracle_general(o.units))),
+    requests: |_, _| None,
+    page: Page {
+        layout: "records of 24 bytes",
+        time: "s",
+        address: "object number in sectors; size in bytes",
+        op: "none: all are reads",
+        source: "FAQ.md and `oracleGeneralBin.h` of github.com/1a1a11a/libCacheSim",
+    },
+};
+
+pub(crate) const LCS: Reader = Reader {
+    name: "lcs",
+    time: TimeUnit::Seconds,
+    address: AddressUnit::Sectors,
+    units: Certainty::Certain,
+    detection: Detection::by_mark(|head| is_lcs(head).then_some("its mark")),
+    open: |o| Ok(Box::new(Cachesim::lcs(o.units, o.source)?)),
+    requests: |_, _| None,
+    page: Page {
+        layout: "a header, records by version (1 to 8)",
+        time: "s",
+        address: "object number in sectors; size in bytes",
+        op: "number of the operation; none in version 1",
+        source: "`lcs.h` of github.com/1a1a11a/libCacheSim",
+    },
+};
 
 /// Where the fields of a record are.
 #[derive(Clone, Copy)]
@@ -75,13 +116,13 @@ fn double(r: &[u8], at: usize) -> u64 {
 }
 
 /// True for the mark of an lcs header.
-pub(crate) fn is_lcs(head: &[u8]) -> bool {
+fn is_lcs(head: &[u8]) -> bool {
     head.starts_with(&LCS_MARK)
 }
 
 /// True if these bytes can be nothing but oracleGeneral records: times in order, and every request
-/// that says which is the object's next is right.
-pub(crate) fn is_oracle_general(head: &[u8]) -> bool {
+/// that names the object's next one is right.
+fn is_oracle_general(head: &[u8]) -> bool {
     let records: Vec<&[u8]> = head.chunks_exact(ORACLE_BYTES).take(LOOKED_AT).collect();
     let mut latest = 0;
     let right = records.iter().enumerate().all(|(i, r)| {
@@ -113,7 +154,7 @@ fn op_of(number: u8) -> Option<Op> {
     }
 }
 
-pub(crate) struct Cachesim {
+struct Cachesim {
     units: Units,
     layout: Layout,
     /// Bytes of the header that are still to be passed over.
@@ -122,7 +163,7 @@ pub(crate) struct Cachesim {
 }
 
 impl Cachesim {
-    pub fn oracle_general(units: Units) -> Self {
+    fn oracle_general(units: Units) -> Self {
         Cachesim {
             units,
             layout: ORACLE,
@@ -131,7 +172,7 @@ impl Cachesim {
         }
     }
 
-    pub fn lcs(units: Units, source: &Source) -> Result<Self, WorkloadError> {
+    fn lcs(units: Units, source: &Source) -> Result<Self, WorkloadError> {
         let head = source.data();
         let wrong = |what: String| {
             let text = format!("{}: {what}", source.name());

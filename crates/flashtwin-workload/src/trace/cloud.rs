@@ -3,17 +3,85 @@
 use flashtwin::Op;
 
 use super::cursor::{Bad, Cursor};
+use super::format::{Certainty, Detection, Fit, Page, Reader};
 use super::lines::{is_header, scaled, Line, LineParser, Units};
+use super::options::{AddressUnit, TimeUnit};
 use super::record::Raw;
 
-/// `ASU,LBA,Size,Opcode,Timestamp[,optional ...]`: sectors, bytes, r or w, seconds.
-pub(crate) struct Spc(pub Units);
-/// `Timestamp,Response,IOType,LUN,Offset,Size`: seconds, R or W or blank, bytes.
-pub(crate) struct Systor(pub Units);
-/// `Timestamp,Offset,Size,IOType,VolumeID`: seconds, sectors, 0 = read 1 = write.
-pub(crate) struct Tencent(pub Units);
-/// `device_id,opcode,offset,length,timestamp`: R or W, bytes, microseconds.
-pub(crate) struct Alibaba(pub Units);
+pub(crate) const SPC: Reader = Reader {
+    name: "spc",
+    time: TimeUnit::Seconds,
+    address: AddressUnit::Sectors,
+    units: Certainty::Certain,
+    detection: Detection::by_lines(|lines| Fit::of(Spc(Units::PLAIN), lines)),
+    open: |o| o.lines(Spc(o.units)),
+    requests: |_, _| None,
+    page: Page {
+        layout: "`ASU,LBA,Size,Opcode,Timestamp[,...]`",
+        time: "s, decimal",
+        address: "sectors; size in bytes",
+        op: "r, w",
+        source:
+            "Storage Performance Council, \"SPC Trace File Format Specification\" 1.0.1; UMass \
+            Trace Repository files",
+    },
+};
+
+pub(crate) const SYSTOR: Reader = Reader {
+    name: "systor",
+    time: TimeUnit::Seconds,
+    address: AddressUnit::Bytes,
+    units: Certainty::Certain,
+    detection: Detection::by_lines(|lines| Fit::of(Systor(Units::PLAIN), lines)),
+    open: |o| o.lines(Systor(o.units)),
+    requests: |_, _| None,
+    page: Page {
+        layout: "`Timestamp,Response,IOType,LUN,Offset,Size`",
+        time: "s, decimal",
+        address: "bytes",
+        op: "R, W, blank",
+        source: "SNIA IOTTA, README of \"SYSTOR '17\" (trace 4928)",
+    },
+};
+
+pub(crate) const TENCENT: Reader = Reader {
+    name: "tencent",
+    time: TimeUnit::Seconds,
+    address: AddressUnit::Sectors,
+    units: Certainty::Address,
+    detection: Detection::by_lines(|lines| Fit::of(Tencent(Units::PLAIN), lines)),
+    open: |o| o.lines(Tencent(o.units)),
+    requests: |_, _| None,
+    page: Page {
+        layout: "`Timestamp,Offset,Size,IOType,VolumeID`",
+        time: "s",
+        address: "sectors",
+        op: "0 = read, 1 = write",
+        source: "SNIA IOTTA, README of \"Tencent Block Storage\" (trace 28064)",
+    },
+};
+
+pub(crate) const ALIBABA: Reader = Reader {
+    name: "alibaba",
+    time: TimeUnit::Microseconds,
+    address: AddressUnit::Bytes,
+    units: Certainty::Certain,
+    detection: Detection::by_lines(|lines| Fit::of(Alibaba(Units::PLAIN), lines)),
+    open: |o| o.lines(Alibaba(o.units)),
+    requests: |_, _| None,
+    page: Page {
+        layout: "`device_id,opcode,offset,length,timestamp`",
+        time: "us",
+        address: "bytes",
+        op: "R, W",
+        source: "README of github.com/alibaba/block-traces",
+    },
+};
+
+struct Spc(Units);
+struct Systor(Units);
+struct Tencent(Units);
+struct Alibaba(Units);
 
 fn request(time: u128, volume: &[u8], op: Op, offset: u64, bytes: u64) -> Line<'_> {
     Line::Request(Raw {

@@ -5,17 +5,105 @@
 use flashtwin::Op;
 
 use super::cursor::{field, Bad, Cursor};
-use super::lines::{scaled, Line, LineParser, Units};
+use super::format::{Certainty, Detection, Fit, Opening, Page, Reader};
+use super::lines::{scaled, Decoder, Line, LineParser, Units};
+use super::options::{AddressUnit, TimeUnit};
 use super::record::Raw;
+use crate::error::WorkloadError;
+
+pub(crate) const DISKSIM: Reader = Reader {
+    name: "disksim",
+    time: TimeUnit::Milliseconds,
+    address: AddressUnit::Sectors,
+    units: Certainty::Both {
+        decimal_point: true,
+    },
+    detection: Detection::by_lines(|lines| fit(lines, true, "times have a decimal point")),
+    open: |o| o.lines(Disksim(o.units)),
+    requests: |_, _| None,
+    page: Page {
+        layout: "`time device address size flags`",
+        time: "ms, decimal",
+        address: "sectors",
+        op: "flags, hexadecimal: bit 0 set = read",
+        source: "DiskSim 4.0, `iotrace_ascii_get_ioreq_event` in `disksim_iotrace.c`",
+    },
+};
+
+pub(crate) const MQSIM: Reader = Reader {
+    name: "mqsim",
+    time: TimeUnit::Nanoseconds,
+    address: AddressUnit::Sectors,
+    units: Certainty::Both {
+        decimal_point: false,
+    },
+    detection: Detection::by_lines(|lines| {
+        fit(lines, false, "times are whole numbers; ssdsim is the same")
+    }),
+    open: open_mqsim,
+    requests: |_, _| None,
+    page: Page {
+        layout: "the same columns",
+        time: "ns, whole",
+        address: "sectors",
+        op: "1 = read, 0 = write",
+        source: "README of github.com/CMU-SAFARI/MQSim, \"Defining a Trace-based Workload\"",
+    },
+};
+
+pub(crate) const SSDSIM: Reader = Reader {
+    name: "ssdsim",
+    time: TimeUnit::Nanoseconds,
+    address: AddressUnit::Sectors,
+    units: Certainty::Both {
+        decimal_point: false,
+    },
+    detection: Detection::NONE,
+    open: open_mqsim,
+    requests: |_, _| None,
+    page: Page {
+        layout: "the same columns",
+        time: "ns, whole",
+        address: "sectors",
+        op: "1 = read, 0 = write",
+        source:
+            "`get_requests` in `interface.c` of github.com/zuoerfeng/3Dsim (SSDSim's descendant); \
+            reads exactly as `mqsim`",
+    },
+};
+
+/// The three formats share their columns: a decimal point in a time means DiskSim, whole numbers
+/// MQSim; what the numbers count is judged in `units`.
+fn fit(lines: &[&[u8]], decimal: bool, note: &'static str) -> Fit {
+    let found = lines
+        .iter()
+        .filter_map(|l| l.split(|b| b" \t".contains(b)).find(|w| !w.is_empty()))
+        .any(|time| time.contains(&b'.'));
+    if found != decimal {
+        return Fit::NONE;
+    }
+    Fit {
+        note,
+        ..Fit::of(Disksim(Units::PLAIN), lines)
+    }
+}
+
+fn open_mqsim(o: &Opening) -> Result<Box<dyn Decoder>, WorkloadError> {
+    o.lines(Mqsim {
+        units: o.units,
+        // Fractions of a nanosecond are no time of these simulators.
+        whole: o.opts.time_unit.is_none(),
+    })
+}
 
 /// DiskSim's flags are hexadecimal; only bit 0 (read) matters here, others (time-critical ...) may
 /// be set.
-pub(crate) struct Disksim(pub Units);
+struct Disksim(Units);
 /// MQSim and SSDSim: the type is 0 or 1, nothing else.
-pub(crate) struct Mqsim {
-    pub units: Units,
+struct Mqsim {
+    units: Units,
     /// Times with a fraction are refused.
-    pub whole: bool,
+    whole: bool,
 }
 
 fn five<'a>(

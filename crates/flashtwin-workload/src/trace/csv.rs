@@ -6,13 +6,35 @@ use flashtwin::{Op, Request};
 use std::io::{self, Write};
 
 use super::cursor::{Bad, Cursor};
+use super::format::{Certainty, Detection, Fit, Page, Reader};
 use super::lines::{is_header, scaled, Line, LineParser, Units};
+use super::options::{AddressUnit, TimeUnit};
 use super::record::Raw;
 
 /// The names of the columns; the first line of every file of this form.
 pub const HEADER: &str = "time_us,op,offset_bytes,size_bytes";
 
-pub(crate) struct Csv(pub Units);
+pub(crate) const CSV: Reader = Reader {
+    name: "csv",
+    time: TimeUnit::Microseconds,
+    address: AddressUnit::Bytes,
+    units: Certainty::Certain,
+    detection: Detection {
+        mark: |head| head.starts_with(HEADER.as_bytes()).then_some("its header"),
+        ..Detection::by_lines(|lines| Fit::of(Csv(Units::PLAIN), lines))
+    },
+    open: |o| o.lines(Csv(o.units)),
+    requests: |_, _| None,
+    page: Page {
+        layout: "`time_us,op,offset_bytes,size_bytes`",
+        time: "us, decimal",
+        address: "bytes",
+        op: "R, W, T, F",
+        source: "flashtwin's own, below",
+    },
+};
+
+struct Csv(Units);
 
 impl LineParser for Csv {
     const SEPARATOR: u8 = b',';

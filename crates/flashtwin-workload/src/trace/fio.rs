@@ -4,10 +4,34 @@
 use flashtwin::Op;
 
 use super::cursor::{Bad, Cursor};
+use super::format::{Certainty, Detection, Page, Reader};
 use super::lines::{scaled, Line, LineParser, Units};
+use super::options::{AddressUnit, TimeUnit};
 use super::record::Raw;
 
-pub(crate) struct Fio {
+pub(crate) const FIO: Reader = Reader {
+    name: "fio",
+    time: TimeUnit::Microseconds,
+    address: AddressUnit::Bytes,
+    units: Certainty::Certain,
+    detection: Detection::by_mark(|head| {
+        head.starts_with(b"fio version ")
+            .then_some("its first line")
+    }),
+    open: |o| o.lines(Fio::new(o.units)),
+    requests: |_, _| None,
+    page: Page {
+        layout:
+            "iolog version 2: `file action [offset length]`, `file wait usec 0`; version 3: `usec \
+            file action [offset length]`",
+        time: "us",
+        address: "bytes",
+        op: "read, write, trim, sync, datasync",
+        source: "`iolog.c` of github.com/axboe/fio",
+    },
+};
+
+struct Fio {
     units: Units,
     version: u8,
     /// Version 2: the sum of the waits, in picoseconds.
@@ -15,7 +39,7 @@ pub(crate) struct Fio {
 }
 
 impl Fio {
-    pub fn new(units: Units) -> Self {
+    fn new(units: Units) -> Self {
         Fio {
             units,
             version: 0,

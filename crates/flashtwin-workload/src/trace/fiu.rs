@@ -4,10 +4,29 @@
 use flashtwin::Op;
 
 use super::cursor::{Bad, Cursor};
+use super::format::{Certainty, Detection, Fit, Page, Reader};
 use super::lines::{scaled, Line, LineParser, Units};
+use super::options::{AddressUnit, TimeUnit};
 use super::record::Raw;
 
-pub(crate) struct Fiu(pub Units);
+pub(crate) const FIU: Reader = Reader {
+    name: "fiu",
+    time: TimeUnit::Nanoseconds,
+    address: AddressUnit::Sectors,
+    units: Certainty::Address,
+    detection: Detection::by_lines(|lines| Fit::of(Fiu(Units::PLAIN), lines)),
+    open: |o| o.lines(Fiu(o.units)),
+    requests: |_, _| None,
+    page: Page {
+        layout: "`ts pid process lba size rw major minor [md5]`",
+        time: "ns",
+        address: "sectors",
+        op: "R, W",
+        source: "SNIA IOTTA, README of \"FIU IODedup\" (trace 411)",
+    },
+};
+
+struct Fiu(Units);
 
 /// No line has more columns, even with blanks in the process name.
 const COLUMNS_MAX: usize = 32;

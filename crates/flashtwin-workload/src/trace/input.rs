@@ -1,5 +1,5 @@
-//! Bytes of a trace: opens a file (or memory), undoes gzip and zstd, hands out a moving window. Compression is
-//! recognised by its magic bytes, never by the name.
+//! Bytes of a trace: opens a file (or memory), undoes gzip and zstd, hands out a moving window.
+//! Compression is recognised by its magic bytes, never by the name.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};

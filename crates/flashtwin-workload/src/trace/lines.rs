@@ -5,8 +5,9 @@ use memchr::memchr;
 use super::binary::Binary;
 use super::cursor::{field, Bad};
 use super::input::Source;
-use super::options::{Format, TraceOptions};
+use super::options::TraceOptions;
 use super::record::{Collector, Raw};
+use super::Format;
 use crate::error::{quote, ErrorKind, WorkloadError};
 
 /// What a line holds.
@@ -201,6 +202,14 @@ pub(crate) struct Units {
     pub time_ps: u64,
     /// Bytes in one address.
     pub address_bytes: u64,
+}
+
+impl Units {
+    /// Numbers as they are written, to try whether lines can be read.
+    pub const PLAIN: Self = Units {
+        time_ps: 1,
+        address_bytes: 1,
+    };
 }
 
 /// `value * unit`, or an error on the column if that passes `u64`.

@@ -1,5 +1,25 @@
 //! Traces: opening, guessing the format, reading, measuring, converting.
 
+format::formats! {
+    Csv => csv::CSV,
+    Binary => binary::BINARY,
+    Msr => msr::MSR,
+    Spc => cloud::SPC,
+    Disksim => columns::DISKSIM,
+    Mqsim => columns::MQSIM,
+    Ssdsim => columns::SSDSIM,
+    Blkparse => blk::BLKPARSE,
+    Blktrace => blk::BLKTRACE,
+    Vscsi => vscsi::VSCSI,
+    OracleGeneral => cachesim::ORACLE_GENERAL,
+    Lcs => cachesim::LCS,
+    Systor => cloud::SYSTOR,
+    Tencent => cloud::TENCENT,
+    Alibaba => cloud::ALIBABA,
+    Fiu => fiu::FIU,
+    Fio => fio::FIO,
+}
+
 pub(crate) mod binary;
 pub(crate) mod blk;
 pub(crate) mod cachesim;
@@ -12,6 +32,7 @@ pub(crate) mod cursor;
 pub(crate) mod detect;
 pub(crate) mod fio;
 pub(crate) mod fiu;
+pub(crate) mod format;
 pub(crate) mod info;
 pub(crate) mod input;
 pub(crate) mod lines;

@@ -4,10 +4,29 @@
 use flashtwin::Op;
 
 use super::cursor::{Bad, Cursor};
+use super::format::{Certainty, Detection, Fit, Page, Reader};
 use super::lines::{is_header, scaled, Line, LineParser, Units};
+use super::options::{AddressUnit, TimeUnit};
 use super::record::Raw;
 
-pub(crate) struct Msr(pub Units);
+pub(crate) const MSR: Reader = Reader {
+    name: "msr",
+    time: TimeUnit::Filetime,
+    address: AddressUnit::Bytes,
+    units: Certainty::Certain,
+    detection: Detection::by_lines(|lines| Fit::of(Msr(Units::PLAIN), lines)),
+    open: |o| o.lines(Msr(o.units)),
+    requests: |_, _| None,
+    page: Page {
+        layout: "`Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`",
+        time: "Windows filetime, 100 ns",
+        address: "bytes",
+        op: "Read, Write",
+        source: "SNIA IOTTA, README of \"MSR Cambridge Traces\" (trace 387)",
+    },
+};
+
+struct Msr(Units);
 
 impl LineParser for Msr {
     const SEPARATOR: u8 = b',';

@@ -1,9 +1,10 @@
-//! What a caller may say about a trace: format, units, volumes, how much to forgive.
+//! Options for reading a trace: format, units, volumes, tolerance of bad lines.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
+use super::Format;
 use crate::error::{ErrorKind, WorkloadError};
 
 /// Defines an enum of named choices with one spelling for text, serde and messages.
@@ -42,46 +43,6 @@ macro_rules! named {
             }
         }
     };
-}
-
-named! {
-    /// A trace format this crate reads; layouts and sources are in `docs/traces.md`.
-    Format, "trace format", {
-        /// flashtwin's own text: `time_us,op,offset_bytes,size_bytes`.
-        Csv = "csv",
-        /// flashtwin's own binary form, written by `convert`.
-        Binary = "binary",
-        /// MSR Cambridge csv.
-        Msr = "msr",
-        /// Storage Performance Council text (UMass Financial, WebSearch).
-        Spc = "spc",
-        /// DiskSim ascii: milliseconds, sectors, bit 0 of the flags means read.
-        Disksim = "disksim",
-        /// MQSim: DiskSim's columns with integer nanoseconds.
-        Mqsim = "mqsim",
-        /// SSDSim ascii: as MQSim.
-        Ssdsim = "ssdsim",
-        /// Text printed by blkparse.
-        Blkparse = "blkparse",
-        /// The kernel's binary blktrace stream, one file.
-        Blktrace = "blktrace",
-        /// VMware vSCSI binary, version 1 or 2 (CloudPhysics).
-        Vscsi = "vscsi",
-        /// libCacheSim oracleGeneral binary: no operations, all are reads.
-        OracleGeneral = "oraclegeneral",
-        /// libCacheSim lcs binary, versions 1 to 8.
-        Lcs = "lcs",
-        /// SYSTOR '17 virtual desktop LUNs.
-        Systor = "systor",
-        /// Tencent cloud block storage.
-        Tencent = "tencent",
-        /// Alibaba block traces 2020.
-        Alibaba = "alibaba",
-        /// FIU (SyLab) ascii.
-        Fiu = "fiu",
-        /// fio iolog version 2 or 3.
-        Fio = "fio",
-    }
 }
 
 named! {

@@ -5,24 +5,16 @@ use flashtwin::{Request, Time};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::binary::Binary;
-use super::blk::{Blkparse, Blktrace};
-use super::cachesim::Cachesim;
-use super::cloud::{Alibaba, Spc, Systor, Tencent};
-use super::columns::{Disksim, Mqsim};
 use super::compact::{Touched, PIECE_BYTES};
-use super::csv::Csv;
-use super::detect::{guess, usual_address_unit, usual_time_unit};
-use super::fio::Fio;
-use super::fiu::Fiu;
+use super::detect::guess;
+use super::format::{Certainty, Opening};
 use super::input::{Input, Source};
-use super::lines::{Decoder, LineDecoder, Units};
-use super::msr::Msr;
+use super::lines::{Decoder, Units};
 use super::named::Named;
-use super::options::{AddressUnit, Addresses, BlkEvent, Format, TraceOptions, Volumes};
+use super::options::{AddressUnit, Addresses, BlkEvent, TraceOptions, Volumes};
 use super::record::{Collector, Record, Volume};
 use super::units::{judge, sample, Judged, TICKS};
-use super::vscsi::{version_of, Version, Vscsi};
+use super::Format;
 use crate::error::{ErrorKind, WorkloadError};
 use crate::Workload;
 
@@ -35,7 +27,7 @@ const WINDOW_MAX: usize = 1 << 24;
 /// Volumes laid end to end begin on a multiple of this.
 const VOLUME_ALIGN: u64 = 1 << 20;
 
-/// Opens a trace file; compression and format are found by content unless `opts` says.
+/// Opens a trace file; compression and format are found by content unless `opts` names a format.
 pub fn open_trace(path: &Path, opts: &TraceOptions) -> Result<Box<dyn Workload>, WorkloadError> {
     Ok(Box::new(TraceReader::open(
         Input::File(path.to_path_buf()),
@@ -113,9 +105,9 @@ impl TraceReader {
             address_bytes: address_unit.bytes(),
         };
         let decoder = decoder(format, units, opts, &source)?;
-        let requests_total = match (format, source.plain_bytes(), opts.limit) {
-            (Format::Binary, Some(bytes), None) if opts.addresses == Addresses::AsIs => {
-                Binary::requests(bytes, source.data())
+        let requests_total = match (source.plain_bytes(), opts.limit) {
+            (Some(bytes), None) if opts.addresses == Addresses::AsIs => {
+                (format.reader().requests)(bytes, source.data())
             }
             _ => None,
         };
@@ -490,15 +482,11 @@ fn judged_units(
     opts: &TraceOptions,
     source: &Source,
 ) -> Result<Judged, WorkloadError> {
-    let usual = (usual_time_unit(format), usual_address_unit(format));
-    // The other formats state their units, or their files agree on them.
-    let judged = matches!(
-        format,
-        Format::Disksim | Format::Mqsim | Format::Ssdsim | Format::Tencent | Format::Fiu
-    );
+    let reader = format.reader();
+    let usual = (reader.time, reader.address);
     let data = source.data();
     let whole_lines = memchr::memrchr(b'\n', data).map_or(data.len(), |end| end + 1);
-    let sample = if judged {
+    let sample = if reader.units != Certainty::Certain {
         let opts = TraceOptions {
             max_bad_lines: u64::MAX,
             // Any number may be a time here.
@@ -516,7 +504,7 @@ fn judged_units(
         None
     };
     Ok(match sample {
-        Some(sample) => judge(&sample, format, usual, opts),
+        Some(sample) => judge(&sample, reader, opts),
         None => Judged {
             time: opts.time_unit.unwrap_or(usual.0),
             address: opts.address_unit.unwrap_or(usual.1),
@@ -531,42 +519,14 @@ fn decoder(
     opts: &TraceOptions,
     source: &Source,
 ) -> Result<Box<dyn Decoder>, WorkloadError> {
-    let event = opts.event;
-    if let Some(columns) = &opts.columns {
-        let named = Named::new(columns, opts, source.name(), source.data())?;
-        return Ok(Box::new(LineDecoder::new(named, format, opts)));
+    let opening = Opening {
+        format,
+        units,
+        opts,
+        source,
+    };
+    match &opts.columns {
+        Some(columns) => opening.lines(Named::new(columns, opts, source.name(), source.data())?),
+        None => (format.reader().open)(&opening),
     }
-    Ok(match format {
-        Format::OracleGeneral => Box::new(Cachesim::oracle_general(units)),
-        Format::Lcs => Box::new(Cachesim::lcs(units, source)?),
-        Format::Csv => Box::new(LineDecoder::new(Csv(units), format, opts)),
-        Format::Binary => Box::new(Binary::default()),
-        Format::Msr => Box::new(LineDecoder::new(Msr(units), format, opts)),
-        Format::Spc => Box::new(LineDecoder::new(Spc(units), format, opts)),
-        Format::Disksim => Box::new(LineDecoder::new(Disksim(units), format, opts)),
-        Format::Mqsim | Format::Ssdsim => {
-            // Fractions of a nanosecond are no time of these simulators.
-            let whole = opts.time_unit.is_none();
-            Box::new(LineDecoder::new(Mqsim { units, whole }, format, opts))
-        }
-        Format::Blkparse => Box::new(LineDecoder::new(Blkparse { units, event }, format, opts)),
-        Format::Blktrace => Box::new(Blktrace {
-            units,
-            event,
-            records: 0,
-        }),
-        Format::Vscsi => {
-            let version = version_of(source.data()).unwrap_or(Version::One);
-            Box::new(Vscsi {
-                units,
-                version,
-                records: 0,
-            })
-        }
-        Format::Systor => Box::new(LineDecoder::new(Systor(units), format, opts)),
-        Format::Tencent => Box::new(LineDecoder::new(Tencent(units), format, opts)),
-        Format::Alibaba => Box::new(LineDecoder::new(Alibaba(units), format, opts)),
-        Format::Fiu => Box::new(LineDecoder::new(Fiu(units), format, opts)),
-        Format::Fio => Box::new(LineDecoder::new(Fio::new(units), format, opts)),
-    })
 }

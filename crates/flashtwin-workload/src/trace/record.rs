@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use super::cursor::Bad;
 use super::options::Volumes;
 
-/// One request as its line says it, before rebasing and laying out.
+/// One request as its line has it, before rebasing and laying out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Raw<'a> {
     /// Absolute time in the trace's clock, in picoseconds.
@@ -165,7 +165,7 @@ impl Collector {
         }
     }
 
-    /// Takes the request of line `line`, or says what is wrong with it.
+    /// Takes the request of line `line`, or returns what is wrong with it.
     #[inline(always)]
     pub fn push(&mut self, raw: Raw<'_>, line: u64) -> Result<(), Bad> {
         // Almost all requests: a read or write, of the volume of the last one, at or after it.

@@ -2,12 +2,13 @@
 //! to be, how large the drive. Only the text layouts whose files are found with several units are
 //! judged (D-190).
 
+use super::format::{Certainty, Reader};
 use super::input::Source;
 use super::lines::Decoder;
-use super::options::{AddressUnit, Format, TimeUnit, TraceOptions};
+use super::options::{AddressUnit, TimeUnit, TraceOptions};
 use super::record::{Collector, Record};
 
-/// Fewer requests prove nothing.
+/// Fewer requests are too few to judge from.
 const REQUESTS_MIN: usize = 3;
 /// Requests of the file's first bytes that are looked at.
 const REQUESTS_MAX: usize = 4096;
@@ -25,7 +26,7 @@ const DRIVE_MAX_BYTES: u128 = 1 << 48;
 const USUAL_MEAN_BYTES: u128 = 1 << 20;
 const SECTOR_BYTES: u64 = 512;
 
-/// The first requests of a trace, in whatever units their columns have.
+/// Statistics of the first requests of a trace, in whatever units their columns have.
 pub(crate) struct Sample {
     requests: usize,
     /// Mean gap between requests, in units of the time column; at least one tick.
@@ -116,7 +117,7 @@ impl Sample {
         (unit, !settled)
     }
 
-    /// The most plausible address unit where the layout has sectors, and whether it is doubtful.
+    /// The most plausible address unit where the layout prescribes sectors, and whether it is doubtful.
     fn address_unit(&self) -> (AddressUnit, bool) {
         let sector = u128::from(SECTOR_BYTES);
         let beyond = u128::from(self.extent) * sector > DRIVE_MAX_BYTES;
@@ -130,24 +131,22 @@ impl Sample {
 
 /// Chooses the units. A unit given in the options stays; that of a format given by name stays too,
 /// and is only called doubtful.
-pub(crate) fn judge(
-    sample: &Sample,
-    format: Format,
-    usual: (TimeUnit, AddressUnit),
-    opts: &TraceOptions,
-) -> Judged {
+pub(crate) fn judge(sample: &Sample, reader: &Reader, opts: &TraceOptions) -> Judged {
     let guessed = opts.format.is_none();
-    let five_columns = matches!(format, Format::Disksim | Format::Mqsim | Format::Ssdsim);
+    let (any_time, decimal_point) = match reader.units {
+        Certainty::Both { decimal_point } => (true, decimal_point),
+        Certainty::Address | Certainty::Certain => (false, false),
+    };
     let mut doubts = Vec::new();
     let time = opts.time_unit.unwrap_or_else(|| {
-        let (plausible, doubtful) = sample.time_unit(format == Format::Disksim);
-        let unit = if guessed && five_columns {
+        let (plausible, doubtful) = sample.time_unit(decimal_point);
+        let unit = if guessed && any_time {
             plausible
         } else {
-            usual.0
+            reader.time
         };
         let rate = sample.rate(unit);
-        if rate > RATE_MAX || guessed && five_columns && doubtful {
+        if rate > RATE_MAX || guessed && any_time && doubtful {
             doubts.push(format!(
                 "the time unit is uncertain: in {unit} the first {} requests come at {}; if that is wrong, \
                  give time_unit (--time-unit s|ms|us|ns)",
@@ -157,13 +156,9 @@ pub(crate) fn judge(
         }
         unit
     });
-    let scaled_sizes = five_columns || matches!(format, Format::Tencent | Format::Fiu);
     let address = opts.address_unit.unwrap_or_else(|| {
-        if usual.1 != AddressUnit::Sectors || !scaled_sizes {
-            return usual.1;
-        }
         let (plausible, doubtful) = sample.address_unit();
-        let unit = if guessed { plausible } else { usual.1 };
+        let unit = if guessed { plausible } else { reader.address };
         if doubtful {
             let multiples = if sample.whole_sectors {
                 "all addresses and sizes are multiples of 512; "

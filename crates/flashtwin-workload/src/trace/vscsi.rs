@@ -1,17 +1,44 @@
-//! VMware vSCSI binary traces (CloudPhysics): little-endian records of 32 (version 1) or 40 bytes (version 2).
-//! Time in microseconds, address in sectors of 512 bytes, length in bytes; the SCSI command distinguishes reads
-//! from writes.
+//! VMware vSCSI binary traces (CloudPhysics): little-endian records of 32 (version 1) or 40 bytes
+//! (version 2). Time in microseconds, address in sectors of 512 bytes, length in bytes; read or
+//! write follows from the SCSI command.
 
 use flashtwin::Op;
 
+use super::format::{Certainty, Detection, Page, Reader};
 use super::input::Source;
 use super::lines::{Decoder, Units};
+use super::options::{AddressUnit, TimeUnit};
 use super::record::{Collector, Raw};
 use crate::error::{ErrorKind, WorkloadError};
 
+pub(crate) const VSCSI: Reader = Reader {
+    name: "vscsi",
+    time: TimeUnit::Microseconds,
+    address: AddressUnit::Sectors,
+    units: Certainty::Certain,
+    detection: Detection::by_records(|head| {
+        version_of(head).map(|version| format!("records of version {version:?}"))
+    }),
+    open: |o| {
+        Ok(Box::new(Vscsi {
+            units: o.units,
+            version: version_of(o.source.data()).unwrap_or(Version::One),
+            records: 0,
+        }))
+    },
+    requests: |_, _| None,
+    page: Page {
+        layout: "records of 32 (version 1) or 40 bytes (version 2)",
+        time: "us",
+        address: "sectors; size in bytes",
+        op: "SCSI command",
+        source: "`vscsi.h` of github.com/1a1a11a/libCacheSim (the CloudPhysics traces)",
+    },
+};
+
 /// The two record layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Version {
+enum Version {
     /// `sn u32, len u32, nSG u32, cmd u16, ver u16, lbn u64, ts u64`.
     One,
     /// `cmd u16, ver u16, sn u32, len u32, nSG u32, lbn u64, ts u64, rt u64`.
@@ -40,7 +67,7 @@ impl Version {
         }
     }
 
-    /// True if the record is marked as of this version and carries a plausible SCSI command.
+    /// True if the record has the number of this version and carries a plausible SCSI command.
     fn fits(self, record: &[u8]) -> bool {
         let cmd_at = if self == Version::One { 12 } else { 0 };
         record[self.ver_at() + 1] == self.number() && record[cmd_at + 1] == 0
@@ -48,7 +75,7 @@ impl Version {
 }
 
 /// The version of the first records, if these bytes look like a vSCSI trace at all.
-pub(crate) fn version_of(data: &[u8]) -> Option<Version> {
+fn version_of(data: &[u8]) -> Option<Version> {
     const LOOKED_AT: usize = 16;
     [Version::Two, Version::One].into_iter().find(|v| {
         let records = data.chunks_exact(v.record_bytes()).take(LOOKED_AT);
@@ -67,10 +94,10 @@ fn op_of(command: u8) -> Option<Op> {
     }
 }
 
-pub(crate) struct Vscsi {
-    pub units: Units,
-    pub version: Version,
-    pub records: u64,
+struct Vscsi {
+    units: Units,
+    version: Version,
+    records: u64,
 }
 
 fn word(r: &[u8], at: usize) -> u32 {

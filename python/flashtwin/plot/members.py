@@ -1,66 +1,32 @@
-"""Figures of a comparison, of hit ratios, and of garbage collection in an array."""
+"""Figures of the members of an array."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import FlashtwinError
-from .runs import draw_breakdown, draw_percentiles
-from .style import legend_above, line, new, sizes_axis, styled
+from .style import new, styled
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from matplotlib.figure import Figure
 
-    from ..comparison import Comparison
-    from ..hit_ratios import HitTable
-    from ..result import Result
-
-#: A member's own collections, and those it was told to do.
+#: A member's own collections, and forced ones.
 _OWN: dict[str, Any] = {"facecolor": "0.75", "edgecolor": "0.4", "linewidth": 0.4}
 _FORCED: dict[str, Any] = {"facecolor": "#0b3c5d", "edgecolor": "#0b3c5d", "linewidth": 0.4}
-#: With more policies than this names take more room.
-_FEW = 6
 
 
-@styled
-def comparison(results: Comparison, *, columns: int = 2) -> Figure:
-    """Draw response times to p99.99, and where the mean went, policy by policy."""
-    many = max(0, len(results) - _FEW)
-    figure = new(columns, 2.8 + 0.12 * many)
-    tail, bars = figure.subplots(1, 2, width_ratios=(1.2, 1))
-    records = {f"{result.policy}": result.record() for result in results}
-    draw_percentiles(tail, records, "all")
-    tail.set(ylabel="response time (us)")
-    tail.legend(loc="upper left", fontsize=5 if many else None, ncols=1 + many // 9)
-    draw_breakdown(bars, records, "all", 1)
-    bars.legend(loc="upper left", bbox_to_anchor=(1, 1))
-    first = results.results[0].summary
-    figure.suptitle(f"{first['device']}: {Path(first['workload'].split(': ')[0]).name}", fontsize=8)
-    return figure
-
-
-@styled
-def hits(table: HitTable, *, columns: int = 1) -> Figure:
-    """Draw hit ratio over capacity, a line a policy; MIN, the bound, in black dots."""
-    figure = new(columns, 2.6 + 0.1 * max(0, len(table.policies) - _FEW))
-    axes = figure.subplots()
-    for i, policy in enumerate(table.policies):
-        rows = sorted((row for row in table if row.policy == policy), key=lambda row: row.capacity_pages)
-        sizes = [row.capacity_pages * table.page_bytes / 2**20 for row in rows]
-        style = {"linestyle": ":", "color": "black", "marker": "."} if policy == "min" else line(i)
-        axes.plot(sizes, [row.hit_ratio * 100 for row in rows], label=policy, **style)
-    sizes_axis(axes, sorted(pages * table.page_bytes / 2**20 for pages in table.capacities_pages))
-    axes.set(xlabel="buffer (MiB)", ylabel="hit ratio (%)")
-    axes.grid(which="major")
-    legend_above(figure, axes, columns)
-    return figure
+class _Result(Protocol):
+    @property
+    def summary(self) -> dict[str, Any]: ...
+    @property
+    def gc_intervals(self) -> pa.Table | None: ...
 
 
 @styled
 def collections(
-    results: Mapping[str, Result], *, from_s: float = 0, until_s: float | None = None, columns: int = 2
+    results: Mapping[str, _Result], *, from_s: float = 0, until_s: float | None = None, columns: int = 2
 ) -> Figure:
     """Draw a row for each member of an array, with bars where it collects; a panel for each result.
 

@@ -1,0 +1,260 @@
+//! What each trace format declares in its own file: name, units, detection, decoder and documentation.
+//! The table of all formats is in `mod.rs`.
+
+use serde::{de, Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+use super::input::Source;
+use super::lines::{Decoder, Line, LineDecoder, LineParser, Units};
+use super::options::{AddressUnit, TimeUnit, TraceOptions};
+use super::Format;
+use crate::error::{ErrorKind, WorkloadError};
+
+/// A trace format.
+pub(crate) struct Reader {
+    /// The spelling used in options, TOML and messages.
+    pub name: &'static str,
+    /// The usual unit of the time column.
+    pub time: TimeUnit,
+    /// The usual unit of the address column.
+    pub address: AddressUnit,
+    /// How certain these units are.
+    pub units: Certainty,
+    /// How its files are recognised.
+    pub detection: Detection,
+    /// Makes the decoder of a file.
+    pub open: fn(&Opening) -> Result<Box<dyn Decoder>, WorkloadError>,
+    /// Number of requests of a file of so many bytes that begins so, where that is known.
+    pub requests: fn(u64, &[u8]) -> Option<u64>,
+    /// Its row in `docs/traces.md`.
+    pub page: Page,
+}
+
+/// The columns of the table of formats in the documentation.
+pub(crate) struct Page {
+    pub layout: &'static str,
+    pub time: &'static str,
+    pub address: &'static str,
+    pub op: &'static str,
+    /// Where the layout was read.
+    pub source: &'static str,
+}
+
+/// How certain the units of a format are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Certainty {
+    /// The format states its units, or its files agree on them.
+    Certain,
+    /// Addresses and sizes share a unit, which may be bytes.
+    Address,
+    /// Files are found with several units of time and address.
+    Both {
+        /// Times have a decimal point.
+        decimal_point: bool,
+    },
+}
+
+/// How files of a format are recognised. Each function gets the first bytes without a byte order mark.
+pub(crate) struct Detection {
+    /// The reason, if the bytes begin as no other format does.
+    pub mark: fn(&[u8]) -> Option<&'static str>,
+    /// The reason, if the bytes, which are not text, fit.
+    pub records: fn(&[u8]) -> Option<String>,
+    /// How many of some lines of text are requests of this format.
+    pub lines: fn(&[&[u8]]) -> Fit,
+}
+
+impl Detection {
+    /// Never recognised: its name must be given.
+    pub const NONE: Self = Detection {
+        mark: |_| None,
+        records: |_| None,
+        lines: |_| Fit::NONE,
+    };
+
+    /// Recognised by the lines that its parser reads.
+    pub const fn by_lines(lines: fn(&[&[u8]]) -> Fit) -> Self {
+        Detection {
+            lines,
+            ..Self::NONE
+        }
+    }
+
+    /// Recognised by its first bytes.
+    pub const fn by_mark(mark: fn(&[u8]) -> Option<&'static str>) -> Self {
+        Detection { mark, ..Self::NONE }
+    }
+
+    /// Recognised by its binary records.
+    pub const fn by_records(records: fn(&[u8]) -> Option<String>) -> Self {
+        Detection {
+            records,
+            ..Self::NONE
+        }
+    }
+}
+
+/// How well lines fit a text format.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fit {
+    /// Lines that are requests.
+    pub good: usize,
+    /// Lines that cannot be read.
+    pub bad: usize,
+    /// A further reason for messages, behind a comma.
+    pub note: &'static str,
+}
+
+impl Fit {
+    pub const NONE: Self = Fit {
+        good: 0,
+        bad: 0,
+        note: "",
+    };
+
+    /// Tries a parser on lines.
+    pub fn of(mut parser: impl LineParser, lines: &[&[u8]]) -> Self {
+        let mut fit = Self::NONE;
+        for (i, line) in lines.iter().enumerate() {
+            match parser.parse(line, i as u64 + 1) {
+                Ok(Line::Request(_)) => fit.good += 1,
+                Ok(Line::Other) => {}
+                Err(_) => fit.bad += 1,
+            }
+        }
+        fit
+    }
+}
+
+/// A file to open.
+pub(crate) struct Opening<'a> {
+    pub format: Format,
+    pub units: Units,
+    pub opts: &'a TraceOptions,
+    /// The file, of which the first bytes are loaded.
+    pub source: &'a Source,
+}
+
+impl Opening<'_> {
+    /// The decoder of a text format.
+    pub fn lines<P: LineParser + 'static>(
+        &self,
+        parser: P,
+    ) -> Result<Box<dyn Decoder>, WorkloadError> {
+        Ok(Box::new(LineDecoder::new(parser, self.format, self.opts)))
+    }
+}
+
+/// Registers formats: a variant of `Format` and the constant that describes it.
+macro_rules! formats {
+    ($($variant:ident => $reader:path),+ $(,)?) => {
+        /// A trace format this crate reads; layouts and sources are in `docs/traces.md`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Format {
+            $(#[doc = concat!("`", stringify!($reader), "`.")] $variant),+
+        }
+
+        impl Format {
+            /// Every format, in the order of the documentation.
+            pub const ALL: &'static [Format] = &[$(Format::$variant),+];
+
+            pub(crate) const fn reader(self) -> &'static $crate::trace::format::Reader {
+                match self { $(Format::$variant => &$reader),+ }
+            }
+        }
+    };
+}
+pub(crate) use formats;
+
+impl Format {
+    /// The spelling used in options, TOML and messages.
+    pub const fn name(self) -> &'static str {
+        self.reader().name
+    }
+
+    /// Its row of the table in `docs/traces.md`: name, layout, time, address and size, operation, source.
+    pub fn table_row(self) -> String {
+        let p = &self.reader().page;
+        let cells = [p.layout, p.time, p.address, p.op, p.source].join(" | ");
+        format!("| `{self}` | {cells} |\n")
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The names of all formats, for messages.
+pub(crate) fn known() -> String {
+    let names: Vec<&str> = Format::ALL.iter().map(|f| f.name()).collect();
+    names.join(", ")
+}
+
+impl FromStr for Format {
+    type Err = WorkloadError;
+    fn from_str(s: &str) -> Result<Self, WorkloadError> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|f| f.name().eq_ignore_ascii_case(s))
+            .ok_or_else(|| {
+                let text = format!("trace format \"{s}\" is not known; one of: {}", known());
+                WorkloadError::new(ErrorKind::Option, text)
+            })
+    }
+}
+
+impl Serialize for Format {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Format {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let found = Self::ALL.iter().copied().find(|f| f.name() == name);
+        found.ok_or_else(|| {
+            de::Error::custom(format!(
+                "unknown format `{name}`, expected one of {}",
+                known()
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEGIN: &str = "<!-- from here on written by `FLASHTWIN_WRITE_DOCS=1 cargo test -p flashtwin-workload --lib docs` -->\n";
+    const END: &str = "<!-- up to here -->\n";
+
+    #[test]
+    fn names_are_distinct() {
+        for (i, format) in Format::ALL.iter().enumerate() {
+            let first = Format::ALL.iter().position(|f| f.name() == format.name());
+            assert_eq!(first, Some(i), "{format}");
+        }
+    }
+
+    /// `FLASHTWIN_WRITE_DOCS=1` writes the table of `docs/traces.md` anew.
+    #[test]
+    fn the_docs_have_every_format() {
+        let mut table = String::from(
+            "| name | layout | time | address, size | read or write | where the layout was read |\n\
+             |---|---|---|---|---|---|\n",
+        );
+        table.extend(Format::ALL.iter().map(|format| format.table_row()));
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/traces.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let (head, rest) = page.split_once(BEGIN).unwrap();
+        let (old, tail) = rest.split_once(END).unwrap();
+        if std::env::var_os("FLASHTWIN_WRITE_DOCS").is_some() {
+            std::fs::write(path, format!("{head}{BEGIN}{table}{END}{tail}")).unwrap();
+        } else {
+            assert_eq!(old, table, "{BEGIN}");
+        }
+    }
+}

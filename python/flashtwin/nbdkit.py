@@ -1,0 +1,144 @@
+"""nbdkit with flashtwin's plugin as a process: finding it, its addresses, start and end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import threading
+import time
+from concurrent.futures import Future
+from pathlib import Path
+from urllib.parse import quote
+
+from .errors import FlashtwinError
+from .leftovers import remove_dead_socket
+
+#: Seconds between two looks at a server that starts.
+_PERIOD_S = 0.02
+#: Longest name of a Unix socket, of which the control socket's takes a part.
+_SOCKET_BYTES = 107 - len(".ctl")
+#: Package managers, and how they install nbdkit.
+_INSTALL = {
+    "apt-get": "sudo apt-get install nbdkit",
+    "dnf": "sudo dnf install nbdkit",
+    "zypper": "sudo zypper install nbdkit",
+    "pacman": "sudo pacman -S nbdkit",
+    "apk": "sudo apk add nbdkit",
+}
+PLUGIN = Path(__file__).with_name("flashtwin_nbdkit.so")
+
+
+def find() -> str:
+    """Return the path of nbdkit; refuse to go on without it or without the plugin."""
+    found = shutil.which("nbdkit")
+    if found is None:
+        known = next((line for tool, line in _INSTALL.items() if shutil.which(tool)), None)
+        raise FlashtwinError(
+            f"nbdkit is not installed; install it: {known or 'see https://gitlab.com/nbdkit/nbdkit'}"
+        )
+    if not PLUGIN.exists():
+        raise FlashtwinError(
+            "this installation has no plugin for nbdkit, which needs Linux and cargo when it is built: in a "
+            "checkout of flashtwin, run make plugin, then install again"
+        )
+    return found
+
+
+def listen_options(
+    place: Path,
+    socket: str | os.PathLike[str] | None,
+    tcp: int | None,
+    tls_certificates: str | os.PathLike[str] | None,
+    tls_psk: str | os.PathLike[str] | None,
+) -> tuple[list[str], str, Path | None]:
+    """Return options of nbdkit for where to listen, the address for clients, and the socket if it is one."""
+    if socket is not None and tcp is not None:
+        raise FlashtwinError("give either a socket or a port")
+    tls = []
+    if tls_certificates is not None:
+        tls.append(f"--tls-certificates={Path(tls_certificates).absolute()}")
+    if tls_psk is not None:
+        tls.append(f"--tls-psk={Path(tls_psk).absolute()}")
+    if tls:
+        tls.append("--tls=require")
+    if tcp is not None:
+        if not 1 <= tcp <= 65535:
+            raise FlashtwinError(f"tcp {tcp}: give a port from 1 to 65535")
+        host = [] if tls else ["--ipaddr", "127.0.0.1"]
+        scheme = "nbds" if tls else "nbd"
+        return [*host, "--port", str(tcp), *tls], f"{scheme}://localhost:{tcp}", None
+    path = Path(socket).absolute() if socket is not None else place / "nbd.sock"
+    if len(os.fsencode(path)) > _SOCKET_BYTES:
+        raise FlashtwinError(f"socket {path}: is longer than {_SOCKET_BYTES} bytes; give a shorter name")
+    scheme = "nbds+unix" if tls else "nbd+unix"
+    return ["--unix", str(path), *tls], f"{scheme}:///?socket={quote(str(path))}", path
+
+
+def start(command: list[str], place: Path, lock: int) -> subprocess.Popen[bytes]:
+    """Start nbdkit and wait until it listens. It gets no Ctrl-C of the terminal: the caller stops it."""
+    process = _spawn(command, place / "messages", lock)
+    try:
+        while not ((place / "pid").exists() and (place / "report.json").exists()):
+            if process.poll() is not None:
+                raise FlashtwinError(messages(place) or f"nbdkit ended with exit code {process.returncode}")
+            time.sleep(_PERIOD_S)
+    except BaseException:
+        end(process)
+        raise
+    return process
+
+
+def _spawn(command: list[str], messages: Path, lock: int) -> subprocess.Popen[bytes]:
+    """Start nbdkit from a thread that lives as long: it ends with that thread, not with the process."""
+    started: Future[subprocess.Popen[bytes]] = Future()
+
+    def keep() -> None:
+        try:
+            with messages.open("wb") as said:
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                    start_new_session=True,
+                    pass_fds=(lock,),
+                )
+        except BaseException as error:
+            started.set_exception(error)
+            return
+        started.set_result(process)
+        # Its exit code is left to `process`; if that has taken it already, it has ended.
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+    threading.Thread(target=keep, name="flashtwin-nbdkit", daemon=True).start()
+    return started.result()
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kill the process."""
+    process.kill()
+    process.wait()
+
+
+def clear(place: Path, lock: int, *sockets: Path | None) -> None:
+    """Remove the private directory and the sockets of an ended server; sockets of a newer one are kept."""
+    for socket in filter(None, sockets):
+        remove_dead_socket(socket)
+    shutil.rmtree(place, ignore_errors=True)
+    os.close(lock)
+
+
+def umask() -> str:
+    """Return the umask of this process in octal; os.umask() would have to change it."""
+    status = Path("/proc/self/status").read_text()
+    return status.partition("Umask:")[2].split()[0]
+
+
+def messages(place: Path) -> str:
+    """Return the messages of nbdkit, without its name before every line."""
+    said = (place / "messages").read_text(errors="replace").strip()
+    lines = [line.removeprefix("nbdkit: ").removeprefix("error: ") for line in said.splitlines()]
+    return "\n".join(lines)

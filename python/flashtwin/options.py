@@ -1,0 +1,324 @@
+"""The options of a run, each written once: type, default, meaning, and its form on the command line.
+
+Signatures, docstrings, the command line, `[run]` of an experiment and the table in docs/python.md derive
+from these classes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, wraps
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ParamSpec,
+    TypedDict,
+    TypeVar,
+    cast,
+    get_args,
+    get_type_hints,
+)
+
+from .devices import Overrides
+from .errors import FlashtwinError
+from .faults import Fault
+from .pacing import Pacing
+from .policies import PolicyLike
+from .timeline import Window
+from .traces import TraceOptions
+from .watch import OnProgress
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: Largest whole number where nothing bounds it.
+_MOST = (1 << 64) - 1
+
+#: Headings of the help.
+STATE = "state before the first request"
+PACING = "pacing (default: the trace's own times; closed loop at depth 32 if it has none)"
+FAULTS = "faults of array members (virtual time since the start of the measurement)"
+
+
+@dataclass(frozen=True)
+class Option:
+    """What is known of an option beside its name and type.
+
+    Attributes:
+        default: its value where the caller gives none.
+        text: its meaning, a noun phrase, for help and docstrings; a default that is not None is added.
+        details: further sentences for docstrings.
+        metavar: its value on the command line; None if it has no flag of its own, or one of `choices`.
+        flag: its flag, if that is not its name.
+        group: heading of the help under which it stands.
+        choices: every value that it takes.
+        least: smallest whole number.
+        most: largest whole number.
+        in_experiment: whether `[run]` of an experiment takes it.
+    """
+
+    default: Any
+    text: str
+    details: str = ""
+    metavar: str | None = None
+    flag: str | None = None
+    group: str | None = None
+    choices: tuple[str, ...] = ()
+    least: int = 0
+    most: int = _MOST
+    in_experiment: bool = False
+
+    @property
+    def help(self) -> str:
+        """Return the meaning with the default."""
+        shown = isinstance(self.default, (str, int, float)) and not isinstance(self.default, bool)
+        return f"{self.text} (default: {self.default})" if shown else self.text
+
+    @property
+    def bounds(self) -> str:
+        """Return the range of a whole number as text."""
+        return f"from {self.least}" + (f" to {self.most}" if self.most < _MOST else "")
+
+
+class PreconditionOptions(TypedDict, total=False):
+    """The device and the state of its flash."""
+
+    set: Annotated[
+        Overrides | None,
+        Option(None, 'keys of the device to override, such as {"buffer.capacity": "8 MiB"}', group="device"),
+    ]
+    precondition: Annotated[
+        str,
+        Option(
+            "steady",
+            "initial state: none, sequential, random, random:TIMES or steady; random and steady also fill "
+            "the buffer unless :empty-buffer is added, as in steady:empty-buffer",
+            '"none" is never written; "random:2" writes twice the capacity; "steady" is the state that '
+            "random writing converges to. A full buffer holds dirty random pages.",
+            metavar="HOW",
+            group=STATE,
+            in_experiment=True,
+        ),
+    ]
+    seed: Annotated[int, Option(1, "seed of preconditioning and generator", metavar="N", group=STATE)]
+    progress: Annotated[
+        OnProgress | None, Option(None, "function to call about ten times a second with a `Progress`")
+    ]
+
+
+class StateOptions(PreconditionOptions, total=False):
+    """The device and its state before the first request."""
+
+    snapshot: Annotated[
+        str | os.PathLike[str] | None,
+        Option(
+            None,
+            "file with a saved state to start from instead of preconditioning",
+            "`save_snapshot` writes it. `precondition` then only decides whether the buffer starts full.",
+            metavar="FILE",
+            group=STATE,
+        ),
+    ]
+
+
+class WorkloadOptions(StateOptions, total=False):
+    """What several runs of one workload share."""
+
+    pacing: Annotated[
+        Pacing | None,
+        Option(
+            None,
+            "`OpenLoop(speed)`, `ClosedLoop(queue_depth)` or `AS_FAST_AS_POSSIBLE`",
+            "None: the workload's own times, or a closed loop at queue depth 32 if it has none.",
+            group=PACING,
+        ),
+    ]
+    warmup_requests: Annotated[
+        int,
+        Option(
+            0,
+            "number of requests at the start to exclude from the results",
+            "Must be smaller than the number of requests of the run.",
+            metavar="N",
+            flag="--warmup",
+            group=PACING,
+            in_experiment=True,
+        ),
+    ]
+    requests_max: Annotated[
+        int | None,
+        Option(
+            None,
+            "maximum number of requests, including the warm-up",
+            metavar="N",
+            group=PACING,
+            least=1,
+            in_experiment=True,
+        ),
+    ]
+    beyond: Annotated[
+        str,
+        Option(
+            "error",
+            "how to handle out-of-range requests",
+            '"error" stops the run, "wrap" takes the address modulo the size, "drop" skips the request.',
+            group=PACING,
+            choices=("error", "wrap", "drop"),
+            in_experiment=True,
+        ),
+    ]
+    series_s: Annotated[
+        float | None,
+        Option(None, "interval of the time series, in seconds of virtual time", in_experiment=True),
+    ]
+    faults: Annotated[
+        Sequence[Fault],
+        Option(
+            (),
+            "failures and replacements of array members, such as [Fail(3, at_s=10), Replace(3, at_s=20)]",
+            group=FAULTS,
+        ),
+    ]
+    trace_options: Annotated[
+        TraceOptions | None, Option(None, "how to read the trace, where it should not be guessed")
+    ]
+
+
+class RunOptions(WorkloadOptions, total=False):
+    """Everything that `run` takes beside workload and device."""
+
+    policy: Annotated[
+        PolicyLike | None,
+        Option(
+            None,
+            "buffer policy, such as cflru or cflru:window=0.5 (see flashtwin policy list)",
+            "Or your subclass of `flashtwin.Policy` (docs/policies.md). None: the policy of the device.",
+            metavar="NAME",
+        ),
+    ]
+    threads: Annotated[
+        int,
+        Option(
+            1,
+            "threads for independent array members; results do not change",
+            metavar="N",
+            least=1,
+            most=1024,
+        ),
+    ]
+    log: Annotated[
+        bool | str | os.PathLike[str],
+        Option(
+            False,
+            "whether to keep every request in `Result.requests`, or a Parquet file for them",
+            "A file needs bounded memory.",
+        ),
+    ]
+    history: Annotated[
+        bool, Option(False, "whether to keep at most 256 windows of the run in `Result.history`, for reports")
+    ]
+    gc_timeline: Annotated[
+        bool, Option(False, "whether to keep `Result.gc_intervals`: when which array member collects")
+    ]
+    timeline: Annotated[
+        Window | None,
+        Option(
+            None,
+            "window in which to record every device operation in `Result.timeline`, for Perfetto",
+        ),
+    ]
+
+
+@cache
+def options_of(kind: type) -> Mapping[str, Option]:
+    """Return the options of one of the classes above."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: get_args(hint)[1] for name, hint in hints.items()}
+
+
+@cache
+def types_of(kind: type) -> Mapping[str, Any]:
+    """Return the type of each option."""
+    return get_type_hints(kind)
+
+
+@cache
+def experiment_options() -> Mapping[str, Option]:
+    """Return the options that `[run]` of an experiment takes by their own names."""
+    return {name: option for name, option in options_of(WorkloadOptions).items() if option.in_experiment}
+
+
+def scalar_type(name: str) -> type:
+    """Return the type of an option of an experiment, without None."""
+    kind: type = types_of(WorkloadOptions)[name]
+    return next((each for each in get_args(kind) if each is not type(None)), kind)
+
+
+def run_options(**given: Unpack[RunOptions]) -> RunOptions:
+    """Complete the options of a run with defaults."""
+    defaults = {name: option.default for name, option in options_of(RunOptions).items()}
+    return cast(RunOptions, {**defaults, **given})
+
+
+def check(options: Mapping[str, object]) -> None:
+    """Refuse values that are not whole numbers, or out of range, where whole numbers are needed."""
+    kinds = types_of(RunOptions)
+    for name, option in options_of(RunOptions).items():
+        value = options.get(name)
+        if value is None or int not in (kinds[name], *get_args(kinds[name])):
+            continue
+        if not isinstance(value, int) or not option.least <= value <= option.most:
+            raise FlashtwinError(f"{name}: {value!r}: give a whole number {option.bounds}")
+
+
+def takes(kind: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Give a function that ends in `**options` the signature, defaults and docstring of `kind`.
+
+    `{options}` in its docstring stands for their explanations.
+    """
+
+    def give(function: Callable[P, T]) -> Callable[P, T]:
+        own = inspect.signature(function)
+        named = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        keywords = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=option.default,
+                annotation=types_of(kind)[name],
+            )
+            for name, option in options_of(kind).items()
+        ]
+        signature = own.replace(parameters=[*named, *keywords])
+
+        @wraps(function)
+        def call(*args: P.args, **given: P.kwargs) -> T:
+            try:
+                bound = signature.bind(*args, **given)
+            except TypeError as e:
+                raise TypeError(f"{function.__name__}() {e}") from None
+            bound.apply_defaults()
+            return function(*bound.args, **bound.kwargs)
+
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        call.__doc__ = inspect.cleandoc(function.__doc__ or "").replace("    {options}", _explained(kind))
+        return call
+
+    return give
+
+
+def _explained(kind: type) -> str:
+    lines = []
+    for name, option in options_of(kind).items():
+        end = "" if option.help.endswith(".") else "."
+        text = f"{name}: {option.help}{end} {option.details}".strip()
+        lines += textwrap.wrap(text, 100, initial_indent=" " * 4, subsequent_indent=" " * 8)
+    return "\n".join(lines)
