@@ -46,7 +46,7 @@ def test_members_on_several_threads_change_no_result() -> None:
         for threads in (1, 3)
     )
     assert alone.to_json() == together.to_json()
-    with pytest.raises(flashtwin.FlashtwinError, match="threads: 0: give 1 to 1024"):
+    with pytest.raises(flashtwin.FlashtwinError, match="threads: 0: give a whole number from 1 to 1024"):
         flashtwin.run(load, device="harmonia-array", threads=0)
 
 

@@ -12,13 +12,13 @@ from .. import FlashtwinError
 from ..plot.style import require
 from ..pts import pts
 from .common import ProgressBar, note
-from .options import TIME, overrides, seconds
+from .options import TIME, add_set, overrides, seconds
 
 
 def add(
     commands: Any,  # noqa: ANN401 (argparse has no public name for it)
     new: Callable[[Any, str, str, str], argparse.ArgumentParser],
-    add_device: Callable[[argparse.ArgumentParser], object],
+    add_device: Callable[[argparse.ArgumentParser], argparse._ActionsContainer],
     add_json: Callable[[argparse._ActionsContainer, str], None],
 ) -> None:
     """Add the command; the others are what commands have in common."""
@@ -36,7 +36,7 @@ The drive is purged and preconditioned for each test, and each runs until five r
 times. A round of the standard takes a minute for each access; times are virtual.
 """,
     )
-    add_device(p)
+    add_set(add_device(p))
     p.add_argument(
         "--tests",
         default="wsat,iops,throughput,latency",
