@@ -12,6 +12,8 @@ SOURCES = sorted(
     path for name in ("flashtwin", "flashtwin_command") for path in (ROOT / "python" / name).rglob("*.py")
 )
 
+RUST = [*sorted((ROOT / "crates").iterdir()), *(ROOT / name for name in ("benches", "examples", "fuzz"))]
+
 #: Parts of pages that Rust tests compare with the sources of the policies, translation layers and keys.
 GENERATED = re.compile(r"<!-- from here on written by.*?<!-- up to here -->", re.DOTALL)
 KEY_ROW = re.compile(
@@ -133,3 +135,18 @@ def test_links_to_decisions_lead_to_them(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_pages_name_no_specification_that_readers_lack(page):
     assert not SPECIFICATION.findall(written_by_hand(page))
+
+
+def comments(source):
+    """Return the comments of a Rust file at their lines, without code."""
+    lines = source.read_text().splitlines()
+    kept = (re.search(r"(?:^|\s)//[/!]?(.*)$", line) for line in lines)
+    return re.sub(r"`[^`\n]*`", " ", "\n".join(found.group(1) if found else "" for found in kept))
+
+
+@pytest.mark.parametrize("place", RUST, ids=lambda place: place.name)
+def test_comments_avoid_the_listed_words(place):
+    sources = sorted(source for source in place.rglob("*.rs") if "target" not in source.parts)
+    assert sources
+    found = [complaint for source in sources for complaint in complaints(source, comments(source))]
+    assert not found, "\n".join(found)

@@ -126,7 +126,7 @@ pub(crate) fn narrow(n: impl TryInto<u32>) -> u32 {
     n.try_into().ok().expect("counts are below 2^32")
 }
 
-/// A number of a device file in 32 bits; larger ones become the largest, as if the file said so.
+/// A number of a device file in 32 bits; larger ones become the largest, as if the file had that.
 #[inline]
 pub(crate) fn saturating_u32(n: impl TryInto<u32>) -> u32 {
     n.try_into().unwrap_or(u32::MAX)

@@ -5,10 +5,10 @@
 //!
 //! ```text
 //! array, ahead, untimed, state, faults    what a driver asks of an array
-//! raid                                    the back end: what comes goes its way, what is done is told
+//! raid                                    the back end: executes operations, and reports them done
 //! jobs, swan                              rows with their parity; volumes of segments
 //! io                                      page operations in, requests to members out
-//! coordinate                              who collects garbage when
+//! coordinate                              the members' turns to collect garbage
 //! member                                  an SSD, how much of it is there, what it holds back
 //! layout, record                          where pages lie; what was done
 //! ```

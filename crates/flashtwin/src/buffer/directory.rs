@@ -1,5 +1,5 @@
 //! Logical page to cached page: a hash table of chains, links in one array by page. What is cached
-//! as a page is known to the caller, who looks there anyway.
+//! as a page is known to the caller, which reads that anyway.
 //!
 //! A page that was evicted stays until it is gone, so a logical page may be here several times; the one that came
 //! last is found. When that is gone, the one before it is found again.

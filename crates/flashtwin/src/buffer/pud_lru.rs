@@ -18,10 +18,10 @@
 //! 2 pages   f 2: B7        f 3: B9 B4                         victim: B8 if its PUD is above the mean
 //! ```
 //!
-//! A write leaves a block in its room, and in its heap: f only grows, so the heap says too large a
 //! A write leaves a block in its room, and in its heap: f only grows, so the heap has too large a PUD, never too
 //! small. A block is put right when it comes up. For each number of pages a ceiling of the PUDs is known as well,
 //! which excludes heaps that hold no candidate.
+//!
 //! `cache_reads`: reads enter and renew their block (the last tie-break) but count as no update.
 //! Without it they change nothing.
 

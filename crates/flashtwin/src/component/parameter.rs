@@ -24,7 +24,7 @@ pub struct Parameter {
 /// parameters! {
 ///     /// Parameters of CFLRU.
 ///     struct Parameters {
-///         /// Least recent entries among which clean pages leave first.
+///         /// Least recent entries among which clean pages are evicted first.
 ///         window: Pages = Kind::Window, "0.25", "original: 0.25 of the capacity";
 ///     }
 /// }

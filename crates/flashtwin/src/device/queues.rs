@@ -1,6 +1,6 @@
 //! Submission queues and the arbitration between them, at the head of the controller (D-100).
 //!
-//! As NVMe has it (Base Specification 2.0, 3.4.4): round robin takes up to a burst of commands from one queue
+//! As NVMe has it (Base Specification 2.0, 3.4.4): round robin takes at most a burst of commands from one queue
 //! after the other. Weighted round robin has four classes of queues: what is urgent goes first; of the others
 //! each may go as often as its weight allows, high before medium before low, and when all that have commands have
 //! used that up a new round begins. Within a class it is round robin.

@@ -44,7 +44,7 @@ fn what_finds_no_room_is_refused_and_nothing_is_lost() {
     }
 }
 
-/// A merge that makes room for a page leaves a hole in its place where the page did not exist; a page that went
+/// If a merge makes room for a page, a hole is left where the page did not exist; a page that went
 /// to a log instead would be older than what a later write puts there.
 #[test]
 fn a_log_never_passes_a_hole_of_its_data_block() {
