@@ -12,9 +12,6 @@ from .devices import device, devices
 from .errors import WorkloadError
 from .traces import TraceOptions, trace_info
 
-#: Bytes of a trace file looked at to estimate how many requests it holds.
-_HEAD_BYTES = 1 << 20
-
 
 @dataclass(frozen=True)
 class Source:
@@ -50,7 +47,7 @@ class Source:
     def estimate_requests(self) -> int | None:
         """Approximate number of requests, for a progress bar; None if unknown."""
         # A pipe can be read only once.
-        return _estimate_lines(self.path) if self.path is not None and self.path.is_file() else None
+        return _core.estimate_lines(self.path) if self.path is not None and self.path.is_file() else None
 
 
 def generated(text: str) -> Source:
@@ -85,25 +82,3 @@ def _nearest_file(path: Path) -> Path | None:
         return None
     near = get_close_matches(path.name, names, 1)
     return path.parent / near[0] if near else None
-
-
-def _estimate_lines(path: Path) -> int | None:
-    """Lines in a text trace, from the share of the file that its first lines take."""
-    import pyarrow as pa
-
-    compression = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix)
-    try:
-        size = path.stat().st_size
-        with pa.OSFile(str(path)) as raw:
-            stream = pa.CompressedInputStream(raw, compression) if compression else raw
-            lines = 0
-            while raw.tell() < _HEAD_BYTES or raw.tell() == size:
-                block: bytes = stream.read(_HEAD_BYTES)
-                if not block:
-                    break
-                lines += block.count(b"\n")
-                if b"\0" in block:
-                    return None
-            return round(lines * size / raw.tell()) if lines else None
-    except (OSError, pa.ArrowException):
-        return None

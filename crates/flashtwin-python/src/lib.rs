@@ -43,6 +43,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(device::device_names, m)?)?;
     m.add_function(wrap_pyfunction!(workload::presets, m)?)?;
     m.add_function(wrap_pyfunction!(workload::trace_formats, m)?)?;
+    m.add_function(wrap_pyfunction!(workload::estimate_lines, m)?)?;
     m.add_function(wrap_pyfunction!(workload::trace_info, m)?)?;
     m.add_function(wrap_pyfunction!(workload::convert, m)?)?;
     m.add_function(wrap_pyfunction!(validate::validate, m)?)?;

@@ -98,6 +98,12 @@ pub fn trace_formats() -> Vec<&'static str> {
     Format::ALL.iter().map(|f| f.name()).collect()
 }
 
+/// Approximate number of lines in a text trace; `None` for other files.
+#[pyfunction]
+pub fn estimate_lines(py: Python<'_>, path: PathBuf) -> Option<u64> {
+    py.detach(|| flashtwin_workload::estimate_lines(&path))
+}
+
 /// Sums a trace up: as JSON, and as text for people.
 #[pyfunction]
 pub fn trace_info(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<(String, String)> {

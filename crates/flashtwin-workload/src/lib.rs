@@ -18,6 +18,7 @@ pub use generate::size::Size;
 pub use generate::spec::{GeneratorSpec, Part, PRESETS};
 pub use trace::convert::{convert, Converted};
 pub use trace::csv::{write_request as write_csv_request, HEADER as CSV_HEADER};
+pub use trace::estimate::estimate_lines;
 pub use trace::info::{trace_info, OpInfo, TraceInfo, VolumeInfo};
 pub use trace::options::{AddressUnit, Addresses, BlkEvent, TimeUnit, TraceOptions, Volumes};
 pub use trace::reader::{open_trace, read_bytes};

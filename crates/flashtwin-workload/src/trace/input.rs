@@ -250,6 +250,11 @@ impl Source {
         self.consumed
     }
 
+    /// Bytes of the file read so far.
+    pub fn packed_position(&self) -> u64 {
+        self.packed_read.load(Ordering::Relaxed)
+    }
+
     /// Brings more bytes into the window; false at the end of the input.
     pub fn fill(&mut self) -> Result<bool, WorkloadError> {
         if self.ended {
@@ -299,7 +304,7 @@ impl Source {
                  (after {} unpacked bytes): {e}; fetch or pack the file again",
                 self.name,
                 self.packing.name(),
-                self.packed_read.load(Ordering::Relaxed),
+                self.packed_position(),
                 self.consumed + (self.end - self.start) as u64,
             ),
         )

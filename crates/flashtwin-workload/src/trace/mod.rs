@@ -30,6 +30,7 @@ pub(crate) mod convert;
 pub(crate) mod csv;
 pub(crate) mod cursor;
 pub(crate) mod detect;
+pub(crate) mod estimate;
 pub(crate) mod fio;
 pub(crate) mod fiu;
 pub(crate) mod format;

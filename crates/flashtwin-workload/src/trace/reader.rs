@@ -167,7 +167,7 @@ impl TraceReader {
         }
         let pending = &mut self.collector.pending;
         if !self.collector.sorted && window > 0 {
-            pending.sort_by_key(|r| r.time);
+            pending.make_contiguous().sort_by_key(|r| r.time);
             self.collector.sorted = true;
         }
         self.settled = if self.more {
@@ -185,7 +185,7 @@ impl TraceReader {
             return 0;
         };
         let (mut latest, before) = (self.latest, out.len());
-        for record in &self.collector.pending[self.next..upto] {
+        for record in self.collector.pending.range(self.next..upto) {
             // Volumes without a place yet, or that are not laid end to end, have none here.
             let start = self.starts.get(record.volume as usize);
             let arrival = u64::try_from(record.time.wrapping_sub(base));

@@ -2,7 +2,7 @@
 //! checks them, names volumes and counts what was passed over.
 
 use flashtwin::Op;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use super::cursor::Bad;
 use super::options::Volumes;
@@ -124,7 +124,8 @@ pub(crate) struct Handed {
 
 /// Takes records from a decoder.
 pub(crate) struct Collector {
-    pub pending: Vec<Record>,
+    /// A ring: requests leave it in front while a window of them stays.
+    pub pending: VecDeque<Record>,
     pub volumes: VolumeTable,
     policy: Volumes,
     /// Records still wanted (`TraceOptions::limit`).
@@ -147,7 +148,7 @@ pub(crate) struct Collector {
 impl Collector {
     pub fn new(policy: Volumes, limit: Option<u64>) -> Self {
         Collector {
-            pending: Vec::new(),
+            pending: VecDeque::new(),
             volumes: VolumeTable::default(),
             policy,
             wanted: limit.unwrap_or(u64::MAX),
@@ -270,7 +271,7 @@ impl Collector {
         line: u64,
     ) {
         self.wanted -= 1;
-        self.pending.push(Record {
+        self.pending.push_back(Record {
             time,
             offset,
             bytes,

@@ -1,0 +1,34 @@
+//! How many lines a text trace has, from its beginning: the total of a progress bar.
+
+use std::path::Path;
+
+use memchr::{memchr, memchr_iter};
+
+use super::input::Input;
+
+/// Bytes of the file looked at.
+const LOOKED_AT_BYTES: u64 = 1 << 20;
+
+/// Approximate number of lines in a text trace, packed or not, from the lines in its first megabyte;
+/// `None` for other files.
+pub fn estimate_lines(path: &Path) -> Option<u64> {
+    let file_bytes = path.metadata().ok()?.len();
+    let mut source = Input::File(path.to_path_buf()).open().ok()?;
+    let mut lines = 0;
+    while source.fill().ok()? {
+        let data = source.data();
+        if memchr(0, data).is_some() {
+            return None;
+        }
+        lines += memchr_iter(b'\n', data).count() as u64;
+        let looked_at = data.len();
+        source.consume(looked_at);
+        // Of a file read to its end, all may still have to be unpacked.
+        if (LOOKED_AT_BYTES..file_bytes).contains(&source.packed_position()) {
+            break;
+        }
+    }
+    (lines > 0).then(|| {
+        (lines as u128 * u128::from(file_bytes) / u128::from(source.packed_position())) as u64
+    })
+}
