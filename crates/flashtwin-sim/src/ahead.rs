@@ -2,7 +2,8 @@
 
 use flashtwin::{Request, Time};
 
-use crate::run::{Driver, Pacing};
+use crate::config::Pacing;
+use crate::run::Driver;
 use crate::{SimError, Subject, Threads};
 
 impl<S: Subject> Driver<'_, S> {

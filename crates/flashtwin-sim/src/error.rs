@@ -36,7 +36,7 @@ pub enum SimError {
         path: PathBuf,
         /// What was being done to it, as in "write".
         doing: &'static str,
-        /// What it said.
+        /// Its message.
         source: io::Error,
     },
     /// A snapshot that cannot be used for this device.
@@ -55,7 +55,7 @@ pub enum SimError {
         /// What is wrong and what would be right.
         message: String,
     },
-    /// Whoever takes the results gave up.
+    /// The consumer of the results gave up.
     Sink(String),
 }
 

@@ -45,14 +45,14 @@ pub struct RebuildPoint {
     pub share: f64,
 }
 
-/// Requests that were answered in a phase of the array.
+/// Requests that completed in a phase of the array.
 #[derive(Clone, Debug)]
 pub struct PhaseOutcome {
     /// The phase.
     pub phase: Phase,
-    /// Reads answered in it.
+    /// Reads that completed in it.
     pub reads: OpMetrics,
-    /// Writes answered in it.
+    /// Writes that completed in it.
     pub writes: OpMetrics,
 }
 

@@ -38,7 +38,7 @@ struct Window {
     inside_ps: u128,
     /// Responses by length.
     buckets: Box<[u32; BUCKETS]>,
-    /// Pages programmed for the host, and for anybody.
+    /// Pages programmed for the host, and in all.
     programs: [u64; 2],
     /// Time in GC, chip by chip.
     gc_ps: Vec<u64>,
@@ -247,7 +247,7 @@ impl History {
     }
 }
 
-/// A share, to four digits: finer than anybody sees, and short.
+/// A share, to four digits: finer than a chart shows, and short.
 fn share(ps: u64, length: u64) -> f64 {
     (ps as f64 / length as f64 * 1e4).round() * 1e-4
 }

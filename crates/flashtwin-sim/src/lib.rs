@@ -4,6 +4,7 @@
 //! configuration, workload and seed give the same bytes.
 
 mod ahead;
+mod config;
 mod error;
 mod faults;
 mod history;
@@ -17,12 +18,13 @@ mod threads;
 mod timeline;
 mod validate;
 
+pub use config::{Beyond, Pacing, RunConfig};
 pub use error::SimError;
 pub use faults::{Fault, FaultKind, FaultsOutcome, PhaseOutcome, RebuildPoint};
 pub use history::{History, HistoryPoint};
 pub use measure::{measure, Figure};
 pub use precondition::{fill_buffer, precondition, InitialState, Precondition};
-pub use run::{run, Beyond, Control, Outcome, Pacing, RunConfig};
+pub use run::{run, Control, Outcome};
 pub use snapshot::{load_snapshot, save_snapshot};
 pub use subject::{Described, Logged, Subject};
 pub use summary::{

@@ -110,7 +110,7 @@ impl fmt::Display for Precondition {
     }
 }
 
-/// Preconditions an idle device; `false` if `control` stopped it on the way. The device then counts
+/// Preconditions an idle device; `false` if `control` stopped it. The device then counts
 /// as new: no wear, all counters at zero.
 pub fn precondition<S: Subject>(
     device: &mut Device<S>,
@@ -147,7 +147,7 @@ const FILL_DEPTH: usize = 32;
 /// Fills the buffer of an idle preconditioned device as random writing does: with writes of random pages, no
 /// page twice, and a separate read cache with reads of others; blocks that the policy has for pages
 /// of its choice are opened first (D-175, D-176). Virtual time passes until the device is idle again;
-/// nothing of it is measured. `false` if `control` stopped it on the way.
+/// nothing of it is measured. `false` if `control` stopped it.
 pub fn fill_buffer<S: Subject>(
     device: &mut Device<S>,
     seed: u64,

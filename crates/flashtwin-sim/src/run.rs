@@ -8,86 +8,13 @@ use flashtwin::metrics::{FlashReport, Metrics};
 use flashtwin::{Completion, Device, GcInterval, Request, Time};
 use flashtwin_workload::Workload;
 
-use crate::faults::{Agenda, Fault, FaultsOutcome};
+use crate::config::{Beyond, Pacing, RunConfig};
+use crate::faults::{Agenda, FaultsOutcome};
 use crate::history::{History, HistoryPoint};
-use crate::timeline::{Recording, Timeline, Window};
+use crate::timeline::{Recording, Timeline};
 use crate::{SimError, Subject};
 
-/// When requests reach the device.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pacing {
-    /// Open loop: at the workload's own times, divided by `speed` (1: as recorded).
-    Open {
-        /// How much faster than recorded.
-        speed: f64,
-    },
-    /// Closed loop: always this many requests in the device.
-    Closed {
-        /// Queue depth.
-        depth: u32,
-    },
-}
-
-/// What happens to a request whose address is beyond the device (D-34).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beyond {
-    /// The run stops with an error.
-    Error,
-    /// Its start is taken modulo the exported size, its end is cut.
-    Wrap,
-    /// It is left out.
-    Drop,
-}
-
-/// How to run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RunConfig {
-    /// When requests reach the device.
-    pub pacing: Pacing,
-    /// What happens to addresses beyond the device.
-    pub beyond: Beyond,
-    /// Requests before the measurement begins.
-    pub warmup_requests: u64,
-    /// Requests at most, warm-up included.
-    pub requests_max: Option<u64>,
-    /// Requests are submitted for so much virtual time from the start of the measurement, at most; those in
-    /// the device by then finish.
-    pub span_max: Option<Time>,
-    /// One point of the time series every so much virtual time.
-    pub series_interval: Option<Time>,
-    /// What happens to members of an array meanwhile; after the last request only while the array has
-    /// something to do.
-    pub faults: Vec<Fault>,
-    /// Keep when members of an array collect.
-    pub gc_timeline: bool,
-    /// Threads on which members of an array are simulated, where nothing that one does decides what
-    /// another is asked; results are the same.
-    pub threads: u32,
-    /// Keep what happened when, in windows ([`History`]).
-    pub history: bool,
-    /// Record what every part of the device does in this window.
-    pub timeline: Option<Window>,
-}
-
-impl Default for RunConfig {
-    fn default() -> Self {
-        RunConfig {
-            pacing: Pacing::Open { speed: 1.0 },
-            beyond: Beyond::Error,
-            warmup_requests: 0,
-            requests_max: None,
-            span_max: None,
-            series_interval: None,
-            faults: Vec::new(),
-            gc_timeline: false,
-            threads: 1,
-            history: false,
-            timeline: None,
-        }
-    }
-}
-
-/// Shared with whoever watches a run: ask it to stop, see how far it is.
+/// Shared with the observers of a run, which may stop it and see its progress.
 #[derive(Debug, Default)]
 pub struct Control {
     /// Set to end the run early; it then reports what it has.
@@ -163,34 +90,10 @@ pub fn run<S: Subject>(
     control: &Control,
     sink: &mut dyn FnMut(&[Completion]) -> Result<(), SimError>,
 ) -> Result<Outcome, SimError> {
-    if let Pacing::Open { speed } = config.pacing {
-        if !(speed.is_finite() && speed > 0.0) {
-            return Err(SimError::Config(format!(
-                "speed {speed}: give a number above 0, 1 is as recorded"
-            )));
-        }
-    }
-    if let Pacing::Closed { depth: 0 } = config.pacing {
-        return Err(SimError::Config("queue depth 0: give 1 or more".into()));
-    }
-    let known = workload.requests_total();
-    let total = match (known, config.requests_max) {
-        (Some(n), Some(max)) => n.min(max),
-        (n, max) => n.or(max).unwrap_or(0),
-    };
-    if config.warmup_requests > 0 && (1..=config.warmup_requests).contains(&total) {
-        return Err(warmup_too_long(config.warmup_requests, total));
-    }
+    let total = requests_to_run(workload, config)?;
     control.done.store(0, Ordering::Relaxed);
     control.total.store(total, Ordering::Relaxed);
-    match S::array_mut(device) {
-        Some(array) => array.set_gc_timeline(config.gc_timeline),
-        None if config.gc_timeline => {
-            let message = "a timeline of collections needs an array; this device is a single SSD";
-            return Err(SimError::Config(message.into()));
-        }
-        None => {}
-    }
+    keep_gc_timeline(device, config.gc_timeline)?;
     let agenda = Agenda::new(device, &config.faults, config.series_interval)?;
     let mut driver = Driver {
         agenda,
@@ -213,34 +116,7 @@ pub fn run<S: Subject>(
         driver.agenda.begin(driver.start);
         control.note_start();
     }
-    let mut batch = Vec::new();
-    let mut interrupted = false;
-    'run: loop {
-        batch.clear();
-        if workload.next_batch(&mut batch)? == 0 {
-            break;
-        }
-        let mut foreseen = 0;
-        for (i, request) in batch.iter().enumerate() {
-            if i >= foreseen {
-                foreseen = i + driver.look_ahead(&batch[i..])?;
-            }
-            if let Some(later) = batch.get(i + AHEAD) {
-                driver.device.prefetch(later);
-            }
-            if config.requests_max == Some(driver.submitted) {
-                break 'run;
-            }
-            if !driver.one(request)? {
-                break 'run;
-            }
-        }
-        control.done.store(driver.submitted, Ordering::Relaxed);
-        if control.stopped() {
-            interrupted = true;
-            break;
-        }
-    }
+    let mut interrupted = driver.submit_all(workload)?;
     driver.end_ahead();
     interrupted |= driver.finish()?;
     if driver.warming && driver.submitted > 0 {
@@ -252,33 +128,42 @@ pub fn run<S: Subject>(
         let now = driver.device.now();
         driver.begin_measuring(now);
     }
-    let history = driver.history.take().map(|mut history| {
-        let now = driver.device.now();
-        history.sample(now, &driver.device.flash_report());
-        history.points(now)
-    });
-    let recording = driver.timeline.take();
-    let timeline = recording.map(|recording| recording.finish(driver.device));
-    if driver.submitted == 0 && !interrupted {
-        return Err(SimError::NoRequests {
-            dropped: driver.dropped,
-        });
+    driver.outcome(interrupted)
+}
+
+/// Checks the configuration; the number of requests to run, 0 if unknown.
+fn requests_to_run(workload: &dyn Workload, config: &RunConfig) -> Result<u64, SimError> {
+    if let Pacing::Open { speed } = config.pacing {
+        if !(speed.is_finite() && speed > 0.0) {
+            return Err(SimError::Config(format!(
+                "speed {speed}: give a number above 0, 1 is as recorded"
+            )));
+        }
     }
-    let faults = driver.agenda.end(driver.device);
-    let gc_intervals = gc_intervals(driver.device);
-    Ok(Outcome {
-        faults,
-        gc_intervals,
-        metrics: driver.device.metrics().clone(),
-        flash: driver.device.flash_report(),
-        submitted: driver.submitted,
-        dropped: driver.dropped,
-        wrapped: driver.wrapped,
-        interrupted,
-        read_only: driver.device.is_read_only(),
-        history,
-        timeline,
-    })
+    if let Pacing::Closed { depth: 0 } = config.pacing {
+        return Err(SimError::Config("queue depth 0: give 1 or more".into()));
+    }
+    let known = workload.requests_total();
+    let total = match (known, config.requests_max) {
+        (Some(n), Some(max)) => n.min(max),
+        (n, max) => n.or(max).unwrap_or(0),
+    };
+    if config.warmup_requests > 0 && (1..=config.warmup_requests).contains(&total) {
+        return Err(warmup_too_long(config.warmup_requests, total));
+    }
+    Ok(total)
+}
+
+fn keep_gc_timeline<S: Subject>(device: &mut Device<S>, keep: bool) -> Result<(), SimError> {
+    match S::array_mut(device) {
+        Some(array) => array.set_gc_timeline(keep),
+        None if keep => {
+            let message = "a timeline of collections needs an array; this device is a single SSD";
+            return Err(SimError::Config(message.into()));
+        }
+        None => {}
+    }
+    Ok(())
 }
 
 fn warmup_too_long(warmup_requests: u64, total: u64) -> SimError {
@@ -317,6 +202,70 @@ pub(crate) struct Driver<'a, S: Subject> {
 }
 
 impl<S: Subject> Driver<'_, S> {
+    /// Submits requests to the end of the workload or of the run; true if the run was stopped.
+    fn submit_all(&mut self, workload: &mut dyn Workload) -> Result<bool, SimError> {
+        let mut batch = Vec::new();
+        let mut interrupted = false;
+        'run: loop {
+            batch.clear();
+            if workload.next_batch(&mut batch)? == 0 {
+                break;
+            }
+            let mut foreseen = 0;
+            for (i, request) in batch.iter().enumerate() {
+                if i >= foreseen {
+                    foreseen = i + self.look_ahead(&batch[i..])?;
+                }
+                if let Some(later) = batch.get(i + AHEAD) {
+                    self.device.prefetch(later);
+                }
+                if self.config.requests_max == Some(self.submitted) {
+                    break 'run;
+                }
+                if !self.one(request)? {
+                    break 'run;
+                }
+            }
+            self.control.done.store(self.submitted, Ordering::Relaxed);
+            if self.control.stopped() {
+                interrupted = true;
+                break;
+            }
+        }
+        Ok(interrupted)
+    }
+
+    /// What came out of the run.
+    fn outcome(mut self, interrupted: bool) -> Result<Outcome, SimError> {
+        let history = self.history.take().map(|mut history| {
+            let now = self.device.now();
+            history.sample(now, &self.device.flash_report());
+            history.points(now)
+        });
+        let recording = self.timeline.take();
+        let timeline = recording.map(|recording| recording.finish(self.device));
+        if self.submitted == 0 && !interrupted {
+            return Err(SimError::NoRequests {
+                dropped: self.dropped,
+            });
+        }
+        let faults = self.agenda.end(self.device);
+        let gc_intervals = gc_intervals(self.device);
+        Ok(Outcome {
+            faults,
+            gc_intervals,
+            metrics: self.device.metrics().clone(),
+            flash: self.device.flash_report(),
+            submitted: self.submitted,
+            dropped: self.dropped,
+            wrapped: self.wrapped,
+            interrupted,
+            read_only: self.device.is_read_only(),
+            history,
+            timeline,
+        })
+    }
+
     /// When a request is due in an open loop.
     pub(crate) fn due(&self, request: &Request) -> Time {
         let after = match self.config.pacing {

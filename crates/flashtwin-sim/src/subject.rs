@@ -1,4 +1,4 @@
-//! What the driver can do with any device, an SSD or an array: precondition it, save it, and say what
+//! What the driver can do with any device, an SSD or an array: precondition it, save it, and report what
 //! it is.
 
 use std::io::{self, Read, Write};
@@ -11,7 +11,7 @@ use flashtwin::{
 
 use crate::Threads;
 
-/// What results say of a device.
+/// How results describe a device.
 #[derive(Clone, Debug)]
 pub struct Described<'a> {
     /// Its name.
@@ -61,7 +61,7 @@ pub trait Subject: Backend + Sized {
     fn set_logs(device: &mut Device<Self>, on: bool);
     /// Hands over what was logged since the last call; of an array, what it did itself comes first.
     fn take_logs(device: &mut Device<Self>, take: &mut dyn FnMut(Logged));
-    /// Says how many free blocks there are, member by member in an array.
+    /// Reports the number of free blocks, member by member in an array.
     fn each_free_blocks(device: &Device<Self>, say: &mut dyn FnMut(Option<usize>, u32));
     /// What the array did itself, if it is one.
     fn array(_device: &Device<Self>) -> Option<&Array> {

@@ -27,7 +27,7 @@ const FINGERPRINT_KEYS: [&str; 19] = [
     "gc.low_percent",
 ];
 
-/// The same, of devices that have them: where they are, `ftl.kind` says.
+/// Further keys of devices with a translation layer per chip; `ftl.kind` selects it.
 const FINGERPRINT_KEYS_OF_CHIPS: [&str; 9] = [
     "ftl.cmt_entries",
     "ftl.protected_entries",
@@ -58,7 +58,7 @@ fn of_drive(spec: &DeviceSpec, of: &str) -> String {
     let of_chips = FINGERPRINT_KEYS_OF_CHIPS.iter();
     let of_chips =
         of_chips.filter_map(|key| Some(format!("{of}{key} = {}\n", spec.value_toml(key)?)));
-    // Said only where it is not as most drives have it.
+    // Part of the fingerprint only where it differs from most drives.
     let superblocks = (spec.gc.superblocks).then(|| line("gc.granularity"));
     let wear_aware = spec.wear.levelling.name == "reference";
     let wear = wear_aware.then(|| line("wear.levelling"));

@@ -32,7 +32,7 @@ const TRAILER_BYTES: u64 = 8 + 4 + 4;
 const TEXT_BYTES_MAX: u32 = 64 * 1024;
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Saves the flash state of an idle device; `made_by` says how it came about, for people. What the
+/// Saves the flash state of an idle device; `made_by` describes its origin, for people. What the
 /// device's buffer holds is not saved.
 pub fn save_snapshot<S: Subject>(
     path: &Path,

@@ -1,4 +1,4 @@
-//! What a summary says of an array.
+//! The part of a summary that describes an array.
 
 use flashtwin::metrics::{FlashReport, OpMetrics};
 use flashtwin::{Array, MemberRebuild, RaidStats, Time};
@@ -13,7 +13,7 @@ use crate::{Outcome, PhaseOutcome};
 pub struct ArraySummary {
     /// How members are put together.
     pub level: &'static str,
-    /// Who says which member collects when.
+    /// The coordinator of garbage collection.
     pub coordination: &'static str,
     /// Pages that the front end read of the array.
     pub data_pages_read: u64,
@@ -29,7 +29,7 @@ pub struct ArraySummary {
     pub pages_hedged: u64,
     /// Those of them that came from there first.
     pub hedges_won: u64,
-    /// Pages read from members for an answer that came too late.
+    /// Pages read from members whose data arrived too late to be used.
     pub pages_read_in_vain: u64,
     /// Pages read to rebuild members.
     pub pages_read_to_rebuild: u64,
@@ -69,7 +69,7 @@ pub struct ArraySummary {
     pub gc_requests: u64,
     /// FORCE_GC messages.
     pub gc_forced: u64,
-    /// Messages to leave off.
+    /// Messages that cancel a forced collection.
     pub gc_left_off: u64,
     /// Spans of time in which the same members were there; empty unless faults were asked for.
     pub phases: Vec<PhaseSummary>,
@@ -97,13 +97,13 @@ pub struct PhaseSummary {
     pub from_s: f64,
     /// When it ended; the last one ends with the last thing that happened.
     pub until_s: f64,
-    /// Response times of reads and writes answered in it.
+    /// Response times of reads and writes that completed in it.
     pub all: Latency,
     /// Of reads.
     pub read: Latency,
     /// Of writes.
     pub write: Latency,
-    /// Requests not answered because data were lost.
+    /// Requests that failed because data were lost.
     pub requests_failed: u64,
     /// Pages worked out from the others of their stripe.
     pub pages_recovered: u64,
@@ -200,7 +200,7 @@ impl ArraySummary {
     }
 }
 
-/// Divided, so that what was said as 0.4 s is 0.4 again.
+/// Divided, so that an input of 0.4 s is 0.4 again.
 fn seconds(at: Time, start: Time) -> f64 {
     at.saturating_sub(start).0 as f64 / 1e12
 }

@@ -97,7 +97,7 @@ impl Latency {
     /// Of the requests that `op` counted.
     pub fn new(op: &OpMetrics) -> Latency {
         let max_ns = op.response_max.to_ns();
-        // The histogram answers with the upper end of a bucket: no percentile is above the longest.
+        // The histogram returns the upper end of a bucket: no percentile is above the longest.
         let at = |share| op.histogram_ns.value_at_quantile(share).min(max_ns) as f64 * 1e-3;
         Latency {
             requests: op.requests,

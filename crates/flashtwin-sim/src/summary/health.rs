@@ -1,4 +1,4 @@
-//! What the drive's health logs would say of the run, and how long the drive would last at that.
+//! What the drive's health logs would show after the run, and how long the drive would last at that.
 //!
 //! Units are those of NVMe: SMART / Health (log 02h) counts data in thousands of 512-byte units,
 //! rounded up; the endurance group log (09h) in billions of bytes. Both count the measured part of

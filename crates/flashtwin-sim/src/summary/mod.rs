@@ -6,12 +6,13 @@
 mod array;
 mod build;
 mod health;
+mod numbers;
 mod show;
 
 pub use array::{ArraySummary, MemberSummary, PhaseSummary, RebuildSummary};
 pub use health::{Health, Lifetime};
+pub use numbers::bytes as size_text;
 use serde::Serialize;
-pub use show::bytes as size_text;
 
 /// What a run was, beside its device: for the record.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,7 +67,7 @@ pub struct Summary {
     pub requests_wrapped: u64,
     /// Writes and trims refused by a device at its end of life.
     pub requests_refused: u64,
-    /// Requests that an array could not answer because it had lost data.
+    /// Requests that an array failed because it had lost data.
     pub requests_failed: u64,
     /// The run was stopped early.
     pub interrupted: bool,
@@ -99,7 +100,7 @@ pub struct Summary {
     pub buffer: BufferReport,
     /// What the flash did.
     pub flash: FlashSummary,
-    /// What the drive's health logs would say.
+    /// What the drive's health logs would show.
     pub health: Health,
     /// What the array did itself; `None` for a single SSD.
     pub array: Option<ArraySummary>,
@@ -236,7 +237,7 @@ pub struct BufferReport {
     pub evicted_dirty_pages: u64,
     /// Those of them whose flash copy was on a chip in garbage collection.
     pub evicted_dirty_in_gc_pages: u64,
-    /// Times that pages left for the sake of an access.
+    /// Accesses for which pages were evicted.
     pub evictions: u64,
     /// List entries that the published algorithms look at to find the victims.
     pub entries_inspected: u64,

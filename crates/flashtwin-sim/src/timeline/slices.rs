@@ -9,9 +9,9 @@ pub(super) enum Shown {
     Requests,
     /// Messages of an array's coordinator.
     Messages,
-    /// The time that a member has been told to collect.
+    /// The time for which a member is ordered to collect.
     Told,
-    /// Pages found in the buffer or not, and pages that leave it.
+    /// Hits, misses and evictions of the buffer.
     Accesses,
     /// Accesses that wait for a slot of the buffer.
     SlotWaits,

@@ -155,8 +155,8 @@ fn a_window_shows_less_than_the_whole_and_one_after_the_end_nothing() {
     };
     let whole = slices(window(0, 1_000_000_000));
     let halves = [window(0, 24_000), window(24_000, 1_000_000_000)].map(slices);
-    // What begins in one half does not begin in the other. Chips settle a collection before it begins: of
-    // what each of the four had settled before the second half it does not say when that began.
+    // What begins in one half does not begin in the other. Chips settle a collection before it begins: for
+    // one that each of the four had settled before the second half, the beginning is unknown.
     let both = halves[0] + halves[1];
     assert!(both <= whole && whole <= both + 8, "{halves:?} of {whole}");
     assert!(halves.iter().all(|&half| half > whole / 10));

@@ -1,6 +1,6 @@
 //! Holding the model against the event logs and replays of the reference simulator.
 //!
-//! A directory holds cases of two forms, told apart by their files; any of them may be `.zst`:
+//! A directory holds cases of two forms, distinguished by their files; any of them may be `.zst`:
 //! `NAME.json` + `NAME.trace.csv` + `NAME.events.txt` (every flash operation, see [`events`]) and
 //! `NAME.json` + `NAME.responses.csv` (every response time, see [`replay`]). This room only
 //! compares; what the reference does is in the model.

@@ -1,6 +1,6 @@
 //! Cases with response times: a long trace, every completion, and the totals of cleaning.
 //!
-//! Erases and moved pages must be equal; the completion instants, as a set, within 10 ns but for 1
+//! Erases and moved pages must be equal; the completion instants, as a set, within 10 ns except for 1
 //! in 100 000 (an exact tie of two events, which the reference's floats decide); and each request's
 //! own response time likewise (a tie swaps two), except for requests that share a page with another
 //! one outstanding at the same time: there the reference credits completions to the wrong one (quirk
@@ -84,7 +84,7 @@ pub(super) fn compare(name: &str, json: &Path, responses: &Path) -> Result<CaseR
     };
     let (erases_part, erases_text) = total("erases", case.erases, erases);
     let (moved_part, moved_text) = total("pages moved", case.pages_moved, moved);
-    // A wrong response says more than a wrong instant or total.
+    // A wrong response is more specific than a wrong instant or total.
     let first = own.1.or(instants.1).map(|text| format!("{name_of}:{text}"));
     let first = first.or(erases_text).or(moved_text);
     let parts = vec![instants.0, own.0, erases_part, moved_part];

@@ -1,4 +1,4 @@
-//! What an array asks of its members and for which request, and who is told to collect.
+//! What an array asks of its members and for which request, and which members are ordered to collect.
 
 use flashtwin::{ArrayEvent, GcMessage, Op, SentFor, Time};
 
