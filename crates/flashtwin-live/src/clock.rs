@@ -1,4 +1,4 @@
-//! The clock of the wall beside that of the device, and how fast the one runs against the other.
+//! The wall clock beside the device's clock, and the ratio of their speeds.
 
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -102,7 +102,7 @@ impl Clock {
         self.dilation.wall_ns(time.saturating_sub(self.at_start()))
     }
 
-    /// The device is ahead of the wall, at `time`: so it is later there from now on, and nobody waits for it.
+    /// The device is ahead of the wall clock, at `time`: device time advances to it without waiting.
     pub fn skip_to(&self, time: Time) {
         let now = Time(
             self.at_start()
@@ -113,7 +113,7 @@ impl Clock {
         self.at_start.store(at_start.0, Ordering::Relaxed);
     }
 
-    /// Whoever changes it holds the device, and so does who needs it to be the last.
+    /// A thread that changes it holds the device, and so does one that needs the newest value.
     fn at_start(&self) -> Time {
         Time(self.at_start.load(Ordering::Relaxed))
     }

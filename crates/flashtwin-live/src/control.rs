@@ -1,5 +1,5 @@
 //! A socket of its own on which a server at work takes commands: one line of JSON in, one out, and the
-//! connection ends. Only who may use the server's own files may connect.
+//! connection ends. Only users that may access the server's own files may connect.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -22,7 +22,7 @@ use crate::{LiveError, Server};
 const LINE_BYTES_MAX: usize = 4096;
 /// Maximum number of concurrent connections.
 const CLIENTS_MAX: usize = 64;
-/// Who has not said what is wanted by then is not heard.
+/// A connection that has not sent its line by then is closed.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What can be asked.
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 enum Command {
     /// The report.
     Stats {},
-    /// Cuts the power and gives it back.
+    /// A power loss, then power on.
     PowerCut {
         #[serde(default)]
         torn: bool,
@@ -40,7 +40,7 @@ enum Command {
     Fail { member: usize },
     /// A new one takes its place.
     Replace { member: usize },
-    /// A member's answers come so many times as late.
+    /// Multiplies the response times of a member.
     Slow { member: usize, times: f64 },
     /// Dies collect a block now.
     Collect {
@@ -100,7 +100,7 @@ impl Control {
     /// Listens no more.
     pub fn stop(self) {
         self.ended.store(true, Ordering::Release);
-        // Wakes it; where that fails there is nobody to wake.
+        // Wakes the thread; where that fails there is none to wake.
         let woken = UnixStream::connect(&self.path);
         let _ = fs::remove_file(&self.path);
         if woken.is_ok() {
@@ -161,7 +161,7 @@ fn serve(server: &Server, mut client: UnixStream) -> io::Result<()> {
     client.write_all(format!("{answer}\n").as_bytes())
 }
 
-/// The first line of what the client says; none if it is too long or too late.
+/// The first line that the client sends; none if it is too long or too late.
 fn line(client: &mut UnixStream) -> io::Result<Option<Vec<u8>>> {
     let began = Instant::now();
     let (mut said, mut part) = (Vec::new(), [0; 512]);

@@ -1,4 +1,4 @@
-//! What is under way on the device, without clock and threads: calls go in at an instant and come out, once
+//! Calls in flight on the device, without clock and threads: they go in at an instant and come out, once
 //! each, at or after the instant at which the device has finished them.
 
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub struct Answer {
     pub due: Time,
 }
 
-/// A call under way; `W` is who waits for it.
+/// A call in flight; `W` identifies its caller.
 #[derive(Debug)]
 struct Place<W> {
     who: Option<W>,
@@ -53,7 +53,7 @@ pub struct Core<W> {
 }
 
 impl<W> Core<W> {
-    /// With nothing under way.
+    /// With no call in flight.
     pub fn new(twin: Box<dyn Twin>) -> Core<W> {
         let page = u64::from(twin.page_bytes());
         Core {
@@ -85,7 +85,7 @@ impl<W> Core<W> {
         &mut *self.twin
     }
 
-    /// Calls under way.
+    /// Calls in flight.
     pub fn waiting(&self) -> usize {
         self.places.len() - self.free.len()
     }
@@ -143,7 +143,7 @@ impl<W> Core<W> {
         Ok(())
     }
 
-    /// Hands out all that is under way as failed.
+    /// Hands out all calls in flight as failed.
     pub fn abandon(&mut self, finished: &mut Vec<(W, Answer)>) {
         let due = self.twin.now();
         let failed = Answer {
@@ -154,8 +154,8 @@ impl<W> Core<W> {
         finished.extend(whos.map(|who| (who, failed)));
     }
 
-    /// Cuts the power and gives it back: all that is under way has failed. `None`: the device cannot be
-    /// used any more.
+    /// A power loss, then power on: all calls in flight have failed. `None`: the device cannot be used any
+    /// more.
     pub fn cut_power(&mut self, finished: &mut Vec<(W, Answer)>) -> Option<PowerCut> {
         self.abandon(finished);
         self.places.clear();

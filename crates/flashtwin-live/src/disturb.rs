@@ -1,6 +1,6 @@
-//! What goes wrong on demand: answers that take longer, reads that fail. It stands between the device and
-//! the driver, so that the model knows nothing of it: what is injected is in what clients see and not in
-//! what the device says that its requests took.
+//! Errors and delays on demand: responses that take longer, reads that fail. It stands between the device and
+//! the driver, so that the model knows nothing of it: clients see what is injected, the response times that
+//! the device reports do not include it.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -18,9 +18,9 @@ use crate::{LiveError, Orders, Twin};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Disturbance {
-    /// Answers come so much later, in time of the device.
+    /// Extra latency per request, in device time.
     pub latency_us: u64,
-    /// The share of answers that do.
+    /// Fraction of requests delayed.
     pub latency_share: f64,
     /// The share of reads that fail (EIO).
     pub read_error_share: f64,
@@ -57,7 +57,7 @@ pub(crate) struct Disturbed {
     twin: Box<dyn Twin>,
     how: Disturbance,
     rng: Rng,
-    /// Answers that come later, the next one first.
+    /// Delayed completions, the next one first.
     held: VecDeque<Completion>,
     answers: Vec<Completion>,
 }
@@ -79,7 +79,7 @@ impl Disturbed {
         share > 0.0 && self.rng.below(PARTS) < (share * PARTS as f64) as u64
     }
 
-    /// Takes what the device has answered, and lets go what is due.
+    /// Takes the device's completions, and passes on those that are due.
     fn pass_on(&mut self) {
         if !self.twin.completions().is_empty() {
             let mut new = std::mem::take(self.twin.completions());
@@ -179,8 +179,8 @@ mod tests {
     use super::*;
     use flashtwin::{DeviceSpec, Ssd};
 
-    /// Reads and writes of pages in turn, one every few milliseconds: how many reads fail, and how much later than undisturbed each
-    /// answer came, in us.
+    /// Reads and writes of pages in turn, one every few milliseconds: how many reads fail, and the extra
+    /// latency of each response, in us.
     fn answers(how: Disturbance) -> (u64, Vec<u64>) {
         let profile = flashtwin::spec::builtin("demo").expect("demo is built in");
         let spec =

@@ -1,7 +1,7 @@
-//! A device on the clock of the wall. The calling thread lets the device run until now, hands in what it
-//! asks and, unless that is done at once, waits (`wait`): most look at the clock and let the device run when
-//! its next event is due. While nobody does, one thread, the pacer, sleeps until shortly before that event,
-//! spins for the rest, lets the device run and wakes those who are answered.
+//! A device on the wall clock. The calling thread lets the device run until now, submits its call and, unless
+//! that completes at once, waits (`wait`): most callers poll the clock and let the device run when its next
+//! event is due. When no caller is polling, one thread, the pacer, sleeps until shortly before that event,
+//! spins for the rest, lets the device run and wakes the callers whose calls completed.
 //!
 //! The device is never let run beyond now, so that a call that comes meets the state of its instant.
 
@@ -34,15 +34,15 @@ const LOCK_TRIES: u32 = 100;
 
 struct Inner {
     core: Core<Arc<Waiter>>,
-    /// Room for those answered, used again.
+    /// Room for completed calls, used again.
     finished: Finished,
     stopping: bool,
-    /// Hears what becomes of pages.
+    /// Is notified of programs.
     undo: Arc<Undo>,
 }
 
 impl Inner {
-    /// Before anybody can learn of what has happened.
+    /// Notifies before any caller can learn of what has happened.
     fn tell_undo(&mut self) {
         let undo = &self.undo;
         self.core
@@ -51,7 +51,7 @@ impl Inner {
     }
 }
 
-/// The clock is at its end, or a bug has broken the model: nothing can be answered any more.
+/// The clock is at its end, or a bug has broken the model: no call can complete any more.
 struct Broken;
 
 struct Shared {
@@ -60,7 +60,7 @@ struct Shared {
     clock: Clock,
     /// The device's next event, in ns of the wall.
     target_ns: AtomicU64,
-    /// Calls under way.
+    /// Calls in flight.
     waiting: AtomicUsize,
     pollers: Pollers,
     together: Together,
@@ -71,13 +71,13 @@ struct Shared {
     spin_ns: AtomicU64,
     /// The device takes no more writes.
     read_only: AtomicBool,
-    /// Power cuts so far; changed under the lock only.
+    /// Power losses so far; changed under the lock only.
     cuts: AtomicU64,
     /// New calls are rejected; changed under the lock only.
     closed: AtomicBool,
 }
 
-/// Where a bug in the model ends a thread, those who wait for it hear of a failure.
+/// Where a bug in the model ends a thread, the callers that wait for it get a failure.
 struct NobodyWaits<'a>(&'a Shared);
 
 impl Drop for NobodyWaits<'_> {
@@ -88,7 +88,7 @@ impl Drop for NobodyWaits<'_> {
     }
 }
 
-/// A device that answers calls at their time.
+/// A device that completes calls at their time.
 pub struct Driver {
     shared: Arc<Shared>,
     pacer: Mutex<Option<JoinHandle<()>>>,
@@ -185,13 +185,13 @@ impl Driver {
         self.shared.read_only.load(Ordering::Relaxed)
     }
 
-    /// Power cuts so far.
+    /// Power losses so far.
     pub fn cuts(&self) -> u64 {
         self.shared.cuts.load(Ordering::Acquire)
     }
 
-    /// Cuts the power and gives it back: all calls under way fail, and so do those that are asked with an
-    /// earlier number of [`Driver::cuts`]. `then` is done with what is lost, and how many calls there were,
+    /// A power loss, then power on: all calls in flight fail, and so do those that come with an earlier
+    /// number of [`Driver::cuts`]. `then` is done with what is lost, and how many calls there were,
     /// before anything else happens. Counters start at zero. `None`: the device cannot be used any more.
     pub(crate) fn cut_power<T>(&self, then: impl FnOnce(&PowerCut, usize) -> T) -> Option<T> {
         let _whatever_happens = NobodyWaits(&self.shared);
@@ -315,7 +315,7 @@ impl Shared {
         self.inner.lock().map_err(|_| Broken)
     }
 
-    /// Lets the device run until now, and answers whom it has finished with.
+    /// Lets the device run until now, and completes the calls that it has finished.
     fn run(&self, inner: &mut Inner, finished: &mut Finished) -> Result<Time, Broken> {
         let now = self.clock.device(self.clock.now_ns()).ok_or(Broken)?;
         inner.core.advance(now, &mut finished.0);
@@ -324,7 +324,7 @@ impl Shared {
         Ok(now)
     }
 
-    /// To be done whenever the device has been let run, before anybody learns of it.
+    /// To be done whenever the device has run, before any caller learns of it.
     fn ran(&self, inner: &mut Inner) {
         inner.tell_undo();
         let twin = inner.core.twin();
@@ -360,7 +360,7 @@ impl Shared {
         }
     }
 
-    /// Gives back the lock, then wakes those answered, and gives back the room for them.
+    /// Releases the lock, then wakes the callers of completed calls, and gives back the room for them.
     fn let_go(
         &self,
         mut inner: MutexGuard<'_, Inner>,
@@ -380,8 +380,8 @@ impl Shared {
         }
     }
 
-    /// To be called by who could have let the device run, and will not: if nobody else does, the pacer must
-    /// be up in time.
+    /// To be called by a thread that could have let the device run, and will not: if no other thread does,
+    /// the pacer must be up in time.
     fn rely_on_pacer(&self) {
         if self.pollers.none()
             && self.target_ns.load(Ordering::SeqCst) < self.asleep_until_ns.load(Ordering::SeqCst)
@@ -396,7 +396,7 @@ impl Shared {
         }
     }
 
-    /// Tells all who wait that there will be no answer.
+    /// Fails all calls in flight.
     fn fail_all(&self) {
         self.fail_all_of(self.lock_broken_or_not());
     }
@@ -420,7 +420,7 @@ impl Shared {
         self.clock.skip_to(inner.core.twin().now());
         self.ran(&mut inner);
         if cut.is_none() {
-            // Nobody is let in any more.
+            // No call is let in any more.
             self.cuts.store(u64::MAX, Ordering::Release);
         }
         let done = cut.map(|cut| (then(&cut, unfinished), self.counts(&inner)));

@@ -23,7 +23,7 @@ pub enum LiveError {
         path: PathBuf,
         /// What was being done to it, as in "write".
         doing: &'static str,
-        /// What it said.
+        /// Its error.
         source: io::Error,
     },
     /// The store does not fit the device, or is in use.
@@ -102,7 +102,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// As a block device says it.
+    /// The error code of a block device.
     pub fn errno(&self) -> i32 {
         match self {
             Failure::Beyond => libc::EINVAL,
@@ -111,7 +111,7 @@ impl Failure {
             Failure::Stopping => libc::ESHUTDOWN,
             Failure::Slow => libc::EOPNOTSUPP,
             Failure::Store(e) => match e.raw_os_error() {
-                // No room is no room, whoever says so.
+                // No room is no room, whichever limit was met.
                 Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG | libc::ENOMEM) => libc::ENOSPC,
                 _ => libc::EIO,
             },

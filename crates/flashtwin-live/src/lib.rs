@@ -1,8 +1,8 @@
 //! The live driver: the same model as offline, paced by the wall clock, with the data that a block device
 //! keeps. A server of a block protocol calls a [`Server`] from as many threads as it likes; each call
-//! returns when the model's device would have answered.
+//! returns when the model's device would have responded.
 //!
-//! [`Core`] knows what is under way and has no clock; [`Driver`] lets it run on the clock of the wall;
+//! [`Core`] holds the calls in flight and has no clock; [`Driver`] lets it run on the wall clock;
 //! [`Store`] holds the data; [`Server`] is all three, from its settings to its report.
 
 mod clock;

@@ -1,5 +1,5 @@
-//! What a device at work can be told beside what its clients ask, as its control socket has it: an SSD and
-//! an array each do it in their own way.
+//! Commands to a running device beside the requests of its clients, as its control socket has them: an SSD
+//! and an array each carry them out in their own way.
 
 use flashtwin::{Array, Ssd};
 
@@ -7,8 +7,8 @@ use crate::LiveError;
 
 /// A device that takes orders.
 pub trait Orders {
-    /// Tells a die, or all of them, to collect a block each; of an array of one member, or of all. How many
-    /// dies were told.
+    /// Makes a die, or all of them, collect a block each; of an array of one member, or of all. Returns the
+    /// number of dies.
     fn collect(&mut self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError>;
     /// A die is dead from now on. How many pages are lost.
     fn kill_die(&mut self, die: u32) -> Result<u32, LiveError>;

@@ -1,7 +1,7 @@
 //! The recording of what a device was asked: a trace in our own text form, whose times are the device's own.
 //!
-//! Who records only adds a line in memory; the lines go to the file with the report, whole ones only, so that
-//! the file of a server that was killed can be read to its end. Lines that the file system has no room for
+//! The recording thread only adds a line in memory; the lines go to the file with the report, whole ones
+//! only, so that the file of a server that was killed can be read to its end. Lines that the file system has no room for
 //! wait for the next time; what there is no memory for then is counted.
 
 use std::fs::{self, File, OpenOptions};
@@ -19,7 +19,7 @@ use crate::LiveError;
 /// Of lines that wait, once for those to be taken and once for those taken.
 const ROOM_BYTES: usize = 32 << 20;
 
-/// A recording under way.
+/// A running recording.
 #[derive(Debug)]
 pub(crate) struct Recording {
     path: PathBuf,
@@ -143,7 +143,7 @@ impl Recording {
         out.put()
     }
 
-    /// Writes the rest. An error says how many requests are missing.
+    /// Writes the rest. An error has the number of missing requests.
     pub fn end(&self) -> Result<(), LiveError> {
         let put = self.put();
         let (added, out) = (lock(&self.added), lock(&self.out));

@@ -1,4 +1,4 @@
-//! What a server says of itself, while it serves and at its end.
+//! The report of a server, while it serves and at its end.
 
 use std::iter::repeat;
 
@@ -7,7 +7,7 @@ use flashtwin::{Cause, Op, Time};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Longest lateness told apart; what is later counts as this.
+/// Longest lateness that is resolved; what is later counts as this.
 const LATENESS_NS_MAX: u64 = 3_600_000_000_000;
 
 /// Percentiles in microseconds, exact to three digits; named as in a run's summary.
@@ -68,7 +68,7 @@ pub struct CallCounts {
 }
 
 impl CallCounts {
-    /// Of what was answered after `before`.
+    /// Of the calls that completed after `before`.
     fn since(before: &OpMetrics, now: &OpMetrics) -> CallCounts {
         CallCounts {
             requests: now.requests.saturating_sub(before.requests),
@@ -233,7 +233,7 @@ impl Counts {
     }
 }
 
-/// All that a server says.
+/// The report of a server.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// The device's name.
@@ -246,7 +246,7 @@ pub struct Report {
     pub dilation: f64,
     /// Since the server's start, in seconds of the wall.
     pub elapsed_s: f64,
-    /// Calls under way.
+    /// Calls in flight.
     pub waiting: usize,
     /// It takes no more writes.
     pub read_only: bool,

@@ -52,7 +52,7 @@ pub struct Server {
     pub(crate) driver: Driver,
     pub(crate) store: Store,
     pub(crate) undo: Arc<Undo>,
-    /// Held by who changes the store, and by a power cut alone.
+    /// Shared by threads that change the store; held exclusively by a power loss.
     pub(crate) powered: RwLock<()>,
     recording: Option<Arc<Recording>>,
     size_bytes: u64,
@@ -73,10 +73,10 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// What a power cut did.
+/// The result of a power loss.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cut {
-    /// Calls under way, which have failed.
+    /// Calls in flight, which have failed.
     pub unfinished: usize,
     /// Pages that are as they were before, ascending: what was written last to them is lost.
     pub lost: Vec<u64>,
@@ -219,12 +219,12 @@ impl Server {
         self.driver.page_bytes()
     }
 
-    /// A connection from now on; it ends with the next power cut.
+    /// A connection from now on; it ends with the next power loss.
     pub fn connect(&self) -> Session<'_> {
         self.session(self.driver.cuts())
     }
 
-    /// The connection that was made when there had been so many power cuts ([`Session::cuts`]).
+    /// The connection that was made after so many power losses ([`Session::cuts`]).
     pub fn session(&self, cuts: u64) -> Session<'_> {
         Session::new(self, cuts)
     }
@@ -261,8 +261,8 @@ impl Server {
         }
     }
 
-    /// Cuts the power and gives it back: what a power cut takes from this device at this instant is as it was
-    /// before, all calls under way fail, and connections that were made before are of no use any more.
+    /// A power loss, then power on: what this device loses at this instant is as it was before, all calls in
+    /// flight fail, and connections that were made before are of no use any more.
     /// With `torn` a page whose program is cut short may be new in its first sectors and old in the others.
     pub fn cut_power(&self, torn: bool) -> Result<Cut, LiveError> {
         let _alone = self.powered.write();
@@ -298,7 +298,7 @@ impl Server {
     }
 
     /// A die, or all of them, collects a block now, of an array that of one member, or of all
-    /// ([`flashtwin::Ssd::collect`]); how many dies were told.
+    /// ([`flashtwin::Ssd::collect`]); returns the number of dies.
     pub fn collect(&self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError> {
         self.order(|device| device.collect(member, die))
     }
@@ -323,8 +323,7 @@ impl Server {
         self.change_array(|array| array.replace_member(member))
     }
 
-    /// Answers of a member come so many times as late from now on; once is as they are
-    /// ([`Array::slow_member`]).
+    /// Multiplies the response times of a member from now on; 1 is normal speed ([`Array::slow_member`]).
     pub fn slow_member(&self, member: usize, times: f64) -> Result<(), LiveError> {
         if !(1.0..=SLOW_TIMES_MAX).contains(&times) {
             return Err(LiveError::Setting(format!(
@@ -366,7 +365,7 @@ impl Server {
         &self.settings
     }
 
-    /// [`Server::extents`] has something to say.
+    /// Whether [`Server::extents`] is of use.
     pub fn has_extents(&self) -> bool {
         self.store.has_stretches()
     }
@@ -401,7 +400,7 @@ impl Server {
         }
     }
 
-    /// Writes what was recorded since the last time, and the report where the settings say, whole or not at all.
+    /// Writes what was recorded since the last time, and the report to its file, whole or not at all.
     pub fn write_report(&self) -> Result<(), LiveError> {
         let recorded = self.recording.as_ref().map_or(Ok(()), |to| to.write());
         recorded.and(write(self.wanted_report()))

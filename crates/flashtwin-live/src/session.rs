@@ -1,8 +1,8 @@
-//! What a client asks over its connection.
+//! The requests of a client over its connection.
 //!
 //! Order (D-126): data is in the store before the device is asked to write it, and is taken from there when
-//! the device has read it. So a read gets at least what was acknowledged before it was asked for; what is
-//! under way at the same time it may get in part, as NBD has it.
+//! the device has read it. So a read gets at least what was acknowledged before it was submitted; of writes
+//! in flight at the same time it may get a part, as NBD has it.
 
 use std::io;
 use std::ops::Range;
@@ -25,7 +25,7 @@ impl<'a> Session<'a> {
         Session { server, cuts }
     }
 
-    /// How many power cuts there had been when it was made.
+    /// Number of power losses before it was made.
     pub fn cuts(&self) -> u64 {
         self.cuts
     }

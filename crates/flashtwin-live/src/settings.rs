@@ -25,11 +25,11 @@ pub struct Settings {
     pub snapshot: Option<PathBuf>,
     /// Where the data is kept.
     pub store: Kept,
-    /// What clients see of the device, in bytes; all of it if that is not said.
+    /// What clients see of the device, in bytes; all of it if `None`.
     pub size_bytes: Option<u64>,
     /// How many times slower its time passes.
     pub dilation: Dilation,
-    /// Where to say every second how it goes.
+    /// File to write the report to every second.
     pub report: Option<PathBuf>,
     /// Socket on which to take commands.
     pub control: Option<PathBuf>,

@@ -4,8 +4,8 @@
 //! the same bytes at once race for the bytes and for nothing else, and a host without memory gets an error
 //! in place of a signal. Only what has been written takes room; trimming gives it back.
 //!
-//! Nothing is forced to disk before [`Store::sync`]: what the emulated device would lose in a power cut is
-//! the model's to say, and a crash of the machine is not emulated (D-127).
+//! Nothing is forced to disk before [`Store::sync`]: what the emulated device would lose in a power loss is
+//! decided by the model, and a crash of the machine is not emulated (D-127).
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -178,7 +178,7 @@ impl Store {
         }
     }
 
-    /// It can say what has been written.
+    /// Whether it knows what has been written.
     pub fn has_stretches(&self) -> bool {
         matches!(self, Store::Sparse(_))
     }
@@ -248,7 +248,7 @@ impl Sparse {
     /// The next byte of data, or of a hole, from `at` on; the end if there is none.
     fn seek(&self, at: u64, whence: i32) -> io::Result<u64> {
         // SAFETY: the descriptor is open as long as `self`; the call touches no memory of ours. The file's
-        // position, which it moves, is used by nobody.
+        // position, which it moves, is not used.
         let found = unsafe { libc::lseek(self.file.as_raw_fd(), at as i64, whence) };
         if found >= 0 {
             return Ok(found as u64);
@@ -256,7 +256,7 @@ impl Sparse {
         let e = io::Error::last_os_error();
         match e.raw_os_error() {
             Some(libc::ENXIO) => Ok(self.bytes),
-            // No holes here, as far as it can say.
+            // No holes here, as far as the file system knows.
             Some(libc::EINVAL) => Ok(if whence == libc::SEEK_DATA {
                 at
             } else {

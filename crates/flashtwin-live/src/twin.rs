@@ -45,11 +45,11 @@ pub trait Twin: Send {
     fn metrics(&self) -> &Metrics;
     /// What its flash did, wear left out.
     fn flash_report(&self) -> FlashReport;
-    /// From when on a power cut does not take what was written.
+    /// From when on a power loss does not lose what was written.
     fn durable(&self) -> Durable;
-    /// Hands over what was said of programs since the last call; nothing unless that matters.
+    /// Hands over the notifications of programs since the last call; none unless they matter.
     fn hear_programs(&mut self, hear: &mut dyn FnMut(PageProgram));
-    /// Cuts the power and gives it back: what is lost, or `None` if the flash does not come to rest.
+    /// A power loss, then power on: what is lost, or `None` if the flash does not come to rest.
     fn cut_power(&mut self) -> Option<PowerCut>;
     /// The device as an array, if it is one.
     fn array(&mut self) -> Option<&mut Array>;
@@ -57,7 +57,7 @@ pub trait Twin: Send {
     fn orders(&mut self) -> Option<&mut dyn Orders> {
         None
     }
-    /// From now on so much goes wrong; only with who stands before a device for that.
+    /// From now on so much goes wrong; without effect unless the twin injects errors.
     fn disturb(&mut self, _how: Disturbance) {}
     /// Has it write what its buffer holds, and lets all happen that is still to happen, in no time of the
     /// wall; false if there is no end of it.
@@ -163,7 +163,7 @@ pub(crate) fn of_file(path: &Path) -> Result<Box<dyn Twin>, LiveError> {
     })
 }
 
-/// The device, saying what becomes of its pages if a power cut could take them before a flush says so.
+/// The device, with notifications of programs if a power loss could take pages before a flush completes.
 fn logged<B: Backend>(mut device: Device<B>) -> Device<B> {
     device.set_program_log(device.durable() == Durable::Programmed);
     device

@@ -1,8 +1,8 @@
-//! What a power cut would take, and what was there before: of every page whose newest contents are not safe
+//! What a power loss would take, and what was there before: of every page whose newest contents are not safe
 //! yet, the contents that are.
 //!
-//! The store holds what was written last. Beside it, a page that a power cut could take keeps its earlier
-//! contents: those that are on flash, and those that programs under way carry. Contents are copied when a
+//! The store holds what was written last. Beside it, a page that a power loss could take keeps its earlier
+//! contents: those that are on flash, and those that programs in flight carry. Contents are copied when a
 //! write is about to replace them, not before: what nothing has replaced since is in the store itself.
 //!
 //! Nothing is kept of a device whose buffer outlives a cut, or without a store.
@@ -29,10 +29,10 @@ enum Contents {
     Bytes(Arc<[u8]>),
 }
 
-/// A page on its way.
+/// A page whose newest contents are not safe.
 #[derive(Debug)]
 struct Page {
-    /// First what is safe; then what is on the way there, the oldest first, each with the flush that will
+    /// First what is safe; then what is in flight, the oldest first, each with the flush that will
     /// have made it safe (0 where programs do). Behind one that is current all are.
     versions: VecDeque<(Contents, u64)>,
     /// Flushes that had been asked for when it was last written.
@@ -133,7 +133,7 @@ impl Undo {
             if !forgotten.contains(at) {
                 return true;
             }
-            // What is under way still ends, and carries nothing that is wanted.
+            // Programs in flight still end, and carry nothing that is wanted.
             page.versions
                 .iter_mut()
                 .for_each(|(contents, _)| *contents = Contents::Current);
@@ -194,7 +194,7 @@ impl Undo {
         Ok(bytes)
     }
 
-    /// What the device says of its programs, in its order.
+    /// The device's notifications of programs, in its order.
     pub fn hear(&self, program: PageProgram) {
         if self.durable != Durable::Programmed {
             return;
@@ -210,7 +210,7 @@ impl Undo {
             });
             return page.versions.push_back((Contents::Current, 0));
         }
-        // Where there is none, the page has no program under way that is known.
+        // Where there is none, the page has no known program in flight.
         let Some(page) = pages.of.get_mut(&at) else {
             return;
         };
@@ -258,7 +258,7 @@ impl Undo {
 
     /// The power is cut: has `put` put what is safe in place of what is not, and returns the pages that have
     /// lost something, ascending. `lost` are those that the device has lost. Torn: of a page with a program
-    /// under way the first sectors are new and the others old, as `torn` draws. Where something cannot be put
+    /// in flight the first sectors are new and the others old, as `torn` draws. Where something cannot be put
     /// back the rest is, and all is forgotten: how many pages there were, and the first error.
     pub fn cut(
         &self,
@@ -268,12 +268,12 @@ impl Undo {
         mut put: impl FnMut(&[u8], u64) -> io::Result<()>,
     ) -> Result<Vec<u64>, (usize, io::Error)> {
         if self.durable == Durable::AtOnce {
-            // What protected memory could not write: nobody has its earlier contents.
+            // What protected memory could not write: its earlier contents were not kept.
             return Ok(lost.iter().map(|lpn| u64::from(lpn.0)).collect());
         }
         let mut pages = self.lock();
         let lost: HashSet<u64> = lost.iter().map(|lpn| u64::from(lpn.0)).collect();
-        // Programs say page by page what is safe; a flush does not, but the device knows.
+        // Programs report page by page what is safe; a flush does not, but the device knows.
         let is_lost = |at: &u64| self.durable == Durable::Programmed || lost.contains(at);
         let mut put_back: Vec<u64> = Vec::new();
         for (&at, page) in &pages.of {

@@ -22,8 +22,8 @@ pub struct Extents {
 
 type Unused = Option<unsafe extern "C" fn()>;
 
-/// `struct nbdkit_plugin` up to the last member that is used here; the server takes it to end where
-/// `_struct_size` says.
+/// `struct nbdkit_plugin` up to the last member that is used here; the server reads
+/// `_struct_size` bytes of it.
 #[repr(C)]
 pub struct Plugin {
     pub _struct_size: u64,
@@ -73,13 +73,13 @@ pub struct Plugin {
     pub block_size: Option<extern "C" fn(*mut c_void, *mut u32, *mut u32, *mut u32) -> c_int>,
 }
 
-// SAFETY: its pointers lead to constant strings, which nobody writes.
+// SAFETY: its pointers lead to constant strings, which are never written.
 unsafe impl Sync for Plugin {}
 
 extern "C" {
     /// Prints a message as the server's; takes printf's arguments.
     pub fn nbdkit_error(format: *const c_char, ...);
-    /// What the client is told of a call that returns -1.
+    /// The error that the client gets for a call that returns -1.
     pub fn nbdkit_set_error(errno: c_int);
     /// Stops accepting clients and rejects new requests; returns immediately.
     pub fn nbdkit_shutdown();

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use flashtwin_live::{Control, Failure, LiveError, Ready, Server, Session, Settings};
 
-/// Largest request that clients should make: what they take as the limit of servers that do not say.
+/// Largest request that clients should make: what they take as the limit of servers that state none.
 const REQUEST_BYTES_MAX: u32 = 32 << 20;
 /// The umask of private files.
 const PRIVATE: libc::mode_t = 0o177;
@@ -36,7 +36,7 @@ enum Before {
     Ready(Box<Ready>),
 }
 
-/// The thread that says every second how it goes.
+/// The thread that writes the report every second.
 struct Reporter {
     thread: JoinHandle<()>,
     end: Arc<(Mutex<bool>, Condvar)>,
@@ -49,7 +49,7 @@ fn before() -> MutexGuard<'static, Option<Before>> {
     }
 }
 
-/// Says what went wrong as the server's own message.
+/// Prints what went wrong as the server's own message.
 fn complain(message: &str) {
     let text = CString::new(message.replace('\0', " ")).unwrap_or_default();
     // SAFETY: both are strings that end in a zero byte; "%s" takes the one argument that is there.
@@ -135,7 +135,7 @@ extern "C" fn after_fork() -> c_int {
         let path = server.settings().control.as_deref();
         let control = path.map(|path| Control::start(server.clone(), path));
         let control = control.transpose()?;
-        // Who sees a report may give commands.
+        // Written after the control socket listens: a client that finds the report may give commands.
         if let Err(e) = server.write_report() {
             if let Some(control) = control {
                 control.stop();
@@ -173,7 +173,7 @@ impl Reporter {
                     Err(_) => return,
                 }
                 if let Err(e) = server.write_report() {
-                    // Said once: the next second it will be the same.
+                    // Reported once: the next second it will be the same.
                     if !complained.swap(true, Ordering::Relaxed) {
                         complain(&e.to_string());
                     }
@@ -235,7 +235,7 @@ extern "C" fn cleanup() {
     stop::finish();
 }
 
-/// A connection is the number of power cuts before it, and no address: one more, as null is an error.
+/// A connection is the number of power losses before it, and no address: one more, as null is an error.
 extern "C" fn open(_readonly: c_int) -> *mut c_void {
     let cuts = SERVER.get().map_or(0, |server| server.connect().cuts());
     (cuts as usize + 1) as *mut c_void
@@ -258,7 +258,7 @@ extern "C" fn get_size(_: *mut c_void) -> i64 {
 extern "C" fn block_size(_: *mut c_void, least: *mut u32, best: *mut u32, most: *mut u32) -> c_int {
     call(|server| {
         let page = server.page_bytes();
-        // What clients are told must be a power of two.
+        // The size reported to clients must be a power of two.
         let best_bytes = if page.is_power_of_two() { page } else { 4096 };
         // SAFETY: the server hands over the addresses of three numbers of its own, good for this call.
         unsafe { (*least, *best, *most) = (1, best_bytes, REQUEST_BYTES_MAX) };
@@ -288,7 +288,7 @@ extern "C" fn can_extents(_: *mut c_void) -> c_int {
 extern "C" fn pread(at: *mut c_void, to: *mut c_void, count: u32, offset: u64, _: u32) -> c_int {
     ask(at, |session| {
         // SAFETY: the server hands over `count` bytes of its own for the time of this call; their contents
-        // have been set before (it clears its buffers), and nobody else uses them meanwhile.
+        // have been set before (it clears its buffers), and no other code uses them meanwhile.
         let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<u8>(), count as usize) };
         session.read(to, offset)
     })
@@ -302,7 +302,7 @@ extern "C" fn pwrite(
     flags: u32,
 ) -> c_int {
     ask(at, |session| {
-        // SAFETY: the server hands over `count` bytes, which nobody writes for the time of this call.
+        // SAFETY: the server hands over `count` bytes, which are not written during this call.
         let from = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), count as usize) };
         session.write(from, offset, flags & ffi::FLAG_FUA != 0)
     })

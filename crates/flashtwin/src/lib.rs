@@ -1,8 +1,8 @@
 //! The flashtwin model: a flash device as a deterministic state machine.
 //!
 //! This crate holds no clock, thread, file, socket or global, and draws no randomness but from a
-//! seeded generator in its state. It takes requests with [`Device::submit`], is let run with
-//! [`Device::advance`] or [`Device::step`], says with [`Device::next_event`] when it wants to go on, and
+//! seeded generator in its state. It takes requests with [`Device::submit`], runs with
+//! [`Device::advance`] or [`Device::step`], reports its next event with [`Device::next_event`], and
 //! hands back [`Completion`]s. Offline simulation and a live device are two drivers of the same
 //! object.
 //!

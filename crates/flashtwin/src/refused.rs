@@ -1,4 +1,4 @@
-//! Why a device does not do what it is told to: to collect garbage, to fail or replace a member.
+//! Why a device refuses an order: to collect garbage, to fail or replace a member.
 
 /// Why a member cannot fail, or be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl std::fmt::Display for MemberError {
 
 impl std::error::Error for MemberError {}
 
-/// Why a device cannot be told to collect.
+/// Why a device cannot be ordered to collect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CollectError {
     /// Its translation layer merges blocks when it must, and takes no orders.

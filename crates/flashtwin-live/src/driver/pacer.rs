@@ -7,7 +7,7 @@ use super::*;
 /// The pacer spins no longer than this before an instant: it takes the core from those it serves.
 pub(super) const SPIN_NS_MAX: u64 = 60_000;
 const SPIN_NS_MIN: u64 = 2_000;
-/// Between two looks at a device that works while nobody waits for it.
+/// Between two looks at a device that works while no caller waits for it.
 const IDLE_NS: u64 = 1_000_000;
 
 impl Shared {
@@ -45,8 +45,8 @@ impl Shared {
     fn sleep(&self, margin_ns: u64, look_ns: u64) -> bool {
         let now_ns = self.clock.now_ns();
         let unhurried_ns = now_ns + IDLE_NS;
-        // Said before looking at what is to be done, and who else is up: whoever changes that looks at this
-        // afterwards.
+        // Published before looking at what is to be done, and at the threads that poll: a thread that changes
+        // these looks at this afterwards.
         self.asleep_until_ns.store(u64::MAX, Ordering::SeqCst);
         let waiting = self.waiting.load(Ordering::SeqCst) > 0;
         let target_ns = self.target_ns.load(Ordering::SeqCst);
@@ -73,7 +73,7 @@ impl Shared {
         relied_on
     }
 
-    /// Until the next event if it is near. Not by yielding: whoever has much to do would have the core for
+    /// Until the next event if it is near. Not by yielding: a busy thread would have the core for
     /// milliseconds.
     fn spin(&self) {
         while self.pollers.none() {

@@ -1,7 +1,7 @@
 //! While calls come, idle cores are kept from halting: a halted core takes 1 to 100 us to come back, on a
-//! virtual machine most, and whoever hands a request or an answer to a thread there waits for it. The kernel
-//! keeps all cores awake for as long as somebody has its file open and has written a latency of 0 there; who
-//! may write is its to say.
+//! virtual machine most, and each hand-over of a request or a response to a thread there waits for it. The
+//! kernel keeps all cores awake for as long as a process has its file open and has written a latency of 0 there; it
+//! also decides on the permission to write.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -14,7 +14,7 @@ pub(super) const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 const NO_HALT: i32 = 0;
 /// What the kernel counts as no wish at all.
 const ANY: i32 = 2_000_000_000;
-/// Cores may halt again when nobody has called for this long, or for twice as long.
+/// Cores may halt again when no call has come for this long, or for twice as long.
 pub(super) const HOLD_NS: u64 = 100_000_000;
 
 /// What keeps them.
@@ -57,11 +57,11 @@ impl Ready {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Lets cores halt again if nobody has called since the last look.
+    /// Lets cores halt again if no call has come since the last look.
     pub fn look(&self) {
         if self.is_held() && !self.called.swap(false, Ordering::Relaxed) {
             self.wish(ANY);
-            // Who calls before this finds halting cores until the next call: late, not wrong.
+            // A call before this finds halting cores until the next call: late, not wrong.
             self.held.store(false, Ordering::Relaxed);
         }
     }

@@ -1,4 +1,4 @@
-//! The driver on the real clock: many threads, and devices that answer at once, soon and never again.
+//! The driver on the real clock: many threads, and devices that respond at once, soon and never again.
 
 use std::sync::atomic::AtomicU32;
 
@@ -122,7 +122,7 @@ fn cores_may_halt_again_when_nobody_calls() {
         while driver.shared.ready.is_held() && began.elapsed() < Duration::from_secs(20) {
             thread::sleep(Duration::from_millis(5));
         }
-        // Held and let go in turn, more often if this thread was kept from calling for long.
+        // Held and released in turn, more often if this thread was kept from calling for long.
         let wishes = std::fs::read(&path).expect("a file");
         assert!(wishes.len() >= round * 8 && wishes.len().is_multiple_of(8));
     }
@@ -181,7 +181,7 @@ fn answers(driver: &Arc<Driver>) -> Vec<Result<(), Failure>> {
         let (driver, send) = (driver.clone(), send.clone());
         thread::spawn(move || {
             let call = || driver.call(&page(Op::Read, number), 0);
-            // Whoever meets the bug breaks, too.
+            // The thread that meets the bug breaks, too.
             let answer = catch_unwind(AssertUnwindSafe(call)).unwrap_or(Err(Failure::Lost));
             send.send(answer).expect("somebody listens");
         });

@@ -1,6 +1,6 @@
 //! On a machine of two cores the threads that serve stay together on one: clients have the other, and a
 //! thread that hands on to another need not wake a core for it, which on a virtual machine takes longer than
-//! the device. Who finds that others want the core, too, moves them all to the other one.
+//! the device. A thread that finds that others want the core, too, moves all of them to the other one.
 
 use std::cell::Cell;
 use std::mem::{size_of, zeroed};
@@ -53,7 +53,7 @@ impl Together {
 
     /// Others work on this core: all are to go to the next one, each when it is next here.
     pub fn leave(&self) {
-        // Of many who say so at once one is enough.
+        // Of many threads that want this at once one is enough.
         let moves = FOLLOWED.get().wrapping_sub(1);
         let _ = self.moves.compare_exchange(
             moves,
@@ -110,7 +110,7 @@ mod tests {
             let first = scope.spawn(|| {
                 let before = arrive();
                 together.leave();
-                // Who follows late says the same of a core that is left already.
+                // A thread that follows late asks to leave a core that is left already.
                 FOLLOWED.set(1);
                 together.leave();
                 (before, arrive())

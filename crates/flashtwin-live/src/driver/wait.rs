@@ -1,28 +1,28 @@
-//! Waiting for an answer. Who waits looks at the clock itself, lets the device run when its time has come, and
-//! so takes most answers without being woken: on a virtual machine that takes longer than many a flash
-//! device takes to answer. Between two looks it offers the core to others. Where they keep it, where too many
-//! wait or for too long, it sleeps, and leaves the rest to the pacer.
+//! Waiting for a completion. A waiting thread polls the clock itself, lets the device run when its time has
+//! come, and so takes most completions without being woken: on a virtual machine waking takes longer than many
+//! a flash device takes to respond. Between two looks it offers the core to others. Where they keep it, where
+//! too many wait or for too long, it sleeps, and leaves the rest to the pacer.
 
 use super::*;
 
-/// Who has waited this long sleeps: what it then takes to be woken is little beside.
+/// A thread that has waited this long sleeps: the time to wake it is small beside that.
 const POLL_NS_MAX: u64 = 10_000_000;
 /// So many look for themselves for each core; the others sleep.
 const POLLERS_PER_CORE: usize = 8;
-/// Who offers its core and gets it back later than this is among others that work.
+/// A thread that offers its core and gets it back later than this shares it with busy threads.
 const CROWDED_NS: u64 = 500_000;
-/// So long nobody offers a core after that.
+/// For so long no thread offers its core after that.
 const CROWD_NS: u64 = 20_000_000;
 /// A device's next step so near is waited for without offering the core.
 const NEAR_NS: u64 = 1_000;
 
-/// A caller and its answer.
+/// A caller and the result of its call.
 #[derive(Debug)]
 pub(super) struct Waiter {
     thread: Thread,
     answered: AtomicBool,
     status: AtomicU8,
-    /// On the wall's clock.
+    /// On the wall clock.
     due_ns: AtomicU64,
 }
 
@@ -42,7 +42,7 @@ impl Waiter {
         self.answered.store(false, Ordering::Relaxed);
     }
 
-    /// The device has answered, and had finished at `due_ns` of the wall.
+    /// The call has completed, at `due_ns` of the wall clock.
     pub fn answer(&self, status: Status, due_ns: u64) {
         self.status.store(status as u8, Ordering::Relaxed);
         self.due_ns.store(due_ns, Ordering::Relaxed);
@@ -53,7 +53,7 @@ impl Waiter {
         self.answered.load(Ordering::Acquire)
     }
 
-    /// When the device had finished, once answered.
+    /// When the device finished, once the call has completed.
     pub fn due_ns(&self) -> u64 {
         self.due_ns.load(Ordering::Relaxed)
     }
@@ -63,13 +63,13 @@ impl Waiter {
     }
 }
 
-/// Those whom the device has finished with. None of them waits for ever: whom a bug in the model keeps from
-/// being answered hears of a failure when this goes.
+/// Callers of completed calls. None of them waits for ever: where a bug in the model keeps a call from
+/// completing, its caller gets a failure when this is dropped.
 #[derive(Default)]
 pub(super) struct Finished(pub Vec<(Arc<Waiter>, Answer)>);
 
 impl Finished {
-    /// Wakes them, who are answered, but for `myself`, who is awake.
+    /// Wakes them, except `myself`, which is awake.
     pub fn wake(&mut self, myself: Option<&Waiter>) {
         for (who, _) in self.0.drain(..) {
             if myself.is_none_or(|me| !std::ptr::eq(me, &*who)) {
@@ -112,7 +112,7 @@ impl Pollers {
         self.now.load(Ordering::SeqCst) == 0
     }
 
-    /// For so long nobody offers a core.
+    /// Until then no thread offers its core.
     pub fn are_crowded(&self, until_ns: u64) {
         self.crowded_until_ns.store(until_ns, Ordering::Relaxed);
     }
@@ -137,7 +137,7 @@ impl Drop for Polling<'_> {
 }
 
 impl Shared {
-    /// Returns when `waiter` is answered.
+    /// Returns when the call of `waiter` has completed.
     pub(super) fn wait(&self, waiter: &Waiter) {
         if waiter.is_answered() {
             return;
@@ -146,14 +146,14 @@ impl Shared {
             self.poll(waiter);
             drop(polling);
         }
-        // Others may rely on whoever looks.
+        // Other threads may rely on the one that polls.
         self.rely_on_pacer();
         while !waiter.is_answered() {
             thread::park();
         }
     }
 
-    /// Looks until `waiter` is answered, or until it is better to sleep.
+    /// Polls until the call of `waiter` has completed, or until it is better to sleep.
     fn poll(&self, waiter: &Waiter) {
         let began_ns = self.clock.now_ns();
         let mut now_ns = began_ns;

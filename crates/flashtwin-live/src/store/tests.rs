@@ -1,4 +1,4 @@
-//! Stores beside a plain vector of bytes, and what they say of themselves.
+//! Stores beside a plain vector of bytes, and their own reports of holes.
 
 use std::fs;
 use std::path::PathBuf;

@@ -22,17 +22,17 @@ pub(crate) struct MadeUp {
 pub(crate) enum Does {
     /// It takes requests, and breaks when it is let run after that: a bug.
     BreaksLater { asked: bool },
-    /// It answers one request with the next, and breaks there: a bug.
+    /// It completes one request with the next, and breaks there: a bug.
     BreaksAtTheSecond { first: Option<u64> },
-    /// It never answers, and breaks in a power cut: a bug.
+    /// It never responds, and breaks in a power loss: a bug.
     BreaksInACut,
-    /// It never answers, and breaks when it is to say what the flash did: a bug.
+    /// It never responds, and breaks when it is to report what the flash did: a bug.
     BreaksInAReport,
-    /// It never answers, and breaks when it is to come to rest: a bug.
+    /// It never responds, and breaks when it is to come to rest: a bug.
     BreaksComingToRest,
-    /// It never answers, and does all else.
+    /// It never responds, and does all else.
     NeverAnswers,
-    /// It answers in a millisecond; to come to rest in a power cut takes it hours.
+    /// It responds in a millisecond; to come to rest in a power loss takes it hours.
     RestsForHours { due: Option<(Time, u64)> },
 }
 

@@ -7,7 +7,7 @@ use super::*;
 const PAGES: u64 = 6;
 const PAGE: u64 = 1024;
 
-/// Contents of pages by value: what the store has, what is safe, what programs under way carry.
+/// Contents of pages by value: what the store has, what is safe, what programs in flight carry.
 #[derive(Default)]
 struct Reference {
     of: BTreeMap<u64, (u8, u8, VecDeque<u8>)>,
@@ -81,7 +81,7 @@ fn a_cut_leaves_what_was_flushed() {
         let store = Store::memory(PAGES * PAGE).expect("memory");
         let undo = Undo::new(Durable::Flushed, PAGE as u32, PAGES * PAGE);
         let (mut now, mut safe) = ([0_u8; PAGES as usize], [0_u8; PAGES as usize]);
-        // Flushes under way: number, what the pages held, and the one page of a forced write.
+        // Flushes in flight: number, what the pages held, and the one page of a forced write.
         let mut flushes: Vec<(u64, [u8; PAGES as usize], Option<u64>)> = Vec::new();
         let mut value = 0;
         for _ in 0..100 {

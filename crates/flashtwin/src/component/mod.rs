@@ -1,5 +1,5 @@
-//! What policies, victim rules and the like have in common: each is one file that says its name, its
-//! parameters, how it is made and what it does, and one line of a table. Reader, writer, checks, suggestions,
+//! What policies, victim rules and the like have in common: each is one file with its name, its
+//! parameters, its constructor and its description, and one line of a table. Reader, writer, checks, suggestions,
 //! lists and documentation follow from the tables.
 
 mod kind;

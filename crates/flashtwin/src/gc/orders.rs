@@ -1,24 +1,24 @@
-//! What an array's controller tells a drive about its garbage collection (policies.md C5).
+//! Orders of an array's controller, or of a server, about the garbage collection of a drive.
 //!
-//! A drive collects by itself when a pool of blocks is at its watermark. It may be told to collect
-//! now (FORCE_GC), and to leave off between two moves. Told to collect, a pool takes one victim at
-//! least, then goes on until it has more free blocks than it was told (D-25). Whoever serves the drive
-//! may tell pools to collect a block each (D-143).
+//! A drive collects by itself when a pool of blocks is at its watermark. FORCE_GC makes it collect now,
+//! and may let the host interrupt it between two moves. A forced pool takes one victim at least, then goes
+//! on until it has more free blocks than the order names (D-25). A server may make pools collect a block
+//! each (D-143).
 
 use std::ops::Range;
 
 use crate::ftl::PageMap;
 
-/// What a pool was told.
+/// The order of a pool.
 #[derive(Clone, Copy, Debug, Default)]
 struct Told {
     /// One victim has still to be taken.
     once: bool,
-    /// Go on while there are at most so many free blocks; `None`: it was told nothing.
+    /// Go on while there are at most so many free blocks; `None`: it has no order.
     until: Option<u32>,
 }
 
-/// What a drive was told.
+/// The orders of a drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Orders {
     pools: Vec<Told>,
@@ -28,11 +28,11 @@ pub(crate) struct Orders {
     left: u32,
     /// No pool takes more than one victim.
     single: bool,
-    /// Told to leave off between two moves when asked to.
+    /// Collections are interrupted between two moves when the host wants something.
     pub yields: bool,
 }
 
-/// FORCE_GC: what a drive is told to do.
+/// FORCE_GC: what a drive is ordered to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Force {
     /// Every pool goes on while it has at most so many free blocks.
@@ -41,7 +41,7 @@ pub(crate) struct Force {
     pub once: bool,
     /// No pool takes more than one.
     pub single: bool,
-    /// It is to leave off when the host wants something.
+    /// Collections are interrupted when the host wants something.
     pub yields: bool,
 }
 
@@ -57,7 +57,7 @@ impl Orders {
         }
     }
 
-    /// Tells all pools to collect.
+    /// Orders all pools to collect.
     pub fn force(&mut self, ftl: &PageMap, force: Force) {
         self.yields = force.yields;
         self.single = force.single;
@@ -68,8 +68,8 @@ impl Orders {
         }
     }
 
-    /// Tells those pools to collect a block each, now; one that was told something and has not done it
-    /// yet is left at that (D-143).
+    /// Orders those pools to collect a block each, now; a pool with a pending order keeps that one
+    /// (D-143).
     pub fn force_one_each(&mut self, ftl: &PageMap, pools: Range<u32>) {
         if self.left == 0 {
             (self.yields, self.single) = (false, false);
@@ -91,7 +91,7 @@ impl Orders {
         *told = Told { once, until };
     }
 
-    /// Takes back what the pools were told.
+    /// Cancels all pending orders.
     pub fn leave_off(&mut self) {
         if self.left > 0 {
             self.pools.fill(Told::default());
@@ -100,7 +100,7 @@ impl Orders {
         }
     }
 
-    /// A pool of the chip was told something that is not done yet.
+    /// A pool of the chip has a pending order.
     #[inline]
     pub fn any(&self, chip: usize) -> bool {
         self.left > 0 && self.chips[chip] > 0
@@ -112,7 +112,7 @@ impl Orders {
         self.left
     }
 
-    /// Whether the pool is to collect: for itself at or below `low` free blocks, or as told.
+    /// Whether the pool is to collect: for itself at or below `low` free blocks, or as ordered.
     #[inline]
     pub fn wants(&self, pool: u32, free: u32, low: u32) -> bool {
         free <= low
@@ -147,7 +147,7 @@ mod tests {
     use crate::spec::builtin;
     use crate::DeviceSpec;
 
-    /// Told to collect until more blocks are free than there are, a pool takes one victim or goes on.
+    /// Ordered to collect until more blocks are free than there are, a pool takes one victim or goes on.
     #[test]
     fn a_single_collection_is_one() {
         let spec = DeviceSpec::parse(builtin("demo").unwrap(), "demo").unwrap();

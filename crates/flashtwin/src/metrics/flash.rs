@@ -92,8 +92,7 @@ pub struct FlashReport {
     pub evicted_dirty: u64,
     /// Those of them whose flash copy was on a chip in GC.
     pub evicted_dirty_in_gc: u64,
-    /// Times that pages left for the sake of an access: one page or, with policies that rank
-    /// blocks, several.
+    /// Accesses for which pages were evicted: one page or, with policies that rank blocks, several.
     pub evictions: u64,
     /// List entries that the published algorithms look at to find the victims (D-10).
     pub entries_inspected: u64,
@@ -103,7 +102,7 @@ pub struct FlashReport {
     pub slot_waits: u64,
     /// Sum of those waits.
     pub slot_wait_total: Time,
-    /// Times that a page in a buffer could not be written, and what it held of answered writes was lost: it found
+    /// Times that a page in a buffer could not be written, and what it held of completed writes was lost: it found
     /// no room on flash, or lacked a part that lay on a dead die.
     pub pages_lost: u64,
     /// Dies that are dead, ascending, as `gc_time` counts chips; none unless somebody had them die.

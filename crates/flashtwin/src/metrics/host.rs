@@ -6,7 +6,7 @@ use super::Series;
 use crate::request::{Completion, Op, Status};
 use crate::units::Time;
 
-/// Longest response time told apart in the histograms; longer ones count as this.
+/// Longest response time that the histograms resolve; longer ones count as this.
 const HISTOGRAM_MAX_NS: u64 = 3_600_000_000_000;
 
 /// Response times of one kind of request. Requests that were refused or failed are counted, and count

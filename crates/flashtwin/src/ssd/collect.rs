@@ -1,11 +1,12 @@
-//! A drive told to collect now, by whoever serves it (D-143).
+//! Collection on the order of a server (D-143).
 
 use super::Ssd;
 use crate::refused::CollectError;
 
 impl Ssd {
-    /// Tells a die, or all of them, to collect a block each at this instant, as many free blocks as there
-    /// may be; where superblocks are collected, one of those. What is not worth collecting stays. How many dies were told.
+    /// Makes a die, or all of them, collect a block each at this instant, regardless of free blocks; where
+    /// superblocks are collected, one of those. Blocks without invalid pages are skipped. Returns the number
+    /// of dies.
     pub fn collect(&mut self, die: Option<u32>) -> Result<u32, CollectError> {
         let told = self.may_collect(die)?;
         let now = self.now();
@@ -14,7 +15,7 @@ impl Ssd {
         Ok(told)
     }
 
-    /// How many dies [`Ssd::collect`] would tell.
+    /// The number of dies that [`Ssd::collect`] would make collect.
     pub(crate) fn may_collect(&self, die: Option<u32>) -> Result<u32, CollectError> {
         let dies = self.spec().geometry.chips;
         if self.backend.nand.orders().is_none() {

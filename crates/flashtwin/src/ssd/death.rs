@@ -48,7 +48,7 @@ impl std::error::Error for DieError {}
 
 impl Ssd {
     /// The die is dead from this instant on: what lies there cannot be read, and it takes no more programs
-    /// and erases. How many pages are lost; those under way to it are done elsewhere. A read of a lost one ends
+    /// and erases. How many pages are lost; those in flight to it are done elsewhere. A read of a lost one ends
     /// with [`crate::Status::Failed`] until it is written again, which is elsewhere, or trimmed.
     pub fn kill_die(&mut self, die: u32) -> Result<u32, DieError> {
         self.may_die(die)?;

@@ -1,6 +1,6 @@
 //! One SSD: the flash behind a front end.
 //!
-//! [`Flash`] is the chips with the rule that says which chip a page goes to.
+//! [`Flash`] is the chips with the rule by which pages go to chips.
 
 mod collect;
 mod death;
@@ -204,7 +204,7 @@ impl Flash {
         chip
     }
 
-    /// Tells a die, or all of them, to collect a block each (D-143).
+    /// Makes a die, or all of them, collect a block each (D-143).
     pub(crate) fn collect(&mut self, die: Option<u32>, now: Time, events: &mut EventQueue) {
         self.nand.force_one_each(die);
         self.activate_all(now, events);
@@ -252,9 +252,9 @@ impl Ssd {
         Device::behind(&front(spec), flash, policy)
     }
 
-    /// Cuts the power at this instant and gives it back at once: the buffer is empty, with the policy that
-    /// [`Ssd::spec`] names, and of what lay in it that is lost which the answer lists. Requests under way
-    /// are never answered, [`Device::now`] moves to when the flash is at rest, and counters start at zero
+    /// A power loss at this instant, then power on: the buffer is empty, with the policy that [`Ssd::spec`]
+    /// names, and of its contents that is lost which the result lists. Requests in flight never complete,
+    /// [`Device::now`] moves to when the flash is at rest, and counters start at zero
     /// (D-135). `None` if the flash does not come to rest within `steps` steps; the device is not to be
     /// used then.
     pub fn cut_power(&mut self, steps: u64) -> Option<PowerCut> {
@@ -311,7 +311,7 @@ impl Ssd {
         self.backend.unit_of(lpn)
     }
 
-    /// FORCE_GC: tells the whole drive to collect, at this instant.
+    /// FORCE_GC: orders the whole drive to collect, at this instant.
     pub(crate) fn force_gc(&mut self, now: Time, force: Force) {
         self.advance(now);
         self.backend.nand.force_gc(force);
@@ -324,14 +324,14 @@ impl Ssd {
         self.backend.activate_all(now, &mut self.events);
     }
 
-    /// Tells the drive to leave off.
+    /// Cancels FORCE_GC.
     pub(crate) fn leave_off(&mut self) {
         if let Some(orders) = self.backend.nand.orders_mut() {
             orders.leave_off();
         }
     }
 
-    /// Pools that were told to collect and have not done so.
+    /// Pools with a pending order to collect.
     pub(crate) fn gc_left(&self) -> u32 {
         self.backend.nand.orders().map_or(0, Orders::left)
     }

@@ -7,7 +7,7 @@ impl Ssd {
     /// From now on the buffer is governed by the policy of that name, with these of its keys set
     /// ([`crate::DeviceSpec::other_policy`]). It begins with the pages that the present one holds, in the order in which
     /// that would have evicted them, as if they had just come in; of them leave clean ones that it would not
-    /// take in on a read. Requests under way go on. [`Ssd::spec`] names it from then on.
+    /// take in on a read. Requests in flight go on. [`Ssd::spec`] names it from then on.
     pub fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), SpecError> {
         let policy = self.spec().other_policy(name, settings)?;
         let mut spec = self.backend.spec.clone();

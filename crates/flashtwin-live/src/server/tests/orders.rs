@@ -43,7 +43,7 @@ fn dies_collect_when_they_are_told() {
     fill(&server);
     let before = erases(&server);
     assert_eq!(server.collect(None, None).expect("it can"), 2);
-    // The pacer lets it happen, though nobody asks for anything.
+    // The pacer lets it happen, though no client sends requests.
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while erases(&server) < before + 8 {
         assert!(
@@ -80,7 +80,7 @@ fn members_collect_when_they_are_told() {
 }
 
 /// Clients write, read back and force their pages while one policy follows the other: what they read is
-/// what they wrote last, and a power cut then takes what it would have taken under any policy.
+/// what they wrote last, and a power loss then loses what it would have lost under any policy.
 #[test]
 fn clients_notice_nothing_of_another_policy() {
     let more = [

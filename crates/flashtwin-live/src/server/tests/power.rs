@@ -1,5 +1,5 @@
-//! Power cuts under clients that number what they write: what was flushed or forced is there, what is lost
-//! the server says, and nothing else is.
+//! Power losses under clients that number what they write: what was flushed or forced is there, the server
+//! reports what is lost, and nothing else is.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,9 +14,9 @@ const PAGES_EACH: u64 = 60;
 struct Known {
     /// Written, or being written when the power was cut.
     asked: u64,
-    /// Answered.
+    /// Completed.
     answered: u64,
-    /// Safe: forced, or answered before a flush was asked for that was answered.
+    /// Safe: forced, or completed before a flush was submitted that completed.
     safe: u64,
 }
 
@@ -49,7 +49,7 @@ fn numbers(page: u64, read: &[u8]) -> (u64, u64) {
 /// What is allowed.
 #[derive(Clone, Copy, PartialEq)]
 enum How {
-    /// No answered write is ever lost.
+    /// No completed write is ever lost.
     LosesNothing,
     LosesPages,
     Torn,
@@ -86,7 +86,7 @@ fn client(session: &Session<'_>, base: u64, known: &mut [Known], rng: &mut Rng) 
     }
 }
 
-/// Cuts the power `times` times; returns how many pages were lost in all.
+/// Causes `times` power losses; returns how many pages were lost in all.
 fn cut_many_times(name: &str, overrides: &[(&str, &str)], times: u64, how: How) -> usize {
     let place = Place::new(name, overrides);
     check(&place.start(&[]), times, how)
@@ -128,7 +128,7 @@ fn check(server: &Server, times: u64, how: How) -> usize {
                 "page {page}, cut {round}"
             );
             assert!(torn || first == last, "page {page} is torn");
-            // What is there after the cut was there before it, and stays.
+            // What is there after the power loss was there before it, and stays.
             let now = contents(page, of.asked + 1);
             session.write(&now, page * PAGE, true).expect("answered");
             (of.asked, of.answered, of.safe) = (of.asked + 1, of.asked + 1, of.asked + 1);
@@ -158,7 +158,7 @@ fn protected_memory_and_none_at_all_lose_nothing_that_was_answered() {
         cut_many_times("protected", &protected, 10, How::LosesNothing),
         0
     );
-    // What is lost was under way.
+    // What is lost was in flight.
     cut_many_times("bufferless", &[("buffer", "none")], 10, How::LosesNothing);
 }
 
@@ -183,7 +183,7 @@ fn calls_that_wait_when_the_power_is_cut_fail() {
         let cut = server.cut_power(false).expect("the device is back");
         assert_eq!((cut.unfinished, cut.lost), (1, vec![0, 1]));
     });
-    // What comes over the old connection changes nothing, answered or not.
+    // What comes over the old connection changes nothing, completed or not.
     let late = [
         session.write(&[2; 8192], 0, false),
         session.read(&mut [0; 1], 0),

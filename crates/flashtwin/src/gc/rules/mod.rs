@@ -2,7 +2,7 @@
 //!
 //! Candidates are the sealed blocks, those without a dead page among them: a rule that takes such a
 //! block moves it whole, as published. All are looked at, once per collected block; of equals the one
-//! that `tie` says. Randomness comes from where the pool stands, so that it needs no state of its own
+//! that `tie` selects. Randomness comes from where the pool stands, so that it needs no state of its own
 //! and a device that was saved goes on as it would have. A block's age is how many blocks of its chip were
 //! opened after it (D-61).
 
@@ -41,7 +41,7 @@ macro_rules! declare {
             $($Type($file::$Type),)+
         }
 
-        /// What the files say of their rules.
+        /// The rules as their files describe them.
         pub(crate) const RULES: &[Component] = &[$($file::$Type::COMPONENT),+];
 
         impl Victims {

@@ -5,7 +5,7 @@ use super::{Candidate, Pool, Rule};
 use crate::component::{parameters, Component, Kind, Settings};
 
 parameters! {
-    /// What it can be told.
+    /// Its parameters.
     struct Parameters {
         /// Blocks of the pool among which the victim is looked for.
         window_percent: f64 = Kind::Percent, "25", "ours";

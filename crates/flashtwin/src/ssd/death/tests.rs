@@ -1,4 +1,4 @@
-//! A die dies under random requests: what lay there fails, all else goes on, and each request is answered once.
+//! A die dies under random requests: what lay there fails, all else goes on, and each request completes once.
 
 mod buffer;
 
@@ -323,7 +323,7 @@ fn what_is_done_again_finds_room_where_there_is_some() {
 }
 
 /// A write of a part of a page that is lost: refused without a buffer; taken by a buffer, which finds out
-/// when it writes it back, and tells who flushes.
+/// when it writes it back, and reports it to the next flush.
 #[test]
 fn a_part_of_a_lost_page_is_lost_with_it() {
     for more in [&[("buffer", "none"), ("ftl.partial", "sectors")][..], &[]] {

@@ -16,8 +16,8 @@ fn ended(ssd: &mut Ssd, tag: u64) -> Status {
     done.find(|done| done.tag == tag).unwrap().status
 }
 
-/// What a buffer has taken and cannot be written any more: whoever flushes hears of it, and so does a forced
-/// write; who flushes later does once, if nobody did before.
+/// What a buffer has taken and cannot be written any more: a flush reports it, and so does a forced write; a
+/// later flush reports it once, if none did before.
 #[test]
 fn what_was_taken_and_refused_is_told() {
     let none_lives = |more: &[(&str, &str)]| {
@@ -48,7 +48,7 @@ fn what_was_taken_and_refused_is_told() {
     submit(&mut ssd, Op::Write, 0, 512, 101);
     run(&mut ssd);
     assert_eq!(ended(&mut ssd, 100), Status::ReadOnly);
-    // Nobody waits when it is refused.
+    // No request waits when it is refused.
     for protected in ["false", "true"] {
         let mut ssd = none_lives(&[("buffer.power_loss_protection", protected)]);
         assert_eq!(one(&mut ssd, Op::Write, 0, PAGE), Status::Ok);
@@ -79,8 +79,8 @@ fn until_filling(ssd: &mut Ssd, fills: u64) {
     }
 }
 
-/// The page is read in vain, while it is on its way out or in the read cache, when a part of it is written: the
-/// parts that nobody wrote stay lost.
+/// The page is read in vain, while it is being written back or in the read cache, when a part of it is written:
+/// the parts that were not written stay lost.
 #[test]
 fn a_write_during_the_read_of_a_lost_page_brings_nothing_back() {
     for (more, first) in [
@@ -102,7 +102,7 @@ fn a_write_during_the_read_of_a_lost_page_brings_nothing_back() {
         }
         until_filling(&mut ssd, 1);
         submit(&mut ssd, Op::Write, page * PAGE + 1024, 512, 99);
-        // It is not there yet, whoever asks first.
+        // It is not there yet, whichever request comes first.
         submit(&mut ssd, Op::Read, page * PAGE + 2048, 512, 100);
         run(&mut ssd);
         assert_eq!(ended(&mut ssd, 99), Status::Ok, "{more:?}");
@@ -122,7 +122,7 @@ fn a_write_during_the_read_of_a_lost_page_brings_nothing_back() {
     }
 }
 
-/// Whoever reads what is lost hears it, and takes from nobody what was written beside it.
+/// A read of what is lost fails, and does not discard what was written beside it.
 #[test]
 fn a_read_of_what_is_lost_leaves_what_was_written() {
     let (mut ssd, page) = device_and_lost_page(&[]);
@@ -142,7 +142,7 @@ fn a_read_of_what_is_lost_leaves_what_was_written() {
     assert_eq!(sector(&mut ssd, Op::Read, page, 0), Status::Failed);
 }
 
-/// The page leaves by itself: the next flush or forced write says that it is lost, once.
+/// The page is evicted by itself: the next flush or forced write reports that it is lost, once.
 #[test]
 fn a_part_that_is_dropped_is_told() {
     for is_forced in [false, true] {
@@ -161,7 +161,7 @@ fn a_part_that_is_dropped_is_told() {
     }
 }
 
-/// Protected memory is written in a power cut; what cannot be is lost with it.
+/// Protected memory is written at a power loss; what cannot be is lost with it.
 #[test]
 fn a_cut_names_what_protected_memory_cannot_write() {
     let (mut ssd, page) = device_and_lost_page(&[("buffer.power_loss_protection", "true")]);
@@ -175,7 +175,7 @@ fn a_cut_names_what_protected_memory_cannot_write() {
     assert_eq!(ssd.cut_power(u64::MAX).unwrap().lost, []);
 }
 
-/// Under random requests, whatever the policy: sectors of a lost page that nobody has written are never read.
+/// Under random requests, whatever the policy: sectors of a lost page that were not written again are never read.
 #[test]
 fn what_nobody_wrote_is_never_read() {
     for (i, more) in [
@@ -234,7 +234,7 @@ fn never_read(more: &[(&str, &str)], seed: u64) {
             _ => submit(&mut ssd, op, first * PAGE + at * 512, sectors * 512, tag),
         }
         for done in ssd.completions().drain(..) {
-            // What is asked for may be written before the answer.
+            // What is asked for may be written before the response.
             if let Some(lacking) = &asked[done.tag as usize] {
                 let still = lacking.iter().any(|&at| !written[at as usize]);
                 let is_read = done.status == Status::Ok;
