@@ -2,8 +2,7 @@
 
 use flashtwin::{Request, Time};
 
-use crate::config::Pacing;
-use crate::run::Driver;
+use crate::run::{Driver, Pacing};
 use crate::{SimError, Subject, Threads};
 
 impl<S: Subject> Driver<'_, S> {

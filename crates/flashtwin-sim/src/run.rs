@@ -1,76 +1,89 @@
 //! The run loop: pacing of requests, addresses beyond the device, progress and interruption.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::Ordering;
 
-use flashtwin::metrics::{FlashReport, Metrics};
 use flashtwin::{Completion, Device, GcInterval, Request, Time};
 use flashtwin_workload::Workload;
 
-use crate::config::{Beyond, Pacing, RunConfig};
-use crate::faults::{Agenda, FaultsOutcome};
-use crate::history::{History, HistoryPoint};
-use crate::timeline::{Recording, Timeline};
+use crate::control::Control;
+use crate::faults::{Agenda, Fault};
+use crate::history::History;
+use crate::outcome::Outcome;
+use crate::timeline::{Recording, Window};
 use crate::{SimError, Subject};
 
-/// Shared with the observers of a run, which may stop it and see its progress.
-#[derive(Debug, Default)]
-pub struct Control {
-    /// Set to end the run early; it then reports what it has.
-    pub stop: AtomicBool,
-    /// Requests submitted so far; in preconditioning, pages written.
-    pub done: AtomicU64,
-    /// Of how many, 0 if unknown.
-    pub total: AtomicU64,
-    /// Rows that are there again of members being rebuilt.
-    pub rows_rebuilt: AtomicU64,
-    /// Of how many, 0 if none is being rebuilt.
-    pub rows_to_rebuild: AtomicU64,
-    /// When the measurement of the last run began, in real time.
-    began: Mutex<Option<Instant>>,
+/// When requests reach the device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pacing {
+    /// Open loop: at the workload's own times, divided by `speed` (1: as recorded).
+    Open {
+        /// How much faster than recorded.
+        speed: f64,
+    },
+    /// Closed loop: always this many requests in the device.
+    Closed {
+        /// Queue depth.
+        depth: u32,
+    },
 }
 
-impl Control {
-    pub(crate) fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// When the measurement of the last run began, in real time; `None` before.
-    pub fn began(&self) -> Option<Instant> {
-        *self.began.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note_start(&self) {
-        *self.began.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-    }
+/// What happens to a request whose address is beyond the device (D-34).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beyond {
+    /// The run stops with an error.
+    Error,
+    /// Its start is taken modulo the exported size, its end is cut.
+    Wrap,
+    /// It is left out.
+    Drop,
 }
 
-/// What came out of a run.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// Response times and what else the host met.
-    pub metrics: Metrics,
-    /// What the flash did.
-    pub flash: FlashReport,
-    /// Requests submitted, warm-up included.
-    pub submitted: u64,
-    /// Requests left out because their address was beyond the device.
-    pub dropped: u64,
-    /// Requests whose address was taken modulo the exported size.
-    pub wrapped: u64,
-    /// The run was stopped before the workload's end.
-    pub interrupted: bool,
-    /// The device reached its end of life.
-    pub read_only: bool,
-    /// What faults did.
-    pub faults: FaultsOutcome,
-    /// When members of an array collected, from the start of the measurement, in order of their ends.
-    pub gc_intervals: Vec<GcInterval>,
-    /// What happened when, if it was asked for.
-    pub history: Option<Vec<HistoryPoint>>,
-    /// The timeline of a window, if it was asked for.
-    pub timeline: Option<Timeline>,
+/// How to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunConfig {
+    /// When requests reach the device.
+    pub pacing: Pacing,
+    /// What happens to addresses beyond the device.
+    pub beyond: Beyond,
+    /// Requests before the measurement begins.
+    pub warmup_requests: u64,
+    /// Requests at most, warm-up included.
+    pub requests_max: Option<u64>,
+    /// Requests are submitted for so much virtual time from the start of the measurement, at most; those in
+    /// the device by then finish.
+    pub span_max: Option<Time>,
+    /// One point of the time series every so much virtual time.
+    pub series_interval: Option<Time>,
+    /// What happens to members of an array meanwhile; after the last request only while the array has
+    /// something to do.
+    pub faults: Vec<Fault>,
+    /// Keep when members of an array collect.
+    pub gc_timeline: bool,
+    /// Threads on which members of an array are simulated, where nothing that one does decides what
+    /// another is asked; results are the same.
+    pub threads: u32,
+    /// Keep what happened when, in windows ([`History`]).
+    pub history: bool,
+    /// Record what every part of the device does in this window.
+    pub timeline: Option<Window>,
+}
+
+impl Default for RunConfig {
+    fn default() -> Self {
+        RunConfig {
+            pacing: Pacing::Open { speed: 1.0 },
+            beyond: Beyond::Error,
+            warmup_requests: 0,
+            requests_max: None,
+            span_max: None,
+            series_interval: None,
+            faults: Vec::new(),
+            gc_timeline: false,
+            threads: 1,
+            history: false,
+            timeline: None,
+        }
+    }
 }
 
 /// Requests ahead whose map entries are fetched.

@@ -266,14 +266,8 @@ impl Named {
         has_header |= header
             .get(time.index)
             .is_some_and(|text| decimal(text).is_none());
-        let used = [
-            time.index,
-            offset.index,
-            size.index,
-            op.0,
-            volume.unwrap_or(0),
-        ];
-        let width = used.into_iter().max().unwrap_or(0) + 1;
+        let of_request = time.index.max(offset.index).max(size.index).max(op.0);
+        let width = of_request.max(volume.unwrap_or(0)) + 1;
         Ok(Named {
             separator,
             has_header,
