@@ -104,6 +104,40 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
+/// The model's speed as a share of the kernel's; rates of the kernel, with lookahead, and of both back ends.
+fn limit_ratios(rates: &[Vec<f64>; 4]) {
+    let ratio = |model: usize, kernel: usize| {
+        median(
+            rates[model]
+                .iter()
+                .zip(&rates[kernel])
+                .map(|(m, k)| m / k)
+                .collect(),
+        )
+    };
+    figure("limit_ratio_msr", ratio(2, 0));
+    figure("limit_ratio_modern", ratio(3, 0));
+    figure("limit_ratio_msr_lookahead", ratio(2, 1));
+    figure("limit_ratio_modern_lookahead", ratio(3, 1));
+}
+
+/// How long a snapshot takes to load.
+fn snapshot_loads(spec: &DeviceSpec, device: &Ssd) -> Result<(), Failure> {
+    let path =
+        std::env::temp_dir().join(format!("flashtwin_bench_{}.snapshot", std::process::id()));
+    save_snapshot(&path, device, "bench")?;
+    let mut loads = Vec::new();
+    for _ in 0..3 {
+        let mut ssd = Ssd::new(spec);
+        let began = Instant::now();
+        load_snapshot(&path, &mut ssd)?;
+        loads.push(began.elapsed().as_secs_f64());
+    }
+    std::fs::remove_file(&path)?;
+    figure("snapshot_load_seconds", median(loads));
+    Ok(())
+}
+
 /// The whole model beside a bare kernel of its data structures.
 fn device() -> Result<(), Failure> {
     let msr = profile("ecr", &[])?;
@@ -130,18 +164,7 @@ fn device() -> Result<(), Failure> {
         );
     }
 
-    let path =
-        std::env::temp_dir().join(format!("flashtwin_bench_{}.snapshot", std::process::id()));
-    save_snapshot(&path, &on_msr, "bench")?;
-    let mut loads = Vec::new();
-    for _ in 0..3 {
-        let mut ssd = Ssd::new(&msr);
-        let began = Instant::now();
-        load_snapshot(&path, &mut ssd)?;
-        loads.push(began.elapsed().as_secs_f64());
-    }
-    std::fs::remove_file(&path)?;
-    figure("snapshot_load_seconds", median(loads));
+    snapshot_loads(&msr, &on_msr)?;
 
     let mut on_modern = Ssd::new(&modern);
     on_modern.fill_steady(1);
@@ -163,19 +186,7 @@ fn device() -> Result<(), Failure> {
         rates[1].push(kernel_rate(&mut kernel, &mut rng, Lookahead::Sixteen));
         rates[3].push(model_rate(&mut on_modern, 2 + round as u64)?);
     }
-    let ratio = |model: usize, kernel: usize| {
-        median(
-            rates[model]
-                .iter()
-                .zip(&rates[kernel])
-                .map(|(m, k)| m / k)
-                .collect(),
-        )
-    };
-    figure("limit_ratio_msr", ratio(2, 0));
-    figure("limit_ratio_modern", ratio(3, 0));
-    figure("limit_ratio_msr_lookahead", ratio(2, 1));
-    figure("limit_ratio_modern_lookahead", ratio(3, 1));
+    limit_ratios(&rates);
     for (name, rates) in names.iter().zip(&rates) {
         figure(&format!("{name}_per_second"), median(rates.clone()));
     }

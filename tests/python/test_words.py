@@ -1,7 +1,10 @@
 """Decisions have one place, and texts use one word for one thing: `tests/words.txt` lists what they avoid."""
 
 import ast
+import io
+import itertools
 import re
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,14 @@ SOURCES = sorted(
     path for name in ("flashtwin", "flashtwin_command") for path in (ROOT / "python" / name).rglob("*.py")
 )
 
-RUST = [*sorted((ROOT / "crates").iterdir()), *(ROOT / name for name in ("benches", "examples", "fuzz"))]
+#: Rust files, whose comments are checked.
+RUST = sorted(
+    path
+    for pattern in ("crates/**/*.rs", "examples/**/*.rs", "benches/src/*.rs", "fuzz/**/*.rs")
+    for path in ROOT.glob(pattern)
+    if "target" not in path.parts
+)
+RUST_COMMENT = re.compile(r"(?:^|\s)//[/!]? ?(.*)$")
 
 #: Parts of pages that Rust tests compare with the sources of the policies, translation layers and keys.
 GENERATED = re.compile(r"<!-- from here on written by.*?<!-- up to here -->", re.DOTALL)
@@ -58,6 +68,27 @@ def texts(source):
             yield node.lineno, ARGUMENT.sub("", re.sub(r"`[^`\n]*`", " ", node.value))
 
 
+def rust_comments(text):
+    """Return the comments of a Rust file, consecutive lines together, each with its first line."""
+    lines = text.splitlines()
+    found = [RUST_COMMENT.search(line) for line in lines]
+    # Two slashes in a string, as in an address, begin no comment.
+    found = [None if f and '"' in line[: f.start()] else f for f, line in zip(found, lines, strict=True)]
+    for has, group in itertools.groupby(enumerate(found, 1), lambda numbered: numbered[1] is not None):
+        if has:
+            block = list(group)
+            yield block[0][0], "\n".join(f[1] for _, f in block)
+
+
+def python_comments(text):
+    """Return the comments of a Python file, consecutive lines together, each with its first line."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    comments = [(t.start[0], t.string.lstrip("#: ")) for t in tokens if t.type == tokenize.COMMENT]
+    for _, group in itertools.groupby(enumerate(comments), lambda numbered: numbered[1][0] - numbered[0]):
+        block = [comment for _, comment in group]
+        yield block[0][0], "\n".join(text for _, text in block)
+
+
 def avoided():
     """Return each phrase to avoid as a pattern, with what to use."""
     found = []
@@ -88,6 +119,30 @@ def test_pages_avoid_the_listed_words(page):
 def test_help_and_errors_avoid_the_listed_words(source):
     found = [complaint for line, text in texts(source) for complaint in complaints(source, text, line)]
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [*RUST, *SOURCES],
+    ids=lambda source: str(source.relative_to(ROOT)),
+)
+def test_comments_avoid_the_listed_words(source):
+    comments = rust_comments if source.suffix == ".rs" else python_comments
+    found = [
+        complaint
+        for line, text in comments(source.read_text())
+        for complaint in complaints(source, CODE.sub(" ", text), line)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_comments_are_found():
+    rust = 'let a = "http://b"; // one\n    /// two\n    //! three\nlet b = 1;\n// four\n'
+    assert list(rust_comments(rust)) == [(2, "two\nthree"), (5, "four")]
+    assert list(python_comments("a = 1  # one\n#: two\nb = '# c'\n# three\n")) == [
+        (1, "one\ntwo"),
+        (4, "three"),
+    ]
 
 
 def test_the_word_check_finds_a_word_and_spares_code():
@@ -135,18 +190,3 @@ def test_links_to_decisions_lead_to_them(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_pages_name_no_specification_that_readers_lack(page):
     assert not SPECIFICATION.findall(written_by_hand(page))
-
-
-def comments(source):
-    """Return the comments of a Rust file at their lines, without code."""
-    lines = source.read_text().splitlines()
-    kept = (re.search(r"(?:^|\s)//[/!]?(.*)$", line) for line in lines)
-    return re.sub(r"`[^`\n]*`", " ", "\n".join(found.group(1) if found else "" for found in kept))
-
-
-@pytest.mark.parametrize("place", RUST, ids=lambda place: place.name)
-def test_comments_avoid_the_listed_words(place):
-    sources = sorted(source for source in place.rglob("*.rs") if "target" not in source.parts)
-    assert sources
-    found = [complaint for source in sources for complaint in complaints(source, comments(source))]
-    assert not found, "\n".join(found)

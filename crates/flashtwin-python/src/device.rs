@@ -439,28 +439,38 @@ impl Device {
         if let Some(label) = label {
             summary.policy = label;
         }
-        let m = &outcome.metrics;
-        let histograms =
-            [m.op(Op::Read), m.op(Op::Write), &m.reads_and_writes()].map(columns::of_histogram);
-        let gc_intervals = config
-            .gc_timeline
-            .then(|| columns::of_gc_intervals(py, &outcome.gc_intervals).map(Bound::unbind))
-            .transpose()?;
-        let history = outcome.history.as_ref().map(serde_json::to_string);
-        let timeline = outcome.timeline.as_ref().map(|timeline| {
-            let trace = PyBytes::new(py, &timeline.trace).unbind();
-            (trace, timeline.slices, timeline.cut_at.map(Time::as_s))
-        });
-        Ok((
-            serde_json::to_string(&summary).map_err(of_json)?,
-            summary.to_string(),
-            histograms,
-            gc_intervals,
-            history.transpose().map_err(of_json)?,
-            timeline,
-            (warmup_s, measured_s),
-        ))
+        let gc_timeline = config.gc_timeline;
+        result(py, &summary, &outcome, gc_timeline, (warmup_s, measured_s))
     }
+}
+
+fn result(
+    py: Python<'_>,
+    summary: &Summary,
+    outcome: &Outcome,
+    gc_timeline: bool,
+    took_s: (f64, f64),
+) -> PyResult<RunResult> {
+    let m = &outcome.metrics;
+    let histograms =
+        [m.op(Op::Read), m.op(Op::Write), &m.reads_and_writes()].map(columns::of_histogram);
+    let gc_intervals = gc_timeline
+        .then(|| columns::of_gc_intervals(py, &outcome.gc_intervals).map(Bound::unbind))
+        .transpose()?;
+    let history = outcome.history.as_ref().map(serde_json::to_string);
+    let timeline = outcome.timeline.as_ref().map(|timeline| {
+        let trace = PyBytes::new(py, &timeline.trace).unbind();
+        (trace, timeline.slices, timeline.cut_at.map(Time::as_s))
+    });
+    Ok((
+        serde_json::to_string(summary).map_err(of_json)?,
+        summary.to_string(),
+        histograms,
+        gc_intervals,
+        history.transpose().map_err(of_json)?,
+        timeline,
+        took_s,
+    ))
 }
 
 fn summary<S: Subject>(device: &AnyDevice<S>, outcome: &Outcome, info: &RunInfo) -> Summary {

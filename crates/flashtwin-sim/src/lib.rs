@@ -4,10 +4,12 @@
 //! configuration, workload and seed give the same bytes.
 
 mod ahead;
+mod control;
 mod error;
 mod faults;
 mod history;
 mod measure;
+mod outcome;
 mod precondition;
 mod run;
 mod snapshot;
@@ -17,12 +19,14 @@ mod threads;
 mod timeline;
 mod validate;
 
+pub use control::Control;
 pub use error::SimError;
 pub use faults::{Fault, FaultKind, FaultsOutcome, PhaseOutcome, RebuildPoint};
 pub use history::{History, HistoryPoint};
 pub use measure::{measure, Figure};
+pub use outcome::Outcome;
 pub use precondition::{fill_buffer, precondition, InitialState, Precondition};
-pub use run::{run, Beyond, Control, Outcome, Pacing, RunConfig};
+pub use run::{run, Beyond, Pacing, RunConfig};
 pub use snapshot::{load_snapshot, save_snapshot};
 pub use subject::{Described, Logged, Subject};
 pub use summary::{

@@ -1,16 +1,15 @@
 //! The run loop: pacing of requests, addresses beyond the device, progress and interruption.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::Ordering;
 
-use flashtwin::metrics::{FlashReport, Metrics};
 use flashtwin::{Completion, Device, GcInterval, Request, Time};
 use flashtwin_workload::Workload;
 
-use crate::faults::{Agenda, Fault, FaultsOutcome};
-use crate::history::{History, HistoryPoint};
-use crate::timeline::{Recording, Timeline, Window};
+use crate::control::Control;
+use crate::faults::{Agenda, Fault};
+use crate::history::History;
+use crate::outcome::Outcome;
+use crate::timeline::{Recording, Window};
 use crate::{SimError, Subject};
 
 /// When requests reach the device.
@@ -87,65 +86,6 @@ impl Default for RunConfig {
     }
 }
 
-/// Shared with the observer of a run: requests a stop, shows the progress.
-#[derive(Debug, Default)]
-pub struct Control {
-    /// Set to end the run early; it then reports what it has.
-    pub stop: AtomicBool,
-    /// Requests submitted so far; in preconditioning, pages written.
-    pub done: AtomicU64,
-    /// Of how many, 0 if unknown.
-    pub total: AtomicU64,
-    /// Rows that are there again of members being rebuilt.
-    pub rows_rebuilt: AtomicU64,
-    /// Of how many, 0 if none is being rebuilt.
-    pub rows_to_rebuild: AtomicU64,
-    /// When the measurement of the last run began, in real time.
-    began: Mutex<Option<Instant>>,
-}
-
-impl Control {
-    pub(crate) fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// When the measurement of the last run began, in real time; `None` before.
-    pub fn began(&self) -> Option<Instant> {
-        *self.began.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note_start(&self) {
-        *self.began.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-    }
-}
-
-/// What came out of a run.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// Response times and what else the host met.
-    pub metrics: Metrics,
-    /// What the flash did.
-    pub flash: FlashReport,
-    /// Requests submitted, warm-up included.
-    pub submitted: u64,
-    /// Requests left out because their address was beyond the device.
-    pub dropped: u64,
-    /// Requests whose address was taken modulo the exported size.
-    pub wrapped: u64,
-    /// The run was stopped before the workload's end.
-    pub interrupted: bool,
-    /// The device reached its end of life.
-    pub read_only: bool,
-    /// What faults did.
-    pub faults: FaultsOutcome,
-    /// When members of an array collected, from the start of the measurement, in order of their ends.
-    pub gc_intervals: Vec<GcInterval>,
-    /// What happened when, if it was asked for.
-    pub history: Option<Vec<HistoryPoint>>,
-    /// The timeline of a window, if it was asked for.
-    pub timeline: Option<Timeline>,
-}
-
 /// Requests ahead whose map entries are fetched.
 const AHEAD: usize = 4;
 
@@ -163,34 +103,10 @@ pub fn run<S: Subject>(
     control: &Control,
     sink: &mut dyn FnMut(&[Completion]) -> Result<(), SimError>,
 ) -> Result<Outcome, SimError> {
-    if let Pacing::Open { speed } = config.pacing {
-        if !(speed.is_finite() && speed > 0.0) {
-            return Err(SimError::Config(format!(
-                "speed {speed}: give a number above 0, 1 is as recorded"
-            )));
-        }
-    }
-    if let Pacing::Closed { depth: 0 } = config.pacing {
-        return Err(SimError::Config("queue depth 0: give 1 or more".into()));
-    }
-    let known = workload.requests_total();
-    let total = match (known, config.requests_max) {
-        (Some(n), Some(max)) => n.min(max),
-        (n, max) => n.or(max).unwrap_or(0),
-    };
-    if config.warmup_requests > 0 && (1..=config.warmup_requests).contains(&total) {
-        return Err(warmup_too_long(config.warmup_requests, total));
-    }
+    let total = requests_to_run(workload, config)?;
     control.done.store(0, Ordering::Relaxed);
     control.total.store(total, Ordering::Relaxed);
-    match S::array_mut(device) {
-        Some(array) => array.set_gc_timeline(config.gc_timeline),
-        None if config.gc_timeline => {
-            let message = "a timeline of collections needs an array; this device is a single SSD";
-            return Err(SimError::Config(message.into()));
-        }
-        None => {}
-    }
+    keep_gc_timeline(device, config.gc_timeline)?;
     let agenda = Agenda::new(device, &config.faults, config.series_interval)?;
     let mut driver = Driver {
         agenda,
@@ -213,34 +129,7 @@ pub fn run<S: Subject>(
         driver.agenda.begin(driver.start);
         control.note_start();
     }
-    let mut batch = Vec::new();
-    let mut interrupted = false;
-    'run: loop {
-        batch.clear();
-        if workload.next_batch(&mut batch)? == 0 {
-            break;
-        }
-        let mut foreseen = 0;
-        for (i, request) in batch.iter().enumerate() {
-            if i >= foreseen {
-                foreseen = i + driver.look_ahead(&batch[i..])?;
-            }
-            if let Some(later) = batch.get(i + AHEAD) {
-                driver.device.prefetch(later);
-            }
-            if config.requests_max == Some(driver.submitted) {
-                break 'run;
-            }
-            if !driver.one(request)? {
-                break 'run;
-            }
-        }
-        control.done.store(driver.submitted, Ordering::Relaxed);
-        if control.stopped() {
-            interrupted = true;
-            break;
-        }
-    }
+    let mut interrupted = driver.submit_all(workload)?;
     driver.end_ahead();
     interrupted |= driver.finish()?;
     if driver.warming && driver.submitted > 0 {
@@ -252,33 +141,42 @@ pub fn run<S: Subject>(
         let now = driver.device.now();
         driver.begin_measuring(now);
     }
-    let history = driver.history.take().map(|mut history| {
-        let now = driver.device.now();
-        history.sample(now, &driver.device.flash_report());
-        history.points(now)
-    });
-    let recording = driver.timeline.take();
-    let timeline = recording.map(|recording| recording.finish(driver.device));
-    if driver.submitted == 0 && !interrupted {
-        return Err(SimError::NoRequests {
-            dropped: driver.dropped,
-        });
+    driver.outcome(interrupted)
+}
+
+/// Checks the configuration; the number of requests to run, 0 if unknown.
+fn requests_to_run(workload: &dyn Workload, config: &RunConfig) -> Result<u64, SimError> {
+    if let Pacing::Open { speed } = config.pacing {
+        if !(speed.is_finite() && speed > 0.0) {
+            return Err(SimError::Config(format!(
+                "speed {speed}: give a number above 0, 1 is as recorded"
+            )));
+        }
     }
-    let faults = driver.agenda.end(driver.device);
-    let gc_intervals = gc_intervals(driver.device);
-    Ok(Outcome {
-        faults,
-        gc_intervals,
-        metrics: driver.device.metrics().clone(),
-        flash: driver.device.flash_report(),
-        submitted: driver.submitted,
-        dropped: driver.dropped,
-        wrapped: driver.wrapped,
-        interrupted,
-        read_only: driver.device.is_read_only(),
-        history,
-        timeline,
-    })
+    if let Pacing::Closed { depth: 0 } = config.pacing {
+        return Err(SimError::Config("queue depth 0: give 1 or more".into()));
+    }
+    let known = workload.requests_total();
+    let total = match (known, config.requests_max) {
+        (Some(n), Some(max)) => n.min(max),
+        (n, max) => n.or(max).unwrap_or(0),
+    };
+    if config.warmup_requests > 0 && (1..=config.warmup_requests).contains(&total) {
+        return Err(warmup_too_long(config.warmup_requests, total));
+    }
+    Ok(total)
+}
+
+fn keep_gc_timeline<S: Subject>(device: &mut Device<S>, keep: bool) -> Result<(), SimError> {
+    match S::array_mut(device) {
+        Some(array) => array.set_gc_timeline(keep),
+        None if keep => {
+            let message = "a timeline of collections needs an array; this device is a single SSD";
+            return Err(SimError::Config(message.into()));
+        }
+        None => {}
+    }
+    Ok(())
 }
 
 fn warmup_too_long(warmup_requests: u64, total: u64) -> SimError {
@@ -317,6 +215,70 @@ pub(crate) struct Driver<'a, S: Subject> {
 }
 
 impl<S: Subject> Driver<'_, S> {
+    /// Submits requests to the end of the workload or of the run; true if the run was stopped.
+    fn submit_all(&mut self, workload: &mut dyn Workload) -> Result<bool, SimError> {
+        let mut batch = Vec::new();
+        let mut interrupted = false;
+        'run: loop {
+            batch.clear();
+            if workload.next_batch(&mut batch)? == 0 {
+                break;
+            }
+            let mut foreseen = 0;
+            for (i, request) in batch.iter().enumerate() {
+                if i >= foreseen {
+                    foreseen = i + self.look_ahead(&batch[i..])?;
+                }
+                if let Some(later) = batch.get(i + AHEAD) {
+                    self.device.prefetch(later);
+                }
+                if self.config.requests_max == Some(self.submitted) {
+                    break 'run;
+                }
+                if !self.one(request)? {
+                    break 'run;
+                }
+            }
+            self.control.done.store(self.submitted, Ordering::Relaxed);
+            if self.control.stopped() {
+                interrupted = true;
+                break;
+            }
+        }
+        Ok(interrupted)
+    }
+
+    /// What came out of the run.
+    fn outcome(mut self, interrupted: bool) -> Result<Outcome, SimError> {
+        let history = self.history.take().map(|mut history| {
+            let now = self.device.now();
+            history.sample(now, &self.device.flash_report());
+            history.points(now)
+        });
+        let recording = self.timeline.take();
+        let timeline = recording.map(|recording| recording.finish(self.device));
+        if self.submitted == 0 && !interrupted {
+            return Err(SimError::NoRequests {
+                dropped: self.dropped,
+            });
+        }
+        let faults = self.agenda.end(self.device);
+        let gc_intervals = gc_intervals(self.device);
+        Ok(Outcome {
+            faults,
+            gc_intervals,
+            metrics: self.device.metrics().clone(),
+            flash: self.device.flash_report(),
+            submitted: self.submitted,
+            dropped: self.dropped,
+            wrapped: self.wrapped,
+            interrupted,
+            read_only: self.device.is_read_only(),
+            history,
+            timeline,
+        })
+    }
+
     /// When a request is due in an open loop.
     pub(crate) fn due(&self, request: &Request) -> Time {
         let after = match self.config.pacing {

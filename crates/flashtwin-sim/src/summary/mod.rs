@@ -6,12 +6,13 @@
 mod array;
 mod build;
 mod health;
+mod numbers;
 mod show;
 
 pub use array::{ArraySummary, MemberSummary, PhaseSummary, RebuildSummary};
 pub use health::{Health, Lifetime};
+pub use numbers::bytes as size_text;
 use serde::Serialize;
-pub use show::bytes as size_text;
 
 /// What a run was, beside its device: for the record.
 #[derive(Clone, Debug, Default, PartialEq)]

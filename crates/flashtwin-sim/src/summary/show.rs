@@ -2,74 +2,38 @@
 
 use std::fmt;
 
-use super::{Latency, PhaseSummary, RebuildSummary, Summary};
+use super::numbers::{bytes, digits, grouped, or_dash, percent, ratio_text, time};
+use super::{ArraySummary, Latency, PhaseSummary, RebuildSummary, Summary};
 
-/// A span of time given in microseconds, with four digits and the usual unit.
-fn time(us: f64) -> String {
-    let (value, unit) = match us {
-        _ if us < 0.9995 => (us * 1e3, "ns"),
-        _ if us < 999.5 => (us, "us"),
-        _ if us < 999_500.0 => (us * 1e-3, "ms"),
-        _ => (us * 1e-6, "s"),
-    };
-    format!("{} {unit}", digits(value))
-}
+/// Lines of text, each with a label.
+struct Lines<'a, 'b>(&'a mut fmt::Formatter<'b>);
 
-/// Four significant digits, no fewer than the whole ones.
-fn digits(value: f64) -> String {
-    match value {
-        _ if value == 0.0 => "0".into(),
-        _ if value < 9.9995 => format!("{value:.3}"),
-        _ if value < 99.995 => format!("{value:.2}"),
-        _ if value < 999.95 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
+impl Lines<'_, '_> {
+    fn line(&mut self, label: &str, text: String) -> fmt::Result {
+        writeln!(self.0, "{label:<15}{text}")
     }
-}
-
-/// The same of what may not exist.
-fn or_dash(value: Option<f64>) -> String {
-    value.map_or("-".into(), digits)
-}
-
-/// A whole number with its thousands apart.
-fn grouped(n: u64) -> String {
-    let plain = n.to_string();
-    let groups = plain.as_bytes().rchunks(3).rev();
-    let texts: Vec<String> = groups
-        .map(|group| String::from_utf8_lossy(group).into_owned())
-        .collect();
-    texts.join(" ")
-}
-
-/// Bytes in the usual binary unit.
-pub fn bytes(n: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-    let mut value = n as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    let text = if value.fract() == 0.0 {
-        format!("{value:.0}")
-    } else {
-        digits(value)
-    };
-    format!("{text} {}", units[unit])
-}
-
-/// A mean with one digit after the point.
-fn ratio_text(sum: u64, count: u64) -> String {
-    format!("{:.1}", sum as f64 / count.max(1) as f64)
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.2} %", share * 100.0)
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut line = |label: &str, text: String| writeln!(f, "{label:<15}{text}");
+        let out = &mut Lines(f);
+        self.run_lines(out)?;
+        self.response_lines(out)?;
+        if self.buffer_pages > 0 {
+            self.buffer_lines(out)?;
+        }
+        self.flash_lines(out)?;
+        self.health_lines(out)?;
+        if let Some(array) = &self.array {
+            array.lines(out)?;
+        }
+        self.note_lines(out)
+    }
+}
+
+impl Summary {
+    /// Device, workload, pacing, and what was done.
+    fn run_lines(&self, out: &mut Lines) -> fmt::Result {
         let buffer = match self.buffer_pages {
             0 => "no buffer".into(),
             pages => {
@@ -82,15 +46,15 @@ impl fmt::Display for Summary {
             }
         };
         let exports = bytes(self.exported_bytes);
-        line(
+        out.line(
             "device",
             format!(
                 "{} ({}), exports {exports}, {buffer}",
                 self.device, self.backend
             ),
         )?;
-        line("workload", self.workload.clone())?;
-        line(
+        out.line("workload", self.workload.clone())?;
+        out.line(
             "run",
             format!(
                 "{}; precondition {}; seed {}",
@@ -109,12 +73,12 @@ impl fmt::Display for Summary {
                 requests.push_str(&format!(", {} {name}", grouped(count.requests)));
             }
         }
-        line(
+        out.line(
             "requests",
             format!("{requests}) in {} virtual", time(self.span_s * 1e6)),
         )?;
         let t = &self.throughput;
-        line(
+        out.line(
             "throughput",
             format!(
                 "{} requests/s, {} MB/s (read {}, write {})",
@@ -124,15 +88,20 @@ impl fmt::Display for Summary {
                 digits(t.write_mb_per_s)
             ),
         )?;
+        Ok(())
+    }
+
+    /// Response times and their parts.
+    fn response_lines(&self, out: &mut Lines) -> fmt::Result {
         let header = ["mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
-        line("response time", header.map(|h| format!("{h:>11}")).concat())?;
+        out.line("response time", header.map(|h| format!("{h:>11}")).concat())?;
         for (label, l) in [
             ("  all", &self.all),
             ("  read", &self.read),
             ("  write", &self.write),
         ] {
             if l.requests > 0 {
-                line(label, latency_row(l))?;
+                out.line(label, latency_row(l))?;
             }
         }
         let kinds = [
@@ -150,7 +119,7 @@ impl fmt::Display for Summary {
                 )
             })
             .collect();
-        line("deviation", spread.join(", "))?;
+        out.line("deviation", spread.join(", "))?;
         let spent = self
             .all
             .parts_us
@@ -160,55 +129,63 @@ impl fmt::Display for Summary {
         let parts: Vec<String> = spent
             .map(|(name, us)| format!("{} {}", name.replace('_', " "), time(us)))
             .collect();
-        line("of the mean", parts.join(", "))?;
-        if self.buffer_pages > 0 {
-            let h = &self.hits;
-            line(
-                "hit ratio",
+        out.line("of the mean", parts.join(", "))?;
+        Ok(())
+    }
+
+    /// Hits, evictions and the policy.
+    fn buffer_lines(&self, out: &mut Lines) -> fmt::Result {
+        let h = &self.hits;
+        out.line(
+            "hit ratio",
+            format!(
+                "{} (read {}, write {})",
+                percent(h.ratio),
+                percent(h.read_ratio),
+                percent(h.write_ratio)
+            ),
+        )?;
+        let b = &self.buffer;
+        let mut text = format!(
+            "{} dirty, {} clean evicted; {} waits for a slot",
+            grouped(b.evicted_dirty_pages),
+            grouped(b.evicted_clean_pages),
+            grouped(b.slot_waits)
+        );
+        if b.slot_waits > 0 {
+            text.push_str(&format!(", {} each", time(b.slot_wait_mean_us)));
+        }
+        out.line("buffer", text)?;
+        if b.evictions > 0 {
+            let written: u64 = b.destages.iter().sum();
+            let pages = ratio_text(b.evicted_dirty_pages, written);
+            let looked = ratio_text(b.entries_inspected, b.evictions);
+            out.line(
+                "evictions",
                 format!(
-                    "{} (read {}, write {})",
-                    percent(h.ratio),
-                    percent(h.read_ratio),
-                    percent(h.write_ratio)
+                    "{}; {pages} pages written, {looked} entries looked at each",
+                    grouped(b.evictions)
                 ),
             )?;
-            let b = &self.buffer;
-            let mut text = format!(
-                "{} dirty, {} clean evicted; {} waits for a slot",
-                grouped(b.evicted_dirty_pages),
-                grouped(b.evicted_clean_pages),
-                grouped(b.slot_waits)
-            );
-            if b.slot_waits > 0 {
-                text.push_str(&format!(", {} each", time(b.slot_wait_mean_us)));
-            }
-            line("buffer", text)?;
-            if b.evictions > 0 {
-                let written: u64 = b.destages.iter().sum();
-                let pages = ratio_text(b.evicted_dirty_pages, written);
-                let looked = ratio_text(b.entries_inspected, b.evictions);
-                line(
-                    "evictions",
-                    format!(
-                        "{}; {pages} pages written, {looked} entries looked at each",
-                        grouped(b.evictions)
-                    ),
-                )?;
-            }
-            if !b.policy_counters.is_empty() {
-                let counters = b.policy_counters.iter();
-                let texts: Vec<String> = counters
-                    .map(|c| format!("{} {}", c.name, grouped(c.count)))
-                    .collect();
-                line("policy", texts.join(", "))?;
-            }
         }
+        if !b.policy_counters.is_empty() {
+            let counters = b.policy_counters.iter();
+            let texts: Vec<String> = counters
+                .map(|c| format!("{} {}", c.name, grouped(c.count)))
+                .collect();
+            out.line("policy", texts.join(", "))?;
+        }
+        Ok(())
+    }
+
+    /// Flash operations, collection and erases.
+    fn flash_lines(&self, out: &mut Lines) -> fmt::Result {
         let flash = &self.flash;
         let done = flash.ops.iter().filter(|op| op.count > 0);
         let ops: Vec<String> = done
             .map(|op| format!("{} {}", op.name.replace('_', " "), grouped(op.count)))
             .collect();
-        line(
+        out.line(
             "flash",
             if ops.is_empty() {
                 "idle".into()
@@ -216,7 +193,7 @@ impl fmt::Display for Summary {
                 ops.join(", ")
             },
         )?;
-        line(
+        out.line(
             "",
             format!("write amplification {}", or_dash(flash.write_amplification)),
         )?;
@@ -225,9 +202,9 @@ impl fmt::Display for Summary {
             .map(|c| format!("{} {}", c.name.replace('_', " "), grouped(c.count)))
             .collect();
         if !counters.is_empty() {
-            line("mapping", counters.join(", "))?;
+            out.line("mapping", counters.join(", "))?;
         }
-        line(
+        out.line(
             "gc",
             format!(
                 "{} actions, {} of the time (busiest chip {})",
@@ -236,7 +213,7 @@ impl fmt::Display for Summary {
                 percent(flash.gc_share_max)
             ),
         )?;
-        line(
+        out.line(
             "chips busy",
             format!(
                 "{} (most {})",
@@ -244,7 +221,7 @@ impl fmt::Display for Summary {
                 percent(flash.busy_share_max)
             ),
         )?;
-        line(
+        out.line(
             "block erases",
             format!(
                 "min {}, mean {}, max {}, deviation {}",
@@ -254,9 +231,14 @@ impl fmt::Display for Summary {
                 digits(flash.block_erases_deviation)
             ),
         )?;
+        Ok(())
+    }
+
+    /// Wear and lifetime.
+    fn health_lines(&self, out: &mut Lines) -> fmt::Result {
         let h = &self.health;
         if h.spent_blocks > 0 {
-            line(
+            out.line(
                 "health",
                 format!(
                     "{} blocks spent, {} % of the reserve left",
@@ -266,7 +248,7 @@ impl fmt::Display for Summary {
             )?;
         }
         if let Some(life) = &h.lifetime {
-            line(
+            out.line(
                 "lifetime",
                 format!(
                     "{} TB written by the host, {} drive writes a day over {} years, {} years at this \
@@ -277,7 +259,7 @@ impl fmt::Display for Summary {
                     digits(life.years_at_this_rate)
                 ),
             )?;
-            line(
+            out.line(
                 "",
                 format!(
                     "projected from {} erases a block: {}",
@@ -286,61 +268,13 @@ impl fmt::Display for Summary {
                 ),
             )?;
         }
-        if let Some(a) = &self.array {
-            line(
-                "array",
-                format!(
-                    "{} of {}, GC {}; {} data and {} parity pages written, {} read for parity, {} \
-                     worked out",
-                    a.level,
-                    a.members.len(),
-                    a.coordination,
-                    grouped(a.data_pages_written),
-                    grouped(a.parity_pages_written),
-                    grouped(a.pages_read_for_parity),
-                    grouped(a.pages_recovered)
-                ),
-            )?;
-            let wa = a
-                .members
-                .iter()
-                .map(|m| or_dash(m.flash.write_amplification));
-            let wa: Vec<String> = wa.collect();
-            let erases = a.members.iter().map(|m| grouped(m.flash.erases));
-            let erases: Vec<String> = erases.collect();
-            line(
-                "",
-                format!("write amplification by member {}", wa.join(", ")),
-            )?;
-            line("", format!("erases by member {}", erases.join(", ")))?;
-            if a.segments_trimmed > 0 {
-                let text = format!(
-                    "{} pages moved, {} segments trimmed; write amplification {} there, {} in all",
-                    grouped(a.pages_moved),
-                    grouped(a.segments_trimmed),
-                    digits(a.volume_write_amplification),
-                    or_dash(a.total_write_amplification)
-                );
-                line("volume", text)?;
-            }
-            if a.pages_hedged > 0 {
-                let text = format!(
-                    "{} pages, {} came from elsewhere first; {} pages read in vain",
-                    grouped(a.pages_hedged),
-                    grouped(a.hedges_won),
-                    grouped(a.pages_read_in_vain)
-                );
-                line("hedged reads", text)?;
-            }
-            for phase in &a.phases {
-                line(&format!("  {}", phase.condition), phase_row(phase))?;
-            }
-            for rebuild in &a.rebuilds {
-                line("rebuild", rebuild_row(rebuild))?;
-            }
-        }
+        Ok(())
+    }
+
+    /// Requests in flight, and what did not go as asked.
+    fn note_lines(&self, out: &mut Lines) -> fmt::Result {
         let i = &self.inside;
-        line(
+        out.line(
             "in the device",
             format!(
                 "{} requests on average; by Little's law {}",
@@ -368,20 +302,78 @@ impl fmt::Display for Summary {
             ),
         ] {
             if count > 0 {
-                line("note", format!("{} {what}", grouped(count)))?;
+                out.line("note", format!("{} {what}", grouped(count)))?;
             }
         }
         if self.read_only {
-            line(
+            out.line(
                 "note",
                 "the device is at its end of life and read-only".into(),
             )?;
         }
         for warning in &self.warnings {
-            line("warning", warning.clone())?;
+            out.line("warning", warning.clone())?;
         }
         if self.interrupted {
-            line("note", "interrupted: these are the results so far".into())?;
+            out.line("note", "interrupted: these are the results so far".into())?;
+        }
+        Ok(())
+    }
+}
+
+impl ArraySummary {
+    /// Pages, hedged reads, phases and rebuilds.
+    fn lines(&self, out: &mut Lines) -> fmt::Result {
+        out.line(
+            "array",
+            format!(
+                "{} of {}, GC {}; {} data and {} parity pages written, {} read for parity, {} \
+                 worked out",
+                self.level,
+                self.members.len(),
+                self.coordination,
+                grouped(self.data_pages_written),
+                grouped(self.parity_pages_written),
+                grouped(self.pages_read_for_parity),
+                grouped(self.pages_recovered)
+            ),
+        )?;
+        let wa = self
+            .members
+            .iter()
+            .map(|m| or_dash(m.flash.write_amplification));
+        let wa: Vec<String> = wa.collect();
+        let erases = self.members.iter().map(|m| grouped(m.flash.erases));
+        let erases: Vec<String> = erases.collect();
+        out.line(
+            "",
+            format!("write amplification by member {}", wa.join(", ")),
+        )?;
+        out.line("", format!("erases by member {}", erases.join(", ")))?;
+        if self.segments_trimmed > 0 {
+            let text = format!(
+                "{} pages moved, {} segments trimmed; write amplification {} there, {} in all",
+                grouped(self.pages_moved),
+                grouped(self.segments_trimmed),
+                digits(self.volume_write_amplification),
+                or_dash(self.total_write_amplification)
+            );
+            out.line("volume", text)?;
+        }
+        if self.pages_hedged > 0 {
+            let text = format!(
+                "{} pages, {} came from elsewhere first; {} pages read in vain",
+                grouped(self.pages_hedged),
+                grouped(self.hedges_won),
+                grouped(self.pages_read_in_vain)
+            );
+            out.line("hedged reads", text)?;
+        }
+        for phase in &self.phases {
+            out.line(&format!("  {}", phase.condition), phase_row(phase))?;
+        }
+        for rebuild in &self.rebuilds {
+            out.line("rebuild", rebuild_row(rebuild))?;
         }
         Ok(())
     }
@@ -429,23 +421,4 @@ fn latency_row(l: &Latency) -> String {
     ]
     .map(|us| format!("{:>11}", time(us)))
     .concat()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_shown_in_the_unit_one_would_say() {
-        assert_eq!(time(0.0), "0 ns");
-        assert_eq!(time(0.2384), "238.4 ns");
-        assert_eq!(time(330.5), "330.5 us");
-        assert_eq!(time(999.6), "1.000 ms");
-        assert_eq!(time(12_345_678.0), "12.35 s");
-        assert_eq!(grouped(1_234_567), "1 234 567");
-        assert_eq!(grouped(12), "12");
-        assert_eq!(bytes(4096), "4 KiB");
-        assert_eq!(bytes(4_310_000_000), "4.014 GiB");
-        assert_eq!(percent(0.10665), "10.66 %");
-    }
 }

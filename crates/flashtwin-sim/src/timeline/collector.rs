@@ -196,41 +196,49 @@ impl Collector {
         self.open.insert(track, id);
     }
 
+    /// A flash operation begins.
+    fn begin_flash(&mut self, member: Option<usize>, event: &FlashEvent) {
+        let FlashEvent::Begin {
+            at,
+            place,
+            cause,
+            pages,
+            lpn,
+            block,
+            request,
+        } = *event
+        else {
+            return;
+        };
+        let name = match place {
+            Place::Collection(_) => "gc",
+            _ => cause.name(),
+        };
+        let shown = Shown::Flash(place);
+        let Some(id) = self.begin(Track { member, shown }, name, at) else {
+            return;
+        };
+        if pages > 1 || pages == 1 && block.is_some() {
+            self.detail(id, "pages", Detail::Number(pages.into()));
+        }
+        if let Some(lpn) = lpn {
+            self.slice(id).also("lpn", lpn.0.into());
+        }
+        if let Some(block) = block {
+            self.detail(id, "block", Detail::Number(block.into()));
+        }
+        if !matches!(place, Place::Channel(_)) {
+            self.link((member, request), id);
+        }
+    }
+
     fn flash(&mut self, member: Option<usize>, event: &FlashEvent) {
         let track = |place| Track {
             member,
             shown: Shown::Flash(place),
         };
         match *event {
-            FlashEvent::Begin {
-                at,
-                place,
-                cause,
-                pages,
-                lpn,
-                block,
-                request,
-            } => {
-                let name = match place {
-                    Place::Collection(_) => "gc",
-                    _ => cause.name(),
-                };
-                let Some(id) = self.begin(track(place), name, at) else {
-                    return;
-                };
-                if pages > 1 || pages == 1 && block.is_some() {
-                    self.detail(id, "pages", Detail::Number(pages.into()));
-                }
-                if let Some(lpn) = lpn {
-                    self.slice(id).also("lpn", lpn.0.into());
-                }
-                if let Some(block) = block {
-                    self.detail(id, "block", Detail::Number(block.into()));
-                }
-                if !matches!(place, Place::Channel(_)) {
-                    self.link((member, request), id);
-                }
-            }
+            FlashEvent::Begin { .. } => self.begin_flash(member, event),
             FlashEvent::Page {
                 place: Some(place),
                 lpn,

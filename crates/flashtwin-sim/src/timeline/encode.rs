@@ -114,17 +114,7 @@ pub(super) fn encode(all: &Slices, start: Time) -> Vec<u8> {
         .map(|&(_, gauge, _)| counter_track(&mut tree, gauge))
         .collect();
 
-    let (mut names, mut keys) = (Names::default(), Names::default());
-    let of_slices = all.slices.iter().map(|slice| (slice.name, &slice.details));
-    let of_instants = (all.instants.iter()).map(|instant| (instant.name, &instant.details));
-    for (name, details) in of_slices.chain(of_instants) {
-        names.number(name);
-        for (key, _) in details {
-            keys.number(key);
-        }
-    }
-    keys.number("duration_ps");
-
+    let (mut names, mut keys) = numbered(all);
     let mut trace = Message::default();
     write_packet(&mut trace, |packet| {
         packet.uint(packet::SEQUENCE_FLAGS, CLEARED);
@@ -135,26 +125,7 @@ pub(super) fn encode(all: &Slices, start: Time) -> Vec<u8> {
     });
     write_tracks(&tree, &mut trace);
 
-    let mut flows: Vec<(Vec<u64>, Option<u64>)> = Vec::new();
-    flows.resize(all.slices.len(), (Vec::new(), None));
-    let mut more_ends: HashMap<usize, Vec<u64>> = HashMap::new();
-    for (i, &(from, to)) in all.links.iter().enumerate() {
-        let flow = i as u64 + 1;
-        flows[from as usize].0.push(flow);
-        match &mut flows[to as usize].1 {
-            Some(_) => more_ends.entry(to as usize).or_default().push(flow),
-            free => *free = Some(flow),
-        }
-    }
-
-    let details = |event: &mut Message, keys: &mut Names, details: &[(&'static str, Detail)]| {
-        for (key, value) in details {
-            event.message(event::DETAIL, |m| {
-                m.uint(detail::NAME, keys.number(key));
-                write_detail(value, m);
-            });
-        }
-    };
+    let flows = flows(all);
     for (at, what) in in_order(all) {
         write_packet(&mut trace, |packet| {
             packet.uint(packet::TIMESTAMP, nanoseconds(at, start));
@@ -165,15 +136,15 @@ pub(super) fn encode(all: &Slices, start: Time) -> Vec<u8> {
                     event.uint(event::TYPE, event::BEGIN);
                     event.uint(event::TRACK, tracks[id]);
                     event.uint(event::NAME, names.number(slice.name));
-                    details(event, &mut keys, &slice.details);
+                    write_details(event, &mut keys, &slice.details);
                     let duration = Detail::Number(duration(slice).0);
-                    details(event, &mut keys, &[("duration_ps", duration)]);
-                    let (begin, end) = &flows[id];
-                    let ends = end.iter().chain(more_ends.get(&id).into_iter().flatten());
+                    write_details(event, &mut keys, &[("duration_ps", duration)]);
+                    let Flows { begin, end } = &flows[id];
                     begin
                         .iter()
                         .for_each(|&flow| event.fixed64(event::FLOW, flow));
-                    ends.for_each(|&flow| event.fixed64(event::FLOW_ENDS, flow));
+                    end.iter()
+                        .for_each(|&flow| event.fixed64(event::FLOW_ENDS, flow));
                 }
                 What::End(id) => {
                     event.uint(event::TYPE, event::END);
@@ -184,7 +155,7 @@ pub(super) fn encode(all: &Slices, start: Time) -> Vec<u8> {
                     event.uint(event::TYPE, event::INSTANT);
                     event.uint(event::TRACK, instants[id]);
                     event.uint(event::NAME, names.number(instant.name));
-                    details(event, &mut keys, &instant.details);
+                    write_details(event, &mut keys, &instant.details);
                 }
                 What::Count(id) => {
                     event.uint(event::TYPE, event::COUNTER);
@@ -195,6 +166,48 @@ pub(super) fn encode(all: &Slices, start: Time) -> Vec<u8> {
         });
     }
     trace.into_bytes()
+}
+
+/// Names of slices and keys of their details, each with its number.
+fn numbered(all: &Slices) -> (Names, Names) {
+    let (mut names, mut keys) = (Names::default(), Names::default());
+    let of_slices = all.slices.iter().map(|slice| (slice.name, &slice.details));
+    let of_instants = (all.instants.iter()).map(|instant| (instant.name, &instant.details));
+    for (name, details) in of_slices.chain(of_instants) {
+        names.number(name);
+        for (key, _) in details {
+            keys.number(key);
+        }
+    }
+    keys.number("duration_ps");
+    (names, keys)
+}
+
+/// The arrows that begin and end at a slice, by number.
+#[derive(Clone, Default)]
+struct Flows {
+    begin: Vec<u64>,
+    end: Vec<u64>,
+}
+
+/// The arrows of each slice.
+fn flows(all: &Slices) -> Vec<Flows> {
+    let mut flows = vec![Flows::default(); all.slices.len()];
+    for (i, &(from, to)) in all.links.iter().enumerate() {
+        let flow = i as u64 + 1;
+        flows[from as usize].begin.push(flow);
+        flows[to as usize].end.push(flow);
+    }
+    flows
+}
+
+fn write_details(event: &mut Message, keys: &mut Names, details: &[(&'static str, Detail)]) {
+    for (key, value) in details {
+        event.message(event::DETAIL, |m| {
+            m.uint(detail::NAME, keys.number(key));
+            write_detail(value, m);
+        });
+    }
 }
 
 fn counter_track(tree: &mut Tree, gauge: Gauge) -> u64 {

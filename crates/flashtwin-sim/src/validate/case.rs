@@ -57,45 +57,49 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, SimError>
 /// Larger than any case, so that a hostile file cannot fill the memory.
 const PAGES_MAX: u64 = 1 << 28;
 
+fn time_of(key: &str, ms: f64) -> Result<Time, String> {
+    match (ms * 1e9).round() {
+        ps if (0.0..=1e15).contains(&ps) => Ok(Time(ps as u64)),
+        _ => Err(format!("{key}: found {ms}; must be from 0 to a million ms")),
+    }
+}
+
+/// The word of a number, or which numbers are modelled.
+fn word_of(key: &str, value: u32, words: &[(u32, &'static str)]) -> Result<&'static str, String> {
+    let found = words.iter().find(|(number, _)| *number == value);
+    found.map(|(_, word)| *word).ok_or_else(|| {
+        let known: Vec<String> = words.iter().map(|(number, _)| number.to_string()).collect();
+        format!("{key}: found {value}; modelled are {}", known.join(" and "))
+    })
+}
+
 impl Parameters {
-    /// The device they describe; `path` is the file they come from.
-    pub fn device(&self, path: &Path) -> Result<DeviceSpec, SimError> {
-        let wrong = |message: String| SimError::case(path, None, message);
-        let choose = |key: &str, value: u32, words: &[(u32, &'static str)]| {
-            words
-                .iter()
-                .find(|(number, _)| *number == value)
-                .map(|(_, word)| *word)
-                .ok_or_else(|| {
-                    let known: Vec<String> =
-                        words.iter().map(|(number, _)| number.to_string()).collect();
-                    wrong(format!(
-                        "{key}: found {value}; modelled are {}",
-                        known.join(" and ")
-                    ))
-                })
-        };
-        let time = |key: &str, ms: f64| match (ms * 1e9).round() {
-            ps if (0.0..=1e15).contains(&ps) => Ok(Time(ps as u64)),
-            _ => Err(wrong(format!(
-                "{key}: found {ms}; must be from 0 to a million ms"
-            ))),
-        };
-        let us =
-            |key, ms| time(key, ms).map(|t| format!("{}.{:06}", t.0 / 1_000_000, t.0 % 1_000_000));
-        let ns = |key, ms| time(key, ms).map(|t| format!("{}.{:03}", t.0 / 1_000, t.0 % 1_000));
-        let flag = |key, value| choose(key, value, &[(0, "false"), (1, "true")]);
-        choose("cleaning_policy", self.cleaning_policy, &[(2, "greedy")])?;
+    /// Pages of the device, if their number can be held.
+    fn pages(&self) -> Option<u64> {
         let counts = [
             self.elements,
             self.planes_per_element,
             self.blocks_per_plane,
             self.pages_per_block,
         ];
-        let pages = counts
+        counts
             .into_iter()
-            .try_fold(1u64, |n, count| n.checked_mul(count.into()));
-        if pages.is_none_or(|pages| pages > PAGES_MAX) {
+            .try_fold(1u64, |n, count| n.checked_mul(count.into()))
+    }
+
+    /// The device they describe; `path` is the file they come from.
+    pub fn device(&self, path: &Path) -> Result<DeviceSpec, SimError> {
+        let wrong = |message: String| SimError::case(path, None, message);
+        let choose = |key: &str, value: u32, words: &[(u32, &'static str)]| {
+            word_of(key, value, words).map_err(wrong)
+        };
+        let time = |key: &str, ms: f64| time_of(key, ms).map_err(wrong);
+        let us =
+            |key, ms| time(key, ms).map(|t| format!("{}.{:06}", t.0 / 1_000_000, t.0 % 1_000_000));
+        let ns = |key, ms| time(key, ms).map(|t| format!("{}.{:03}", t.0 / 1_000, t.0 % 1_000));
+        let flag = |key, value| choose(key, value, &[(0, "false"), (1, "true")]);
+        choose("cleaning_policy", self.cleaning_policy, &[(2, "greedy")])?;
+        if self.pages().is_none_or(|pages| pages > PAGES_MAX) {
             return Err(wrong(format!("the device has more than {PAGES_MAX} pages")));
         }
         let toml = format!(

@@ -314,6 +314,56 @@ fn after_reads(line: &Line) -> Result<Time, SimError> {
     }
 }
 
+/// An operation, and the field that has its duration, if it has one.
+fn what<'a>(
+    kind: &str,
+    line: &Line,
+    field: &dyn Fn(&str) -> Result<&'a str, SimError>,
+) -> Result<(What, Option<&'static str>), SimError> {
+    let element = || line.whole("elem", field("elem")?);
+    let plane = || line.whole("plane", field("plane")?);
+    Ok(match kind {
+        "rd" => (
+            What::Read {
+                element: element()?,
+                plane: plane()?,
+            },
+            Some("sch"),
+        ),
+        "wr" => (
+            What::Write {
+                element: element()?,
+                plane: plane()?,
+            },
+            Some("sch"),
+        ),
+        "victim" => {
+            let block = line.whole("blk", field("blk")?)?;
+            let valid = line.whole("valid", field("valid")?)?;
+            (
+                What::Victim {
+                    element: element()?,
+                    plane: plane()?,
+                    block,
+                    valid,
+                },
+                None,
+            )
+        }
+        "clean" => (
+            What::Clean {
+                element: element()?,
+            },
+            Some("cost"),
+        ),
+        "hostdone" => (What::HostDone, None),
+        _ => {
+            return Err(line
+                .error("an event must be one of arrive, rd, wr, victim, clean, devdone, hostdone"))
+        }
+    })
+}
+
 /// The operations of `NAME.events.txt`.
 fn read_events(path: &Path) -> Result<Vec<Timed<What>>, SimError> {
     let text = read_text(path)?;
@@ -332,49 +382,7 @@ fn read_events(path: &Path) -> Result<Vec<Timed<What>>, SimError> {
                 .map(|(_, value)| *value);
             found.ok_or_else(|| line.error(&format!("{kind} needs {name}=")))
         };
-        let element = || line.whole("elem", field("elem")?);
-        let plane = || line.whole("plane", field("plane")?);
-        let (key, duration) = match kind {
-            "rd" => (
-                What::Read {
-                    element: element()?,
-                    plane: plane()?,
-                },
-                Some("sch"),
-            ),
-            "wr" => (
-                What::Write {
-                    element: element()?,
-                    plane: plane()?,
-                },
-                Some("sch"),
-            ),
-            "victim" => {
-                let block = line.whole("blk", field("blk")?)?;
-                let valid = line.whole("valid", field("valid")?)?;
-                (
-                    What::Victim {
-                        element: element()?,
-                        plane: plane()?,
-                        block,
-                        valid,
-                    },
-                    None,
-                )
-            }
-            "clean" => (
-                What::Clean {
-                    element: element()?,
-                },
-                Some("cost"),
-            ),
-            "hostdone" => (What::HostDone, None),
-            _ => {
-                return Err(line.error(
-                    "an event must be one of arrive, rd, wr, victim, clean, devdone, hostdone",
-                ))
-            }
-        };
+        let (key, duration) = what(kind, &line, &field)?;
         let duration = match duration {
             Some(name) => line.ms(name, field(name)?)? + after_reads(&line)?,
             None => Time::ZERO,

@@ -191,15 +191,7 @@ impl GeneratorSpec {
         Ok(Box::new(Generator::new(self, range_bytes, seed)?))
     }
 
-    /// Checks everything that can be checked without opening a file.
-    pub(crate) fn validate(&self, range_bytes: u64) -> Result<Space, WorkloadError> {
-        let need = |ok: bool, text: String| {
-            if ok {
-                Ok(())
-            } else {
-                Err(WorkloadError::new(ErrorKind::Option, text))
-            }
-        };
+    fn validate_shares(&self) -> Result<(), WorkloadError> {
         for (key, share) in [
             ("write", self.write),
             ("trim", self.trim),
@@ -224,6 +216,12 @@ impl GeneratorSpec {
             sum <= 1.0 + 1e-9,
             format!("sequential + local = {sum}; at most 1 is possible"),
         )?;
+        Ok(())
+    }
+
+    /// Checks everything that can be checked without opening a file.
+    pub(crate) fn validate(&self, range_bytes: u64) -> Result<Space, WorkloadError> {
+        self.validate_shares()?;
         need(
             (1..=1 << 30).contains(&self.alignment),
             format!(
@@ -274,6 +272,14 @@ impl GeneratorSpec {
             bytes,
             alignment: self.alignment,
         })
+    }
+}
+
+fn need(ok: bool, text: String) -> Result<(), WorkloadError> {
+    if ok {
+        Ok(())
+    } else {
+        Err(WorkloadError::new(ErrorKind::Option, text))
     }
 }
 

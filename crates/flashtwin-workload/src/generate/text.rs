@@ -146,6 +146,27 @@ fn size(value: &str) -> Result<Size, WorkloadError> {
     }
 }
 
+/// Reads `key=value,...`; each key must be one of the pattern.
+fn read_pairs<'a>(pattern: &str, pairs: &'a str) -> Result<Vec<(&'a str, &'a str)>, WorkloadError> {
+    let mut given: Vec<(&str, &str)> = Vec::new();
+    for pair in pairs.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        let Some((key, value)) = pair.split_once('=') else {
+            return wrong(format!("{pattern}: \"{pair}\" is no key=value"));
+        };
+        let known = || COMMON.iter().chain(keys_of(pattern)).copied();
+        if !known().any(|k| k == key) {
+            return wrong(format!(
+                "{pattern}: key \"{key}\" is not known{}",
+                nearest(key, known())
+            ));
+        }
+        // A later value takes the place of an earlier one, so that presets can be changed.
+        given.retain(|(k, _)| *k != key && !replaces(key, k));
+        given.push((key, value));
+    }
+    Ok(given)
+}
+
 /// Reads the text form.
 pub(crate) fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
     let (pattern, pairs) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
@@ -164,22 +185,7 @@ pub(crate) fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
             nearest(pattern, names())
         ));
     }
-    let mut given: Vec<(&str, &str)> = Vec::new();
-    for pair in pairs.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-        let Some((key, value)) = pair.split_once('=') else {
-            return wrong(format!("{pattern}: \"{pair}\" is no key=value"));
-        };
-        let known = || COMMON.iter().chain(keys_of(pattern)).copied();
-        if !known().any(|k| k == key) {
-            return wrong(format!(
-                "{pattern}: key \"{key}\" is not known{}",
-                nearest(key, known())
-            ));
-        }
-        // A later value takes the place of an earlier one, so that presets can be changed.
-        given.retain(|(k, _)| *k != key && !replaces(key, k));
-        given.push((key, value));
-    }
+    let given = read_pairs(pattern, pairs)?;
     let get = |key: &str| given.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
     let share = |key: &str| get(key).map_or(Ok(0.0), |v| number(key, v));
     let mut spec = GeneratorSpec {
@@ -322,7 +328,41 @@ fn arrival<'a>(get: &dyn Fn(&str) -> Option<&'a str>) -> Result<Arrival, Workloa
 /// Writes the text form; whatever has its default is left out.
 pub(crate) fn write(spec: &GeneratorSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut keys: Vec<String> = Vec::new();
-    let pattern = match &spec.address {
+    let pattern = write_address(&spec.address, &mut keys);
+    keys.push(write_size(&spec.size));
+    let shares = [
+        ("write", spec.write),
+        ("trim", spec.trim),
+        ("flush", spec.flush),
+        ("fua", spec.fua),
+        ("seq", spec.sequential),
+        ("local", spec.local),
+        ("pinned", spec.pinned),
+    ];
+    keys.extend(
+        shares
+            .iter()
+            .filter(|s| s.1 != 0.0)
+            .map(|(k, v)| format!("{k}={v}")),
+    );
+    if spec.local != 0.0 {
+        keys.push(format!("local_range={}", spec.local_range));
+    }
+    if spec.pinned != 0.0 {
+        keys.push(format!("stripe={}", spec.stripe));
+    }
+    keys.extend(write_arrival(&spec.arrival));
+    keys.extend(spec.range.map(|r| format!("range={r}")));
+    if spec.alignment != 4096 {
+        keys.push(format!("align={}", spec.alignment));
+    }
+    keys.extend(spec.requests.map(|n| format!("requests={n}")));
+    write!(f, "{pattern}:{}", keys.join(","))
+}
+
+/// The name of a pattern of addresses; its parameters are added to `keys`.
+fn write_address(address: &Address, keys: &mut Vec<String>) -> &'static str {
+    match address {
         Address::Uniform {} => "uniform",
         Address::Normal { sigma, mean } => {
             keys.push(format!("sigma={sigma}"));
@@ -346,8 +386,11 @@ pub(crate) fn write(spec: &GeneratorSpec, f: &mut fmt::Formatter<'_>) -> fmt::Re
             keys.push(format!("file={}", file.display()));
             "locality"
         }
-    };
-    keys.push(match &spec.size {
+    }
+}
+
+fn write_size(size: &Size) -> String {
+    match size {
         Size::Constant { bytes } => format!("size={bytes}"),
         Size::Exponential { mean } => format!("size=exp({mean})"),
         Size::Geometric { mean } => format!("size=geometric({mean})"),
@@ -356,29 +399,11 @@ pub(crate) fn write(spec: &GeneratorSpec, f: &mut fmt::Formatter<'_>) -> fmt::Re
             let parts: Vec<String> = choices.iter().map(|(b, w)| format!("{b}*{w}")).collect();
             format!("size=list({})", parts.join("+"))
         }
-    });
-    let shares = [
-        ("write", spec.write),
-        ("trim", spec.trim),
-        ("flush", spec.flush),
-        ("fua", spec.fua),
-        ("seq", spec.sequential),
-        ("local", spec.local),
-        ("pinned", spec.pinned),
-    ];
-    keys.extend(
-        shares
-            .iter()
-            .filter(|s| s.1 != 0.0)
-            .map(|(k, v)| format!("{k}={v}")),
-    );
-    if spec.local != 0.0 {
-        keys.push(format!("local_range={}", spec.local_range));
     }
-    if spec.pinned != 0.0 {
-        keys.push(format!("stripe={}", spec.stripe));
-    }
-    keys.extend(match spec.arrival {
+}
+
+fn write_arrival(arrival: &Arrival) -> Option<String> {
+    match *arrival {
         Arrival::None {} => None,
         Arrival::Constant { rate } => Some(format!("arrival=constant,rate={rate}")),
         Arrival::Exponential { rate } => Some(format!("rate={rate}")),
@@ -390,11 +415,5 @@ pub(crate) fn write(spec: &GeneratorSpec, f: &mut fmt::Formatter<'_>) -> fmt::Re
         } => Some(format!(
             "on_rate={on_rate},on_length={on_length},duty={duty}"
         )),
-    });
-    keys.extend(spec.range.map(|r| format!("range={r}")));
-    if spec.alignment != 4096 {
-        keys.push(format!("align={}", spec.alignment));
     }
-    keys.extend(spec.requests.map(|n| format!("requests={n}")));
-    write!(f, "{pattern}:{}", keys.join(","))
 }

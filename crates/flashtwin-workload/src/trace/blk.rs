@@ -192,6 +192,38 @@ fn double(data: &[u8], at: usize) -> u64 {
     u64::from(word(data, at)) | u64::from(word(data, at + 4)) << 32
 }
 
+/// What is wrong with the record that begins here.
+fn check(data: &[u8]) -> Result<(), (ErrorKind, String)> {
+    if data.len() < RECORD_BYTES {
+        let text = "the file ends within a record of 48 bytes; fetch it again";
+        return Err((ErrorKind::Truncated, text.into()));
+    }
+    if !is_blktrace(data) {
+        let text = "no blktrace record begins here (magic 0x65617407 expected)";
+        return Err((ErrorKind::Malformed, text.into()));
+    }
+    match word(data, 0) & 0xff {
+        VERSION => Ok(()),
+        version => {
+            let text = format!(
+                "blktrace layout {version}, only {VERSION} is read; print it with blkparse and read \
+                 the text"
+            );
+            Err((ErrorKind::Malformed, text))
+        }
+    }
+}
+
+/// The operation of a record, and whether it is a write with force unit access.
+fn op_of(action: u32, bytes: u32) -> (Op, bool) {
+    match action {
+        a if a & TC_DISCARD != 0 => (Op::Trim, false),
+        a if a & TC_WRITE != 0 => (Op::Write, a & TC_FUA != 0),
+        a if a & TC_FLUSH != 0 && bytes == 0 => (Op::Flush, false),
+        _ => (Op::Read, false),
+    }
+}
+
 /// The binary stream of one CPU (or the merged stream of `blkparse -d`).
 struct Blktrace {
     units: Units,
@@ -225,21 +257,8 @@ impl Decoder for Blktrace {
             if data.is_empty() {
                 return Ok(false);
             }
-            if data.len() < RECORD_BYTES {
-                let text = place("the file ends within a record of 48 bytes; fetch it again");
-                return Err(WorkloadError::new(ErrorKind::Truncated, text));
-            }
-            if !is_blktrace(data) {
-                let text = place("no blktrace record begins here (magic 0x65617407 expected)");
-                return Err(WorkloadError::new(ErrorKind::Malformed, text));
-            }
-            let version = word(data, 0) & 0xff;
-            if version != VERSION {
-                let text = place(&format!(
-                    "blktrace layout {version}, only {VERSION} is read; print it with blkparse and \
-                     read the text"
-                ));
-                return Err(WorkloadError::new(ErrorKind::Malformed, text));
+            if let Err((kind, what)) = check(data) {
+                return Err(WorkloadError::new(kind, place(&what)));
             }
             let time = u128::from(double(data, 8)) * u128::from(self.units.time_ps);
             let (sector, bytes, action) = (double(data, 16), word(data, 24), word(data, 28));
@@ -248,12 +267,7 @@ impl Decoder for Blktrace {
             let whole = RECORD_BYTES + payload;
             let moves_blocks = action & (TC_PASS_THROUGH | TC_NOTIFY) == 0;
             if action & 0xffff == wanted && moves_blocks {
-                let (op, fua) = match action {
-                    a if a & TC_DISCARD != 0 => (Op::Trim, false),
-                    a if a & TC_WRITE != 0 => (Op::Write, a & TC_FUA != 0),
-                    a if a & TC_FLUSH != 0 && bytes == 0 => (Op::Flush, false),
-                    _ => (Op::Read, false),
-                };
+                let (op, fua) = op_of(action, bytes);
                 let Some(offset) = sector.checked_mul(self.units.address_bytes) else {
                     let text = place("the sector number passes 2^62 bytes; the file is damaged");
                     return Err(WorkloadError::new(ErrorKind::Malformed, text));
@@ -279,11 +293,8 @@ impl Decoder for Blktrace {
             }
             source.want(whole)?;
             if source.data().len() < whole {
-                let name = source.name();
-                let text = format!(
-                    "{name}: the file ends within the payload of record {}",
-                    self.records + 1
-                );
+                let (name, record) = (source.name(), self.records + 1);
+                let text = format!("{name}: the file ends within the payload of record {record}");
                 return Err(WorkloadError::new(ErrorKind::Truncated, text));
             }
             source.consume(whole);

@@ -293,27 +293,12 @@ fn bytes(n: f64) -> String {
     }
 }
 
-impl fmt::Display for TraceInfo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
-        writeln!(f, "{}", self.description)?;
-        writeln!(
-            f,
-            "  requests    {}: {} reads, {} writes, {} trims, {} flushes; {:.1} % of reads and writes are writes",
-            self.requests,
-            self.reads.requests,
-            self.writes.requests,
-            self.trims.requests,
-            self.flushes,
-            100.0 * self.write_ratio
-        )?;
-        writeln!(
-            f,
-            "  bytes       {} read, {} written, {} trimmed",
-            bytes(self.reads.bytes as f64),
-            bytes(self.writes.bytes as f64),
-            bytes(self.trims.bytes as f64)
-        )?;
+fn percent(part: u64, of: u64) -> f64 {
+    100.0 * part as f64 / of.max(1) as f64
+}
+
+impl TraceInfo {
+    fn show_sizes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let transfers = self.reads.requests + self.writes.requests;
         let top: Vec<String> = self
             .size_top
@@ -328,28 +313,10 @@ impl fmt::Display for TraceInfo {
             bytes(self.size_p90_bytes as f64),
             bytes(self.size_max_bytes as f64),
             top.join(", ")
-        )?;
-        writeln!(
-            f,
-            "  footprint   {} ({} pages of 4 KiB) between {} and {}",
-            bytes(self.footprint_pages as f64 * PAGE_BYTES as f64),
-            self.footprint_pages,
-            bytes(self.address_min_bytes as f64),
-            bytes(self.address_max_bytes as f64)
-        )?;
-        writeln!(
-            f,
-            "  time        span {:.3} s, {:.3} requests/s, mean gap {:.3} us, variation of gaps {:.2}",
-            self.span_s, self.rate_per_s, self.gap_mean_us, self.gap_cv
-        )?;
-        writeln!(
-            f,
-            "  pattern     {:.1} % sequential ({:.1} % within reads, {:.1} % within writes), {:.1} % whole 4 KiB pages",
-            100.0 * self.sequential_share,
-            percent(self.reads.sequential, self.reads.requests),
-            percent(self.writes.sequential, self.writes.requests),
-            100.0 * self.aligned_4k_share
-        )?;
+        )
+    }
+
+    fn show_volumes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.volumes_total > 1 {
             let named: Vec<String> = self
                 .volumes
@@ -375,6 +342,53 @@ impl fmt::Display for TraceInfo {
                 named.join(", ")
             )?;
         }
+        Ok(())
+    }
+}
+
+impl fmt::Display for TraceInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.description)?;
+        writeln!(
+            f,
+            "  requests    {}: {} reads, {} writes, {} trims, {} flushes; {:.1} % of reads and writes are writes",
+            self.requests,
+            self.reads.requests,
+            self.writes.requests,
+            self.trims.requests,
+            self.flushes,
+            100.0 * self.write_ratio
+        )?;
+        writeln!(
+            f,
+            "  bytes       {} read, {} written, {} trimmed",
+            bytes(self.reads.bytes as f64),
+            bytes(self.writes.bytes as f64),
+            bytes(self.trims.bytes as f64)
+        )?;
+        self.show_sizes(f)?;
+        writeln!(
+            f,
+            "  footprint   {} ({} pages of 4 KiB) between {} and {}",
+            bytes(self.footprint_pages as f64 * PAGE_BYTES as f64),
+            self.footprint_pages,
+            bytes(self.address_min_bytes as f64),
+            bytes(self.address_max_bytes as f64)
+        )?;
+        writeln!(
+            f,
+            "  time        span {:.3} s, {:.3} requests/s, mean gap {:.3} us, variation of gaps {:.2}",
+            self.span_s, self.rate_per_s, self.gap_mean_us, self.gap_cv
+        )?;
+        writeln!(
+            f,
+            "  pattern     {:.1} % sequential ({:.1} % within reads, {:.1} % within writes), {:.1} % whole 4 KiB pages",
+            100.0 * self.sequential_share,
+            percent(self.reads.sequential, self.reads.requests),
+            percent(self.writes.sequential, self.writes.requests),
+            100.0 * self.aligned_4k_share
+        )?;
+        self.show_volumes(f)?;
         for warning in &self.warnings {
             writeln!(f, "  warning     {warning}")?;
         }

@@ -134,6 +134,84 @@ fn scaled(text: &[u8], unit: u64) -> Option<(u128, bool)> {
     Some((whole.checked_add(part)?, exact))
 }
 
+/// The first line that is no comment.
+fn first_line(head: &[u8]) -> &[u8] {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    head.split(|&b| b == b'\n')
+        .map(<[u8]>::trim_ascii_end)
+        .find(|l| !l.is_empty() && l[0] != b'#')
+        .unwrap_or(b"")
+}
+
+fn separator_of(line: &[u8]) -> u8 {
+    [b',', b';', b'\t']
+        .into_iter()
+        .find(|b| line.contains(b))
+        .unwrap_or(b' ')
+}
+
+/// The unit of the time column: the one behind its name, or that of the options.
+fn time_unit(
+    value: &str,
+    column: &str,
+    suffix: Option<&str>,
+    opts: &TraceOptions,
+) -> Result<TimeUnit, WorkloadError> {
+    match (suffix, opts.time_unit) {
+        (Some(unit), _) => unit.parse(),
+        (None, Some(unit)) => Ok(unit),
+        (None, None) => option(format!(
+            "columns: time={value}: the unit is missing, like time={column}:us"
+        )),
+    }
+}
+
+/// A column as the option names it.
+struct Found<'a> {
+    /// From 0.
+    index: usize,
+    name: &'a str,
+    /// What follows the colon.
+    suffix: Option<&'a str>,
+    /// It is named by the header, not by its number.
+    named: bool,
+}
+
+/// Finds the column of `key=value`; `first` is the first line of the file `name`, split in `header`.
+fn find_column<'a>(
+    name: &str,
+    key: &str,
+    value: &'a str,
+    header: &[&[u8]],
+    first: &[u8],
+) -> Result<Found<'a>, WorkloadError> {
+    // A name that holds a colon is found whole.
+    let known = header.contains(&value.as_bytes());
+    let (column, suffix) = match value.rsplit_once(':') {
+        Some((column, suffix)) if !known => (column, Some(suffix)),
+        _ => (value, None),
+    };
+    // Digits count columns, from 1; a name must be in the header.
+    let counted = !column.is_empty() && column.bytes().all(|b| b.is_ascii_digit());
+    let index = if counted {
+        column.parse::<usize>().ok().and_then(|n| n.checked_sub(1))
+    } else {
+        header.iter().position(|h| *h == column.as_bytes())
+    };
+    match index.filter(|&i| i < COLUMNS_MAX) {
+        Some(index) => Ok(Found {
+            index,
+            name: column,
+            suffix,
+            named: !counted,
+        }),
+        None => option(format!(
+            "{name}: columns: {key}={value}: there is no column \"{column}\"; the first line is {}",
+            quote(first)
+        )),
+    }
+}
+
 impl Named {
     /// Reads the option and finds its columns in the first line of `head`.
     pub fn new(
@@ -142,16 +220,8 @@ impl Named {
         name: &str,
         head: &[u8],
     ) -> Result<Self, WorkloadError> {
-        let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-        let first = head
-            .split(|&b| b == b'\n')
-            .map(<[u8]>::trim_ascii_end)
-            .find(|l| !l.is_empty() && l[0] != b'#')
-            .unwrap_or(b"");
-        let separator = [b',', b';', b'\t']
-            .into_iter()
-            .find(|b| first.contains(b))
-            .unwrap_or(b' ');
+        let first = first_line(head);
+        let separator = separator_of(first);
         let header: Vec<&[u8]> = split(first, separator).collect();
         let (mut time, mut offset, mut size, mut op, mut volume) = (None, None, None, None, None);
         let mut has_header = false;
@@ -159,46 +229,17 @@ impl Named {
             let Some((key, value)) = part.trim().split_once('=') else {
                 return option(format!("columns: \"{part}\" is no key=column; {FORM}"));
             };
-            // A name that holds a colon is found whole.
-            let known = header.contains(&value.as_bytes());
-            let (column, suffix) = match value.rsplit_once(':') {
-                Some((column, suffix)) if !known => (column, Some(suffix)),
-                _ => (value, None),
-            };
-            // Digits count columns, from 1; a name must be in the header.
-            let index = if !column.is_empty() && column.bytes().all(|b| b.is_ascii_digit()) {
-                column.parse::<usize>().ok().and_then(|n| n.checked_sub(1))
-            } else {
-                let found = header.iter().position(|h| *h == column.as_bytes());
-                has_header |= found.is_some();
-                found
-            };
-            let index = index.filter(|&i| i < COLUMNS_MAX);
-            let Some(index) = index else {
-                return option(format!(
-                    "{name}: columns: {key}={value}: there is no column \"{column}\"; the first line is {}",
-                    quote(first)
-                ));
-            };
+            let found = find_column(name, key, value, &header, first)?;
+            has_header |= found.named;
+            let (index, column, suffix) = (found.index, found.name, found.suffix);
             let bytes_in = |usual: Option<AddressUnit>| match suffix {
                 Some(unit) => unit.parse().map(|u: AddressUnit| u.bytes()),
                 None => Ok(usual.unwrap_or(AddressUnit::Bytes).bytes()),
             };
             match key {
                 "time" => {
-                    let unit: TimeUnit = match (suffix, opts.time_unit) {
-                        (Some(unit), _) => unit.parse()?,
-                        (None, Some(unit)) => unit,
-                        (None, None) => {
-                            return option(format!(
-                                "columns: time={value}: the unit is missing, like time={column}:us"
-                            ))
-                        }
-                    };
-                    time = Some(Column {
-                        index,
-                        unit: unit.ps(),
-                    });
+                    let unit = time_unit(value, column, suffix, opts)?.ps();
+                    time = Some(Column { index, unit });
                 }
                 "offset" => {
                     let unit = bytes_in(opts.address_unit)?;
@@ -218,22 +259,15 @@ impl Named {
             }
         }
         let (Some(time), Some(offset), Some(size), Some(op)) = (time, offset, size, op) else {
-            return option(format!(
-                "columns: time, offset, size and op are needed; {FORM}"
-            ));
+            let text = format!("columns: time, offset, size and op are needed; {FORM}");
+            return option(text);
         };
         // Where columns are only counted, a first line whose time is no number is the header.
         has_header |= header
             .get(time.index)
             .is_some_and(|text| decimal(text).is_none());
-        let used = [
-            time.index,
-            offset.index,
-            size.index,
-            op.0,
-            volume.unwrap_or(0),
-        ];
-        let width = used.into_iter().max().unwrap_or(0) + 1;
+        let of_request = time.index.max(offset.index).max(size.index).max(op.0);
+        let width = of_request.max(volume.unwrap_or(0)) + 1;
         Ok(Named {
             separator,
             has_header,

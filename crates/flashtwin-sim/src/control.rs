@@ -1,0 +1,37 @@
+//! Observing and stopping a run.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// Shared with the observers of a run, which may stop it and see its progress.
+#[derive(Debug, Default)]
+pub struct Control {
+    /// Set to end the run early; it then reports what it has.
+    pub stop: AtomicBool,
+    /// Requests submitted so far; in preconditioning, pages written.
+    pub done: AtomicU64,
+    /// Of how many, 0 if unknown.
+    pub total: AtomicU64,
+    /// Rows that are there again of members being rebuilt.
+    pub rows_rebuilt: AtomicU64,
+    /// Of how many, 0 if none is being rebuilt.
+    pub rows_to_rebuild: AtomicU64,
+    /// When the measurement of the last run began, in real time.
+    began: Mutex<Option<Instant>>,
+}
+
+impl Control {
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// When the measurement of the last run began, in real time; `None` before.
+    pub fn began(&self) -> Option<Instant> {
+        *self.began.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn note_start(&self) {
+        *self.began.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+}

@@ -1,0 +1,35 @@
+//! The raw result of a run.
+
+use flashtwin::metrics::{FlashReport, Metrics};
+use flashtwin::GcInterval;
+
+use crate::faults::FaultsOutcome;
+use crate::history::HistoryPoint;
+use crate::timeline::Timeline;
+
+/// What came out of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Response times and what else the host met.
+    pub metrics: Metrics,
+    /// What the flash did.
+    pub flash: FlashReport,
+    /// Requests submitted, warm-up included.
+    pub submitted: u64,
+    /// Requests left out because their address was beyond the device.
+    pub dropped: u64,
+    /// Requests whose address was taken modulo the exported size.
+    pub wrapped: u64,
+    /// The run was stopped before the workload's end.
+    pub interrupted: bool,
+    /// The device reached its end of life.
+    pub read_only: bool,
+    /// What faults did.
+    pub faults: FaultsOutcome,
+    /// When members of an array collected, from the start of the measurement, in order of their ends.
+    pub gc_intervals: Vec<GcInterval>,
+    /// What happened when, if it was asked for.
+    pub history: Option<Vec<HistoryPoint>>,
+    /// The timeline of a window, if it was asked for.
+    pub timeline: Option<Timeline>,
+}
