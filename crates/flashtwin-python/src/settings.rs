@@ -1,15 +1,17 @@
 //! The settings of a run as Python gives them, read.
 
 use flashtwin::Time;
-use flashtwin_sim::{Beyond, Fault, FaultKind, Pacing, RunConfig, Window};
+use flashtwin_sim::{Beyond, Fault, FaultKind, Pacing, RunConfig, Speed, Window};
 use pyo3::prelude::*;
 
-use crate::errors::FlashtwinError;
+use crate::errors::{of_sim, FlashtwinError};
 
 /// Either a speed or a queue depth.
 pub fn pacing(speed: Option<f64>, queue_depth: Option<u32>) -> PyResult<Pacing> {
     match (speed, queue_depth) {
-        (Some(speed), None) => Ok(Pacing::Open { speed }),
+        (Some(speed), None) => Ok(Pacing::Open {
+            speed: Speed::try_from(speed).map_err(of_sim)?,
+        }),
         (None, Some(depth)) => Ok(Pacing::Closed { depth }),
         _ => Err(FlashtwinError::new_err(
             "pacing: give either a speed or a queue depth",
@@ -59,7 +61,9 @@ pub fn window((from_s, length_s): (f64, f64)) -> PyResult<Window> {
 /// The pacing in words, for the record.
 pub fn describe(config: &RunConfig) -> String {
     let mut text = match config.pacing {
-        Pacing::Open { speed: 1.0 } => "open loop at the workload's times".into(),
+        Pacing::Open {
+            speed: Speed::RECORDED,
+        } => "open loop at the workload's times".into(),
         Pacing::Open { speed } => format!("open loop at {speed} times the workload's speed"),
         Pacing::Closed { depth } => format!("closed loop at queue depth {depth}"),
     };

@@ -11,6 +11,7 @@ mod measure;
 mod precondition;
 mod run;
 mod snapshot;
+mod speed;
 mod subject;
 mod summary;
 mod threads;
@@ -24,6 +25,7 @@ pub use measure::{measure, Figure};
 pub use precondition::{fill_buffer, precondition, InitialState, Precondition};
 pub use run::{run, Beyond, Control, Outcome, Pacing, RunConfig};
 pub use snapshot::{load_snapshot, save_snapshot};
+pub use speed::Speed;
 pub use subject::{Described, Logged, Subject};
 pub use summary::{
     size_text, ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside,
