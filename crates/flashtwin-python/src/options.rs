@@ -1,10 +1,10 @@
 //! The options of a run (`flashtwin/options.py`), read from Python.
 
 use flashtwin::Time;
-use flashtwin_sim::{Beyond, Fault, FaultKind, Pacing, RunConfig, Window};
+use flashtwin_sim::{Beyond, Fault, FaultKind, Pacing, RunConfig, Speed, Window};
 use pyo3::prelude::*;
 
-use crate::errors::FlashtwinError;
+use crate::errors::{of_sim, FlashtwinError};
 
 /// The options that reach the simulation, by their names in Python.
 #[derive(FromPyObject)]
@@ -51,7 +51,9 @@ impl RunOptions {
     pub fn config(&self, span_max_s: Option<f64>) -> PyResult<RunConfig> {
         Ok(RunConfig {
             pacing: match self.pacing {
-                GivenPacing::Open { speed } => Pacing::Open { speed },
+                GivenPacing::Open { speed } => Pacing::Open {
+                    speed: Speed::try_from(speed).map_err(of_sim)?,
+                },
                 GivenPacing::Closed { queue_depth } => Pacing::Closed { depth: queue_depth },
             },
             beyond: beyond_from(&self.beyond)?,
@@ -112,7 +114,9 @@ fn window(&GivenWindow { from_s, length_s }: &GivenWindow) -> PyResult<Window> {
 /// The pacing in words, for the record.
 pub fn describe(config: &RunConfig) -> String {
     let mut text = match config.pacing {
-        Pacing::Open { speed: 1.0 } => "open loop at the workload's times".into(),
+        Pacing::Open {
+            speed: Speed::RECORDED,
+        } => "open loop at the workload's times".into(),
         Pacing::Open { speed } => format!("open loop at {speed} times the workload's speed"),
         Pacing::Closed { depth } => format!("closed loop at queue depth {depth}"),
     };

@@ -13,6 +13,7 @@ mod outcome;
 mod precondition;
 mod run;
 mod snapshot;
+mod speed;
 mod subject;
 mod summary;
 mod threads;
@@ -28,6 +29,7 @@ pub use outcome::Outcome;
 pub use precondition::{fill_buffer, precondition, InitialState, Precondition};
 pub use run::{run, Beyond, Pacing, RunConfig};
 pub use snapshot::{load_snapshot, save_snapshot};
+pub use speed::Speed;
 pub use subject::{Described, Logged, Subject};
 pub use summary::{
     size_text, ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside,

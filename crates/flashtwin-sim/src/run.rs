@@ -10,7 +10,7 @@ use crate::faults::{Agenda, Fault};
 use crate::history::History;
 use crate::outcome::Outcome;
 use crate::timeline::{Recording, Window};
-use crate::{SimError, Subject};
+use crate::{SimError, Speed, Subject};
 
 /// When requests reach the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub enum Pacing {
     /// Open loop: at the workload's own times, divided by `speed` (1: as recorded).
     Open {
         /// How much faster than recorded.
-        speed: f64,
+        speed: Speed,
     },
     /// Closed loop: always this many requests in the device.
     Closed {
@@ -71,7 +71,9 @@ pub struct RunConfig {
 impl Default for RunConfig {
     fn default() -> Self {
         RunConfig {
-            pacing: Pacing::Open { speed: 1.0 },
+            pacing: Pacing::Open {
+                speed: Speed::RECORDED,
+            },
             beyond: Beyond::Error,
             warmup_requests: 0,
             requests_max: None,
@@ -146,13 +148,6 @@ pub fn run<S: Subject>(
 
 /// Checks the configuration; the number of requests to run, 0 if unknown.
 fn requests_to_run(workload: &dyn Workload, config: &RunConfig) -> Result<u64, SimError> {
-    if let Pacing::Open { speed } = config.pacing {
-        if !(speed.is_finite() && speed > 0.0) {
-            return Err(SimError::Config(format!(
-                "speed {speed}: give a number above 0, 1 is as recorded"
-            )));
-        }
-    }
     if let Pacing::Closed { depth: 0 } = config.pacing {
         return Err(SimError::Config("queue depth 0: give 1 or more".into()));
     }
@@ -282,9 +277,7 @@ impl<S: Subject> Driver<'_, S> {
     /// When a request is due in an open loop.
     pub(crate) fn due(&self, request: &Request) -> Time {
         let after = match self.config.pacing {
-            Pacing::Open { speed } if speed != 1.0 => {
-                Time((request.arrival.0 as f64 / speed) as u64)
-            }
+            Pacing::Open { speed } if speed != Speed::RECORDED => speed.replayed(request.arrival),
             _ => request.arrival,
         };
         self.start + after

@@ -103,7 +103,7 @@ fn a_failure_and_a_rebuild_are_told_apart_in_the_results() {
             // As many as came in that time, in an open loop.
             let came = 1500.0 * (phase.until_s - phase.from_s);
             let ratio = phase.all.requests as f64 / came;
-            let open = config.pacing == Pacing::Open { speed: 1.0 };
+            let open = config.pacing == RunConfig::default().pacing;
             assert!(!open || (0.88..1.12).contains(&ratio), "{phase:?}");
         }
         assert!(a.phases[1].pages_recovered > 0 && a.phases[3].pages_recovered == 0);
@@ -127,7 +127,7 @@ fn a_failure_and_a_rebuild_are_told_apart_in_the_results() {
 /// Faults that never come change nothing, and are mentioned.
 #[test]
 fn a_fault_after_the_end_is_left_out() {
-    for pacing in [Pacing::Open { speed: 1.0 }, Pacing::Closed { depth: 4 }] {
+    for pacing in [RunConfig::default().pacing, Pacing::Closed { depth: 4 }] {
         let with = |faults: &[Fault]| RunConfig {
             pacing,
             ..config(faults)

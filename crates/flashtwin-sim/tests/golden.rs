@@ -14,7 +14,7 @@ use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names
 use flashtwin::{Array, ArraySpec, Completion, Device, DeviceSpec, Ssd, Time};
 use flashtwin_sim::{
     fill_buffer, precondition, run, Control, Fault, FaultKind, Pacing, Precondition, RunConfig,
-    RunInfo, Subject, Summary,
+    RunInfo, Speed, Subject, Summary,
 };
 use flashtwin_workload::GeneratorSpec;
 
@@ -27,7 +27,9 @@ fn set(pairs: &[(&'static str, &str)]) -> Set {
 /// Reads and writes of several pages where half of the pages are asked for again and again.
 const LOAD: &str = "zipf:theta=0.9,write=0.6,size=exp(12k),rate=20000/s,requests=2500";
 const DEPTH: Pacing = Pacing::Closed { depth: 16 };
-const OPEN: Pacing = Pacing::Open { speed: 1.0 };
+const OPEN: Pacing = Pacing::Open {
+    speed: Speed::RECORDED,
+};
 
 /// FNV-1a: enough to distinguish results, and short.
 struct Checksum(u64);

@@ -4,13 +4,18 @@ use crate::common::{device, essence, load, run_all};
 use flashtwin::{Cause, DeviceSpec, Ssd};
 use flashtwin_sim::{
     load_snapshot, precondition, save_snapshot, Control, Outcome, Pacing, Precondition, RunConfig,
-    RunInfo, Summary,
+    RunInfo, Speed, Summary,
 };
 
 /// A load with everything in it.
 const MIXED: &str =
     "zipf:theta=0.9,size=exp(12k),align=512,write=0.6,trim=0.03,flush=0.02,fua=0.1,\
                      range=64M,rate=4000/s,requests=15000";
+
+fn open(speed: f64) -> Pacing {
+    let speed = Speed::try_from(speed).expect("a speed");
+    Pacing::Open { speed }
+}
 
 fn small(overrides: &[(&str, &str)]) -> DeviceSpec {
     let mut all = vec![
@@ -170,7 +175,7 @@ fn gcar_with_gc_differs_from_its_base_policy() {
     // So that the identity above is no identity of names. At a tenth of the load: at all of it every
     // page is in flight, and no policy has a choice.
     let slower = RunConfig {
-        pacing: Pacing::Open { speed: 0.1 },
+        pacing: open(0.1),
         ..RunConfig::default()
     };
     let run = |policy| completions(&[("buffer.policy", policy)], Precondition::Steady, &slower);
@@ -180,7 +185,7 @@ fn gcar_with_gc_differs_from_its_base_policy() {
 #[test]
 fn cflru_of_window_0_is_lru() {
     for kind in [Precondition::None, Precondition::Steady] {
-        for pacing in [Pacing::Open { speed: 3.0 }, Pacing::Closed { depth: 12 }] {
+        for pacing in [open(3.0), Pacing::Closed { depth: 12 }] {
             let config = RunConfig {
                 pacing,
                 ..RunConfig::default()
@@ -204,7 +209,7 @@ fn cflru_of_window_0_is_lru() {
 #[test]
 fn a_span_ends_the_submissions_and_nothing_else() {
     let span = flashtwin::Time::from_ms(400);
-    for pacing in [Pacing::Open { speed: 1.0 }, Pacing::Closed { depth: 12 }] {
+    for pacing in [open(1.0), Pacing::Closed { depth: 12 }] {
         let config = |span_max, warmup_requests| RunConfig {
             pacing,
             span_max,

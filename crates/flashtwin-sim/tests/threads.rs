@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use flashtwin::{Array, ArraySpec, Completion, Op, Request, Rng, Time};
-use flashtwin_sim::{run, Beyond, Control, Outcome, Pacing, RunConfig, Threads};
+use flashtwin_sim::{run, Beyond, Control, Outcome, Pacing, RunConfig, Speed, Threads};
 use flashtwin_workload::{Workload, WorkloadError};
 
 /// Requests handed out a batch at a time.
@@ -167,7 +167,9 @@ fn members_on_several_threads_give_the_same_bytes() {
                 let config = |threads| RunConfig {
                     beyond,
                     warmup_requests,
-                    pacing: Pacing::Open { speed: 1.5 },
+                    pacing: Pacing::Open {
+                        speed: Speed::try_from(1.5).expect("a speed"),
+                    },
                     series_interval: Some(Time::from_ms(10)),
                     threads,
                     ..RunConfig::default()

@@ -101,7 +101,7 @@ fn outcome<S: Subject>(device: &Device<S>, config: &RunConfig) -> (String, Optio
 }
 
 fn changes_nothing<S: Subject>(device: &Device<S>) {
-    for pacing in [Pacing::Open { speed: 1.0 }, Pacing::Closed { depth: 8 }] {
+    for pacing in [RunConfig::default().pacing, Pacing::Closed { depth: 8 }] {
         for warmup_requests in [0, 300] {
             let config = |timeline| RunConfig {
                 pacing,

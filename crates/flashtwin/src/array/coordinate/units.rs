@@ -4,7 +4,7 @@
 use crate::array::layout::{Layout, Spot, Stripe};
 use crate::array::member::Member;
 use crate::chips::ChipSet;
-use crate::spec::{ArraySpec, Level, MemberInGc, Protect};
+use crate::spec::{ArraySpec, DeviceSpec, Level, MemberInGc, Protect};
 use crate::units::{narrow, ChipId, Lpn};
 
 /// The units of an array, and which of them are in GC.
@@ -15,7 +15,9 @@ pub(crate) struct Units {
     first: Vec<u32>,
     /// Which members count as being in GC.
     in_gc: Vec<bool>,
-    /// They do if any chip is.
+    /// The number of chips in GC from which on a member counts.
+    least_chips: Vec<u32>,
+    /// One is enough.
     any_chip_counts: bool,
     level: Level,
     protect: Protect,
@@ -25,6 +27,13 @@ pub(crate) struct Units {
 impl Units {
     pub fn new(spec: &ArraySpec) -> Units {
         let (mut first, mut units) = (Vec::new(), 0);
+        let least_chips = |member: &DeviceSpec| match spec.member_in_gc {
+            MemberInGc::Share(share) => {
+                let chips = (share * f64::from(member.geometry.chips)).ceil();
+                (chips as u32).max(1)
+            }
+            MemberInGc::Any | MemberInGc::Chip => 1,
+        };
         for member in &spec.members {
             first.push(units);
             units += match (spec.protect, spec.member_in_gc) {
@@ -37,6 +46,7 @@ impl Units {
             collecting: ChipSet::none(units),
             in_gc: vec![false; first.len()],
             first,
+            least_chips: spec.members.iter().map(least_chips).collect(),
             any_chip_counts: spec.member_in_gc == MemberInGc::Any,
             level: spec.level,
             protect: spec.protect,
@@ -111,12 +121,7 @@ impl Units {
             }
             return;
         }
-        let collecting = match self.member_in_gc {
-            MemberInGc::Share(share) => {
-                !chips.is_empty() && f64::from(chips.len()) >= share * f64::from(chips.of())
-            }
-            _ => !chips.is_empty(),
-        };
+        let collecting = chips.len() >= self.least_chips[member];
         if std::mem::replace(&mut self.in_gc[member], collecting) != collecting {
             self.mark(member);
         }

@@ -1,0 +1,114 @@
+//! The speed of a replay, as an exact decimal number.
+
+use std::fmt;
+
+use flashtwin::Time;
+
+use crate::SimError;
+
+/// How many times faster than recorded an open loop submits requests. A decimal number without rounding: request
+/// times are the same on every machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speed {
+    /// The number is `digits` / 10^`decimals`.
+    digits: u64,
+    decimals: u32,
+    /// Its inverse is `whole` + `rest` / `digits`.
+    whole: u64,
+    rest: u64,
+}
+
+impl Speed {
+    /// As recorded.
+    pub const RECORDED: Speed = Speed {
+        digits: 1,
+        decimals: 0,
+        whole: 1,
+        rest: 0,
+    };
+
+    /// The span in which the replay covers `recorded`, rounded down to a picosecond.
+    #[inline]
+    pub fn replayed(&self, recorded: Time) -> Time {
+        let scaled = |factor: u64| u128::from(recorded.0) * u128::from(factor);
+        let part = scaled(self.rest);
+        // Most spans are short enough for the faster division.
+        let part = match u64::try_from(part) {
+            Ok(part) => u128::from(part / self.digits),
+            Err(_) => part / u128::from(self.digits),
+        };
+        let span = scaled(self.whole) + part;
+        Time(u64::try_from(span).unwrap_or(u64::MAX))
+    }
+}
+
+impl TryFrom<f64> for Speed {
+    type Error = SimError;
+
+    /// The number as it is written: 0.1 is a tenth, not the nearest binary fraction.
+    fn try_from(number: f64) -> Result<Speed, SimError> {
+        if !(1e-18..=1e18).contains(&number) {
+            return Err(SimError::Config(format!(
+                "speed {number}: must be between 1e-18 and 1e18; 1 is as recorded"
+            )));
+        }
+        // The shortest text that reads as this number: at most 17 digits that are not leading or trailing zeros.
+        let text = number.to_string();
+        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+        let written = whole.bytes().chain(fraction.bytes());
+        let digits = written.fold(0, |n, digit| n * 10 + u64::from(digit - b'0'));
+        let one = 10u128.pow(fraction.len() as u32);
+        Ok(Speed {
+            digits,
+            decimals: fraction.len() as u32,
+            whole: (one / u128::from(digits)) as u64,
+            rest: (one % u128::from(digits)) as u64,
+        })
+    }
+}
+
+impl fmt::Display for Speed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = 10u128.pow(self.decimals);
+        let digits = u128::from(self.digits);
+        write!(f, "{}", digits / one)?;
+        match self.decimals {
+            0 => Ok(()),
+            width => write!(f, ".{:0width$}", digits % one, width = width as usize),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_exact() -> Result<(), SimError> {
+        for (number, recorded, replayed) in [
+            (1.0, 7, 7),
+            (2.0, 7, 3),
+            (0.1, 3, 30),
+            (0.7, 7_000_000_000_000_000_001, 10_000_000_000_000_000_001),
+            (1.5, 9, 6),
+            (3.0, u64::MAX, u64::MAX / 3),
+            (1e18, 3_000_000_000_000_000_000, 3),
+            (1e-18, 7, 7_000_000_000_000_000_000),
+            (1e-18, 70, u64::MAX),
+            (1.2345678901234566e-18, 1, 810_000_007_290_000_190),
+        ] {
+            let speed = Speed::try_from(number)?;
+            assert_eq!(speed.replayed(Time(recorded)), Time(replayed), "{number}");
+            assert_eq!(speed.to_string(), number.to_string());
+        }
+        assert_eq!(Speed::try_from(1.0)?, Speed::RECORDED);
+        Ok(())
+    }
+
+    #[test]
+    fn other_numbers_are_refused() {
+        for number in [0.0, -1.0, 9e-19, 2e18, f64::NAN, f64::INFINITY] {
+            assert!(Speed::try_from(number).is_err(), "{number}");
+        }
+    }
+}
