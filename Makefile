@@ -41,8 +41,8 @@ check-rust:
 	cargo test --workspace --tests --locked
 
 check-python: $(VENV)/.dev $(TESTED)/.built
-	$(BIN)/ruff format --check python tests/python studies
-	$(BIN)/ruff check python tests/python studies
+	$(BIN)/ruff format --check python tests/python studies benches
+	$(BIN)/ruff check python tests/python studies benches
 	$(BIN)/mypy
 	PYTHONPATH=$(abspath $(TESTED)) $(PYTEST)
 
@@ -53,8 +53,9 @@ test-long: $(VENV)/.flashtwin $(VENV)/.dev
 	cargo run --release -q --locked -p flashtwin-bench held
 	$(PYTEST)
 
-bench:
+bench: $(VENV)/.flashtwin
 	@cargo run --release -q --locked -p flashtwin-bench
+	@$(BIN)/python benches/commands.py
 
 $(VENV)/.python: requirements/demo.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed; set PYTHON=")'

@@ -1,12 +1,13 @@
 //! `make bench`: every figure of speed and size as a line `name: value`, each rate beside its
 //! baseline measured in the same run. No test asserts a time; this records them.
 //!
-//! `flashtwin-bench [device|ftls|arrays|policies|growth] [POLICY...]` prints one part, of some policies,
+//! `flashtwin-bench [device|io|ftls|arrays|policies|growth] [POLICY...]` prints one part, of some policies,
 //! `stages [CASE...]` instructions a request. `held` compares two of these counts with those on record, as CI
 //! does; `record` records them anew.
 
 mod arrays;
 mod ftls;
+mod io;
 mod limit;
 mod memory;
 mod msr_csv;
@@ -88,6 +89,9 @@ fn main() -> Result<(), Failure> {
     }
     if wanted("growth") {
         policies::growth(&names)?;
+    }
+    if wanted("io") {
+        io::rates(ROUNDS)?;
     }
     if wanted("ftls") {
         ftls::ratios()?;

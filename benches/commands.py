@@ -1,0 +1,131 @@
+"""Costs of whole commands: the request log beside the run without it, `policy hits` beside libCacheSim.
+
+Commands that are compared alternate; figures are medians. All times include the start of Python. Figures
+beside libCacheSim need the package `libcachesim`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+ROUNDS = 3
+LOG_REQUESTS = 3_000_000
+HIT_REQUESTS = 5_000_000
+POLICIES = {"lru": "LRU", "arc": "ARC", "s3-fifo": "S3FIFO"}
+CAPACITIES = (1_024, 16_384, 131_072)
+PAGE_BYTES = 4096
+FLASHTWIN = str(Path(sys.executable).with_name("flashtwin"))
+#: Prints the miss ratio of objects of one size, as a command of its own.
+LIBCACHESIM = """
+import sys, libcachesim
+path, policy, pages = sys.argv[1:]
+reader = libcachesim.TraceReader(
+    trace=path,
+    trace_type=libcachesim.TraceType.ORACLE_GENERAL_TRACE,
+    reader_init_params=libcachesim.ReaderInitParam(ignore_obj_size=True),
+)
+print(getattr(libcachesim, policy)(cache_size=int(pages)).process_trace(reader)[0])
+"""
+
+
+class Cost(NamedTuple):
+    """Of one command."""
+
+    wall_s: float
+    cpu_s: float
+    out: str
+
+
+def cost(command: list[str]) -> Cost:
+    """Run a command."""
+    before = os.times()
+    began = time.monotonic()
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+    wall_s = time.monotonic() - began
+    after = os.times()
+    spent = (after.children_user - before.children_user) + (after.children_system - before.children_system)
+    return Cost(wall_s, spent, done.stdout)
+
+
+def alternate(commands: dict[str, list[str]], rounds: int) -> dict[str, list[Cost]]:
+    """Run commands in turn, so that all meet the same machine."""
+    costs: dict[str, list[Cost]] = {name: [] for name in commands}
+    for _ in range(rounds):
+        for name, command in commands.items():
+            costs[name].append(cost(command))
+    return costs
+
+
+def figure(name: str, value: float) -> None:
+    """Print a figure as the Rust part does."""
+    print(f"{name}: {value:.4f}", flush=True)
+
+
+def log(directory: Path) -> None:
+    """Compare a run with its log to the same run without it."""
+    load = f"uniform:write=0.8,size=4k,requests={LOG_REQUESTS}"
+    run = [FLASHTWIN, "run", "--workload", load, "--device", "ecr", "--queue-depth", "64"]
+    path = directory / "log.parquet"
+    costs = alternate({"plain": run, "log": [*run, "--requests", str(path)]}, ROUNDS)
+    pairs = list(zip(costs["plain"], costs["log"], strict=True))
+    figure("log_ratio", median(log.wall_s / plain.wall_s for plain, log in pairs))
+    cpu_us = [(log.cpu_s - plain.cpu_s) / LOG_REQUESTS * 1e6 for plain, log in pairs]
+    figure("log_cpu_us_per_request", median(cpu_us))
+    figure("log_bytes_per_request", path.stat().st_size / LOG_REQUESTS)
+
+
+def write_oracle_general(path: Path) -> None:
+    """Write a trace in libCacheSim's form: Zipf over pages, a part of it once only."""
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    page = rng.zipf(1.2, size=2 * HIT_REQUESTS)
+    page = page[page < 1 << 21][:HIT_REQUESTS]
+    kind = np.dtype([("time", "<u4"), ("object", "<u8"), ("size", "<u4"), ("next", "<i8")])
+    records = np.zeros(len(page), dtype=kind)
+    records["time"] = np.arange(len(page)) // 10_000
+    records["object"] = page.astype(np.uint64) * np.uint64(PAGE_BYTES // 512)
+    records["size"] = PAGE_BYTES
+    records["next"] = -1
+    records.tofile(path)
+
+
+def hits(directory: Path) -> None:
+    """Compare `policy hits` with libCacheSim on one file: time, and the hits themselves."""
+    path = directory / "t.oracleGeneral"
+    write_oracle_general(path)
+    beside = importlib.util.find_spec("libcachesim") is not None
+    for policy, theirs in POLICIES.items():
+        for pages in CAPACITIES:
+            ours = [FLASHTWIN, "policy", "hits", str(path), "--format", "oraclegeneral", "--policies", policy]
+            ours += ["--capacity", str(pages * PAGE_BYTES), "--json"]
+            commands = {"ours": ours}
+            if beside:
+                commands["theirs"] = [sys.executable, "-c", LIBCACHESIM, str(path), theirs, str(pages)]
+            costs = alternate(commands, ROUNDS)
+            name = f"hits_{policy.replace('-', '_')}_{pages}"
+            figure(f"{name}_seconds", median(one.wall_s for one in costs["ours"]))
+            figure(f"{name}_cpu_seconds", median(one.cpu_s for one in costs["ours"]))
+            if beside:
+                pairs = list(zip(costs["ours"], costs["theirs"], strict=True))
+                figure(f"{name}_speedup", median(their.wall_s / our.wall_s for our, their in pairs))
+                figure(f"{name}_cpu_speedup", median(their.cpu_s / our.cpu_s for our, their in pairs))
+                row = json.loads(pairs[0][0].out)["rows"][0]
+                misses = round(float(pairs[0][1].out) * row["accesses"])
+                figure(f"{name}_hits_difference", row["hits"] + misses - row["accesses"])
+
+
+if __name__ == "__main__":
+    parts = {"log": log, "hits": hits}
+    with tempfile.TemporaryDirectory() as temporary:
+        for part in sys.argv[1:] or parts:
+            parts[part](Path(temporary))
