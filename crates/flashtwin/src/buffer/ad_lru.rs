@@ -142,7 +142,8 @@ impl AdLru {
             passed,
             passed_clean,
         } = &mut self.past[list];
-        ages.push(page, 0);
+        ages.push(page);
+        ages.insert(page, 0);
         passed.follow(ages);
         passed_clean.follow(ages);
         if !state.dirty {

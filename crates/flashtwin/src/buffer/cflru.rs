@@ -157,7 +157,8 @@ impl Cflru {
     fn push(&mut self, page: PageId, dirty: bool) {
         self.pages[page.0 as usize] = (Place::Working, dirty);
         self.list.push_newest(page);
-        self.ages.push(page, 0);
+        self.ages.push(page);
+        self.ages.insert(page, 0);
         self.passed.follow(&self.ages);
         self.passed_clean.follow(&self.ages);
         self.refill();

@@ -57,7 +57,10 @@ impl Past {
         spare: Spare,
         out: &mut Eviction,
     ) -> Option<PageId> {
-        let number = |ages: &mut Ages, page| ages.push(page, 0);
+        let number = |ages: &mut Ages, page| {
+            ages.push(page);
+            ages.insert(page, 0);
+        };
         let (passed, ages) = (&mut self.passed, &mut self.ages);
         let found = passed.oldest_not(device, spare, (oldest, links), ages, number);
         out.inspected += match found {

@@ -61,6 +61,7 @@ impl AgeSet {
     }
 
     /// A word is no longer empty.
+    #[inline]
     fn mark(&mut self, mut i: usize) {
         for level in &mut self.upper {
             let word = &mut level[i / 64];
@@ -74,6 +75,7 @@ impl AgeSet {
     }
 
     /// A word has become empty.
+    #[inline]
     fn unmark(&mut self, mut i: usize) {
         for level in &mut self.upper {
             let word = &mut level[i / 64];
@@ -166,9 +168,9 @@ impl Ages {
         }
     }
 
-    /// Gives `page` an age of `set`, more than all before it.
+    /// Gives `page` an age, more than all before it, which is in no set yet.
     #[inline]
-    pub fn push(&mut self, page: PageId, set: usize) {
+    pub fn push(&mut self, page: PageId) {
         reach(&mut self.at, page.0 as usize, NONE);
         if self.log.len() == self.limit {
             self.renumber();
@@ -176,21 +178,20 @@ impl Ages {
         let age = self.log.len();
         self.log.push(page.0);
         self.at[page.0 as usize] = age as u32;
-        self.sets[set].insert(age);
     }
 
-    /// The age of the page is removed from the set.
+    /// The age of the page is put into a set.
+    #[inline]
+    pub fn insert(&mut self, page: PageId, set: usize) {
+        let age = self.of(page);
+        self.sets[set].insert(age as usize);
+    }
+
+    /// The age of the page is removed from the set. The page keeps it until it gets another.
     #[inline]
     pub fn remove(&mut self, page: PageId, set: usize) {
         let age = self.of(page);
         self.sets[set].remove(age as usize);
-    }
-
-    /// The age of a page that was removed just now is in use again, in this set.
-    #[inline]
-    pub fn put_back(&mut self, page: PageId, set: usize) {
-        let age = self.of(page);
-        self.sets[set].insert(age as usize);
     }
 
     /// The age of a page.
@@ -199,7 +200,7 @@ impl Ages {
         self.at[page.0 as usize]
     }
 
-    /// The page of an age that is in use.
+    /// The page of an age that it has.
     #[inline]
     pub fn page_at(&self, age: u32) -> PageId {
         PageId(self.log[age as usize])
@@ -241,20 +242,24 @@ impl Ages {
         self.sets.iter_mut().for_each(AgeSet::begin_anew);
         let mut taken = vec![0; self.sets.len()];
         let mut next = 0;
-        // The new ages lie below those not yet looked at.
-        for i in 0..self.limit / 64 {
-            for (word, set) in taken.iter_mut().zip(&mut self.sets) {
-                *word = std::mem::take(&mut set.words[i]);
+        // The new ages are never above those not yet looked at.
+        for age in 0..self.log.len() {
+            if age % 64 == 0 {
+                for (word, set) in taken.iter_mut().zip(&mut self.sets) {
+                    *word = std::mem::take(&mut set.words[age / 64]);
+                }
             }
-            let mut in_use = taken.iter().fold(0u64, |all, word| all | word);
-            while in_use != 0 {
-                let bit = in_use.trailing_zeros();
-                in_use &= in_use - 1;
-                let page = self.log[i * 64 + bit as usize];
-                let of = taken.iter().position(|word| word >> bit & 1 == 1);
-                self.sets[of.unwrap_or(0)].insert(next);
-                self.at[page as usize] = next as u32;
+            let page = self.log[age];
+            let at = &mut self.at[page as usize];
+            // Else the page has got another age since.
+            if *at == age as u32 {
+                *at = next as u32;
                 self.log[next] = page;
+                for (word, set) in taken.iter().zip(&mut self.sets) {
+                    if word >> (age % 64) & 1 == 1 {
+                        set.insert(next);
+                    }
+                }
                 next += 1;
             }
         }

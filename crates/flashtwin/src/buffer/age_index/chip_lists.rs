@@ -6,8 +6,6 @@ use crate::memory::reach;
 use crate::units::ChipId;
 
 const NONE: u32 = u32::MAX;
-/// The list of a page that is not registered.
-const NOWHERE: u16 = u16::MAX;
 
 /// The list on which a page stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,14 +48,40 @@ struct Class {
     filled: Vec<u64>,
 }
 
-/// What is registered of a page.
+/// A class, and a list of it; beyond its lists: in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    list: u16,
+    class: u8,
+}
+
+impl Place {
+    const NOWHERE: Place = Place {
+        list: u16::MAX,
+        class: 0,
+    };
+
+    #[inline]
+    pub fn class(self) -> usize {
+        self.class as usize
+    }
+
+    /// The same list of another class.
+    #[inline]
+    pub fn in_class(self, class: usize) -> Place {
+        Place {
+            class: class as u8,
+            ..self
+        }
+    }
+}
+
+/// A page's neighbours on its list, and its place.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     newer: u32,
     older: u32,
-    /// Its list; beyond those of its class, it is in flight.
-    list: u16,
-    class: u8,
+    place: Place,
 }
 
 /// A list of pages for each chip and one for pages without a chip, for each of one or more classes.
@@ -88,13 +112,29 @@ impl ChipLists {
         }
     }
 
+    /// The place of the pages of a class and a shelf.
     #[inline]
-    fn list_of(&self, shelf: Shelf) -> u16 {
-        match shelf {
+    pub fn place_at(&self, class: usize, shelf: Shelf) -> Place {
+        let list = match shelf {
             Shelf::Chip(chip) => chip.0,
             Shelf::NoChip => self.chips,
             Shelf::InFlight => self.chips + 1,
+        };
+        Place {
+            list,
+            class: class as u8,
         }
+    }
+
+    /// The place of a registered page.
+    #[inline]
+    pub fn place(&self, page: PageId) -> Place {
+        self.nodes[page.0 as usize].place
+    }
+
+    #[inline]
+    pub fn is_in_flight(&self, place: Place) -> bool {
+        place.list > self.chips
     }
 
     /// The chip of a list.
@@ -105,69 +145,35 @@ impl ChipLists {
 
     /// Registers a page, which is to be linked.
     #[inline]
-    pub fn register(&mut self, page: PageId, class: usize, shelf: Shelf) {
-        let node = Node {
+    pub fn register(&mut self, page: PageId, place: Place) {
+        let node = |place| Node {
             newer: NONE,
             older: NONE,
-            list: self.list_of(shelf),
-            class: class as u8,
+            place,
         };
-        let nowhere = Node {
-            list: NOWHERE,
-            ..node
-        };
-        reach(&mut self.nodes, page.0 as usize, nowhere);
-        self.nodes[page.0 as usize] = node;
+        reach(&mut self.nodes, page.0 as usize, node(Place::NOWHERE));
+        self.nodes[page.0 as usize] = node(place);
     }
 
     /// The page, which was unlinked, is no longer registered.
     #[inline]
     pub fn unregister(&mut self, page: PageId) {
-        self.nodes[page.0 as usize].list = NOWHERE;
+        self.nodes[page.0 as usize].place = Place::NOWHERE;
     }
 
     /// The page is registered.
     #[inline]
     pub fn holds(&self, page: PageId) -> bool {
         let node = self.nodes.get(page.0 as usize);
-        node.is_some_and(|node| node.list != NOWHERE)
-    }
-
-    /// Whether a page is registered for this list.
-    #[inline]
-    pub fn is_on(&self, page: PageId, shelf: Shelf) -> bool {
-        self.nodes[page.0 as usize].list == self.list_of(shelf)
-    }
-
-    #[inline]
-    pub fn is_in_flight(&self, page: PageId) -> bool {
-        self.nodes[page.0 as usize].list > self.chips
-    }
-
-    #[inline]
-    pub fn class(&self, page: PageId) -> usize {
-        self.nodes[page.0 as usize].class as usize
+        node.is_some_and(|node| node.place != Place::NOWHERE)
     }
 
     #[inline]
     pub fn chip(&self, page: PageId) -> Option<ChipId> {
-        self.chip_of_list(self.nodes[page.0 as usize].list as usize)
+        self.chip_of_list(self.place(page).list as usize)
     }
 
-    /// Changes the class of a page that is not linked.
-    #[inline]
-    pub fn set_class(&mut self, page: PageId, class: usize) {
-        self.nodes[page.0 as usize].class = class as u8;
-    }
-
-    /// Changes the list of a page that is not linked.
-    #[inline]
-    pub fn set_shelf(&mut self, page: PageId, shelf: Shelf) {
-        self.nodes[page.0 as usize].list = self.list_of(shelf);
-    }
-
-    /// Looks up the heads again if the ages were given anew: to be called after [`Ages::push`], which
-    /// [`ChipLists::link_newest`] does.
+    /// Looks up the heads again if the ages were given anew: to be called after [`Ages::push`].
     #[inline]
     pub fn follow(&mut self, ages: &Ages) {
         if self.numbering != ages.numbering() {
@@ -187,46 +193,55 @@ impl ChipLists {
         }
     }
 
-    /// Whether such a page stands on a list.
+    /// Puts a page that is not linked in another place.
     #[inline]
-    fn is_linked(&self, node: Node) -> bool {
-        self.classes[node.class as usize].is_listed && node.list <= self.chips
+    pub fn set_place(&mut self, page: PageId, place: Place) {
+        self.nodes[page.0 as usize].place = place;
     }
 
-    /// Puts a page, which has its age, at the most recent end of its list.
+    /// Whether pages of the place stand on a list.
     #[inline]
-    pub fn link_newest(&mut self, page: PageId, ages: &Ages) {
-        self.follow(ages);
-        let node = self.nodes[page.0 as usize];
-        if self.is_linked(node) {
-            let newest = self.classes[node.class as usize].ends[node.list as usize].0;
-            self.link(page, NONE, newest, ages);
+    fn is_linked(&self, place: Place) -> bool {
+        self.classes[place.class()].is_listed && !self.is_in_flight(place)
+    }
+
+    /// The most recent page of a list.
+    #[inline]
+    fn newest(&self, place: Place) -> u32 {
+        self.classes[place.class()].ends[place.list as usize].0
+    }
+
+    /// Puts a page, which has its age, at the most recent end of the list of its place.
+    #[inline]
+    pub fn link_newest(&mut self, page: PageId, place: Place, ages: &Ages) {
+        if self.is_linked(place) {
+            self.link(page, place, NONE, self.newest(place), ages);
         }
     }
 
-    /// Puts a page where its age belongs in its list.
-    pub fn link_by_age(&mut self, page: PageId, ages: &Ages) {
-        let node = self.nodes[page.0 as usize];
-        if !self.is_linked(node) {
+    /// Puts a page where its age belongs in the list of its place.
+    #[inline]
+    pub fn link_by_age(&mut self, page: PageId, place: Place, ages: &Ages) {
+        if !self.is_linked(place) {
             return;
         }
         let age = ages.of(page);
         let mut newer = NONE;
-        let mut at = self.classes[node.class as usize].ends[node.list as usize].0;
-        while at != NONE && ages.of(PageId(at)) > age {
-            newer = at;
-            at = self.nodes[at as usize].older;
+        let mut older = self.newest(place);
+        while older != NONE && ages.of(PageId(older)) > age {
+            newer = older;
+            older = self.nodes[older as usize].older;
         }
-        self.link(page, newer, at, ages);
+        self.link(page, place, newer, older, ages);
     }
 
     /// Links a page between two neighbours of its list.
     #[inline]
-    fn link(&mut self, page: PageId, newer: u32, older: u32, ages: &Ages) {
+    fn link(&mut self, page: PageId, place: Place, newer: u32, older: u32, ages: &Ages) {
         let node = &mut self.nodes[page.0 as usize];
         (node.newer, node.older) = (newer, older);
-        let list = node.list as usize;
-        let class = &mut self.classes[node.class as usize];
+        let list = place.list as usize;
+        let class = &mut self.classes[place.class()];
         let (newest, oldest) = &mut class.ends[list];
         match newer {
             NONE => *newest = page.0,
@@ -246,11 +261,11 @@ impl ChipLists {
     #[inline]
     pub fn unlink(&mut self, page: PageId, ages: &Ages) {
         let node = self.nodes[page.0 as usize];
-        if !self.is_linked(node) {
+        if !self.is_linked(node.place) {
             return;
         }
-        let list = node.list as usize;
-        let class = &mut self.classes[node.class as usize];
+        let list = node.place.list as usize;
+        let class = &mut self.classes[node.place.class()];
         let (newest, oldest) = &mut class.ends[list];
         match node.newer {
             NONE => *newest = node.older,

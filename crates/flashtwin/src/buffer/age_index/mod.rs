@@ -15,7 +15,8 @@
 //! age until its next access. Ages in use are bits of a set; policies with several classes of pages have
 //! a set for each. With a count for each run of 1024 bits, question 2 adds up counts and then bits. A tree of
 //! words over the bits finds the least age in use. Ages that are used up are given anew, without gaps and in the
-//! same order, once in about three times as many accesses as there are pages.
+//! same order, once in about three times as many accesses as there are pages. A page in flight has an age, but
+//! it is in no set.
 //!
 //! [`ChipLists`] keeps a list for each chip, sorted by age, and a list for pages without a chip. The ages of
 //! their least recent pages stand in one array, the *heads*: question 1 is the least head of the chips that are
@@ -71,6 +72,7 @@ mod tests;
 pub use aged::Aged;
 pub(super) use aged::AgedLists;
 pub(super) use ages::Ages;
+use chip_lists::Place;
 pub(super) use chip_lists::{ChipLists, Shelf};
 pub(super) use passed::Passed;
 
@@ -82,7 +84,7 @@ use crate::units::ChipId;
 /// also stand on a list for each chip.
 #[derive(Clone, Debug)]
 pub(super) struct AgeIndex<const N: usize> {
-    /// A set for each class, and one for the pages in flight of any class.
+    /// A set for each class, without the pages in flight.
     ages: Ages,
     lists: ChipLists,
 }
@@ -91,69 +93,72 @@ impl<const N: usize> AgeIndex<N> {
     /// For about `pages` pages at a time; `listed` specifies which classes have lists by chip.
     pub fn new(pages: u32, chips: u32, listed: [bool; N]) -> AgeIndex<N> {
         AgeIndex {
-            ages: Ages::new(pages, N + 1),
+            ages: Ages::new(pages, N),
             lists: ChipLists::new(chips, &listed),
-        }
-    }
-
-    /// The set of ages in which a page is.
-    #[inline]
-    fn set_of(&self, page: PageId) -> usize {
-        match self.lists.is_in_flight(page) {
-            false => self.lists.class(page),
-            true => N,
         }
     }
 
     /// A page enters: the most recent one of a class.
     #[inline]
     pub fn insert(&mut self, page: PageId, class: usize, shelf: Shelf) {
-        self.lists.register(page, class, shelf);
-        self.push(page);
+        let place = self.lists.place_at(class, shelf);
+        self.lists.register(page, place);
+        self.push(page, place);
     }
 
     /// A page becomes the most recent one of a class.
     #[inline]
     pub fn renew(&mut self, page: PageId, class: usize) {
-        self.remove(page);
-        self.lists.set_class(page, class);
-        self.push(page);
+        let place = self.remove(page).in_class(class);
+        self.lists.set_place(page, place);
+        self.push(page, place);
     }
 
     #[inline]
-    fn push(&mut self, page: PageId) {
-        let set = self.set_of(page);
-        self.ages.push(page, set);
-        self.lists.link_newest(page, &self.ages);
+    fn push(&mut self, page: PageId, place: Place) {
+        self.ages.push(page);
+        self.lists.follow(&self.ages);
+        if !self.lists.is_in_flight(place) {
+            self.ages.insert(page, place.class());
+            self.lists.link_newest(page, place, &self.ages);
+        }
     }
 
-    /// A page is removed.
+    /// A page is removed. Returns the place that it had.
     #[inline]
-    pub fn remove(&mut self, page: PageId) {
-        self.ages.remove(page, self.set_of(page));
-        self.lists.unlink(page, &self.ages);
+    pub fn remove(&mut self, page: PageId) -> Place {
+        let place = self.lists.place(page);
+        if !self.lists.is_in_flight(place) {
+            self.ages.remove(page, place.class());
+            self.lists.unlink(page, &self.ages);
+        }
+        place
     }
 
     /// Puts a page that was removed where its age belongs.
-    fn put_back(&mut self, page: PageId) {
-        self.ages.put_back(page, self.set_of(page));
-        self.lists.link_by_age(page, &self.ages);
+    #[inline]
+    fn put_back(&mut self, page: PageId, place: Place) {
+        self.lists.set_place(page, place);
+        if !self.lists.is_in_flight(place) {
+            self.ages.insert(page, place.class());
+            self.lists.link_by_age(page, place, &self.ages);
+        }
     }
 
     /// A page changes to another class and keeps its age.
     pub fn change(&mut self, page: PageId, class: usize) {
-        self.remove(page);
-        self.lists.set_class(page, class);
-        self.put_back(page);
+        let place = self.remove(page).in_class(class);
+        self.put_back(page, place);
     }
 
     /// A page may belong on another list.
     #[inline]
     pub fn moved(&mut self, page: PageId, shelf: Shelf) {
-        if !self.lists.is_on(page, shelf) {
+        let was = self.lists.place(page);
+        let place = self.lists.place_at(was.class(), shelf);
+        if place != was {
             self.remove(page);
-            self.lists.set_shelf(page, shelf);
-            self.put_back(page);
+            self.put_back(page, place);
         }
     }
 
@@ -166,7 +171,7 @@ impl<const N: usize> AgeIndex<N> {
     /// The class of a page.
     #[inline]
     pub fn class(&self, page: PageId) -> usize {
-        self.lists.class(page)
+        self.lists.place(page).class()
     }
 
     /// The chip of a page, as far as the index knows it.

@@ -61,8 +61,9 @@ impl Passed {
     /// The page has come into the list, not at its most recent end.
     pub fn enter(&mut self, page: PageId, device: &dyn DeviceView, ages: &Ages) {
         if self.mark.is_some_and(|mark| ages.of(page) < ages.of(mark)) {
-            self.chips.register(page, 0, Shelf::of(device, page));
-            self.chips.link_by_age(page, ages);
+            let place = self.chips.place_at(0, Shelf::of(device, page));
+            self.chips.register(page, place);
+            self.chips.link_by_age(page, place, ages);
             self.pages += 1;
         }
     }
@@ -73,11 +74,11 @@ impl Passed {
         if !self.holds(page) {
             return;
         }
-        let shelf = Shelf::of(device, page);
-        if !self.chips.is_on(page, shelf) {
+        let place = self.chips.place_at(0, Shelf::of(device, page));
+        if place != self.chips.place(page) {
             self.chips.unlink(page, ages);
-            self.chips.set_shelf(page, shelf);
-            self.chips.link_by_age(page, ages);
+            self.chips.set_place(page, place);
+            self.chips.link_by_age(page, place, ages);
         }
     }
 
@@ -123,8 +124,10 @@ impl Passed {
             self.pages += 1;
             self.mark = Some(page);
             age(ages, page);
-            self.chips.register(page, 0, Shelf::of(device, page));
-            self.chips.link_newest(page, ages);
+            let place = self.chips.place_at(0, Shelf::of(device, page));
+            self.chips.register(page, place);
+            self.chips.follow(ages);
+            self.chips.link_newest(page, place, ages);
         }
     }
 }

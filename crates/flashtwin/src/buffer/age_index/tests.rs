@@ -92,7 +92,8 @@ fn positions_agree_with_a_walk() {
         }
         if rng.below(4) > 0 {
             list.push_newest(page);
-            ages.push(page, 0);
+            ages.push(page);
+            ages.insert(page, 0);
             cached.push(page);
         }
         for (i, page) in list.iter_oldest_first().enumerate() {
