@@ -23,7 +23,7 @@ type Case = (&'static str, &'static str, Overrides, u64);
 /// Blocks of a plane: under callgrind the steady state of the whole device takes minutes.
 const FEWER: (&str, &str) = ("geometry.blocks_per_plane", "256");
 
-const CASES: [Case; 7] = [
+const CASES: [Case; 10] = [
     ("msr", "ecr", &[FEWER], 100_000),
     (
         "modern",
@@ -51,6 +51,14 @@ const CASES: [Case; 7] = [
         ],
         40_000,
     ),
+    (
+        "policy_gcar_lru",
+        "ecr",
+        &[FEWER, ("buffer.policy", "gcar-lru")],
+        40_000,
+    ),
+    ("policy_arc", "ecr", &[FEWER, ("buffer.policy", "arc")], 40_000),
+    ("policy_ecr", "ecr", &[FEWER, ("buffer.policy", "ecr")], 40_000),
     ("dftl", "ecr", &[("ftl.kind", "dftl"), FEWER], 40_000),
     ("bast", "ecr", &[("ftl.kind", "bast"), FEWER], 30_000),
     ("fast", "ecr", &[("ftl.kind", "fast"), FEWER], 30_000),
