@@ -154,7 +154,7 @@ impl Agenda {
     /// When there is something to do next; [`Time::NEVER`] before the measurement.
     #[inline]
     pub fn next(&self) -> Time {
-        if self.start == Time::NEVER {
+        if self.faults.is_empty() || self.start == Time::NEVER {
             return Time::NEVER;
         }
         self.next_fault().min(self.next_point())

@@ -398,6 +398,15 @@ impl<S: Subject> Driver<'_, S> {
     /// do any more.
     #[inline]
     fn step(&mut self) -> bool {
+        if self.timeline.is_none() && self.device.step_before(self.agenda.next()) {
+            return true;
+        }
+        self.act_or_step()
+    }
+
+    /// The same where the agenda may come first or a timeline is recorded.
+    #[cold]
+    fn act_or_step(&mut self) -> bool {
         let Some(event) = self.device.next_event() else {
             return false;
         };

@@ -80,13 +80,14 @@ impl<B: Backend> Device<B> {
         self.controller.at_work = self.queues.take();
         if self.controller.at_work.is_some() {
             let at = self.now + self.controller.request;
-            self.link.pending[link::CPU] = (at, self.events.take_order());
+            let order = self.events.take_order();
+            self.link.pending.set(link::CPU, at, order);
         }
     }
 
     /// The processor has done what it was at.
     pub(super) fn controller_done(&mut self) {
-        self.link.pending[link::CPU].0 = Time::NEVER;
+        self.link.pending.clear(link::CPU);
         if std::mem::take(&mut self.controller.searching) {
             return self.next_request();
         }
@@ -105,7 +106,8 @@ impl<B: Backend> Device<B> {
         if search > Time::ZERO {
             self.requests[id].cpu_until = self.now + search;
             self.controller.searching = true;
-            self.link.pending[link::CPU] = (self.now + search, self.events.take_order());
+            let order = self.events.take_order();
+            self.link.pending.set(link::CPU, self.now + search, order);
         } else {
             self.next_request();
         }

@@ -26,9 +26,7 @@ pub(super) const WAY_OUT: usize = 4;
 pub(super) struct Link {
     overhead: Time,
     wire: Wire,
-    /// Pending instants of [`BUS`], [`OVERHEAD`], [`BUFFER`], [`CPU`] and [`WAY_OUT`], with their
-    /// places in the order of setting.
-    pub pending: [(Time, u64); 5],
+    pub pending: Pending,
     /// Requests in their command overhead, with its end.
     commands: VecDeque<(Time, ReqId)>,
     arriving: VecDeque<ReqId>,
@@ -44,7 +42,7 @@ impl Link {
         Link {
             overhead: spec.command_overhead,
             wire: Wire::new(spec),
-            pending: [(Time::NEVER, 0); 5],
+            pending: Pending::default(),
             commands: VecDeque::new(),
             arriving: VecDeque::new(),
             leaving: VecDeque::new(),
@@ -67,24 +65,72 @@ impl Link {
             && self.leaving.is_empty()
             && self.arriving.is_empty()
     }
+}
 
-    /// The earliest pending instant.
+/// Pending instants of [`BUS`], [`OVERHEAD`], [`BUFFER`], [`CPU`] and [`WAY_OUT`].
+#[derive(Clone, Debug)]
+pub(super) struct Pending {
+    /// The instant, below it its place in the order of setting, below that which it is.
+    entries: [u128; 5],
+    /// The least of them: it is looked at more often than one changes.
+    first: u128,
+}
+
+/// Bits of an entry that say which it is.
+const WHICH_BITS: u32 = 3;
+
+impl Default for Pending {
+    fn default() -> Pending {
+        Pending {
+            entries: [u128::MAX; 5],
+            first: u128::MAX,
+        }
+    }
+}
+
+impl Pending {
+    /// The earliest pending instant, [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Time {
-        let [bus, overhead, buffer, cpu, out] = self.pending;
-        bus.0.min(overhead.0).min(buffer.0.min(cpu.0)).min(out.0)
+        Time((self.first >> 64) as u64)
     }
 
-    /// Which comes first, and its place in the order of setting.
+    /// Which comes first.
     #[inline]
-    pub fn next(&self) -> (usize, u64) {
-        let mut first = BUS;
-        for which in [OVERHEAD, BUFFER, CPU, WAY_OUT] {
-            if self.pending[which] < self.pending[first] {
-                first = which;
-            }
+    pub fn next(&self) -> usize {
+        self.first as usize & ((1 << WHICH_BITS) - 1)
+    }
+
+    /// Its place in the order of setting.
+    #[inline]
+    pub fn next_order(&self) -> u64 {
+        self.first as u64 >> WHICH_BITS
+    }
+
+    /// Sets or changes an instant.
+    #[inline]
+    pub fn set(&mut self, which: usize, at: Time, order: u64) {
+        let entry = u128::from(at.0) << 64 | u128::from(order << WHICH_BITS | which as u64);
+        let was = std::mem::replace(&mut self.entries[which], entry);
+        if entry < self.first {
+            self.first = entry;
+        } else if was == self.first {
+            self.find_first();
         }
-        (first, self.pending[first].1)
+    }
+
+    /// An instant is pending no more.
+    #[inline]
+    pub fn clear(&mut self, which: usize) {
+        let was = std::mem::replace(&mut self.entries[which], u128::MAX);
+        if was == self.first {
+            self.find_first();
+        }
+    }
+
+    #[inline]
+    fn find_first(&mut self) {
+        self.first = self.entries.iter().fold(u128::MAX, |a, &b| a.min(b));
     }
 }
 
@@ -97,7 +143,8 @@ impl<B: Backend> Device<B> {
         }
         let at = self.now + self.link.overhead;
         if self.link.commands.is_empty() {
-            self.link.pending[OVERHEAD] = (at, self.events.take_order());
+            let order = self.events.take_order();
+            self.link.pending.set(OVERHEAD, at, order);
         }
         self.link.commands.push_back((at, id));
     }
@@ -113,7 +160,8 @@ impl<B: Backend> Device<B> {
             .commands
             .front()
             .map_or(Time::NEVER, |&(at, _)| at);
-        self.link.pending[OVERHEAD] = (next, self.events.take_order());
+        let order = self.events.take_order();
+        self.link.pending.set(OVERHEAD, next, order);
         self.enter(id);
     }
 
@@ -187,18 +235,20 @@ impl<B: Backend> Device<B> {
     fn put_on_bus(&mut self, id: ReqId) {
         self.link.on_bus = Some(id);
         let until = self.now + self.link.wire.time(self.requests[id].link_sectors);
-        self.link.pending[BUS] = (until, self.events.take_order());
+        let order = self.events.take_order();
+        self.link.pending.set(BUS, until, order);
     }
 
     fn put_on_way_out(&mut self, id: ReqId) {
         self.link.on_way_out = Some(id);
         let until = self.now + self.link.wire.time(self.requests[id].link_sectors);
-        self.link.pending[WAY_OUT] = (until, self.events.take_order());
+        let order = self.events.take_order();
+        self.link.pending.set(WAY_OUT, until, order);
     }
 
     /// The data of a read has reached the host.
     pub(super) fn out_done(&mut self) {
-        self.link.pending[WAY_OUT].0 = Time::NEVER;
+        self.link.pending.clear(WAY_OUT);
         let id = self
             .link
             .on_way_out
@@ -211,7 +261,7 @@ impl<B: Backend> Device<B> {
     }
 
     pub(super) fn bus_done(&mut self) {
-        self.link.pending[BUS].0 = Time::NEVER;
+        self.link.pending.clear(BUS);
         let id = self
             .link
             .on_bus

@@ -269,7 +269,7 @@ impl<B: Backend> Device<B> {
     /// When the next thing will happen by itself; `None` when the device is idle.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
-        let at = self.events.next_time().min(self.link.next_time());
+        let at = self.events.next_time().min(self.link.pending.next_time());
         (at != Time::NEVER).then_some(at)
     }
 
@@ -277,7 +277,7 @@ impl<B: Backend> Device<B> {
     #[inline]
     pub fn advance(&mut self, until: Time) {
         loop {
-            let (flash_at, link_at) = (self.events.next_time(), self.link.next_time());
+            let (flash_at, link_at) = (self.events.next_time(), self.link.pending.next_time());
             if flash_at.min(link_at) > until {
                 self.now = self.now.max(until);
                 return;
@@ -289,12 +289,18 @@ impl<B: Backend> Device<B> {
     /// Lets the next pending thing happen; false if there is none.
     #[inline]
     pub fn step(&mut self) -> bool {
-        let (flash_at, link_at) = (self.events.next_time(), self.link.next_time());
-        let is_one = flash_at.min(link_at) != Time::NEVER;
-        if is_one {
+        self.step_before(Time::NEVER)
+    }
+
+    /// The same if it is due before `limit`; false if not.
+    #[inline]
+    pub fn step_before(&mut self, limit: Time) -> bool {
+        let (flash_at, link_at) = (self.events.next_time(), self.link.pending.next_time());
+        let is_due = flash_at.min(link_at) < limit;
+        if is_due {
             self.next_step(flash_at, link_at);
         }
-        is_one
+        is_due
     }
 
     /// Lets the next pending thing happen, of the back end or of the link and the buffer.
@@ -304,11 +310,11 @@ impl<B: Backend> Device<B> {
         debug_assert!(at >= self.now, "an event in the past");
         self.now = at;
         let flash_first = flash_at < link_at
-            || flash_at == link_at && self.events.next_order() < self.link.next().1;
+            || flash_at == link_at && self.events.next_order() < self.link.pending.next_order();
         if flash_first {
             self.flash_event();
         } else {
-            match self.link.next().0 {
+            match self.link.pending.next() {
                 link::BUS => self.bus_done(),
                 link::WAY_OUT => self.out_done(),
                 link::OVERHEAD => self.overhead_done(),
@@ -517,7 +523,8 @@ impl<B: Backend> Device<B> {
         let place = self.in_buffer.partition_point(|&(other, _)| other <= at);
         self.in_buffer.insert(place, (at, id));
         if place == 0 {
-            self.link.pending[link::BUFFER] = (at, self.events.take_order());
+            let order = self.events.take_order();
+            self.link.pending.set(link::BUFFER, at, order);
         }
     }
 
@@ -527,7 +534,8 @@ impl<B: Backend> Device<B> {
             .pop_front()
             .expect("the buffer's event has a request");
         let next = self.in_buffer.front().map_or(Time::NEVER, |&(at, _)| at);
-        self.link.pending[link::BUFFER] = (next, self.events.take_order());
+        let order = self.events.take_order();
+        self.link.pending.set(link::BUFFER, next, order);
         self.requests[id].pages_done = self.now;
         self.leave(id);
     }

@@ -2,7 +2,8 @@
 
 use super::page::{Index, Pool, Rank, Want};
 use super::view::{with_view, View};
-use crate::buffer::{Access, DeviceView, Eviction, PageId, Policy, Prefetch, Way};
+use super::Cache;
+use crate::buffer::{Access, DeviceView, PageId, Policy, Prefetch, Way};
 use crate::device::{Backend, Device};
 use crate::memory::prefetch;
 use crate::nand::FlashEvent;
@@ -27,50 +28,52 @@ impl<B: Backend> Device<B> {
         if !self.cache.room.is_full(way) {
             return Some(Evicted::Nothing);
         }
-        let mut out = std::mem::take(&mut self.cache.eviction);
-        out.clear();
-        let found = with_view!(self, |cache, view| cache
-            .room
-            .evict(&view, way, access, &mut out));
+        let found = with_view!(self, |cache, view| {
+            cache.eviction.clear();
+            cache.room.evict(&view, way, access, &mut cache.eviction)
+        });
         if !found {
             debug_assert!(
                 way == Way::ReadCache || self.cache.in_flight > 0,
                 "a full buffer of which nothing is in flight has a victim"
             );
-            self.cache.eviction = out;
             return None;
         }
-        let cache = &mut self.cache;
-        cache.counters.evictions += 1;
-        cache.counters.inspected += out.inspected;
-        self.charge_scan(out.inspected);
-        let single = out.victims.len() == 1 && out.padding.is_empty() && out.merged.is_empty();
+        let Cache {
+            eviction: out,
+            pages,
+            counters,
+            ..
+        } = &mut self.cache;
+        let single = out.padding.is_empty() && out.merged.is_empty();
         let evicted = match out.victims[..] {
             [one] if single => Evicted::One(one.0),
             _ => Evicted::Group,
         };
         let mut dirty = 0;
         for page in &out.victims {
-            let p = &mut self.cache.pages[page.0 as usize];
+            let p = &mut pages[page.0 as usize];
             debug_assert!(p.is_ready(), "a page in flight is evicted");
             p.rank = Rank::Left;
             p.by = access.request as u32;
             dirty += u64::from(p.dirty);
         }
-        if self.cache.is_logged() {
-            self.log_eviction(&out.victims, access);
-        }
-        if dirty > 0 && !self.backend.units_in_gc().is_empty() {
-            self.count_victims_in_gc(&out);
-        }
-        let cache = &mut self.cache;
-        cache.counters.evicted_dirty += dirty;
-        cache.counters.evicted_clean += out.victims.len() as u64 - dirty;
+        counters.evictions += 1;
+        counters.inspected += out.inspected;
+        counters.evicted_dirty += dirty;
+        counters.evicted_clean += out.victims.len() as u64 - dirty;
         if dirty > 0 {
             let class = (64 - (dirty - 1).leading_zeros()).min(7);
-            cache.counters.destages[class as usize] += 1;
+            counters.destages[class as usize] += 1;
         }
-        cache.eviction = out;
+        let inspected = out.inspected;
+        self.charge_scan(inspected);
+        if self.cache.is_logged() {
+            self.log_eviction(access);
+        }
+        if dirty > 0 && !self.backend.units_in_gc().is_empty() {
+            self.count_victims_in_gc();
+        }
         if let Evicted::One(_) = evicted {
             self.look_ahead();
         }
@@ -78,14 +81,13 @@ impl<B: Backend> Device<B> {
     }
 
     /// Counts the dirty victims whose flash copy is on a chip in GC (ECR Fig. 3).
-    #[cold]
-    fn count_victims_in_gc(&mut self, out: &Eviction) {
+    fn count_victims_in_gc(&mut self) {
         let in_gc = with_view!(self, |cache, view| {
             let waits = |page: &&PageId| {
                 let chip = view.chip(**page);
                 view.dirty(**page) && chip.is_some_and(|chip| view.in_gc(chip))
             };
-            out.victims.iter().filter(waits).count() as u64
+            cache.eviction.victims.iter().filter(waits).count() as u64
         });
         self.cache.counters.evicted_dirty_in_gc += in_gc;
     }

@@ -1,7 +1,7 @@
 //! The buffer's log: accesses, evictions, waits for slots, write-backs.
 
 use super::Cache;
-use crate::buffer::{Access, PageId};
+use crate::buffer::Access;
 use crate::device::requests::ReqId;
 use crate::device::{Backend, Device};
 use crate::nand::{Cause, PageOp};
@@ -124,10 +124,10 @@ impl<B: Backend> Device<B> {
     }
 
     #[cold]
-    pub(super) fn log_eviction(&mut self, victims: &[PageId], access: &Access) {
+    pub(super) fn log_eviction(&mut self, access: &Access) {
         let cache = &mut self.cache;
         let Some(log) = &mut cache.log else { return };
-        for victim in victims {
+        for victim in &cache.eviction.victims {
             let p = &cache.pages[victim.0 as usize];
             log.push(BufferEvent::Evicted {
                 at: self.now,
