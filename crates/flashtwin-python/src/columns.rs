@@ -1,7 +1,8 @@
 //! Results as columns: little-endian numbers written once, straight into Python `bytes`, which
 //! pyarrow and numpy view without a copy. Names and types are repeated in `flashtwin/tables.py`.
 
-use flashtwin::metrics::{Breakdown, OpMetrics};
+use flashtwin::metrics::OpMetrics;
+use flashtwin::Breakdown;
 use flashtwin::{Completion, GcInterval};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};

@@ -1,9 +1,10 @@
 //! Policies in words, and stepped through a string of accesses.
 
-use flashtwin::buffer::catalog::{entries, find, steps_text, Entry, FILTER};
-use flashtwin::buffer::trace::{trace_policy as trace, trace_user_policy, Step, Traceable};
+use flashtwin::buffer::catalog::{entries, find, Entry, FILTER};
+use flashtwin::buffer::trace::{steps_text, Step};
 use flashtwin::buffer::ChosenPolicy;
 use flashtwin::spec::{policy_keys, KeyDoc, SpecError};
+use flashtwin::stepping::{trace_policy as trace, trace_user_policy, Traceable};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

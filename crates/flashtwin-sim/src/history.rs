@@ -280,7 +280,7 @@ pub struct HistoryPoint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashtwin::metrics::Breakdown;
+    use flashtwin::Breakdown;
 
     fn completion(arrival_us: u64, done_us: u64) -> Completion {
         Completion {

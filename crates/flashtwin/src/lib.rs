@@ -28,6 +28,7 @@ mod divide;
 mod events;
 pub mod ftl;
 mod gc;
+mod list;
 mod memory;
 pub mod metrics;
 mod nand;
@@ -36,6 +37,7 @@ pub mod request;
 mod rng;
 pub mod spec;
 mod ssd;
+pub mod stepping;
 pub mod units;
 
 pub use array::{
@@ -49,7 +51,7 @@ pub use device::{
 pub use ftl::StateError;
 pub use nand::{Cause, FlashEvent, FlashStats, Place};
 pub use refused::{CollectError, MemberError};
-pub use request::{Completion, Op, Request, Status};
+pub use request::{Breakdown, Completion, Op, Request, Status};
 pub use rng::Rng;
 pub use spec::{ArraySpec, DeviceSpec};
 pub use ssd::{DieError, Flash, Ssd};

@@ -1,6 +1,9 @@
 //! What a host asks of a device, and what it gets back.
 
-use crate::metrics::Breakdown;
+mod breakdown;
+
+pub use breakdown::Breakdown;
+
 use crate::units::Time;
 
 /// The kind of a host request.

@@ -1,4 +1,4 @@
-//! Units of the model: time in integer picoseconds, page and chip numbers.
+//! Units of the model: time in integer picoseconds; numbers of pages, chips and cached pages; streams of writes.
 //!
 //! One tick is a picosecond in a `u64` (213 days a run). The reference's host bus needs 238.4 ns a
 //! sector: nanoseconds would round and drift, floats would differ between machines.
@@ -118,6 +118,20 @@ impl ChipId {
     pub(crate) fn of(number: u32) -> ChipId {
         ChipId(number.try_into().expect("chips are numbered in 16 bits"))
     }
+}
+
+/// A page in the buffer; small numbers, reused after an eviction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PageId(pub u32);
+
+/// Which open block of a chip a page is programmed into.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// The one of rarely written pages; also of pages moved by GC, and of all where there is one.
+    #[default]
+    Cold,
+    /// The one of often written pages.
+    Hot,
 }
 
 /// A count, or a place in a table, in 32 bits: specs allow no more pages, and no table has more entries.

@@ -4,10 +4,11 @@
 
 use std::fmt::Write;
 
-use flashtwin::buffer::catalog::{entries, find, steps_text, Entry, Family, FILTER};
-use flashtwin::buffer::trace::{trace_policy, Step, Traceable};
+use flashtwin::buffer::catalog::{entries, find, Entry, Family, FILTER};
+use flashtwin::buffer::trace::{steps_text, Step};
 use flashtwin::buffer::ChosenPolicy;
 use flashtwin::spec::{keys, policy_keys};
+use flashtwin::stepping::{trace_policy, Traceable};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/policies.md");
 const DECISIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/decisions.md");

@@ -1,6 +1,7 @@
 //! From a device and an outcome to a [`Summary`].
 
-use flashtwin::metrics::{Breakdown, FlashReport, Metrics, OpMetrics, Point, Series};
+use flashtwin::metrics::{FlashReport, Metrics, OpMetrics, Point, Series};
+use flashtwin::Breakdown;
 use flashtwin::{Cause, Device, Op, Time};
 
 use super::{

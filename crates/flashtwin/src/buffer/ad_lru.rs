@@ -9,12 +9,13 @@
 //! Filtered by GCaR, the search for a clean page goes from FC towards the most recent end.
 
 use super::age_index::{Ages, Passed};
-use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance};
 use super::clock::flagged_text;
-use super::list::Lists;
+use super::entry::{cost, example_with, Entry, Family, Make};
 use super::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
+use crate::component::{source, Provenance};
+use crate::list::Lists;
 use crate::memory::reach;
 
 parameters! {

@@ -3,11 +3,12 @@
 //! What policies are stepped, compared and measured with where only the order of accesses counts.
 //! Write-backs are done at once; chips are striped and their states set by hand.
 
-use super::policy::{Access, DeviceView, Eviction, PageId, Policy};
+use super::policy::{Access, DeviceView, Eviction, Policy};
 use super::room::{Room, Way};
 use super::{AnyPolicy, ChosenPolicy, Directory, Setup, UserPolicy};
 use crate::chips::ChipSet;
 use crate::memory::{prefetch, room_for};
+use crate::units::PageId;
 use crate::units::{ChipId, Lpn, Time};
 
 /// The state of a chip, set by hand.

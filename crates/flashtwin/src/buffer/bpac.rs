@@ -21,10 +21,11 @@
 use super::blocks::{
     BlockParameters, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,
 };
-use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance};
+use super::entry::{cost, example_with, Entry, Family, Make};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
+use crate::component::{source, Provenance};
 use crate::memory::{prefetch, reach};
 use crate::units::Lpn;
 

@@ -14,10 +14,11 @@
 
 use super::age_index::AgeIndex;
 use super::blocks::{BlockParameters, BlockTable, FilteredParameters, NodeId, ReadParameters};
-use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, BLOCKS};
+use super::entry::{cost, example_with, Entry, Family, Make, BLOCKS};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
 use crate::component::{parameters, Kind};
+use crate::component::{source, Provenance};
 
 parameters! {
     /// Its parameters.

@@ -20,10 +20,11 @@
 //! Reads move nothing; those that miss pass the write buffer by.
 
 use super::blocks::{BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId};
-use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance};
+use super::entry::{cost, example_with, Entry, Family, Make};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
 use crate::component::{parameters, Kind};
+use crate::component::{source, Provenance};
 use crate::units::Lpn;
 
 parameters! {

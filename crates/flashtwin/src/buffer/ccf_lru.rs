@@ -7,10 +7,11 @@
 //! empty, the least recent page of CCL: until then those just put there are left alone.
 
 use super::age_index::AgedLists;
-use super::catalog::{cost, example, source, Entry, Family, Make, Provenance};
 use super::clock::{flagged_text, second_chance, set};
+use super::entry::{cost, example, Entry, Family, Make};
 use super::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{PageId, Setup};
+use crate::component::{source, Provenance};
 
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {

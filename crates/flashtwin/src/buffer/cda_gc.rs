@@ -14,12 +14,14 @@
 //! Filtered by GCaR, pages on chips in GC are never victims while there is another.
 
 use super::bloom::{Filter, FilterParameters};
-use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, Source, PAGES};
-use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare, Stream};
+use super::entry::{cost, example_with, Entry, Family, Make, PAGES};
+use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{Aged, PageId, Setup};
 use crate::component::{parameters, Kind};
+use crate::component::{source, Provenance, Source};
 use crate::memory::reach;
 use crate::units::ChipId;
+use crate::units::Stream;
 
 parameters! {
     /// Its parameters.

@@ -9,12 +9,11 @@
 //! leaves it only by a hit or an eviction.
 
 use super::age_index::{Ages, Passed};
-use super::catalog::{
-    cost, example, example_with, source, Entry, Family, Make, Provenance, ECR, PAGES,
-};
+use super::entry::{cost, example, example_with, Entry, Family, Make, ECR, PAGES};
 use super::policy::{pages_text, then, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{List, PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
+use crate::component::{source, Provenance};
 use crate::memory::{prefetch, reach};
 
 parameters! {

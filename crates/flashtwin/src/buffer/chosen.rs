@@ -1,7 +1,10 @@
 //! The policy that a device's buffer has: its name and the values of its parameters.
 
-use super::catalog::{entries, find, Entry, FILTER, GCAR};
-use super::gcar;
+use super::catalog::{entries, find};
+use super::entry::{Entry, Make, FILTER, GCAR};
+use super::gcar::{self, Gcar};
+use super::registry::{Base, User, UserPolicy};
+use super::Setup;
 use crate::component::{Parameter, Settings};
 
 /// A replacement policy by name, with its parameters.
@@ -87,6 +90,27 @@ fn split(name: &str) -> Option<(bool, &'static Entry)> {
     let (entry, base) = find(name)?;
     let alone = base.unwrap_or(entry);
     alone.stands_alone().then_some((base.is_some(), alone))
+}
+
+/// Any policy, filtered or not.
+pub(crate) type AnyPolicy = Gcar<Base>;
+
+impl AnyPolicy {
+    /// The policy of `chosen` for a buffer of this `setup`.
+    pub fn of(chosen: &ChosenPolicy, setup: &Setup) -> AnyPolicy {
+        let Make::Alone(make) = chosen.entry().make else {
+            unreachable!("{}: only what stands alone can be chosen", chosen.name());
+        };
+        match chosen.gcar {
+            true => Gcar::new(make(setup), setup),
+            false => Gcar::off(make(setup)),
+        }
+    }
+
+    /// A user's policy, not filtered.
+    pub fn user(policy: Box<dyn UserPolicy>) -> AnyPolicy {
+        Gcar::off(Base::User(User(policy)))
+    }
 }
 
 #[cfg(test)]

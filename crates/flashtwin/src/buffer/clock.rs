@@ -7,9 +7,10 @@
 //! Corbato's bit is 1 when a page comes in, for the fault that brings it in is a reference; here it
 //! is 0, as in libCacheSim and most block caches, so that a page accessed once leaves first.
 
-use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, GENERAL};
+use super::entry::{cost, example, Entry, Family, Make, GENERAL};
 use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{Aged, PageId, Setup};
+use crate::component::{source, Provenance};
 use crate::memory::reach;
 
 pub(super) const ENTRIES: &[Entry] = &[

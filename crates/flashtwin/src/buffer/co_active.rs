@@ -10,10 +10,11 @@
 
 use super::age_index::{AgeIndex, Shelf};
 use super::bloom::{Filter, FilterParameters};
-use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance};
+use super::entry::{cost, example_with, Entry, Family, Make};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{PageId, Setup};
 use crate::component::{parameters, words, Kind};
+use crate::component::{source, Provenance};
 use crate::units::ChipId;
 
 words! {

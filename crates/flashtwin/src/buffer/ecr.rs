@@ -10,10 +10,11 @@
 //! waits for no chip, so the list's time is 0; it counts as the last chip.
 
 use super::age_index::{AgeIndex, Shelf};
-use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, ECR};
+use super::entry::{cost, example_with, Entry, Family, Make, ECR};
 use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Spare};
 use super::{PageId, Setup};
 use crate::component::{parameters, words, Kind};
+use crate::component::{source, Provenance};
 use crate::units::{ChipId, Time};
 
 words! {

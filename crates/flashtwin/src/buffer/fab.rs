@@ -12,9 +12,10 @@
 //! renew nor enter.
 
 use super::blocks::{BlockParameters, BlockTable, BySize, FilteredParameters, ReadParameters};
-use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, BLOCKS};
+use super::entry::{cost, example, Entry, Family, Make, BLOCKS};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{PageId, Setup};
+use crate::component::{source, Provenance};
 
 pub(super) const ENTRIES: &[Entry] = &[Entry {
     name: "fab",

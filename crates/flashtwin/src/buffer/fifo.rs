@@ -2,9 +2,10 @@
 //!
 //! hit -> nothing; miss -> newest end; victim = the page that came in first, whatever its state.
 
-use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, GENERAL, PAGES};
+use super::entry::{cost, example, Entry, Family, Make, GENERAL, PAGES};
 use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{Aged, PageId, Setup};
+use crate::component::{source, Provenance};
 
 pub(super) const ENTRIES: &[Entry] = &[Entry {
     name: "fifo",

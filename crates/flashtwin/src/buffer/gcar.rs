@@ -5,10 +5,12 @@
 //! Hit and insert are the base's. Nothing is stored per page: the state of the chips is looked at
 //! when a victim is needed (GCaR section 3.3).
 
-use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, FILTER};
-use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare, Stream};
+use super::entry::{cost, example_with, Entry, Family, Make, FILTER};
+use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind};
+use crate::component::{source, Provenance};
+use crate::units::Stream;
 use crate::units::{ChipId, Lpn};
 
 parameters! {

@@ -18,9 +18,10 @@
 use super::blocks::{
     BlockParameters, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,
 };
-use super::catalog::{cost, example, source, Entry, Family, Make, Provenance};
+use super::entry::{cost, example, Entry, Family, Make};
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{List, PageId, Setup};
+use crate::component::{source, Provenance};
 
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {

@@ -11,11 +11,12 @@
 //! ```
 
 use super::age_index::AgedLists;
-use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance};
 use super::clock::set;
+use super::entry::{cost, example_with, Entry, Family, Make};
 use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Spare};
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind};
+use crate::component::{source, Provenance};
 
 parameters! {
     /// Its parameters.

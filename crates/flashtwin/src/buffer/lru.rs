@@ -2,9 +2,10 @@
 //!
 //! hit -> most recent end; miss -> insert there; victim = the least recent page, whatever its state.
 
-use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, PAGES};
+use super::entry::{cost, example, Entry, Family, Make, PAGES};
 use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{Aged, PageId, Setup};
+use crate::component::{source, Provenance};
 
 /// The baseline, by name.
 pub(super) const NAME: &str = "lru";

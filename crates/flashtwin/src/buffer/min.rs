@@ -7,7 +7,8 @@
 //! Which pages are cached does not matter, only when each is accessed next: a set of positions in
 //! the list. An access hits if its own position is in the set; the victim is the largest position.
 
-use super::catalog::{cost, source, Entry, Family, Make, Provenance};
+use super::entry::{cost, Entry, Family, Make};
+use crate::component::{source, Provenance};
 use std::collections::HashMap;
 
 use crate::units::Lpn;

@@ -53,6 +53,7 @@ mod clock;
 mod co_active;
 mod directory;
 mod ecr;
+mod entry;
 mod fab;
 mod fifo;
 mod gcar;
@@ -60,7 +61,6 @@ mod ghosts;
 mod lb_clock;
 mod lfu;
 mod lirs;
-mod list;
 mod lru;
 mod lru_wsr;
 pub mod min;
@@ -74,15 +74,14 @@ mod sieve;
 pub mod trace;
 mod two_q;
 
+pub use crate::list::List;
+pub use crate::units::{PageId, Stream};
 pub use age_index::Aged;
+pub(crate) use chosen::AnyPolicy;
 pub use chosen::ChosenPolicy;
 pub(crate) use directory::Directory;
-pub use list::List;
 pub(crate) use policy::Prefetch;
-pub use policy::{
-    page_text, pages_text, Access, DeviceView, Eviction, PageId, Policy, Spare, Stream,
-};
-pub(crate) use registry::AnyPolicy;
+pub use policy::{page_text, pages_text, Access, DeviceView, Eviction, Policy, Spare};
 pub use registry::UserPolicy;
 pub(crate) use room::{Room, Way};
 

@@ -1,11 +1,7 @@
 //! What a replacement policy is, and what it may ask of the device.
 
 use crate::chips::ChipSet;
-use crate::units::{ChipId, Lpn, Time};
-
-/// A page in the buffer; small numbers, reused after an eviction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PageId(pub u32);
+use crate::units::{ChipId, Lpn, PageId, Stream, Time};
 
 /// One access to one page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,16 +101,6 @@ impl Spare {
                 .chip(page)
                 .is_some_and(|chip| self.chip(device, chip))
     }
-}
-
-/// Which open block of a chip a page is programmed into.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Stream {
-    /// The one of rarely written pages; also of pages moved by GC, and of all where there is one.
-    #[default]
-    Cold,
-    /// The one of often written pages.
-    Hot,
 }
 
 /// What leaves the buffer at once: filled in by [`Policy::evict`].

@@ -25,15 +25,16 @@
 //! `cache_reads`: reads enter and renew their block (the last tie-break) but count as no update.
 //! Without it they change nothing.
 
-use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, BLOCKS};
+use super::entry::{cost, example, Entry, Family, Make, BLOCKS};
+use crate::component::{source, Provenance};
 use std::cmp::{Ordering, Reverse};
 
 use super::blocks::{
     last_before, BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId, ReadParameters,
 };
-use super::list::Lists;
 use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::{PageId, Setup};
+use crate::list::Lists;
 
 pub(super) const ENTRIES: &[Entry] = &[Entry {
     name: "pud-lru",

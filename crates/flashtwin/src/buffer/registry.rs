@@ -1,10 +1,9 @@
 //! Every policy of the table (in the folder's `mod.rs`) behind one type; dispatch by match, no call through a pointer.
 
-use super::catalog::{Entry, Make};
-use super::gcar::Gcar;
-use super::policy::{Access, DeviceView, Eviction, PageId, Policy, Prefetch, Spare, Stream};
-use super::{ChosenPolicy, Setup};
+use super::entry::Entry;
+use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use crate::units::{ChipId, Lpn};
+use crate::units::{PageId, Stream};
 
 /// A policy of a user: any [`Policy`] that can be cloned with its device.
 pub trait UserPolicy: Policy + Send + Sync {
@@ -151,26 +150,5 @@ impl Prefetch for Base {
     #[inline]
     fn prefetch_victims(&self) -> [Option<PageId>; 3] {
         policies!(prefetch_victims!(self))
-    }
-}
-
-/// Any policy, filtered or not.
-pub(crate) type AnyPolicy = Gcar<Base>;
-
-impl AnyPolicy {
-    /// The policy of `chosen` for a buffer of this `setup`.
-    pub fn of(chosen: &ChosenPolicy, setup: &Setup) -> AnyPolicy {
-        let Make::Alone(make) = chosen.entry().make else {
-            unreachable!("{}: only what stands alone can be chosen", chosen.name());
-        };
-        match chosen.gcar {
-            true => Gcar::new(make(setup), setup),
-            false => Gcar::off(make(setup)),
-        }
-    }
-
-    /// A user's policy, not filtered.
-    pub fn user(policy: Box<dyn UserPolicy>) -> AnyPolicy {
-        Gcar::off(Base::User(User(policy)))
     }
 }

@@ -22,11 +22,12 @@
 //! Only writes come in; reads hit as writes do.
 
 use super::blocks::{BlockTable, NodeId};
-use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance};
-use super::list::Lists;
+use super::entry::{cost, example_with, Entry, Family, Make};
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind};
+use crate::component::{source, Provenance};
+use crate::list::Lists;
 
 parameters! {
     /// Its parameters.

@@ -3,10 +3,11 @@
 //! This is the buffer without time. [`crate::device`] adds slots, programs and waiting; [`super::alone`] runs it
 //! by itself.
 
-use super::policy::{Access, DeviceView, Eviction, PageId, Policy, Prefetch, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{AnyPolicy, List, Setup};
 use crate::memory::reach;
 use crate::units::Lpn;
+use crate::units::PageId;
 
 /// Where a page that comes in goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,12 +10,13 @@
 //! S takes them all.
 
 use super::age_index::AgedLists;
-use super::catalog::{cost, example_with, source, Entry, Family, Make, Provenance, GENERAL};
 use super::clock::{flagged_text, second_chance, set};
+use super::entry::{cost, example_with, Entry, Family, Make, GENERAL};
 use super::ghosts::{Ghosts, Incoming};
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
+use crate::component::{source, Provenance};
 use crate::memory::prefetch;
 use crate::units::Lpn;
 

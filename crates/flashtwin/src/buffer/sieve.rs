@@ -4,10 +4,11 @@
 //! and then begins again: visited -> not visited, the page stays where it is; not visited -> victim,
 //! and the hand stays where it stood.
 
-use super::catalog::{cost, example, source, Entry, Family, Make, Provenance, GENERAL};
 use super::clock::{flagged_text, set};
+use super::entry::{cost, example, Entry, Family, Make, GENERAL};
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
 use super::{List, PageId, Setup};
+use crate::component::{source, Provenance};
 
 pub(super) const ENTRIES: &[Entry] = &[Entry {
     name: "sieve",

@@ -4,10 +4,13 @@
 
 mod kind;
 mod parameter;
+mod source;
 mod words;
 
 pub(crate) use kind::size;
 pub use kind::Kind;
 pub(crate) use parameter::parameters;
 pub use parameter::{Chosen, Component, FromSetting, Pages, Parameter, Settings, Value};
+pub(crate) use source::source;
+pub use source::{Provenance, Source};
 pub(crate) use words::words;

@@ -23,9 +23,9 @@ use std::collections::VecDeque;
 
 use crate::buffer::{Setup, Stream, UserPolicy};
 use crate::events::EventQueue;
-use crate::metrics::{Breakdown, FlashReport, Metrics};
+use crate::metrics::{FlashReport, Metrics};
 use crate::nand::{Cause, Done, PageOp};
-use crate::request::{Completion, Op, Request, Status};
+use crate::request::{Breakdown, Completion, Op, Request, Status};
 use crate::spec::{self, Partial};
 use crate::units::{Lpn, Time};
 pub(crate) use backend::sealed::Work;

@@ -4,10 +4,9 @@
 //! time, a request is nothing but its pages, each waiting only for itself (D-35): they go straight to
 //! its flash, at the same instants as through the front end, and come back here.
 
-use super::{Backend, Device, Work, OWNER_IS_OUTSIDE};
-use crate::buffer::Stream;
+use super::{Backend, Device, OWNER_IS_OUTSIDE};
 use crate::nand::{Cause, Done, PageOp};
-use crate::ssd::Flash;
+use crate::units::Stream;
 use crate::units::{Lpn, Time};
 
 impl<B: Backend> Device<B> {
@@ -16,9 +15,7 @@ impl<B: Backend> Device<B> {
         let is_free = self.link.is_free_of_cost() && self.controller.is_free_of_cost();
         is_free && !self.queues.is_limited() && !self.cache.present
     }
-}
 
-impl Device<Flash> {
     /// What happens there happens now.
     #[inline]
     pub(crate) fn set_now(&mut self, now: Time) {

@@ -3,7 +3,7 @@
 use std::ops::{Index, IndexMut};
 
 use super::Address;
-use crate::metrics::Breakdown;
+use crate::request::Breakdown;
 use crate::request::{Op, Request, Status};
 use crate::units::Time;
 

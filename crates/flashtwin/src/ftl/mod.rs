@@ -4,11 +4,13 @@
 mod check;
 pub mod chip;
 mod fill;
+mod frontier;
 mod levelling;
 mod page;
 mod pools;
 mod retire;
 mod sets;
+mod shape;
 mod slc;
 mod state;
 #[cfg(test)]
@@ -20,10 +22,11 @@ mod wear_aware;
 mod write;
 
 pub(crate) use fill::coprime;
+pub(crate) use frontier::PoolFull;
 pub(crate) use levelling::{
-    LEVELLING, REFERENCE as REFERENCE_LEVELLING, STATIC as STATIC_LEVELLING,
+    Levelling, LEVELLING, REFERENCE as REFERENCE_LEVELLING, STATIC as STATIC_LEVELLING,
 };
 pub(crate) use page::PageMap;
-pub(crate) use pools::PoolFull;
 pub(crate) use sets::LEAD_MAX;
+pub(crate) use shape::{Apart, Shape};
 pub use state::StateError;

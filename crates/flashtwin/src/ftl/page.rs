@@ -10,12 +10,11 @@
 //! Here: the arrays, and looking things up in them. `write` changes where pages are, `pools` opens
 //! and erases blocks, `check` proves the arrays against each other.
 
-use super::levelling::{Levelling, WearAware};
-use super::pools::{Frontier, Pool};
+use super::frontier::{Frontier, Pool};
 use super::sets::Sets;
+use super::shape::Shape;
 use crate::divide::Divider;
 use crate::memory::{large_table, prefetch};
-use crate::spec::{DeviceSpec, Separation};
 use crate::units::{Lpn, Ppn};
 
 /// No flash page holds this logical page.
@@ -23,102 +22,6 @@ pub(super) const UNMAPPED: u32 = u32::MAX;
 /// Flag in a tally: this block may not be collected (free, open, worn out or set aside). Tallies
 /// are signed because that is what the smallest common vector instructions compare.
 pub(super) const NOT_SEALED: i16 = 0x4000;
-
-/// Counts that fix the arrays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
-    pub chips: u32,
-    pub planes_per_chip: u32,
-    pub blocks_per_plane: u32,
-    pub pages_per_block: u32,
-    /// Pages of a block that carry data: one less with a summary page.
-    pub data_pages: u32,
-    /// Pools in a chip: its planes, or 1.
-    pub pools_per_chip: u32,
-    pub blocks_per_pool: u32,
-    /// Logical pages.
-    pub exported_pages: u32,
-    /// Blocks of a plane that the exported pages fill when written sequentially.
-    pub usable_per_plane: u32,
-    pub stride_pages: u32,
-    /// Erases a block survives; with `endurance_spread`, in the mean.
-    pub erase_limit: u32,
-    /// Standard deviation of that number as a share of it, in units of 2^-16.
-    pub endurance_spread: u32,
-    /// Free blocks are taken by their erases.
-    pub least_worn_first: bool,
-    /// The reference's wear levelling.
-    pub wear_aware: Option<WearAware>,
-    /// Erases below the mean of its pool at which a block is collected whatever it holds.
-    pub erases_behind: Option<u32>,
-    /// The reference's free count without copy-back starts one too high (quirk Q6).
-    pub free_count_bias: u32,
-    /// Open blocks of a pool: 1, or 2 where hot and cold pages are written apart.
-    pub streams: u32,
-    /// Data pages of the second one: fewer in SLC mode.
-    pub hot_pages: u32,
-    /// Blocks of a pool that may be in SLC mode; 0: the second open block is one as all others.
-    pub slc_blocks: u32,
-    /// Which pages go to which of two.
-    pub apart: Apart,
-}
-
-/// Which pages go to the second open block of a pool, the hot one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Apart {
-    /// Those for which the buffer policy asks that.
-    AsAsked,
-    /// All that the host writes: the first is for those that GC moves.
-    Moved,
-    /// Logical pages below this.
-    Below(u32),
-    /// All that the host writes, as long as there is room in SLC mode.
-    Cached,
-}
-
-impl Shape {
-    fn new(spec: &DeviceSpec, pools_are_planes: bool) -> Shape {
-        let g = &spec.geometry;
-        let pools_per_chip = if pools_are_planes {
-            g.planes_per_chip
-        } else {
-            1
-        };
-        let levelling = Levelling::of(&spec.wear.levelling);
-        Shape {
-            chips: g.chips,
-            planes_per_chip: g.planes_per_chip,
-            blocks_per_plane: g.blocks_per_plane,
-            pages_per_block: g.pages_per_block,
-            data_pages: spec.data_pages_per_block(),
-            pools_per_chip,
-            blocks_per_pool: g.planes_per_chip * g.blocks_per_plane / pools_per_chip,
-            exported_pages: spec.exported_pages(),
-            usable_per_plane: spec.usable_blocks_per_plane(),
-            stride_pages: spec.ftl.stride_pages,
-            erase_limit: spec.wear.erase_limit.unwrap_or(u32::MAX),
-            endurance_spread: (spec.wear.endurance_spread_percent * 655.36) as u32,
-            least_worn_first: levelling.least_worn_first,
-            wear_aware: levelling.wear_aware,
-            erases_behind: levelling.erases_behind,
-            free_count_bias: match &spec.nand {
-                crate::spec::Nand::Msr(msr) if !msr.copy_back => 1,
-                _ => 0,
-            },
-            streams: spec.write_streams(),
-            hot_pages: spec.hot_pages_per_block(),
-            slc_blocks: spec.slc_blocks_chip() / pools_per_chip,
-            apart: match spec.ftl.separation {
-                Separation::None if spec.slc_cache().is_some() => Apart::Cached,
-                Separation::None => Apart::AsAsked,
-                Separation::Gc => Apart::Moved,
-                Separation::Region(percent) => {
-                    Apart::Below((f64::from(spec.exported_pages()) * percent / 100.0) as u32)
-                }
-            },
-        }
-    }
-}
 
 /// Logical-to-physical map, its inverse, and the state of every block.
 #[derive(Clone, Debug)]
@@ -180,8 +83,8 @@ pub(crate) struct PageMap {
 
 impl PageMap {
     /// A device that was never written: every block free but one open block a pool.
-    pub fn new(spec: &DeviceSpec, pools_are_planes: bool, low: u32) -> PageMap {
-        let shape = Shape::new(spec, pools_are_planes);
+    /// A pool with at most `low` free blocks is needy.
+    pub fn new(shape: Shape, low: u32) -> PageMap {
         let blocks = (shape.chips * shape.planes_per_chip * shape.blocks_per_plane) as usize;
         let pages = blocks * shape.pages_per_block as usize;
         let pools = (shape.chips * shape.pools_per_chip) as usize;
@@ -212,7 +115,7 @@ impl PageMap {
                 0 => Vec::new(),
                 _ => vec![0; pools],
             },
-            sets: spec.gc.superblocks.then(|| Sets::new(shape.chips)),
+            sets: shape.superblocks.then(|| Sets::new(shape.chips)),
             free_bits: vec![0; pools * words_per_pool],
             last_seq: vec![0; shape.chips as usize],
             mapped: 0,

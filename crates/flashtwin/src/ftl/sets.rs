@@ -11,8 +11,8 @@
 
 use std::collections::VecDeque;
 
+use super::frontier::Pool;
 use super::page::{PageMap, NOT_SEALED};
-use super::pools::Pool;
 
 /// No block: not opened yet, or erased.
 const NONE: u32 = u32::MAX;

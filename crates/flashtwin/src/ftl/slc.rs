@@ -5,8 +5,8 @@
 //! as many rows as a block in its own mode, divided by the bits of a cell. The mode ends with the erase.
 
 use super::page::PageMap;
-use crate::buffer::Stream;
 use crate::units::Ppn;
+use crate::units::Stream;
 
 impl PageMap {
     /// There are blocks in SLC mode on this device.

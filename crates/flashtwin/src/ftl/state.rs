@@ -10,8 +10,8 @@
 
 use std::io::{self, Read, Write};
 
+use super::frontier::{Frontier, Pool};
 use super::page::PageMap;
-use super::pools::{Frontier, Pool};
 
 /// A saved state that cannot be used.
 #[derive(Debug)]

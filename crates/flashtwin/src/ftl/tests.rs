@@ -1,13 +1,13 @@
 //! Random writes and trims in random streams, collected as a chip would: the map keeps all that it
 //! claims, hot pages and cold ones keep apart, and states go from one device to another.
 
-use super::PageMap;
+use super::{PageMap, Shape};
 use crate::buffer::ChosenPolicy;
-use crate::buffer::Stream;
 use crate::component::Settings;
 use crate::gc::{self, Tie, Victims};
 use crate::rng::Rng;
 use crate::spec::{builtin, DeviceSpec, Separation};
+use crate::units::Stream;
 use crate::units::{Lpn, Ppn};
 
 /// What a device of the tests is made of.
@@ -51,7 +51,7 @@ impl Made {
     }
 
     fn map(&self) -> PageMap {
-        PageMap::new(&self.spec(), self.pools_are_planes, 1)
+        PageMap::new(Shape::of(&self.spec(), self.pools_are_planes), 1)
     }
 }
 

@@ -1,9 +1,9 @@
 //! The hand-checked vector of the page map.
 
-use super::PageMap;
-use crate::buffer::Stream;
+use super::{PageMap, Shape};
 use crate::gc::{self, Tie, Victims, GREEDY};
 use crate::spec::{builtin, DeviceSpec};
+use crate::units::Stream;
 use crate::units::{Lpn, Ppn};
 
 /// One pool of `blocks` blocks of `pages` pages, no summary page, half of the blocks exported.
@@ -15,7 +15,7 @@ fn one_pool(blocks: u32, pages: u32) -> PageMap {
     spec.geometry.pages_per_block = pages;
     spec.geometry.reserve_percent = 50.0;
     spec.ftl.summary_page = false;
-    let mut map = PageMap::new(&spec, true, 1);
+    let mut map = PageMap::new(Shape::of(&spec, true), 1);
     map.fill_sequential(false, |_, n| n);
     map
 }

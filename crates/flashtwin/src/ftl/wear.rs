@@ -67,10 +67,10 @@ fn drawn_limit(limit: u32, spread: u32, block: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::Stream;
     use crate::nand::Nand;
     use crate::spec::{self, DeviceSpec};
     use crate::units::Lpn;
+    use crate::units::Stream;
 
     #[test]
     fn limits_have_the_mean_and_the_deviation_asked_for() {

@@ -129,10 +129,11 @@ impl PageMap {
 
 #[cfg(test)]
 mod tests {
+    use super::super::shape::Shape;
     use super::*;
-    use crate::buffer::Stream;
     use crate::nand::{Cause, FlashEvent, Nand};
     use crate::spec::{builtin, DeviceSpec};
+    use crate::units::Stream;
     use crate::units::{Lpn, Time};
 
     /// One plane of 16 blocks of 8 pages, the last of them a summary, that survive 50 erases.
@@ -155,7 +156,7 @@ mod tests {
 
     /// Sealed blocks with (live pages, erases, last erase); the others are open or free.
     fn pool(more: &[(&str, &str)], blocks: &[(u32, u32, u32, u32)]) -> PageMap {
-        let mut map = PageMap::new(&spec(more), true, 1);
+        let mut map = PageMap::new(Shape::of(&spec(more), true), 1);
         let mut lpn = 0;
         for &(block, live, erases, at) in blocks {
             map.take_free(0, block);

@@ -1,8 +1,9 @@
 //! Changing where pages are: writing, forgetting, and moving what a block still holds.
 
-use super::page::{Apart, PageMap, NOT_SEALED, UNMAPPED};
-use crate::buffer::Stream;
+use super::page::{PageMap, NOT_SEALED, UNMAPPED};
+use super::shape::Apart;
 use crate::memory::prefetch;
+use crate::units::Stream;
 use crate::units::{Lpn, Ppn};
 
 impl PageMap {

@@ -143,6 +143,7 @@ impl Orders {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ftl::Shape;
     use crate::spec::builtin;
     use crate::DeviceSpec;
 
@@ -150,7 +151,7 @@ mod tests {
     #[test]
     fn a_single_collection_is_one() {
         let spec = DeviceSpec::parse(builtin("demo").unwrap(), "demo").unwrap();
-        let ftl = PageMap::new(&spec, true, 1);
+        let ftl = PageMap::new(Shape::of(&spec, true), 1);
         let left_after_one = |single: bool, found: bool| {
             let mut orders = Orders::new(&ftl);
             let force = Force {

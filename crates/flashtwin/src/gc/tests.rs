@@ -1,10 +1,10 @@
 //! Each selection by hand on four blocks, and against its definition on random pools.
 
 use super::{victim, worth_collecting, Tie, Victims};
-use crate::buffer::Stream;
-use crate::ftl::PageMap;
+use crate::ftl::{PageMap, Shape};
 use crate::spec::{self, DeviceSpec};
 use crate::units::Lpn;
+use crate::units::Stream;
 
 /// A rule as a device file names it, with its parameter.
 type Named = (&'static str, Option<(&'static str, &'static str)>);
@@ -43,7 +43,7 @@ fn map() -> PageMap {
     ];
     let profile = spec::builtin("demo").unwrap();
     let spec = DeviceSpec::with_overrides(profile, "demo", &overrides).unwrap();
-    PageMap::new(&spec, false, spec.low_blocks_chip())
+    PageMap::new(Shape::of(&spec, false), spec.low_blocks_chip())
 }
 
 fn write(map: &mut PageMap, lpn: u32) {

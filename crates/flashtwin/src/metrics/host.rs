@@ -32,7 +32,7 @@ pub struct OpMetrics {
     pub response_ps_squares: u128,
     /// Longest response time.
     pub response_max: Time,
-    /// Sums of the parts of the response times, in ps, in the order of [`crate::metrics::Breakdown::NAMES`].
+    /// Sums of the parts of the response times, in ps, in the order of [`crate::request::Breakdown::NAMES`].
     pub parts_ps_sum: [u128; 8],
     /// Response times in ns.
     pub histogram_ns: Histogram<u64>,
@@ -138,7 +138,7 @@ impl OpMetrics {
         self.response_ps_squares = self.response_ps_squares.saturating_add(squares);
     }
 
-    /// Mean of each part in microseconds, in the order of [`crate::metrics::Breakdown::NAMES`].
+    /// Mean of each part in microseconds, in the order of [`crate::request::Breakdown::NAMES`].
     pub fn parts_us_mean(&self) -> [f64; 8] {
         self.parts_ps_sum
             .map(|ps| ps as f64 / self.requests.max(1) as f64 * 1e-6)

@@ -28,12 +28,12 @@ use drain::{Drain, InHand, Latencies};
 use placed::Placed;
 use std::collections::VecDeque;
 
-use crate::buffer::Stream;
 use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::PageMap;
 use crate::gc::{Force, Orders};
 use crate::spec::{self, DeviceSpec};
+use crate::units::Stream;
 use crate::units::{Lpn, Time};
 
 /// Why a flash operation exists.

@@ -20,13 +20,13 @@ mod record;
 mod superblock;
 
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp, Place};
-use crate::buffer::Stream;
 use crate::chips::ChipSet;
 use crate::events::EventQueue;
-use crate::ftl::{PageMap, PoolFull};
+use crate::ftl::{PageMap, PoolFull, Shape};
 use crate::gc::{Orders, Victims};
 use crate::rng::Rng;
 use crate::spec::{DeviceSpec, ModernNand};
+use crate::units::Stream;
 use crate::units::{ChipId, Lpn, Ppn, Time};
 
 use collect::Run;
@@ -87,7 +87,7 @@ impl Modern {
     pub fn new(spec: &DeviceSpec, params: &ModernNand) -> Modern {
         let g = &spec.geometry;
         let dies = g.chips as usize;
-        let ftl = PageMap::new(spec, false, spec.low_blocks_chip());
+        let ftl = PageMap::new(Shape::of(spec, false), spec.low_blocks_chip());
         Modern {
             orders: Orders::new(&ftl),
             ftl,

@@ -9,12 +9,12 @@
 mod record;
 
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp};
-use crate::buffer::Stream;
 use crate::chips::ChipSet;
 use crate::events::EventQueue;
-use crate::ftl::PageMap;
+use crate::ftl::{PageMap, Shape};
 use crate::gc::{self, Orders, Tie, Victims};
 use crate::spec::{AllocationPool, DeviceSpec, MsrNand, PlaneMapping};
+use crate::units::Stream;
 use crate::units::{ChipId, Lpn, Ppn, Time};
 
 /// Reads or writes in a batch at most.
@@ -97,7 +97,7 @@ impl Msr {
         } else {
             chip_blocks
         });
-        let ftl = PageMap::new(spec, params.copy_back, low);
+        let ftl = PageMap::new(Shape::of(spec, params.copy_back), low);
         Msr {
             orders: Orders::new(&ftl),
             ftl,

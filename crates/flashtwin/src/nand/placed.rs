@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
 use super::{Layered, Nand};
-use crate::buffer::Stream;
 use crate::events::EventQueue;
 use crate::ftl::chip::Counters;
 use crate::ftl::{PageMap, StateError};
 use crate::rng::Rng;
+use crate::units::Stream;
 use crate::units::{Lpn, Time};
 
 /// Blocks of a pool.

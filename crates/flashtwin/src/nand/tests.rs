@@ -3,10 +3,10 @@
 mod modern;
 
 use super::{Cause, Done, Nand, PageOp};
-use crate::buffer::Stream;
 use crate::events::EventQueue;
 use crate::rng::Rng;
 use crate::spec::{builtin, DeviceSpec};
+use crate::units::Stream;
 use crate::units::{Lpn, Time};
 
 /// Flash by itself, full of data.

@@ -15,13 +15,8 @@ use crate::ftl::{chip, LEVELLING};
 use crate::gc;
 use crate::units::{narrow, saturating_u32, Time};
 
-/// The buffer section before it became pages.
-pub(super) struct BufferBytes {
-    pub capacity: u64,
-}
-
-/// The spec that the values describe, not yet checked as a whole.
-pub(super) fn build(v: &Values) -> (DeviceSpec, Option<BufferBytes>) {
+/// The spec that the values describe, not yet checked as a whole, and the bytes of its buffer before it became pages.
+pub(super) fn build(v: &Values) -> (DeviceSpec, Option<u64>) {
     let chips = v.count("geometry.chips");
     let is_msr = v.word::<BackendWord>("nand.backend") == BackendWord::Msr;
     let page_bytes = v.count("geometry.page_bytes");
@@ -250,7 +245,7 @@ fn mean(times: &[Time]) -> Time {
     Time(sum / times.len() as u64)
 }
 
-fn build_buffer(v: &Values, page_bytes: u32) -> (Buffer, BufferBytes) {
+fn build_buffer(v: &Values, page_bytes: u32) -> (Buffer, u64) {
     let capacity = v.number("buffer.capacity");
     let pages = capacity / u64::from(page_bytes.max(1));
     let capacity_pages = saturating_u32(pages);
@@ -273,7 +268,7 @@ fn build_buffer(v: &Values, page_bytes: u32) -> (Buffer, BufferBytes) {
         read_cache_latency: latency_or("buffer.read_cache_latency_us"),
         power_loss_protection: v.flag("buffer.power_loss_protection"),
     };
-    (buffer, BufferBytes { capacity })
+    (buffer, capacity)
 }
 
 /// Pages: a whole number of them, or a share of the capacity. A share rounds down, but only a share

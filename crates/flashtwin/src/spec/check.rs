@@ -4,7 +4,6 @@
 
 mod collection;
 
-use super::build::BufferBytes;
 use super::{AllocationPool, Assign, Cell, DeviceSpec, ModernNand, Nand, Placement, Separation};
 use crate::buffer::ChosenPolicy;
 use crate::component::{size, Kind, Pages};
@@ -21,7 +20,7 @@ const FLASH_PAGE_PAGES: std::ops::RangeInclusive<u32> = 1..=64;
 /// Reports every contradiction as (key, message).
 pub(super) fn check(
     spec: &DeviceSpec,
-    buffer: Option<BufferBytes>,
+    buffer_bytes: Option<u64>,
     report: &mut dyn FnMut(&str, String),
 ) {
     // Later checks compute with what earlier ones have bounded.
@@ -40,7 +39,7 @@ pub(super) fn check(
             "has no effect with a buffer: leave it out, or set buffer.partial instead".into(),
         );
     }
-    if let Some(bytes) = buffer {
+    if let Some(bytes) = buffer_bytes {
         check_buffer(spec, bytes, report);
     }
 }
@@ -363,8 +362,7 @@ fn page_types(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
     }
 }
 
-fn check_buffer(spec: &DeviceSpec, bytes: BufferBytes, report: &mut dyn FnMut(&str, String)) {
-    let BufferBytes { capacity } = bytes;
+fn check_buffer(spec: &DeviceSpec, capacity: u64, report: &mut dyn FnMut(&str, String)) {
     let page = u64::from(spec.geometry.page_bytes);
     let Some(buffer) = &spec.buffer else { return };
     if capacity < page {
@@ -378,7 +376,7 @@ fn check_buffer(spec: &DeviceSpec, bytes: BufferBytes, report: &mut dyn FnMut(&s
         );
         return;
     }
-    if capacity % page != 0 {
+    if !capacity.is_multiple_of(page) {
         let below = capacity - capacity % page;
         report(
             "buffer.capacity",

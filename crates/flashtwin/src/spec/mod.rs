@@ -21,6 +21,7 @@ mod exchange;
 mod keys;
 mod profiles;
 mod read;
+mod shape;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation)]
 mod tests;

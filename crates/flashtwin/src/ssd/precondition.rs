@@ -8,13 +8,13 @@
 use std::io::{self, Read, Write};
 
 use super::Ssd;
-use crate::buffer::Stream;
 use crate::device::Work;
 use crate::ftl::{coprime, StateError};
 use crate::nand::Nand;
 use crate::rng::Rng;
 use crate::spec::{Placement, Separation};
 use crate::units::Lpn;
+use crate::units::Stream;
 
 /// Random writes ahead of which map entries are fetched.
 const AHEAD: usize = 16;

@@ -2,8 +2,9 @@
 //! naive implementations on random strings.
 
 use flashtwin::buffer::alone::Alone;
-use flashtwin::buffer::trace::{trace_policy, Step, Traceable};
+use flashtwin::buffer::trace::Step;
 use flashtwin::buffer::Setup;
+use flashtwin::stepping::{trace_policy, Traceable};
 use flashtwin::{Lpn, Rng, Time};
 
 /// What a table is stepped on.

@@ -6,8 +6,8 @@ use super::page_naive::{
     most_hits, AdLru, Arc, CcfLru, Lirs, OneList, Ring, Rule, S3Fifo, Sieve, TwoQ,
 };
 use flashtwin::buffer::alone::Alone;
-use flashtwin::buffer::trace::Traceable;
 use flashtwin::buffer::{min, Setup};
+use flashtwin::stepping::Traceable;
 use flashtwin::{Lpn, Rng};
 
 #[test]

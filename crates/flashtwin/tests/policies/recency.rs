@@ -1,7 +1,7 @@
 //! LRU, CFLRU and GCaR over them: vectors, identities, naive lists.
 
 use super::harness::{compare, on, random_accesses, Did, Naive, On, Op, World};
-use flashtwin::buffer::trace::{trace_policy, Traceable};
+use flashtwin::stepping::{trace_policy, Traceable};
 
 #[test]
 fn lru_1() {

@@ -1,7 +1,7 @@
 //! Where the time of a page operation went, as far as it is not waiting.
 
-use crate::metrics::Breakdown;
 use crate::nand::{Done, PageOp};
+use crate::request::Breakdown;
 use crate::units::Time;
 
 /// Parts of the time that a member took.

@@ -16,12 +16,12 @@ use crate::array::member::slow::Held;
 use crate::array::member::spent::Spent;
 use crate::array::member::Member;
 use crate::array::record::log::{ArrayEvent, SentFor};
-use crate::buffer::Stream;
 use crate::device::Work;
 use crate::events::EventQueue;
 use crate::nand::{Done, PageOp};
 use crate::request::Op;
 use crate::spec::{ArraySpec, Level, Reads};
+use crate::units::Stream;
 use crate::units::{narrow, Lpn};
 
 /// The way past the array's own queues.

@@ -1,9 +1,9 @@
 //! Recency lists that can be searched by chip: [`List`], with what searches have passed over.
 
 use super::{Ages, PageId, Passed};
-use crate::buffer::list::{Links, Lists};
 use crate::buffer::policy::{DeviceView, Eviction, Spare};
 use crate::buffer::{List, Setup};
+use crate::list::{Links, Lists};
 
 /// What searches of a list have passed over, with the ages of those pages.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! Notes of what GCaR's searches of a list have passed over: see [`super`].
 
 use super::{Ages, ChipLists, PageId, Shelf};
-use crate::buffer::list::Links;
 use crate::buffer::policy::{DeviceView, Spare};
+use crate::list::Links;
 
 /// The noted pages of a list, which the caller keeps. Ages are those of its noted pages at least.
 #[derive(Clone, Debug)]

@@ -3,9 +3,9 @@
 mod page;
 mod system;
 
-use super::trace::Traceable;
 use super::{Blocking, Blocks, Setup};
 use crate::component::Settings;
+use crate::stepping::Traceable;
 use crate::units::Lpn;
 
 /// The parameters of a policy, some of them set.

@@ -5,10 +5,11 @@ use super::super::ad_lru::AdLru;
 use super::super::ccf_lru::CcfLru;
 use super::super::clock::Clock;
 use super::super::lru_wsr::LruWsr;
-use super::super::policy::{Access, DeviceView, Eviction, PageId, Policy, Spare};
+use super::super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::super::Setup;
 use crate::chips::ChipSet;
 use crate::rng::Rng;
+use crate::units::PageId;
 use crate::units::{ChipId, Lpn, Time};
 
 const PAGES: u32 = 24;

@@ -4,10 +4,11 @@
 use super::super::cda_gc::CdaGc;
 use super::super::co_active::CoActive;
 use super::super::ecr::Ecr;
-use super::super::policy::{Access, DeviceView, Eviction, PageId, Policy, Spare, Stream};
+use super::super::policy::{Access, DeviceView, Eviction, Policy, Spare};
 use super::super::Setup;
 use crate::chips::ChipSet;
 use crate::units::{ChipId, Lpn, Time};
+use crate::units::{PageId, Stream};
 
 #[derive(Clone, Default)]
 struct Chip {

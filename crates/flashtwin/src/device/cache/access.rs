@@ -6,7 +6,7 @@ use super::waiters::Wants;
 use crate::buffer::{Access, PageId, Way};
 use crate::device::requests::ReqId;
 use crate::device::{Backend, Device};
-use crate::metrics::Breakdown;
+use crate::request::Breakdown;
 use crate::request::Op;
 use crate::units::Lpn;
 

@@ -2,11 +2,11 @@
 
 use super::page::Want;
 use super::waiters::{wait_parts, Wants};
-use crate::buffer::Stream;
 use crate::device::requests::ReqId;
 use crate::device::{Backend, Device, OWNER_IS_REQUEST};
-use crate::metrics::Breakdown;
 use crate::nand::{Cause, PageOp};
+use crate::request::Breakdown;
+use crate::units::Stream;
 use crate::units::{Lpn, Time};
 
 impl<B: Backend> Device<B> {

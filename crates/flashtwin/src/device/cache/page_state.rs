@@ -9,8 +9,8 @@ use super::Cache;
 use crate::buffer::{PageId, Policy};
 use crate::device::requests::ReqId;
 use crate::device::{Backend, Device};
-use crate::metrics::Breakdown;
 use crate::nand::{Cause, Done};
+use crate::request::Breakdown;
 use crate::request::Status;
 use crate::units::Lpn;
 

@@ -4,8 +4,8 @@ use super::page::{Index, Residency};
 use crate::device::cache::Cache;
 use crate::device::requests::ReqId;
 use crate::device::{flash_parts, Backend, Device};
-use crate::metrics::Breakdown;
 use crate::nand::Done;
+use crate::request::Breakdown;
 use crate::request::Status;
 use crate::units::Time;
 

@@ -12,9 +12,10 @@ use super::saved::{read_list, write_list, wrong};
 use super::setup::{own, share, Chip, Own, Setup};
 use super::store::{Store, NONE};
 use super::{ChipFtl, Counters, FlashOp, NoSpace, Outlook, Why};
-use crate::buffer::{List, PageId};
 use crate::component::Kind;
 use crate::ftl::StateError;
+use crate::list::List;
+use crate::units::PageId;
 
 own! {
     /// Parameters of BAST.

@@ -7,10 +7,11 @@ use super::dftl::DftlSetup;
 use super::saved::{read_list, write_list, wrong};
 use super::setup::Setup;
 use super::store::NONE;
-use crate::buffer::{List, PageId};
 use crate::divide::Divider;
 use crate::ftl::StateError;
+use crate::list::List;
 use crate::memory::prefetch;
+use crate::units::PageId;
 
 /// A cached entry of the map.
 #[derive(Clone, Copy, Debug)]

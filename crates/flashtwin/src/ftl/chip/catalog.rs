@@ -1,8 +1,7 @@
 //! Every translation layer of this room in words, for the command line, Python and `docs/ftls.md`. Each layer's
 //! file has its entry; the table in `mod.rs` names the files.
 
-pub use crate::buffer::catalog::{Provenance, Source};
-pub use crate::component::Parameter;
+pub use crate::component::{Parameter, Provenance, Source};
 
 /// A string of accesses that shows the rule at work, on 16 blocks of 4 pages of which half are
 /// exported, all written.

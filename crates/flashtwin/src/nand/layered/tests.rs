@@ -3,9 +3,9 @@
 
 use super::super::{Nand, PageOp};
 use super::*;
-use crate::buffer::Stream;
 use crate::ftl::chip::ENTRIES;
 use crate::spec::builtin;
+use crate::units::Stream;
 
 /// Lets one operation pass through an idle chip.
 fn pass(nand: &mut Nand, lpn: u32, cause: Cause, now: &mut Time) -> Done {

@@ -3,11 +3,11 @@
 mod buffer;
 
 use super::*;
-use crate::buffer::Stream;
 use crate::request::{Op, Request, Status};
 use crate::rng::Rng;
 use crate::spec::{builtin, DeviceSpec};
 use crate::units::Lpn;
+use crate::units::Stream;
 
 const DIES: u32 = 4;
 const PAGE: u64 = 4096;

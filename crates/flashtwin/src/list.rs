@@ -1,7 +1,7 @@
 //! Doubly linked lists over page numbers, links in one array: the order policies keep.
 
-use super::PageId;
 use crate::memory::{prefetch, reach};
+use crate::units::PageId;
 
 const NONE: u32 = u32::MAX;
 /// The links of a page that is in no list.
@@ -13,7 +13,7 @@ fn id(n: u32) -> Option<PageId> {
 
 /// (towards most recent, towards least recent) of each page.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Links(Vec<(u32, u32)>);
+pub(crate) struct Links(Vec<(u32, u32)>);
 
 impl Links {
     /// Starts loading the place of a page.
@@ -60,7 +60,7 @@ struct Ends {
 
 /// `N` lists; a page is in one of them at most, so that all share one array of links.
 #[derive(Clone, Debug)]
-pub(super) struct Lists<const N: usize> {
+pub(crate) struct Lists<const N: usize> {
     links: Links,
     ends: [Ends; N],
 }
@@ -176,7 +176,7 @@ impl Default for List {
 impl List {
     /// The neighbours of its pages.
     #[inline]
-    pub(super) fn links(&self) -> &Links {
+    pub(crate) fn links(&self) -> &Links {
         self.0.links()
     }
 

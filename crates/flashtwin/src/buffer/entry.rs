@@ -1,0 +1,202 @@
+//! What a policy's file says of it, for the catalogue.
+
+use super::registry::Base;
+use super::Setup;
+use crate::component::{source, Parameter, Provenance, Source};
+
+/// What a policy looks at, in the order of the documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// When a page was accessed, and whether it is clean.
+    Recency,
+    /// Which erase block or request a page belongs to.
+    Blocks,
+    /// What the chips are doing.
+    Chips,
+    /// Policies of caches in general, as controls.
+    General,
+}
+
+impl Family {
+    /// All of them.
+    pub const ALL: [Family; 4] = [
+        Family::Recency,
+        Family::Blocks,
+        Family::Chips,
+        Family::General,
+    ];
+
+    /// Heading of its policies.
+    pub fn title(self) -> &'static str {
+        match self {
+            Family::Recency => "Recency and clean pages",
+            Family::Blocks => "Blocks of pages",
+            Family::Chips => "State of the chips",
+            Family::General => "Caches in general",
+        }
+    }
+}
+
+/// What an access costs, in list steps; n pages, B blocks of N pages, K chips.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    /// A hit.
+    pub hit: &'static str,
+    /// A miss with its eviction, as published.
+    pub published: &'static str,
+    /// The same here.
+    pub here: &'static str,
+}
+
+/// A string of accesses that shows the rule at work.
+#[derive(Clone, Copy, Debug)]
+pub struct Example {
+    /// Pages of the buffer.
+    pub capacity: u32,
+    /// Parameters.
+    pub set: &'static [(&'static str, &'static str)],
+    /// Chips, striped.
+    pub chips: u32,
+    /// N.
+    pub pages_per_block: u32,
+    /// In the notation of [`super::trace`].
+    pub accesses: &'static str,
+}
+
+/// A policy in words.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Name in device files; `gcar-NAME` stands for the filter over any of them.
+    pub name: &'static str,
+    /// Name in print.
+    pub title: &'static str,
+    /// One line.
+    pub line: &'static str,
+    /// What it looks at.
+    pub family: Family,
+    /// Where it was published.
+    pub source: Source,
+    /// How sure the rule is.
+    pub provenance: Provenance,
+    /// The rule, sentence by sentence.
+    pub rule: &'static [&'static str],
+    /// A drawing of its structure; may be empty.
+    pub drawing: &'static str,
+    /// How its state is printed.
+    pub state: &'static str,
+    /// What an access costs.
+    pub cost: Cost,
+    /// The rule at work; none for what cannot be stepped.
+    pub example: Option<Example>,
+    /// Its parameters, as keys of section `buffer`.
+    pub parameters: &'static [&'static [Parameter]],
+    /// Those that it has only where GCaR filters it.
+    pub filtered: &'static [Parameter],
+    /// Keys of section `buffer` whose default is another with it.
+    pub defaults: &'static [(&'static str, &'static str)],
+    /// Its memory survives a power loss.
+    pub non_volatile: bool,
+    /// It separates pages that are written often from others, which go to open blocks of their own.
+    pub separates: bool,
+    /// How it is made.
+    pub(crate) make: Make,
+}
+
+/// How a policy is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Make {
+    /// For a buffer of this setup.
+    Alone(fn(&Setup) -> Base),
+    /// It is the filter over another.
+    Filter,
+    /// It knows the future: only hit ratios can be computed with it.
+    Offline,
+}
+
+impl Entry {
+    /// An empty entry, for what most leave as it is.
+    pub(super) const PLAIN: Entry = Entry {
+        name: "",
+        title: "",
+        line: "",
+        family: Family::General,
+        source: source("", "", "", 0),
+        provenance: Provenance::Ours,
+        rule: &[],
+        drawing: "",
+        state: "",
+        cost: cost("", "", ""),
+        example: None,
+        parameters: &[],
+        filtered: &[],
+        defaults: &[],
+        non_volatile: false,
+        separates: false,
+        make: Make::Offline,
+    };
+
+    /// It knows the future: only hit ratios can be computed with it.
+    pub fn is_offline(&self) -> bool {
+        matches!(self.make, Make::Offline)
+    }
+
+    /// A device can have it as it is.
+    pub(crate) fn stands_alone(&self) -> bool {
+        matches!(self.make, Make::Alone(_))
+    }
+
+    /// The name that its example is stepped under.
+    pub fn example_name(&self) -> &'static str {
+        match self.make {
+            Make::Filter => "gcar-lru",
+            Make::Alone(_) | Make::Offline => self.name,
+        }
+    }
+}
+
+/// The name under which the filter stands in the catalog.
+pub const FILTER: &str = "gcar-NAME";
+
+/// Prefix of a policy filtered by GCaR.
+pub(crate) const GCAR: &str = "gcar-";
+
+/// The example of a policy without parameters, on one chip.
+pub(super) const fn example(capacity: u32, accesses: &'static str) -> Option<Example> {
+    example_with(capacity, &[], 1, accesses)
+}
+
+pub(super) const fn example_with(
+    capacity: u32,
+    set: &'static [(&'static str, &'static str)],
+    chips: u32,
+    accesses: &'static str,
+) -> Option<Example> {
+    Some(Example {
+        capacity,
+        set,
+        chips,
+        pages_per_block: 4,
+        accesses,
+    })
+}
+
+pub(super) const fn cost(hit: &'static str, published: &'static str, here: &'static str) -> Cost {
+    Cost {
+        hit,
+        published,
+        here,
+    }
+}
+
+pub(super) const ECR: Source = source(
+    "H. Chen, Y. Pan, C. Li, Y. Xu",
+    "ECR: Eviction-Cost-Aware Cache Management Policy for Page-Level Flash-Based SSDs",
+    "Concurrency and Computation: Practice and Experience",
+    2019,
+);
+pub(super) const PAGES: &str = "`7d` is page 7, dirty; `7c` clean; most recent first.";
+/// How the state of a policy that ranks blocks is printed.
+pub(super) const BLOCKS: &str =
+    "`B2{8,9}` is logical block 2 with its pages 8 and 9; most recent first.";
+/// One string for the policies of caches in general, so that they can be compared.
+pub(super) const GENERAL: &str = "W1 R2 W3 R1 W4 R5 R2 R1 W6 R7";

@@ -1,0 +1,56 @@
+//! The shape of a device's page map.
+
+use super::decimal::percent_of;
+use super::{DeviceSpec, Nand, Separation};
+use crate::ftl::{Apart, Levelling, Shape};
+use crate::units::saturating_u32;
+
+impl Shape {
+    /// Of the page map of a device, by planes or by chips.
+    pub fn of(spec: &DeviceSpec, pools_are_planes: bool) -> Shape {
+        let g = &spec.geometry;
+        let pools_per_chip = if pools_are_planes {
+            g.planes_per_chip
+        } else {
+            1
+        };
+        let levelling = Levelling::of(&spec.wear.levelling);
+        Shape {
+            chips: g.chips,
+            planes_per_chip: g.planes_per_chip,
+            blocks_per_plane: g.blocks_per_plane,
+            pages_per_block: g.pages_per_block,
+            data_pages: spec.data_pages_per_block(),
+            pools_per_chip,
+            blocks_per_pool: g.planes_per_chip * g.blocks_per_plane / pools_per_chip,
+            exported_pages: spec.exported_pages(),
+            usable_per_plane: spec.usable_blocks_per_plane(),
+            stride_pages: spec.ftl.stride_pages,
+            erase_limit: spec.wear.erase_limit.unwrap_or(u32::MAX),
+            endurance_spread: saturating_u32(percent_of(
+                1 << 16,
+                spec.wear.endurance_spread_percent,
+            )),
+            least_worn_first: levelling.least_worn_first,
+            wear_aware: levelling.wear_aware,
+            erases_behind: levelling.erases_behind,
+            free_count_bias: match &spec.nand {
+                Nand::Msr(msr) if !msr.copy_back => 1,
+                _ => 0,
+            },
+            streams: spec.write_streams(),
+            hot_pages: spec.hot_pages_per_block(),
+            slc_blocks: spec.slc_blocks_chip() / pools_per_chip,
+            apart: match spec.ftl.separation {
+                Separation::None if spec.slc_cache().is_some() => Apart::Cached,
+                Separation::None => Apart::AsAsked,
+                Separation::Gc => Apart::Moved,
+                Separation::Region(percent) => Apart::Below(saturating_u32(percent_of(
+                    spec.exported_pages().into(),
+                    percent,
+                ))),
+            },
+            superblocks: spec.gc.superblocks,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Stepping a policy by itself: the little device around it, and its buffer.
+
+use crate::buffer::alone::Alone;
+use crate::buffer::trace::{step_through, BadToken, Step};
+use crate::buffer::{Setup, UserPolicy};
+use crate::spec::{builtin, DeviceSpec, SpecError};
+
+/// What to step: a policy by name, and the little device around it.
+#[derive(Clone, Debug)]
+pub struct Traceable<'a> {
+    /// Name of the policy.
+    pub policy: &'a str,
+    /// Pages it may hold.
+    pub capacity: u32,
+    /// Its parameters: keys of the section `buffer` with their values.
+    pub set: &'a [(&'a str, &'a str)],
+    /// Chips, striped.
+    pub chips: u32,
+    /// Consecutive pages on a chip.
+    pub stride_pages: u32,
+    /// N.
+    pub pages_per_block: u32,
+}
+
+impl Traceable<'_> {
+    /// The device that the policy is made for.
+    pub fn device(&self) -> Result<DeviceSpec, SpecError> {
+        // Some flash that holds the buffer; nothing is written to it.
+        let blocks = 2 * self.stride_pages * (64 + self.capacity / self.pages_per_block.max(1));
+        let builtin = builtin("ecr").unwrap_or_default();
+        let mut overrides: Vec<(String, String)> = vec![
+            ("name".into(), "trace".into()),
+            ("geometry.chips".into(), self.chips.to_string()),
+            ("geometry.planes_per_chip".into(), "1".into()),
+            ("geometry.blocks_per_plane".into(), blocks.to_string()),
+            ("geometry.reserve_percent".into(), "50".into()),
+            (
+                "geometry.pages_per_block".into(),
+                self.pages_per_block.to_string(),
+            ),
+            ("ftl.summary_page".into(), "false".into()),
+            ("ftl.stride_pages".into(), self.stride_pages.to_string()),
+            (
+                "buffer.capacity".into(),
+                (u64::from(self.capacity) * 4096).to_string(),
+            ),
+            ("buffer.policy".into(), self.policy.into()),
+        ];
+        for (key, value) in self.set {
+            let key = key.strip_prefix("buffer.").unwrap_or(key);
+            overrides.push((format!("buffer.{key}"), (*value).to_owned()));
+        }
+        let overrides: Vec<(&str, &str)> = overrides
+            .iter()
+            .map(|(k, v)| (k.as_str(), v.as_str()))
+            .collect();
+        DeviceSpec::with_overrides(builtin, "ecr", &overrides)
+    }
+}
+
+/// Steps the buffer of `device` through `accesses`.
+pub fn trace_policy(device: &DeviceSpec, accesses: &str) -> Result<Vec<Step>, BadToken> {
+    let setup = Setup::of(device);
+    let Some(buffer) = &device.buffer else {
+        return Ok(Vec::new());
+    };
+    let alone = Alone::new(&buffer.policy, &setup, buffer.read_cache_pages);
+    step_through(alone, setup.chips, accesses)
+}
+
+/// Steps a user's policy in the buffer of `device` through `accesses`.
+pub fn trace_user_policy(
+    device: &DeviceSpec,
+    policy: Box<dyn UserPolicy>,
+    accesses: &str,
+) -> Result<Vec<Step>, BadToken> {
+    let setup = Setup::of(device);
+    step_through(Alone::with_user(policy, &setup), setup.chips, accesses)
+}
