@@ -11,6 +11,7 @@ mod history;
 mod measure;
 mod outcome;
 mod precondition;
+mod recorded;
 mod run;
 mod snapshot;
 mod speed;

@@ -5,7 +5,6 @@
 //! of it. What begins in the window is shown to its end. Outside of it nothing is logged.
 
 mod collector;
-mod drive;
 mod encode;
 mod lines;
 mod proto;

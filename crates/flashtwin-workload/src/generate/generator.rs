@@ -168,6 +168,14 @@ impl Generator {
     }
 }
 
+impl GeneratorSpec {
+    /// Makes the load ready for a device (or part) of `range_bytes`. The same spec, range and seed
+    /// give the same requests on every machine.
+    pub fn build(&self, range_bytes: u64, seed: u64) -> Result<Box<dyn Workload>, WorkloadError> {
+        Ok(Box::new(Generator::new(self, range_bytes, seed)?))
+    }
+}
+
 impl Workload for Generator {
     fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError> {
         let left = self.spec.requests.map_or(u64::MAX, |n| n - self.made);

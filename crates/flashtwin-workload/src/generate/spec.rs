@@ -1,75 +1,12 @@
 //! What a generated load is made of, its checks, and the named presets.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
 
 use super::address::{Address, Space};
 use super::arrival::Arrival;
-use super::generator::Generator;
 use super::size::Size;
-use super::text;
-use super::values::{part, wrong};
+use super::values::Part;
 use crate::error::{ErrorKind, WorkloadError};
-use crate::Workload;
-
-/// A part of a device: so many bytes, or a share of it. In TOML a number of bytes, or text such as
-/// `"50%"`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "PartText", into = "PartText")]
-pub enum Part {
-    /// Bytes.
-    Bytes(u64),
-    /// Hundredths of the whole, above 0 and at most 100.
-    Percent(f64),
-}
-
-impl Part {
-    /// The size of this part of `whole` bytes.
-    fn bytes_of(self, whole: u64) -> Result<u64, WorkloadError> {
-        match self {
-            Part::Bytes(bytes) => Ok(bytes),
-            Part::Percent(p) if p > 0.0 && p <= 100.0 => Ok((whole as f64 * (p / 100.0)) as u64),
-            Part::Percent(p) => wrong(format!("range={p}%: must be above 0 % and at most 100 %")),
-        }
-    }
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Part::Bytes(bytes) => write!(f, "{bytes}"),
-            Part::Percent(percent) => write!(f, "{percent}%"),
-        }
-    }
-}
-
-/// How TOML and JSON hold a `Part`.
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum PartText {
-    Bytes(u64),
-    Text(String),
-}
-
-impl TryFrom<PartText> for Part {
-    type Error = WorkloadError;
-    fn try_from(text: PartText) -> Result<Self, WorkloadError> {
-        match text {
-            PartText::Bytes(bytes) => Ok(Part::Bytes(bytes)),
-            PartText::Text(text) => part("range", &text),
-        }
-    }
-}
-
-impl From<Part> for PartText {
-    fn from(part: Part) -> Self {
-        match part {
-            Part::Bytes(bytes) => PartText::Bytes(bytes),
-            Part::Percent(_) => PartText::Text(part.to_string()),
-        }
-    }
-}
 
 /// A generated load. Shares are of all requests; what is neither write, trim nor flush is a read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -179,18 +116,6 @@ pub const PRESETS: &[(&str, &str, &str)] = &[
 ];
 
 impl GeneratorSpec {
-    /// Reads the short text form `pattern:key=value,key=value`, or a preset's name with or without
-    /// changes: `zipf:theta=0.9,write=0.8`, `gcar-synthetic:write=0.5`.
-    pub fn parse(text: &str) -> Result<Self, WorkloadError> {
-        text::parse(text)
-    }
-
-    /// Makes the load ready for a device (or part) of `range_bytes`. The same spec, range and seed
-    /// give the same requests on every machine.
-    pub fn build(&self, range_bytes: u64, seed: u64) -> Result<Box<dyn Workload>, WorkloadError> {
-        Ok(Box::new(Generator::new(self, range_bytes, seed)?))
-    }
-
     fn validate_shares(&self) -> Result<(), WorkloadError> {
         for (key, share) in [
             ("write", self.write),
@@ -280,19 +205,5 @@ fn need(ok: bool, text: String) -> Result<(), WorkloadError> {
         Ok(())
     } else {
         Err(WorkloadError::new(ErrorKind::Option, text))
-    }
-}
-
-impl FromStr for GeneratorSpec {
-    type Err = WorkloadError;
-    fn from_str(s: &str) -> Result<Self, WorkloadError> {
-        Self::parse(s)
-    }
-}
-
-impl fmt::Display for GeneratorSpec {
-    /// The short text form; `parse` reads it back to the same spec.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        text::write(self, f)
     }
 }

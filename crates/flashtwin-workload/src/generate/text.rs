@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use super::address::Address;
 use super::arrival::Arrival;
@@ -167,8 +168,30 @@ fn read_pairs<'a>(pattern: &str, pairs: &'a str) -> Result<Vec<(&'a str, &'a str
     Ok(given)
 }
 
+impl GeneratorSpec {
+    /// Reads the short text form `pattern:key=value,key=value`, or a preset's name with or without
+    /// changes: `zipf:theta=0.9,write=0.8`, `gcar-synthetic:write=0.5`.
+    pub fn parse(text: &str) -> Result<Self, WorkloadError> {
+        parse(text)
+    }
+}
+
+impl FromStr for GeneratorSpec {
+    type Err = WorkloadError;
+    fn from_str(s: &str) -> Result<Self, WorkloadError> {
+        parse(s)
+    }
+}
+
+impl fmt::Display for GeneratorSpec {
+    /// The short text form; `parse` reads it back to the same spec.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write(self, f)
+    }
+}
+
 /// Reads the text form.
-pub(crate) fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
+fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
     let (pattern, pairs) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
     if let Some((_, base, _)) = PRESETS.iter().find(|(name, ..)| *name == pattern) {
         let joined = if pairs.is_empty() {
@@ -326,7 +349,7 @@ fn arrival<'a>(get: &dyn Fn(&str) -> Option<&'a str>) -> Result<Arrival, Workloa
 }
 
 /// Writes the text form; whatever has its default is left out.
-pub(crate) fn write(spec: &GeneratorSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write(spec: &GeneratorSpec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut keys: Vec<String> = Vec::new();
     let pattern = write_address(&spec.address, &mut keys);
     keys.push(write_size(&spec.size));

@@ -1,7 +1,67 @@
-//! Values of the short text form: numbers with suffixes, bytes, rates and spans of time.
+//! Values of the short text form: numbers with suffixes, bytes, parts of a device, rates and spans of time.
 
-use super::spec::Part;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
 use crate::error::{ErrorKind, WorkloadError};
+
+/// A part of a device: so many bytes, or a share of it. In TOML a number of bytes, or text such as
+/// `"50%"`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "PartText", into = "PartText")]
+pub enum Part {
+    /// Bytes.
+    Bytes(u64),
+    /// Hundredths of the whole, above 0 and at most 100.
+    Percent(f64),
+}
+
+impl Part {
+    /// The size of this part of `whole` bytes.
+    pub(crate) fn bytes_of(self, whole: u64) -> Result<u64, WorkloadError> {
+        match self {
+            Part::Bytes(bytes) => Ok(bytes),
+            Part::Percent(p) if p > 0.0 && p <= 100.0 => Ok((whole as f64 * (p / 100.0)) as u64),
+            Part::Percent(p) => wrong(format!("range={p}%: must be above 0 % and at most 100 %")),
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Part::Bytes(bytes) => write!(f, "{bytes}"),
+            Part::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
+}
+
+/// How TOML and JSON hold a `Part`.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum PartText {
+    Bytes(u64),
+    Text(String),
+}
+
+impl TryFrom<PartText> for Part {
+    type Error = WorkloadError;
+    fn try_from(text: PartText) -> Result<Self, WorkloadError> {
+        match text {
+            PartText::Bytes(bytes) => Ok(Part::Bytes(bytes)),
+            PartText::Text(text) => part("range", &text),
+        }
+    }
+}
+
+impl From<Part> for PartText {
+    fn from(part: Part) -> Self {
+        match part {
+            Part::Bytes(bytes) => PartText::Bytes(bytes),
+            Part::Percent(_) => PartText::Text(part.to_string()),
+        }
+    }
+}
 
 /// A parameter that is not what it must be.
 pub(crate) fn wrong<T>(text: String) -> Result<T, WorkloadError> {

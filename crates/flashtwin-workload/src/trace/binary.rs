@@ -15,7 +15,7 @@ use std::io::{self, Write};
 
 use super::format::{Certainty, Detection, Page, Reader};
 use super::input::Source;
-use super::lines::Decoder;
+use super::lines::{Decoder, OrderedDecoder};
 use super::options::{AddressUnit, TimeUnit};
 use super::record::{Collector, Handed, Raw, ADDRESS_MAX, HOUR_PS, TRANSFER_MAX_BYTES};
 use crate::error::{ErrorKind, WorkloadError};
@@ -104,7 +104,7 @@ impl BinaryWriter {
 }
 
 #[derive(Default)]
-pub(crate) struct Binary {
+struct Binary {
     started: bool,
     ended: bool,
     count: u64,
@@ -162,10 +162,8 @@ fn cut(source: &Source, count: u64) -> WorkloadError {
     WorkloadError::new(ErrorKind::Truncated, text)
 }
 
-impl Binary {
-    /// Reads requests straight into `out`, `most` of them, past the collector's window: they are in
-    /// order and of one volume. False at the end of the trace.
-    pub fn read(
+impl OrderedDecoder for Binary {
+    fn read(
         &mut self,
         source: &mut Source,
         collector: &mut Collector,
@@ -195,7 +193,9 @@ impl Binary {
         }
         Ok(!self.ended && collector.wanted > 0)
     }
+}
 
+impl Binary {
     /// Reads the records up to the first that needs a closer look; returns how many.
     fn usual(
         &mut self,
@@ -323,7 +323,7 @@ impl Decoder for Binary {
         Ok(!self.ended && collector.wanted > 0)
     }
 
-    fn as_binary(&mut self) -> Option<&mut Binary> {
+    fn as_ordered(&mut self) -> Option<&mut dyn OrderedDecoder> {
         Some(self)
     }
 

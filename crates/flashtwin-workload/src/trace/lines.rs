@@ -2,7 +2,8 @@
 
 use memchr::memchr;
 
-use super::binary::Binary;
+use flashtwin::Request;
+
 use super::cursor::{field, Bad};
 use super::input::Source;
 use super::options::TraceOptions;
@@ -42,13 +43,26 @@ pub(crate) trait Decoder: Send {
         until: usize,
     ) -> Result<bool, WorkloadError>;
 
-    /// The decoder of the form whose requests need no window: they are in order and of one volume.
-    fn as_binary(&mut self) -> Option<&mut Binary> {
+    /// Its requests need no window, since they are in order and of one volume: what reads them.
+    fn as_ordered(&mut self) -> Option<&mut dyn OrderedDecoder> {
         None
     }
 
     /// Lines (or records) read so far.
     fn lines(&self) -> u64;
+}
+
+/// A decoder of requests that are in order and of one volume.
+pub(crate) trait OrderedDecoder {
+    /// Reads requests straight into `out`, `most` of them, past the collector's window. False at the end of the
+    /// trace.
+    fn read(
+        &mut self,
+        source: &mut Source,
+        collector: &mut Collector,
+        out: &mut Vec<Request>,
+        most: usize,
+    ) -> Result<bool, WorkloadError>;
 }
 
 /// The decoder of every text format.

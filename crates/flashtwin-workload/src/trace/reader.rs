@@ -348,16 +348,16 @@ impl TraceReader {
 }
 
 impl TraceReader {
-    /// The next batch of the binary form, if nothing is to be selected or moved: requests go straight
+    /// The next batch of a form whose requests are in order, if nothing is to be selected or moved: requests go straight
     /// to `out`.
-    fn next_binary(&mut self, out: &mut Vec<Request>) -> Option<Result<usize, WorkloadError>> {
+    fn next_ordered(&mut self, out: &mut Vec<Request>) -> Option<Result<usize, WorkloadError>> {
         if self.opts.addresses != Addresses::AsIs || matches!(self.opts.volumes, Volumes::Only(_)) {
             return None;
         }
-        let binary = self.decoder.as_binary()?;
+        let ordered = self.decoder.as_ordered()?;
         let before = out.len();
         if self.more {
-            match binary.read(&mut self.source, &mut self.collector, out, BATCH) {
+            match ordered.read(&mut self.source, &mut self.collector, out, BATCH) {
                 Ok(more) => self.more = more,
                 Err(e) => return Some(Err(e)),
             }
@@ -377,7 +377,7 @@ impl TraceReader {
 
 impl Workload for TraceReader {
     fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError> {
-        if let Some(read) = self.next_binary(out) {
+        if let Some(read) = self.next_ordered(out) {
             return read;
         }
         let before = out.len();
