@@ -23,6 +23,7 @@ mod array;
 pub mod buffer;
 mod chips;
 pub mod component;
+mod coordinate;
 mod device;
 mod divide;
 mod events;

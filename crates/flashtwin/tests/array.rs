@@ -254,16 +254,27 @@ fn requests_outlive_the_members_they_were_sent_to() {
     }
 }
 
+#[test]
+fn a_parameter_of_another_scheme_is_refused() {
+    let change = [("array.coordination", "turns"), ("array.idle_ms", "5")];
+    let text = flashtwin::spec::builtin_array("raid5-array").unwrap();
+    let error = ArraySpec::with_overrides(text, "raid5-array", &change).unwrap_err();
+    let wanted = "array.idle_ms: has no effect here; it needs array.coordination = \"idle\"";
+    assert!(error.to_string().contains(wanted), "{error}");
+}
+
 /// RI, RS and PI whose thresholds are never reached equal the baseline.
 #[test]
 fn coordination_that_is_never_asked_for_changes_nothing() {
     let run = |coordination: &str| {
-        let more = [
+        let mut more = vec![
             ("array.coordination", coordination),
             ("array.soft_percent", "0"),
             ("array.hard_percent", "0"),
-            ("array.idle_ms", "65535"),
         ];
+        if coordination == "idle" {
+            more.push(("array.idle_ms", "65535"));
+        }
         let mut device = array("raid0", "harmonia*3", &more);
         device.fill_steady(2);
         let done = drive(&mut device, 11, 3000);
@@ -323,15 +334,17 @@ fn schemes_send_their_messages() {
         ("local", false),
     ] {
         for (level, members) in [("raid0", "harmonia*3"), ("raid5", "harmonia*4")] {
-            let more = [
+            let mut more = vec![
                 ("array.coordination", coordination),
                 ("array.reads", "around-gc"),
                 ("array.protect", "stripe"),
                 ("buffer.capacity", "256 KiB"),
                 ("buffer.policy", "gcar-lru"),
                 ("array.soft_percent", "10"),
-                ("array.idle_ms", "1"),
             ];
+            if coordination == "idle" {
+                more.push(("array.idle_ms", "1"));
+            }
             let mut device = array(level, members, &more);
             device.fill_steady(2);
             let done = drive(&mut device, 13, 2000);

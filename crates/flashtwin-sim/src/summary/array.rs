@@ -156,7 +156,7 @@ impl ArraySummary {
         let page_bytes = u64::from(spec.page_bytes());
         ArraySummary {
             level: spec.level.name(),
-            coordination: spec.coordination.name(),
+            coordination: spec.coordination.name,
             data_pages_read: s.data_pages_read,
             data_pages_written: s.data_pages_written,
             parity_pages_written: s.parity_pages_written,

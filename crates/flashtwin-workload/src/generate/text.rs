@@ -11,14 +11,182 @@ use super::spec::{GeneratorSpec, PRESETS};
 use super::values::{bytes, count, interval, number, part, rate, wrong};
 use crate::error::WorkloadError;
 
-const PATTERNS: &[&str] = &[
-    "uniform",
-    "normal",
-    "zipf",
-    "hotcold",
-    "sequential",
-    "locality",
+/// A word that selects how something is drawn, with the keys that go with it.
+struct Choice<T> {
+    name: &'static str,
+    keys: &'static [&'static str],
+    read: fn(&Given) -> Result<T, WorkloadError>,
+}
+
+/// The patterns of addresses.
+const PATTERNS: &[Choice<Address>] = &[
+    Choice {
+        name: "uniform",
+        keys: &[],
+        read: |_| Ok(Address::Uniform {}),
+    },
+    Choice {
+        name: "normal",
+        keys: &["sigma", "mean"],
+        read: |given| {
+            Ok(Address::Normal {
+                sigma: bytes("sigma", given.needed("sigma", "40000k")?)?,
+                mean: given.get("mean").map(|v| bytes("mean", v)).transpose()?,
+            })
+        },
+    },
+    Choice {
+        name: "zipf",
+        keys: &["theta", "scramble"],
+        read: |given| {
+            Ok(Address::Zipf {
+                theta: given.number_or("theta", "0.99")?,
+                scramble: match given.get("scramble") {
+                    None | Some("true") => true,
+                    Some("false") => false,
+                    Some(v) => return wrong(format!("scramble={v}: true or false is expected")),
+                },
+            })
+        },
+    },
+    Choice {
+        name: "hotcold",
+        keys: &["hot_access", "hot_space"],
+        read: |given| {
+            Ok(Address::Hotcold {
+                hot_access: given.number_or("hot_access", "0.8")?,
+                hot_space: given.number_or("hot_space", "0.2")?,
+            })
+        },
+    },
+    Choice {
+        name: "sequential",
+        keys: &[],
+        read: |_| Ok(Address::Sequential {}),
+    },
+    Choice {
+        name: "locality",
+        keys: &["file"],
+        read: |given| {
+            Ok(Address::Locality {
+                file: PathBuf::from(given.needed("file", "lba_freq.csv")?),
+            })
+        },
+    },
 ];
+
+/// The patterns of arrivals.
+const ARRIVALS: &[Choice<Arrival>] = &[
+    Choice {
+        name: "none",
+        keys: &[],
+        read: |_| Ok(Arrival::None {}),
+    },
+    Choice {
+        name: "constant",
+        keys: &["rate", "interval"],
+        read: |given| {
+            let rate = given.rate_needed()?;
+            Ok(Arrival::Constant { rate })
+        },
+    },
+    Choice {
+        name: "exponential",
+        keys: &["rate", "interval"],
+        read: |given| {
+            let rate = given.rate_needed()?;
+            Ok(Arrival::Exponential { rate })
+        },
+    },
+    Choice {
+        name: "hyper",
+        keys: &["rate", "interval", "cv"],
+        read: |given| {
+            Ok(Arrival::Hyper {
+                rate: given.rate_needed()?,
+                cv: given.number_or("cv", "2")?,
+            })
+        },
+    },
+    Choice {
+        name: "onoff",
+        keys: &["on_rate", "on_length", "duty"],
+        read: |given| {
+            Ok(Arrival::Onoff {
+                on_rate: rate("on_rate", given.needed("on_rate", "5k/s")?)?,
+                on_length: given.number_or("on_length", "20")?,
+                duty: given.number_or("duty", "0.1")?,
+            })
+        },
+    },
+];
+
+/// The keys that are given, with their values.
+struct Given<'a> {
+    /// What they belong to, for messages.
+    of: String,
+    pairs: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Given<'a> {
+    fn get(&self, key: &str) -> Option<&'a str> {
+        self.pairs.iter().find(|(k, _)| *k == key).map(|(_, v)| *v)
+    }
+
+    fn needed(&self, key: &str, example: &str) -> Result<&'a str, WorkloadError> {
+        match self.get(key) {
+            Some(value) => Ok(value),
+            None => wrong(format!(
+                "{}: {key} is missing, like {key}={example}",
+                self.of
+            )),
+        }
+    }
+
+    fn number_or(&self, key: &str, other: &str) -> Result<f64, WorkloadError> {
+        number(key, self.get(key).unwrap_or(other))
+    }
+
+    /// Requests a second, from `rate` or `interval`.
+    fn rate(&self) -> Result<Option<f64>, WorkloadError> {
+        match (self.get("rate"), self.get("interval")) {
+            (Some(value), _) => rate("rate", value).map(Some),
+            (None, Some(value)) => interval("interval", value).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn rate_needed(&self) -> Result<f64, WorkloadError> {
+        match self.rate()? {
+            Some(rate) => Ok(rate),
+            None => wrong(format!("{}: rate is missing, like rate=20k/s", self.of)),
+        }
+    }
+
+    /// The arrivals; without `arrival` those that the other keys are for.
+    fn arrival(&mut self) -> Result<Arrival, WorkloadError> {
+        let kind = self.get("arrival").unwrap_or({
+            match (self.rate()?, self.get("on_rate")) {
+                (_, Some(_)) => "onoff",
+                (Some(_), None) => "exponential",
+                (None, None) => "none",
+            }
+        });
+        let Some(choice) = ARRIVALS.iter().find(|choice| choice.name == kind) else {
+            let names: Vec<&str> = ARRIVALS.iter().map(|choice| choice.name).collect();
+            let (last, first) = names.split_last().unwrap_or((&"", &[]));
+            let names = format!("{} or {last}", first.join(", "));
+            return wrong(format!("arrival={kind}: {names} is expected"));
+        };
+        let mut all = ARRIVALS.iter().flat_map(|choice| choice.keys);
+        let strange = |key: &&&str| self.get(key).is_some() && !choice.keys.contains(key);
+        if let Some(key) = all.find(strange) {
+            return wrong(format!("{key} does not go with arrival={kind}"));
+        }
+        self.of = format!("arrival={kind}");
+        (choice.read)(self)
+    }
+}
 
 /// Keys that hold for every pattern.
 const COMMON: &[&str] = &[
@@ -43,16 +211,6 @@ const COMMON: &[&str] = &[
     "align",
     "requests",
 ];
-
-fn keys_of(pattern: &str) -> &'static [&'static str] {
-    match pattern {
-        "normal" => &["sigma", "mean"],
-        "zipf" => &["theta", "scramble"],
-        "hotcold" => &["hot_access", "hot_space"],
-        "locality" => &["file"],
-        _ => &[],
-    }
-}
 
 /// What other tools call a key, and its name here.
 const SYNONYMS: &[(&str, &str)] = &[
@@ -148,16 +306,17 @@ fn size(value: &str) -> Result<Size, WorkloadError> {
 }
 
 /// Reads `key=value,...`; each key must be one of the pattern.
-fn read_pairs<'a>(pattern: &str, pairs: &'a str) -> Result<Vec<(&'a str, &'a str)>, WorkloadError> {
+fn read_pairs<'a>(pattern: &Choice<Address>, pairs: &'a str) -> Result<Given<'a>, WorkloadError> {
+    let name = pattern.name;
     let mut given: Vec<(&str, &str)> = Vec::new();
     for pair in pairs.split(',').map(str::trim).filter(|p| !p.is_empty()) {
         let Some((key, value)) = pair.split_once('=') else {
-            return wrong(format!("{pattern}: \"{pair}\" is no key=value"));
+            return wrong(format!("{name}: \"{pair}\" is no key=value"));
         };
-        let known = || COMMON.iter().chain(keys_of(pattern)).copied();
+        let known = || COMMON.iter().chain(pattern.keys).copied();
         if !known().any(|k| k == key) {
             return wrong(format!(
-                "{pattern}: key \"{key}\" is not known{}",
+                "{name}: key \"{key}\" is not known{}",
                 nearest(key, known())
             ));
         }
@@ -165,7 +324,10 @@ fn read_pairs<'a>(pattern: &str, pairs: &'a str) -> Result<Vec<(&'a str, &'a str
         given.retain(|(k, _)| *k != key && !replaces(key, k));
         given.push((key, value));
     }
-    Ok(given)
+    Ok(Given {
+        of: name.to_string(),
+        pairs: given,
+    })
 }
 
 impl GeneratorSpec {
@@ -201,19 +363,22 @@ fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
         };
         return parse(&joined);
     }
-    let names = || PATTERNS.iter().copied().chain(PRESETS.iter().map(|p| p.0));
-    if !PATTERNS.contains(&pattern) {
+    let Some(choice) = PATTERNS.iter().find(|choice| choice.name == pattern) else {
+        let names = PATTERNS.iter().map(|choice| choice.name);
+        let names = names.chain(PRESETS.iter().map(|p| p.0));
         return wrong(format!(
             "\"{pattern}\" is no generated load{}",
-            nearest(pattern, names())
+            nearest(pattern, names)
         ));
-    }
-    let given = read_pairs(pattern, pairs)?;
-    let get = |key: &str| given.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
-    let share = |key: &str| get(key).map_or(Ok(0.0), |v| number(key, v));
+    };
+    let mut given = read_pairs(choice, pairs)?;
+    let address = (choice.read)(&given)?;
+    let arrival = given.arrival()?;
+    let get = |key: &str| given.get(key);
+    let share = |key: &str| given.number_or(key, "0");
     let mut spec = GeneratorSpec {
-        address: address(pattern, &get)?,
-        arrival: arrival(&get)?,
+        address,
+        arrival,
         write: share("write")?,
         trim: share("trim")?,
         flush: share("flush")?,
@@ -251,101 +416,6 @@ fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
 /// `rate` and `interval` are two forms of one value; the later of the two counts.
 fn replaces(key: &str, earlier: &str) -> bool {
     matches!((key, earlier), ("rate", "interval") | ("interval", "rate"))
-}
-
-fn address<'a>(
-    pattern: &str,
-    get: &dyn Fn(&str) -> Option<&'a str>,
-) -> Result<Address, WorkloadError> {
-    let needed = |key: &str, example: &str| {
-        get(key).map_or_else(
-            || wrong(format!("{pattern}: {key} is missing, like {key}={example}")),
-            Ok,
-        )
-    };
-    Ok(match pattern {
-        "normal" => Address::Normal {
-            sigma: bytes("sigma", needed("sigma", "40000k")?)?,
-            mean: get("mean").map(|v| bytes("mean", v)).transpose()?,
-        },
-        "zipf" => Address::Zipf {
-            theta: number("theta", get("theta").unwrap_or("0.99"))?,
-            scramble: match get("scramble") {
-                None | Some("true") => true,
-                Some("false") => false,
-                Some(v) => return wrong(format!("scramble={v}: true or false is expected")),
-            },
-        },
-        "hotcold" => Address::Hotcold {
-            hot_access: number("hot_access", get("hot_access").unwrap_or("0.8"))?,
-            hot_space: number("hot_space", get("hot_space").unwrap_or("0.2"))?,
-        },
-        "sequential" => Address::Sequential {},
-        "locality" => Address::Locality {
-            file: PathBuf::from(needed("file", "lba_freq.csv")?),
-        },
-        _ => Address::Uniform {},
-    })
-}
-
-fn arrival<'a>(get: &dyn Fn(&str) -> Option<&'a str>) -> Result<Arrival, WorkloadError> {
-    let given = match (get("rate"), get("interval")) {
-        (Some(value), _) => Some(rate("rate", value)?),
-        (None, Some(value)) => Some(interval("interval", value)?),
-        (None, None) => None,
-    };
-    let kind = get("arrival").unwrap_or(match (given, get("on_rate")) {
-        (_, Some(_)) => "onoff",
-        (Some(_), None) => "exponential",
-        (None, None) => "none",
-    });
-    let belongs: &[&str] = match kind {
-        "none" => &[],
-        "constant" | "exponential" => &["rate", "interval"],
-        "hyper" => &["rate", "interval", "cv"],
-        "onoff" => &["on_rate", "on_length", "duty"],
-        _ => {
-            return wrong(format!(
-                "arrival={kind}: none, constant, exponential, hyper or onoff is expected"
-            ))
-        }
-    };
-    for key in ["rate", "interval", "cv", "on_rate", "on_length", "duty"] {
-        if get(key).is_some() && !belongs.contains(&key) {
-            return wrong(format!("{key} does not go with arrival={kind}"));
-        }
-    }
-    let needed = |what: Option<f64>| {
-        what.map_or_else(
-            || wrong(format!("arrival={kind}: rate is missing, like rate=20k/s")),
-            Ok,
-        )
-    };
-    Ok(match kind {
-        "constant" => Arrival::Constant {
-            rate: needed(given)?,
-        },
-        "exponential" => Arrival::Exponential {
-            rate: needed(given)?,
-        },
-        "hyper" => Arrival::Hyper {
-            rate: needed(given)?,
-            cv: number("cv", get("cv").unwrap_or("2"))?,
-        },
-        "onoff" => Arrival::Onoff {
-            on_rate: match get("on_rate") {
-                Some(value) => rate("on_rate", value)?,
-                None => {
-                    return wrong(
-                        "arrival=onoff: on_rate is missing, like on_rate=5k/s".to_string(),
-                    )
-                }
-            },
-            on_length: number("on_length", get("on_length").unwrap_or("20"))?,
-            duty: number("duty", get("duty").unwrap_or("0.1"))?,
-        },
-        _ => Arrival::None {},
-    })
 }
 
 /// Writes the text form; whatever has its default is left out.

@@ -168,7 +168,7 @@ mod tests {
             let written = match s.state {
                 State::Free => 0,
                 State::Open => group.next,
-                _ => volume.shape.data,
+                State::Full | State::Victim | State::Trimming => volume.shape.data,
             };
             let (members, _) = volume.extent(segment);
             let mut want = written + written / (volume.shape.members - 1);

@@ -302,7 +302,9 @@ impl Policy for Ecr {
             let pages = oldest_first.iter().rev();
             let texts: Vec<String> = match self.kind {
                 Cost::Epsilon => pages.map(|&page| page_text(device, page)).collect(),
-                _ => pages.map(|&page| device.lpn(page).0.to_string()).collect(),
+                Cost::Ecr | Cost::Lcr => {
+                    pages.map(|&page| device.lpn(page).0.to_string()).collect()
+                }
             };
             format!("{name}[{}]", texts.join(" "))
         };

@@ -325,7 +325,7 @@ impl PageMap {
     pub fn stream_at_rest(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.shape.apart {
             Apart::Cached => Stream::Cold,
-            _ => self.host_stream(lpn, asked),
+            Apart::AsAsked | Apart::Moved | Apart::Below(_) => self.host_stream(lpn, asked),
         }
     }
 
@@ -334,7 +334,7 @@ impl PageMap {
     pub fn move_stream(&self, lpn: Lpn) -> Stream {
         match self.shape.apart {
             Apart::Below(end) if lpn.0 < end => Stream::Hot,
-            _ => Stream::Cold,
+            Apart::AsAsked | Apart::Moved | Apart::Below(_) | Apart::Cached => Stream::Cold,
         }
     }
 

@@ -57,7 +57,12 @@ pub(super) const OPTIONAL: Option<&str> = Some("none");
 /// All keys, section by section in the order of [`DeviceSpec`](super::DeviceSpec).
 pub fn keys() -> &'static [KeyDoc] {
     static KEYS: LazyLock<Vec<KeyDoc>> = LazyLock::new(|| {
-        let of_the_device = OF_THE_DEVICE.iter().flat_map(with_components);
+        let of_the_device = OF_THE_DEVICE
+            .iter()
+            .flat_map(|doc| match components(doc.key) {
+                Some(components) => with_components(doc, &components),
+                None => vec![*doc],
+            });
         let rest = of_policies().into_iter().chain(PUBLISHED.iter().copied());
         of_the_device.chain(rest).collect()
     });
@@ -89,11 +94,8 @@ fn components(key: &str) -> Option<Vec<Component>> {
 /// The value of `ftl.kind` that is no layer of a chip.
 pub(super) const PAGE_MAP: &str = "page";
 
-/// A key; if it chooses among components, with their names and what they do, and their parameters behind it.
-fn with_components(doc: &KeyDoc) -> Vec<KeyDoc> {
-    let Some(components) = components(doc.key) else {
-        return vec![*doc];
-    };
+/// A key that chooses among components, with their names and what they do, and their parameters behind it.
+pub(super) fn with_components(doc: &KeyDoc, components: &[Component]) -> Vec<KeyDoc> {
     // What a static table would hold lives as long as the program.
     let names: Vec<&str> = components.iter().map(|component| component.name).collect();
     let said = components
@@ -108,7 +110,7 @@ fn with_components(doc: &KeyDoc) -> Vec<KeyDoc> {
     let section = super::tree::split(doc.key).0;
     // Each parameter once, with those that have it.
     let mut found: Vec<(&Parameter, String, Vec<&str>)> = Vec::new();
-    for component in &components {
+    for component in components {
         for parameter in component.parameters {
             match found
                 .iter_mut()

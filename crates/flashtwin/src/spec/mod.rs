@@ -29,8 +29,7 @@ mod tree;
 mod write;
 
 pub use array::{
-    array_keys, is_array, ArraySpec, Coordination, Level, MemberInGc, Protect, Reads, Rotation,
-    VolumeSpec,
+    array_keys, is_array, ArraySpec, Level, MemberInGc, Protect, Reads, Rotation, VolumeSpec,
 };
 pub use derived::SECTOR_BYTES;
 pub use error::{Place, Problem, SpecError};

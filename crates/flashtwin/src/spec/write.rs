@@ -273,7 +273,7 @@ impl ModernNand {
 }
 
 /// A parameter of a component.
-fn setting_toml(settings: &Settings, key: &str) -> Option<String> {
+pub(super) fn setting_toml(settings: &Settings, key: &str) -> Option<String> {
     Some(match settings.value(key)? {
         Value::Text(word) => quote(word),
         Value::Bool(on) => on.to_string(),

@@ -1,72 +1,37 @@
-//! Coordinators of garbage collection (Kim et al., "Harmonia", MSST 2011, and others), and further knowledge of
-//! members.
+//! The coordinator of garbage collection, and further knowledge of members.
 
-mod global;
-mod idle;
-pub(super) mod scheme;
-mod soft_limit;
-mod turns;
 pub(super) mod units;
 pub(super) mod watch;
 
+use crate::array::record::log::{ArrayEvent, GcMessage};
+use crate::coordinate::{Coordination, MemberView, Message};
 use crate::nand::PoolBlocks;
-use crate::spec::{ArraySpec, Coordination};
+use crate::spec::ArraySpec;
 use crate::ssd::Ssd;
 use crate::units::Time;
-use global::{Inclusive, Selective};
-use idle::Idle;
-use scheme::{Coordinate, MemberView, Message};
-use soft_limit::SoftLimit;
-use turns::Turns;
-
-/// One of the schemes.
-#[derive(Clone, Debug)]
-enum Scheme {
-    Local,
-    Inclusive(Inclusive),
-    Selective(Selective),
-    Idle(Idle),
-    SoftLimit(SoftLimit),
-    Turns(Turns),
-}
-
-impl Scheme {
-    fn of(spec: &ArraySpec) -> Scheme {
-        let members = spec.members.len();
-        match spec.coordination {
-            Coordination::Local | Coordination::Ideal => Scheme::Local,
-            Coordination::Inclusive => Scheme::Inclusive(Inclusive::default()),
-            Coordination::Selective => Scheme::Selective(Selective::new(members)),
-            Coordination::Idle => {
-                Scheme::Idle(Idle::new(members, spec.idle_after, spec.idle_check))
-            }
-            Coordination::SoftLimit => Scheme::SoftLimit(SoftLimit::new(members, spec.idle_check)),
-            Coordination::Turns => Scheme::Turns(Turns::default()),
-        }
-    }
-
-    /// The scheme; `None` if members go their own ways.
-    fn get(&mut self) -> Option<&mut dyn Coordinate> {
-        match self {
-            Scheme::Local => None,
-            Scheme::Inclusive(c) => Some(c),
-            Scheme::Selective(c) => Some(c),
-            Scheme::Idle(c) => Some(c),
-            Scheme::SoftLimit(c) => Some(c),
-            Scheme::Turns(c) => Some(c),
-        }
-    }
-}
 
 /// Members of such an array collect when they must, each for itself.
 pub(super) fn is_local(spec: &ArraySpec) -> bool {
-    matches!(Scheme::of(spec), Scheme::Local)
+    Coordination::of(&spec.coordination, spec.members.len()).is_local()
+}
+
+impl Message {
+    /// Its entry in the log.
+    pub fn told(self) -> ArrayEvent {
+        let (what, member) = match self {
+            Message::Participate { from } => (GcMessage::Participate, from),
+            Message::Request { from } => (GcMessage::Request, from),
+            Message::Force { to, .. } => (GcMessage::Force, to),
+            Message::LeaveOff { to } => (GcMessage::LeaveOff, to),
+        };
+        ArrayEvent::Message { what, member }
+    }
 }
 
 /// The coordinator, its knowledge of the members, and its messages to them.
 #[derive(Clone, Debug)]
 pub(crate) struct Coordinator {
-    scheme: Scheme,
+    scheme: Coordination,
     views: Vec<MemberView>,
     messages: Vec<Message>,
     /// The array has nothing to do.
@@ -89,7 +54,7 @@ impl Coordinator {
             }
         };
         Coordinator {
-            scheme: Scheme::of(spec),
+            scheme: Coordination::of(&spec.coordination, spec.members.len()),
             views: pools.map(view).collect(),
             messages: Vec::new(),
             idle: true,
@@ -98,12 +63,12 @@ impl Coordinator {
 
     /// Members go their own ways.
     pub fn is_local(&self) -> bool {
-        matches!(self.scheme, Scheme::Local)
+        self.scheme.is_local()
     }
 
     /// From now on members go their own ways.
     pub fn dismiss(&mut self) {
-        self.scheme = Scheme::Local;
+        self.scheme = Coordination::LOCAL;
     }
 
     /// The member was ordered to collect and has not finished.
@@ -179,6 +144,3 @@ impl Coordinator {
         self.idle
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -72,7 +72,7 @@ impl Units {
                 let chip = narrow(unit - self.first_of(member));
                 (member, chip..chip + 1)
             }
-            _ => (member, 0..chips(member)),
+            MemberInGc::Any | MemberInGc::Chip | MemberInGc::Share(_) => (member, 0..chips(member)),
         }
     }
 

@@ -1,6 +1,5 @@
 //! Members observed: which are in GC, what their coordinator should know, and its messages executed.
 
-use super::scheme::Message;
 use super::units::Units;
 use super::Coordinator;
 use crate::array::clock::Clock;
@@ -8,6 +7,7 @@ use crate::array::member::Members;
 use crate::array::record::log::ArrayEvent;
 use crate::array::record::timeline::Timeline;
 use crate::array::record::Record;
+use crate::coordinate::Message;
 use crate::spec::ArraySpec;
 use crate::units::Time;
 

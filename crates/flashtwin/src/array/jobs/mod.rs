@@ -113,7 +113,7 @@ impl Jobs {
     fn new_job(&mut self, io: &Io, what: JobSpec) -> u32 {
         let rows = match what.kind {
             Kind::Rebuild => what.pages / io.layout.chunk_pages(),
-            _ => 1,
+            Kind::Write(_) | Kind::Recover(_) | Kind::Trim(_) | Kind::Flush => 1,
         };
         self.jobs.add(Job {
             what,
@@ -266,7 +266,7 @@ impl Jobs {
         job.writes &= !io.missing(job.what.stripe);
         let op = match job.what.kind {
             Kind::Trim(_) => Op::Trim,
-            _ => Op::Write,
+            Kind::Write(_) | Kind::Recover(_) | Kind::Rebuild | Kind::Flush => Op::Write,
         };
         match job.writes {
             0 => self.end(io, id, clock),

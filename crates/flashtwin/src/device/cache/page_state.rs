@@ -88,7 +88,7 @@ impl<B: Backend> Device<B> {
         self.residency_changed(id);
         let cause = match want {
             Want::Padding => Cause::PaddingRead,
-            _ => Cause::Fill,
+            Want::Nothing | Want::Flush | Want::WriteBack | Want::Merge => Cause::Fill,
         };
         self.queue_flash(chip, lpn, cause, id);
     }

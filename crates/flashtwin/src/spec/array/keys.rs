@@ -1,14 +1,17 @@
 //! The keys of `[array]`, with what they take and where they come from.
 
-use super::{Coordination, Level, Rotation};
+use std::sync::LazyLock;
+
+use super::{Level, MemberInGcWord, Protect, Reads, Rotation};
 use crate::component::Kind;
-use crate::spec::keys::{KeyDoc, OPTIONAL};
+use crate::coordinate::SCHEMES;
+use crate::spec::keys::{with_components, KeyDoc, OPTIONAL};
 
 /// Keys that only a volume of groups has.
 const SWAN: &[(&str, &[&str])] = &[("array.level", &["swan"])];
 
-/// The keys of `[array]`.
-pub(super) const KEYS: &[KeyDoc] = &[
+/// The keys of `[array]` but the parameters of schemes of coordination.
+const KEYS: &[KeyDoc] = &[
     KeyDoc {
         key: "array.level",
         kind: Kind::Choice(Level::WORDS),
@@ -69,7 +72,7 @@ pub(super) const KEYS: &[KeyDoc] = &[
     },
     KeyDoc {
         key: "array.member_in_gc",
-        kind: Kind::Choice(&["any", "chip", "share"]),
+        kind: Kind::Choice(MemberInGcWord::WORDS),
         default: Some("\"any\""),
         only: &[],
         doc: "When the array's buffer takes a page for one whose chip is in GC: any chip of its \
@@ -86,7 +89,7 @@ pub(super) const KEYS: &[KeyDoc] = &[
     },
     KeyDoc {
         key: "array.protect",
-        kind: Kind::Choice(&["data", "stripe"]),
+        kind: Kind::Choice(Protect::WORDS),
         default: Some("\"data\""),
         only: &[],
         doc: "What keeps a page in the array's buffer under GCaR: GC on the member that holds it, or \
@@ -95,7 +98,7 @@ pub(super) const KEYS: &[KeyDoc] = &[
     },
     KeyDoc {
         key: "array.reads",
-        kind: Kind::Choice(&["direct", "around-gc", "hedged"]),
+        kind: Kind::Choice(Reads::WORDS),
         default: Some("\"direct\""),
         only: &[],
         doc: "How a page is read: where it lies; if its chip is in GC, from the others of its stripe or \
@@ -139,14 +142,10 @@ pub(super) const KEYS: &[KeyDoc] = &[
     },
     KeyDoc {
         key: "array.coordination",
-        kind: Kind::Choice(Coordination::WORDS),
+        kind: Kind::Choice(&[]),
         default: Some("\"local\""),
         only: &[],
-        doc:
-            "Who says which member collects when: each for itself; when one must, all do; when one \
-              must, those registered do; the same and while the array is idle; the controller looks \
-              now and then and has those registered collect; one member at a time; collecting takes \
-              no time.",
+        doc: "Which member collects when.",
         provenance: "Harmonia section 4",
     },
     KeyDoc {
@@ -186,24 +185,15 @@ pub(super) const KEYS: &[KeyDoc] = &[
               default the whole reserve.",
         provenance: "Harmonia section 4.3.2: the reserve",
     },
-    KeyDoc {
-        key: "array.idle_ms",
-        kind: Kind::Count(0, 1_000_000),
-        default: Some("10"),
-        only: &[],
-        doc: "The array counts as idle after so long without a request inside.",
-        provenance: "not printed (D-24)",
-    },
-    KeyDoc {
-        key: "array.idle_check_us",
-        kind: Kind::Count(1, 1_000_000_000),
-        default: Some("1000"),
-        only: &[],
-        doc: "How often that is looked at.",
-        provenance: "not printed (D-24)",
-    },
 ];
 /// Every key of `[array]`, in the order of the documentation.
 pub fn array_keys() -> &'static [KeyDoc] {
-    KEYS
+    static ALL: LazyLock<Vec<KeyDoc>> = LazyLock::new(|| {
+        let all = KEYS.iter().flat_map(|doc| match doc.key {
+            "array.coordination" => with_components(doc, SCHEMES),
+            _ => vec![*doc],
+        });
+        all.collect()
+    });
+    &ALL
 }

@@ -10,46 +10,30 @@ mod volume;
 mod write;
 
 use super::{Buffer, Controller, DeviceSpec, Link};
+use crate::component::{words, Chosen};
 use crate::units::Time;
 pub use keys::array_keys;
 pub use read::is_array;
 
-/// How members are put together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// Striping.
-    Raid0,
-    /// Every member holds every page.
-    Raid1,
-    /// Striping over pairs of mirrors.
-    Raid10,
-    /// Striping with one rotating parity.
-    Raid5,
-    /// Striping with two rotating parities.
-    Raid6,
-    /// Groups of members with a parity each, of which one takes the writes and the others are collected.
-    Swan,
+words! {
+    /// How members are put together.
+    pub enum Level {
+        /// Striping.
+        Raid0 = "raid0",
+        /// Every member holds every page.
+        Raid1 = "raid1",
+        /// Striping over pairs of mirrors.
+        Raid10 = "raid10",
+        /// Striping with one rotating parity.
+        Raid5 = "raid5",
+        /// Striping with two rotating parities.
+        Raid6 = "raid6",
+        /// Groups of members with a parity each, of which one takes the writes and the others are collected.
+        Swan = "swan",
+    }
 }
 
 impl Level {
-    pub(super) const WORDS: &[&str] = &["raid0", "raid1", "raid10", "raid5", "raid6", "swan"];
-
-    /// As a device file calls it.
-    pub fn name(self) -> &'static str {
-        Level::WORDS[self as usize]
-    }
-
-    pub(super) fn from_word(word: &str) -> Level {
-        match word {
-            "raid1" => Level::Raid1,
-            "raid10" => Level::Raid10,
-            "raid5" => Level::Raid5,
-            "raid6" => Level::Raid6,
-            "swan" => Level::Swan,
-            _ => Level::Raid0,
-        }
-    }
-
     /// Members that may be missing while all data can still be read.
     pub fn redundancy(self, members: u32) -> u32 {
         match self {
@@ -62,17 +46,18 @@ impl Level {
     }
 }
 
-/// How parity moves from row to row (D-23).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rotation {
-    /// Parity from the last member down, data begins after it.
-    LeftSymmetric,
-    /// Parity from the last member down, data in the order of members.
-    LeftAsymmetric,
-    /// Parity from the first member up, data begins after it.
-    RightSymmetric,
-    /// Parity from the first member up, data in the order of members.
-    RightAsymmetric,
+words! {
+    /// How parity moves from row to row (D-23).
+    pub enum Rotation {
+        /// Parity from the last member down, data begins after it.
+        LeftSymmetric = "left-symmetric",
+        /// Parity from the last member down, data in the order of members.
+        LeftAsymmetric = "left-asymmetric",
+        /// Parity from the first member up, data begins after it.
+        RightSymmetric = "right-symmetric",
+        /// Parity from the first member up, data in the order of members.
+        RightAsymmetric = "right-asymmetric",
+    }
 }
 
 impl Rotation {
@@ -83,17 +68,6 @@ impl Rotation {
         Rotation::RightSymmetric,
         Rotation::RightAsymmetric,
     ];
-    pub(super) const WORDS: &[&str] = &[
-        "left-symmetric",
-        "left-asymmetric",
-        "right-symmetric",
-        "right-asymmetric",
-    ];
-
-    /// As a device file calls it.
-    pub fn name(self) -> &'static str {
-        Rotation::WORDS[self as usize]
-    }
 
     pub(crate) fn is_symmetric(self) -> bool {
         matches!(self, Rotation::LeftSymmetric | Rotation::RightSymmetric)
@@ -115,71 +89,49 @@ pub enum MemberInGc {
     Share(f64),
 }
 
-/// The coordinator of the members' collections.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Coordination {
-    /// Each member for itself.
-    Local,
-    /// When one must collect, all do (Harmonia, "reactive inclusive").
-    Inclusive,
-    /// When one must collect, those that will soon have to do so too ("reactive selective").
-    Selective,
-    /// The same, and those registered collect while the array is idle ("proactive idle").
-    Idle,
-    /// The controller has members collect before one must ("proactive soft limit", described in the
-    /// paper and not built there).
-    SoftLimit,
-    /// One member at a time.
-    Turns,
-    /// Collecting takes no time.
-    Ideal,
-}
-
-impl Coordination {
-    pub(super) const ALL: [Coordination; 7] = [
-        Coordination::Local,
-        Coordination::Inclusive,
-        Coordination::Selective,
-        Coordination::Idle,
-        Coordination::SoftLimit,
-        Coordination::Turns,
-        Coordination::Ideal,
-    ];
-    pub(super) const WORDS: &[&str] = &[
-        "local",
-        "inclusive",
-        "selective",
-        "idle",
-        "soft-limit",
-        "turns",
-        "ideal",
-    ];
-
-    /// As a device file calls it.
-    pub fn name(self) -> &'static str {
-        let at = Coordination::ALL.iter().position(|&c| c == self);
-        Coordination::WORDS[at.unwrap_or(0)]
+words! {
+    /// The words of [`MemberInGc`].
+    enum MemberInGcWord {
+        /// [`MemberInGc::Any`].
+        Any = "any",
+        /// [`MemberInGc::Chip`].
+        Chip = "chip",
+        /// [`MemberInGc::Share`].
+        Share = "share",
     }
 }
 
-/// How the array reads a page that has to wait where it lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reads {
-    /// From where it lies: it waits.
-    Direct,
-    /// From the other members of its stripe or another copy, if none of those is in GC.
-    AroundGc,
-    /// From where it lies, and after a while from elsewhere, too: what comes first counts.
-    Hedged,
+impl MemberInGc {
+    /// As an array file calls it.
+    fn word(self) -> MemberInGcWord {
+        match self {
+            MemberInGc::Any => MemberInGcWord::Any,
+            MemberInGc::Chip => MemberInGcWord::Chip,
+            MemberInGc::Share(_) => MemberInGcWord::Share,
+        }
+    }
 }
 
-/// What keeps a page in the array's buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protect {
-    /// GC on the member that holds it (GCaR section 3.2).
-    Data,
-    /// GC on that member, or on one that holds its parity or copy.
-    Stripe,
+words! {
+    /// How the array reads a page that has to wait where it lies.
+    pub enum Reads {
+        /// From where it lies: it waits.
+        Direct = "direct",
+        /// From the other members of its stripe or another copy, if none of those is in GC.
+        AroundGc = "around-gc",
+        /// From where it lies, and after a while from elsewhere, too: what comes first counts.
+        Hedged = "hedged",
+    }
+}
+
+words! {
+    /// What keeps a page in the array's buffer.
+    pub enum Protect {
+        /// GC on the member that holds it (GCaR section 3.2).
+        Data = "data",
+        /// GC on that member, or on one that holds its parity or copy.
+        Stripe = "stripe",
+    }
 }
 
 /// The volume of an array of groups ([`Level::Swan`]).
@@ -231,7 +183,7 @@ pub struct ArraySpec {
     /// MiB written to members a second while they are rebuilt; 0: as fast as it goes.
     pub rebuild_mib_per_s: u32,
     /// The coordinator of the members' collections.
-    pub coordination: Coordination,
+    pub coordination: Chosen,
     /// Free blocks of a pool at or below which a member is registered, in percent (D-24).
     pub soft_percent: f64,
     /// Those at which it asks the coordinator, in percent; `None`: its own watermark.
@@ -240,8 +192,4 @@ pub struct ArraySpec {
     pub stop_blocks: u32,
     /// Free blocks until which pools collect while the array is idle, in percent; `None`: the reserve.
     pub idle_until_percent: Option<f64>,
-    /// The array counts as idle after so long without a request in flight (D-24).
-    pub idle_after: Time,
-    /// How often that is looked at (D-24).
-    pub idle_check: Time,
 }

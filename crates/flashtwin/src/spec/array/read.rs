@@ -1,9 +1,9 @@
 //! From TOML text to a checked [`ArraySpec`].
 
-use super::keys::KEYS;
 use super::volume::Given;
-use super::{ArraySpec, Coordination, Level, MemberInGc, Protect, Reads, Rotation};
-use crate::component::Value;
+use super::{array_keys, ArraySpec, Level, MemberInGc, MemberInGcWord, Reads};
+use crate::component::{Chosen, FromSetting, Settings, Value};
+use crate::coordinate::{Coordination, IDEAL, SCHEMES};
 use crate::spec::convert::{convert, wrong_value};
 use crate::spec::error::{Problem, SpecError};
 use crate::spec::keys::nearest;
@@ -33,9 +33,9 @@ impl Reader<'_> {
         });
     }
 
-    /// The value of a key of [`KEYS`], or its default; `None` if it is missing or wrong.
+    /// The value of a key of the table, or its default; `None` if it is missing or wrong.
     fn value(&mut self, key: &str) -> Option<Value> {
-        let doc = KEYS.iter().find(|doc| doc.key == key)?;
+        let doc = array_keys().iter().find(|doc| doc.key == key)?;
         let given = self.tree.get(key).map(|entry| entry.node.clone());
         let node = match (given, doc.default) {
             (Some(node), _) => node,
@@ -50,6 +50,10 @@ impl Reader<'_> {
             self.report(key, wrong_value(doc.kind, &node));
         }
         value
+    }
+
+    fn word<T: FromSetting>(&mut self, key: &str) -> Option<T> {
+        self.value(key).as_ref().and_then(T::from_setting)
     }
 
     fn text(&mut self, key: &str) -> String {
@@ -114,27 +118,17 @@ impl ArraySpec {
             problems: Vec::new(),
         };
         unknown(&mut r);
-        let level = Level::from_word(&r.text("array.level"));
-        let rotation = r.text("array.rotation");
-        let rotation = Rotation::WORDS.iter().position(|&word| word == rotation);
-        let coordination = r.text("array.coordination");
-        let coordination = Coordination::WORDS.iter().position(|&w| w == coordination);
-        let coordination = Coordination::ALL[coordination.unwrap_or(0)];
+        let level = r.word("array.level");
+        let rotation = r.word("array.rotation");
+        let coordination = coordination(&mut r);
         let share = r.float("array.member_in_gc_share");
-        let member_in_gc = match r.text("array.member_in_gc").as_str() {
-            "chip" => MemberInGc::Chip,
-            "share" => MemberInGc::Share(share),
-            _ => MemberInGc::Any,
-        };
-        let protect = match r.text("array.protect").as_str() {
-            "stripe" => Protect::Stripe,
-            _ => Protect::Data,
-        };
-        let reads = match r.text("array.reads").as_str() {
-            "around-gc" => Reads::AroundGc,
-            "hedged" => Reads::Hedged,
-            _ => Reads::Direct,
-        };
+        let member_in_gc = r.word("array.member_in_gc").map(|word| match word {
+            MemberInGcWord::Any => MemberInGc::Any,
+            MemberInGcWord::Chip => MemberInGc::Chip,
+            MemberInGcWord::Share => MemberInGc::Share(share),
+        });
+        let protect = r.word("array.protect");
+        let reads = r.word("array.reads");
         let hedge_after = tree.get("array.hedge_after_us");
         let hedge_after = hedge_after.map(|_| Time::from_us(r.number("array.hedge_after_us")));
         let hedge_percent = r.float("array.hedge_percent");
@@ -145,11 +139,9 @@ impl ArraySpec {
         let stop_blocks = saturating_u32(r.number("array.stop_blocks"));
         let idle_until = tree.get("array.idle_until_percent");
         let idle_until_percent = idle_until.map(|_| r.float("array.idle_until_percent"));
-        let idle_after = Time::from_us(r.number("array.idle_ms") * 1000);
-        let idle_check = Time::from_us(r.number("array.idle_check_us"));
         let rebuild_depth = saturating_u32(r.number("array.rebuild_depth"));
         let rebuild_mib_per_s = saturating_u32(r.number("array.rebuild_mib_per_s"));
-        let volume = (level == Level::Swan).then(|| Given::read(&mut r));
+        let volume = (level == Some(Level::Swan)).then(|| Given::read(&mut r));
         let names = r.text("array.members");
         let names = match names.is_empty() {
             true => Vec::new(),
@@ -159,6 +151,12 @@ impl ArraySpec {
             }),
         };
         SpecError::from_problems(std::mem::take(&mut r.problems))?;
+        let words = level
+            .zip(rotation)
+            .zip(coordination)
+            .zip(member_in_gc.zip(protect).zip(reads));
+        let (((level, rotation), coordination), ((member_in_gc, protect), reads)) =
+            words.expect("what is missing or wrong was reported");
 
         let mut members = Vec::new();
         let mut made: Vec<(&str, DeviceSpec)> = Vec::new();
@@ -171,7 +169,7 @@ impl ArraySpec {
             made.push((name, member.clone()));
             members.push(member);
         }
-        if coordination == Coordination::Ideal {
+        if coordination.name == IDEAL {
             members.iter_mut().for_each(|member| member.gc.ideal = true);
         }
         let front = front_of(&tree, names[0], of_front)?;
@@ -181,7 +179,7 @@ impl ArraySpec {
             name: front.name,
             description: front.description,
             level,
-            rotation: Rotation::ALL[rotation.unwrap_or(0)],
+            rotation,
             chunk_pages: saturating_u32(chunk_pages),
             volume: volume.map(|given| given.with(&members[0])),
             members,
@@ -200,8 +198,6 @@ impl ArraySpec {
             hard_percent,
             stop_blocks,
             idle_until_percent,
-            idle_after,
-            idle_check,
         };
         let mut r = Reader {
             tree: &tree,
@@ -249,14 +245,13 @@ impl ArraySpec {
             );
             r.report("array.reads", message);
         }
-        let coordinated = !matches!(self.coordination, Coordination::Local | Coordination::Ideal);
+        let coordinated = !Coordination::of(&self.coordination, count).is_local();
         let layered = self.members.iter().find(|m| m.ftl.kind != Mapping::Page);
         if let (true, Some(member)) = (coordinated, layered) {
             let message = format!(
                 "found {:?}; {} maps its chips one by one and takes no orders: needs members with \
                  ftl.kind = \"page\"",
-                self.coordination.name(),
-                member.name
+                self.coordination.name, member.name
             );
             r.report("array.coordination", message);
         }
@@ -325,6 +320,32 @@ impl ArraySpec {
     }
 }
 
+/// The scheme of `array.coordination` with the values of its parameters; parameters of others are refused.
+fn coordination(r: &mut Reader) -> Option<Chosen> {
+    let name = r.text("array.coordination");
+    let chosen = SCHEMES.iter().find(|scheme| scheme.name == name)?;
+    for doc in array_keys() {
+        let of_others = |(key, names): &(&str, &[&str])| {
+            *key == "array.coordination" && !names.contains(&chosen.name)
+        };
+        if let Some((key, names)) = doc.only.iter().copied().find(of_others) {
+            if r.tree.get(doc.key).is_some() {
+                let needed = names.join("\" or \"");
+                let message = format!("has no effect here; it needs {key} = \"{needed}\"");
+                r.report(doc.key, message);
+            }
+        }
+    }
+    let mut settings = Vec::new();
+    for parameter in chosen.parameters {
+        settings.push((parameter.key, r.value(&format!("array.{}", parameter.key))?));
+    }
+    Some(Chosen {
+        name: chosen.name,
+        settings: Settings::new(settings),
+    })
+}
+
 /// Sections and keys that an array file does not have.
 fn unknown(r: &mut Reader) {
     const SECTIONS: [&str; 6] = ["", "array", "member", "buffer", "link", "controller"];
@@ -346,8 +367,8 @@ fn unknown(r: &mut Reader) {
     };
     for (name, entry) in &section.keys {
         let key = format!("array.{name}");
-        if KEYS.iter().all(|doc| doc.key != key) {
-            let near = nearest(&key, KEYS.iter().map(|doc| doc.key));
+        if array_keys().iter().all(|doc| doc.key != key) {
+            let near = nearest(&key, array_keys().iter().map(|doc| doc.key));
             let hint = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
             r.problems.push(Problem {
                 place: entry.place.clone(),

@@ -1,7 +1,8 @@
 //! The volume of an array of groups: the meaning of its keys, its size, and its needs.
 
 use super::read::{Reader, PAGES_MAX};
-use super::{ArraySpec, Coordination, Protect, Reads, VolumeSpec};
+use super::{ArraySpec, Protect, Reads, VolumeSpec};
+use crate::coordinate::Coordination;
 use crate::spec::decimal::percent_of;
 use crate::spec::DeviceSpec;
 use crate::units::{narrow, saturating_u32};
@@ -112,10 +113,10 @@ impl ArraySpec {
             );
             r.report("array.members", message);
         }
-        if !matches!(self.coordination, Coordination::Local | Coordination::Ideal) {
+        if !Coordination::of(&self.coordination, members).is_local() {
             let message = format!(
                 "found {:?}; swan itself says where is collected: needs \"local\" or \"ideal\"",
-                self.coordination.name()
+                self.coordination.name
             );
             r.report("array.coordination", message);
         }

@@ -1,10 +1,12 @@
 //! An array as TOML: what reads back as the same array.
 
-use super::{array_keys, ArraySpec, Coordination, MemberInGc, Protect, Reads};
+use super::{array_keys, ArraySpec, MemberInGc};
 use crate::component::size;
+use crate::coordinate::IDEAL;
 use crate::spec::keys::keys;
 use crate::spec::profiles::builtin;
 use crate::spec::tree::split;
+use crate::spec::write::setting_toml;
 use crate::spec::DeviceSpec;
 
 fn quote(word: &str) -> String {
@@ -68,7 +70,7 @@ impl ArraySpec {
             for doc in keys() {
                 let value = member.value_toml(doc.key);
                 // For an ideal array this follows.
-                let says = doc.key != "gc.ideal" || self.coordination != Coordination::Ideal;
+                let says = doc.key != "gc.ideal" || self.coordination.name != IDEAL;
                 if value != named.value_toml(doc.key) && says {
                     set.extend(value.map(|value| (doc.key, value)));
                 }
@@ -96,36 +98,23 @@ impl ArraySpec {
                 quote(&size(pages * u64::from(self.page_bytes())))
             }
             "array.spare_percent" => format!("{:?}", self.volume?.spare_percent),
-            "array.member_in_gc" => quote(match self.member_in_gc {
-                MemberInGc::Any => "any",
-                MemberInGc::Chip => "chip",
-                MemberInGc::Share(_) => "share",
-            }),
+            "array.member_in_gc" => quote(self.member_in_gc.word().name()),
             "array.member_in_gc_share" => match self.member_in_gc {
                 MemberInGc::Share(share) => format!("{share:?}"),
                 _ => return None,
             },
-            "array.protect" => quote(match self.protect {
-                Protect::Data => "data",
-                Protect::Stripe => "stripe",
-            }),
-            "array.reads" => quote(match self.reads {
-                Reads::Direct => "direct",
-                Reads::AroundGc => "around-gc",
-                Reads::Hedged => "hedged",
-            }),
+            "array.protect" => quote(self.protect.name()),
+            "array.reads" => quote(self.reads.name()),
             "array.hedge_percent" => format!("{:?}", self.hedge_percent),
             "array.hedge_after_us" => (self.hedge_after?.to_ns() / 1_000).to_string(),
             "array.rebuild_depth" => self.rebuild_depth.to_string(),
             "array.rebuild_mib_per_s" => self.rebuild_mib_per_s.to_string(),
-            "array.coordination" => quote(self.coordination.name()),
+            "array.coordination" => quote(self.coordination.name),
             "array.soft_percent" => format!("{:?}", self.soft_percent),
             "array.hard_percent" => format!("{:?}", self.hard_percent?),
             "array.stop_blocks" => self.stop_blocks.to_string(),
             "array.idle_until_percent" => format!("{:?}", self.idle_until_percent?),
-            "array.idle_ms" => (self.idle_after.to_ns() / 1_000_000).to_string(),
-            "array.idle_check_us" => (self.idle_check.to_ns() / 1_000).to_string(),
-            _ => return None,
+            _ => return setting_toml(&self.coordination.settings, split(key).1),
         })
     }
 

@@ -1,7 +1,7 @@
 //! What a coordinator is: it sees the states of the members and sends messages. It never touches a
 //! member: the array carries the messages out. Messages take no time (D-24).
 
-use crate::array::record::log::{ArrayEvent, GcMessage};
+use crate::component::{Component, Settings};
 use crate::gc::Force;
 use crate::units::Time;
 
@@ -35,20 +35,18 @@ pub(crate) enum Message {
     LeaveOff { to: usize },
 }
 
-impl Message {
-    /// Its entry in the log.
-    pub fn told(self) -> ArrayEvent {
-        let (what, member) = match self {
-            Message::Participate { from } => (GcMessage::Participate, from),
-            Message::Request { from } => (GcMessage::Request, from),
-            Message::Force { to, .. } => (GcMessage::Force, to),
-            Message::LeaveOff { to } => (GcMessage::LeaveOff, to),
-        };
-        ArrayEvent::Message { what, member }
-    }
+/// A scheme of the table in this folder's `mod.rs`.
+pub(super) trait Scheme: Coordinate + Sized {
+    /// What it is, for device files and documentation.
+    const COMPONENT: Component;
+    /// Members go their own ways.
+    const IS_LOCAL: bool = false;
+
+    /// For so many members, with the values of its parameters.
+    fn new(members: usize, settings: &Settings) -> Self;
 }
 
-/// A scheme. Every method may send messages.
+/// What a scheme does. Every method may send messages.
 pub(crate) trait Coordinate {
     /// A pool of a member came down to `members[member].lowest` free blocks.
     fn fell(

@@ -1,13 +1,26 @@
 //! Harmonia's reactive schemes (section 4.3.1): when one member must collect, all do, or those that
 //! will soon have to.
 
-use super::scheme::{Coordinate, MemberView, Message, Round};
+use super::scheme::{Coordinate, MemberView, Message, Round, Scheme};
+use crate::component::{Component, Settings};
 use crate::units::Time;
 
 /// Reactive-inclusive: a member at T_hard makes all members collect.
 #[derive(Clone, Debug, Default)]
-pub(in crate::array) struct Inclusive {
+pub(crate) struct Inclusive {
     round: Round,
+}
+
+impl Scheme for Inclusive {
+    const COMPONENT: Component = Component {
+        name: "inclusive",
+        line: "when one must, all do (Harmonia, reactive inclusive)",
+        parameters: &[],
+    };
+
+    fn new(_members: usize, _settings: &Settings) -> Inclusive {
+        Inclusive::default()
+    }
 }
 
 impl Coordinate for Inclusive {
@@ -26,19 +39,27 @@ impl Coordinate for Inclusive {
 /// Reactive-selective: a member at T_soft is registered; one at T_hard makes those collect. One that
 /// must collect while others do, collects for itself.
 #[derive(Clone, Debug)]
-pub(in crate::array) struct Selective {
+pub(crate) struct Selective {
     registered: Vec<bool>,
     round: Round,
 }
 
-impl Selective {
-    pub fn new(members: usize) -> Selective {
+impl Scheme for Selective {
+    const COMPONENT: Component = Component {
+        name: "selective",
+        line: "when one must, those registered do (Harmonia, reactive selective)",
+        parameters: &[],
+    };
+
+    fn new(members: usize, _settings: &Settings) -> Selective {
         Selective {
             registered: vec![false; members],
             round: Round::default(),
         }
     }
+}
 
+impl Selective {
     /// No member is registered any more.
     pub fn clear(&mut self) {
         self.registered.fill(false);

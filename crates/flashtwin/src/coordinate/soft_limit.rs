@@ -5,23 +5,39 @@
 //! T_soft, all members at or below it collect together, one block a pool that is. So a round begins a
 //! step before T_hard, and is as short as it can be.
 
-use super::scheme::{Coordinate, MemberView, Message};
+use super::scheme::{Coordinate, MemberView, Message, Scheme};
+use crate::component::{parameters, Component, Kind, Settings};
 use crate::gc::Force;
 use crate::units::Time;
 
+parameters! {
+    /// Its parameters.
+    struct Parameters {
+        /// How often the controller looks at the members.
+        idle_check_us: u32 = Kind::Count(1, 1_000_000_000), "1000", "not printed (D-24)";
+    }
+}
+
 /// Proactive with a soft limit.
 #[derive(Clone, Debug)]
-pub(in crate::array) struct SoftLimit {
+pub(crate) struct SoftLimit {
     every: Time,
     next_check: Time,
     /// Members that have come down to T_soft since they last collected.
     low: Vec<bool>,
 }
 
-impl SoftLimit {
-    pub fn new(members: usize, every: Time) -> SoftLimit {
+impl Scheme for SoftLimit {
+    const COMPONENT: Component = Component {
+        name: "soft-limit",
+        line: "the controller looks now and then and has those registered collect",
+        parameters: Parameters::ROWS,
+    };
+
+    fn new(members: usize, settings: &Settings) -> SoftLimit {
+        let every = Parameters::of(settings).idle_check_us;
         SoftLimit {
-            every,
+            every: Time::from_us(every.into()),
             next_check: Time::NEVER,
             low: vec![false; members],
         }

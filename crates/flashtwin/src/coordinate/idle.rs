@@ -2,13 +2,24 @@
 //! collects while the array is idle, until its reserve is free or the host wants something.
 
 use super::global::Selective;
-use super::scheme::{Coordinate, MemberView, Message};
+use super::scheme::{Coordinate, MemberView, Message, Scheme};
+use crate::component::{parameters, Component, Kind, Settings};
 use crate::gc::Force;
 use crate::units::Time;
 
+parameters! {
+    /// Its parameters.
+    struct Parameters {
+        /// The array counts as idle after so long without a request inside.
+        idle_ms: u32 = Kind::Count(0, 1_000_000), "10", "not printed (D-24)";
+        /// How often the controller looks at the members.
+        idle_check_us: u32 = Kind::Count(1, 1_000_000_000), "1000", "not printed (D-24)";
+    }
+}
+
 /// Proactive-idle, with the fixed threshold of Douglis et al. as the detector.
 #[derive(Clone, Debug)]
-pub(in crate::array) struct Idle {
+pub(crate) struct Idle {
     under_load: Selective,
     /// T_idle.
     after: Time,
@@ -18,12 +29,22 @@ pub(in crate::array) struct Idle {
     collecting: bool,
 }
 
-impl Idle {
-    pub fn new(members: usize, after: Time, every: Time) -> Idle {
+impl Scheme for Idle {
+    const COMPONENT: Component = Component {
+        name: "idle",
+        line: "the same, and while the array is idle (Harmonia, proactive idle)",
+        parameters: Parameters::ROWS,
+    };
+
+    fn new(members: usize, settings: &Settings) -> Idle {
+        let Parameters {
+            idle_ms,
+            idle_check_us,
+        } = Parameters::of(settings);
         Idle {
-            under_load: Selective::new(members),
-            after,
-            every,
+            under_load: Selective::new(members, settings),
+            after: Time::from_ms(idle_ms.into()),
+            every: Time::from_us(idle_check_us.into()),
             next_check: Time::NEVER,
             collecting: false,
         }

@@ -1,7 +1,13 @@
 //! Vectors of Harmonia's coordination (MSST 2011, section 4), and closed forms.
 
+use super::global::{Inclusive, Selective};
+use super::idle::Idle;
+use super::soft_limit::SoftLimit;
+use super::turns::Turns;
 use super::*;
+use crate::component::{Settings, Value};
 use crate::gc::Force;
+use crate::units::Time;
 
 /// Four SSDs of one pool each with these free blocks; T_hard = 5, T_soft = 8, stop > 6, 15 reserved.
 struct Four {
@@ -9,6 +15,12 @@ struct Four {
     views: Vec<MemberView>,
     erases: u32,
     sent: Vec<String>,
+}
+
+/// T_idle = 10 ms, T_chk = 1 ms.
+fn settings() -> Settings {
+    let of = |key, n| (key, Value::Number(n));
+    Settings::new(vec![of("idle_ms", 10), of("idle_check_us", 1_000)])
 }
 
 const NAMES: [char; 4] = ['A', 'B', 'C', 'D'];
@@ -74,7 +86,7 @@ impl Four {
 #[test]
 fn vector_ggc_1_selective() {
     let mut four = Four::new([12, 8, 6, 20]);
-    let mut rs = Selective::new(4);
+    let mut rs = Selective::new(4, &settings());
     four.fall(&mut rs, 1, 8);
     four.fall(&mut rs, 2, 6);
     assert_eq!(rs.registered().collect::<Vec<_>>(), [1, 2]);
@@ -106,7 +118,7 @@ fn vector_ggc_1_inclusive() {
 #[test]
 fn vector_ggc_2_idle() {
     let mut four = Four::new([12, 20, 9, 20]);
-    let mut pi = Idle::new(4, Time::from_ms(10), Time::from_ms(1));
+    let mut pi = Idle::new(4, &settings());
     four.fall(&mut pi, 2, 7);
     pi.became_idle(Time::from_ms(100));
     assert_eq!(pi.next_check(), Time::from_ms(110));
@@ -129,7 +141,7 @@ fn vector_ggc_2_idle() {
 #[test]
 fn idle_collects_only_what_is_registered() {
     let four = Four::new([12, 20, 9, 20]);
-    let mut pi = Idle::new(4, Time::from_ms(10), Time::from_ms(1));
+    let mut pi = Idle::new(4, &settings());
     pi.became_idle(Time::from_us(100_300));
     assert_eq!(pi.next_check(), Time::from_ms(111));
     let mut out = Vec::new();
@@ -164,7 +176,7 @@ fn turns_are_taken_one_after_the_other() {
 #[test]
 fn the_soft_limit_begins_before_anybody_must() {
     let mut four = Four::new([12, 9, 9, 20]);
-    let mut soft = SoftLimit::new(4, Time::from_ms(1));
+    let mut soft = SoftLimit::new(4, &settings());
     assert_eq!(soft.next_check(), Time::NEVER);
     let mut out = Vec::new();
     four.views[1].lowest = 8;

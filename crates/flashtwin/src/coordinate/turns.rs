@@ -8,16 +8,29 @@
 
 use std::collections::VecDeque;
 
-use super::scheme::{Coordinate, MemberView, Message};
+use super::scheme::{Coordinate, MemberView, Message, Scheme};
+use crate::component::{Component, Settings};
 use crate::gc::Force;
 use crate::units::Time;
 
 /// A token that goes round among the members that asked for it.
 #[derive(Clone, Debug, Default)]
-pub(in crate::array) struct Turns {
+pub(crate) struct Turns {
     holder: Option<usize>,
     /// The waiting members, in the order in which they asked.
     line: VecDeque<usize>,
+}
+
+impl Scheme for Turns {
+    const COMPONENT: Component = Component {
+        name: "turns",
+        line: "one member at a time",
+        parameters: &[],
+    };
+
+    fn new(_members: usize, _settings: &Settings) -> Turns {
+        Turns::default()
+    }
 }
 
 impl Turns {

@@ -1,0 +1,42 @@
+//! No coordinator: members collect when they must, each for itself.
+
+use super::scheme::{Coordinate, Scheme};
+use crate::component::{Component, Settings};
+
+/// Each member for itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Local;
+
+impl Scheme for Local {
+    const COMPONENT: Component = Component {
+        name: "local",
+        line: "each for itself",
+        parameters: &[],
+    };
+    const IS_LOCAL: bool = true;
+
+    fn new(_members: usize, _settings: &Settings) -> Local {
+        Local
+    }
+}
+
+impl Coordinate for Local {}
+
+/// The same, and collecting takes no time on any member: the bound of all schemes.
+#[derive(Clone, Debug)]
+pub(crate) struct Ideal;
+
+impl Scheme for Ideal {
+    const COMPONENT: Component = Component {
+        name: "ideal",
+        line: "collecting takes no time",
+        parameters: &[],
+    };
+    const IS_LOCAL: bool = true;
+
+    fn new(_members: usize, _settings: &Settings) -> Ideal {
+        Ideal
+    }
+}
+
+impl Coordinate for Ideal {}

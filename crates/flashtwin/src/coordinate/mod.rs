@@ -1,0 +1,78 @@
+//! Which member of an array collects when (Kim et al., "Harmonia", MSST 2011, and others): a scheme is a file of
+//! this folder and a line of the table below. A scheme sees the free blocks of members and sends messages; the
+//! array carries them out.
+
+mod global;
+mod idle;
+mod local;
+mod scheme;
+mod soft_limit;
+mod turns;
+
+use crate::component::{Chosen, Component};
+use scheme::Scheme;
+pub(crate) use scheme::{Coordinate, MemberView, Message};
+
+/// The table: file and type of every scheme, in the order of the documentation. Another scheme is another line.
+macro_rules! schemes {
+    ($then:ident! $rest:tt) => {
+        $then! { $rest
+            local::Local
+            global::Inclusive
+            global::Selective
+            idle::Idle
+            soft_limit::SoftLimit
+            turns::Turns
+            local::Ideal
+        }
+    };
+}
+
+macro_rules! declare {
+    (() $($file:ident::$Type:ident)+) => {
+        /// One of the schemes.
+        #[derive(Clone, Debug)]
+        pub(crate) enum Coordination {
+            $($Type($file::$Type),)+
+        }
+
+        /// The files' descriptions of their schemes.
+        pub(crate) const SCHEMES: &[Component] = &[$($file::$Type::COMPONENT),+];
+
+        impl Coordination {
+            /// The scheme that an array of so many members has.
+            pub fn of(chosen: &Chosen, members: usize) -> Coordination {
+                $(if chosen.name == $file::$Type::COMPONENT.name {
+                    return Coordination::$Type($file::$Type::new(members, &chosen.settings));
+                })+
+                unreachable!("{}: schemes are chosen from the table", chosen.name)
+            }
+
+            /// Members go their own ways.
+            pub fn is_local(&self) -> bool {
+                match self { $(Coordination::$Type(_) => $file::$Type::IS_LOCAL,)+ }
+            }
+
+            /// What it does; `None` if members go their own ways.
+            pub fn get(&mut self) -> Option<&mut dyn Coordinate> {
+                match self {
+                    $(Coordination::$Type(_) if $file::$Type::IS_LOCAL => None,
+                    Coordination::$Type(scheme) => Some(scheme),)+
+                }
+            }
+        }
+    };
+}
+
+schemes!(declare!());
+
+/// The scheme of arrays whose members collect in no time.
+pub(crate) const IDEAL: &str = local::Ideal::COMPONENT.name;
+
+impl Coordination {
+    /// Members go their own ways.
+    pub const LOCAL: Coordination = Coordination::Local(local::Local);
+}
+
+#[cfg(test)]
+mod tests;
