@@ -171,3 +171,36 @@ def test_modules_of_the_model_call_only_those_above_them_in_the_table():
         if module and target and place[target[0]] >= place[module[0]] and target[0] != module[0]
     ]
     assert up == []
+
+
+#: Tables of components: the folder with them and its `mod.rs`, the table's lines, and what else names one.
+TABLES = {
+    "policy": ("flashtwin/src/buffer", r"^ {12}([a-z]\w+)::\w+", {"lru": {("buffer", "chosen")}}),
+    "victim rule": ("flashtwin/src/gc/rules", r"^ {12}(\w+)::\w+", {}),
+    # `idle` goes on where `selective` ends.
+    "scheme": ("flashtwin/src/coordinate", r"^ {12}(\w+)::\w+", {"global": {("coordinate", "idle")}}),
+    # DFTL's cached map.
+    "layer": ("flashtwin/src/ftl/chip", r"^ {12}(\w+)::\w+", {"dftl": {("ftl", "chip", "cached_map")}}),
+    # What `trace convert` writes; the one is also public.
+    "format": (
+        "flashtwin-workload/src/trace",
+        r"^    \w+ => (\w+)::",
+        {"binary": {("trace", "convert")}, "csv": {("trace", "convert"), ()}},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_component_is_named_by_its_table_only(kind):
+    """Another one is two files, as CONTRIBUTING.md says."""
+    folder, line, others = TABLES[kind]
+    path = ROOT / "crates" / folder
+    names = set(re.findall(line, (path / "mod.rs").read_text(), re.MULTILINE))
+    assert len(names) > 3
+    root = path.parent if path.name == "src" else next(up for up in path.parents if up.name == "src")
+    imports = Crate(root).imports
+    where = path.relative_to(root).parts
+    for name in sorted(names):
+        users = {module for module, targets in imports.items() if (*where, name) in targets}
+        assert users - others.get(name, set()) - {where} == set(), name
+        assert (path / f"{name}.rs").exists()
