@@ -9,9 +9,9 @@
 //! Filtered by GCaR, the search for a clean page goes from FC towards the most recent end.
 
 use super::age_index::{Ages, Passed};
-use super::clock::flagged_text;
 use super::entry::{cost, example_with, Entry, Family, Make};
 use super::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::second_chance::flagged_text;
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
 use crate::component::{source, Provenance};

@@ -11,10 +11,10 @@
 //! ghost goes to B1 or B2. If T1 alone fills the buffer, its page is evicted without a ghost.
 
 use super::age_index::AgedLists;
-use super::clock::set;
 use super::entry::{cost, example, Entry, Family, Make, GENERAL};
 use super::ghosts::{Ghosts, Incoming};
 use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::second_chance::set;
 use super::{PageId, Setup};
 use crate::component::{source, Provenance};
 use crate::units::Lpn;

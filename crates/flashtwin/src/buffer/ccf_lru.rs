@@ -7,9 +7,9 @@
 //! empty, the least recent page of CCL: until then those just put there are left alone.
 
 use super::age_index::AgedLists;
-use super::clock::{flagged_text, second_chance, set};
 use super::entry::{cost, example, Entry, Family, Make};
 use super::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::second_chance::{flagged_text, second_chance, set};
 use super::{PageId, Setup};
 use crate::component::{source, Provenance};
 

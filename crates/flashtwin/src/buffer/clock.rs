@@ -8,10 +8,10 @@
 //! is 0, as in libCacheSim and most block caches, so that a page accessed once leaves first.
 
 use super::entry::{cost, example, Entry, Family, Make, GENERAL};
-use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::second_chance::{flagged_text, second_chance, set};
 use super::{Aged, PageId, Setup};
 use crate::component::{source, Provenance};
-use crate::memory::reach;
 
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
@@ -119,49 +119,4 @@ impl Prefetch for Clock {
     fn prefetch_victims(&self) -> [Option<PageId>; 3] {
         self.ring.next_three()
     }
-}
-
-/// The least recent page, of those that `oldest` finds one after the other, that `moves` leaves where it is.
-/// `moves` takes any other page from that end, to the most recent end or to another list, and returns true.
-///
-/// Pages that `oldest` passes over keep their place and are looked at once, like those that move; a
-/// page that moved and is met again counts twice.
-#[inline]
-pub(super) fn second_chance<L>(
-    lists: &mut L,
-    out: &mut Eviction,
-    oldest: impl Fn(&mut L, &mut Eviction) -> Option<PageId>,
-    mut moves: impl FnMut(&mut L, PageId) -> bool,
-) -> Option<PageId> {
-    let mut looked = out.inspected;
-    loop {
-        // Counts the pages passed over, which are those older than the page found.
-        out.inspected = looked;
-        let page = oldest(lists, out)?;
-        if !moves(lists, page) {
-            return Some(page);
-        }
-        looked += 1;
-    }
-}
-
-/// Sets an array's entry of a page, which may be new to it.
-#[inline]
-pub(super) fn set<T: Copy + Default>(per_page: &mut Vec<T>, page: PageId, value: T) {
-    reach(per_page, page.0 as usize, T::default());
-    per_page[page.0 as usize] = value;
-}
-
-/// `4d1 3c0`: pages with a number each, most recent first, from a walk that begins at the least
-/// recent.
-pub(super) fn flagged_text(
-    device: &dyn DeviceView,
-    oldest_first: impl Iterator<Item = PageId>,
-    number: impl Fn(PageId) -> u8,
-) -> String {
-    let mut texts: Vec<String> = oldest_first
-        .map(|page| format!("{}{}", page_text(device, page), number(page)))
-        .collect();
-    texts.reverse();
-    texts.join(" ")
 }

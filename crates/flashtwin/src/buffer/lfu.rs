@@ -11,9 +11,9 @@
 //! ```
 
 use super::age_index::AgedLists;
-use super::clock::set;
 use super::entry::{cost, example_with, Entry, Family, Make};
 use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Spare};
+use super::second_chance::set;
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind};
 use crate::component::{source, Provenance};

@@ -13,10 +13,10 @@
 //! S is bounded to twice the buffer: the page that was evicted first is forgotten (not in the paper, which leaves
 //! the bound open; as in libCacheSim).
 
-use super::clock::set;
 use super::entry::{cost, example_with, Entry, Family, Make, GENERAL};
 use super::ghosts::{Ghosts, Incoming};
 use super::policy::{page_text, pages_text, Access, DeviceView, Eviction, Policy, Spare};
+use super::second_chance::set;
 use super::{Aged, List, PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
 use crate::component::{source, Provenance};

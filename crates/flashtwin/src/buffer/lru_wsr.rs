@@ -3,9 +3,9 @@
 //! hit, insert: as LRU, cold flag 0. Victim search from the least recent page: clean -> victim, its
 //! flag does not matter; dirty and cold -> victim; dirty and not cold -> cold, most recent end.
 
-use super::clock::{flagged_text, second_chance, set};
 use super::entry::{cost, example, Entry, Family, Make};
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::second_chance::{flagged_text, second_chance, set};
 use super::{Aged, PageId, Setup};
 use crate::component::{source, Provenance};
 

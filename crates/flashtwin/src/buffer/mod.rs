@@ -70,6 +70,7 @@ mod registry;
 mod req_block;
 mod room;
 mod s3_fifo;
+mod second_chance;
 mod sieve;
 pub mod trace;
 mod two_q;

@@ -10,10 +10,10 @@
 //! S takes them all.
 
 use super::age_index::AgedLists;
-use super::clock::{flagged_text, second_chance, set};
 use super::entry::{cost, example_with, Entry, Family, Make, GENERAL};
 use super::ghosts::{Ghosts, Incoming};
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::second_chance::{flagged_text, second_chance, set};
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
 use crate::component::{source, Provenance};

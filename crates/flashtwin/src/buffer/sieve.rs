@@ -4,9 +4,9 @@
 //! and then begins again: visited -> not visited, the page stays where it is; not visited -> victim,
 //! and the hand stays where it stood.
 
-use super::clock::{flagged_text, set};
 use super::entry::{cost, example, Entry, Family, Make, GENERAL};
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::second_chance::{flagged_text, set};
 use super::{List, PageId, Setup};
 use crate::component::{source, Provenance};
 

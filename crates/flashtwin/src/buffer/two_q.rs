@@ -7,10 +7,10 @@
 //! recent page of Am, which is forgotten. A1out holds Kout numbers; the oldest makes room.
 
 use super::age_index::AgedLists;
-use super::clock::set;
 use super::entry::{cost, example_with, Entry, Family, Make, GENERAL};
 use super::ghosts::{Ghosts, Incoming};
 use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::second_chance::set;
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
 use crate::component::{source, Provenance};

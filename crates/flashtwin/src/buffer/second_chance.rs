@@ -1,0 +1,50 @@
+//! What policies with a flag or count per page share: passing once over flagged pages, the flags, their text.
+
+use super::policy::{page_text, DeviceView, Eviction};
+use super::PageId;
+use crate::memory::reach;
+
+/// The least recent page, of those that `oldest` finds one after the other, that `moves` leaves where it is.
+/// `moves` takes any other page from that end, to the most recent end or to another list, and returns true.
+///
+/// Pages that `oldest` passes over keep their place and are looked at once, like those that move; a
+/// page that moved and is met again counts twice.
+#[inline]
+pub(super) fn second_chance<L>(
+    lists: &mut L,
+    out: &mut Eviction,
+    oldest: impl Fn(&mut L, &mut Eviction) -> Option<PageId>,
+    mut moves: impl FnMut(&mut L, PageId) -> bool,
+) -> Option<PageId> {
+    let mut looked = out.inspected;
+    loop {
+        // Counts the pages passed over, which are those older than the page found.
+        out.inspected = looked;
+        let page = oldest(lists, out)?;
+        if !moves(lists, page) {
+            return Some(page);
+        }
+        looked += 1;
+    }
+}
+
+/// Sets an array's entry of a page, which may be new to it.
+#[inline]
+pub(super) fn set<T: Copy + Default>(per_page: &mut Vec<T>, page: PageId, value: T) {
+    reach(per_page, page.0 as usize, T::default());
+    per_page[page.0 as usize] = value;
+}
+
+/// `4d1 3c0`: pages with a number each, most recent first, from a walk that begins at the least
+/// recent.
+pub(super) fn flagged_text(
+    device: &dyn DeviceView,
+    oldest_first: impl Iterator<Item = PageId>,
+    number: impl Fn(PageId) -> u8,
+) -> String {
+    let mut texts: Vec<String> = oldest_first
+        .map(|page| format!("{}{}", page_text(device, page), number(page)))
+        .collect();
+    texts.reverse();
+    texts.join(" ")
+}
