@@ -1,5 +1,6 @@
 //! `docs/devices.md` and `docs/arrays.md` have the tables of keys.
 
+use crate::ftl::chip;
 use crate::spec::{array_keys, builtin_array_names, builtin_names, keys, KeyDoc};
 
 const DOCS: &str = include_str!("../../../../../docs/devices.md");
@@ -53,11 +54,49 @@ fn written(page: &str, keys: &[KeyDoc]) -> String {
     text
 }
 
-/// The pages have the tables of keys; `FLASHTWIN_WRITE_DOCS=1` writes them anew.
-fn check_rows(file: &str, keys: &[KeyDoc]) {
+/// First line of the table of keys by translation layer and back end, and the line below it.
+const BY_LAYER: &str =
+    "| key | page map, `msr` | page map, `modern` | layers of chips, `msr` | layers of chips, \
+                        `modern` |\n|---|---|---|---|---|\n";
+
+/// The page with the table of the keys that go with some layers and back ends only.
+fn written_by_layer(page: &str) -> String {
+    let layers = chip::ENTRIES.iter().map(|entry| entry.name);
+    let layers: Vec<&str> = layers.collect();
+    let columns = ["page", "layers"].map(|kind| [(kind, "msr"), (kind, "modern")]);
+    let goes_with = |doc: &KeyDoc, (kind, backend): (&str, &str)| {
+        doc.only.iter().all(|(selector, words)| match *selector {
+            "ftl.kind" if kind == "page" => words.contains(&"page"),
+            "ftl.kind" => words.iter().any(|word| layers.contains(word)),
+            "nand.backend" => words.contains(&backend),
+            _ => true,
+        })
+    };
+    let mut table = String::from(BY_LAYER);
+    for doc in keys() {
+        let has = columns
+            .concat()
+            .into_iter()
+            .map(|column| goes_with(doc, column));
+        let has: Vec<bool> = has.collect();
+        if has.contains(&false) {
+            let words = has.iter().map(|&yes| if yes { "yes" } else { "no" });
+            let words: Vec<&str> = words.collect();
+            table.push_str(&format!("| `{}` | {} |\n", doc.key, words.join(" | ")));
+        }
+    }
+    let (before, rest) = page
+        .split_once(BY_LAYER)
+        .expect("the table of keys by layer");
+    let behind = rest.find("\n\n").map_or("", |end| &rest[end + 1..]);
+    format!("{before}{table}{behind}")
+}
+
+/// A page has the tables that follow from the keys; `FLASHTWIN_WRITE_DOCS=1` writes them anew.
+fn check_page(file: &str, written: impl Fn(&str) -> String) {
     let path = format!("{}/../../docs/{file}", env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(&path).expect("the page is there");
-    let wanted = written(&page, keys);
+    let wanted = written(&page);
     if std::env::var_os("FLASHTWIN_WRITE_DOCS").is_some() {
         return std::fs::write(&path, wanted).expect("the page can be written");
     }
@@ -74,8 +113,9 @@ fn check_rows(file: &str, keys: &[KeyDoc]) {
 
 #[test]
 fn the_tables_of_keys_say_what_the_keys_say() {
-    check_rows("devices.md", keys());
-    check_rows("arrays.md", array_keys());
+    check_page("devices.md", |page| written(page, keys()));
+    check_page("arrays.md", |page| written(page, array_keys()));
+    check_page("ftls.md", written_by_layer);
 }
 
 #[test]
