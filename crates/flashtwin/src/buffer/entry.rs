@@ -1,4 +1,4 @@
-//! What a policy's file says of it, for the catalogue.
+//! The description of a policy in its file, for the catalogue.
 
 use super::registry::Base;
 use super::Setup;

@@ -10,7 +10,7 @@ use crate::units::Time;
 parameters! {
     /// Its parameters.
     struct Parameters {
-        /// The array counts as idle after so long without a request inside.
+        /// The array counts as idle after so long without a request in flight.
         idle_ms: u32 = Kind::Count(0, 1_000_000), "10", "not printed (D-24)";
         /// How often the controller looks at the members.
         idle_check_us: u32 = Kind::Count(1, 1_000_000_000), "1000", "not printed (D-24)";

@@ -76,7 +76,7 @@ pub(super) struct Pending {
     first: u128,
 }
 
-/// Bits of an entry that say which it is.
+/// Low bits of an entry: which it is.
 const WHICH_BITS: u32 = 3;
 
 impl Default for Pending {
