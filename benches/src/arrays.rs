@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use flashtwin::{spec, Array, ArraySpec, Device, Ssd};
-use flashtwin_sim::{run, Control, Pacing, RunConfig, Subject};
+use flashtwin_sim::{run, Control, Drivable, Pacing, RunConfig};
 use flashtwin_workload::GeneratorSpec;
 
 use crate::ftls::page_operations;
@@ -36,7 +36,7 @@ fn array(level: &str) -> Result<Array, Failure> {
 }
 
 /// Page operations a second of one round.
-fn rate<S: Subject>(
+fn rate<S: Drivable>(
     device: &mut Device<S>,
     operations: impl Fn(&Device<S>) -> u64,
     requests: u64,

@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use flashtwin::buffer::alone::Alone;
+use flashtwin::buffer::untimed::Alone;
 use flashtwin::buffer::Setup;
 use flashtwin::{Lpn, Op, Rng};
 use flashtwin_workload::{open_trace, TraceOptions};

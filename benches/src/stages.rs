@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::process::Command;
 
 use flashtwin::{spec, Array, ArraySpec, Device, Ssd};
-use flashtwin_sim::{run, Control, Pacing, RunConfig, Subject};
+use flashtwin_sim::{run, Control, Drivable, Pacing, RunConfig};
 use flashtwin_workload::GeneratorSpec;
 
 use crate::{profile, Failure, DEPTH, LOAD};
@@ -309,7 +309,7 @@ pub fn counted(name: &str) -> Result<(), Failure> {
     }
 }
 
-fn measure<S: Subject>(device: &mut Device<S>, requests: u64) -> Result<(), Failure> {
+fn measure<S: Drivable>(device: &mut Device<S>, requests: u64) -> Result<(), Failure> {
     let mut load = GeneratorSpec::parse(LOAD)?.build(device.exported_bytes(), 1)?;
     let mut replay = |requests| -> Result<(), Failure> {
         let config = RunConfig {

@@ -63,7 +63,7 @@ def test_the_same_run_gives_the_same_bytes():
     assert run(seed=6).to_json() != first.to_json()
 
 
-@pytest.mark.parametrize("device", ["demo", "tlc-nvme"])
+@pytest.mark.parametrize("device", ["demo", "tlc-client"])
 def test_threads_change_nothing_and_compare_agrees_with_run(device):
     small = SMALL if device == "demo" else {"geometry.blocks_per_plane": 24, "geometry.pages_per_block": 64}
     small = small | {"geometry.reserve_percent": 25, "gc.low_percent": 5}

@@ -99,7 +99,7 @@ def test_the_command_line_takes_it(cli):
     # 3 % of 2304 blocks, one of them for sequential writes.
     assert "rw_log_blocks = 68" in shown and "low_percent" not in shown
     wrong(
-        cli("run", LOAD, "--device", "tlc-nvme", "--set", "ftl.kind=faster"),
+        cli("run", LOAD, "--device", "tlc-client", "--set", "ftl.kind=faster"),
         "geometry.reserve_percent",
         "take fewer log blocks",
     )

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use flashtwin::{Op, OutOfRange, PowerCut, Request, Status, Time};
 
-use crate::record::Recording;
+use crate::recording::Recording;
 use crate::Twin;
 
 /// The device never sees a request of more than this, nor does a drive: a host's block layer cuts before.

@@ -157,8 +157,8 @@ impl Twin for Disturbed {
     fn durable(&self) -> Durable {
         self.twin.durable()
     }
-    fn hear_programs(&mut self, hear: &mut dyn FnMut(PageProgram)) {
-        self.twin.hear_programs(hear);
+    fn take_programs(&mut self, each: &mut dyn FnMut(PageProgram)) {
+        self.twin.take_programs(each);
     }
     fn array(&mut self) -> Option<&mut Array> {
         self.twin.array()

@@ -5,9 +5,9 @@
 //!
 //! The device never runs beyond now, so a call meets the state of its instant.
 
+mod core_affinity;
+mod cpu_latency_hint;
 mod pacer;
-mod ready;
-mod together;
 mod wait;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -20,13 +20,13 @@ use std::time::{Duration, Instant};
 use flashtwin::{Op, PowerCut, Status, Time};
 
 use crate::clock::Clock;
-use crate::record::Recording;
+use crate::recording::Recording;
 use crate::report::{Counts, LatenessLog};
 use crate::undo::Undo;
 use crate::{Answer, Call, Core, Dilation, Failure, Report, Twin};
 
-use ready::{Ready, LATENCY_FILE};
-use together::Together;
+use core_affinity::Together;
+use cpu_latency_hint::{Ready, LATENCY_FILE};
 use wait::{Finished, Pollers, Waiter, WAITER};
 
 /// So often the lock is tried before a thread sleeps for it.
@@ -43,11 +43,11 @@ struct Inner {
 
 impl Inner {
     /// Before any caller can learn what has happened.
-    fn tell_undo(&mut self) {
+    fn notify_undo(&mut self) {
         let undo = &self.undo;
         self.core
             .twin_mut()
-            .hear_programs(&mut |program| undo.hear(program));
+            .take_programs(&mut |program| undo.on_program(program));
     }
 }
 
@@ -230,7 +230,7 @@ impl Driver {
     /// How it goes; `exported_bytes` as the device has it.
     pub fn report(&self) -> Report {
         let mut reported = self.reported();
-        let inner = self.shared.lock_broken_or_not();
+        let inner = self.shared.lock_ignoring_poison();
         let counts = self.shared.counts(&inner);
         let twin = inner.core.twin();
         let (device, waiting) = (twin.name(), inner.core.waiting());
@@ -269,7 +269,7 @@ impl Driver {
 
     /// Rejects new calls and fails those in flight. The device still executes what was submitted.
     pub(crate) fn close(&self) {
-        let inner = self.shared.lock_broken_or_not();
+        let inner = self.shared.lock_ignoring_poison();
         self.shared.closed.store(true, Ordering::Release);
         self.shared.fail_all_of(inner);
     }
@@ -278,7 +278,7 @@ impl Driver {
     /// not or a bug has broken it. Nothing may be asked of the driver any more.
     pub fn stop<T>(&self, then: impl FnOnce(&dyn Twin) -> T) -> Option<T> {
         {
-            let mut inner = self.shared.lock_broken_or_not();
+            let mut inner = self.shared.lock_ignoring_poison();
             inner.stopping = true;
         }
         if let Some(pacer) = self.pacer.lock().ok()?.take() {
@@ -296,7 +296,7 @@ impl Driver {
 
 impl Shared {
     /// The lock, even if a bug has left what is behind it in the middle of something.
-    fn lock_broken_or_not(&self) -> MutexGuard<'_, Inner> {
+    fn lock_ignoring_poison(&self) -> MutexGuard<'_, Inner> {
         match self.inner.lock() {
             Ok(inner) => inner,
             Err(poisoned) => poisoned.into_inner(),
@@ -326,7 +326,7 @@ impl Shared {
 
     /// To be called whenever the device has run, before any caller learns of it.
     fn ran(&self, inner: &mut Inner) {
-        inner.tell_undo();
+        inner.notify_undo();
         let twin = inner.core.twin();
         if twin.is_read_only() {
             self.read_only.store(true, Ordering::Relaxed);
@@ -398,7 +398,7 @@ impl Shared {
 
     /// Notifies all waiters that there will be no response.
     fn fail_all(&self) {
-        self.fail_all_of(self.lock_broken_or_not());
+        self.fail_all_of(self.lock_ignoring_poison());
     }
 
     fn fail_all_of(&self, mut inner: MutexGuard<'_, Inner>) {

@@ -12,7 +12,7 @@ mod disturb;
 mod driver;
 mod error;
 mod orders;
-mod record;
+mod recording;
 mod report;
 mod server;
 mod session;

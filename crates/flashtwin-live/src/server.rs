@@ -14,7 +14,7 @@ use flashtwin::{Array, Durable, Lpn, MemberError, Rng};
 use serde::Serialize;
 
 use crate::disturb::{Disturbance, Disturbed};
-use crate::record::Recording;
+use crate::recording::Recording;
 use crate::settings::Kept;
 use crate::store::{Store, Stretch};
 use crate::undo::Undo;

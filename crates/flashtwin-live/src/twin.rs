@@ -12,7 +12,7 @@ use flashtwin::{
     Array, ArraySpec, Backend, Completion, Device, DeviceSpec, Durable, OutOfRange, PageProgram,
     PowerCut, Request, Ssd, Time,
 };
-use flashtwin_sim::{SimError, Subject};
+use flashtwin_sim::{Drivable, SimError};
 
 use crate::disturb::Disturbance;
 use crate::{LiveError, Orders};
@@ -48,7 +48,7 @@ pub trait Twin: Send {
     /// From when on a power loss does not take what was written.
     fn durable(&self) -> Durable;
     /// Hands over the notifications about programs since the last call; nothing unless that matters.
-    fn hear_programs(&mut self, hear: &mut dyn FnMut(PageProgram));
+    fn take_programs(&mut self, each: &mut dyn FnMut(PageProgram));
     /// Simulates a power loss: what is lost, or `None` if the flash does not come to rest.
     fn cut_power(&mut self) -> Option<PowerCut>;
     /// The device as an array, if it is one.
@@ -68,7 +68,7 @@ pub trait Twin: Send {
     fn load(&mut self, path: &Path) -> Result<(), SimError>;
 }
 
-impl<S: Subject + Send> Twin for Device<S>
+impl<S: Drivable + Send> Twin for Device<S>
 where
     Device<S>: Powered + Orders,
 {
@@ -108,8 +108,8 @@ where
     fn durable(&self) -> Durable {
         self.durable()
     }
-    fn hear_programs(&mut self, hear: &mut dyn FnMut(PageProgram)) {
-        self.take_program_log().for_each(hear);
+    fn take_programs(&mut self, each: &mut dyn FnMut(PageProgram)) {
+        self.take_program_log().for_each(each);
     }
     fn cut_power(&mut self) -> Option<PowerCut> {
         self.cut_power_within(REST_STEPS_MAX)

@@ -195,7 +195,7 @@ impl Undo {
     }
 
     /// The device's notifications about its programs, in its order.
-    pub fn hear(&self, program: PageProgram) {
+    pub fn on_program(&self, program: PageProgram) {
         if self.durable != Durable::Programmed {
             return;
         }

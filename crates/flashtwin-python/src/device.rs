@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names, is_array};
 use flashtwin::{Array, ArraySpec, Device as AnyDevice, DeviceSpec, Op, Ssd, Time};
-use flashtwin_sim::{size_text, Figure, InitialState, Outcome, RunInfo, Subject, Summary};
+use flashtwin_sim::{size_text, Drivable, Figure, InitialState, Outcome, RunInfo, Summary};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -473,6 +473,6 @@ fn result(
     ))
 }
 
-fn summary<S: Subject>(device: &AnyDevice<S>, outcome: &Outcome, info: &RunInfo) -> Summary {
+fn summary<S: Drivable>(device: &AnyDevice<S>, outcome: &Outcome, info: &RunInfo) -> Summary {
     Summary::new(device, outcome, info)
 }

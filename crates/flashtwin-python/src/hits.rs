@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use flashtwin::buffer::alone::Alone;
+use flashtwin::buffer::untimed::Alone;
 use flashtwin::buffer::{min, Setup};
 use flashtwin::spec::builtin;
 use flashtwin::{DeviceSpec, Lpn, Op};
@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 
 use crate::control::Control;
 use crate::errors::{of_workload, FlashtwinError};
-use crate::policy::of_little_device;
+use crate::policies::of_little_device;
 use crate::user::UserPolicy;
 use crate::workload::Workload;
 

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use flashtwin::buffer::{self, pages_text, DeviceView, Eviction, List, PageId, Spare};
+use flashtwin::buffer::{self, pages_text, DeviceView, Eviction, List, PageId, Skip};
 use flashtwin::ChipId;
 use pyo3::prelude::*;
 
@@ -397,7 +397,7 @@ impl buffer::Policy for PyPolicy {
         &mut self,
         device: &dyn DeviceView,
         incoming: &buffer::Access,
-        _spare: Spare,
+        _skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         let named = self.call(Some(device), |py, calls| {

@@ -3,9 +3,9 @@
 use flashtwin::{Request, Time};
 
 use crate::run::{Driver, Pacing};
-use crate::{SimError, Subject, Threads};
+use crate::{Drivable, SimError, Threads};
 
-impl<S: Subject> Driver<'_, S> {
+impl<S: Drivable> Driver<'_, S> {
     /// Lets the device do ahead what the next requests ask of it, as many as can be foreseen; returns
     /// how many. 0: the next one is submitted as it comes.
     pub(crate) fn look_ahead(&mut self, rest: &[Request]) -> Result<usize, SimError> {
@@ -41,7 +41,7 @@ impl<S: Subject> Driver<'_, S> {
         }
         let threads = self.threads();
         if foreseen.is_empty() || !S::run_ahead(self.device, &foreseen, false, threads) {
-            S::go_along(self.device);
+            S::resume_serial(self.device);
             return Ok(0);
         }
         Ok(foreseen.len())

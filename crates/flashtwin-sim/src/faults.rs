@@ -4,7 +4,7 @@
 use flashtwin::metrics::OpMetrics;
 use flashtwin::{Array, Completion, Device, MemberError, Op, Phase, Time};
 
-use crate::{SimError, Subject};
+use crate::{Drivable, SimError};
 
 /// What happens to a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub(crate) struct Agenda {
 
 impl Agenda {
     /// In the order of time, those of one instant in the order given.
-    pub fn new<S: Subject>(
+    pub fn new<S: Drivable>(
         device: &Device<S>,
         faults: &[Fault],
         interval: Option<Time>,
@@ -161,7 +161,7 @@ impl Agenda {
     }
 
     /// Does what is due at this instant, to which the device was advanced.
-    pub fn act<S: Subject>(&mut self, device: &mut Device<S>) {
+    pub fn act<S: Drivable>(&mut self, device: &mut Device<S>) {
         let now = device.now();
         let (point, fault) = (self.next_point(), self.next_fault());
         // Of intervals in which nothing happens there is no point.
@@ -196,7 +196,7 @@ impl Agenda {
     }
 
     /// Takes completions, in order of completion.
-    pub fn answered<S: Subject>(&mut self, device: &Device<S>, completions: &[Completion]) {
+    pub fn answered<S: Drivable>(&mut self, device: &Device<S>, completions: &[Completion]) {
         let measured = !self.is_empty() && self.start != Time::NEVER;
         let Some(array) = S::array(device).filter(|_| measured) else {
             return;
@@ -225,7 +225,7 @@ impl Agenda {
     }
 
     /// What became of it all.
-    pub fn end<S: Subject>(mut self, device: &Device<S>) -> FaultsOutcome {
+    pub fn end<S: Drivable>(mut self, device: &Device<S>) -> FaultsOutcome {
         for &fault in &self.faults[self.at..] {
             let why = "the run was over before".to_string();
             self.outcome.left_out.push((fault, why));

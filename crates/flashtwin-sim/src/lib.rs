@@ -31,7 +31,7 @@ pub use precondition::{fill_buffer, precondition, InitialState, Precondition};
 pub use run::{run, Beyond, Pacing, RunConfig};
 pub use snapshot::{load_snapshot, save_snapshot};
 pub use speed::Speed;
-pub use subject::{Described, Logged, Subject};
+pub use subject::{Described, Drivable, Logged};
 pub use summary::{
     size_text, ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside,
     Latency, Lifetime, MemberSummary, NamedCount, Parts, PhaseSummary, RebuildSummary, RunInfo,

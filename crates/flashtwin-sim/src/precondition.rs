@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use flashtwin::{Device, Op, Request, Rng, Time};
 
-use crate::{Control, SimError, Subject};
+use crate::{Control, Drivable, SimError};
 
 /// The state before the first request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -112,7 +112,7 @@ impl fmt::Display for Precondition {
 
 /// Preconditions an idle device; `false` if `control` stopped it before the end. The device then counts as new:
 /// no wear, all counters at zero.
-pub fn precondition<S: Subject>(
+pub fn precondition<S: Drivable>(
     device: &mut Device<S>,
     kind: Precondition,
     seed: u64,
@@ -148,7 +148,7 @@ const FILL_DEPTH: usize = 32;
 /// twice, and a separate read cache with reads of others; blocks that the policy has for pages of its choice are
 /// opened first (D-175, D-176). Virtual time passes until the device is idle again; nothing of it is measured.
 /// `false` if `control` stopped it before the end.
-pub fn fill_buffer<S: Subject>(
+pub fn fill_buffer<S: Drivable>(
     device: &mut Device<S>,
     seed: u64,
     control: &Control,
@@ -210,7 +210,7 @@ pub fn fill_buffer<S: Subject>(
     Ok(true)
 }
 
-fn write_random<S: Subject>(
+fn write_random<S: Drivable>(
     device: &mut Device<S>,
     times: f64,
     seed: u64,

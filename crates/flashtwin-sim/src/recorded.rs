@@ -3,9 +3,9 @@
 use flashtwin::{Request, Time};
 
 use crate::run::Driver;
-use crate::Subject;
+use crate::Drivable;
 
-impl<S: Subject> Driver<'_, S> {
+impl<S: Drivable> Driver<'_, S> {
     /// Lets all happen that is due up to and at `until`, one thing after the other while the window is open.
     #[cold]
     pub(crate) fn advance_recorded(&mut self, until: Time) {

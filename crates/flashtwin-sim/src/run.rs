@@ -10,7 +10,7 @@ use crate::faults::{Agenda, Fault};
 use crate::history::History;
 use crate::outcome::Outcome;
 use crate::timeline::{Recording, Window};
-use crate::{SimError, Speed, Subject};
+use crate::{Drivable, SimError, Speed};
 
 /// When requests reach the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,7 +98,7 @@ const BATCH: usize = 64;
 const LOOK: u32 = 4096;
 
 /// Runs a workload on a device. `sink` gets every measured completion, in order of completion.
-pub fn run<S: Subject>(
+pub fn run<S: Drivable>(
     device: &mut Device<S>,
     workload: &mut dyn Workload,
     config: &RunConfig,
@@ -162,7 +162,7 @@ fn requests_to_run(workload: &dyn Workload, config: &RunConfig) -> Result<u64, S
     Ok(total)
 }
 
-fn keep_gc_timeline<S: Subject>(device: &mut Device<S>, keep: bool) -> Result<(), SimError> {
+fn keep_gc_timeline<S: Drivable>(device: &mut Device<S>, keep: bool) -> Result<(), SimError> {
     match S::array_mut(device) {
         Some(array) => array.set_gc_timeline(keep),
         None if keep => {
@@ -181,7 +181,7 @@ fn warmup_too_long(warmup_requests: u64, total: u64) -> SimError {
     ))
 }
 
-fn gc_intervals<S: Subject>(device: &mut Device<S>) -> Vec<GcInterval> {
+fn gc_intervals<S: Drivable>(device: &mut Device<S>) -> Vec<GcInterval> {
     let start = device.metrics().since();
     let intervals = S::array_mut(device).map_or(Vec::new(), |array| array.take_gc_intervals());
     let from_start = |i: GcInterval| GcInterval {
@@ -192,7 +192,7 @@ fn gc_intervals<S: Subject>(device: &mut Device<S>) -> Vec<GcInterval> {
     intervals.into_iter().map(from_start).collect()
 }
 
-pub(crate) struct Driver<'a, S: Subject> {
+pub(crate) struct Driver<'a, S: Drivable> {
     pub(crate) device: &'a mut Device<S>,
     pub(crate) agenda: Agenda,
     pub(crate) config: &'a RunConfig,
@@ -209,7 +209,7 @@ pub(crate) struct Driver<'a, S: Subject> {
     pub(crate) timeline: Option<Box<Recording>>,
 }
 
-impl<S: Subject> Driver<'_, S> {
+impl<S: Drivable> Driver<'_, S> {
     /// Submits requests to the end of the workload or of the run; true if the run was stopped.
     fn submit_all(&mut self, workload: &mut dyn Workload) -> Result<bool, SimError> {
         let mut batch = Vec::new();

@@ -39,7 +39,7 @@ pub enum Logged {
 }
 
 /// A back end that the driver knows how to fill.
-pub trait Subject: Backend + Sized {
+pub trait Drivable: Backend + Sized {
     /// What the device is.
     fn describe(device: &Device<Self>) -> Described<'_>;
     /// Every exported page written once in ascending order.
@@ -54,7 +54,7 @@ pub trait Subject: Backend + Sized {
     fn reset_wear(device: &mut Device<Self>);
     /// Writes the state of the flash of an idle device.
     fn save_state(device: &Device<Self>, out: &mut dyn Write) -> io::Result<()>;
-    /// Takes a state that [`Subject::save_state`] wrote for the same flash.
+    /// Takes a state that [`Drivable::save_state`] wrote for the same flash.
     fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError>;
     /// Starts or stops all logs.
     fn set_logs(device: &mut Device<Self>, on: bool);
@@ -77,7 +77,7 @@ pub trait Subject: Backend + Sized {
         false
     }
     /// Requests come that were not handed over so.
-    fn go_along(_device: &mut Device<Self>) {}
+    fn resume_serial(_device: &mut Device<Self>) {}
     /// The device as an array, if it is one.
     fn array_mut(_device: &mut Device<Self>) -> Option<&mut Array> {
         None
@@ -91,7 +91,7 @@ fn backend(spec: &DeviceSpec) -> &'static str {
     }
 }
 
-impl Subject for Flash {
+impl Drivable for Flash {
     fn describe(device: &Device<Self>) -> Described<'_> {
         let spec = device.spec();
         Described {
@@ -155,7 +155,7 @@ fn array_backend(spec: &ArraySpec) -> &'static str {
     }
 }
 
-impl Subject for Raid {
+impl Drivable for Raid {
     fn describe(device: &Device<Self>) -> Described<'_> {
         let spec = device.spec();
         Described {
@@ -232,8 +232,8 @@ impl Subject for Raid {
         device.run_ahead(requests, last, &threads)
     }
 
-    fn go_along(device: &mut Device<Self>) {
-        device.go_along();
+    fn resume_serial(device: &mut Device<Self>) {
+        device.resume_serial();
     }
 
     fn array_mut(device: &mut Device<Self>) -> Option<&mut Array> {

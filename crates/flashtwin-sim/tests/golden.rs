@@ -13,8 +13,8 @@ use flashtwin::buffer::ChosenPolicy;
 use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names};
 use flashtwin::{Array, ArraySpec, Completion, Device, DeviceSpec, Ssd, Time};
 use flashtwin_sim::{
-    fill_buffer, precondition, run, Control, Fault, FaultKind, Pacing, Precondition, RunConfig,
-    RunInfo, Speed, Subject, Summary,
+    fill_buffer, precondition, run, Control, Drivable, Fault, FaultKind, Pacing, Precondition,
+    RunConfig, RunInfo, Speed, Summary,
 };
 use flashtwin_workload::GeneratorSpec;
 
@@ -42,7 +42,7 @@ impl Checksum {
     }
 }
 
-fn checksum<S: Subject>(mut device: Device<S>, pacing: Pacing, faults: &[Fault]) -> u64 {
+fn checksum<S: Drivable>(mut device: Device<S>, pacing: Pacing, faults: &[Fault]) -> u64 {
     let control = Control::default();
     precondition(&mut device, Precondition::Steady, 1, &control).expect("a sound device");
     fill_buffer(&mut device, 1, &control).expect("a device that does not wear out");

@@ -83,7 +83,7 @@ impl ByLog {
         }
     }
 
-    fn hear(&mut self, ssd: &mut Ssd) {
+    fn on_program(&mut self, ssd: &mut Ssd) {
         for told in ssd.take_program_log() {
             let (PageProgram::Queued(lpn) | PageProgram::Ended(lpn) | PageProgram::Failed(lpn)) =
                 told;
@@ -133,7 +133,7 @@ fn exactly_the_unflushed_dirty_pages_are_lost() {
             ssd.submit(at, &r, tag).unwrap();
             by_log.submitted(&r);
             while ssd.step() {}
-            by_log.hear(&mut ssd);
+            by_log.on_program(&mut ssd);
             ssd.completions().clear();
             for lpn in pages_of(&r) {
                 match r.op {
@@ -248,7 +248,7 @@ fn flush_and_forced_writes_keep_their_promises() {
                     at_stake.remove(&lpn);
                 }
             }
-            by_log.hear(&mut ssd);
+            by_log.on_program(&mut ssd);
             let is_volatile = ssd.durable() == Durable::Programmed;
             let by_log_lost = by_log.lost().into_iter().filter(|_| is_volatile);
             for lost in ssd.power_cut().lost.into_iter().chain(by_log_lost) {

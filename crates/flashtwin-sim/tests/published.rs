@@ -54,7 +54,7 @@ fn every_figure_is_met(name: &str) {
 
 #[test]
 fn a_client_nvme_drive() {
-    every_figure_is_met("tlc-nvme");
+    every_figure_is_met("tlc-client");
 }
 
 #[test]

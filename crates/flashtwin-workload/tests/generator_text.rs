@@ -116,7 +116,7 @@ fn wrong_parameters_are_named_with_what_would_be_right() {
         ("normal", "sigma is missing, like sigma=40000k"),
         ("locality", "file is missing"),
         ("zipf:scramble=maybe", "true or false is expected"),
-        ("", "is no generated load"),
+        ("", "unknown workload"),
     ];
     for (text, part) in parse_errors {
         let error = GeneratorSpec::parse(text).unwrap_err();
@@ -222,7 +222,7 @@ fn suggestions_are_names_that_mean_the_same_or_nearly_look_so() {
     assert!(error("uniform:wrte=1").ends_with("did you mean write?"));
     let none = error("uniform:colour=red");
     assert!(
-        none.contains("known are write, trim") && !none.contains("did you mean"),
+        none.contains("available: write, trim") && !none.contains("did you mean"),
         "{none}"
     );
 }

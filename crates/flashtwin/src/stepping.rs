@@ -1,7 +1,7 @@
 //! Stepping a policy by itself: the little device around it, and its buffer.
 
-use crate::buffer::alone::Alone;
 use crate::buffer::trace::{step_through, BadToken, Step};
+use crate::buffer::untimed::Alone;
 use crate::buffer::{Setup, UserPolicy};
 use crate::spec::{builtin, DeviceSpec, SpecError};
 

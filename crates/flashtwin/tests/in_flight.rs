@@ -2,7 +2,7 @@
 //! policy, and accesses that find nothing to evict wait in their order.
 
 use flashtwin::buffer::ChosenPolicy as Named;
-use flashtwin::buffer::{Access, DeviceView, Eviction, PageId, Policy, Spare};
+use flashtwin::buffer::{Access, DeviceView, Eviction, PageId, Policy, Skip};
 use flashtwin::spec::builtin;
 use flashtwin::{DeviceSpec, Op, Request, Rng, Ssd, Time};
 
@@ -83,10 +83,10 @@ impl Policy for Newest {
         &mut self,
         device: &dyn DeviceView,
         _incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        let may_leave = |&&page: &&PageId| !self.looks || !spare.page(device, page);
+        let may_leave = |&&page: &&PageId| !self.looks || !skip.page(device, page);
         let found = self.pages.iter().rev().find(may_leave).copied();
         let Some(page) = found else { return false };
         self.forget(page);

@@ -3,7 +3,7 @@
 //! insert, hit: nothing is ranked. Victim: a page drawn at random; where the first of a few draws
 //! that is clean, that one, for a clean page need not be written back.
 
-use flashtwin::buffer::{pages_text, Access, DeviceView, Eviction, PageId, Policy, Spare};
+use flashtwin::buffer::{pages_text, Access, DeviceView, Eviction, PageId, Policy, Skip};
 use flashtwin::Rng;
 
 /// Draws for a clean page before a dirty one is taken.
@@ -53,12 +53,12 @@ impl Policy for Random {
         self.remove(page);
     }
 
-    /// Pages that `spare` passes over are no candidates: with that the policy works under GCaR too.
+    /// Pages that `skip` passes over are no candidates: with that the policy works under GCaR too.
     fn evict(
         &mut self,
         device: &dyn DeviceView,
         _incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         let first = self.rng.below(self.held.len() as u64) as usize;
@@ -66,7 +66,7 @@ impl Policy for Random {
         let mut draws = 0;
         for i in 0..self.held.len() {
             let page = self.held[(first + i) % self.held.len()];
-            if spare.page(device, page) {
+            if skip.page(device, page) {
                 out.spared = true;
                 continue;
             }

@@ -1,6 +1,6 @@
 //! The policy by itself, then in a device.
 
-use flashtwin::buffer::alone::Alone;
+use flashtwin::buffer::untimed::Alone;
 use flashtwin::buffer::Setup;
 use flashtwin::{DeviceSpec, Lpn, Op, Request, Rng, Ssd, Time};
 use rust_policy::Random;

@@ -1,7 +1,7 @@
 //! The pacer: lets the device run when its time has come, sleeping as long as that is precise and spinning for
 //! the rest.
 
-use super::ready::HOLD_NS;
+use super::cpu_latency_hint::HOLD_NS;
 use super::*;
 
 /// The pacer spins no longer than this before an instant: it takes the core from those it serves.

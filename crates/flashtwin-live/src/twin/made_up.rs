@@ -128,7 +128,7 @@ impl Twin for MadeUp {
     fn durable(&self) -> Durable {
         Durable::AtOnce
     }
-    fn hear_programs(&mut self, _: &mut dyn FnMut(PageProgram)) {}
+    fn take_programs(&mut self, _: &mut dyn FnMut(PageProgram)) {}
     fn cut_power(&mut self) -> Option<PowerCut> {
         assert!(
             !matches!(self.does, Does::BreaksInACut),

@@ -35,17 +35,17 @@ fn a_cut_leaves_what_programs_have_ended() {
                 }
                 3 | 4 => {
                     carried.push_back(*now);
-                    undo.hear(PageProgram::Queued(lpn));
+                    undo.on_program(PageProgram::Queued(lpn));
                 }
                 5 | 6 => {
                     let Some(value) = carried.pop_front() else {
                         continue;
                     };
                     match rng.below(10) {
-                        0 => undo.hear(PageProgram::Failed(lpn)),
+                        0 => undo.on_program(PageProgram::Failed(lpn)),
                         _ => {
                             *safe = value;
-                            undo.hear(PageProgram::Ended(lpn));
+                            undo.on_program(PageProgram::Ended(lpn));
                         }
                     }
                 }
@@ -145,7 +145,7 @@ fn a_page_that_cannot_be_put_back_keeps_no_other_from_it() {
     };
     let all = || (0..PAGES as u32).map(Lpn);
     write(1);
-    all().for_each(|lpn| undo.hear(PageProgram::Queued(lpn)));
+    all().for_each(|lpn| undo.on_program(PageProgram::Queued(lpn)));
     let refused = [1, 4];
     let put = |from: &[u8], at| match refused.contains(&(at / PAGE)) {
         true => Err(io::Error::other(format!("page {}", at / PAGE))),
@@ -159,8 +159,8 @@ fn a_page_that_cannot_be_put_back_keeps_no_other_from_it() {
     // The next cut knows nothing of it: what has been acknowledged since stays.
     write(2);
     for lpn in all() {
-        undo.hear(PageProgram::Queued(lpn));
-        undo.hear(PageProgram::Ended(lpn));
+        undo.on_program(PageProgram::Queued(lpn));
+        undo.on_program(PageProgram::Ended(lpn));
     }
     let put = |from: &[u8], at| store.write_sparsely(from, at);
     let lost = undo.cut(&store, &[], None, put).expect("room");

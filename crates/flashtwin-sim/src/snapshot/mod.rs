@@ -18,7 +18,7 @@ use std::path::Path;
 
 use flashtwin::{Device, StateError};
 
-use crate::{SimError, Subject};
+use crate::{Drivable, SimError};
 use fingerprint::fingerprint;
 use read::{difference, verify, Header};
 use write::save_through;
@@ -34,7 +34,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 
 /// Saves the flash state of an idle device; `made_by` describes its origin for a reader. The contents of the
 /// device's buffer are not saved.
-pub fn save_snapshot<S: Subject>(
+pub fn save_snapshot<S: Drivable>(
     path: &Path,
     device: &Device<S>,
     made_by: &str,
@@ -52,7 +52,7 @@ pub fn save_snapshot<S: Subject>(
 /// After an error the device is as it was, except with a file of the right checksum but more state
 /// than the device has. That of an array fits every array of the same members, whatever its level;
 /// that of an array of groups fits those with the same groups and segments.
-pub fn load_snapshot<S: Subject>(path: &Path, device: &mut Device<S>) -> Result<String, SimError> {
+pub fn load_snapshot<S: Drivable>(path: &Path, device: &mut Device<S>) -> Result<String, SimError> {
     let file = File::open(path).map_err(|e| SimError::io(path, "open", e))?;
     let file_bytes = file
         .metadata()

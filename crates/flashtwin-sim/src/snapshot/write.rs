@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flashtwin::Device;
 
 use super::{fingerprint, END, FORMAT, MAGIC};
-use crate::{SimError, Subject};
+use crate::{Drivable, SimError};
 
 /// Writes through `wrap` to a temporary file beside `path`, and renames it once all is on disk.
-pub(super) fn save_through<S: Subject>(
+pub(super) fn save_through<S: Drivable>(
     path: &Path,
     device: &Device<S>,
     made_by: &str,
@@ -70,7 +70,7 @@ impl Drop for Temporary {
     }
 }
 
-fn write_snapshot<S: Subject>(
+fn write_snapshot<S: Drivable>(
     out: &mut dyn Write,
     device: &Device<S>,
     made_by: &str,

@@ -8,7 +8,7 @@ use super::{
     ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside, Latency,
     NamedCount, Parts, RunInfo, SeriesPoint, Summary, Throughput,
 };
-use crate::{Outcome, RebuildPoint, Subject};
+use crate::{Drivable, Outcome, RebuildPoint};
 
 /// `a / b`, 0 where nothing was counted.
 pub(super) fn ratio(a: f64, b: f64) -> f64 {
@@ -21,7 +21,7 @@ pub(super) fn ratio(a: f64, b: f64) -> f64 {
 
 impl Summary {
     /// The results of a run on `device`.
-    pub fn new<S: Subject>(device: &Device<S>, outcome: &Outcome, info: &RunInfo) -> Summary {
+    pub fn new<S: Drivable>(device: &Device<S>, outcome: &Outcome, info: &RunInfo) -> Summary {
         let is = S::describe(device);
         let m = &outcome.metrics;
         let both = m.reads_and_writes();

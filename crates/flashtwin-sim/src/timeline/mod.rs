@@ -15,7 +15,7 @@ mod tests;
 
 use flashtwin::{Completion, Device, Request, Time};
 
-use crate::Subject;
+use crate::Drivable;
 use collector::Collector;
 use slices::Gauge;
 
@@ -95,7 +95,7 @@ impl Recording {
     }
 
     /// The window begins.
-    pub fn open<S: Subject>(&mut self, device: &mut Device<S>) {
+    pub fn open<S: Drivable>(&mut self, device: &mut Device<S>) {
         S::set_logs(device, true);
         self.state = State::Open;
         self.look(device);
@@ -120,7 +120,7 @@ impl Recording {
     }
 
     /// Takes what the device logged until now.
-    pub fn look<S: Subject>(&mut self, device: &mut Device<S>) {
+    pub fn look<S: Drivable>(&mut self, device: &mut Device<S>) {
         // The window opens when all before it has happened.
         let now = device.now().max(self.collector.from());
         S::take_logs(device, &mut |logged| self.collector.take(logged, now));
@@ -148,7 +148,7 @@ impl Recording {
     }
 
     /// The run is over.
-    pub fn finish<S: Subject>(mut self, device: &mut Device<S>) -> Timeline {
+    pub fn finish<S: Drivable>(mut self, device: &mut Device<S>) -> Timeline {
         if self.is_open() {
             self.look(device);
             S::set_logs(device, false);

@@ -81,7 +81,7 @@ fn window(from_us: u64, length_us: u64) -> Option<Window> {
 }
 
 /// What comes out of a run: results as text, and the timeline.
-fn outcome<S: Subject>(device: &Device<S>, config: &RunConfig) -> (String, Option<Timeline>) {
+fn outcome<S: Drivable>(device: &Device<S>, config: &RunConfig) -> (String, Option<Timeline>) {
     let mut device = device.clone();
     let mut load = Random {
         rng: Rng::new(5),
@@ -100,7 +100,7 @@ fn outcome<S: Subject>(device: &Device<S>, config: &RunConfig) -> (String, Optio
     (format!("{text}{flash:?}"), timeline)
 }
 
-fn changes_nothing<S: Subject>(device: &Device<S>) {
+fn changes_nothing<S: Drivable>(device: &Device<S>) {
     for pacing in [RunConfig::default().pacing, Pacing::Closed { depth: 8 }] {
         for warmup_requests in [0, 300] {
             let config = |timeline| RunConfig {

@@ -242,7 +242,7 @@ fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     match synonym.map(|(_, k)| *k).filter(|k| known.contains(k)) {
         Some(k) => format!("; did you mean {k}?"),
         None => spelled().map_or_else(
-            || format!("; known are {}", known.join(", ")),
+            || format!("; available: {}", known.join(", ")),
             |(_, k)| format!("; did you mean {k}?"),
         ),
     }
@@ -367,7 +367,7 @@ fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
         let names = PATTERNS.iter().map(|choice| choice.name);
         let names = names.chain(PRESETS.iter().map(|p| p.0));
         return wrong(format!(
-            "\"{pattern}\" is no generated load{}",
+            "unknown workload \"{pattern}\"{}",
             nearest(pattern, names)
         ));
     };

@@ -13,11 +13,11 @@
 use flashtwin::{Op, Request, Time};
 use std::io::{self, Write};
 
+use super::collector::{Collector, Handed, Raw, ADDRESS_MAX, HOUR_PS, TRANSFER_MAX_BYTES};
 use super::format::{Certainty, Detection, Page, Reader};
 use super::input::Source;
 use super::lines::{Decoder, OrderedDecoder};
 use super::options::{AddressUnit, TimeUnit};
-use super::record::{Collector, Handed, Raw, ADDRESS_MAX, HOUR_PS, TRANSFER_MAX_BYTES};
 use crate::error::{ErrorKind, WorkloadError};
 
 pub(crate) const BINARY: Reader = Reader {

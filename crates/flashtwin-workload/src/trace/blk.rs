@@ -3,12 +3,12 @@
 
 use flashtwin::Op;
 
+use super::collector::{Collector, Raw};
 use super::cursor::{Bad, Cursor};
 use super::format::{Certainty, Detection, Fit, Page, Reader};
 use super::input::Source;
 use super::lines::{scaled, Decoder, Line, LineParser, Units};
 use super::options::{AddressUnit, BlkEvent, TimeUnit};
-use super::record::{Collector, Raw};
 use crate::error::{ErrorKind, WorkloadError};
 
 pub(crate) const BLKPARSE: Reader = Reader {

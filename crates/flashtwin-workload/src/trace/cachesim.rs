@@ -9,11 +9,11 @@
 
 use flashtwin::Op;
 
+use super::collector::{Collector, Raw, ADDRESS_MAX};
 use super::format::{Certainty, Detection, Page, Reader};
 use super::input::Source;
 use super::lines::{Decoder, Units};
 use super::options::{AddressUnit, TimeUnit};
-use super::record::{Collector, Raw, ADDRESS_MAX};
 use crate::error::{ErrorKind, WorkloadError};
 
 /// First and last word of an lcs header.

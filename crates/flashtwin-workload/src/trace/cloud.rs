@@ -2,11 +2,11 @@
 
 use flashtwin::Op;
 
+use super::collector::Raw;
 use super::cursor::{Bad, Cursor};
 use super::format::{Certainty, Detection, Fit, Page, Reader};
 use super::lines::{is_header, scaled, Line, LineParser, Units};
 use super::options::{AddressUnit, TimeUnit};
-use super::record::Raw;
 
 pub(crate) const SPC: Reader = Reader {
     name: "spc",

@@ -4,11 +4,11 @@
 
 use flashtwin::Op;
 
+use super::collector::Raw;
 use super::cursor::{field, Bad, Cursor};
 use super::format::{Certainty, Detection, Fit, Opening, Page, Reader};
 use super::lines::{scaled, Decoder, Line, LineParser, Units};
 use super::options::{AddressUnit, TimeUnit};
-use super::record::Raw;
 use crate::error::WorkloadError;
 
 pub(crate) const DISKSIM: Reader = Reader {

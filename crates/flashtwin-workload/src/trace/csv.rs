@@ -5,11 +5,11 @@
 use flashtwin::{Op, Request};
 use std::io::{self, Write};
 
+use super::collector::Raw;
 use super::cursor::{Bad, Cursor};
 use super::format::{Certainty, Detection, Fit, Page, Reader};
 use super::lines::{is_header, scaled, Line, LineParser, Units};
 use super::options::{AddressUnit, TimeUnit};
-use super::record::Raw;
 
 /// The names of the columns; the first line of every file of this form.
 pub const HEADER: &str = "time_us,op,offset_bytes,size_bytes";

@@ -4,10 +4,10 @@ use memchr::memchr;
 
 use flashtwin::Request;
 
+use super::collector::{Collector, Raw};
 use super::cursor::{field, Bad};
 use super::input::Source;
 use super::options::TraceOptions;
-use super::record::{Collector, Raw};
 use super::Format;
 use crate::error::{quote, ErrorKind, WorkloadError};
 

@@ -4,10 +4,10 @@
 
 use flashtwin::Op;
 
+use super::collector::Raw;
 use super::cursor::Bad;
 use super::lines::{Line, LineParser};
 use super::options::{AddressUnit, TimeUnit, TraceOptions};
-use super::record::Raw;
 use crate::error::{quote, ErrorKind, WorkloadError};
 
 /// How the option is written.

@@ -5,6 +5,7 @@ use flashtwin::{Request, Time};
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::collector::{Collector, Record, Volume};
 use super::compact::{Touched, PIECE_BYTES};
 use super::detect::guess;
 use super::format::{Certainty, Opening};
@@ -12,7 +13,6 @@ use super::input::{Input, Source};
 use super::lines::{Decoder, Units};
 use super::named::Named;
 use super::options::{AddressUnit, Addresses, BlkEvent, TraceOptions, Volumes};
-use super::record::{Collector, Record, Volume};
 use super::units::{judge, sample, Judged, TICKS};
 use super::Format;
 use crate::error::{ErrorKind, WorkloadError};

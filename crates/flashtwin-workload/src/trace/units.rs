@@ -2,11 +2,11 @@
 //! to be, how large the drive. Only the text layouts whose files are found with several units are
 //! judged (D-190).
 
+use super::collector::{Collector, Record};
 use super::format::{Certainty, Reader};
 use super::input::Source;
 use super::lines::Decoder;
 use super::options::{AddressUnit, TimeUnit, TraceOptions};
-use super::record::{Collector, Record};
 
 /// Fewer requests are too few to judge from.
 const REQUESTS_MIN: usize = 3;

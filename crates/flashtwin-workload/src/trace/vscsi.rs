@@ -4,11 +4,11 @@
 
 use flashtwin::Op;
 
+use super::collector::{Collector, Raw};
 use super::format::{Certainty, Detection, Page, Reader};
 use super::input::Source;
 use super::lines::{Decoder, Units};
 use super::options::{AddressUnit, TimeUnit};
-use super::record::{Collector, Raw};
 use crate::error::{ErrorKind, WorkloadError};
 
 pub(crate) const VSCSI: Reader = Reader {

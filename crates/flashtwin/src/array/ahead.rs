@@ -30,7 +30,7 @@ impl Array {
     /// others follow before all of them are done.
     ///
     /// False: nothing was done, since what members are asked depends on what they do, or because
-    /// of what a request is. Before others are submitted members must [`Array::go_along`].
+    /// of what a request is. Before others are submitted members must [`Array::resume_serial`].
     pub fn run_ahead(&mut self, requests: &[Request], last: bool, executor: &dyn Executor) -> bool {
         let page_bytes = u64::from(self.spec().page_bytes());
         let cannot = |r: &Request| {
@@ -66,11 +66,11 @@ impl Array {
     }
 
     /// Requests come that were not given to the members beforehand.
-    pub fn go_along(&mut self) {
+    pub fn resume_serial(&mut self) {
         let (raid, mut clock) = self.raid_now();
         for member in raid.io.members.iter_mut() {
             if let Some(ahead) = &mut member.ahead {
-                ahead.go_along();
+                ahead.resume_serial();
                 member.wake(&mut clock);
             }
         }

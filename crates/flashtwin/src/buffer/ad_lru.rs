@@ -10,7 +10,7 @@
 
 use super::age_index::{Ages, Passed};
 use super::entry::{cost, example_with, Entry, Family, Make};
-use super::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::second_chance::flagged_text;
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
@@ -179,20 +179,20 @@ impl AdLru {
         &mut self,
         list: usize,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
         let fc = self.clean.oldest(list)?;
-        if !spare.page(device, fc) {
+        if !skip.page(device, fc) {
             out.inspected += 1;
             return Some(fc);
         }
         let past = &mut self.past[list];
         let (clean, ages) = ((Some(fc), self.clean.links()), &mut past.ages);
-        let found = (past.passed_clean).oldest_not(device, spare, clean, ages, |_, _| ());
+        let found = (past.passed_clean).oldest_not(device, skip, clean, ages, |_, _| ());
         let last = found.map_or(self.all.len(list) as u64, |page| ages.position(page, 0));
         out.inspected += last + 1 - ages.position(fc, 0);
-        out.spared |= (past.passed_clean).passes_over_for_chip(device, spare, ages, found);
+        out.spared |= (past.passed_clean).passes_over_for_chip(device, skip, ages, found);
         found
     }
 
@@ -201,19 +201,19 @@ impl AdLru {
         &mut self,
         list: usize,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
         let oldest = self.all.oldest(list)?;
-        if !spare.page(device, oldest) {
+        if !skip.page(device, oldest) {
             out.inspected += 1;
             return Some(oldest);
         }
         let past = &mut self.past[list];
         let (all, ages) = ((Some(oldest), self.all.links()), &mut past.ages);
-        let found = (past.passed).oldest_not(device, spare, all, ages, |_, _| ());
+        let found = (past.passed).oldest_not(device, skip, all, ages, |_, _| ());
         out.inspected += found.map_or(self.all.len(list) as u64, |page| ages.position(page, 0));
-        out.spared |= (past.passed).passes_over_for_chip(device, spare, ages, found);
+        out.spared |= (past.passed).passes_over_for_chip(device, skip, ages, found);
         found
     }
 
@@ -222,17 +222,17 @@ impl AdLru {
         &mut self,
         list: usize,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
-        if let Some(page) = self.clean_victim(list, device, spare, out) {
+        if let Some(page) = self.clean_victim(list, device, skip, out) {
             return Some(page);
         }
         let mut looked = out.inspected;
         loop {
             // Counts the pages passed over, which are those older than the page found.
             out.inspected = looked;
-            let page = self.oldest_not(list, device, spare, out)?;
+            let page = self.oldest_not(list, device, skip, out)?;
             if self.pages[page.0 as usize].cold {
                 return Some(page);
             }
@@ -303,13 +303,13 @@ impl Policy for AdLru {
         &mut self,
         device: &dyn DeviceView,
         _incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         let from_lc = self.all.len(LC) > self.min_lc || self.all.len(LH) == 0;
         let (first, second) = if from_lc { (LC, LH) } else { (LH, LC) };
-        let found = (self.search(first, device, spare, out))
-            .or_else(|| self.search(second, device, spare, out));
+        let found = (self.search(first, device, skip, out))
+            .or_else(|| self.search(second, device, skip, out));
         let Some(page) = found else { return false };
         self.forget(page);
         out.victims.push(page);

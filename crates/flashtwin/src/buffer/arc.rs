@@ -13,7 +13,7 @@
 use super::age_index::AgedLists;
 use super::entry::{cost, example, Entry, Family, Make, GENERAL};
 use super::ghosts::{Ghosts, Incoming};
-use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::second_chance::set;
 use super::{PageId, Setup};
 use crate::component::{source, Provenance};
@@ -151,7 +151,7 @@ impl Policy for Arc {
         &mut self,
         device: &dyn DeviceView,
         incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         let from = self.arrives(incoming.lpn);
@@ -159,7 +159,7 @@ impl Policy for Arc {
         let size = t1 as f64;
         let t1_first = size > self.p || (size == self.p && from == Some(B2));
         let lists = if t1_first { [T1, T2] } else { [T2, T1] };
-        let mut oldest = |list| self.lists.oldest_not(list, device, spare, out);
+        let mut oldest = |list| self.lists.oldest_not(list, device, skip, out);
         let found = lists.into_iter().find_map(&mut oldest);
         let Some(page) = found else { return false };
         let ghosts = if self.in_t2[page.0 as usize] { B2 } else { B1 };

@@ -17,7 +17,7 @@ pub use heaps::Heaps;
 
 use std::ops::{Index, IndexMut};
 
-use super::policy::{DeviceView, Eviction, Spare};
+use super::policy::{DeviceView, Eviction, Skip};
 use super::{Blocking, Blocks, PageId, Setup};
 use crate::component::{parameters, words, Kind};
 use crate::memory::{prefetch, prefetch_whole, reach};
@@ -405,7 +405,7 @@ impl<T: Default> BlockTable<T> {
     pub fn passed_over(
         &self,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         node: NodeId,
         spared: &mut bool,
     ) -> bool {
@@ -413,9 +413,9 @@ impl<T: Default> BlockTable<T> {
             return true;
         }
         let by_chip = match self.chip(node) {
-            _ if spare == Spare::Nobody => false,
-            Some(chip) => spare.chip(device, chip),
-            None => self.spared_by_pages(device, spare, node),
+            _ if skip == Skip::Nobody => false,
+            Some(chip) => skip.chip(device, chip),
+            None => self.spared_by_pages(device, skip, node),
         };
         *spared |= by_chip;
         by_chip
@@ -429,11 +429,11 @@ impl<T: Default> BlockTable<T> {
     }
 
     /// Whether GCaR passes over a block, whatever its pages have in common.
-    pub fn spared_by_pages(&self, device: &dyn DeviceView, spare: Spare, node: NodeId) -> bool {
-        if spare == Spare::Nobody {
+    pub fn spared_by_pages(&self, device: &dyn DeviceView, skip: Skip, node: NodeId) -> bool {
+        if skip == Skip::Nobody {
             return false;
         }
-        let by_chip = |&page: &PageId| spare.page_by_chip(device, page);
+        let by_chip = |&page: &PageId| skip.page_by_chip(device, page);
         let mut pages = self.pages_of(node);
         match self.in_gc {
             BlockInGc::Any => pages.any(|page| by_chip(&page)),

@@ -22,7 +22,7 @@ use super::blocks::{
     BlockParameters, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,
 };
 use super::entry::{cost, example_with, Entry, Family, Make};
-use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
 use super::{List, PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
 use crate::component::{source, Provenance};
@@ -290,9 +290,9 @@ impl Bpac {
         }
     }
 
-    fn choose(&self, device: &dyn DeviceView, spare: Spare, out: &mut Eviction) -> Option<Victim> {
+    fn choose(&self, device: &dyn DeviceView, skip: Skip, out: &mut Eviction) -> Option<Victim> {
         let (clusters, spared) = (&self.clusters, &mut out.spared);
-        let mut passed_over = |node| clusters.passed_over(device, spare, node, spared);
+        let mut passed_over = |node| clusters.passed_over(device, skip, node, spared);
         out.inspected += self.grown_clusters;
         if let Some(node) = self.grown.largest_but(&mut passed_over) {
             return Some(Victim::Cluster(node));
@@ -306,10 +306,10 @@ impl Bpac {
         }
         for page in self.p.iter_oldest_first() {
             out.inspected += 1;
-            if !spare.page(device, page) {
+            if !skip.page(device, page) {
                 return Some(Victim::Page(page));
             }
-            out.spared |= spare.page_by_chip(device, page);
+            out.spared |= skip.page_by_chip(device, page);
         }
         None
     }
@@ -353,12 +353,12 @@ impl Policy for Bpac {
         &mut self,
         device: &dyn DeviceView,
         _incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         // The access that needs the room counts already.
         self.find_grown(self.now + 1);
-        match self.choose(device, spare, out) {
+        match self.choose(device, skip, out) {
             Some(Victim::Cluster(node)) => {
                 self.unlink(node);
                 self.clusters.evict(node, out);

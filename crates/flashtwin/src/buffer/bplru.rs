@@ -15,7 +15,7 @@
 use super::age_index::AgeIndex;
 use super::blocks::{BlockParameters, BlockTable, FilteredParameters, NodeId, ReadParameters};
 use super::entry::{cost, example_with, Entry, Family, Make, BLOCKS};
-use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
 use super::{List, PageId, Setup};
 use crate::component::{parameters, Kind};
 use crate::component::{source, Provenance};
@@ -142,7 +142,7 @@ impl Bplru {
     fn choose(
         &self,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         current: Option<NodeId>,
         out: &mut Eviction,
     ) -> Option<NodeId> {
@@ -151,13 +151,13 @@ impl Bplru {
             if Some(node) == current {
                 continue;
             }
-            if !(self.blocks).passed_over(device, spare, node, &mut out.spared) {
+            if !(self.blocks).passed_over(device, skip, node, &mut out.spared) {
                 out.inspected += i as u64 + 1;
                 return Some(node);
             }
             match &self.by_chip {
                 Some(by_chip) if out.spared && !self.blocks[node].done => {
-                    return self.search(device, spare, current, by_chip, out);
+                    return self.search(device, skip, current, by_chip, out);
                 }
                 _ => {}
             }
@@ -171,12 +171,12 @@ impl Bplru {
     fn search(
         &self,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         current: Option<NodeId>,
         by_chip: &AgeIndex<1>,
         out: &mut Eviction,
     ) -> Option<NodeId> {
-        let (found, looked) = by_chip.search(0, device, spare, |node| {
+        let (found, looked) = by_chip.search(0, device, skip, |node| {
             Some(node) == current || self.blocks.in_flight(device, node)
         });
         out.inspected += self.done.len() as u64 + looked;
@@ -239,12 +239,12 @@ impl Policy for Bplru {
         &mut self,
         device: &dyn DeviceView,
         incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         let current = self.blocks.find_for(incoming.lpn);
-        let found = self.choose(device, spare, current, out);
-        let free = |&node: &NodeId| !(self.blocks).passed_over(device, spare, node, &mut false);
+        let found = self.choose(device, skip, current, out);
+        let free = |&node: &NodeId| !(self.blocks).passed_over(device, skip, node, &mut false);
         let only = current.filter(free).filter(|_| !out.spared);
         let Some(node) = found.or(only) else {
             return false;

@@ -21,7 +21,7 @@
 
 use super::blocks::{BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId};
 use super::entry::{cost, example_with, Entry, Family, Make};
-use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
 use super::{List, PageId, Setup};
 use crate::component::{parameters, Kind};
 use crate::component::{source, Provenance};
@@ -239,13 +239,13 @@ impl Cbm {
     fn choose(
         &mut self,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         current: Option<NodeId>,
         out: &mut Eviction,
     ) -> Option<NodeId> {
         let (inspected, any_spared) = (&mut out.inspected, &mut out.spared);
         let mut passed_over = |cbm: &Cbm, node: NodeId| {
-            (cbm.blocks).passed_over(device, spare, node, any_spared) || Some(node) == current
+            (cbm.blocks).passed_over(device, skip, node, any_spared) || Some(node) == current
         };
         if let Some((before, node)) = self.first_of_br(&mut passed_over) {
             *inspected += 1 + before;
@@ -355,12 +355,12 @@ impl Policy for Cbm {
         &mut self,
         device: &dyn DeviceView,
         incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         self.arrives(incoming.lpn);
         let current = self.arriving;
-        let found = self.choose(device, spare, current, out);
+        let found = self.choose(device, skip, current, out);
         let may_leave =
             |&node: &NodeId| self.blocks.pages(node) > 0 && !self.blocks.in_flight(device, node);
         let only = current.filter(may_leave).filter(|_| !out.spared);

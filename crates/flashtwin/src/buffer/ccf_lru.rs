@@ -8,7 +8,7 @@
 
 use super::age_index::AgedLists;
 use super::entry::{cost, example, Entry, Family, Make};
-use super::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::policy::{then, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::second_chance::{flagged_text, second_chance, set};
 use super::{PageId, Setup};
 use crate::component::{source, Provenance};
@@ -87,12 +87,12 @@ impl CcfLru {
     fn search_ml(
         &mut self,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
         let pages = &mut self.pages;
         let oldest =
-            |lists: &mut AgedLists<2>, out: &mut _| lists.oldest_not(ML, device, spare, out);
+            |lists: &mut AgedLists<2>, out: &mut _| lists.oldest_not(ML, device, skip, out);
         second_chance(&mut self.lists, out, oldest, |lists, page| {
             let state = &mut pages[page.0 as usize];
             if state.cold {
@@ -146,12 +146,12 @@ impl Policy for CcfLru {
         &mut self,
         device: &dyn DeviceView,
         _incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        let found = (self.lists.oldest_not(CCL, device, spare, out))
-            .or_else(|| self.search_ml(device, spare, out))
-            .or_else(|| self.lists.oldest_not(CCL, device, spare, out));
+        let found = (self.lists.oldest_not(CCL, device, skip, out))
+            .or_else(|| self.search_ml(device, skip, out))
+            .or_else(|| self.lists.oldest_not(CCL, device, skip, out));
         let Some(page) = found else { return false };
         self.forget(page);
         out.victims.push(page);

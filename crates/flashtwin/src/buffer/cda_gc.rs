@@ -15,7 +15,7 @@
 
 use super::bloom::{Filter, FilterParameters};
 use super::entry::{cost, example_with, Entry, Family, Make, PAGES};
-use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::{Aged, PageId, Setup};
 use crate::component::{parameters, Kind};
 use crate::component::{source, Provenance, Source};
@@ -163,7 +163,7 @@ impl Stager {
     }
 
     /// A search without its effects.
-    fn search(&self, device: &dyn DeviceView, list: &Aged, spare: Spare) -> Search {
+    fn search(&self, device: &dyn DeviceView, list: &Aged, skip: Skip) -> Search {
         let mut search = Search::default();
         let mut at = self.test_entry.or(list.list().oldest());
         while let Some(page) = at {
@@ -173,7 +173,7 @@ impl Stager {
             search.inspected += 1;
             at = list.list().newer(page);
             let chip = device.chip(page);
-            let spared = spare.page_by_chip(device, page);
+            let spared = skip.page_by_chip(device, page);
             search.spared |= spared;
             let passed_over = spared || device.in_flight(page);
             if !passed_over && !chip.is_some_and(|chip| self.related(device, chip)) {
@@ -316,23 +316,23 @@ impl Policy for CdaGc {
         &mut self,
         device: &dyn DeviceView,
         _incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         let stager = self.stager.as_ref();
-        let search = stager.map(|stager| stager.search(device, &self.list, spare));
+        let search = stager.map(|stager| stager.search(device, &self.list, skip));
         let mut victim = None;
         if let Some(search) = &search {
             out.inspected += u64::from(search.inspected);
             out.spared |= search.spared;
             victim = search.victim;
-            if victim.is_none() && spare == Spare::Nobody {
+            if victim.is_none() && skip == Skip::Nobody {
                 // The least recent page, taken without a look.
                 let oldest = self.list.list().oldest();
                 victim = oldest.filter(|&page| !device.in_flight(page));
             }
         }
-        let Some(page) = victim.or_else(|| self.list.oldest_not(device, spare, out)) else {
+        let Some(page) = victim.or_else(|| self.list.oldest_not(device, skip, out)) else {
             return false;
         };
         if let (Some(stager), Some(search)) = (&mut self.stager, &search) {

@@ -10,7 +10,7 @@
 
 use super::age_index::{Ages, Passed};
 use super::entry::{cost, example, example_with, Entry, Family, Make, ECR, PAGES};
-use super::policy::{pages_text, then, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::policy::{pages_text, then, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::{List, PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
 use crate::component::{source, Provenance};
@@ -171,17 +171,17 @@ impl Cflru {
         }
     }
 
-    /// The same, of the pages that `spare` does not pass over.
-    fn choose_not(&mut self, device: &dyn DeviceView, spare: Spare) -> (Option<PageId>, u64) {
+    /// The same, of the pages that `skip` does not pass over.
+    fn choose_not(&mut self, device: &dyn DeviceView, skip: Skip) -> (Option<PageId>, u64) {
         let known = |_: &mut Ages, _| ();
         let ages = &mut self.ages;
         let clean = (self.clean_in_window.oldest(), self.clean_in_window.links());
-        if let Some(page) = (self.passed_clean).oldest_not(device, spare, clean, ages, known) {
+        if let Some(page) = (self.passed_clean).oldest_not(device, skip, clean, ages, known) {
             return (Some(page), ages.position(page, 0));
         }
         let scanned = self.in_window as u64;
         let all = (self.list.oldest(), self.list.links());
-        match (self.passed).oldest_not(device, spare, all, ages, known) {
+        match (self.passed).oldest_not(device, skip, all, ages, known) {
             Some(page) => (Some(page), scanned + ages.position(page, 0)),
             None => (None, scanned + self.list.len() as u64),
         }
@@ -248,20 +248,20 @@ impl Policy for Cflru {
         &mut self,
         device: &dyn DeviceView,
         _incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         let first = self.choose();
         // Filtered, the second search begins anew at the least recent page.
-        let again = spare != Spare::Nobody && self.clean_in_window.is_empty();
+        let again = skip != Skip::Nobody && self.clean_in_window.is_empty();
         let (found, inspected) = match first.0 {
-            Some(page) if again || spare.page(device, page) => self.choose_not(device, spare),
+            Some(page) if again || skip.page(device, page) => self.choose_not(device, skip),
             _ => first,
         };
         out.inspected += inspected;
         out.spared |= found != first.0
-            && spare != Spare::Nobody
-            && found != self.choose_not(device, Spare::Nobody).0;
+            && skip != Skip::Nobody
+            && found != self.choose_not(device, Skip::Nobody).0;
         let Some(page) = found else { return false };
         self.forget(page);
         out.victims.push(page);

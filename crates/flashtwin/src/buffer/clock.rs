@@ -8,7 +8,7 @@
 //! is 0, as in libCacheSim and most block caches, so that a page accessed once leaves first.
 
 use super::entry::{cost, example, Entry, Family, Make, GENERAL};
-use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::second_chance::{flagged_text, second_chance, set};
 use super::{Aged, PageId, Setup};
 use crate::component::{source, Provenance};
@@ -89,11 +89,11 @@ impl Policy for Clock {
         &mut self,
         device: &dyn DeviceView,
         _incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         let referenced = &mut self.referenced;
-        let oldest = |ring: &mut Aged, out: &mut _| ring.oldest_not(device, spare, out);
+        let oldest = |ring: &mut Aged, out: &mut _| ring.oldest_not(device, skip, out);
         let found = second_chance(&mut self.ring, out, oldest, |ring, page| {
             let again = std::mem::take(&mut referenced[page.0 as usize]);
             if again {

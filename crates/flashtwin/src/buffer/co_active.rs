@@ -11,7 +11,7 @@
 use super::age_index::{AgeIndex, Shelf};
 use super::bloom::{Filter, FilterParameters};
 use super::entry::{cost, example_with, Entry, Family, Make};
-use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
 use super::{PageId, Setup};
 use crate::component::{parameters, words, Kind};
 use crate::component::{source, Provenance};
@@ -156,11 +156,11 @@ impl Policy for CoActive {
         &mut self,
         device: &dyn DeviceView,
         _incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         for class in [CLEAN, COLD, HOT] {
-            let (found, looked) = self.order.oldest_not(class, device, spare);
+            let (found, looked) = self.order.oldest_not(class, device, skip);
             out.inspected += looked;
             out.spared |= looked > u64::from(found.is_some());
             if let Some(page) = found {

@@ -11,7 +11,7 @@
 
 use super::age_index::{AgeIndex, Shelf};
 use super::entry::{cost, example_with, Entry, Family, Make, ECR};
-use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Skip};
 use super::{PageId, Setup};
 use crate::component::{parameters, words, Kind};
 use crate::component::{source, Provenance};
@@ -206,12 +206,12 @@ impl Ecr {
     }
 
     /// The least recent page of the chip whose queue completes first.
-    fn cheapest(&self, device: &dyn DeviceView, spare: Spare) -> Option<PageId> {
+    fn cheapest(&self, device: &dyn DeviceView, skip: Skip) -> Option<PageId> {
         let heads = self.order.heads(LISTED);
         let by_age = self.tie == Tie::Oldest;
         // At light load the chip of the oldest page has nothing to do: no other can be better.
         let oldest = heads.iter().copied().min().unwrap_or(u32::MAX);
-        if by_age && oldest != u32::MAX && spare == Spare::Nobody {
+        if by_age && oldest != u32::MAX && skip == Skip::Nobody {
             let page = self.order.at(oldest);
             if self.time(device, self.order.chip(page)) == Time::ZERO {
                 return Some(page);
@@ -227,7 +227,7 @@ impl Ecr {
                     continue;
                 }
                 let chip = self.order.chip_of_list(list);
-                if chip.is_some_and(|chip| spare.chip(device, chip)) {
+                if chip.is_some_and(|chip| skip.chip(device, chip)) {
                     continue;
                 }
                 let time = self.time(device, chip);
@@ -240,12 +240,12 @@ impl Ecr {
     }
 
     /// The victim, and the list entries looked at: chips are none.
-    fn choose(&self, device: &dyn DeviceView, spare: Spare) -> (Option<PageId>, u64) {
-        let (clean, looked) = self.order.oldest_not(CLEAN, device, spare);
+    fn choose(&self, device: &dyn DeviceView, skip: Skip) -> (Option<PageId>, u64) {
+        let (clean, looked) = self.order.oldest_not(CLEAN, device, skip);
         if clean.is_some() {
             return (clean, looked);
         }
-        let found = self.cheapest(device, spare);
+        let found = self.cheapest(device, skip);
         (found, looked + u64::from(found.is_some()))
     }
 }
@@ -281,12 +281,12 @@ impl Policy for Ecr {
         &mut self,
         device: &dyn DeviceView,
         _incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        let (found, looked) = self.choose(device, spare);
+        let (found, looked) = self.choose(device, skip);
         out.inspected += looked;
-        out.spared |= spare != Spare::Nobody && self.choose(device, Spare::Nobody).0 != found;
+        out.spared |= skip != Skip::Nobody && self.choose(device, Skip::Nobody).0 != found;
         let Some(page) = found else { return false };
         if self.tie == Tie::RoundRobin && self.order.class(page) == LISTED {
             let next = self.order.chip(page).map(|chip| chip.0 as usize + 1);

@@ -13,7 +13,7 @@
 
 use super::blocks::{BlockParameters, BlockTable, BySize, FilteredParameters, ReadParameters};
 use super::entry::{cost, example, Entry, Family, Make, BLOCKS};
-use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
 use super::{PageId, Setup};
 use crate::component::{source, Provenance};
 
@@ -104,18 +104,17 @@ impl Policy for Fab {
         &mut self,
         device: &dyn DeviceView,
         _incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         // As published, every block is looked at.
         out.inspected += u64::from(self.blocks.len());
-        let largest = |spare| {
+        let largest = |skip| {
             let blocks = &self.blocks;
-            (self.sizes)
-                .largest_but(&mut |node| blocks.passed_over(device, spare, node, &mut false))
+            (self.sizes).largest_but(&mut |node| blocks.passed_over(device, skip, node, &mut false))
         };
-        let found = largest(spare);
-        out.spared |= spare != Spare::Nobody && found != largest(Spare::Nobody);
+        let found = largest(skip);
+        out.spared |= skip != Skip::Nobody && found != largest(Skip::Nobody);
         let Some(node) = found else { return false };
         self.sizes.remove(node);
         self.blocks.evict(node, out);

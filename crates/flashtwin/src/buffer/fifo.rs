@@ -3,7 +3,7 @@
 //! hit -> nothing; miss -> newest end; victim = the page that came in first, whatever its state.
 
 use super::entry::{cost, example, Entry, Family, Make, GENERAL, PAGES};
-use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::{Aged, PageId, Setup};
 use crate::component::{source, Provenance};
 
@@ -68,10 +68,10 @@ impl Policy for Fifo {
         &mut self,
         device: &dyn DeviceView,
         _incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        let Some(page) = self.queue.oldest_not(device, spare, out) else {
+        let Some(page) = self.queue.oldest_not(device, skip, out) else {
             return false;
         };
         self.queue.remove(page);

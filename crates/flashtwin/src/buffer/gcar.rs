@@ -6,7 +6,7 @@
 //! when a victim is needed (GCaR section 3.3).
 
 use super::entry::{cost, example_with, Entry, Family, Make, FILTER};
-use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind};
 use crate::component::{source, Provenance};
@@ -71,7 +71,7 @@ most recent [ 6d  5c  4d  3d  1d  2d ] least recent
 #[derive(Clone, Debug)]
 pub struct Gcar<P> {
     base: P,
-    spare: Spare,
+    skip: Skip,
     protected: u64,
     fallbacks: u64,
 }
@@ -80,18 +80,18 @@ impl<P> Gcar<P> {
     /// Filters the victims of `base`.
     pub fn new(base: P, setup: &Setup) -> Gcar<P> {
         let lookahead = Parameters::of(&setup.settings).gc_lookahead;
-        Gcar::sparing(base, if lookahead { Spare::GcSoon } else { Spare::Gc })
+        Gcar::sparing(base, if lookahead { Skip::GcSoon } else { Skip::Gc })
     }
 
     /// No filter: `base` as it is.
     pub fn off(base: P) -> Gcar<P> {
-        Gcar::sparing(base, Spare::Nobody)
+        Gcar::sparing(base, Skip::Nobody)
     }
 
-    fn sparing(base: P, spare: Spare) -> Gcar<P> {
+    fn sparing(base: P, skip: Skip) -> Gcar<P> {
         Gcar {
             base,
-            spare,
+            skip,
             protected: 0,
             fallbacks: 0,
         }
@@ -103,22 +103,22 @@ impl<P: Policy> Policy for Gcar<P> {
         &mut self,
         device: &dyn DeviceView,
         incoming: &Access,
-        _spare: Spare,
+        _skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        if self.spare == Spare::Nobody {
-            return self.base.evict(device, incoming, Spare::Nobody, out);
+        if self.skip == Skip::Nobody {
+            return self.base.evict(device, incoming, Skip::Nobody, out);
         }
-        if self.spare == Spare::Gc && device.chips_in_gc().is_empty() {
-            return self.base.evict(device, incoming, Spare::Nobody, out);
+        if self.skip == Skip::Gc && device.chips_in_gc().is_empty() {
+            return self.base.evict(device, incoming, Skip::Nobody, out);
         }
-        if self.base.evict(device, incoming, self.spare, out) {
+        if self.base.evict(device, incoming, self.skip, out) {
             self.protected += out.spared as u64;
             return true;
         }
         // The second search passes over no chip.
         let spared = std::mem::take(&mut out.spared);
-        let fell_back = self.base.evict(device, incoming, Spare::Nobody, out);
+        let fell_back = self.base.evict(device, incoming, Skip::Nobody, out);
         self.protected += (fell_back && spared) as u64;
         self.fallbacks += fell_back as u64;
         fell_back
@@ -126,7 +126,7 @@ impl<P: Policy> Policy for Gcar<P> {
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let mut counters = self.base.counters();
-        if self.spare != Spare::Nobody {
+        if self.skip != Skip::Nobody {
             counters.push(("gcar_protected", self.protected));
             counters.push(("gcar_fallbacks", self.fallbacks));
         }

@@ -19,7 +19,7 @@ use super::blocks::{
     BlockParameters, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,
 };
 use super::entry::{cost, example, Entry, Family, Make};
-use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
 use super::{List, PageId, Setup};
 use crate::component::{source, Provenance};
 
@@ -103,13 +103,13 @@ impl LbClock {
 
     /// Clears bits from the hand up to the first block with bit 0; false if all blocks are
     /// passed over.
-    fn sweep(&mut self, device: &dyn DeviceView, spare: Spare, out: &mut Eviction) -> bool {
+    fn sweep(&mut self, device: &dyn DeviceView, skip: Skip, out: &mut Eviction) -> bool {
         let Some(mut at) = self.ring.oldest() else {
             return false;
         };
         loop {
             let next = self.ring.newer(at);
-            if (self.blocks).passed_over(device, spare, at, &mut out.spared) {
+            if (self.blocks).passed_over(device, skip, at, &mut out.spared) {
                 match next {
                     Some(next) => at = next,
                     None => return false,
@@ -169,20 +169,20 @@ impl Policy for LbClock {
         &mut self,
         device: &dyn DeviceView,
         _incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        if !self.sweep(device, spare, out) {
+        if !self.sweep(device, skip, out) {
             return false;
         }
         // One round over the ring finds the largest.
         out.inspected += u64::from(self.blocks.len());
-        let largest = |spare| {
+        let largest = |skip| {
             let blocks = &self.blocks;
-            (self.cold).largest_but(&mut |node| blocks.passed_over(device, spare, node, &mut false))
+            (self.cold).largest_but(&mut |node| blocks.passed_over(device, skip, node, &mut false))
         };
-        let found = largest(spare);
-        out.spared |= spare != Spare::Nobody && found != largest(Spare::Nobody);
+        let found = largest(skip);
+        out.spared |= skip != Skip::Nobody && found != largest(Skip::Nobody);
         let Some(node) = found else { return false };
         self.unlink(node);
         self.blocks.evict(node, out);

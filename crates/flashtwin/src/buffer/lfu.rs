@@ -12,7 +12,7 @@
 
 use super::age_index::AgedLists;
 use super::entry::{cost, example_with, Entry, Family, Make};
-use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Skip};
 use super::second_chance::set;
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind};
@@ -133,11 +133,11 @@ impl Policy for Lfu {
         &mut self,
         device: &dyn DeviceView,
         _incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         let mut lists = 0..COUNTS;
-        let found = lists.find_map(|list| self.lists.oldest_not(list, device, spare, out));
+        let found = lists.find_map(|list| self.lists.oldest_not(list, device, skip, out));
         let Some(page) = found else { return false };
         self.forget(page);
         out.victims.push(page);

@@ -15,7 +15,7 @@
 
 use super::entry::{cost, example_with, Entry, Family, Make, GENERAL};
 use super::ghosts::{Ghosts, Incoming};
-use super::policy::{page_text, pages_text, Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{page_text, pages_text, Access, DeviceView, Eviction, Policy, Skip};
 use super::second_chance::set;
 use super::{Aged, List, PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
@@ -214,7 +214,7 @@ impl Lirs {
     fn search_stack(
         &self,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
         let mut entries = self.stack.iter_oldest_first().map(InStack::of);
@@ -223,8 +223,8 @@ impl Lirs {
             let InStack::Page(page) = entry else {
                 return None;
             };
-            out.spared |= spare.page_by_chip(device, page);
-            (!spare.page(device, page)).then_some(page)
+            out.spared |= skip.page_by_chip(device, page);
+            (!skip.page(device, page)).then_some(page)
         })
     }
 }
@@ -278,12 +278,12 @@ impl Policy for Lirs {
         &mut self,
         device: &dyn DeviceView,
         incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         self.arrives(incoming.lpn);
-        let found = (self.queue.oldest_not(device, spare, out))
-            .or_else(|| self.search_stack(device, spare, out));
+        let found = (self.queue.oldest_not(device, skip, out))
+            .or_else(|| self.search_stack(device, skip, out));
         let Some(page) = found else { return false };
         if self.status[page.0 as usize] == (Status::Hir { in_stack: true }) {
             let ghost = InStack::Ghost(self.ghosts.push_newest(0, device.lpn(page)));

@@ -3,7 +3,7 @@
 //! hit -> most recent end; miss -> insert there; victim = the least recent page, whatever its state.
 
 use super::entry::{cost, example, Entry, Family, Make, PAGES};
-use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::{Aged, PageId, Setup};
 use crate::component::{source, Provenance};
 
@@ -78,10 +78,10 @@ impl Policy for Lru {
         &mut self,
         device: &dyn DeviceView,
         _incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        let Some(page) = self.list.oldest_not(device, spare, out) else {
+        let Some(page) = self.list.oldest_not(device, skip, out) else {
             return false;
         };
         self.list.remove(page);

@@ -4,7 +4,7 @@
 //! flag does not matter; dirty and cold -> victim; dirty and not cold -> cold, most recent end.
 
 use super::entry::{cost, example, Entry, Family, Make};
-use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::second_chance::{flagged_text, second_chance, set};
 use super::{Aged, PageId, Setup};
 use crate::component::{source, Provenance};
@@ -96,11 +96,11 @@ impl Policy for LruWsr {
         &mut self,
         device: &dyn DeviceView,
         _incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         let pages = &mut self.pages;
-        let oldest = |list: &mut Aged, out: &mut _| list.oldest_not(device, spare, out);
+        let oldest = |list: &mut Aged, out: &mut _| list.oldest_not(device, skip, out);
         let found = second_chance(&mut self.list, out, oldest, |list, page| {
             let state = &mut pages[page.0 as usize];
             let again = state.dirty && !state.cold;

@@ -37,7 +37,6 @@ macro_rules! policies {
 
 mod ad_lru;
 mod age_index;
-pub mod alone;
 mod arc;
 mod blocks;
 mod bloom;
@@ -74,6 +73,7 @@ mod second_chance;
 mod sieve;
 pub mod trace;
 mod two_q;
+pub mod untimed;
 
 pub use crate::list::List;
 pub use crate::units::{PageId, Stream};
@@ -82,7 +82,7 @@ pub(crate) use chosen::AnyPolicy;
 pub use chosen::ChosenPolicy;
 pub(crate) use directory::Directory;
 pub(crate) use policy::Prefetch;
-pub use policy::{page_text, pages_text, Access, DeviceView, Eviction, Policy, Spare};
+pub use policy::{page_text, pages_text, Access, DeviceView, Eviction, Policy, Skip};
 pub use registry::UserPolicy;
 pub(crate) use room::{Room, Way};
 

@@ -64,7 +64,7 @@ pub trait DeviceView {
 /// Pages that a victim search passes over. Pages in flight always are; the rest is how GCaR filters
 /// any policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spare {
+pub enum Skip {
     /// No others.
     Nobody,
     /// Those whose chip is in GC.
@@ -73,14 +73,14 @@ pub enum Spare {
     GcSoon,
 }
 
-impl Spare {
+impl Skip {
     /// Whether pages of `chip` are passed over.
     #[inline]
     pub fn chip(self, device: &dyn DeviceView, chip: ChipId) -> bool {
         match self {
-            Spare::Nobody => false,
-            Spare::Gc => device.in_gc(chip),
-            Spare::GcSoon => {
+            Skip::Nobody => false,
+            Skip::Gc => device.in_gc(chip),
+            Skip::GcSoon => {
                 device.in_gc(chip)
                     || device.free_blocks(chip) <= device.gc_trigger_blocks(chip).saturating_add(1)
             }
@@ -96,7 +96,7 @@ impl Spare {
     /// Whether `page` is passed over for the sake of its chip; a page without a chip never is.
     #[inline]
     pub fn page_by_chip(self, device: &dyn DeviceView, page: PageId) -> bool {
-        self != Spare::Nobody
+        self != Skip::Nobody
             && device
                 .chip(page)
                 .is_some_and(|chip| self.chip(device, chip))
@@ -166,13 +166,13 @@ pub trait Policy {
     fn cleaned(&mut self, _device: &dyn DeviceView, _page: PageId) {}
     /// The chip of the page's flash copy may have changed, or whether the page is in flight.
     fn moved(&mut self, _device: &dyn DeviceView, _page: PageId) {}
-    /// Names what leaves so that `incoming` can come in, and lets it go; nothing that `spare` passes
+    /// Names what leaves so that `incoming` can come in, and lets it go; nothing that `skip` passes
     /// over. False, with nothing changed that matters, only if that is every candidate.
     fn evict(
         &mut self,
         device: &dyn DeviceView,
         incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool;
     /// Whether the device shall call `idle`.

@@ -32,7 +32,7 @@ use std::cmp::{Ordering, Reverse};
 use super::blocks::{
     last_before, BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId, ReadParameters,
 };
-use super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
 use super::{PageId, Setup};
 use crate::list::Lists;
 
@@ -276,7 +276,7 @@ impl PudLru {
     fn search(
         &mut self,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         now: u64,
         mean: Option<u128>,
         out: &mut Eviction,
@@ -301,7 +301,7 @@ impl PudLru {
                 heap += self.filled[pages].wrapping_shr(heap).trailing_zeros();
                 let at = pages * HEAPS + heap as usize;
                 self.put_right(at, &search);
-                self.search_heap(at, device, spare, &mut search);
+                self.search_heap(at, device, skip, &mut search);
                 heap += 1;
             }
             out.spared |= search.spared > search.best.map(|(rank, _)| rank);
@@ -332,7 +332,7 @@ impl PudLru {
         }
     }
 
-    fn search_heap(&self, heap: usize, device: &dyn DeviceView, spare: Spare, search: &mut Search) {
+    fn search_heap(&self, heap: usize, device: &dyn DeviceView, skip: Skip, search: &mut Search) {
         let least = least_of(heap % HEAPS);
         let most = share(least);
         self.heaps.walk(heap, |(at, used), node| {
@@ -346,7 +346,7 @@ impl PudLru {
             search.ceiling = search.ceiling.max(rank.0.units);
             if search.wants(rank) {
                 let mut by_chip = false;
-                if !(self.blocks).passed_over(device, spare, node, &mut by_chip) {
+                if !(self.blocks).passed_over(device, skip, node, &mut by_chip) {
                     search.best = Some((rank, node));
                 } else if by_chip {
                     search.spared = search.spared.max(Some(rank));
@@ -462,7 +462,7 @@ impl Policy for PudLru {
         &mut self,
         device: &dyn DeviceView,
         incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         self.follow();
@@ -474,7 +474,7 @@ impl Policy for PudLru {
         let mut found = None;
         for above in [Some(mean), None] {
             self.end_waiting(now, above);
-            found = self.search(device, spare, now, above, out);
+            found = self.search(device, skip, now, above, out);
             if found.is_some() {
                 break;
             }

@@ -1,7 +1,7 @@
 //! Every policy of the table (in the folder's `mod.rs`) behind one type; dispatch by match, no call through a pointer.
 
 use super::entry::Entry;
-use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use crate::units::{ChipId, Lpn};
 use crate::units::{PageId, Stream};
 
@@ -99,10 +99,10 @@ impl Policy for Base {
         &mut self,
         device: &dyn DeviceView,
         incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        each!(self, p => p.evict(device, incoming, spare, out))
+        each!(self, p => p.evict(device, incoming, skip, out))
     }
     fn wants_idle(&self) -> bool {
         each!(self, p => p.wants_idle())

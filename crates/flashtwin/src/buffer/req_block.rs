@@ -23,7 +23,7 @@
 
 use super::blocks::{BlockTable, NodeId};
 use super::entry::{cost, example_with, Entry, Family, Make};
-use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind};
 use crate::component::{source, Provenance};
@@ -252,10 +252,10 @@ impl Policy for ReqBlock {
         &mut self,
         device: &dyn DeviceView,
         incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
-        let spared = |node| self.blocks.spared_by_pages(device, spare, node);
+        let spared = |node| self.blocks.spared_by_pages(device, skip, node);
         let passed_over = |node| self.blocks.in_flight(device, node) || spared(node);
         let own = |node: NodeId| self.blocks[node].request == incoming.request;
         let mut any_spared = false;

@@ -1,9 +1,9 @@
 //! The contents of the buffer: the policy with its pages, the separate read cache, and their room.
 //!
-//! This is the buffer without time. [`crate::device`] adds slots, programs and waiting; [`super::alone`] runs it
+//! This is the buffer without time. [`crate::device`] adds slots, programs and waiting; [`super::untimed`] runs it
 //! by itself.
 
-use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::{AnyPolicy, List, Setup};
 use crate::memory::reach;
 use crate::units::Lpn;
@@ -131,7 +131,7 @@ impl Room {
         }
         // Pages set aside are in flight: the policy has one to name as long as it is asked.
         while device.pages_in_flight() < self.pages {
-            if !self.policy.evict(device, incoming, Spare::Nobody, out) {
+            if !self.policy.evict(device, incoming, Skip::Nobody, out) {
                 break;
             }
             if device.pages_in_flight() > 0 {

@@ -12,7 +12,7 @@
 use super::age_index::AgedLists;
 use super::entry::{cost, example_with, Entry, Family, Make, GENERAL};
 use super::ghosts::{Ghosts, Incoming};
-use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::second_chance::{flagged_text, second_chance, set};
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
@@ -137,12 +137,12 @@ impl S3Fifo {
     fn search_small(
         &mut self,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
         let pages = &mut self.pages;
         let oldest =
-            |queues: &mut AgedLists<2>, out: &mut _| queues.oldest_not(S, device, spare, out);
+            |queues: &mut AgedLists<2>, out: &mut _| queues.oldest_not(S, device, skip, out);
         second_chance(&mut self.queues, out, oldest, |queues, page| {
             let state = &mut pages[page.0 as usize];
             let back = state.count > 1;
@@ -158,12 +158,12 @@ impl S3Fifo {
     fn search_main(
         &mut self,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
         let pages = &mut self.pages;
         let oldest =
-            |queues: &mut AgedLists<2>, out: &mut _| queues.oldest_not(M, device, spare, out);
+            |queues: &mut AgedLists<2>, out: &mut _| queues.oldest_not(M, device, skip, out);
         second_chance(&mut self.queues, out, oldest, |queues, page| {
             let count = &mut pages[page.0 as usize].count;
             let again = *count > 0;
@@ -209,18 +209,18 @@ impl Policy for S3Fifo {
         &mut self,
         device: &dyn DeviceView,
         incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         self.has_evicted = true;
         let found = match self.main_first() {
-            true => self.search_main(device, spare, out),
+            true => self.search_main(device, skip, out),
             false => None,
         };
         // S may send all its pages to M; all of M may be spared.
         let found = found
-            .or_else(|| self.search_small(device, spare, out))
-            .or_else(|| self.search_main(device, spare, out));
+            .or_else(|| self.search_small(device, skip, out))
+            .or_else(|| self.search_main(device, skip, out));
         let Some(page) = found else { return false };
         // G makes room for the victim by forgetting the page that comes in, if it can (D-161).
         self.arrives(incoming.lpn);

@@ -5,7 +5,7 @@
 //! and the hand stays where it stood.
 
 use super::entry::{cost, example, Entry, Family, Make, GENERAL};
-use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::second_chance::{flagged_text, set};
 use super::{List, PageId, Setup};
 use crate::component::{source, Provenance};
@@ -88,15 +88,15 @@ impl Policy for Sieve {
         &mut self,
         device: &dyn DeviceView,
         _incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         let mut at = self.hand.or(self.queue.oldest());
         let mut spared_in_a_row = 0;
         while let Some(page) = at {
             out.inspected += 1;
-            if spare.page(device, page) {
-                out.spared |= spare.page_by_chip(device, page);
+            if skip.page(device, page) {
+                out.spared |= skip.page_by_chip(device, page);
                 spared_in_a_row += 1;
                 if spared_in_a_row == self.queue.len() {
                     return false;

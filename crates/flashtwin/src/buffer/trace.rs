@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use super::alone::Alone;
+use super::untimed::Alone;
 use super::Eviction;
 use crate::units::{Lpn, Time};
 

@@ -9,7 +9,7 @@
 use super::age_index::AgedLists;
 use super::entry::{cost, example_with, Entry, Family, Make, GENERAL};
 use super::ghosts::{Ghosts, Incoming};
-use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Spare};
+use super::policy::{pages_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::second_chance::set;
 use super::{PageId, Setup};
 use crate::component::{parameters, Kind, Pages};
@@ -142,14 +142,14 @@ impl Policy for TwoQ {
         &mut self,
         device: &dyn DeviceView,
         incoming: &Access,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> bool {
         let lists = match self.a1in_first() {
             true => [A1IN, AM],
             false => [AM, A1IN],
         };
-        let mut oldest = |list| self.lists.oldest_not(list, device, spare, out);
+        let mut oldest = |list| self.lists.oldest_not(list, device, skip, out);
         let found = lists.into_iter().find_map(&mut oldest);
         let Some(page) = found else { return false };
         // A1out makes room for the victim by forgetting the page that comes in, if it can (D-161).

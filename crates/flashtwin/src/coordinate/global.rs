@@ -24,7 +24,13 @@ impl Scheme for Inclusive {
 }
 
 impl Coordinate for Inclusive {
-    fn fell(&mut self, _now: Time, members: &[MemberView], member: usize, out: &mut Vec<Message>) {
+    fn on_low_free_blocks(
+        &mut self,
+        _now: Time,
+        members: &[MemberView],
+        member: usize,
+        out: &mut Vec<Message>,
+    ) {
         let view = &members[member];
         if !self.round.under_way && view.lowest <= view.hard {
             self.round.begin(member, 0..members.len(), members, out);
@@ -73,7 +79,13 @@ impl Selective {
 }
 
 impl Coordinate for Selective {
-    fn fell(&mut self, _now: Time, members: &[MemberView], member: usize, out: &mut Vec<Message>) {
+    fn on_low_free_blocks(
+        &mut self,
+        _now: Time,
+        members: &[MemberView],
+        member: usize,
+        out: &mut Vec<Message>,
+    ) {
         let view = &members[member];
         if view.lowest <= view.soft && !std::mem::replace(&mut self.registered[member], true) {
             out.push(Message::Participate { from: member });

@@ -52,9 +52,16 @@ impl Scheme for Idle {
 }
 
 impl Coordinate for Idle {
-    fn fell(&mut self, now: Time, members: &[MemberView], member: usize, out: &mut Vec<Message>) {
+    fn on_low_free_blocks(
+        &mut self,
+        now: Time,
+        members: &[MemberView],
+        member: usize,
+        out: &mut Vec<Message>,
+    ) {
         if !self.collecting {
-            self.under_load.fell(now, members, member, out);
+            self.under_load
+                .on_low_free_blocks(now, members, member, out);
         }
     }
 
@@ -76,7 +83,7 @@ impl Coordinate for Idle {
         self.next_check = Time::NEVER;
         if std::mem::take(&mut self.collecting) {
             let told = (0..members.len()).filter(|&to| members[to].told);
-            out.extend(told.map(|to| Message::LeaveOff { to }));
+            out.extend(told.map(|to| Message::Cancel { to }));
         }
     }
 

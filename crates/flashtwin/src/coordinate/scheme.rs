@@ -32,7 +32,7 @@ pub(crate) enum Message {
     /// FORCE_GC: a member is to collect.
     Force { to: usize, force: Force },
     /// A member is to stop.
-    LeaveOff { to: usize },
+    Cancel { to: usize },
 }
 
 /// A scheme of the table in this folder's `mod.rs`.
@@ -49,7 +49,7 @@ pub(super) trait Scheme: Coordinate + Sized {
 /// What a scheme does. Every method may send messages.
 pub(crate) trait Coordinate {
     /// A pool of a member came down to `members[member].lowest` free blocks.
-    fn fell(
+    fn on_low_free_blocks(
         &mut self,
         _now: Time,
         _members: &[MemberView],

@@ -45,7 +45,13 @@ impl Scheme for SoftLimit {
 }
 
 impl Coordinate for SoftLimit {
-    fn fell(&mut self, now: Time, members: &[MemberView], member: usize, out: &mut Vec<Message>) {
+    fn on_low_free_blocks(
+        &mut self,
+        now: Time,
+        members: &[MemberView],
+        member: usize,
+        out: &mut Vec<Message>,
+    ) {
         let view = &members[member];
         if view.lowest <= view.soft && !std::mem::replace(&mut self.low[member], true) {
             out.push(Message::Participate { from: member });

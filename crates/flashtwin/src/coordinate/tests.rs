@@ -48,7 +48,7 @@ impl Four {
         self.free[member] = free;
         self.views[member].lowest = free;
         let mut out = Vec::new();
-        scheme.fell(Time::ZERO, &self.views, member, &mut out);
+        scheme.on_low_free_blocks(Time::ZERO, &self.views, member, &mut out);
         self.carry_out(&out);
     }
 
@@ -57,7 +57,7 @@ impl Four {
             let text = match *message {
                 Message::Participate { from } => format!("{} PARTICIPATE_GGC", NAMES[from]),
                 Message::Request { from } => format!("{} REQUEST_GGC", NAMES[from]),
-                Message::LeaveOff { to } => format!("leave off {}", NAMES[to]),
+                Message::Cancel { to } => format!("leave off {}", NAMES[to]),
                 Message::Force { to, force } => {
                     let mut once = force.once;
                     while !force.yields && (once || self.free[to] <= force.until) {
@@ -133,7 +133,7 @@ fn vector_ggc_2_idle() {
     four.carry_out(&out);
     out.clear();
     pi.request_came(&four.views, &mut out);
-    assert_eq!(out, [Message::LeaveOff { to: 2 }]);
+    assert_eq!(out, [Message::Cancel { to: 2 }]);
     assert_eq!(pi.next_check(), Time::NEVER);
 }
 
@@ -180,7 +180,7 @@ fn the_soft_limit_begins_before_anybody_must() {
     assert_eq!(soft.next_check(), Time::NEVER);
     let mut out = Vec::new();
     four.views[1].lowest = 8;
-    soft.fell(Time::from_us(2_300), &four.views, 1, &mut out);
+    soft.on_low_free_blocks(Time::from_us(2_300), &four.views, 1, &mut out);
     assert_eq!(soft.next_check(), Time::from_ms(3));
     out.clear();
     soft.check(Time::from_ms(3), &four.views, &mut out);

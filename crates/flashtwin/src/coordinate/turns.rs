@@ -49,7 +49,13 @@ impl Turns {
 }
 
 impl Coordinate for Turns {
-    fn fell(&mut self, _now: Time, members: &[MemberView], member: usize, out: &mut Vec<Message>) {
+    fn on_low_free_blocks(
+        &mut self,
+        _now: Time,
+        members: &[MemberView],
+        member: usize,
+        out: &mut Vec<Message>,
+    ) {
         let view = &members[member];
         if view.lowest > view.soft || self.holder == Some(member) || self.line.contains(&member) {
             return;

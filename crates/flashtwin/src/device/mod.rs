@@ -10,12 +10,12 @@
 mod backend;
 mod cache;
 mod controller;
+mod gauges;
 mod link;
-mod modify;
+mod partial_write;
 mod port;
 mod power;
 mod queues;
-mod record;
 mod requests;
 mod wire;
 
@@ -33,12 +33,12 @@ pub use backend::Backend;
 use cache::Cache;
 pub use cache::{BufferEvent, PowerCut};
 use controller::Controller;
+pub use gauges::Gauges;
 use link::Link;
-use modify::PageWrites;
+use partial_write::PageWrites;
 use power::ProgramLog;
 pub use power::{Durable, PageProgram};
 use queues::Queues;
-pub use record::Gauges;
 use requests::{ReqId, Requests};
 
 /// Marks the owner of a flash operation as a host request (else it is a cached page).
@@ -323,7 +323,7 @@ impl<B: Backend> Device<B> {
             }
         }
         self.resume_accesses();
-        self.stir();
+        self.admit_pending();
         self.backend.settle(self.now, &mut self.events);
     }
 

@@ -4,7 +4,7 @@
 use super::cache::Cache;
 use super::controller::Controller;
 use super::link::Link;
-use super::modify::PageWrites;
+use super::partial_write::PageWrites;
 use super::queues::Queues;
 use super::requests::Requests;
 use super::{Backend, Device, Front, PowerCut};

@@ -231,7 +231,7 @@ impl<B: Backend> Device<B> {
         if self.queues.enter(queue, id) {
             self.arrive(id);
         }
-        self.stir();
+        self.admit_pending();
     }
 
     /// A request has been finished: others have its place, once nothing is in the middle of anything.
@@ -244,7 +244,7 @@ impl<B: Backend> Device<B> {
 
     /// Lets requests in for which there is a place now.
     #[inline]
-    pub(super) fn stir(&mut self) {
+    pub(super) fn admit_pending(&mut self) {
         while std::mem::take(&mut self.queues.stirred) {
             while let Some(id) = self.queues.admitted() {
                 self.arrive(id);

@@ -346,7 +346,7 @@ impl PageMap {
     }
 
     /// A number that changes with every block opened or erased in a pool: a seed.
-    pub fn where_it_stands(&self, pool: u32) -> u64 {
+    pub fn position_hash(&self, pool: u32) -> u64 {
         let p = self.pool(pool);
         let seq = u64::from(self.last_seq[(pool / self.shape.pools_per_chip) as usize]);
         Rng::new(seq << 32 | u64::from(pool)).next_u64()

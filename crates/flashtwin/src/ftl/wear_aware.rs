@@ -49,7 +49,7 @@ impl PageMap {
     pub fn wear_aware_victim(&self, pool: u32) -> Option<(u32, u32, Option<u32>)> {
         let wear = self.shape.wear_aware?;
         let lives = self.lives(pool);
-        let mut rng = Rng::new(self.where_it_stands(pool));
+        let mut rng = Rng::new(self.position_hash(pool));
         let tallies = self.tallies(pool);
         let mut end = tallies.len();
         loop {
@@ -83,7 +83,7 @@ impl PageMap {
             return;
         };
         let lives = self.lives(pool);
-        let mut rng = Rng::new(self.where_it_stands(pool));
+        let mut rng = Rng::new(self.position_hash(pool));
         let mut left = order.len();
         order.retain(|entry| {
             left -= 1;

@@ -91,7 +91,7 @@ impl Orders {
     }
 
     /// Takes back the orders of the pools.
-    pub fn leave_off(&mut self) {
+    pub fn cancel_forced_gc(&mut self) {
         if self.left > 0 {
             self.pools.fill(Told::default());
             self.chips.fill(0);

@@ -9,8 +9,8 @@
 //! On a device whose chips have their own pins no transfer ever waits: it is then part of the work
 //! of the array, and a chip needs an instant only where something ends or begins.
 
+mod chip_log;
 mod plan;
-mod record;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -14,9 +14,9 @@
 mod ahead;
 mod collect;
 mod death;
+mod die_log;
 mod lane;
 mod layout;
-mod record;
 mod superblock;
 
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp, Place};

@@ -6,7 +6,7 @@
 //! pins. Where this file follows a quirk of the reference, its number (Q5, ...) is named; the list
 //! with what is kept and what is mended is in docs/devices.md.
 
-mod record;
+mod batch_log;
 
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp};
 use crate::chips::ChipSet;

@@ -31,8 +31,8 @@ const PROFILES: &[(&str, &str)] = &[
         include_str!("../../../../devices/sata-tlc.toml"),
     ),
     (
-        "tlc-nvme",
-        include_str!("../../../../devices/tlc-nvme.toml"),
+        "tlc-client",
+        include_str!("../../../../devices/tlc-client.toml"),
     ),
 ];
 

@@ -4,7 +4,7 @@
 
 mod collect;
 mod death;
-mod policy;
+mod exchange_policy;
 mod precondition;
 
 use crate::buffer::{Setup, UserPolicy};
@@ -324,9 +324,9 @@ impl Ssd {
     }
 
     /// Orders the drive to stop.
-    pub(crate) fn leave_off(&mut self) {
+    pub(crate) fn cancel_forced_gc(&mut self) {
         if let Some(orders) = self.backend.nand.orders_mut() {
-            orders.leave_off();
+            orders.cancel_forced_gc();
         }
     }
 

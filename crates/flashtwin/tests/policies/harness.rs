@@ -1,8 +1,8 @@
 //! What all tests of policies share: tables in the specification's notation, and the comparison with
 //! naive implementations on random strings.
 
-use flashtwin::buffer::alone::Alone;
 use flashtwin::buffer::trace::Step;
+use flashtwin::buffer::untimed::Alone;
 use flashtwin::buffer::Setup;
 use flashtwin::stepping::{trace_policy, Traceable};
 use flashtwin::{Lpn, Rng, Time};

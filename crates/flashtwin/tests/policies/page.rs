@@ -5,7 +5,7 @@ use super::harness::{compare, on, Case, On};
 use super::page_naive::{
     most_hits, AdLru, Arc, CcfLru, Lirs, OneList, Ring, Rule, S3Fifo, Sieve, TwoQ,
 };
-use flashtwin::buffer::alone::Alone;
+use flashtwin::buffer::untimed::Alone;
 use flashtwin::buffer::{min, Setup};
 use flashtwin::stepping::Traceable;
 use flashtwin::{Lpn, Rng};

@@ -107,7 +107,7 @@ impl Collector {
             GcMessage::Participate => "PARTICIPATE_GGC",
             GcMessage::Request => "REQUEST_GGC",
             GcMessage::Force => "FORCE_GC",
-            GcMessage::LeaveOff => "leave off",
+            GcMessage::Cancel => "leave off",
         };
         let track = Track {
             member: None,
@@ -121,7 +121,7 @@ impl Collector {
             GcMessage::Force if !self.open.contains_key(&told(member)) => {
                 self.begin(told(member), "told to collect", now);
             }
-            GcMessage::LeaveOff => {
+            GcMessage::Cancel => {
                 self.end(told(member), now);
             }
             _ => {}

@@ -22,7 +22,7 @@ impl Message {
             Message::Participate { from } => (GcMessage::Participate, from),
             Message::Request { from } => (GcMessage::Request, from),
             Message::Force { to, .. } => (GcMessage::Force, to),
-            Message::LeaveOff { to } => (GcMessage::LeaveOff, to),
+            Message::Cancel { to } => (GcMessage::Cancel, to),
         };
         ArrayEvent::Message { what, member }
     }
@@ -83,7 +83,7 @@ impl Coordinator {
         };
         if let Some(lowest) = ssd.take_lowest() {
             self.views[member].lowest = lowest;
-            scheme.fell(now, &self.views, member, &mut self.messages);
+            scheme.on_low_free_blocks(now, &self.views, member, &mut self.messages);
         }
         let collects = ssd.gc_left() > 0 || ssd.is_in_gc();
         let finished = self.views[member].told && !collects;

@@ -91,10 +91,10 @@ impl Watch {
                     self.observe(to, members, record, clock.now);
                     members[to].wake(clock);
                 }
-                Message::LeaveOff { to } => {
+                Message::Cancel { to } => {
                     record.stats.gc_left_off += 1;
                     self.coordinator.tells(to, false);
-                    members[to].drive.ssd.leave_off();
+                    members[to].drive.ssd.cancel_forced_gc();
                 }
             }
         }

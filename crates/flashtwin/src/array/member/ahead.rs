@@ -55,7 +55,7 @@ pub(crate) struct Ahead {
 
 impl Ahead {
     /// Requests come that were not foreseen: the member goes along with the array.
-    pub fn go_along(&mut self) {
+    pub fn resume_serial(&mut self) {
         self.along = true;
     }
 

@@ -174,7 +174,7 @@ pub enum GcMessage {
     /// FORCE_GC: the member is to collect.
     Force,
     /// The member is to stop.
-    LeaveOff,
+    Cancel,
 }
 
 /// The log, if it is kept.

@@ -1,7 +1,7 @@
 //! Recency lists that can be searched by chip: [`List`], with what searches have passed over.
 
 use super::{Ages, PageId, Passed};
-use crate::buffer::policy::{DeviceView, Eviction, Spare};
+use crate::buffer::policy::{DeviceView, Eviction, Skip};
 use crate::buffer::{List, Setup};
 use crate::list::{Links, Lists};
 
@@ -33,28 +33,28 @@ impl Past {
         self.passed.moved(page, device, &self.ages);
     }
 
-    /// The least recent page of a list of `len` pages from `oldest` on that `spare` does not pass
+    /// The least recent page of a list of `len` pages from `oldest` on that `skip` does not pass
     /// over. Counts in `out` the entries that a scan from the least recent end looks at.
     #[inline]
     fn oldest_not(
         &mut self,
         (oldest, len, links): (Option<PageId>, usize, &Links),
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
-        if !spare.page(device, oldest?) {
+        if !skip.page(device, oldest?) {
             out.inspected += 1;
             return oldest;
         }
-        self.search((oldest, len, links), device, spare, out)
+        self.search((oldest, len, links), device, skip, out)
     }
 
     fn search(
         &mut self,
         (oldest, len, links): (Option<PageId>, usize, &Links),
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
         let number = |ages: &mut Ages, page| {
@@ -62,13 +62,13 @@ impl Past {
             ages.insert(page, 0);
         };
         let (passed, ages) = (&mut self.passed, &mut self.ages);
-        let found = passed.oldest_not(device, spare, (oldest, links), ages, number);
+        let found = passed.oldest_not(device, skip, (oldest, links), ages, number);
         out.inspected += match found {
             Some(page) if self.passed.holds(page) => self.ages.position(page, 0),
             Some(_) => self.passed.len() as u64 + 1,
             None => len as u64,
         };
-        out.spared |= (self.passed).passes_over_for_chip(device, spare, &self.ages, found);
+        out.spared |= (self.passed).passes_over_for_chip(device, skip, &self.ages, found);
         found
     }
 }
@@ -128,17 +128,17 @@ impl Aged {
         self.past.moved(device, page);
     }
 
-    /// The least recent page that `spare` does not pass over. Counts in `out` the entries that a
+    /// The least recent page that `skip` does not pass over. Counts in `out` the entries that a
     /// scan from the least recent end looks at.
     #[inline]
     pub fn oldest_not(
         &mut self,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
         let list = (self.list.oldest(), self.list.len(), self.list.links());
-        self.past.oldest_not(list, device, spare, out)
+        self.past.oldest_not(list, device, skip, out)
     }
 }
 
@@ -203,11 +203,11 @@ impl<const N: usize> AgedLists<N> {
         &mut self,
         list: usize,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         out: &mut Eviction,
     ) -> Option<PageId> {
         let lists = &self.lists;
         let from = (lists.oldest(list), lists.len(list), lists.links());
-        self.past[list].oldest_not(from, device, spare, out)
+        self.past[list].oldest_not(from, device, skip, out)
     }
 }

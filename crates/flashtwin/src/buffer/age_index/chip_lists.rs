@@ -1,7 +1,7 @@
 //! A list of pages for each chip, sorted by age: see [`super`].
 
 use super::{Ages, PageId};
-use crate::buffer::policy::{DeviceView, Spare};
+use crate::buffer::policy::{DeviceView, Skip};
 use crate::memory::reach;
 use crate::units::ChipId;
 
@@ -303,12 +303,12 @@ impl ChipLists {
         std::iter::successors(oldest, move |page| some(self.nodes[page.0 as usize].newer))
     }
 
-    /// The oldest page of a class that neither `spare` nor `passed_over` passes over, by a look at each chip.
+    /// The oldest page of a class that neither `skip` nor `passed_over` passes over, by a look at each chip.
     pub fn oldest_not(
         &self,
         class: usize,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         ages: &Ages,
         passed_over: impl Fn(PageId) -> bool,
     ) -> Option<PageId> {
@@ -318,9 +318,9 @@ impl ChipLists {
         let (mut least, mut found) = (NONE, None);
         let in_gc = device.chips_in_gc();
         for (i, &filled) in class.filled.iter().enumerate() {
-            let mut open = match spare {
-                Spare::Nobody => filled,
-                Spare::Gc | Spare::GcSoon => filled & !in_gc.word(i),
+            let mut open = match skip {
+                Skip::Nobody => filled,
+                Skip::Gc | Skip::GcSoon => filled & !in_gc.word(i),
             };
             while open != 0 {
                 let list = i * 64 + open.trailing_zeros() as usize;
@@ -329,8 +329,8 @@ impl ChipLists {
                 if class.heads[list] >= least {
                     continue;
                 }
-                let soon = spare == Spare::GcSoon && list < chips;
-                if soon && spare.chip(device, ChipId(list as u16)) {
+                let soon = skip == Skip::GcSoon && list < chips;
+                if soon && skip.chip(device, ChipId(list as u16)) {
                     continue;
                 }
                 let mut page = class.ends[list].1;
@@ -350,12 +350,12 @@ impl ChipLists {
         &self,
         class: usize,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         age: u32,
     ) -> bool {
         let heads = &self.classes[class].heads[..self.chips as usize];
         let mut heads = (0..).zip(heads);
-        spare != Spare::Nobody
-            && heads.any(|(chip, &head)| head < age && spare.chip(device, ChipId(chip)))
+        skip != Skip::Nobody
+            && heads.any(|(chip, &head)| head < age && skip.chip(device, ChipId(chip)))
     }
 }

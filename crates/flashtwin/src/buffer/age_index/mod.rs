@@ -76,7 +76,7 @@ use chip_lists::Place;
 pub(super) use chip_lists::{ChipLists, Shelf};
 pub(super) use passed::Passed;
 
-use super::policy::{DeviceView, Spare};
+use super::policy::{DeviceView, Skip};
 use super::PageId;
 use crate::units::ChipId;
 
@@ -209,21 +209,21 @@ impl<const N: usize> AgeIndex<N> {
         self.lists.iter_oldest_first(class, list)
     }
 
-    /// The least recent page of a class that `spare` does not pass over, and how many a scan looks
+    /// The least recent page of a class that `skip` does not pass over, and how many a scan looks
     /// at. To pass over any, the class must have lists.
     #[inline]
     pub fn oldest_not(
         &self,
         class: usize,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
     ) -> (Option<PageId>, u64) {
         let Some(page) = self.ages.oldest(class) else {
             return (None, 0);
         };
-        match spare.page(device, page) {
+        match skip.page(device, page) {
             false => (Some(page), 1),
-            true => self.search(class, device, spare, |_| false),
+            true => self.search(class, device, skip, |_| false),
         }
     }
 
@@ -233,10 +233,10 @@ impl<const N: usize> AgeIndex<N> {
         &self,
         class: usize,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         passed_over: impl Fn(PageId) -> bool,
     ) -> (Option<PageId>, u64) {
-        match (self.lists).oldest_not(class, device, spare, &self.ages, passed_over) {
+        match (self.lists).oldest_not(class, device, skip, &self.ages, passed_over) {
             None => (None, self.ages.count(class)),
             Some(page) => (Some(page), self.ages.position(page, class)),
         }

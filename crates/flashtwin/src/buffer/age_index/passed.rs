@@ -1,7 +1,7 @@
 //! Notes of what GCaR's searches of a list have passed over: see [`super`].
 
 use super::{Ages, ChipLists, PageId, Shelf};
-use crate::buffer::policy::{DeviceView, Spare};
+use crate::buffer::policy::{DeviceView, Skip};
 use crate::list::Links;
 
 /// The noted pages of a list, which the caller keeps. Ages are those of its noted pages at least.
@@ -87,13 +87,13 @@ impl Passed {
     pub fn passes_over_for_chip(
         &self,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         ages: &Ages,
         found: Option<PageId>,
     ) -> bool {
         let age = found.filter(|&page| self.holds(page));
         let age = age.map_or(u32::MAX, |page| ages.of(page));
-        self.chips.passes_over_before(0, device, spare, age)
+        self.chips.passes_over_before(0, device, skip, age)
     }
 
     /// The ages may have been given anew.
@@ -102,23 +102,23 @@ impl Passed {
         self.chips.follow(ages);
     }
 
-    /// The least recent page that `spare` does not pass over, of the list that begins with `oldest` at that end.
+    /// The least recent page that `skip` does not pass over, of the list that begins with `oldest` at that end.
     /// `age` is called for each page that is noted meanwhile: from then on it must have an age.
     pub fn oldest_not(
         &mut self,
         device: &dyn DeviceView,
-        spare: Spare,
+        skip: Skip,
         (oldest, links): (Option<PageId>, &Links),
         ages: &mut Ages,
         age: impl Fn(&mut Ages, PageId),
     ) -> Option<PageId> {
-        let noted = self.chips.oldest_not(0, device, spare, ages, |_| false);
+        let noted = self.chips.oldest_not(0, device, skip, ages, |_| false);
         if noted.is_some() {
             return noted;
         }
         loop {
             let page = self.next(oldest, links)?;
-            if !spare.page(device, page) {
+            if !skip.page(device, page) {
                 return Some(page);
             }
             self.pages += 1;

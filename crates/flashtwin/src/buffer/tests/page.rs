@@ -5,7 +5,7 @@ use super::super::ad_lru::AdLru;
 use super::super::ccf_lru::CcfLru;
 use super::super::clock::Clock;
 use super::super::lru_wsr::LruWsr;
-use super::super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::super::policy::{Access, DeviceView, Eviction, Policy, Skip};
 use super::super::Setup;
 use crate::chips::ChipSet;
 use crate::rng::Rng;
@@ -83,9 +83,9 @@ impl Fake {
     }
 
     /// The victim, and the entries looked at.
-    fn victim(&self, policy: &mut impl Policy, spare: Spare) -> (Option<u32>, u64) {
+    fn victim(&self, policy: &mut impl Policy, skip: Skip) -> (Option<u32>, u64) {
         let mut out = Eviction::default();
-        let found = policy.evict(self, &access(99, true, true), spare, &mut out);
+        let found = policy.evict(self, &access(99, true, true), skip, &mut out);
         assert_eq!(found, out.victims.len() == 1);
         (out.victims.first().map(|page| page.0), out.inspected)
     }
@@ -126,9 +126,9 @@ fn a_cleaned_page_is_clean_to_the_search() {
     }
     device.cleaned(&mut wsr, 2);
     device.cleaned(&mut ccf, 2);
-    assert_eq!(device.victim(&mut wsr, Spare::Nobody), (Some(2), 2));
+    assert_eq!(device.victim(&mut wsr, Skip::Nobody), (Some(2), 2));
     assert_eq!(wsr.state(&device), "1d1 3d0");
-    assert_eq!(device.victim(&mut ccf, Spare::Nobody), (Some(1), 4));
+    assert_eq!(device.victim(&mut ccf, Skip::Nobody), (Some(1), 4));
     assert_eq!(ccf.state(&device), "ML[3d1] CCL[2c1]");
 }
 
@@ -141,13 +141,13 @@ fn a_page_is_spared_by_the_chip_it_is_on_now() {
         device.access(&mut clock, page, true, false);
     }
     device.in_gc.set(ChipId(0), true);
-    assert_eq!(device.victim(&mut clock, Spare::Gc), (None, 3));
+    assert_eq!(device.victim(&mut clock, Skip::Gc), (None, 3));
     device.chip[2] = Some(1);
     clock.moved(&device, PageId(2));
-    assert_eq!(device.victim(&mut clock, Spare::Gc), (Some(2), 2));
+    assert_eq!(device.victim(&mut clock, Skip::Gc), (Some(2), 2));
     device.access(&mut clock, 4, true, false);
     assert_eq!(
-        device.victim(&mut clock, Spare::Gc),
+        device.victim(&mut clock, Skip::Gc),
         (Some(4), 3),
         "on no chip"
     );
@@ -166,13 +166,13 @@ impl Plain {
             .for_each(|list| list.retain(|p| p.0 != page));
     }
 
-    fn victim(&mut self, device: &Fake, spare: Spare) -> (Option<u32>, u64) {
+    fn victim(&mut self, device: &Fake, skip: Skip) -> (Option<u32>, u64) {
         let mut looked = 0;
         let from_lc = self.lists[0].len() > 3 || self.lists[1].is_empty();
         for list in if from_lc { [0, 1] } else { [1, 0] } {
             let list = &mut self.lists[list];
             let clean = |p: u32| !device.dirty[p as usize];
-            let spared = |p: u32| spare.page(device, PageId(p));
+            let spared = |p: u32| skip.page(device, PageId(p));
             let fc = list.iter().position(|p| clean(p.0));
             for at in fc.unwrap_or(list.len())..list.len() {
                 looked += 1;
@@ -233,9 +233,9 @@ fn ad_lru_with_cleaned_and_moved_pages_equals_plain_lists() {
                     device.in_gc.set(chip, !device.in_gc.contains(chip));
                 }
                 (8.., _) if plain.lists.iter().any(|list| !list.is_empty()) => {
-                    let spare = if filtered { Spare::Gc } else { Spare::Nobody };
-                    let wanted = plain.victim(&device, spare);
-                    assert_eq!(device.victim(&mut fast, spare), wanted);
+                    let skip = if filtered { Skip::Gc } else { Skip::Nobody };
+                    let wanted = plain.victim(&device, skip);
+                    assert_eq!(device.victim(&mut fast, skip), wanted);
                 }
                 _ => {}
             }

@@ -4,7 +4,7 @@
 use super::super::cda_gc::CdaGc;
 use super::super::co_active::CoActive;
 use super::super::ecr::Ecr;
-use super::super::policy::{Access, DeviceView, Eviction, Policy, Spare};
+use super::super::policy::{Access, DeviceView, Eviction, Policy, Skip};
 use super::super::Setup;
 use crate::chips::ChipSet;
 use crate::units::{ChipId, Lpn, Time};
@@ -68,16 +68,16 @@ impl Fake {
         policy.cleaned(self, PageId(page));
     }
 
-    fn victim(&self, policy: &mut impl Policy, spare: Spare) -> Option<u32> {
+    fn victim(&self, policy: &mut impl Policy, skip: Skip) -> Option<u32> {
         let mut out = Eviction::default();
-        let found = policy.evict(self, &access(99, true, true), spare, &mut out);
+        let found = policy.evict(self, &access(99, true, true), skip, &mut out);
         assert_eq!(found, out.victims.len() == 1);
         out.victims.first().map(|page| page.0)
     }
 
     /// All of them, in order.
     fn victims<const N: usize>(&self, policy: &mut impl Policy) -> [u32; N] {
-        std::array::from_fn(|_| self.victim(policy, Spare::Nobody).unwrap())
+        std::array::from_fn(|_| self.victim(policy, Skip::Nobody).unwrap())
     }
 }
 
@@ -169,7 +169,7 @@ fn ecr_takes_pages_without_a_chip_for_a_last_chip_that_waits_for_nothing() {
     (0..device.in_gc.of()).for_each(|chip| device.in_gc.set(ChipId(chip as u16), true));
     let mut ecr = Ecr::new(&setup("ecr", 2, &[]));
     device.insert(&mut ecr, &[1, 2, 3, 4], true);
-    let victims = [(); 3].map(|()| device.victim(&mut ecr, Spare::Gc));
+    let victims = [(); 3].map(|()| device.victim(&mut ecr, Skip::Gc));
     assert_eq!(victims, [Some(3), Some(4), None], "they are never spared");
 }
 
@@ -287,7 +287,7 @@ fn the_stager_keeps_pages_of_chips_at_the_trigger_with_little_left() {
         let mut stager = CdaGc::stager(&setup("cda-gc-stager", 2, &[]));
         device.insert(&mut stager, &[0, 1, 2], true);
         let first = if related { 1 } else { 0 };
-        assert_eq!(device.victim(&mut stager, Spare::Nobody), Some(first));
+        assert_eq!(device.victim(&mut stager, Skip::Nobody), Some(first));
         let passed = stager.counters()[0];
         assert_eq!(passed, ("stager_passed_over", u64::from(related)));
     }

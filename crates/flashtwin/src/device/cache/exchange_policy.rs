@@ -8,7 +8,7 @@
 
 use super::page::{Page, Pool, Rank};
 use super::view::{with_view, View};
-use crate::buffer::{Access, AnyPolicy, ChosenPolicy, Eviction, PageId, Policy, Setup, Spare, Way};
+use crate::buffer::{Access, AnyPolicy, ChosenPolicy, Eviction, PageId, Policy, Setup, Skip, Way};
 use crate::device::{Backend, Device};
 use crate::units::Lpn;
 
@@ -55,7 +55,7 @@ impl<B: Backend> Device<B> {
         }
         // The new policy may name what the old one could not.
         self.cache.may_go_on = true;
-        self.stir();
+        self.admit_pending();
         self.backend.settle(now, &mut self.events);
     }
 
@@ -79,7 +79,7 @@ impl<B: Backend> Device<B> {
             out.clear();
             let found = with_view!(self, |cache, view| {
                 let policy = &mut cache.room.policy;
-                policy.evict(&view, &incoming, Spare::Nobody, &mut out)
+                policy.evict(&view, &incoming, Skip::Nobody, &mut out)
             });
             if !found || out.victims.is_empty() {
                 break;

@@ -160,7 +160,7 @@ impl Pool<'_> {
     /// draws meet no candidate.
     fn drawn(&self, choices: u32) -> Option<Candidate> {
         const DRAWS_MAX: usize = 64;
-        let mut rng = Rng::new(self.ftl.where_it_stands(self.pool));
+        let mut rng = Rng::new(self.ftl.position_hash(self.pool));
         let mut found: Option<Candidate> = None;
         for _ in 0..choices {
             let draw = || self.candidate(rng.below(self.blocks().into()) as u32);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::super::{Cause, Done, FlashEvent, PageOp};
-use super::record::Note;
+use super::chip_log::Note;
 use super::Layered;
 use crate::ftl::chip::{FlashOp, OpKind, Why};
 use crate::spec::DeviceSpec;

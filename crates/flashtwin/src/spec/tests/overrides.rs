@@ -57,7 +57,7 @@ fn an_override_drops_what_it_makes_meaningless() {
         (lru.policy.base, lru.policy.settings),
         ("lru", Settings::default())
     );
-    let tlc = builtin("tlc-nvme").unwrap();
+    let tlc = builtin("tlc-client").unwrap();
     let spec = set(tlc, &[("buffer.evict", "blocking")]);
     assert_eq!(spec.buffer.unwrap().evict, EvictMode::Blocking);
     let overrides = [

@@ -87,8 +87,8 @@ fn demo_just_covers_four_gibibytes() {
 #[test]
 fn tlc_nvme_covers_what_is_sold_as_512_gb() {
     let whole = [("geometry.blocks_per_plane", "4096")];
-    let text = builtin("tlc-nvme").expect("a profile");
-    let spec = DeviceSpec::with_overrides(text, "tlc-nvme", &whole).expect("a sound profile");
+    let text = builtin("tlc-client").expect("a profile");
+    let spec = DeviceSpec::with_overrides(text, "tlc-client", &whole).expect("a sound profile");
     assert!((512_110_190_592..515_000_000_000).contains(&spec.exported_bytes()));
     assert!(matches!(spec.nand, Nand::Modern(_)));
     assert_eq!((spec.geometry.channels, spec.geometry.chips), (8, 32));

@@ -33,7 +33,7 @@ fn superblocks_need_turns_and_one_stream() {
         (("gc.victim", "fifo"), "\"greedy\""),
         (("wear.levelling", "static"), "\"none\" or \"dynamic\""),
     ] {
-        let said = said("tlc-nvme", &[superblock, setting]);
+        let said = said("tlc-client", &[superblock, setting]);
         assert_eq!(said, must_be(setting.0, wanted));
     }
     assert_eq!(
@@ -41,7 +41,7 @@ fn superblocks_need_turns_and_one_stream() {
         must_be("nand.pslc_percent", "0")
     );
     assert_eq!(
-        said("tlc-nvme", &[superblock, ("buffer.policy", "cda-gc")]),
+        said("tlc-client", &[superblock, ("buffer.policy", "cda-gc")]),
         must_be("buffer.policy", "one that does not separate pages itself")
     );
     let short = [
@@ -49,7 +49,7 @@ fn superblocks_need_turns_and_one_stream() {
         ("nand.multi_plane", "3"),
     ];
     assert_eq!(
-        said("tlc-nvme", &[&short[..], &[superblock]].concat()),
+        said("tlc-client", &[&short[..], &[superblock]].concat()),
         "geometry.pages_per_block: found 12; with gc.granularity = \"superblock\" must be at least two \
          programs of 12"
     );
@@ -60,9 +60,9 @@ fn superblocks_need_turns_and_one_stream() {
         ("geometry.reserve_percent", "20"),
         ("gc.low_percent", "5"),
     ];
-    assert!(DeviceSpec::with_overrides(builtin("tlc-nvme").unwrap(), "tlc-nvme", &few).is_ok());
+    assert!(DeviceSpec::with_overrides(builtin("tlc-client").unwrap(), "tlc-client", &few).is_ok());
     assert_eq!(
-        said("tlc-nvme", &[&few[..], &[superblock]].concat()),
+        said("tlc-client", &[&few[..], &[superblock]].concat()),
         "geometry.reserve_percent: 20 % reserve 4 of the 20 blocks of a chip; must be more than 4 \
          (1 that start collection and 3 being written), or a full device cannot run"
     );
@@ -73,7 +73,7 @@ fn the_reference_s_levelling_shares_out_life() {
     let reference = ("wear.levelling", "reference");
     for (profile, more, message) in [
         (
-            "tlc-nvme",
+            "tlc-client",
             ("wear.erase_limit", "50"),
             "is of the \"msr\" back end; must be another on \"modern\"",
         ),
@@ -123,7 +123,7 @@ fn queues_have_one_class_each() {
 fn what_is_written_reads_back() {
     for (profile, settings) in [
         ("harmonia", vec![("ftl.partial", "sectors")]),
-        ("tlc-nvme", vec![("gc.granularity", "superblock")]),
+        ("tlc-client", vec![("gc.granularity", "superblock")]),
         (
             "demo",
             vec![
