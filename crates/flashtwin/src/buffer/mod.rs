@@ -1,7 +1,7 @@
 //! The buffer in front of the flash: one directory of cached pages, and the policies that rank them.
 //!
 //! A policy fits in one file and only orders pages. The directory, pages in flight, waiting host
-//! requests and statistics exist once, in [`crate::device`].
+//! requests and statistics exist once, in the front end of the device.
 
 /// The table: file and type of every policy that stands alone, in the order of the documentation. Another policy
 /// is another line; `+ Prefetch` where it implements [`policy::Prefetch`].

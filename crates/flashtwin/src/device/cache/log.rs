@@ -54,7 +54,7 @@ pub enum BufferEvent {
         lpn: Lpn,
         /// Why.
         cause: Cause,
-        /// For whose sake; [`FlashEvent::NOBODY`] if for none.
+        /// For whose sake; [`FlashEvent::NOBODY`](crate::FlashEvent::NOBODY) if for none.
         request: u32,
     },
 }
