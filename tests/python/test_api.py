@@ -203,7 +203,7 @@ def test_devices():
     [
         ({"policy": "arcc"}, 'did you mean "arc"'),
         ({"set": {"buffer.capcity": 1}}, 'did you mean "capacity"'),
-        ({"device": "dmeo"}, "known are cosmos, demo"),
+        ({"device": "dmeo"}, "known are cbm, cosmos, demo"),
         ({"device": "/no/such.toml"}, "/no/such.toml"),
         ({"precondition": "warm"}, "steady"),
         ({"beyond": "ignore"}, "wrap"),

@@ -9,7 +9,7 @@ import flashtwin
 from browser import look
 from conftest import LOAD, SMALL
 from flashtwin.record import labels_of, percentile_curve
-from flashtwin.report import _page
+from flashtwin.report import page as page_of
 
 RUN_CHARTS = {"percentiles", "breakdown", "iops", "latency", "queue", "wa", "hits", "destages", "erases"}
 
@@ -97,7 +97,7 @@ def test_a_run_in_a_browser(tmp_path, cli, small_device):
 
 
 def test_data_cannot_end_its_script():
-    page = _page("title", {"label": "</script><b>"}, [], [])
+    page = page_of("title", {"label": "</script><b>"}, [], [])
     assert "</script><b>" not in page
     assert '{"label":"\\u003c/script>' in page
 

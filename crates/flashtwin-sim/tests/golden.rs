@@ -200,8 +200,21 @@ fn cases() -> Vec<(String, u64)> {
         ("gc.low_percent", "5"),
         ("gc.idle_percent", "none"),
     ];
+    // FAST and FASTER collect by their own rule, and their log shrinks with the chip.
+    let fewer_blocks_and_logs = [
+        ("geometry.blocks_per_plane", "96"),
+        ("geometry.reserve_percent", "20"),
+        ("ftl.rw_log_blocks", "none"),
+        ("ftl.isolation_blocks", "none"),
+    ];
     for profile in builtin_names() {
-        let spec = small(profile, &fewer_blocks, &Set::new());
+        let has_log = builtin(profile).is_some_and(|text| text.contains("kind = \"fast"));
+        let change = if has_log {
+            &fewer_blocks_and_logs
+        } else {
+            &fewer_blocks
+        };
+        let spec = small(profile, change, &Set::new());
         ssd(format!("profile {profile}"), &spec, DEPTH);
     }
     arrays(&mut all);

@@ -17,7 +17,7 @@ from .common import ProgressLines, note
 def command(args: argparse.Namespace) -> int:
     """Run an experiment."""
     directory = args.output or str(Path(args.experiment).with_suffix(".sweep").name)
-    with _Bar() as bar:
+    with SweepBar() as bar:
         try:
             found = run_sweep(args.experiment, directory, threads=args.threads, dask=args.dask, progress=bar)
         except Interrupted as e:
@@ -38,7 +38,7 @@ def command(args: argparse.Namespace) -> int:
     return 1 if found.failed else 0
 
 
-class _Bar:
+class SweepBar:
     """Cells done, rate and time left on a terminal; a line every 30 s where standard error is a file."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class _Bar:
         self.last: SweepProgress | None = None
         self._lines = ProgressLines()
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> SweepBar:
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn

@@ -1,4 +1,4 @@
-"""The grammar of the commands around many runs: `sweep`, `results` and `report`."""
+"""The grammar of the commands around many runs: `sweep`, `study`, `results` and `report`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from . import report, results, sweep
+from . import report, results, study, sweep
 
 #: Adds a command: to whom, its name, what it does, examples.
 _New = Callable[[Any, str, str, str], argparse.ArgumentParser]
@@ -15,6 +15,7 @@ _New = Callable[[Any, str, str, str], argparse.ArgumentParser]
 def add(commands: Any, new: _New) -> None:  # noqa: ANN401 (argparse has no public name for it)
     """Add the commands."""
     _sweep(commands, new)
+    _study(commands, new)
     _results(commands, new)
     _report(commands, new)
 
@@ -43,6 +44,11 @@ failed.
         metavar="DIR",
         help="directory or URL for the results (default: FILE with .sweep instead of .toml)",
     )
+    _add_workers(p)
+    p.set_defaults(command=sweep.command)
+
+
+def _add_workers(p: argparse.ArgumentParser) -> None:
     who = p.add_mutually_exclusive_group()
     who.add_argument("--threads", type=int, metavar="N", help="runs at a time (default: number of cores)")
     who.add_argument(
@@ -50,7 +56,58 @@ failed.
         metavar="WHERE",
         help="run on Dask: an address, local:WORKERS, ssh:HOST,HOST or slurm:JOBS",
     )
-    p.set_defaults(command=sweep.command)
+
+
+def _study(commands: Any, new: _New) -> None:  # noqa: ANN401
+    p = new(commands, "study", "Reproduce a paper: run its study and judge its claims.", "")
+    inner = p.add_subparsers(metavar="COMMAND", required=True, parser_class=type(p))
+    listing = new(inner, "list", "List the studies that come with flashtwin, with their verdicts.", "")
+    form = listing.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print them as JSON")
+    form.add_argument("--markdown", action="store_true", help="print the summary of the documentation")
+    listing.set_defaults(command=study.list_all)
+    show = new(
+        inner,
+        "show",
+        "Print the claims of a study with what was measured.",
+        """\
+examples:
+  flashtwin study show gcar
+  flashtwin study show gcar.study
+  flashtwin study show gcar --markdown > gcar.md
+""",
+    )
+    show.add_argument("study", metavar="NAME|DIR", help="study, or the directory of a run of one")
+    form = show.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    form.add_argument("--markdown", action="store_true", help="print the page of the documentation")
+    show.set_defaults(command=study.show)
+    run = new(
+        inner,
+        "run",
+        "Run a study, or what an earlier call left undone, and judge its claims.",
+        """\
+examples:
+  flashtwin study run gcar
+  flashtwin study run gcar --full --dask tcp://head:8786 -o gcar-full
+  flashtwin study run gcar --traces ~/msr
+
+Each matrix is a sweep: finished cells are kept at once, and the same command goes on. The directory
+receives study.json, study.md and study.html. Exit code 1 if cells failed.
+""",
+    )
+    run.add_argument("study", metavar="NAME|FILE", help="study, or a TOML file of one")
+    size = run.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="short runs, a few minutes (default)")
+    size.add_argument("--full", action="store_true", help="long runs with more seeds, hours")
+    run.add_argument("-o", "--output", metavar="DIR", help="directory for the results (default: NAME.study)")
+    run.add_argument(
+        "--traces",
+        metavar="DIR",
+        help="folder of traces that take the place of stand-ins (default: $FLASHTWIN_TRACES)",
+    )
+    _add_workers(run)
+    run.set_defaults(command=study.run)
 
 
 def _results(commands: Any, new: _New) -> None:  # noqa: ANN401

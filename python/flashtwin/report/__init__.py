@@ -21,7 +21,7 @@ from .data import of_runs, of_sweep
 if TYPE_CHECKING:
     from .tables import Table
 
-__all__ = ["report"]
+__all__ = ["page", "report"]
 
 _HERE = Path(__file__).parent
 #: More runs than this are a sweep.
@@ -59,7 +59,7 @@ def report(
         labels = labels_of(records)
         data, above, below = of_runs(records, labels)
         title = title or f"{records[0].summary['device']}: {' beside '.join(labels)}"
-    write_text(Path(path), _page(title, data, above, below), "the report")
+    write_text(Path(path), page(title, data, above, below), "the report")
 
 
 def _sweep_of(what: object) -> Results | None:
@@ -69,7 +69,9 @@ def _sweep_of(what: object) -> Results | None:
     return Results(what) if is_sweep else None  # type: ignore[arg-type]
 
 
-def _page(title: str, data: dict[str, Any], above: list[Table], below: list[Table]) -> str:
+def page(title: str, data: dict[str, Any], above: list[Table], below: list[Table]) -> str:
+    """Return a page: tables above the charts of `data` (page.js), and below them."""
+
     def part(name: str) -> str:
         return (_HERE / name).read_text(encoding="utf-8")
 

@@ -211,9 +211,11 @@ function erases(runs) {
   };
 }
 
+function formatOf(column) { return column.endsWith("_us") ? time : /ratio$|_share_/.test(column) ? percent : short; }
+
 // A figure of a sweep: mean and interval of each point.
 function means(figure, points) {
-  const format = figure.name.endsWith("_us") ? time : /ratio$|_share_/.test(figure.name) ? percent : short;
+  const format = formatOf(figure.name);
   const rows = points.map((p, i) => [p.values[figure.name], i]);
   return {
     grid: { left: 8, right: 26, top: 8, bottom: 24, containLabel: true },
@@ -236,5 +238,18 @@ function means(figure, points) {
         } },
       { type: "scatter", symbolSize: 8, data: rows.map(([v, i]) => [v.mean, i]) },
     ],
+  };
+}
+
+// A figure of a study: a group of bars for each place, a bar for each line.
+function grouped(figure) {
+  const format = figure.relative ? short : formatOf(figure.figure);
+  const names = figure.lines.map((l) => l.name);
+  return {
+    legend: legend(names), grid: frame(names, 40), tooltip: { trigger: "axis", valueFormatter: format },
+    xAxis: { type: "category", data: figure.places, axisLabel: { interval: 0, hideOverlap: true } },
+    yAxis: { type: "value", axisLabel: { formatter: format } },
+    series: figure.lines.map((l, i) => ({ type: "bar", name: l.name, data: l.values.map((v) => v && v[0]),
+      itemStyle: { decal: DECALS[i % DECALS.length] } })),
   };
 }

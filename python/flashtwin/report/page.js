@@ -142,7 +142,14 @@ function sortable(table) {
   });
 }
 
+function chartsOfStudy() {
+  DATA.figures.forEach((figure, i) => {
+    card(`figure-${i}`, figure.title, `${figure.unit}, over ${figure.over}. Means over seeds.`, () => grouped(figure));
+  });
+}
+
 if (DATA.kind === "sweep") chartsOfSweep();
+else if (DATA.kind === "study") chartsOfStudy();
 else chartsOfRuns();
 document.querySelectorAll("table.sortable").forEach(sortable);
 if (location.hash === "#print") document.documentElement.classList.add("print");

@@ -200,7 +200,10 @@ impl BufferReport {
             entries_inspected: report.entries_inspected,
             destages: report.destages,
             slot_waits: report.slot_waits,
-            slot_wait_mean_us: ratio(report.slot_wait_total.as_us(), report.slot_waits as f64),
+            slot_wait_mean_us: ratio(
+                report.slot_wait_total as f64 * 1e-6,
+                report.slot_waits as f64,
+            ),
             policy_counters: counters
                 .map(|(name, count)| NamedCount {
                     name: name.clone(),

@@ -100,8 +100,8 @@ pub struct FlashReport {
     pub destages: [u64; 8],
     /// Page accesses that waited for a slot, and how long in all.
     pub slot_waits: u64,
-    /// Sum of those waits.
-    pub slot_wait_total: Time,
+    /// Sum of those waits in picoseconds, which may be more than a `Time` holds.
+    pub slot_wait_total: u128,
     /// Pages in a buffer that could not be written, whose acknowledged contents were lost: there was no room on
     /// flash, or a part was missing that lay on a dead die.
     pub pages_lost: u64,

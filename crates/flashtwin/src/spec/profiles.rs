@@ -2,6 +2,7 @@
 
 /// Name and text of every profile, in the order a list shows them.
 const PROFILES: &[(&str, &str)] = &[
+    ("cbm", include_str!("../../../../devices/cbm.toml")),
     ("cosmos", include_str!("../../../../devices/cosmos.toml")),
     ("demo", include_str!("../../../../devices/demo.toml")),
     ("ecr", include_str!("../../../../devices/ecr.toml")),
@@ -15,6 +16,7 @@ const PROFILES: &[(&str, &str)] = &[
         include_str!("../../../../devices/harmonia.toml"),
     ),
     ("instant", include_str!("../../../../devices/instant.toml")),
+    ("jasmine", include_str!("../../../../devices/jasmine.toml")),
     (
         "nvme-tlc",
         include_str!("../../../../devices/nvme-tlc.toml"),

@@ -62,7 +62,8 @@ struct Counters {
     destages: [u64; 8],
     lost_pages: u64,
     slot_waits: u64,
-    slot_wait_total: Time,
+    /// In picoseconds: waits of an overloaded device add up to more than a `Time` holds.
+    slot_wait_total: u128,
 }
 
 #[derive(Clone, Debug)]
@@ -233,7 +234,7 @@ impl Cache {
     fn count_slot_wait(&mut self, id: u32, since: Time, slot: Time) {
         if slot > Time::ZERO {
             self.counters.slot_waits += 1;
-            self.counters.slot_wait_total += slot;
+            self.counters.slot_wait_total += u128::from(slot.0);
             if self.is_logged() {
                 self.log_wait(id, since, slot);
             }

@@ -1,0 +1,92 @@
+"""`flashtwin study`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from .. import Interrupted, study, terminal
+from ..files import write_text
+from ..study.measuring import VERDICTS, counts_of
+from ..study.page import markdown, overview, write_html
+from ..study.show import summary, tables
+from .common import note
+from .sweep import SweepBar
+
+
+def list_all(args: argparse.Namespace) -> int:
+    """List the studies with the verdicts of their shipped outcomes."""
+    outcomes = [study.outcome(name) for name in study.names()]
+    if args.markdown:
+        print(overview(outcomes), end="")
+        return 0
+    found: list[dict[str, Any]] = []
+    for outcome in outcomes:
+        name = outcome["study"]
+        found.append({"study": name, "title": outcome["title"], "verdicts": counts_of(outcome["claims"])})
+    if args.json:
+        print(json.dumps(found, indent=2))
+        return 0
+    rows = [
+        [each["study"], each["title"], *(str(each["verdicts"][verdict]) for verdict in VERDICTS)]
+        for each in found
+    ]
+    console = terminal.console()
+    for table in terminal.tables(["study", "title", *VERDICTS], rows, 2, console.width):
+        console.print(table)
+    return 0
+
+
+def show(args: argparse.Namespace) -> int:
+    """Print an outcome."""
+    outcome = study.outcome(args.study)
+    if args.json:
+        print(json.dumps(outcome, indent=1))
+    elif args.markdown:
+        print(markdown(outcome), end="")
+    else:
+        _print(outcome)
+    return 0
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run a study."""
+    read = study.read(args.study)
+    directory = Path(args.output or f"{read.name}.study")
+    variant = "full" if args.full else "quick"
+    with ExitStack() as bars:
+
+        def progress(matrix: str) -> SweepBar:
+            bars.close()
+            note(f"matrix {matrix} ({list(read.matrices).index(matrix) + 1} of {len(read.matrices)})")
+            return bars.enter_context(SweepBar())
+
+        try:
+            outcome = study.run_study(
+                read,
+                directory,
+                variant=variant,
+                threads=args.threads,
+                dask=args.dask,
+                traces=args.traces,
+                progress=progress,
+            )
+        except Interrupted:
+            bars.close()
+            note("flashtwin: interrupted: finished cells are kept; the same command goes on")
+            return 130
+    write_text(directory / "study.md", markdown(outcome), "the page")
+    write_html(outcome, directory / "study.html")
+    _print(outcome)
+    print(f"{directory}: study.json, study.md, study.html")
+    return int(any(matrix["failed"] for matrix in outcome["matrices"]))
+
+
+def _print(outcome: dict[str, Any]) -> None:
+    console = terminal.console()
+    for table in tables(outcome, console.width):
+        console.print(table)
+    print(summary(outcome))

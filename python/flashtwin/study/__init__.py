@@ -1,0 +1,141 @@
+"""Studies: the claims of a paper, measured by sweeps and judged (docs/studies.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from ..errors import FlashtwinError
+from ..files import write_text
+from ..results import Results
+from ..sweep import OnSweepProgress, sweep
+from .checking import check
+from .definition import VARIANTS, Study, names, read, shipped
+from .loads import Loads
+from .measuring import Rows, drawn, judged
+
+__all__ = ["OUTCOME", "Study", "check", "names", "outcome", "read", "run_study"]
+
+#: Name of the file with the outcome in the directory of a study.
+OUTCOME = "study.json"
+
+
+def run_study(
+    study: Study,
+    directory: str | os.PathLike[str],
+    *,
+    variant: str = "quick",
+    threads: int | None = None,
+    dask: str | None = None,
+    traces: str | os.PathLike[str] | None = None,
+    progress: Callable[[str], OnSweepProgress] | None = None,
+) -> dict[str, Any]:
+    """Run what is not finished of a study's sweeps, judge its claims and write the outcome.
+
+    Args:
+        study: of `read`.
+        directory: each matrix has its own within, a sweep like any other.
+        variant: quick or full.
+        threads: runs at a time; as many as there are cores if None.
+        dask: run the cells on Dask, as `sweep` does.
+        traces: folder of traces that take the place of stand-ins; FLASHTWIN_TRACES if None.
+        progress: called with the name of each matrix; returns what `sweep` calls.
+
+    Raises:
+        FlashtwinError: the study is wrong, or nothing can be kept any more.
+        Interrupted: on Ctrl-C; what is finished is kept.
+    """
+    if variant not in VARIANTS:
+        raise FlashtwinError(f"variant: {variant!r}: must be {' or '.join(VARIANTS)}")
+    check(study, variant)
+    loads = Loads(study.loads, traces)
+    results: dict[str, Results] = {}
+    for matrix in study.matrices:
+        try:
+            experiment = loads.resolved(study.experiment(matrix, variant))
+            results[matrix] = sweep(
+                experiment,
+                Path(directory) / f"{matrix}.sweep",
+                threads=threads,
+                dask=dask,
+                progress=progress(matrix) if progress else None,
+            )
+        except FlashtwinError as e:
+            raise FlashtwinError(f"{study.name}: matrix.{matrix}: {e}") from None
+    found = _outcome(study, variant, loads, results)
+    write_text(Path(directory) / OUTCOME, json.dumps(found, indent=1) + "\n", "the outcome")
+    return found
+
+
+def outcome(name: str) -> dict[str, Any]:
+    """Read the outcome of a study: the one that comes with flashtwin, or of a directory.
+
+    Raises:
+        FlashtwinError: there is none.
+    """
+    path = Path(name)
+    if path.is_dir():
+        path = path / OUTCOME
+    elif path.suffix != ".json":
+        path = shipped(read(name).name, ".json")
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FlashtwinError(f"{name}: no outcome here; flashtwin study run makes one") from None
+    except (OSError, ValueError) as e:
+        raise FlashtwinError(f"{path}: cannot read this outcome: {e}") from None
+    return found
+
+
+def _outcome(study: Study, variant: str, loads: Loads, results: dict[str, Results]) -> dict[str, Any]:
+    rows = {matrix: Rows(found, loads.text) for matrix, found in results.items()}
+    named = [name for load in study.loads.values() for name in _names_of(load.name, load.arrivals)]
+    names_of = {loads.text(name): _name(name, loads) for name in reversed(named)}
+    return {
+        "study": study.name,
+        "title": study.title,
+        "paper": study.paper,
+        "about": study.about,
+        "variant": variant,
+        "flashtwin_version": _core.__version__,
+        "claims": [judged(claim, rows) for claim in study.claims],
+        "checks": [judged(check, rows) for check in study.checks],
+        "figures": [drawn(figure, rows, names_of) for figure in study.figures],
+        "workloads": [
+            {
+                "name": _name(load.name, loads),
+                "load": "the trace" if loads.is_trace(load.name) else load.text,
+                "arrivals": {} if loads.is_trace(load.name) else dict(load.arrivals),
+                "source": load.source,
+                "published": load.published,
+                "stand_in": load.stand_in,
+            }
+            for load in study.loads.values()
+        ],
+        "matrices": [
+            {
+                "name": matrix,
+                "cells": found.table.num_rows,
+                "failed": found.failed,
+                "axes": {
+                    axis: [names_of.get(str(value), value) for value in values]
+                    for axis, values in found.axes.items()
+                },
+                "run": study.experiment(matrix, variant).get("run", {}),
+                "set": study.experiment(matrix, variant).get("set", {}),
+            }
+            for matrix, found in results.items()
+        ],
+    }
+
+
+def _names_of(name: str, arrivals: Any) -> list[str]:  # noqa: ANN401
+    return [f"{name}/{each}" for each in arrivals] or [name]
+
+
+def _name(name: str, loads: Loads) -> str:
+    return f"{name.partition('/')[0]} (trace)" if loads.is_trace(name) else name

@@ -1,0 +1,369 @@
+"""A study as its TOML file defines it: matrices, workloads, claims, figures (docs/studies.md)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+from ..errors import FlashtwinError
+from .expression import Expression
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+#: The sizes in which every matrix of a study can be run.
+VARIANTS: Final = ("quick", "full")
+#: How the values of several points become one.
+AGGREGATES: Final = ("mean", "min", "max")
+#: Units of a measure. A ratio of 0.8 is a change of -20 %.
+UNITS: Final = ("change", "ratio", "percent", "number")
+#: Names of the selections of rows that an expression combines.
+_SELECTIONS: Final = ("a", "b", "c", "d")
+_SHIPPED: Final = Path(__file__).parent.parent / "studies"
+
+
+@dataclass(frozen=True)
+class Load:
+    """A workload of a study.
+
+    Attributes:
+        name: in the matrices.
+        text: the generated load; without arrivals if `arrivals` has them.
+        arrivals: named endings of the text; the workload is then called NAME/ARRIVALS.
+        trace: name of the trace, without endings, that takes its place where the user has it.
+        source: where to get the trace.
+        published: what is known of the original.
+        stand_in: how the generated load differs from it.
+    """
+
+    name: str
+    text: str
+    arrivals: Mapping[str, str]
+    trace: str | None
+    source: str
+    published: str
+    stand_in: str
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number to measure and what is expected of it.
+
+    Attributes:
+        name: in tables.
+        matrix: whose results it is taken from.
+        figure: column of the results; a selection may name another.
+        selections: by name, the values of axes that select one row of each point.
+        where: values of axes that all selections share; a list keeps the axis as points.
+        value: how the selected rows are combined.
+        over: how the values of several points become one.
+        unit: of the result, and of `holds`, `below` and `above`.
+        printed: what the paper prints.
+        holds: range within which the claim holds.
+        below: the value lies below it if the direction is right.
+        above: the value lies above it if the direction is right.
+    """
+
+    name: str
+    matrix: str
+    figure: str
+    selections: Mapping[str, Mapping[str, Any]]
+    where: Mapping[str, Any]
+    value: Expression
+    over: str
+    unit: str
+    printed: str
+    holds: tuple[float, float] | None
+    below: float | None
+    above: float | None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper, or a check of the study itself.
+
+    Attributes:
+        id: of the statement.
+        text: the statement.
+        source: section or figure.
+        measures: all must hold.
+        cannot_be_tested: the reason, if it cannot.
+        reason: why it fails, or holds in direction only.
+        causes: measures that show the reason.
+    """
+
+    id: str
+    text: str
+    source: str
+    measures: tuple[Measure, ...]
+    cannot_be_tested: str | None
+    reason: str | None
+    causes: tuple[Measure, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure laid out like the paper's: a line for each value of one axis over another axis.
+
+    Attributes:
+        title: in reports.
+        matrix: whose results it shows.
+        figure: column of the results.
+        over: axis along the figure.
+        by: axis of its lines.
+        where: values of the other axes.
+        base: values of axes that select the row that each value is divided by; empty for none.
+    """
+
+    title: str
+    matrix: str
+    figure: str
+    over: str
+    by: str
+    where: Mapping[str, Any]
+    base: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study. `matrices` holds experiments, each with its `quick` and `full` changes."""
+
+    name: str
+    title: str
+    paper: str
+    about: str
+    matrices: Mapping[str, Mapping[str, Any]]
+    loads: Mapping[str, Load]
+    checks: tuple[Claim, ...]
+    claims: tuple[Claim, ...]
+    figures: tuple[Figure, ...]
+
+    def experiment(self, matrix: str, variant: str) -> dict[str, Any]:
+        """Return the experiment of a matrix in a variant, as `sweep` takes it."""
+        whole = self.matrices[matrix]
+        plain = {key: value for key, value in whole.items() if key not in VARIANTS}
+        return {"name": f"{self.title}: {matrix}", **_merged(plain, whole.get(variant, {}))}
+
+
+def names() -> list[str]:
+    """Names of the studies that come with flashtwin."""
+    return sorted(path.stem for path in _SHIPPED.glob("*.toml"))
+
+
+def shipped(name: str, suffix: str) -> Path:
+    """Path of a file of a study that comes with flashtwin."""
+    return _SHIPPED / f"{name}{suffix}"
+
+
+def read(name: str) -> Study:
+    """Read a study by its name, or from a TOML file.
+
+    Raises:
+        FlashtwinError: there is no such study, or it is wrong.
+    """
+    path = Path(name)
+    if path.suffix != ".toml":
+        known = names()
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"give a TOML file, or one of {', '.join(known)}"
+            raise FlashtwinError(f"no study is called {name!r}; {hint}")
+        path = shipped(name, ".toml")
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as e:
+        raise FlashtwinError(f"{path}: cannot read this study: {e.strerror}") from e
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
+        raise FlashtwinError(f"{path}: not TOML: {e}") from None
+    try:
+        return _study(path.stem, given)
+    except FlashtwinError as e:
+        raise FlashtwinError(f"{path}: {e}") from None
+
+
+def _merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in change.items():
+        inner = merged.get(key)
+        both = isinstance(inner, Mapping) and isinstance(value, Mapping)
+        merged[key] = _merged(inner, value) if both else value  # type: ignore[arg-type]
+    return merged
+
+
+class _Table:
+    """A table of the file, whose keys are taken one by one; what is left is unknown."""
+
+    def __init__(self, where: str, given: object) -> None:
+        if not isinstance(given, Mapping):
+            raise FlashtwinError(f"{where}: found {given!r}; must be a table")
+        self._where, self._given, self._known = where, dict(given), []  # type: ignore[var-annotated]
+
+    def take(self, key: str, kind: type | tuple[type, ...], default: Any = None) -> Any:  # noqa: ANN401
+        """Take a key; without a default it must be there."""
+        self._known.append(key)
+        if key not in self._given:
+            if default is None:
+                raise FlashtwinError(f"{self._where}: {key} is missing")
+            return default
+        value = self._given.pop(key)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise FlashtwinError(f"{self._where}: {key} = {value!r}: must be {_said(kind)}")
+        return value
+
+    def number(self, key: str) -> float | None:
+        """Take a number, or None."""
+        value = self.take(key, (int, float), _NONE)
+        return None if value is _NONE else float(value)
+
+    def text(self, key: str) -> str | None:
+        """Take a text, or None."""
+        value = self.take(key, str, _NONE)
+        return None if value is _NONE else str(value)
+
+    def one_of(self, key: str, values: tuple[str, ...], default: str | None = None) -> str:
+        """Take one of some values."""
+        value: str = self.take(key, str, default)
+        if value not in values:
+            raise FlashtwinError(f"{self._where}: {key} = {value!r}: must be one of {', '.join(values)}")
+        return value
+
+    def end(self) -> None:
+        """Refuse what was not taken."""
+        for key in self._given:
+            near = get_close_matches(key, self._known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(self._known)}"
+            raise FlashtwinError(f"{self._where}: {key}: unknown; {hint}")
+
+
+_NONE: Final = object()
+
+
+def _said(kind: type | tuple[type, ...]) -> str:
+    kinds = {str: "text", list: "a list", dict: "a table", (int, float): "a number"}
+    return kinds.get(kind, "another type")
+
+
+def _study(name: str, given: Mapping[str, Any]) -> Study:
+    table = _Table("study", given)
+    matrices = table.take("matrix", dict)
+    study = Study(
+        name,
+        table.take("title", str),
+        table.take("paper", str),
+        table.take("about", str).strip(),
+        {key: _matrix(key, value) for key, value in matrices.items()},
+        {key: _load(key, value) for key, value in table.take("workload", dict, {}).items()},
+        tuple(_claim(value, matrices, "check") for value in table.take("check", list, [])),
+        tuple(_claim(value, matrices, "claim") for value in table.take("claim", list)),
+        tuple(_figure(value, matrices) for value in table.take("figure", list, [])),
+    )
+    table.end()
+    seen: set[str] = set()
+    for claim in study.claims:
+        if claim.id in seen:
+            raise FlashtwinError(f"claim {claim.id}: there twice")
+        seen.add(claim.id)
+    return study
+
+
+def _matrix(name: str, given: object) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping):
+        raise FlashtwinError(f"matrix.{name}: found {given!r}; must be a table")
+    return given
+
+
+def _load(name: str, given: object) -> Load:
+    table = _Table(f"workload.{name}", given)
+    load = Load(
+        name,
+        table.take("load", str),
+        table.take("arrivals", dict, {}),
+        table.text("trace"),
+        table.take("source", str, ""),
+        table.take("published", str, ""),
+        table.take("stand_in", str, ""),
+    )
+    table.end()
+    return load
+
+
+#: What is expected of a measure; those that show a cause have none of it.
+_EXPECTED: Final = ("printed", "holds", "below", "above")
+#: What a claim may specify once for all of its measures.
+_SHARED: Final = ("matrix", "figure", *_SELECTIONS, "where", "value", "over", "unit", *_EXPECTED)
+
+
+def _claim(given: object, matrices: Mapping[str, Any], kind: str) -> Claim:
+    named = given.get("id", "") if isinstance(given, Mapping) else ""
+    where = f"{kind} {named}".strip()
+    table = _Table(where, given)
+    shared = {key: table.take(key, object, _NONE) for key in _SHARED}
+    shared = {key: value for key, value in shared.items() if value is not _NONE}
+    reason = table.text("cannot_be_tested")
+    measures = table.take("measures", list, [] if reason or not shared else [{}])
+
+    def made(each: list[object], name: str, common: Mapping[str, Any]) -> tuple[Measure, ...]:
+        return tuple(_measure(f"{where}: {name} {i}", one, common, matrices) for i, one in enumerate(each, 1))
+
+    unexpected = {key: value for key, value in shared.items() if key not in _EXPECTED}
+    claim = Claim(
+        table.take("id", str),
+        table.take("text", str),
+        table.take("source", str, ""),
+        made(measures, "measure", shared),
+        reason,
+        table.text("reason"),
+        made(table.take("causes", list, []), "cause", unexpected),
+    )
+    table.end()
+    if not claim.measures and reason is None:
+        raise FlashtwinError(f"{where}: give measures, or cannot_be_tested with the reason")
+    return claim
+
+
+def _measure(where: str, given: object, shared: Mapping[str, Any], matrices: Mapping[str, Any]) -> Measure:
+    if not isinstance(given, Mapping):
+        raise FlashtwinError(f"{where}: found {given!r}; must be a table")
+    table = _Table(where, _merged(shared, given))
+    selections = {key: table.take(key, dict, {}) for key in _SELECTIONS}
+    expression = Expression(table.take("value", str, "a / b"), where)
+    holds = table.take("holds", list, [])
+    if holds and not (len(holds) == 2 and all(isinstance(end, (int, float)) for end in holds)):
+        raise FlashtwinError(f"{where}: holds = {holds!r}: must be the two ends of a range")
+    measure = Measure(
+        table.take("name", str, ""),
+        table.one_of("matrix", tuple(matrices)),
+        table.take("figure", str),
+        {key: selections[key] for key in sorted(expression.names)},
+        table.take("where", dict, {}),
+        expression,
+        table.one_of("over", AGGREGATES, "mean"),
+        table.one_of("unit", UNITS, "change"),
+        table.take("printed", str, ""),
+        (float(holds[0]), float(holds[1])) if holds else None,
+        table.number("below"),
+        table.number("above"),
+    )
+    table.end()
+    return measure
+
+
+def _figure(given: object, matrices: Mapping[str, Any]) -> Figure:
+    table = _Table("figure", given)
+    figure = Figure(
+        table.take("title", str),
+        table.one_of("matrix", tuple(matrices)),
+        table.take("figure", str),
+        table.take("over", str),
+        table.take("by", str, "policy"),
+        table.take("where", dict, {}),
+        table.take("base", dict, {}),
+    )
+    table.end()
+    return figure

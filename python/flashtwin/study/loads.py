@@ -1,0 +1,55 @@
+"""The workloads of a study: the user's trace where there is one, else a generated stand-in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import FlashtwinError
+from .definition import Load
+
+#: Names a folder of traces, where none is given.
+VARIABLE = "FLASHTWIN_TRACES"
+
+
+class Loads:
+    """Resolves the names of workloads to generated loads and traces."""
+
+    def __init__(self, loads: Mapping[str, Load], folder: str | os.PathLike[str] | None) -> None:
+        folder = folder or os.environ.get(VARIABLE)
+        if folder is not None and not Path(folder).is_dir():
+            raise FlashtwinError(f"{os.fspath(folder)}: no such folder of traces")
+        self._loads = loads
+        self._traces = _found(loads, Path(folder)) if folder is not None else {}
+
+    def text(self, name: str) -> str:
+        """Return the workload that `sweep` takes for a name; what is no name of the study stays as it is."""
+        base, _, arrivals = name.partition("/")
+        load = self._loads.get(base)
+        if load is None:
+            return name
+        if base in self._traces:
+            return str(self._traces[base])
+        if not arrivals and not load.arrivals:
+            return load.text
+        if arrivals not in load.arrivals:
+            known = ", ".join(f"{base}/{each}" for each in load.arrivals) or base
+            raise FlashtwinError(f"workload {name!r}: unknown arrivals; known: {known}")
+        return f"{load.text},{load.arrivals[arrivals]}"
+
+    def is_trace(self, name: str) -> bool:
+        """Whether a trace of the user takes the place of the stand-in."""
+        return name.partition("/")[0] in self._traces
+
+    def resolved(self, experiment: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an experiment with its workloads resolved; those that come to the same are there once."""
+        texts = [self.text(name) for name in experiment["workloads"]]
+        return {**experiment, "workloads": list(dict.fromkeys(texts))}
+
+
+def _found(loads: Mapping[str, Load], folder: Path) -> dict[str, Path]:
+    files = {file.name.partition(".")[0].lower(): file for file in sorted(folder.iterdir(), reverse=True)}
+    wanted = {name: load.trace.lower() for name, load in loads.items() if load.trace is not None}
+    return {name: files[stem] for name, stem in wanted.items() if stem in files}

@@ -1,0 +1,223 @@
+"""From the results of a study's sweeps to estimates, verdicts and the tables of figures."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from ..errors import FlashtwinError
+from ..estimates import Estimate, mean_of, ratio_of
+from ..results import Results
+from ..results.dataset import column_of
+from .definition import Claim, Figure, Measure
+
+#: Of the intervals over seeds.
+CONFIDENCE: Final = 0.95
+#: Digits that are kept of a number.
+_DIGITS: Final = 5
+HOLDS, DIRECTION, FAILS = "holds", "direction only", "fails"
+UNTESTED, UNMEASURED = "cannot be tested here", "not measured"
+#: Verdicts, from the best to the worst.
+VERDICTS: Final = (HOLDS, DIRECTION, FAILS, UNTESTED, UNMEASURED)
+
+#: A column of lists, of which elements FROM to TO are added up: NAME[FROM:TO].
+_PART: Final = re.compile(r"(\w+)\[(\d+):(\d+)\]")
+
+#: A value of each seed.
+_BySeed = dict[int, float]
+#: Resolves the name of a workload.
+_Resolve = Callable[[str], str]
+
+
+class Rows:
+    """The finished cells of a matrix, selected by values of axes."""
+
+    def __init__(self, results: Results, resolve: _Resolve) -> None:
+        self._results, self._resolve = results, resolve
+        self._rows: dict[str, list[dict[str, Any]]] = {}
+
+    def values(self, axis: str) -> list[Any]:
+        """Return the values of an axis, in order."""
+        return self._results.axes[column_of(axis)]
+
+    def select(self, figure: str, chosen: Mapping[str, Any]) -> dict[tuple[str, ...], _BySeed]:
+        """Return the values of the rows that lie at the chosen values of axes, by the other axes and seed."""
+        wanted = {column_of(axis): self._texts(axis, value) for axis, value in chosen.items()}
+        fixed = {column_of(axis) for axis, value in chosen.items() if not isinstance(value, list)}
+        free = [axis for axis in self._results.points if axis not in fixed]
+        found: dict[tuple[str, ...], _BySeed] = {}
+        for row in self._of(figure):
+            if all(str(row[axis]) in texts for axis, texts in wanted.items()) and row[figure] is not None:
+                found.setdefault(tuple(str(row[axis]) for axis in free), {})[row["seed"]] = row[figure]
+        return found
+
+    def _of(self, figure: str) -> list[dict[str, Any]]:
+        if figure not in self._rows:
+            table = self._results.table
+            column, ends = figure, None
+            if part := _PART.fullmatch(figure):
+                column, ends = part[1], slice(int(part[2]), int(part[3]))
+            if column not in table.column_names:
+                raise FlashtwinError(f"{column}: no column of these results")
+            rows = table.select([*self._results.points, "seed", "status", column]).to_pylist()
+            rows = [row for row in rows if row["status"] == "ok"]
+            if ends is not None:
+                rows = [{**row, figure: sum(row[column][ends])} for row in rows]
+            self._rows[figure] = rows
+        return self._rows[figure]
+
+    def _texts(self, axis: str, value: object) -> set[str]:
+        each = value if isinstance(value, list) else [value]
+        return {self._resolve(str(one)) if axis == "workload" else str(one) for one in each}
+
+
+def measured(measure: Measure, matrices: Mapping[str, Rows]) -> dict[str, Any]:
+    """Evaluate a measure: its estimate over seeds, in its unit, and its verdict."""
+    rows = matrices[measure.matrix]
+    by_name = {
+        name: rows.select(
+            str(chosen.get("figure", measure.figure)),
+            {**measure.where, **{axis: value for axis, value in chosen.items() if axis != "figure"}},
+        )
+        for name, chosen in measure.selections.items()
+    }
+    points = set.intersection(*(set(found) for found in by_name.values())) if by_name else set()
+    values: list[_BySeed] = []
+    for point in sorted(points):
+        at = {name: found[point] for name, found in by_name.items()}
+        seeds = set.intersection(*(set(by_seed) for by_seed in at.values()))
+        each = {seed: measure.value.of({name: at[name][seed] for name in at}) for seed in sorted(seeds)}
+        values.append({seed: value for seed, value in each.items() if value is not None})
+    seeds = set.intersection(*(set(by_seed) for by_seed in values)) if values else set()
+    joined = [_joined([by_seed[seed] for by_seed in values], measure.over) for seed in sorted(seeds)]
+    estimate = _estimate(joined, measure.unit)
+    found = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+    return {
+        "name": measure.name,
+        "printed": measure.printed,
+        "unit": measure.unit,
+        **{key: _rounded(value) for key, value in found.items()},
+        "seeds": len(joined),
+        "points": len(values),
+        "verdict": verdict_of(measure, estimate),
+    }
+
+
+def _joined(values: list[float], over: str) -> float:
+    return math.fsum(values) / len(values) if over == "mean" else (min if over == "min" else max)(values)
+
+
+def _estimate(values: list[float], unit: str) -> Estimate:
+    if unit in ("change", "ratio"):
+        ratio = ratio_of([(value, 1.0) for value in values], CONFIDENCE)
+        return ratio if unit == "ratio" else _each(ratio, lambda value: (value - 1) * 100)
+    scale = 100 if unit == "percent" else 1
+    return mean_of([value * scale for value in values], CONFIDENCE)
+
+
+def _each(estimate: Estimate, change: Callable[[float], float]) -> Estimate:
+    ends = (estimate.value, estimate.low, estimate.high)
+    return Estimate(*(None if end is None else change(end) for end in ends))
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.{_DIGITS}g}")
+
+
+def verdict_of(measure: Measure, estimate: Estimate) -> str:
+    """Judge an estimate: the value against the range, the whole interval against the direction."""
+    if estimate.value is None:
+        return UNMEASURED
+    low = estimate.value if estimate.low is None else estimate.low
+    high = estimate.value if estimate.high is None else estimate.high
+    right = (measure.below is None or high < measure.below) and (measure.above is None or low > measure.above)
+    if measure.holds is None:
+        return HOLDS if right else FAILS
+    if right and measure.holds[0] <= estimate.value <= measure.holds[1]:
+        return HOLDS
+    directed = measure.below is not None or measure.above is not None
+    return DIRECTION if right and directed else FAILS
+
+
+def judged(claim: Claim, matrices: Mapping[str, Rows]) -> dict[str, Any]:
+    """Evaluate a claim: its measures, their worst verdict, and what shows the reason."""
+    try:
+        measures = [measured(measure, matrices) for measure in claim.measures]
+        causes = [measured(measure, matrices) for measure in claim.causes]
+    except FlashtwinError as e:
+        raise FlashtwinError(f"claim {claim.id}: {e}") from None
+    for cause in causes:
+        del cause["verdict"]
+    verdicts = [measure["verdict"] for measure in measures]
+    if claim.cannot_be_tested is not None:
+        verdicts.append(UNTESTED)
+    return {
+        "id": claim.id,
+        "text": claim.text,
+        "source": claim.source,
+        "verdict": max(verdicts, key=VERDICTS.index),
+        "reason": claim.cannot_be_tested or claim.reason,
+        "measures": measures,
+        "causes": causes,
+    }
+
+
+def drawn(figure: Figure, matrices: Mapping[str, Rows], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return a figure as values: for each line the value at each place, with its interval."""
+    rows = matrices[figure.matrix]
+    lines = [
+        [_cell(rows, figure, line, place) for place in rows.values(figure.over)]
+        for line in rows.values(figure.by)
+    ]
+    return {
+        "title": figure.title,
+        "figure": figure.figure,
+        "relative": bool(figure.base),
+        "over": figure.over,
+        "places": [_named(place, names) for place in rows.values(figure.over)],
+        "lines": [
+            {"name": _named(name, names), "values": values}
+            for name, values in zip(rows.values(figure.by), lines, strict=True)
+            if any(value is not None for value in values)
+        ],
+    }
+
+
+def _named(value: object, names: Mapping[str, str]) -> str:
+    return names.get(str(value), str(value))
+
+
+def _cell(rows: Rows, figure: Figure, line: object, place: object) -> list[float | None] | None:
+    # Values of axes are resolved already.
+    chosen = {**figure.where, figure.by: line, figure.over: place}
+    by_seed = _only(rows, figure, chosen)
+    if figure.base:
+        below = _only(rows, figure, {**chosen, **figure.base})
+        pairs = [(value, below[seed]) for seed, value in by_seed.items() if seed in below]
+        estimate = ratio_of(pairs, CONFIDENCE)
+    else:
+        estimate = mean_of(list(by_seed.values()), CONFIDENCE)
+    if estimate.value is None:
+        return None
+    return [_rounded(end) for end in (estimate.value, estimate.low, estimate.high)]
+
+
+def _only(rows: Rows, figure: Figure, chosen: Mapping[str, Any]) -> _BySeed:
+    found = rows.select(figure.figure, chosen)
+    if len(found) > 1:
+        raise FlashtwinError(f"figure {figure.title}: give where for all but two axes")
+    return next(iter(found.values()), {})
+
+
+def counts_of(claims: list[dict[str, Any]]) -> dict[str, int]:
+    """Count the verdicts."""
+    return {verdict: sum(claim["verdict"] == verdict for claim in claims) for verdict in VERDICTS}
+
+
+def flat(claims: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
+    """Yield each claim with each of its measures, or with None if it has none."""
+    for claim in claims:
+        for measure in claim["measures"] or [None]:
+            yield claim, measure

@@ -1,0 +1,36 @@
+"""An outcome as tables for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .. import terminal
+from . import words
+from .measuring import counts_of, flat
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def tables(outcome: dict[str, Any], columns: int) -> list[Table]:
+    """Build the table of claims, and that of checks."""
+    heads = ["claim", "measure", "paper", "measured (95 % interval)", "verdict"]
+    found = []
+    for each in (outcome["claims"], outcome["checks"]):
+        rows = [_row(claim, measure) for claim, measure in flat(each)]
+        if rows:
+            found += terminal.tables(heads, rows, 2, columns, texts=(2, 4))
+    return found
+
+
+def _row(claim: dict[str, Any], measure: dict[str, Any] | None) -> list[str]:
+    if measure is None:
+        return [claim["id"], claim["text"], "", "", claim["verdict"]]
+    name = measure["name"] or claim["text"]
+    return [claim["id"], name, measure["printed"], words.measured(measure), measure["verdict"]]
+
+
+def summary(outcome: dict[str, Any]) -> str:
+    """Summarise an outcome in a line."""
+    run = f"{outcome['study']} ({outcome['variant']}, {words.seeds(outcome)})"
+    return f"{run}: {words.counts(counts_of(outcome['claims']))}"

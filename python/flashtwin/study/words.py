@@ -1,0 +1,53 @@
+"""Measured values, figures and counts as text; shared by the terminal, the page and Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import words
+from ..results.show import said
+from .measuring import VERDICTS
+
+
+def number(value: float, unit: str) -> str:
+    """Format a value in the unit of its measure."""
+    if unit == "change":
+        return f"{value:+.1f} %"
+    if unit == "percent":
+        return f"{value:.2f} %" if abs(value) < 10 else f"{value:.1f} %"
+    return f"{value:.4g}"
+
+
+def measured(measure: dict[str, Any]) -> str:
+    """Format a measured value with its interval."""
+    if measure["value"] is None:
+        return "-"
+    text = number(measure["value"], measure["unit"])
+    if measure["low"] is None:
+        return text
+    ends = [number(measure[end], measure["unit"]).removesuffix(" %") for end in ("low", "high")]
+    return f"{text} ({ends[0]} to {ends[1]})"
+
+
+def counts(found: dict[str, int]) -> str:
+    """Format the counts of verdicts that occur."""
+    return ", ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS if found.get(verdict))
+
+
+def place(figure: dict[str, Any], value: list[float | None] | None) -> str:
+    """Format a value of a figure."""
+    if value is None or value[0] is None:
+        return "-"
+    return f"{value[0]:.3f}" if figure["relative"] else said(figure["figure"], value[0])
+
+
+def figure_unit(figure: dict[str, Any]) -> str:
+    """Describe what a figure shows."""
+    return f"{figure['figure']}, relative" if figure["relative"] else figure["figure"]
+
+
+def seeds(outcome: dict[str, Any]) -> str:
+    """Describe how often each cell was run."""
+    found = sorted({len(matrix["axes"]["seed"]) for matrix in outcome["matrices"]})
+    cells = words.count(sum(matrix["cells"] for matrix in outcome["matrices"]))
+    return f"{cells} cells, {' or '.join(map(str, found))} seeds"

@@ -1,0 +1,272 @@
+"""Studies: how files are read and claims judged, and that shipped outcomes and pages belong together."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import SMALL
+from flashtwin import FlashtwinError, results, study
+from flashtwin.estimates import Estimate
+from flashtwin.study.definition import Measure
+from flashtwin.study.expression import Expression
+from flashtwin.study.measuring import DIRECTION, FAILS, HOLDS, UNMEASURED, UNTESTED, verdict_of
+from flashtwin.study.page import markdown, overview, write_html
+from test_report import check, data_of
+
+PAGES = Path(__file__).parents[2] / "docs" / "reproduction"
+SET = "\n".join(f"{key} = {value}" for key, value in SMALL.items())
+TEXT = f"""
+title = "A study"
+paper = "Nobody, Nowhere, 2000"
+about = "What it is about."
+
+[workload.busy]
+load = "zipf:theta=0.9,write=0.8"
+arrivals.slow = "rate=2k/s"
+arrivals.fast = "rate=20k/s"
+trace = "Real"
+source = "a folder"
+published = "nothing"
+stand_in = "all of it"
+
+[matrix.main]
+devices = ["demo"]
+policies = ["lru", "gcar-lru"]
+workloads = ["busy/slow", "busy/fast"]
+seeds = [1, 2]
+run.requests_max = 2000
+
+[matrix.main.parameters]
+"buffer.capacity" = ["1 MiB", "2 MiB"]
+
+[matrix.main.set]
+{SET}
+
+[matrix.main.full]
+seeds = [1, 2, 3]
+run.requests_max = 4000
+
+[[claim]]
+id = "A-1"
+text = "GCaR is faster"
+source = "Fig. 1"
+matrix = "main"
+figure = "all_mean_us"
+a.policy = "gcar-lru"
+b.policy = "lru"
+holds = [-99, 99]
+measures = [
+  {{ name = "slow", where.workload = "busy/slow" }},
+  {{ name = "both, at most", where.workload = ["busy/slow", "busy/fast"], over = "max" }},
+]
+
+[[claim]]
+id = "A-2"
+text = "the moon is made of cheese"
+matrix = "main"
+figure = "hits_ratio"
+a.policy = "gcar-lru"
+value = "a"
+unit = "percent"
+above = 100
+reason = "It is not."
+causes = [{{ name = "at 1 MiB", where."buffer.capacity" = "1 MiB" }}]
+
+[[claim]]
+id = "A-3"
+text = "hardware"
+cannot_be_tested = "There is none."
+
+[[figure]]
+title = "Fig. 1"
+matrix = "main"
+figure = "all_mean_us"
+over = "buffer.capacity"
+where.workload = "busy/slow"
+base = {{ policy = "lru", "buffer.capacity" = "1 MiB" }}
+"""
+
+
+@pytest.fixture
+def small(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def test_a_study_is_run_judged_and_resumed(small, tmp_path, cli):
+    out = tmp_path / "out"
+    ran = cli("study", "run", small, "-o", out, "--threads", 2)
+    assert ran.returncode == 0, ran.stderr
+    first = (out / "study.json").read_bytes()
+    found = json.loads(first)
+    verdicts = {claim["id"]: claim["verdict"] for claim in found["claims"]}
+    assert verdicts == {"A-1": HOLDS, "A-2": FAILS, "A-3": UNTESTED}
+    slow, both = found["claims"][0]["measures"]
+    assert (slow["points"], both["points"], slow["seeds"]) == (2, 4, 2)
+    assert slow["low"] < slow["value"] < slow["high"]
+    assert slow["value"] <= both["value"]
+    # The base of the figure is its own first place.
+    lru = found["figures"][0]["lines"][0]
+    assert (lru["name"], lru["values"][0]) == ("lru", [1.0, 1.0, 1.0])
+    assert "1 holds, 1 fails, 1 cannot be tested here" in ran.stdout
+    again = cli("study", "run", small, "-o", out, "--threads", 1)
+    assert again.returncode == 0, again.stderr
+    assert (out / "study.json").read_bytes() == first
+    fresh = cli("study", "run", small, "-o", tmp_path / "fresh", "--threads", 1)
+    assert fresh.stdout.replace("fresh", "out") == ran.stdout
+    assert (tmp_path / "fresh" / "study.json").read_bytes() == first
+    assert (out / "study.md").read_text() == markdown(found)
+    shown = cli("study", "show", out)
+    assert shown.stdout.splitlines()[-1] in ran.stdout
+
+
+def test_a_measure_is_the_ratio_of_the_sweep(small, tmp_path):
+    small.write_text(
+        TEXT.replace('name = "slow", where', 'name = "one", where."buffer.capacity" = "1 MiB", where')
+    )
+    found = study.run_study(study.read(str(small)), tmp_path / "out", threads=1)
+    measure = found["claims"][0]["measures"][0]
+    statistics = results(tmp_path / "out" / "main.sweep").statistics(["all_mean_us"]).to_pylist()
+    (row,) = [
+        row
+        for row in statistics
+        if row["policy"] == "gcar-lru"
+        and row["set_buffer_capacity"] == "1 MiB"
+        and row["workload"].endswith("rate=2k/s")
+    ]
+    for key, column in (("value", "ratio"), ("low", "ratio_low"), ("high", "ratio_high")):
+        assert measure[key] == pytest.approx((row[column] - 1) * 100, rel=1e-4)
+
+
+def test_a_trace_takes_the_place_of_its_stand_in(small, tmp_path):
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    lines = [f"{i * 500},W,{i % 700 * 4096},4096" for i in range(2000)]
+    (folder / "real.csv").write_text("\n".join(["time_us,op,offset_bytes,size_bytes", *lines]) + "\n")
+    found = study.run_study(study.read(str(small)), tmp_path / "out", threads=1, traces=folder)
+    matrix = found["matrices"][0]
+    assert matrix["axes"]["workload"] == ["busy (trace)"]
+    assert matrix["cells"] == 8
+    assert found["workloads"][0]["load"] == "the trace"
+    assert str(folder) not in json.dumps(found)
+
+
+def test_variants_change_the_experiment(small):
+    read = study.read(str(small))
+    quick, full = (read.experiment("main", variant) for variant in ("quick", "full"))
+    assert (quick["seeds"], quick["run"]) == ([1, 2], {"requests_max": 2000})
+    assert (full["seeds"], full["run"]) == ([1, 2, 3], {"requests_max": 4000})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('text = "GCaR', 'txt = "GCaR', "text is missing"),
+        ("holds = [-99, 99]", "hold = [-99, 99]", "hold: unknown; did you mean holds?"),
+        ("holds = [-99, 99]", "holds = [-99]", "must be the two ends of a range"),
+        ('matrix = "main"', 'matrix = "mian"', "must be one of main"),
+        ('value = "a"', 'value = "a ** 2"', "only + - * / of numbers and a, b, c, d"),
+        ('value = "a"', 'value = "a +"', "not an expression"),
+        ('id = "A-2"', 'id = "A-1"', "claim A-1: there twice"),
+        ('figure = "hits_ratio"', 'figure = "hit_ratio"', "hit_ratio: no column"),
+        (
+            'where.workload = "busy/slow" }',
+            'where.workload = "busy/slwo" }',
+            "no value in matrix main, --quick",
+        ),
+        (
+            'where."buffer.capacity" = "1 MiB"',
+            'where."buffer.capacity" = "9 MiB"',
+            "buffer.capacity = 9 MiB: no value in matrix main",
+        ),
+        ('b.policy = "lru"', 'b.polcy = "lru"', "polcy: no axis of matrix main"),
+        ('workloads = ["busy/slow"', 'workloads = ["busy/slwo", "busy/slow"', "unknown arrivals"),
+        ('devices = ["demo"]', 'devices = ["dem"]', "matrix.main"),
+    ],
+)
+def test_what_is_wrong_is_named(small, tmp_path, old, new, message):
+    assert old in TEXT
+    small.write_text(TEXT.replace(old, new))
+    with pytest.raises(
+        FlashtwinError, match=message.replace("*", r"\*").replace("+", r"\+").replace("?", r"\?")
+    ):
+        study.run_study(study.read(str(small)), tmp_path / "out", threads=1)
+
+
+def test_an_unknown_study_is_answered_with_the_nearest():
+    with pytest.raises(FlashtwinError, match="did you mean gcar"):
+        study.read("gcra")
+
+
+@pytest.mark.parametrize(
+    ("found", "holds", "below", "verdict"),
+    [
+        ((-30, -35, -25), (-40, -20), 0, HOLDS),
+        ((-10, -15, -5), (-40, -20), 0, DIRECTION),
+        ((-10, -25, 5), (-40, -20), 0, FAILS),
+        ((-30, -70, 10), (-40, -20), 0, FAILS),
+        ((3, None, None), (-5, 5), None, HOLDS),
+        ((7, None, None), (-5, 5), None, FAILS),
+        ((-1, -2, -0.5), None, 0, HOLDS),
+        ((None, None, None), None, 0, UNMEASURED),
+    ],
+)
+def test_verdicts(found, holds, below, verdict):
+    measure = Measure("", "m", "f", {}, {}, Expression("a", ""), "mean", "change", "", holds, below, None)
+    assert verdict_of(measure, Estimate(*found)) == verdict
+
+
+def test_expressions():
+    expression = Expression("(a / b - 1) * 2 + c", "")
+    assert expression.names == {"a", "b", "c"}
+    assert expression.of({"a": 3.0, "b": 2.0, "c": 1.0}) == 2.0
+    assert expression.of({"a": 3.0, "b": 0.0, "c": 1.0}) is None
+
+
+def test_a_page_in_a_browser(small, tmp_path):
+    found = study.run_study(study.read(str(small)), tmp_path / "out", threads=1)
+    page = tmp_path / "page.html"
+    write_html(found, page)
+    dom = check(page, tmp_path, {"figure-0"})
+    assert "the moon is made of cheese" in dom
+    assert "It is not." in dom
+    assert data_of(page)["kind"] == "study"
+
+
+@pytest.mark.parametrize("name", study.names())
+@pytest.mark.parametrize("variant", ["quick", "full"])
+def test_shipped_studies_select_what_their_matrices_have(name, variant):
+    study.check(study.read(name), variant)
+
+
+@pytest.mark.parametrize("name", study.names())
+def test_the_shipped_outcome_is_of_the_shipped_study(name):
+    read, found = study.read(name), study.outcome(name)
+    assert [claim["id"] for claim in found["claims"]] == [claim.id for claim in read.claims]
+    for claim, judged in zip(read.claims, found["claims"], strict=True):
+        assert judged["text"] == claim.text
+        assert [measure["name"] for measure in judged["measures"]] == [m.name for m in claim.measures]
+        assert judged["verdict"] != UNMEASURED
+        # What does not hold has a reason.
+        assert judged["verdict"] == HOLDS or judged["reason"], claim.id
+    assert not any(matrix["failed"] for matrix in found["matrices"])
+
+
+@pytest.mark.parametrize("name", study.names())
+def test_the_page_is_of_the_shipped_outcome(name):
+    assert (PAGES / f"{name}.md").read_text() == markdown(study.outcome(name))
+
+
+def test_the_summary_is_of_the_shipped_outcomes(cli):
+    shown = cli("study", "list", "--markdown").stdout
+    assert shown == overview([study.outcome(name) for name in study.names()])
+    assert (PAGES / "README.md").read_text() == shown
+
+
+def test_list_counts_verdicts(cli):
+    listed = json.loads(cli("study", "list", "--json").stdout)
+    assert [each["study"] for each in listed] == study.names()
+    for each in listed:
+        assert sum(each["verdicts"].values()) == len(study.read(each["study"]).claims)
