@@ -57,12 +57,13 @@ def sized(name: str | Path, size_bytes: int, choice: Choice, overrides: Override
         if n > blocks:
             larger = "larger pages hold more (--set geometry.page_bytes=64KiB)"
             raise DeviceError(f"{refused}; {larger}") from None
-        n, found = _least(spec, n, blocks)
+        n, found = _first_valid(spec, n, blocks)
         if found.exported_bytes < size_bytes:
             raise DeviceError(refused) from None
-        if size_bytes < found.exported_bytes * (n - 1) // n:
-            mib = ceil(found.exported_bytes / (1 << 20))
-            raise DeviceError(f"{refused}; the minimum is --size {mib}MiB ({n} blocks)") from None
+        fewest, least = _first_valid(spec, 1, blocks)
+        if size_bytes < least.exported_bytes * (fewest - 1) // fewest:
+            mib = ceil(least.exported_bytes / (1 << 20))
+            raise DeviceError(f"{refused}; the minimum is --size {mib}MiB ({fewest} blocks)") from None
     while n > 1:
         try:
             fewer = spec(n - 1)
@@ -88,13 +89,14 @@ def _blocks(name: str | Path, spec: Spec) -> tuple[str, int]:
     return f"member.{key}", {**kind, **own}["blocks_per_plane"]
 
 
-def _least(spec: Callable[[int], Spec], too_few: int, enough: int) -> tuple[int, Spec]:
-    """Smallest valid number of blocks per plane, and its device."""
-    found = spec(enough)
-    while enough - too_few > 1:
-        n = (too_few + enough) // 2
+def _first_valid(spec: Callable[[int], Spec], first: int, enough: int) -> tuple[int, Spec]:
+    """Smallest valid number of blocks per plane from `first` on, and its device.
+
+    One after the other: with some translation layers valid and invalid numbers alternate.
+    """
+    for n in range(first, enough):
         try:
-            enough, found = n, spec(n)
+            return n, spec(n)
         except DeviceError:
-            too_few = n
-    return enough, found
+            continue
+    return enough, spec(enough)
