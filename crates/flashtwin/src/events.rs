@@ -1,9 +1,11 @@
 //! The event queue: one pending instant per resource, the earliest on top.
 //!
-//! Each chip, channel and bus has at most one pending completion, so the queue is a heap of a few
-//! dozen small numbers that never grows beyond the number of resources: nothing is allocated after
-//! construction, and it stays in the first-level cache. What falls on one instant happens in the
-//! order in which it was set, as in the reference's event queue.
+//! Each chip, channel and bus has at most one pending completion. The queue is a calendar (Brown 1988): buckets of
+//! equal width in time, used again round by round, each a sorted list linked through the table of resources, and
+//! one bit a bucket that says whether it holds any. Setting an instant and taking the earliest one touch a bucket
+//! or two, however many are pending; what falls on one instant joins its list at the end. Nothing is allocated
+//! after construction. What falls on one instant happens in the order in which it was set, as in the reference's
+//! event queue.
 
 use crate::units::Time;
 
@@ -12,22 +14,56 @@ use crate::units::Time;
 const RESOURCE_BITS: u32 = 20;
 /// Bits of the place in the order of setting where a group stands above it.
 const ORDER_BITS: u32 = 36;
-/// Children of an entry of the heap.
-const ARITY: usize = 4;
 /// Later than every entry.
 const NOTHING: u128 = u128::MAX;
+/// No resource.
+const NONE: u32 = u32::MAX;
+/// Width of a bucket at first, as a power of two of picoseconds: about a microsecond.
+const SHIFT_FIRST: u32 = 20;
+/// Looks at entries and bucket words in vain, per resource, after which the width is chosen anew.
+const LOOKS_MAX: u32 = 16;
+
+/// The pending instant of a resource.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    entry: u128,
+    /// The resource after it in its bucket.
+    next: u32,
+}
+
+/// Resources whose instants fall into one span of the calendar, or into the same one of a later round; the earliest
+/// first.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    first: u32,
+    last: u32,
+}
+
+const EMPTY: Bucket = Bucket {
+    first: NONE,
+    last: NONE,
+};
 
 /// Pending instants.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// No entry is less than the one it is a child of.
-    heap: Vec<u128>,
+    /// By resource.
+    slots: Vec<Slot>,
+    /// A power of two.
+    buckets: Vec<Bucket>,
+    /// The buckets that hold any, as bits.
+    occupied: Vec<u64>,
+    /// Width of a bucket, as a power of two of picoseconds.
+    shift: u32,
     /// The earliest entry, [`NOTHING`] if there is none: it is looked at more often than it changes.
     first: u128,
-    /// The root has been taken: what is set next takes its place, as most often a resource
-    /// whose instant has come goes on to another. The earliest entry is this child of it.
-    taken: Option<usize>,
     last_order: u64,
+    /// Looks in vain since the width was chosen, and how many there may be.
+    looks: u32,
+    looks_max: u32,
+    /// When the width was chosen, and the place in the order of setting by then.
+    chosen_at: Time,
+    chosen_order: u64,
     /// At one instant things happen in the order of groups, and only then of setting.
     by_group: bool,
     /// Added to the numbers of resources.
@@ -36,15 +72,36 @@ pub struct EventQueue {
     group: Option<u64>,
 }
 
+#[inline]
+fn instant(entry: u128) -> u64 {
+    (entry >> 64) as u64
+}
+
+#[inline]
+fn resource(entry: u128) -> usize {
+    entry as usize & ((1 << RESOURCE_BITS) - 1)
+}
+
 impl EventQueue {
     /// A queue for `resources` resources, numbered from 0.
     pub fn new(resources: usize) -> EventQueue {
         debug_assert!(resources < 1 << RESOURCE_BITS);
+        let buckets = (4 * resources).next_power_of_two().max(64);
+        let slot = Slot {
+            entry: NOTHING,
+            next: NONE,
+        };
         EventQueue {
-            heap: Vec::with_capacity(resources + 1),
+            slots: vec![slot; resources],
+            buckets: vec![EMPTY; buckets],
+            occupied: vec![0; buckets / 64],
+            shift: SHIFT_FIRST,
             first: NOTHING,
-            taken: None,
             last_order: 0,
+            looks: 0,
+            looks_max: LOOKS_MAX * resources.max(64) as u32,
+            chosen_at: Time::ZERO,
+            chosen_order: 0,
             by_group: false,
             base: 0,
             group: None,
@@ -54,7 +111,7 @@ impl EventQueue {
     /// From now on what falls on one instant happens in the order of groups, and within a group in the
     /// order of setting.
     pub fn order_by_group(&mut self) {
-        debug_assert!(self.heap.is_empty(), "set before anything is pending");
+        debug_assert!(self.first == NOTHING, "set before anything is pending");
         self.by_group = true;
     }
 
@@ -84,37 +141,19 @@ impl EventQueue {
     #[inline]
     pub fn set(&mut self, resource: usize, at: Time) {
         let entry = self.entry(self.base + resource, at);
-        match self.taken.take() {
-            Some(_) if entry < self.first => self.heap[0] = entry,
-            Some(child) => {
-                self.heap[0] = self.first;
-                return self.settle(child, entry);
-            }
-            None => {
-                self.heap.push(entry);
-                self.rise(self.heap.len() - 1, 0, entry);
-            }
-        }
+        self.put(entry);
         self.first = self.first.min(entry);
     }
 
-    /// Moves the pending instant of a resource, which must have one, to an earlier one. Looks at the
-    /// resources one by one: for queues of few.
+    /// Moves the pending instant of a resource, which must have one, to an earlier one.
     #[inline]
     pub fn bring_forward(&mut self, resource: usize, at: Time) {
         let resource = self.base + resource;
         let entry = self.entry(resource, at);
-        let of = |&other: &u128| other as u64 & ((1 << RESOURCE_BITS) - 1) == resource as u64;
-        let root = usize::from(self.taken.is_some());
-        let Some(place) = self.heap[root..].iter().position(of) else {
-            debug_assert!(false, "nothing is pending of resource {resource}");
-            return;
-        };
-        let place = self.rise(root + place, root, entry);
-        if entry < self.first {
-            self.first = entry;
-            self.taken = self.taken.map(|_| place);
-        }
+        self.take_out(resource as u32);
+        self.put(entry);
+        // What was the earliest may be this resource's own, at the instant of before.
+        self.first = self.find_first(self.span(entry.min(self.first)));
     }
 
     #[inline]
@@ -128,52 +167,153 @@ impl EventQueue {
         u128::from(at.0) << 64 | u128::from(below)
     }
 
-    /// Puts `entry` at a place or above it, where it belongs, but not above `root`. Returns its place.
+    /// Number of the span of time that an entry falls into.
     #[inline]
-    fn rise(&mut self, mut at: usize, root: usize, entry: u128) -> usize {
-        while at > 0 {
-            let parent = (at - 1) / ARITY;
-            if parent < root || entry >= self.heap[parent] {
-                break;
-            }
-            self.heap[at] = self.heap[parent];
-            at = parent;
-        }
-        self.heap[at] = entry;
-        at
-    }
-
-    /// Puts `entry` at a place that is free, or below it.
-    #[inline]
-    fn settle(&mut self, mut at: usize, entry: u128) {
-        while let Some((child, least)) = self.least_child(at) {
-            if entry < least {
-                break;
-            }
-            self.heap[at] = least;
-            at = child;
-        }
-        self.heap[at] = entry;
+    fn span(&self, entry: u128) -> u64 {
+        instant(entry) >> self.shift
     }
 
     #[inline]
-    fn least_child(&self, of: usize) -> Option<(usize, u128)> {
-        let first = ARITY * of + 1;
-        let end = (first + ARITY).min(self.heap.len());
-        let children = self.heap.get(first..end)?;
-        let (mut which, mut least) = (first, *children.first()?);
-        for (i, &child) in children.iter().enumerate().skip(1) {
-            if child < least {
-                (which, least) = (first + i, child);
+    fn bucket(&self, entry: u128) -> usize {
+        self.span(entry) as usize & (self.buckets.len() - 1)
+    }
+
+    /// Puts an entry where it belongs in its bucket.
+    #[inline]
+    fn put(&mut self, entry: u128) {
+        let (at, new) = (self.bucket(entry), resource(entry) as u32);
+        let bucket = &mut self.buckets[at];
+        let mut next = NONE;
+        if bucket.last == NONE {
+            *bucket = Bucket {
+                first: new,
+                last: new,
+            };
+            self.occupied[at / 64] |= 1 << (at % 64);
+        } else if entry > self.slots[bucket.last as usize].entry {
+            self.slots[bucket.last as usize].next = new;
+            bucket.last = new;
+        } else {
+            next = self.put_before_last(at, entry);
+        }
+        self.slots[new as usize] = Slot { entry, next };
+    }
+
+    /// Links an entry that is not the last of its bucket; returns the resource after it.
+    #[inline(never)]
+    fn put_before_last(&mut self, at: usize, entry: u128) -> u32 {
+        let new = resource(entry) as u32;
+        let mut before = NONE;
+        let mut after = self.buckets[at].first;
+        while self.slots[after as usize].entry < entry {
+            (before, after) = (after, self.slots[after as usize].next);
+            self.looks += 1;
+        }
+        match before {
+            NONE => self.buckets[at].first = new,
+            before => self.slots[before as usize].next = new,
+        }
+        after
+    }
+
+    /// Takes a resource's instant out of its bucket.
+    fn take_out(&mut self, resource: u32) {
+        let slot = self.slots[resource as usize];
+        debug_assert!(slot.entry != NOTHING, "nothing is pending of {resource}");
+        let at = self.bucket(slot.entry);
+        let mut before = NONE;
+        let mut this = self.buckets[at].first;
+        while this != resource {
+            (before, this) = (this, self.slots[this as usize].next);
+        }
+        match before {
+            NONE => self.buckets[at].first = slot.next,
+            before => self.slots[before as usize].next = slot.next,
+        }
+        if slot.next == NONE {
+            self.buckets[at].last = before;
+        }
+        if self.buckets[at].first == NONE {
+            self.occupied[at / 64] &= !(1 << (at % 64));
+        }
+    }
+
+    /// The earliest entry, of which none is in a span before `span`.
+    #[inline]
+    fn find_first(&mut self, span: u64) -> u128 {
+        let start = span as usize & (self.buckets.len() - 1);
+        let bits = self.occupied[start / 64] >> (start % 64);
+        if bits != 0 {
+            let ahead = bits.trailing_zeros();
+            let bucket = self.buckets[start + ahead as usize];
+            let entry = self.slots[bucket.first as usize].entry;
+            if self.span(entry) == span + u64::from(ahead) {
+                return entry;
             }
         }
-        Some((which, least))
+        self.search(span)
+    }
+
+    /// The same, where the next bucket that holds any is in another word or holds those of a later round.
+    #[inline(never)]
+    fn search(&mut self, span: u64) -> u128 {
+        let (rounds, words) = (self.buckets.len() - 1, self.occupied.len() - 1);
+        let start = span as usize & rounds;
+        let mut word = start / 64;
+        let mut bits = self.occupied[word] & (u64::MAX << (start % 64));
+        // Earliest entry of those in later rounds.
+        let mut later = NOTHING;
+        // The word of the start comes twice, the second time with what lies before the start.
+        for looks in 0..=self.occupied.len() {
+            while bits != 0 {
+                let at = word * 64 + bits.trailing_zeros() as usize;
+                let entry = self.slots[self.buckets[at].first as usize].entry;
+                if self.span(entry) - span == (at.wrapping_sub(start) & rounds) as u64 {
+                    self.looks += looks as u32;
+                    return entry;
+                }
+                later = later.min(entry);
+                bits &= bits - 1;
+                self.looks += 1;
+            }
+            word = (word + 1) & words;
+            bits = self.occupied[word];
+        }
+        self.looks += self.occupied.len() as u32;
+        later
+    }
+
+    /// Makes buckets about as wide as the time from one event to the next has been.
+    #[cold]
+    fn choose_width(&mut self) {
+        let now = Time(instant(self.first));
+        let events = (self.last_order - self.chosen_order).max(1);
+        let apart = (now.0.saturating_sub(self.chosen_at.0) / events).max(1);
+        (self.looks, self.chosen_at, self.chosen_order) = (0, now, self.last_order);
+        let shift = apart.ilog2();
+        if shift == self.shift {
+            return;
+        }
+        let pending: Vec<u128> = (self.buckets.iter())
+            .flat_map(|bucket| {
+                let next = |&at: &u32| Some(self.slots[at as usize].next).filter(|&at| at != NONE);
+                std::iter::successors(Some(bucket.first).filter(|&at| at != NONE), next)
+            })
+            .map(|at| self.slots[at as usize].entry)
+            .collect();
+        self.shift = shift;
+        self.buckets.fill(EMPTY);
+        self.occupied.fill(0);
+        for entry in pending {
+            self.put(entry);
+        }
+        self.looks = 0;
     }
 
     /// The earliest pending instant, [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_time(&self) -> Time {
-        Time((self.first >> 64) as u64)
+        Time(instant(self.first))
     }
 
     /// Place in the order of setting of the earliest pending thing.
@@ -188,23 +328,21 @@ impl EventQueue {
         if self.first == NOTHING {
             return None;
         }
-        let resource = self.first as u64 & ((1 << RESOURCE_BITS) - 1);
-        if let Some(child) = self.taken {
-            self.heap[0] = self.first;
-            // The last entry goes where the earliest one was.
-            let last = self.heap.pop()?;
-            if child < self.heap.len() {
-                self.settle(child, last);
-            }
+        if self.looks > self.looks_max {
+            self.choose_width();
         }
-        match self.least_child(0) {
-            Some((child, least)) => (self.taken, self.first) = (Some(child), least),
-            None => {
-                self.heap.clear();
-                (self.taken, self.first) = (None, NOTHING);
-            }
+        let (span, taken) = (self.span(self.first), resource(self.first));
+        let at = span as usize & (self.buckets.len() - 1);
+        // The earliest entry stands first in its bucket.
+        let next = self.slots[taken].next;
+        let bucket = &mut self.buckets[at];
+        bucket.first = next;
+        if next == NONE {
+            bucket.last = NONE;
+            self.occupied[at / 64] &= !(1 << (at % 64));
         }
-        Some(resource as usize)
+        self.first = self.find_first(span);
+        Some(taken)
     }
 }
 
