@@ -78,7 +78,7 @@ impl CallCounts {
             refused: now.refused.saturating_sub(before.refused),
             failed: now.failed.saturating_sub(before.failed),
             total_s: now.response_ps_sum.saturating_sub(before.response_ps_sum) as f64 / 1e12,
-            percentiles: Percentiles::of(&since(&before.histogram_ns, &now.histogram_ns)),
+            percentiles: Percentiles::of(&since(&before.histogram_ns(), &now.histogram_ns())),
         }
     }
 }

@@ -73,7 +73,8 @@ pub fn of_gc_intervals<'py>(py: Python<'py>, rows: &[GcInterval]) -> PyResult<Bo
 
 /// Response times of a kind of request: each bucket's upper end in ns, and how many were in it.
 pub fn of_histogram(op: &OpMetrics) -> Vec<(u64, u64)> {
-    let buckets = op.histogram_ns.iter_recorded();
+    let histogram = op.histogram_ns();
+    let buckets = histogram.iter_recorded();
     buckets
         .map(|b| (b.value_iterated_to(), b.count_at_value()))
         .collect()

@@ -99,7 +99,8 @@ impl Latency {
     pub fn new(op: &OpMetrics) -> Latency {
         let max_ns = op.response_max.to_ns();
         // The histogram returns the upper end of a bucket: no percentile is above the longest.
-        let at = |share| op.histogram_ns.value_at_quantile(share).min(max_ns) as f64 * 1e-3;
+        let histogram = op.histogram_ns();
+        let at = |share| histogram.value_at_quantile(share).min(max_ns) as f64 * 1e-3;
         Latency {
             requests: op.requests,
             mean_us: op.response_us_mean(),

@@ -2,16 +2,14 @@
 
 use hdrhistogram::Histogram;
 
+use super::times::{PartSums, Times};
 use super::Series;
 use crate::request::{Completion, Op, Status};
 use crate::units::Time;
 
-/// Longest response time distinguished in the histograms; longer ones count as this.
-const HISTOGRAM_MAX_NS: u64 = 3_600_000_000_000;
-
 /// Response times of one kind of request. Requests that were refused or failed are counted, and count
 /// nowhere else.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct OpMetrics {
     /// Requests completed without an error.
     pub requests: u64,
@@ -32,29 +30,9 @@ pub struct OpMetrics {
     pub response_ps_squares: u128,
     /// Longest response time.
     pub response_max: Time,
-    /// Sums of the parts of the response times, in ps, in the order of [`crate::request::Breakdown::NAMES`].
-    pub parts_ps_sum: [u128; 8],
-    /// Response times in ns.
-    pub histogram_ns: Histogram<u64>,
-}
-
-impl Default for OpMetrics {
-    fn default() -> Self {
-        let histogram_ns = Histogram::new_with_bounds(1, HISTOGRAM_MAX_NS, 3);
-        OpMetrics {
-            requests: 0,
-            bytes: 0,
-            pages: 0,
-            hits: 0,
-            refused: 0,
-            failed: 0,
-            response_ps_sum: 0,
-            response_ps_squares: 0,
-            response_max: Time::ZERO,
-            parts_ps_sum: [0; 8],
-            histogram_ns: histogram_ns.expect("the bounds are constants that the histogram takes"),
-        }
-    }
+    /// Sums of the parts of the response times, in the order of [`crate::request::Breakdown::NAMES`].
+    parts: PartSums,
+    times: Times,
 }
 
 impl OpMetrics {
@@ -73,7 +51,6 @@ impl OpMetrics {
             }
         }
         let response = c.done - c.arrival;
-        let ns = response.to_ns();
         self.requests += 1;
         self.bytes += c.bytes;
         self.pages += c.pages as u64;
@@ -81,10 +58,8 @@ impl OpMetrics {
         self.response_ps_sum += response.0 as u128;
         self.add_squares(response.0 as u128 * response.0 as u128);
         self.response_max = self.response_max.max(response);
-        for (sum, part) in self.parts_ps_sum.iter_mut().zip(c.breakdown.parts()) {
-            *sum += part.0 as u128;
-        }
-        self.histogram_ns.saturating_record(ns);
+        self.parts.add(c.breakdown.parts(), response);
+        self.times.record(response);
     }
 
     /// Adds what another collected.
@@ -98,12 +73,13 @@ impl OpMetrics {
         self.response_ps_sum += other.response_ps_sum;
         self.add_squares(other.response_ps_squares);
         self.response_max = self.response_max.max(other.response_max);
-        for (sum, part) in self.parts_ps_sum.iter_mut().zip(other.parts_ps_sum) {
-            *sum += part;
-        }
-        self.histogram_ns
-            .add(&other.histogram_ns)
-            .expect("both histograms have the same bounds");
+        self.parts.merge(&other.parts);
+        self.times.merge(&other.times);
+    }
+
+    /// Response times in ns.
+    pub fn histogram_ns(&self) -> Histogram<u64> {
+        self.times.histogram()
     }
 
     /// Mean response time in microseconds; 0 without requests.
@@ -140,8 +116,7 @@ impl OpMetrics {
 
     /// Mean of each part in microseconds, in the order of [`crate::request::Breakdown::NAMES`].
     pub fn parts_us_mean(&self) -> [f64; 8] {
-        self.parts_ps_sum
-            .map(|ps| ps as f64 / self.requests.max(1) as f64 * 1e-6)
+        (self.parts.all()).map(|ps| ps as f64 / self.requests.max(1) as f64 * 1e-6)
     }
 }
 

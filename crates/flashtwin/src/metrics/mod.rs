@@ -3,6 +3,7 @@
 mod flash;
 mod host;
 mod series;
+mod times;
 
 pub use flash::{EraseSpread, FlashReport};
 pub use host::{Metrics, OpMetrics};

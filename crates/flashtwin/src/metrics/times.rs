@@ -1,0 +1,172 @@
+//! Counters of response times in the layout of HdrHistogram with three digits, and sums of their parts: what every
+//! request passes, so that neither checks more than it must.
+
+use hdrhistogram::Histogram;
+
+use crate::units::Time;
+
+/// Longest response time distinguished; those beyond the last counter count as this.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+/// Half of the counters of equal width that the smallest times have; each doubling of the time has so many more.
+const HALF_BITS: u32 = 10;
+const HALF: usize = 1 << HALF_BITS;
+
+/// The counter of a response time.
+#[inline]
+fn index(ns: u64) -> usize {
+    let shift = (u64::BITS - 1 - HALF_BITS) - (ns | (2 * HALF as u64 - 1)).leading_zeros();
+    ((shift as usize) << HALF_BITS) + (ns >> shift) as usize
+}
+
+/// The least response time of a counter.
+fn least(index: usize) -> u64 {
+    let shift = (index >> HALF_BITS).saturating_sub(1);
+    ((index - (shift << HALF_BITS)) as u64) << shift
+}
+
+/// How often each response time was met, in nanoseconds.
+#[derive(Clone, Debug)]
+pub(super) struct Times {
+    counts: Vec<u64>,
+}
+
+impl Default for Times {
+    fn default() -> Times {
+        let counters = (index(LONGEST_NS) / HALF + 1) * HALF;
+        Times {
+            counts: vec![0; counters],
+        }
+    }
+}
+
+impl Times {
+    #[inline]
+    pub fn record(&mut self, time: Time) {
+        let ns = time.to_ns();
+        match self.counts.get_mut(index(ns)) {
+            Some(count) => *count += 1,
+            None => self.counts[index(LONGEST_NS)] += 1,
+        }
+    }
+
+    pub fn merge(&mut self, other: &Times) {
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+    }
+
+    /// The same for those who evaluate it.
+    pub fn histogram(&self) -> Histogram<u64> {
+        let mut histogram = Histogram::new_with_bounds(1, LONGEST_NS, 3)
+            .expect("the bounds are constants that the histogram takes");
+        for (index, &count) in self.counts.iter().enumerate() {
+            if count > 0 {
+                histogram.saturating_record_n(least(index), count);
+            }
+        }
+        histogram
+    }
+}
+
+/// Sums of the parts of response times, in picoseconds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PartSums {
+    sums: [u128; 8],
+    /// Of the last requests; not yet in the sums.
+    last: [u64; 8],
+    requests: u32,
+}
+
+impl PartSums {
+    /// So many requests whose parts are less than this, in picoseconds (9 s), cannot overflow `last`.
+    const REQUESTS_MAX: u32 = 1 << 20;
+    const SHORT_MAX: u64 = 1 << 43;
+
+    /// Adds the parts of a response time.
+    #[inline]
+    pub fn add(&mut self, parts: [Time; 8], whole: Time) {
+        if whole.0 >= Self::SHORT_MAX || self.requests == Self::REQUESTS_MAX {
+            return self.add_long(parts);
+        }
+        self.requests += 1;
+        for (last, part) in self.last.iter_mut().zip(parts) {
+            *last += part.0;
+        }
+    }
+
+    #[cold]
+    fn add_long(&mut self, parts: [Time; 8]) {
+        self.sums = self.all();
+        (self.last, self.requests) = ([0; 8], 0);
+        for (sum, part) in self.sums.iter_mut().zip(parts) {
+            *sum += u128::from(part.0);
+        }
+    }
+
+    pub fn merge(&mut self, other: &PartSums) {
+        for (sum, more) in self.sums.iter_mut().zip(other.all()) {
+            *sum += more;
+        }
+    }
+
+    /// The sums over all requests.
+    pub fn all(&self) -> [u128; 8] {
+        std::array::from_fn(|i| self.sums[i] + u128::from(self.last[i]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_those_of_the_histogram() {
+        let mut plain = Histogram::<u64>::new_with_bounds(1, LONGEST_NS, 3).unwrap();
+        let mut times = Times::default();
+        let mut rng = crate::rng::Rng::new(5);
+        let edges = [
+            0,
+            1,
+            2047,
+            2048,
+            2049,
+            4095,
+            4096,
+            LONGEST_NS,
+            LONGEST_NS + 1,
+            1 << 42,
+            u64::MAX / 1000,
+        ];
+        let random = (0..20_000).map(|i| rng.below(1 << (i % 50 + 1)));
+        for ns in edges.into_iter().chain(random) {
+            plain.saturating_record(ns);
+            times.record(Time::from_ns(ns));
+        }
+        let ours = times.histogram();
+        assert_eq!(ours, plain);
+        assert_eq!((ours.min(), ours.max()), (plain.min(), plain.max()));
+        let mut twice = times.clone();
+        twice.merge(&times);
+        plain.add(&ours).unwrap();
+        assert_eq!(twice.histogram(), plain);
+    }
+
+    #[test]
+    fn sums_of_parts_hold_more_than_a_time() {
+        let mut sums = PartSums::default();
+        let mut plain = [0u128; 8];
+        for whole in [1, PartSums::SHORT_MAX - 1, u64::MAX] {
+            for _ in 0..3 {
+                let parts = std::array::from_fn(|i| Time(whole / (i as u64 + 1)));
+                sums.add(parts, Time(whole));
+                for (sum, part) in plain.iter_mut().zip(parts) {
+                    *sum += u128::from(part.0);
+                }
+            }
+        }
+        assert_eq!(sums.all(), plain);
+        let mut twice = sums.clone();
+        twice.merge(&sums);
+        assert_eq!(twice.all(), plain.map(|sum| 2 * sum));
+    }
+}
