@@ -242,20 +242,6 @@ impl PageMap {
         prefetch(&self.map, lpn.0 as usize);
     }
 
-    /// Starts loading the map entries of the pages that `block` holds.
-    pub fn prefetch_block(&self, block: u32) {
-        let first = block as usize * self.shape.pages_per_block as usize;
-        let words = &self.live[block as usize * self.words_per_block..][..self.words_per_block];
-        for (i, &word) in words.iter().enumerate() {
-            let mut bits = word;
-            while bits != 0 {
-                let page = first + i * 64 + bits.trailing_zeros() as usize;
-                prefetch(&self.map, self.reverse[page] as usize);
-                bits &= bits - 1;
-            }
-        }
-    }
-
     /// Starts loading the map entry of the logical page that stands, or stood, at `ppn`.
     #[inline]
     pub fn prefetch_at(&self, ppn: Ppn) {

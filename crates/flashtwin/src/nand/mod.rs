@@ -321,7 +321,6 @@ impl Nand {
         } else {
             c.queue.push_back(op);
         }
-        self.prefetch(op.lpn);
         if let (true, Nand::Modern(n)) = (overtakes, &mut *self) {
             n.read_came(chip, now, events);
         }

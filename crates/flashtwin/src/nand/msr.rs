@@ -313,9 +313,6 @@ impl Msr {
             self.stats.writes_failed += 1;
             return self.start(chip, op, now, now, Time::ZERO, Time::ZERO, false);
         };
-        if self.ftl.next_page(pool, stream) == 0 && self.ftl.is_needy(chip as u32) {
-            self.expect_cleaning(pool);
-        }
         let sealed = self.ftl.append(pool, stream, op.lpn);
         self.stats.add(op.cause, 1);
         let (mut transfer, mut array) = (self.times.transfer, self.times.program);
@@ -438,19 +435,6 @@ impl Msr {
     }
 
     // ---- cleaning ----
-
-    /// A block was opened and the chip will soon clean: starts loading what that will touch. The
-    /// pages of a small block come in before they are needed; more would push out what is.
-    #[cold]
-    fn expect_cleaning(&self, pool: u32) {
-        const PAGES_MAX: u32 = 128;
-        if let Some((bit, valid)) = gc::victim(&self.ftl, pool, self.victims, Tie::Highest) {
-            if valid <= PAGES_MAX {
-                self.ftl
-                    .prefetch_block(pool * self.ftl.shape.blocks_per_pool + bit);
-            }
-        }
-    }
 
     /// Collects what the watermarks, or the array's controller, ask for now: how long it takes, and
     /// whether it is the beginning of a collection; `None` if nothing.
