@@ -2,7 +2,7 @@
 //! baseline measured in the same run. No test asserts a time; this records them.
 //!
 //! `flashtwin-bench [device|io|ftls|arrays|policies|growth] [POLICY...]` prints one part, of some policies,
-//! `stages [CASE...]` instructions a request. `held` compares two of these counts with those on record, as CI
+//! `stages [CASE...]` instructions a request, `scaling` both for devices and arrays of many sizes. `held` compares two of these counts with those on record, as CI
 //! does; `record` records them anew.
 
 mod arrays;
@@ -12,6 +12,7 @@ mod limit;
 mod memory;
 mod msr_csv;
 mod policies;
+mod scaling;
 mod stages;
 
 use std::time::Instant;
@@ -76,6 +77,7 @@ fn main() -> Result<(), Failure> {
     match part.as_deref() {
         Some("counted") => return stages::counted(names.first().map_or("", String::as_str)),
         Some("stages") => return stages::table(&names),
+        Some("scaling") => return scaling::table(),
         Some("held") => return stages::held(false),
         Some("record") => return stages::held(true),
         _ => {}

@@ -12,7 +12,7 @@ use flashtwin::{spec, Array, ArraySpec, Device, Ssd};
 use flashtwin_sim::{run, Control, Drivable, Pacing, RunConfig};
 use flashtwin_workload::GeneratorSpec;
 
-use crate::{profile, Failure, DEPTH, LOAD};
+use crate::{profile, scaling, Failure, DEPTH, LOAD};
 
 /// Overrides of a profile.
 type Overrides = &'static [(&'static str, &'static str)];
@@ -133,7 +133,7 @@ pub fn held(record: bool) -> Result<(), Failure> {
     let mut wrong = Vec::new();
     for name in HELD {
         let case = CASES.iter().find(|case| case.0 == name).ok_or("a case")?;
-        let now = count(case)?.total / case.3;
+        let now = total(case.0)? / case.3;
         lines.push(format!("{name} {now}"));
         println!("instructions_per_request_{name}: {now}");
         let known = before
@@ -158,7 +158,7 @@ pub fn held(record: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn has_valgrind() -> bool {
+pub fn has_valgrind() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok()
 }
 
@@ -173,7 +173,7 @@ pub fn table(names: &[String]) -> Result<(), Failure> {
         .filter(|case| names.is_empty() || names.iter().any(|name| name == case.0));
     let mut found = Vec::new();
     for case in cases {
-        let counts = count(case)?;
+        let counts = count(case.0)?;
         println!(
             "instructions_per_request_{}: {}",
             case.0,
@@ -211,12 +211,13 @@ fn as_table(found: &[(&Case, Counts)]) -> String {
     text
 }
 
-fn count(case: &Case) -> Result<Counts, Failure> {
-    let out = std::env::temp_dir().join(format!(
-        "flashtwin_{}_{}.callgrind",
-        case.0,
-        std::process::id()
-    ));
+/// Instructions of what [`counted`] measures, over all its requests.
+pub fn total(name: &str) -> Result<u64, Failure> {
+    Ok(count(name)?.total)
+}
+
+fn count(name: &str) -> Result<Counts, Failure> {
+    let out = std::env::temp_dir().join(format!("flashtwin_{}.callgrind", std::process::id()));
     let done = Command::new("valgrind")
         .args([
             "--tool=callgrind",
@@ -225,12 +226,12 @@ fn count(case: &Case) -> Result<Counts, Failure> {
         ])
         .arg(format!("--callgrind-out-file={}", out.display()))
         .arg(std::env::current_exe()?)
-        .args(["counted", case.0])
+        .args(["counted", name])
         .output()?;
     let text = std::fs::read_to_string(&out);
     let _ = std::fs::remove_file(&out);
     if !done.status.success() {
-        return Err(format!("{}: {}", case.0, String::from_utf8_lossy(&done.stderr)).into());
+        return Err(format!("{name}: {}", String::from_utf8_lossy(&done.stderr)).into());
     }
     Ok(add_up(&text?))
 }
@@ -291,6 +292,9 @@ fn stage_of(file: &str) -> &'static str {
 
 /// Runs a case: what `stages` starts under callgrind.
 pub fn counted(name: &str) -> Result<(), Failure> {
+    if let Some(done) = scaling::counted(name) {
+        return done;
+    }
     let (_, device, overrides, requests) = CASES
         .iter()
         .find(|case| case.0 == name)
@@ -332,6 +336,6 @@ fn measure<S: Drivable>(device: &mut Device<S>, requests: u64) -> Result<(), Fai
 
 /// Callgrind counts what runs in here.
 #[inline(never)]
-fn within(device: &mut dyn FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
+pub fn within(device: &mut dyn FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
     device()
 }

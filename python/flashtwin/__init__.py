@@ -10,92 +10,46 @@ or garbage-collection policy does to latency, write amplification and wear:
 The same arguments give the same bytes on every machine. Names end in their units.
 """
 
-from . import plot
-from ._core import __version__
-from .comparison import Comparison
-from .devices import Overrides, Spec, device, devices
-from .errors import DeviceError, FlashtwinError, Interrupted, SnapshotError, WorkloadError
-from .faults import Fail, Fault, Replace
-from .ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
-from .hit_ratios import HitRow, HitTable, hits
-from .live import PowerCut, Server, serve
-from .live_report import LiveReport
-from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
-from .policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
-from .pts import PtsResults, pts
-from .reference import CaseReport, validate
-from .report import report
-from .result import OutputError, Result
-from .results import Results, results
-from .runs import compare, run, save_snapshot
-from .sweep import SweepProgress, sweep
-from .timeline import Timeline, Window
-from .traces import Converted, TraceInfo, TraceOptions, convert, example_trace, trace_formats, trace_info
-from .user_policy import Access, Policy, PolicyDevice
-from .watch import Progress
+import ast
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 
-__all__ = [
-    "AS_FAST_AS_POSSIBLE",
-    "Access",
-    "CaseReport",
-    "ClosedLoop",
-    "Comparison",
-    "Converted",
-    "DeviceError",
-    "Fail",
-    "Fault",
-    "FlashtwinError",
-    "FtlInfo",
-    "FtlTrace",
-    "HitRow",
-    "HitTable",
-    "Interrupted",
-    "LiveReport",
-    "OpenLoop",
-    "OutputError",
-    "Overrides",
-    "Pacing",
-    "Policy",
-    "PolicyDevice",
-    "PolicyInfo",
-    "PolicyTrace",
-    "PowerCut",
-    "Progress",
-    "PtsResults",
-    "Replace",
-    "Result",
-    "Results",
-    "Server",
-    "SnapshotError",
-    "Spec",
-    "SweepProgress",
-    "Timeline",
-    "TraceInfo",
-    "TraceOptions",
-    "Window",
-    "WorkloadError",
-    "__version__",
-    "compare",
-    "convert",
-    "device",
-    "devices",
-    "example_trace",
-    "ftl_info",
-    "ftls",
-    "hits",
-    "plot",
-    "policies",
-    "policy_info",
-    "pts",
-    "report",
-    "results",
-    "run",
-    "save_snapshot",
-    "serve",
-    "sweep",
-    "trace_formats",
-    "trace_ftl",
-    "trace_info",
-    "trace_policy",
-    "validate",
-]
+
+def _homes() -> dict[str, str]:
+    """The public names, each with the module that defines it; a public module has none."""
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [line for line in stub.body if isinstance(line, ast.ImportFrom)]
+    return {alias.name: line.module or "" for line in imports for alias in line.names}
+
+
+_HOMES = _homes()
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name: a command should start faster than all of them can be imported."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = (
+        getattr(import_module(f".{home}", __name__), name) if home else import_module(f".{name}", __name__)
+    )
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class _Package(ModuleType):
+    """The package; a module that has been imported does not hide the function that is called like it."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (isinstance(value, ModuleType) and _HOMES.get(name)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

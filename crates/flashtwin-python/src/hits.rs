@@ -19,6 +19,8 @@ use crate::workload::Workload;
 const PAGES_PER_BLOCK: u32 = 64;
 /// A buffer of 256 GiB of the usual pages.
 const CAPACITY_MAX: u32 = 1 << 26;
+/// Requests for which there is room from the start; a load may announce any number.
+const RESERVED_MAX: u64 = 1 << 24;
 /// Pages between two looks at the wish to stop.
 const LOOK: u64 = 4096;
 
@@ -124,8 +126,9 @@ fn load(
     let (control, page_bytes_64) = (&control.0, u64::from(page_bytes));
     let total = requests.requests_total().unwrap_or(0);
     control.total.store(total, Ordering::Relaxed);
+    let expected = requests_max.map_or(total, |max| max.min(total));
     let mut all = Accesses {
-        spans: Vec::new(),
+        spans: Vec::with_capacity(expected.min(RESERVED_MAX) as usize),
         page_bytes,
         accesses: 0,
     };

@@ -1,8 +1,8 @@
 //! The event queue: one pending instant per resource, the earliest on top.
 //!
 //! Each chip, channel and bus has at most one pending completion. The queue is a calendar (Brown 1988): buckets of
-//! equal width in time, used again round by round, each a sorted list linked through the table of resources, and
-//! one bit a bucket that says whether it holds any. Setting an instant and taking the earliest one touch a bucket
+//! equal width in time, used again round by round, each a sorted list linked through the table of resources,
+//! and one bit a bucket for whether it holds any. Setting an instant and taking the earliest one touch a bucket
 //! or two, however many are pending; what falls on one instant joins its list at the end. Nothing is allocated
 //! after construction. What falls on one instant happens in the order in which it was set, as in the reference's
 //! event queue.

@@ -16,8 +16,9 @@ from .parser import build
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        args = build().parse_args(arguments)
+        args = build(given).parse_args(given)
         code: int = args.command(args)
         sys.stdout.flush()
         return code

@@ -10,7 +10,6 @@ from .. import Comparison, Interrupted, policies, terminal
 from .. import compare as compare_policies
 from ..files import write_text
 from ..options import WorkloadOptions
-from ..plot.style import kind_of
 from ..policies import split_names
 from .common import ProgressBar, note, run_arguments
 
@@ -18,6 +17,8 @@ from .common import ProgressBar, note, run_arguments
 def command(args: argparse.Namespace) -> int:
     """Run one workload under several policies."""
     if args.figure:
+        from ..plot.style import kind_of
+
         kind_of(Path(args.figure))
     arguments = run_arguments(args, WorkloadOptions)
     names = split_names(args.policies, policies())

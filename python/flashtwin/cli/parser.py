@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from .. import __version__, trace_formats
 from ..devices import DEFAULT_DEVICE
 from ..options import PreconditionOptions, RunOptions, WorkloadOptions
-from . import (
-    compare,
-    ctl,
-    device,
-    ftl,
-    options,
-    plotting,
-    policy,
-    pts,
-    run,
-    serve,
-    snapshot,
-    sweeping,
-    trace,
-    validate,
-)
 
 _EXAMPLES = """\
 examples:
@@ -48,24 +33,17 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
-def build() -> _Parser:
-    """Build the parser of all commands."""
+def build(arguments: Sequence[str] = ()) -> _Parser:
+    """Build the parser of the command that the arguments name, or else of all.
+
+    One command needs a part of the package; the import of all of it takes longer than many a run.
+    """
     parser = _new(None, "flashtwin", "A deterministic twin of a flash device.", _EXAMPLES)
     parser.add_argument("--version", action="version", version=f"flashtwin {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    _run(commands)
-    _compare(commands)
-    sweeping.add(commands, _new)
-    plotting.add(commands, _new)
-    serve.add(commands, _new, _add_options)
-    ctl.add(commands, _new)
-    _trace(commands)
-    _device(commands)
-    _policy(commands)
-    _ftl(commands)
-    _snapshot(commands)
-    pts.add(commands, _new, _add_device, _add_json)
-    _validate(commands)
+    named = _ADDERS.get(arguments[0]) if arguments else None
+    for add in [named] if named else dict.fromkeys(_ADDERS.values()):
+        add(commands)
     return parser
 
 
@@ -138,6 +116,8 @@ def _add_device(p: argparse.ArgumentParser) -> argparse._ActionsContainer:
 
 
 def _add_options(p: argparse.ArgumentParser, kind: type) -> None:
+    from . import options
+
     options.add(p, kind, {"device": _add_device(p)})
 
 
@@ -146,6 +126,8 @@ def _add_json(p: argparse._ActionsContainer, what: str) -> None:
 
 
 def _run(commands: _Commands) -> None:
+    from . import run
+
     p = _new(
         commands,
         "run",
@@ -208,6 +190,8 @@ examples:
 
 
 def _compare(commands: _Commands) -> None:
+    from . import compare
+
     p = _new(
         commands,
         "compare",
@@ -247,6 +231,8 @@ that have it.
 
 
 def _trace(commands: _Commands) -> None:
+    from . import trace
+
     p = _new(commands, "trace", "Look into a trace, or convert it.", "")
     inner = p.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     info = _new(inner, "info", "Print what a trace holds.", "example:\n  flashtwin trace info trace.csv.gz\n")
@@ -273,6 +259,8 @@ examples:
 
 
 def _device(commands: _Commands) -> None:
+    from . import device, options
+
     p = _new(commands, "device", "List, show and check devices.", "")
     inner = p.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     listing = _new(inner, "list", "List the devices that come with flashtwin.", "")
@@ -313,6 +301,8 @@ examples:
 
 
 def _policy(commands: _Commands) -> None:
+    from . import policy
+
     p = _new(commands, "policy", "List, explain, step and measure buffer policies.", "")
     inner = p.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     listing = _new(inner, "list", "List all policies.", "")
@@ -332,6 +322,8 @@ def _policy(commands: _Commands) -> None:
 
 
 def _policy_trace(inner: _Commands) -> None:
+    from . import policy
+
     p = _new(
         inner,
         "trace",
@@ -370,6 +362,8 @@ lets 100 ms pass. Pages are striped over the chips. 7d is page 7, dirty; 7c clea
 
 
 def _policy_hits(inner: _Commands) -> None:
+    from . import policy
+
     p = _new(
         inner,
         "hits",
@@ -409,6 +403,8 @@ min is Belady's optimum, which knows the future: the most hits that any policy c
 
 
 def _ftl(commands: _Commands) -> None:
+    from . import ftl
+
     p = _new(commands, "ftl", "List, explain and step flash translation layers.", "")
     inner = p.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     listing = _new(inner, "list", "List the translation layers.", "")
@@ -427,6 +423,8 @@ def _ftl(commands: _Commands) -> None:
 
 
 def _ftl_trace(inner: _Commands) -> None:
+    from . import ftl
+
     p = _new(
         inner,
         "trace",
@@ -464,6 +462,8 @@ At first every page is written in its place, uncounted. A copy is a read and a p
 
 
 def _snapshot(commands: _Commands) -> None:
+    from . import snapshot
+
     p = _new(commands, "snapshot", "Save the state of a preconditioned device.", "")
     inner = p.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     save = _new(
@@ -482,6 +482,8 @@ example:
 
 
 def _validate(commands: _Commands) -> None:
+    from . import validate
+
     p = _new(
         commands,
         "validate",
@@ -497,3 +499,54 @@ Exit code 1 if a case does not meet its measure.
     p.add_argument("directory", metavar="DIR")
     _add_json(p, "the reports")
     p.set_defaults(command=validate.command)
+
+
+def _sweeping(commands: _Commands) -> None:
+    from . import sweeping
+
+    sweeping.add(commands, _new)
+
+
+def _plotting(commands: _Commands) -> None:
+    from . import plotting
+
+    plotting.add(commands, _new)
+
+
+def _serve(commands: _Commands) -> None:
+    from . import serve
+
+    serve.add(commands, _new, _add_options)
+
+
+def _ctl(commands: _Commands) -> None:
+    from . import ctl
+
+    ctl.add(commands, _new)
+
+
+def _pts(commands: _Commands) -> None:
+    from . import pts
+
+    pts.add(commands, _new, _add_device, _add_json)
+
+
+#: What adds each command, in the order of the help.
+_ADDERS: dict[str, Callable[[_Commands], None]] = {
+    "run": _run,
+    "compare": _compare,
+    "sweep": _sweeping,
+    "study": _sweeping,
+    "results": _sweeping,
+    "report": _sweeping,
+    "plot": _plotting,
+    "serve": _serve,
+    "ctl": _ctl,
+    "trace": _trace,
+    "device": _device,
+    "policy": _policy,
+    "ftl": _ftl,
+    "snapshot": _snapshot,
+    "pts": _pts,
+    "validate": _validate,
+}

@@ -19,7 +19,6 @@ from .. import (
     words,
 )
 from .. import hits as count_hits
-from ..plot.style import kind_of
 from ..policies import split_names
 from ..workloads import generated, source
 from .common import ProgressBar, note
@@ -70,6 +69,8 @@ def hits(args: argparse.Namespace) -> int:
     if (args.trace is None) == (args.workload is None):
         raise FlashtwinError("give either a trace file or --workload SPEC (see flashtwin policy hits --help)")
     if args.figure:
+        from ..plot.style import kind_of
+
         kind_of(Path(args.figure))
     options = trace_options(args)
     workload = args.workload if args.trace is None else args.trace

@@ -13,7 +13,6 @@ from .. import FlashtwinError, Interrupted, OutputError, Result, Timeline, Windo
 from .. import run as run_workload
 from ..files import write_text
 from ..options import RunOptions
-from ..plot.style import kind_of
 from ..tables import write_table
 from .common import ProgressBar, note, run_arguments
 from .options import TIME, seconds
@@ -24,6 +23,8 @@ def command(args: argparse.Namespace) -> int:
     arguments = run_arguments(args, RunOptions)
     for name in args.gc_timeline:
         if Path(name).suffix not in _TABLES:
+            from ..plot.style import kind_of
+
             kind_of(Path(name))
     window = _window(args)
     code = 0

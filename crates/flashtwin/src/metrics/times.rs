@@ -55,7 +55,7 @@ impl Times {
         }
     }
 
-    /// The same for those who evaluate it.
+    /// The same, ready for evaluation.
     pub fn histogram(&self) -> Histogram<u64> {
         let mut histogram = Histogram::new_with_bounds(1, LONGEST_NS, 3)
             .expect("the bounds are constants that the histogram takes");

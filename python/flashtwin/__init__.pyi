@@ -1,0 +1,91 @@
+"""The public names of flashtwin, with the modules they come from: what `__init__.py` imports on first use."""
+
+from . import plot
+from ._core import __version__
+from .comparison import Comparison
+from .devices import Overrides, Spec, device, devices
+from .errors import DeviceError, FlashtwinError, Interrupted, SnapshotError, WorkloadError
+from .faults import Fail, Fault, Replace
+from .ftls import FtlInfo, FtlTrace, ftl_info, ftls, trace_ftl
+from .hit_ratios import HitRow, HitTable, hits
+from .live import PowerCut, Server, serve
+from .live_report import LiveReport
+from .pacing import AS_FAST_AS_POSSIBLE, ClosedLoop, OpenLoop, Pacing
+from .policies import PolicyInfo, PolicyTrace, policies, policy_info, trace_policy
+from .pts import PtsResults, pts
+from .reference import CaseReport, validate
+from .report import report
+from .result import OutputError, Result
+from .results import Results, results
+from .runs import compare, run, save_snapshot
+from .sweep import SweepProgress, sweep
+from .timeline import Timeline, Window
+from .traces import Converted, TraceInfo, TraceOptions, convert, example_trace, trace_formats, trace_info
+from .user_policy import Access, Policy, PolicyDevice
+from .watch import Progress
+
+__all__ = [
+    "AS_FAST_AS_POSSIBLE",
+    "Access",
+    "CaseReport",
+    "ClosedLoop",
+    "Comparison",
+    "Converted",
+    "DeviceError",
+    "Fail",
+    "Fault",
+    "FlashtwinError",
+    "FtlInfo",
+    "FtlTrace",
+    "HitRow",
+    "HitTable",
+    "Interrupted",
+    "LiveReport",
+    "OpenLoop",
+    "OutputError",
+    "Overrides",
+    "Pacing",
+    "Policy",
+    "PolicyDevice",
+    "PolicyInfo",
+    "PolicyTrace",
+    "PowerCut",
+    "Progress",
+    "PtsResults",
+    "Replace",
+    "Result",
+    "Results",
+    "Server",
+    "SnapshotError",
+    "Spec",
+    "SweepProgress",
+    "Timeline",
+    "TraceInfo",
+    "TraceOptions",
+    "Window",
+    "WorkloadError",
+    "__version__",
+    "compare",
+    "convert",
+    "device",
+    "devices",
+    "example_trace",
+    "ftl_info",
+    "ftls",
+    "hits",
+    "plot",
+    "policies",
+    "policy_info",
+    "pts",
+    "report",
+    "results",
+    "run",
+    "save_snapshot",
+    "serve",
+    "sweep",
+    "trace_formats",
+    "trace_ftl",
+    "trace_info",
+    "trace_policy",
+    "validate",
+]
