@@ -145,15 +145,18 @@ impl EventQueue {
         self.first = self.first.min(entry);
     }
 
-    /// Moves the pending instant of a resource, which must have one, to an earlier one.
+    /// Moves the pending instant of a resource, which must have a later one.
     #[inline]
     pub fn bring_forward(&mut self, resource: usize, at: Time) {
         let resource = self.base + resource;
         let entry = self.entry(resource, at);
+        debug_assert!(
+            instant(self.slots[resource].entry) > at.0,
+            "resource {resource} has nothing pending later"
+        );
         self.take_out(resource as u32);
         self.put(entry);
-        // What was the earliest may be this resource's own, at the instant of before.
-        self.first = self.find_first(self.span(entry.min(self.first)));
+        self.first = self.first.min(entry);
     }
 
     #[inline]
@@ -219,7 +222,6 @@ impl EventQueue {
     /// Takes a resource's instant out of its bucket.
     fn take_out(&mut self, resource: u32) {
         let slot = self.slots[resource as usize];
-        debug_assert!(slot.entry != NOTHING, "nothing is pending of {resource}");
         let at = self.bucket(slot.entry);
         let mut before = NONE;
         let mut this = self.buckets[at].first;
