@@ -537,6 +537,7 @@ _ADDERS: dict[str, Callable[[_Commands], None]] = {
     "compare": _compare,
     "sweep": _sweeping,
     "study": _sweeping,
+    "leaderboard": _sweeping,
     "results": _sweeping,
     "report": _sweeping,
     "plot": _plotting,

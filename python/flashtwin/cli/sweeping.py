@@ -1,4 +1,4 @@
-"""The grammar of the commands around many runs: `sweep`, `study`, `results` and `report`."""
+"""The grammar of the commands around many runs: `sweep`, `study`, `leaderboard`, `results` and `report`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from . import report, results, study, sweep
+from . import leaderboard, report, results, study, sweep
 
 #: Adds a command: to whom, its name, what it does, examples.
 _New = Callable[[Any, str, str, str], argparse.ArgumentParser]
@@ -16,6 +16,7 @@ def add(commands: Any, new: _New) -> None:  # noqa: ANN401 (argparse has no publ
     """Add the commands."""
     _sweep(commands, new)
     _study(commands, new)
+    _leaderboard(commands, new)
     _results(commands, new)
     _report(commands, new)
 
@@ -108,6 +109,48 @@ receives study.json, study.md and study.html. Exit code 1 if cells failed.
     )
     _add_workers(run)
     run.set_defaults(command=study.run)
+
+
+def _leaderboard(commands: Any, new: _New) -> None:  # noqa: ANN401
+    p = new(
+        commands,
+        "leaderboard",
+        "Rank all buffer policies under a common set of loads on three devices.",
+        """\
+examples:
+  flashtwin leaderboard
+  flashtwin leaderboard --policies cflru,cflru:window=64,gcar-cflru -o windows
+  flashtwin leaderboard --full --dask tcp://head:8786
+
+Each situation is a sweep: finished cells are kept at once, and the same command goes on. The directory
+receives leaderboard.json, leaderboard.md and leaderboard.html, whose rows have the command that runs
+them again. Exit code 1 if cells failed.
+""",
+    )
+    p.add_argument(
+        "--policies",
+        default="all",
+        metavar="A,B,...",
+        help="policies beside lru, optionally with parameters (default: all)",
+    )
+    size = p.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="short runs, a few minutes (default)")
+    size.add_argument("--full", action="store_true", help="long runs with more seeds, hours")
+    p.add_argument(
+        "-o",
+        "--output",
+        default="leaderboard",
+        metavar="DIR",
+        help="directory for the results (default: leaderboard)",
+    )
+    p.add_argument(
+        "--traces",
+        metavar="DIR",
+        help="folder of traces that take the place of stand-ins (default: $FLASHTWIN_TRACES)",
+    )
+    p.add_argument("--json", action="store_true", help="print only the outcome, as JSON")
+    _add_workers(p)
+    p.set_defaults(command=leaderboard.command)
 
 
 def _results(commands: Any, new: _New) -> None:  # noqa: ANN401

@@ -1,0 +1,174 @@
+"""The leaderboard: every buffer policy under the same loads on the same devices (docs/leaderboard.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from .. import _core
+from ..errors import FlashtwinError
+from ..estimates import Estimate, mean_of, ratio_of
+from ..files import write_text
+from ..policies import policies as every_policy
+from ..results import Results
+from ..study.definition import VARIANTS, Study, read
+from ..study.loads import Loads
+from ..sweep import OnSweepProgress, sweep
+from ..traces import example_trace
+from .command import Command
+
+__all__ = ["FIGURES", "OUTCOME", "board", "definition"]
+
+#: Name of the file with the outcome in the directory of a leaderboard.
+OUTCOME: Final = "leaderboard.json"
+#: What policies are ranked by: columns of results, with their names; lower is better but for the last.
+FIGURES: Final[dict[str, str]] = {
+    "all_mean_us": "mean (us)",
+    "all_p99_us": "p99 (us)",
+    "all_p999_us": "p99.9 (us)",
+    "flash_erases": "erases",
+    "flash_write_amplification": "write amplification",
+    "hits_ratio": "hits (%)",
+}
+#: The policy that others are compared to.
+BASELINE: Final = "lru"
+_CONFIDENCE: Final = 0.95
+#: A workload that stands for the trace that ships with flashtwin.
+_EXAMPLE: Final = "example"
+
+#: Device, situation and workload.
+_Place = tuple[str, str, str]
+#: The figures of each seed, by policy.
+_Found = dict[_Place, dict[str, dict[int, dict[str, float]]]]
+
+
+def definition() -> Study:
+    """Read what is run: matrices and workloads as those of a study."""
+    return read(str(Path(__file__).with_name("board.toml")))
+
+
+def board(
+    directory: str | os.PathLike[str],
+    *,
+    variant: str = "quick",
+    policies: Sequence[str] | None = None,
+    threads: int | None = None,
+    dask: str | None = None,
+    traces: str | os.PathLike[str] | None = None,
+    progress: Callable[[str], OnSweepProgress] | None = None,
+) -> dict[str, Any]:
+    """Run what is not finished of the leaderboard's sweeps, rank the policies and write the outcome.
+
+    Args:
+        directory: each situation has its own within, a sweep like any other.
+        variant: quick or full.
+        policies: names with parameters; every policy there is if None. LRU always takes part.
+        threads: runs at a time; as many as there are cores if None.
+        dask: run the cells on Dask, as `sweep` does.
+        traces: folder of traces that take the place of stand-ins; FLASHTWIN_TRACES if None.
+        progress: called with the name of each situation; returns what `sweep` calls.
+
+    Raises:
+        FlashtwinError: something is wrong, or nothing can be kept any more.
+        Interrupted: on Ctrl-C; what is finished is kept.
+    """
+    if variant not in VARIANTS:
+        raise FlashtwinError(f"variant: {variant!r}: must be {' or '.join(VARIANTS)}")
+    ranked = list(dict.fromkeys([BASELINE, *(every_policy() if policies is None else policies)]))
+    study = definition()
+    loads = Loads(study.loads, traces)
+    found: _Found = {}
+    commands: dict[_Place, Command] = {}
+    failed = 0
+    for situation in study.matrices:
+        experiment = {**study.experiment(situation, variant), "policies": ranked}
+        texts = {_text(loads, name): name for name in experiment["workloads"]}
+        results = sweep(
+            {**experiment, "workloads": list(texts)},
+            Path(directory) / f"{situation}.sweep",
+            threads=threads,
+            dask=dask,
+            progress=progress(situation) if progress else None,
+        )
+        failed += results.failed
+        for device in experiment["devices"]:
+            for text, name in texts.items():
+                commands[device, situation, name] = Command(device, text, experiment.get("run", {}))
+        for row in _rows(results):
+            place = (row["device"], situation, texts[row["workload"]])
+            found.setdefault(place, {}).setdefault(row["policy"], {})[row["seed"]] = row
+    outcome = {
+        "title": study.title,
+        "about": study.about,
+        "variant": variant,
+        "flashtwin_version": _core.__version__,
+        "failed": failed,
+        "ranks": [_rank(found, device, policy) for device in _devices(found) for policy in ranked],
+        "rows": list(_each(found, commands, loads)),
+    }
+    write_text(Path(directory) / OUTCOME, json.dumps(outcome, indent=1) + "\n", "the outcome")
+    return outcome
+
+
+def _text(loads: Loads, name: str) -> str:
+    text = loads.text(name)
+    return str(example_trace()) if text == _EXAMPLE else text
+
+
+def _rows(results: Results) -> Iterator[dict[str, Any]]:
+    columns = ["device", "policy", "workload", "seed", "status", *FIGURES]
+    for row in results.table.select(columns).to_pylist():
+        if row["status"] == "ok":
+            yield {**row, "hits_ratio": 100 * (row["hits_ratio"] or 0.0)}
+
+
+def _devices(found: _Found) -> list[str]:
+    return list(dict.fromkeys(place[0] for place in found))
+
+
+def _rank(found: _Found, device: str, policy: str) -> dict[str, Any]:
+    """Ratios of a policy to the baseline on a device, over all its loads; of hits, points more."""
+    ranks: dict[str, Any] = {"device": device, "policy": policy}
+    here = [by_policy for place, by_policy in found.items() if place[0] == device]
+    for figure in FIGURES:
+        by_seed: dict[int, list[tuple[float, float]]] = {}
+        for by_policy in here:
+            base = by_policy.get(BASELINE, {})
+            for seed, row in by_policy.get(policy, {}).items():
+                if seed in base and None not in (row[figure], base[seed][figure]):
+                    by_seed.setdefault(seed, []).append((row[figure], base[seed][figure]))
+        if figure == "hits_ratio":
+            points = [sum(a - b for a, b in pairs) / len(pairs) for pairs in by_seed.values()]
+            ranks[figure] = _ends(mean_of(points, _CONFIDENCE))
+        else:
+            # Loads without an erase say nothing of erases.
+            measured = [[pair for pair in pairs if min(pair) > 0] for pairs in by_seed.values()]
+            means = [ratio_of(pairs, _CONFIDENCE).value for pairs in measured]
+            ranks[figure] = _ends(ratio_of([(mean, 1.0) for mean in means if mean], _CONFIDENCE))
+    return ranks
+
+
+def _ends(estimate: Estimate) -> list[float | None]:
+    return [
+        None if end is None else float(f"{end:.6g}") for end in (estimate.value, estimate.low, estimate.high)
+    ]
+
+
+def _each(found: _Found, commands: Mapping[_Place, Command], loads: Loads) -> Iterator[dict[str, Any]]:
+    for place, by_policy in found.items():
+        device, situation, name = place
+        for policy, by_seed in by_policy.items():
+            yield {
+                "device": device,
+                "situation": situation,
+                "workload": f"{name} (trace)" if loads.is_trace(name) else name.partition("/")[0],
+                "policy": policy,
+                "seeds": sorted(by_seed),
+                "command": commands[place].text(policy),
+                "figures": {
+                    figure: [by_seed[seed][figure] for seed in sorted(by_seed)] for figure in FIGURES
+                },
+            }

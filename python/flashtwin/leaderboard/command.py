@@ -1,0 +1,39 @@
+"""The command that runs a row of the leaderboard again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..options import RunOptions, options_of
+from ..traces import example_trace
+
+#: Prints the path of the shipped trace, wherever flashtwin is installed.
+_EXAMPLE = '"$(python -c "import flashtwin; print(flashtwin.example_trace())")"'
+
+
+@dataclass(frozen=True)
+class Command:
+    """A run: device, workload and settings, without policy and seed."""
+
+    device: str
+    workload: str
+    settings: Mapping[str, Any]
+
+    def text(self, policy: str) -> str:
+        """Return it with a policy, for a shell; it ends with --seed, which is to be given."""
+        words = ["flashtwin", "run", *self._load(), "--device", self.device, "--policy", shlex.quote(policy)]
+        for name, value in self.settings.items():
+            option = options_of(RunOptions).get(name)
+            flag = option.flag if option else None
+            words += [flag or f"--{name.replace('_', '-')}", shlex.quote(str(value))]
+        return " ".join([*words, "--seed"])
+
+    def _load(self) -> list[str]:
+        if self.workload == str(example_trace()):
+            return [_EXAMPLE]
+        is_trace = Path(self.workload).is_file()
+        return [*([] if is_trace else ["--workload"]), shlex.quote(self.workload)]
