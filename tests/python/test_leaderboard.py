@@ -34,7 +34,8 @@ arrivals.steady = "rate=2k/s"
 arrivals.bursts = "on_rate=50k/s,on_length=100,duty=0.04"
 [workload.pgbench]
 load = "example"
-[matrix.steady]
+[matrix."steady@small"]
+set."geometry.blocks_per_plane" = 64
 devices = ["demo"]
 workloads = ["oltp/steady"]
 run.queue_depth = 8

@@ -19,12 +19,12 @@ from .sweep import SweepBar
 def command(args: argparse.Namespace) -> int:
     """Run the leaderboard, or what an earlier call left undone."""
     directory = Path(args.output)
-    situations = list(definition().matrices)
+    matrices = list(definition().matrices)
     with ExitStack() as bars:
 
-        def progress(situation: str) -> SweepBar:
+        def progress(matrix: str) -> SweepBar:
             bars.close()
-            note(f"{situation} ({situations.index(situation) + 1} of {len(situations)})")
+            note(f"{matrix} ({matrices.index(matrix) + 1} of {len(matrices)})")
             return bars.enter_context(SweepBar())
 
         try:

@@ -24,7 +24,7 @@ __all__ = ["FIGURES", "OUTCOME", "board", "definition"]
 
 #: Name of the file with the outcome in the directory of a leaderboard.
 OUTCOME: Final = "leaderboard.json"
-#: What policies are ranked by: columns of results, with their names; lower is better but for the last.
+#: What policies are ranked by: columns of results, with their names; lower is better, except for hits.
 FIGURES: Final[dict[str, str]] = {
     "all_mean_us": "mean (us)",
     "all_p99_us": "p99 (us)",
@@ -63,13 +63,13 @@ def board(
     """Run what is not finished of the leaderboard's sweeps, rank the policies and write the outcome.
 
     Args:
-        directory: each situation has its own within, a sweep like any other.
+        directory: each matrix has its own within, a sweep like any other.
         variant: quick or full.
         policies: names with parameters; every policy there is if None. LRU always takes part.
         threads: runs at a time; as many as there are cores if None.
         dask: run the cells on Dask, as `sweep` does.
         traces: folder of traces that take the place of stand-ins; FLASHTWIN_TRACES if None.
-        progress: called with the name of each situation; returns what `sweep` calls.
+        progress: called with the name of each matrix; returns what `sweep` calls.
 
     Raises:
         FlashtwinError: something is wrong, or nothing can be kept any more.
@@ -83,20 +83,23 @@ def board(
     found: _Found = {}
     commands: dict[_Place, Command] = {}
     failed = 0
-    for situation in study.matrices:
-        experiment = {**study.experiment(situation, variant), "policies": ranked}
+    for matrix in study.matrices:
+        # A situation has a matrix for each size of device: SITUATION@DEVICES.
+        situation = matrix.partition("@")[0]
+        experiment = {**study.experiment(matrix, variant), "policies": ranked}
         texts = {_text(loads, name): name for name in experiment["workloads"]}
         results = sweep(
             {**experiment, "workloads": list(texts)},
-            Path(directory) / f"{situation}.sweep",
+            Path(directory) / f"{matrix}.sweep",
             threads=threads,
             dask=dask,
-            progress=progress(situation) if progress else None,
+            progress=progress(matrix) if progress else None,
         )
         failed += results.failed
         for device in experiment["devices"]:
             for text, name in texts.items():
-                commands[device, situation, name] = Command(device, text, experiment.get("run", {}))
+                settings = experiment.get("run", {}), experiment.get("set", {})
+                commands[device, situation, name] = Command(device, text, *settings)
         for row in _rows(results):
             place = (row["device"], situation, texts[row["workload"]])
             found.setdefault(place, {}).setdefault(row["policy"], {})[row["seed"]] = row
@@ -144,7 +147,7 @@ def _rank(found: _Found, device: str, policy: str) -> dict[str, Any]:
             points = [sum(a - b for a, b in pairs) / len(pairs) for pairs in by_seed.values()]
             ranks[figure] = _ends(mean_of(points, _CONFIDENCE))
         else:
-            # Loads without an erase say nothing of erases.
+            # A ratio needs both to be above zero: a load may erase nothing.
             measured = [[pair for pair in pairs if min(pair) > 0] for pairs in by_seed.values()]
             means = [ratio_of(pairs, _CONFIDENCE).value for pairs in measured]
             ranks[figure] = _ends(ratio_of([(mean, 1.0) for mean in means if mean], _CONFIDENCE))

@@ -22,10 +22,13 @@ class Command:
     device: str
     workload: str
     settings: Mapping[str, Any]
+    overrides: Mapping[str, Any]
 
     def text(self, policy: str) -> str:
         """Return it with a policy, for a shell; it ends with --seed, which is to be given."""
         words = ["flashtwin", "run", *self._load(), "--device", self.device, "--policy", shlex.quote(policy)]
+        for key, value in self.overrides.items():
+            words += ["--set", shlex.quote(f"{key}={value}")]
         for name, value in self.settings.items():
             option = options_of(RunOptions).get(name)
             flag = option.flag if option else None
