@@ -5,6 +5,9 @@
 //! Hit and insert are the base's. Nothing is stored per page: the state of the chips is looked at
 //! when a victim is needed (GCaR section 3.3).
 
+use std::collections::{hash_map, HashMap};
+use std::num::NonZeroU32;
+
 use super::entry::{cost, example_with, Entry, Family, Make, FILTER};
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::{PageId, Setup};
@@ -21,6 +24,8 @@ parameters! {
         /// Most dirty victims of a request on one chip, in percent of an equal share of its pages, rounded up;
         /// 0: no limit.
         chip_share_percent: u32 = Kind::Count(0, 65_535), "0", "ours (D-204)";
+        /// Consecutive pages that leave together if dirty, as the data pages of a stripe; 0: each page alone.
+        stripe_pages: u32 = Kind::Count(0, 65_535), "0", "ours (D-205)";
     }
 }
 
@@ -56,7 +61,8 @@ pub(super) const ENTRIES: &[Entry] = &[
              do not collect, and the pages that were passed over leave together, all from one chip. \
              Figures: docs/policies.md, GCaR with large requests.",
             "With `chip_share_percent` a chip that has given its share of a request's victims is passed \
-             over like one that collects. If no other is left, NAME's own victim leaves (D-204).",
+             over like one that collects; if no other is left, NAME's own victim leaves (D-204). With \
+             `stripe_pages` the other dirty pages of a dirty victim's stripe leave with it (D-205).",
         ],
         drawing: "
 chip           0   1   0   2   1   2       chip 2 is collecting
@@ -111,6 +117,55 @@ impl Shares {
                 self.victims[chip.0 as usize] += 1;
             }
         }
+    }
+}
+
+/// The cached pages of each stripe.
+#[derive(Clone, Debug)]
+struct Stripes {
+    pages: NonZeroU32,
+    cached: HashMap<u32, Vec<PageId>>,
+    /// The stripe of each cached page.
+    of: Vec<u32>,
+}
+
+impl Stripes {
+    fn new(pages: NonZeroU32) -> Stripes {
+        Stripes {
+            pages,
+            cached: HashMap::new(),
+            of: Vec::new(),
+        }
+    }
+
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId) {
+        let (stripe, place) = (device.lpn(page).0 / self.pages, page.0 as usize);
+        if self.of.len() <= place {
+            self.of.resize(place + 1, 0);
+        }
+        self.of[place] = stripe;
+        self.cached.entry(stripe).or_default().push(page);
+    }
+
+    fn forget(&mut self, page: PageId) {
+        let stripe = self.of[page.0 as usize];
+        if let hash_map::Entry::Occupied(mut cached) = self.cached.entry(stripe) {
+            cached.get_mut().retain(|&other| other != page);
+            if cached.get().is_empty() {
+                cached.remove();
+            }
+        }
+    }
+
+    /// The other dirty pages of the stripe of a dirty victim, which can be evicted.
+    fn others(&self, device: &dyn DeviceView, victim: PageId) -> Vec<PageId> {
+        if !device.dirty(victim) {
+            return Vec::new();
+        }
+        let cached = &self.cached[&self.of[victim.0 as usize]];
+        let can_leave =
+            |&page: &PageId| page != victim && device.dirty(page) && !device.in_flight(page);
+        cached.iter().copied().filter(can_leave).collect()
     }
 }
 
@@ -170,6 +225,7 @@ pub struct Gcar<P> {
     base: P,
     skip: Skip,
     shares: Option<Box<Shares>>,
+    stripes: Option<Box<Stripes>>,
     protected: u64,
     fallbacks: u64,
 }
@@ -185,6 +241,8 @@ impl<P> Gcar<P> {
         let percent = parameters.chip_share_percent;
         Gcar {
             shares: (percent > 0).then(|| Box::new(Shares::new(percent, setup.chips))),
+            stripes: NonZeroU32::new(parameters.stripe_pages)
+                .map(|pages| Box::new(Stripes::new(pages))),
             ..Gcar::sparing(base, skip)
         }
     }
@@ -199,6 +257,7 @@ impl<P> Gcar<P> {
             base,
             skip,
             shares: None,
+            stripes: None,
             protected: 0,
             fallbacks: 0,
         }
@@ -228,6 +287,23 @@ impl<P: Policy> Gcar<P> {
         self.fallbacks += fell_back as u64;
         fell_back
     }
+
+    /// With a single victim the rest of its stripe leaves, in the order of addresses.
+    fn evict_stripe(&mut self, device: &dyn DeviceView, out: &mut Eviction) {
+        let Some(stripes) = &mut self.stripes else {
+            return;
+        };
+        if let [victim] = out.victims[..] {
+            for page in stripes.others(device, victim) {
+                self.base.forget(page);
+                out.victims.push(page);
+            }
+            out.victims.sort_unstable_by_key(|&page| device.lpn(page));
+        }
+        for &page in &out.victims {
+            stripes.forget(page);
+        }
+    }
 }
 
 impl<P: Policy> Policy for Gcar<P> {
@@ -241,14 +317,20 @@ impl<P: Policy> Policy for Gcar<P> {
         if self.skip == Skip::Nobody {
             return self.base.evict(device, incoming, Skip::Nobody, out);
         }
-        let Some(mut shares) = self.shares.take() else {
-            return self.evict_filtered(device, device, incoming, out);
+        let mut shares = self.shares.take();
+        let found = match &mut shares {
+            None => self.evict_filtered(device, device, incoming, out),
+            Some(shares) => {
+                shares.close(device, incoming);
+                let closed = &shares.closed;
+                self.evict_filtered(device, &Closed { device, closed }, incoming, out)
+            }
         };
-        shares.close(device, incoming);
-        let closed = &shares.closed;
-        let found = self.evict_filtered(device, &Closed { device, closed }, incoming, out);
-        shares.count(device, &out.victims);
-        self.shares = Some(shares);
+        self.evict_stripe(device, out);
+        if let Some(shares) = &mut shares {
+            shares.count(device, &out.victims);
+        }
+        self.shares = shares;
         found
     }
 
@@ -273,6 +355,9 @@ impl<P: Policy> Policy for Gcar<P> {
     }
     #[inline]
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        if let Some(stripes) = &mut self.stripes {
+            stripes.insert(device, page);
+        }
         self.base.insert(device, page, access);
     }
     #[inline]
@@ -280,6 +365,9 @@ impl<P: Policy> Policy for Gcar<P> {
         self.base.hit(device, page, access);
     }
     fn forget(&mut self, page: PageId) {
+        if let Some(stripes) = &mut self.stripes {
+            stripes.forget(page);
+        }
         self.base.forget(page);
     }
     fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {

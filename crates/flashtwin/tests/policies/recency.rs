@@ -103,6 +103,25 @@ fn gcar_takes_from_each_chip_its_share_of_a_request() {
 }
 
 #[test]
+fn gcar_evicts_the_dirty_pages_of_a_stripe_together() {
+    let gcar = On {
+        chips: 2,
+        set: &[("stripe_pages", "3")],
+        ..on("gcar-lru", 6)
+    };
+    // A clean page stays, and a clean victim leaves alone. Page 5 of the stripe 3 to 5 is on the chip in GC.
+    gcar.check(
+        "
+        W0 W3 W1 R2 W5 W4 | miss               | 4d 5d 2c 1d 3d 0d
+        W9                | miss, ev 0d 1d     | 9d 4d 5d 2c 3d
+        W10               | miss               | 10d 9d 4d 5d 2c 3d
+        gc+1 W12          | miss, ev 2c        | 12d 10d 9d 4d 5d 3d
+        W14               | miss, ev 3d 4d 5d  | 14d 12d 10d 9d
+    ",
+    );
+}
+
+#[test]
 fn gcar_2_figure_4() {
     // D7 = page 2 and D6 = page 6 are on chip 2, which is in GC; D5 = page 1 is the victim.
     let gcar = On {
