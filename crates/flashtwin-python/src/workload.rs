@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use flashtwin_workload::{
-    open_trace, read_ahead, Arrival, Format, GeneratorSpec, TraceOptions, PRESETS,
+    open_trace, read_ahead, Arrival, Format, GeneratorSpec, TraceInfo, TraceOptions, PRESETS,
 };
 use pyo3::prelude::*;
 
@@ -54,6 +54,12 @@ impl Workload {
     /// What looked wrong so far without stopping the run.
     fn warnings(&self) -> PyResult<Vec<String>> {
         Ok(self.lock()?.warnings())
+    }
+
+    /// Runs it to its end and sums it up, as [`trace_info`] does.
+    fn info(&self) -> PyResult<(String, String)> {
+        let mut inner = self.lock()?;
+        summary(&TraceInfo::measure(inner.as_mut()).map_err(of_workload)?)
     }
 
     /// Number of requests, if known beforehand.
@@ -111,10 +117,12 @@ pub fn trace_info(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<(Str
     let info = py
         .detach(|| flashtwin_workload::trace_info(&path, &options))
         .map_err(of_workload)?;
-    Ok((
-        serde_json::to_string(&info).map_err(of_json)?,
-        info.to_string(),
-    ))
+    summary(&info)
+}
+
+fn summary(info: &TraceInfo) -> PyResult<(String, String)> {
+    let json = serde_json::to_string(info).map_err(of_json)?;
+    Ok((json, info.to_string()))
 }
 
 /// Writes a trace in one of our own forms: requests and bytes written, what was read, warnings.

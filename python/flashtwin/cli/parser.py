@@ -235,8 +235,20 @@ def _trace(commands: _Commands) -> None:
 
     p = _new(commands, "trace", "Look into a trace, or convert it.", "")
     inner = p.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    info = _new(inner, "info", "Print what a trace holds.", "example:\n  flashtwin trace info trace.csv.gz\n")
+    info = _new(
+        inner,
+        "info",
+        "Print what a trace holds, or how far a generated load is from it.",
+        """\
+examples:
+  flashtwin trace info trace.csv.gz
+  flashtwin trace info hm_0.csv.gz --against zipf:theta=1.05,range=472M,write=0.65,size=geometric(9k),rate=6.6/s
+""",
+    )
     info.add_argument("trace", metavar="TRACE")
+    info.add_argument(
+        "--against", metavar="LOAD", help="generated load to compare with, of as many requests as the trace has"
+    )
     _add_trace_options(info)
     _add_json(info, "it")
     info.set_defaults(command=trace.info)

@@ -6,13 +6,24 @@ import argparse
 import json
 
 from .. import convert as convert_trace
-from .. import trace_info, words
+from .. import terminal, trace_info, words
+from ..stand_in import against
 from .common import note
 from .options import trace_options
 
 
 def info(args: argparse.Namespace) -> int:
-    """Print what a trace holds."""
+    """Print what a trace holds, perhaps beside a generated load."""
+    if args.against is not None:
+        heads = ["figure", "trace", "load"]
+        rows = against(args.trace, args.against, trace_options(args))
+        if args.json:
+            print(json.dumps([dict(zip(heads, row, strict=True)) for row in rows], indent=2))
+        else:
+            console = terminal.console()
+            for table in terminal.tables(heads, list(map(list, rows)), 1, console.width):
+                console.print(table)
+        return 0
     summary = trace_info(args.trace, trace_options(args))
     print(json.dumps(summary, indent=2) if args.json else repr(summary).rstrip("\n"))
     return 0

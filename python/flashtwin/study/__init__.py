@@ -104,6 +104,7 @@ def _outcome(study: Study, variant: str, loads: Loads, results: dict[str, Result
         "flashtwin_version": _core.__version__,
         "claims": [judged(claim, rows) for claim in study.claims],
         "checks": [judged(check, rows) for check in study.checks],
+        "changes": [judged(change, rows) for change in study.changes],
         "figures": [drawn(figure, rows, names_of) for figure in study.figures],
         "workloads": [
             {

@@ -35,7 +35,7 @@ def _axes(experiment: Mapping[str, Any]) -> dict[str, set[str]]:
 
 
 def _selections(study: Study) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    for claim in (*study.claims, *study.checks):
+    for claim in (*study.claims, *study.checks, *study.changes):
         for measure in (*claim.measures, *claim.causes):
             yield from _of_measure(f"claim {claim.id}", measure)
     for figure in study.figures:

@@ -86,7 +86,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, or a check of the study itself.
+    """A statement of the paper, a check of the study itself, or a change to what the paper describes.
 
     Attributes:
         id: of the statement.
@@ -94,7 +94,7 @@ class Claim:
         source: section or figure.
         measures: all must hold.
         cannot_be_tested: the reason, if it cannot.
-        reason: why it fails, or holds in direction only.
+        reason: why it fails, or holds in direction only; of a change what it costs.
         causes: measures that show the reason.
     """
 
@@ -142,6 +142,7 @@ class Study:
     loads: Mapping[str, Load]
     checks: tuple[Claim, ...]
     claims: tuple[Claim, ...]
+    changes: tuple[Claim, ...]
     figures: tuple[Figure, ...]
 
     def experiment(self, matrix: str, variant: str) -> dict[str, Any]:
@@ -261,6 +262,7 @@ def _study(name: str, given: Mapping[str, Any]) -> Study:
         {key: _load(key, value) for key, value in table.take("workload", dict, {}).items()},
         tuple(_claim(value, matrices, "check") for value in table.take("check", list, [])),
         tuple(_claim(value, matrices, "claim") for value in table.take("claim", list)),
+        tuple(_claim(value, matrices, "change") for value in table.take("change", list, [])),
         tuple(_figure(value, matrices) for value in table.take("figure", list, [])),
     )
     table.end()

@@ -13,6 +13,7 @@ from . import words
 from .measuring import HOLDS, VERDICTS, counts_of, flat
 
 _HEADS = ("claim", "statement", "paper", "measured (95 % interval)", "verdict")
+_CASE_HEADS = ("case", "measured (95 % interval)")
 
 
 def markdown(outcome: dict[str, Any]) -> str:
@@ -34,7 +35,12 @@ def markdown(outcome: dict[str, Any]) -> str:
     for claim in why:
         parts += [f"### {claim['id']}", f"*{claim['text']}*: {claim['verdict']}.", claim["reason"].strip()]
         if claim["causes"]:
-            parts.append(_rows(("case", "measured (95 % interval)"), _causes(claim)))
+            parts.append(_rows(_CASE_HEADS, _cases(claim["causes"])))
+    if outcome.get("changes"):
+        parts.append("## What a change does")
+    for change in outcome.get("changes", []):
+        parts += [f"**{change['id']}**: {change['text']}", _rows(_CASE_HEADS, _cases(change["measures"]))]
+        parts += [change["reason"].strip()] if change["reason"] else []
     if outcome["figures"]:
         parts.append("## Figures")
     for figure in outcome["figures"]:
@@ -87,8 +93,8 @@ def _claim_row(claim: dict[str, Any], measure: dict[str, Any] | None) -> list[st
     return [claim["id"], name, measure["printed"], words.measured(measure), measure["verdict"]]
 
 
-def _causes(claim: dict[str, Any]) -> list[list[str]]:
-    return [[cause["name"], words.measured(cause)] for cause in claim["causes"]]
+def _cases(measures: list[dict[str, Any]]) -> list[list[str]]:
+    return [[measure["name"], words.measured(measure)] for measure in measures]
 
 
 def _figure_rows(figure: dict[str, Any]) -> list[list[str]]:
@@ -143,8 +149,12 @@ def write_html(outcome: dict[str, Any], path: str | os.PathLike[str]) -> None:
     for claim in outcome["claims"]:
         if claim["verdict"] != HOLDS and claim["reason"]:
             rows = [[Cell(claim["reason"].strip()), Cell("")]]
-            rows += [[Cell(name), Cell(text)] for name, text in _causes(claim)]
+            rows += [[Cell(name), Cell(text)] for name, text in _cases(claim["causes"])]
             below.append(Table(f"{claim['id']}: {claim['verdict']}", ["", ""], rows, plain=True))
+    for change in outcome.get("changes", []):
+        rows = [[Cell(change["text"]), Cell("")], [Cell(change["reason"] or ""), Cell("")]]
+        rows += [[Cell(name), Cell(text)] for name, text in _cases(change["measures"])]
+        below.append(Table(change["id"], ["", ""], rows, plain=True))
     data = {"kind": "study", "figures": figures}
     title = f"{outcome['title']} ({outcome['variant']})"
     write_text(Path(path), page(title, data, above, below), "the report")

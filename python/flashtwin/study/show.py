@@ -13,13 +13,20 @@ if TYPE_CHECKING:
 
 
 def tables(outcome: dict[str, Any], columns: int) -> list[Table]:
-    """Build the table of claims, and that of checks."""
+    """Build the tables of claims, of checks and of changes."""
     heads = ["claim", "measure", "paper", "measured (95 % interval)", "verdict"]
     found = []
     for each in (outcome["claims"], outcome["checks"]):
         rows = [_row(claim, measure) for claim, measure in flat(each)]
         if rows:
             found += terminal.tables(heads, rows, 2, columns, texts=(2, 4))
+    rows = [
+        [change["id"], measure["name"], words.measured(measure)]
+        for change in outcome.get("changes", [])
+        for measure in change["measures"]
+    ]
+    if rows:
+        found += terminal.tables(["change", "measure", "measured (95 % interval)"], rows, 2, columns)
     return found
 
 

@@ -5,19 +5,27 @@
 //! Hit and insert are the base's. Nothing is stored per page: the state of the chips is looked at
 //! when a victim is needed (GCaR section 3.3).
 
+use std::collections::{hash_map, HashMap};
+use std::num::NonZeroU32;
+
 use super::entry::{cost, example_with, Entry, Family, Make, FILTER};
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::{PageId, Setup};
+use crate::chips::ChipSet;
 use crate::component::{parameters, Kind};
 use crate::component::{source, Provenance};
-use crate::units::Stream;
-use crate::units::{ChipId, Lpn};
+use crate::units::{ChipId, Lpn, Stream, Time};
 
 parameters! {
     /// Its parameters.
     struct Parameters {
         /// Spare also the pages of chips that are a block away from GC.
         gc_lookahead: bool = Kind::Bool, "false", "D-4: our decision";
+        /// Most dirty victims of a request on one chip, in percent of an equal share of its pages, rounded up;
+        /// 0: no limit.
+        chip_share_percent: u32 = Kind::Count(0, 65_535), "0", "ours (D-204)";
+        /// Consecutive pages that leave together if dirty, as the data pages of a stripe; 0: each page alone.
+        stripe_pages: u32 = Kind::Count(0, 65_535), "0", "ours (D-205)";
     }
 }
 
@@ -52,6 +60,9 @@ pub(super) const ENTRIES: &[Entry] = &[
              room for its pages. NAME's victims lie on all chips; those of GCaR lie on the chips that \
              do not collect, and the pages that were passed over leave together, all from one chip. \
              Figures: docs/policies.md, GCaR with large requests.",
+            "With `chip_share_percent` a chip that has given its share of a request's victims is passed \
+             over like one that collects; if no other is left, NAME's own victim leaves (D-204). With \
+             `stripe_pages` the other dirty pages of a dirty victim's stripe leave with it (D-205).",
         ],
         drawing: "
 chip           0   1   0   2   1   2       chip 2 is collecting
@@ -67,11 +78,154 @@ most recent [ 6d  5c  4d  3d  1d  2d ] least recent
     },
 ];
 
+/// The dirty victims of a request by chip, and the chips that give it no more.
+#[derive(Clone, Debug)]
+struct Shares {
+    percent: u32,
+    request: Option<u64>,
+    victims: Vec<u32>,
+    closed: ChipSet,
+}
+
+impl Shares {
+    fn new(percent: u32, chips: u32) -> Shares {
+        Shares {
+            percent,
+            request: None,
+            victims: vec![0; chips as usize],
+            closed: ChipSet::none(chips),
+        }
+    }
+
+    /// Closes the chips that are in GC, and those that have given their share for the request.
+    fn close(&mut self, device: &dyn DeviceView, incoming: &Access) {
+        if self.request.replace(incoming.request) != Some(incoming.request) {
+            self.victims.fill(0);
+        }
+        let hundredths = u64::from(incoming.request_pages) * u64::from(self.percent);
+        let share = hundredths.div_ceil(100 * self.victims.len() as u64);
+        for (chip, &victims) in self.victims.iter().enumerate() {
+            let chip = ChipId(chip as u16);
+            let closed = u64::from(victims) >= share || device.in_gc(chip);
+            self.closed.set(chip, closed);
+        }
+    }
+
+    fn count(&mut self, device: &dyn DeviceView, victims: &[PageId]) {
+        for &page in victims {
+            if let Some(chip) = device.chip(page).filter(|_| device.dirty(page)) {
+                self.victims[chip.0 as usize] += 1;
+            }
+        }
+    }
+}
+
+/// The cached pages of each stripe.
+#[derive(Clone, Debug)]
+struct Stripes {
+    pages: NonZeroU32,
+    cached: HashMap<u32, Vec<PageId>>,
+    /// The stripe of each cached page.
+    of: Vec<u32>,
+}
+
+impl Stripes {
+    fn new(pages: NonZeroU32) -> Stripes {
+        Stripes {
+            pages,
+            cached: HashMap::new(),
+            of: Vec::new(),
+        }
+    }
+
+    fn insert(&mut self, device: &dyn DeviceView, page: PageId) {
+        let (stripe, place) = (device.lpn(page).0 / self.pages, page.0 as usize);
+        if self.of.len() <= place {
+            self.of.resize(place + 1, 0);
+        }
+        self.of[place] = stripe;
+        self.cached.entry(stripe).or_default().push(page);
+    }
+
+    fn forget(&mut self, page: PageId) {
+        let stripe = self.of[page.0 as usize];
+        if let hash_map::Entry::Occupied(mut cached) = self.cached.entry(stripe) {
+            cached.get_mut().retain(|&other| other != page);
+            if cached.get().is_empty() {
+                cached.remove();
+            }
+        }
+    }
+
+    /// The other dirty pages of the stripe of a dirty victim, which can be evicted.
+    fn others(&self, device: &dyn DeviceView, victim: PageId) -> Vec<PageId> {
+        if !device.dirty(victim) {
+            return Vec::new();
+        }
+        let cached = &self.cached[&self.of[victim.0 as usize]];
+        let can_leave =
+            |&page: &PageId| page != victim && device.dirty(page) && !device.in_flight(page);
+        cached.iter().copied().filter(can_leave).collect()
+    }
+}
+
+/// A device on which the closed chips are in GC.
+struct Closed<'a> {
+    device: &'a dyn DeviceView,
+    closed: &'a ChipSet,
+}
+
+impl DeviceView for Closed<'_> {
+    fn chips_in_gc(&self) -> &ChipSet {
+        self.closed
+    }
+
+    // All else is the device's.
+    fn now(&self) -> Time {
+        self.device.now()
+    }
+    fn dirty(&self, page: PageId) -> bool {
+        self.device.dirty(page)
+    }
+    fn lpn(&self, page: PageId) -> Lpn {
+        self.device.lpn(page)
+    }
+    fn chip(&self, page: PageId) -> Option<ChipId> {
+        self.device.chip(page)
+    }
+    fn in_flight(&self, page: PageId) -> bool {
+        self.device.in_flight(page)
+    }
+    fn pages_in_flight(&self) -> u32 {
+        self.device.pages_in_flight()
+    }
+    fn drain_time(&self, chip: ChipId, exact: bool) -> Time {
+        self.device.drain_time(chip, exact)
+    }
+    fn load(&self, chip: ChipId) -> Time {
+        self.device.load(chip)
+    }
+    fn chip_idle(&self, chip: ChipId) -> bool {
+        self.device.chip_idle(chip)
+    }
+    fn free_blocks(&self, chip: ChipId) -> u32 {
+        self.device.free_blocks(chip)
+    }
+    fn gc_trigger_blocks(&self, chip: ChipId) -> u32 {
+        self.device.gc_trigger_blocks(chip)
+    }
+    fn open_pages(&self, chip: ChipId) -> u32 {
+        self.device.open_pages(chip)
+    }
+}
+
 /// GC-aware replacement over `P`.
 #[derive(Clone, Debug)]
 pub struct Gcar<P> {
     base: P,
     skip: Skip,
+    shares: Option<Box<Shares>>,
+    stripes: Option<Box<Stripes>>,
     protected: u64,
     fallbacks: u64,
 }
@@ -79,8 +233,18 @@ pub struct Gcar<P> {
 impl<P> Gcar<P> {
     /// Filters the victims of `base`.
     pub fn new(base: P, setup: &Setup) -> Gcar<P> {
-        let lookahead = Parameters::of(&setup.settings).gc_lookahead;
-        Gcar::sparing(base, if lookahead { Skip::GcSoon } else { Skip::Gc })
+        let parameters = Parameters::of(&setup.settings);
+        let skip = match parameters.gc_lookahead {
+            true => Skip::GcSoon,
+            false => Skip::Gc,
+        };
+        let percent = parameters.chip_share_percent;
+        Gcar {
+            shares: (percent > 0).then(|| Box::new(Shares::new(percent, setup.chips))),
+            stripes: NonZeroU32::new(parameters.stripe_pages)
+                .map(|pages| Box::new(Stripes::new(pages))),
+            ..Gcar::sparing(base, skip)
+        }
     }
 
     /// No filter: `base` as it is.
@@ -92,8 +256,52 @@ impl<P> Gcar<P> {
         Gcar {
             base,
             skip,
+            shares: None,
+            stripes: None,
             protected: 0,
             fallbacks: 0,
+        }
+    }
+}
+
+impl<P: Policy> Gcar<P> {
+    /// Evicts what the base ranks first outside the chips that `passed_over` has in GC, or else what it ranks first.
+    fn evict_filtered(
+        &mut self,
+        device: &dyn DeviceView,
+        passed_over: &dyn DeviceView,
+        incoming: &Access,
+        out: &mut Eviction,
+    ) -> bool {
+        if self.skip == Skip::Gc && passed_over.chips_in_gc().is_empty() {
+            return self.base.evict(device, incoming, Skip::Nobody, out);
+        }
+        if self.base.evict(passed_over, incoming, self.skip, out) {
+            self.protected += out.spared as u64;
+            return true;
+        }
+        // The second search passes over no chip.
+        let spared = std::mem::take(&mut out.spared);
+        let fell_back = self.base.evict(device, incoming, Skip::Nobody, out);
+        self.protected += (fell_back && spared) as u64;
+        self.fallbacks += fell_back as u64;
+        fell_back
+    }
+
+    /// With a single victim the rest of its stripe leaves, in the order of addresses.
+    fn evict_stripe(&mut self, device: &dyn DeviceView, out: &mut Eviction) {
+        let Some(stripes) = &mut self.stripes else {
+            return;
+        };
+        if let [victim] = out.victims[..] {
+            for page in stripes.others(device, victim) {
+                self.base.forget(page);
+                out.victims.push(page);
+            }
+            out.victims.sort_unstable_by_key(|&page| device.lpn(page));
+        }
+        for &page in &out.victims {
+            stripes.forget(page);
         }
     }
 }
@@ -109,19 +317,21 @@ impl<P: Policy> Policy for Gcar<P> {
         if self.skip == Skip::Nobody {
             return self.base.evict(device, incoming, Skip::Nobody, out);
         }
-        if self.skip == Skip::Gc && device.chips_in_gc().is_empty() {
-            return self.base.evict(device, incoming, Skip::Nobody, out);
+        let mut shares = self.shares.take();
+        let found = match &mut shares {
+            None => self.evict_filtered(device, device, incoming, out),
+            Some(shares) => {
+                shares.close(device, incoming);
+                let closed = &shares.closed;
+                self.evict_filtered(device, &Closed { device, closed }, incoming, out)
+            }
+        };
+        self.evict_stripe(device, out);
+        if let Some(shares) = &mut shares {
+            shares.count(device, &out.victims);
         }
-        if self.base.evict(device, incoming, self.skip, out) {
-            self.protected += out.spared as u64;
-            return true;
-        }
-        // The second search passes over no chip.
-        let spared = std::mem::take(&mut out.spared);
-        let fell_back = self.base.evict(device, incoming, Skip::Nobody, out);
-        self.protected += (fell_back && spared) as u64;
-        self.fallbacks += fell_back as u64;
-        fell_back
+        self.shares = shares;
+        found
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -145,6 +355,9 @@ impl<P: Policy> Policy for Gcar<P> {
     }
     #[inline]
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
+        if let Some(stripes) = &mut self.stripes {
+            stripes.insert(device, page);
+        }
         self.base.insert(device, page, access);
     }
     #[inline]
@@ -152,6 +365,9 @@ impl<P: Policy> Policy for Gcar<P> {
         self.base.hit(device, page, access);
     }
     fn forget(&mut self, page: PageId) {
+        if let Some(stripes) = &mut self.stripes {
+            stripes.forget(page);
+        }
         self.base.forget(page);
     }
     fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {

@@ -86,6 +86,42 @@ fn gcar_1() {
 }
 
 #[test]
+fn gcar_takes_from_each_chip_its_share_of_a_request() {
+    let gcar = On {
+        chips: 2,
+        set: &[("chip_share_percent", "100")],
+        ..on("gcar-lru", 6)
+    };
+    // Two of four pages from each chip. With chip 0 in GC, LRU decides once chip 1 has given two.
+    gcar.check(
+        "
+        W1 W3 W5 W7 W2 W4 | miss                               | 4d 2d 7d 5d 3d 1d
+        W10x4             | miss, ev 1d, ev 3d, ev 2d, ev 4d   | 13d 12d 11d 10d 7d 5d
+        gc+0 W20x4        | miss, ev 5d, ev 7d, ev 10d, ev 11d | 23d 22d 21d 20d 13d 12d
+    ",
+    );
+}
+
+#[test]
+fn gcar_evicts_the_dirty_pages_of_a_stripe_together() {
+    let gcar = On {
+        chips: 2,
+        set: &[("stripe_pages", "3")],
+        ..on("gcar-lru", 6)
+    };
+    // A clean page stays, and a clean victim leaves alone. Page 5 of the stripe 3 to 5 is on the chip in GC.
+    gcar.check(
+        "
+        W0 W3 W1 R2 W5 W4 | miss               | 4d 5d 2c 1d 3d 0d
+        W9                | miss, ev 0d 1d     | 9d 4d 5d 2c 3d
+        W10               | miss               | 10d 9d 4d 5d 2c 3d
+        gc+1 W12          | miss, ev 2c        | 12d 10d 9d 4d 5d 3d
+        W14               | miss, ev 3d 4d 5d  | 14d 12d 10d 9d
+    ",
+    );
+}
+
+#[test]
 fn gcar_2_figure_4() {
     // D7 = page 2 and D6 = page 6 are on chip 2, which is in GC; D5 = page 1 is the victim.
     let gcar = On {
