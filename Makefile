@@ -20,9 +20,10 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 TESTED := $(TARGET)/python
 # Together with the Python module, since a crate alone builds its dependencies again, with fewer features.
 PLUGIN_CRATES := -p flashtwin-nbdkit -p flashtwin-python
+PYTHON_SOURCES := python tests studies benches docs
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test test-long check-rust check-python bench validate lock plugin
+.PHONY: demo test test-long check-rust check-python bench validate site lock plugin
 
 demo: $(VENV)/.flashtwin
 	@mkdir -p $(dir $(FIGURE))
@@ -41,8 +42,8 @@ check-rust:
 	cargo test --workspace --tests --locked
 
 check-python: $(VENV)/.dev $(TESTED)/.built
-	$(BIN)/ruff format --check python tests/python studies benches
-	$(BIN)/ruff check python tests/python studies benches
+	$(BIN)/ruff format --check $(PYTHON_SOURCES)
+	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/mypy
 	PYTHONPATH=$(abspath $(TESTED)) $(PYTEST)
 
@@ -51,6 +52,7 @@ test-long: $(VENV)/.flashtwin $(VENV)/.dev
 	cargo test --workspace --doc --locked
 	cargo check --manifest-path fuzz/Cargo.toml --locked
 	cargo run --release -q --locked -p flashtwin-bench held
+	$(BIN)/python tests/clean_install.py dist/*.whl
 	$(PYTEST)
 
 # The commands of docs/validation.md; SLOW=1 adds those that take longer than minutes.
@@ -73,6 +75,10 @@ ifdef SLOW
 	python studies/live.py
 	$(MAKE) bench
 endif
+
+# The documentation for a browser: out/site/README.html.
+site: $(VENV)/.dev
+	$(BIN)/sphinx-build -q -W --keep-going -c docs -d out/site.cache . out/site
 
 bench: $(VENV)/.flashtwin
 	@cargo run --release -q --locked -p flashtwin-bench

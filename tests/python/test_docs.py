@@ -49,12 +49,18 @@ def run(command, place):
         command, cwd=place, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")])
 def test_the_commands_of_a_page_run_in_order(page, place):
     need(*TOOLS.get(page, ()))
-    run(["bash", "-euc", "\n".join(blocks(page, "sh"))], place)
+    printed = run(["bash", "-euc", "\n".join(blocks(page, "sh"))], place)
+    if page == "docs/tutorial.md":
+        lines = {" ".join(line.split()) for line in printed.splitlines()}
+        shown = [" ".join(line.split()) for block in blocks(page, "text") for line in block.splitlines()]
+        assert shown
+        assert set(shown) <= lines
     for figure in figures(page):
         path = place / Path(figure).name
         if figure == "report.png" and not any(map(shutil.which, NAMES)):

@@ -1,0 +1,51 @@
+"""The documentation as a site (`make site`): these pages and those at the root of the project."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+ROOT = Path(__file__).parents[1]
+#: The pages in the order of the site.
+CONTENTS = {
+    "Start": "tutorial guide",
+    "How to": "sweeps studies figures reports timeline live pts fio",
+    "Reference": "cli python devices arrays policies ftls traces glossary",
+    "Evidence": "validation performance leaderboard reproduction/* array-claims live-claims",
+    "Project": "decisions ../ARCHITECTURE ../CONTRIBUTING ../CHANGELOG",
+}
+
+project = "flashtwin"
+copyright = "the flashtwin authors"
+extensions = ["myst_parser"]
+root_doc = "README"
+include_patterns = ["*.md", "docs/**.md"]
+exclude_patterns = [".*", "target", "out", "crates", "python", "tests", "fuzz", "examples"]
+myst_heading_anchors = 4
+html_theme = "furo"
+html_title = "flashtwin"
+html_show_sphinx = False
+html_copy_source = False
+
+
+def _read(_app: Sphinx, name: str, source: list[str]) -> None:
+    """Give the first page the table of contents; links to folders, which are no pages, become text."""
+    folder = (ROOT / name).parent
+
+    def link(match: re.Match[str]) -> str:
+        return match[1] if (folder / match[2]).is_dir() else match[0]
+
+    source[0] = re.sub(r"\[([^]]*)\]\(([^)#:]+)\)", link, source[0])
+    if name == root_doc:
+        for caption, pages in CONTENTS.items():
+            lines = "\n".join(f"docs/{page}".removeprefix("docs/../") for page in pages.split())
+            source[0] += f"\n```{{toctree}}\n:caption: {caption}\n:hidden:\n:glob:\n\n{lines}\n```\n"
+
+
+def setup(app: Sphinx) -> None:
+    """Hook into the reading of pages."""
+    app.connect("source-read", _read)
