@@ -235,6 +235,17 @@ class RunOptions(WorkloadOptions, total=False):
             "window in which to record every device operation in `Result.timeline`, for Perfetto",
         ),
     ]
+    check_requests: Annotated[
+        int | None,
+        Option(
+            None,
+            "interval in requests at which the model checks itself, as it does at the end of every run",
+            "Each request completes once, times add up, pages in are pages out, the map is the flash.",
+            metavar="N",
+            flag="--check",
+            least=1,
+        ),
+    ]
 
 
 @cache

@@ -19,6 +19,7 @@ pub struct RunOptions {
     gc_timeline: bool,
     history: bool,
     timeline: Option<GivenWindow>,
+    check_requests: Option<u64>,
     threads: u32,
     pub precondition: String,
     pub seed: u64,
@@ -68,6 +69,7 @@ impl RunOptions {
             gc_timeline: self.gc_timeline,
             history: self.history,
             timeline: self.timeline.as_ref().map(window).transpose()?,
+            check_requests: self.check_requests,
             threads: self.threads,
         })
     }

@@ -12,8 +12,10 @@ impl<S: Drivable> Driver<'_, S> {
         let Pacing::Open { .. } = self.config.pacing else {
             return Ok(0);
         };
-        // A history and a timeline look at the flash in between; a span ends at an instant not known yet.
-        let looks = self.config.history || self.config.timeline.is_some();
+        // A history, a timeline and a check look at the flash in between; a span ends at an instant not known yet.
+        let looks = self.config.history
+            || self.config.timeline.is_some()
+            || self.config.check_requests.is_some();
         let ends = self.config.span_max.is_some();
         if self.threads().0 < 2 || looks || ends || self.agenda.next() != Time::NEVER {
             return Ok(0);

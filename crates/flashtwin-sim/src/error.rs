@@ -55,6 +55,13 @@ pub enum SimError {
         /// What is wrong and what would be right.
         message: String,
     },
+    /// The model broke one of its own laws: its results would be wrong.
+    Law {
+        /// Which.
+        law: &'static str,
+        /// The numbers.
+        detail: String,
+    },
     /// The consumer of the results gave up.
     Sink(String),
 }
@@ -110,6 +117,11 @@ impl fmt::Display for SimError {
                 }
             }
             SimError::Snapshot { path, message } => write!(f, "{}: {message}", path.display()),
+            SimError::Law { law, detail } => write!(
+                f,
+                "the run broke the law \"{law}\", so it has no results: {detail}; this is a bug of flashtwin: \
+                 please report it with the device and the workload"
+            ),
             SimError::Case { path, line: Some(line), message } => {
                 write!(f, "{}:{line}: {message}", path.display())
             }

@@ -4,6 +4,7 @@
 //! configuration, workload and seed give the same bytes.
 
 mod ahead;
+mod conservation;
 mod control;
 mod error;
 mod faults;

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use flashtwin::{Completion, Device, GcInterval, Request, Time};
 use flashtwin_workload::Workload;
 
+use crate::conservation::Books;
 use crate::control::Control;
 use crate::faults::{Agenda, Fault};
 use crate::history::History;
@@ -66,6 +67,8 @@ pub struct RunConfig {
     pub history: bool,
     /// Record what every part of the device does in this window.
     pub timeline: Option<Window>,
+    /// The laws of the model ([`SimError::Law`]) are checked every so many requests, besides the end.
+    pub check_requests: Option<u64>,
 }
 
 impl Default for RunConfig {
@@ -84,6 +87,7 @@ impl Default for RunConfig {
             threads: 1,
             history: false,
             timeline: None,
+            check_requests: None,
         }
     }
 }
@@ -124,9 +128,12 @@ pub fn run<S: Drivable>(
         warming: config.warmup_requests > 0,
         history: None,
         timeline: None,
+        books: Books::default(),
+        pause_at: 0,
     };
     driver.begin_history();
     driver.device.reset_metrics(config.series_interval);
+    driver.open_books();
     if config.warmup_requests == 0 {
         driver.agenda.begin(driver.start);
         control.note_start();
@@ -207,9 +214,38 @@ pub(crate) struct Driver<'a, S: Drivable> {
     pub(crate) warming: bool,
     history: Option<Box<History>>,
     pub(crate) timeline: Option<Box<Recording>>,
+    books: Books,
+    /// Requests after which the run ends or is checked.
+    pause_at: u64,
 }
 
 impl<S: Drivable> Driver<'_, S> {
+    /// The counters of the device are at zero.
+    fn open_books(&mut self) {
+        self.books = Books::open(self.device, self.submitted);
+    }
+
+    /// Checks the laws of the model.
+    fn check(&self) -> Result<(), SimError> {
+        let same_drives = self.config.faults.is_empty();
+        self.books.check(self.device, self.submitted, same_drives)
+    }
+
+    /// Ends the run (false) or checks it, and finds when that is to be done next.
+    #[cold]
+    fn pause(&mut self) -> Result<bool, SimError> {
+        let max = self.config.requests_max.unwrap_or(u64::MAX);
+        if self.submitted == max {
+            return Ok(false);
+        }
+        let every = self.config.check_requests.unwrap_or(u64::MAX);
+        if self.submitted > 0 {
+            self.check()?;
+        }
+        self.pause_at = self.submitted.saturating_add(every).min(max);
+        Ok(true)
+    }
+
     /// Submits requests to the end of the workload or of the run; true if the run was stopped.
     fn submit_all(&mut self, workload: &mut dyn Workload) -> Result<bool, SimError> {
         let mut batch = Vec::new();
@@ -227,7 +263,7 @@ impl<S: Drivable> Driver<'_, S> {
                 if let Some(later) = batch.get(i + AHEAD) {
                     self.device.prefetch(later);
                 }
-                if self.config.requests_max == Some(self.submitted) {
+                if self.submitted == self.pause_at && !self.pause()? {
                     break 'run;
                 }
                 if !self.one(request)? {
@@ -250,6 +286,7 @@ impl<S: Drivable> Driver<'_, S> {
             history.sample(now, &self.device.flash_report());
             history.points(now)
         });
+        self.check()?;
         let recording = self.timeline.take();
         let timeline = recording.map(|recording| recording.finish(self.device));
         if self.submitted == 0 && !interrupted {
@@ -353,6 +390,7 @@ impl<S: Drivable> Driver<'_, S> {
         while self.device.step() {}
         self.device.completions().clear();
         self.device.reset_metrics(self.config.series_interval);
+        self.open_books();
         self.begin_history();
         let now = self.device.now().max(at);
         self.start += now - at;

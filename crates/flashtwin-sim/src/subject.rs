@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use flashtwin::spec::{ArraySpec, Buffer, Nand};
 use flashtwin::{
     Array, ArrayEvent, Backend, BufferEvent, Device, DeviceSpec, Flash, FlashEvent, Raid, Request,
-    Rng, StateError,
+    Rng, Ssd, StateError,
 };
 
 use crate::Threads;
@@ -60,8 +60,8 @@ pub trait Drivable: Backend + Sized {
     fn set_logs(device: &mut Device<Self>, on: bool);
     /// Hands over what was logged since the last call; of an array, what it did itself comes first.
     fn take_logs(device: &mut Device<Self>, take: &mut dyn FnMut(Logged));
-    /// Returns the number of free blocks, member by member in an array.
-    fn each_free_blocks(device: &Device<Self>, say: &mut dyn FnMut(Option<usize>, u32));
+    /// Visits the drives, member by member in an array.
+    fn each_drive(device: &Device<Self>, visit: &mut dyn FnMut(Option<usize>, &Ssd));
     /// What the array did itself, if it is one.
     fn array(_device: &Device<Self>) -> Option<&Array> {
         None
@@ -141,8 +141,8 @@ impl Drivable for Flash {
         take(Logged::Flash(None, device.take_flash_log()));
     }
 
-    fn each_free_blocks(device: &Device<Self>, say: &mut dyn FnMut(Option<usize>, u32)) {
-        say(None, device.free_blocks());
+    fn each_drive(device: &Device<Self>, visit: &mut dyn FnMut(Option<usize>, &Ssd)) {
+        visit(None, device);
     }
 }
 
@@ -213,9 +213,9 @@ impl Drivable for Raid {
         });
     }
 
-    fn each_free_blocks(device: &Device<Self>, say: &mut dyn FnMut(Option<usize>, u32)) {
-        for (member, blocks) in device.free_blocks_by_member().into_iter().enumerate() {
-            say(Some(member), blocks);
+    fn each_drive(device: &Device<Self>, visit: &mut dyn FnMut(Option<usize>, &Ssd)) {
+        for (member, drive) in device.drives().enumerate() {
+            visit(Some(member), drive);
         }
     }
 

@@ -129,7 +129,8 @@ impl Recording {
         if S::describe(device).buffer.is_some() {
             self.count(Gauge::DirtyPages, gauges.dirty_pages, now);
         }
-        S::each_free_blocks(device, &mut |member, blocks| {
+        S::each_drive(device, &mut |member, drive| {
+            let blocks = drive.free_blocks();
             self.count(Gauge::FreeBlocks(member), blocks, now);
         });
         if self.cut_at.is_none() && self.collector.all.len() >= self.limit && now < self.until {

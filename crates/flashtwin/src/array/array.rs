@@ -10,6 +10,7 @@ use crate::device::{BufferEvent, Device, Front, PowerCut};
 use crate::metrics::FlashReport;
 use crate::nand::FlashEvent;
 use crate::spec::{ArraySpec, Host, Partial, SpecError};
+use crate::ssd::Ssd;
 
 fn front<'a>(spec: &'a ArraySpec, units: u32, host: &'a Host) -> Front<'a> {
     let buffer = spec.buffer.as_ref();
@@ -97,10 +98,9 @@ impl Array {
         members.map(|m| m.drive.ssd.flash_report()).collect()
     }
 
-    /// Free blocks of each member.
-    pub fn free_blocks_by_member(&self) -> Vec<u32> {
-        let members = self.backend.io.members.iter();
-        members.map(|m| m.drive.ssd.free_blocks()).collect()
+    /// The members.
+    pub fn drives(&self) -> impl Iterator<Item = &Ssd> {
+        self.backend.io.members.iter().map(|m| &m.drive.ssd)
     }
 
     // ---- logs ----

@@ -114,6 +114,24 @@ impl OpMetrics {
         self.response_ps_squares = self.response_ps_squares.saturating_add(squares);
     }
 
+    /// Checks that each request was counted once, and that the parts of the response times are the whole.
+    fn check(&self) -> Result<(), String> {
+        let counted = self.times.requests();
+        if counted != self.requests {
+            return Err(format!(
+                "{counted} response times of {} requests",
+                self.requests
+            ));
+        }
+        let (parts, whole) = (self.parts.all().iter().sum::<u128>(), self.response_ps_sum);
+        match parts == whole {
+            true => Ok(()),
+            false => Err(format!(
+                "the parts are {parts} ps, response times {whole} ps"
+            )),
+        }
+    }
+
     /// Mean of each part in microseconds, in the order of [`crate::request::Breakdown::NAMES`].
     pub fn parts_us_mean(&self) -> [f64; 8] {
         (self.parts.all()).map(|ps| ps as f64 / self.requests.max(1) as f64 * 1e-6)
@@ -225,6 +243,21 @@ impl Metrics {
         both
     }
 
+    /// Checks sums that must agree: the parts of all response times are the whole, and while no request is in the
+    /// device, so is the integral of their number (Little's law).
+    pub fn check(&self) -> Result<(), String> {
+        for (op, name) in self.ops.iter().zip(["read", "write", "trim", "flush"]) {
+            op.check().map_err(|what| format!("{name}: {what}"))?;
+        }
+        let (integral, whole) = (self.inside_ps, self.response_ps_sum());
+        match self.inside > 0 || integral == whole {
+            true => Ok(()),
+            false => Err(format!(
+                "by Little's law requests were inside for {integral} ps, by their response times for {whole} ps"
+            )),
+        }
+    }
+
     /// Mean number of requests in the device until the last completion.
     pub fn inside_mean(&self) -> f64 {
         if self.span() == Time::ZERO {
@@ -264,5 +297,35 @@ mod tests {
         many.response_ps_sum *= 1_000_000;
         many.response_ps_squares *= 1_000_000;
         assert!((many.response_us_deviation() / 3.6e9 - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn sums_that_differ_are_found() {
+        let of = |parts: u64, response: u64| {
+            let mut op = OpMetrics {
+                requests: 1,
+                response_ps_sum: u128::from(response),
+                ..OpMetrics::default()
+            };
+            let mut all = [Time::ZERO; 8];
+            all[0] = Time(parts);
+            op.parts.add(all, Time(response));
+            op.times.record(Time(response));
+            op
+        };
+        assert!(of(5, 5).check().is_ok());
+        assert!(of(4, 5).check().is_err());
+        let uncounted = OpMetrics {
+            requests: 2,
+            ..of(5, 5)
+        };
+        assert!(uncounted.check().is_err());
+        let of_read = |inside_ps| Metrics {
+            ops: [of(5, 5), of(0, 0), of(0, 0), of(0, 0)],
+            inside_ps,
+            ..Metrics::default()
+        };
+        assert!(of_read(5).check().is_ok());
+        assert!(of_read(6).check().is_err());
     }
 }

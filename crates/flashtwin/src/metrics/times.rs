@@ -49,6 +49,11 @@ impl Times {
         }
     }
 
+    /// How many were recorded.
+    pub fn requests(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
     pub fn merge(&mut self, other: &Times) {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
             *count += more;

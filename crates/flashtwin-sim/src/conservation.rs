@@ -1,0 +1,148 @@
+//! Laws that every run keeps. One that breaks ends the run, in every build: a wrong model prints no numbers.
+
+use flashtwin::{Cause, Device, Op, Ssd};
+
+use crate::{Drivable, SimError};
+
+/// What the books of a measurement began with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Books {
+    /// Requests submitted before.
+    submitted: u64,
+    /// Pages of each drive that could be programmed without an erase.
+    free_pages: Vec<u64>,
+}
+
+impl Books {
+    /// Opens the books when the counters of the device have just been set to zero.
+    pub fn open<S: Drivable>(device: &Device<S>, submitted: u64) -> Books {
+        let mut free_pages = Vec::new();
+        S::each_drive(device, &mut |_, drive| {
+            free_pages.push(drive.free_flash_pages())
+        });
+        Books {
+            submitted,
+            free_pages,
+        }
+    }
+
+    /// Checks all laws: costs a pass over the tables of the device. `same_drives`: none was exchanged in an array.
+    pub fn check<S: Drivable>(
+        &self,
+        device: &Device<S>,
+        submitted: u64,
+        same_drives: bool,
+    ) -> Result<(), SimError> {
+        let broken = |law| move |detail| SimError::Law { law, detail };
+        (self.requests(device, submitted)).map_err(broken("every request completes once"))?;
+        (device.metrics().check()).map_err(broken("times add up"))?;
+        let mut result = Ok(());
+        let mut free_pages = self.free_pages.iter().filter(|_| same_drives);
+        S::each_drive(device, &mut |member, drive| {
+            let named = |what: String| match member {
+                Some(member) => format!("member {member}: {what}"),
+                None => what,
+            };
+            let free_before = free_pages.next();
+            if result.is_ok() {
+                let pages = free_before.map_or(Ok(()), |&free| pages(drive, free));
+                result = (pages
+                    .map_err(named)
+                    .map_err(broken("pages in are pages out")))
+                .and_then(|()| {
+                    drive
+                        .check()
+                        .map_err(named)
+                        .map_err(broken("the map is the flash"))
+                });
+            }
+        });
+        result
+    }
+
+    fn requests<S: Drivable>(&self, device: &Device<S>, submitted: u64) -> Result<(), String> {
+        let submitted = submitted - self.submitted;
+        let completed: u64 = [Op::Read, Op::Write, Op::Trim, Op::Flush]
+            .map(|op| device.metrics().op(op))
+            .iter()
+            .map(|of| of.requests + of.refused + of.failed)
+            .sum();
+        let inside = device.outstanding() as u64;
+        match completed + inside == submitted {
+            true => Ok(()),
+            false => Err(format!(
+                "{submitted} submitted, {completed} completed, {inside} in the device"
+            )),
+        }
+    }
+}
+
+/// What was programmed and what was erased explain the free pages.
+fn pages(drive: &Ssd, free_before: u64) -> Result<(), String> {
+    let report = drive.flash_report_without_wear();
+    let erases = report.flash.count(Cause::Erase);
+    let erased = erases * u64::from(drive.spec().geometry.pages_per_block);
+    let (programs, skipped) = (report.programs(), report.flash.pages_skipped);
+    let free = drive.free_flash_pages();
+    match free_before + erased == free + programs + skipped {
+        true => Ok(()),
+        false => Err(format!(
+            "{free_before} pages were free and {erased} have been erased, {programs} programmed and {skipped} \
+             skipped, but {free} are free"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{run, Control, Pacing, RunConfig};
+    use flashtwin::DeviceSpec;
+    use flashtwin_workload::GeneratorSpec;
+
+    fn after_a_run() -> (Ssd, Books) {
+        let spec = DeviceSpec::with_overrides(
+            flashtwin::spec::builtin("demo").expect("it is shipped"),
+            "demo",
+            &[("geometry.blocks_per_plane", "64")],
+        );
+        let mut ssd = Ssd::new(&spec.expect("a sound device"));
+        ssd.fill_steady(1);
+        ssd.reset_metrics(None);
+        let books = Books::open(&ssd, 0);
+        let load = GeneratorSpec::parse("uniform:write=0.8,requests=2000").expect("a load");
+        let mut load = load.build(ssd.exported_bytes(), 1).expect("it fits");
+        let config = RunConfig {
+            pacing: Pacing::Closed { depth: 8 },
+            ..RunConfig::default()
+        };
+        let control = Control::default();
+        run(&mut ssd, &mut *load, &config, &control, &mut |_| Ok(())).expect("a sound run");
+        (ssd, books)
+    }
+
+    fn law_of(result: Result<(), SimError>) -> &'static str {
+        match result {
+            Err(SimError::Law { law, .. }) => law,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn books_that_do_not_balance_are_refused() {
+        let (ssd, books) = after_a_run();
+        books.check(&ssd, 2000, true).expect("a sound run");
+        let lost = books.check(&ssd, 2001, true);
+        assert_eq!(law_of(lost), "every request completes once");
+        let more = Books {
+            submitted: 0,
+            free_pages: vec![books.free_pages[0] + 1],
+        };
+        assert_eq!(
+            law_of(more.check(&ssd, 2000, true)),
+            "pages in are pages out"
+        );
+        let exchanged = more.check(&ssd, 2000, false);
+        exchanged.expect("what an exchanged drive had is not known");
+    }
+}
