@@ -14,6 +14,7 @@ from typing import Any
 
 from .errors import FlashtwinError
 from .files import whole_file
+from .prerequisites import install_line
 
 
 def is_remote(text: str) -> bool:
@@ -26,7 +27,7 @@ def _fsspec(url: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError:
-        raise FlashtwinError(f"{url}: URLs need fsspec: pip install 'flashtwin[dask]'") from None
+        raise FlashtwinError(f"{url}: URLs need fsspec: {install_line('fsspec')}") from None
     try:
         filesystem, path = fsspec.core.url_to_fs(url)
     except (ImportError, ValueError) as e:

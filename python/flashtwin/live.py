@@ -23,6 +23,7 @@ from .live_report import LiveReport
 from .memory import need
 from .options import StateOptions, takes
 from .policies import Choice
+from .prerequisites import PLUGIN
 from .runs import precondition_spec
 from .sizing import read as read_size
 from .sizing import sized
@@ -306,7 +307,7 @@ def serve(
         }
         command = [program, "--foreground", "--exit-with-parent", "--pidfile", str(place / "pid"), *listen]
         given = (f"{key}={value}" for key, value in settings.items() if value is not None)
-        command += [str(nbdkit.PLUGIN), *given]
+        command += [str(PLUGIN), *given]
         process = nbdkit.start(command, place, lock)
         if recording is not None:
             _describe_record(recording, spec, process)

@@ -14,30 +14,19 @@ from urllib.parse import quote
 
 from .errors import FlashtwinError
 from .leftovers import remove_dead_socket
+from .prerequisites import NBDKIT, PLUGIN
 
 #: Seconds between two looks at a server that starts.
 _PERIOD_S = 0.02
 #: Longest name of a Unix socket, of which the control socket's takes a part.
 _SOCKET_BYTES = 107 - len(".ctl")
-#: Package managers, and how they install nbdkit.
-_INSTALL = {
-    "apt-get": "sudo apt-get install nbdkit",
-    "dnf": "sudo dnf install nbdkit",
-    "zypper": "sudo zypper install nbdkit",
-    "pacman": "sudo pacman -S nbdkit",
-    "apk": "sudo apk add nbdkit",
-}
-PLUGIN = Path(__file__).with_name("flashtwin_nbdkit.so")
 
 
 def find() -> str:
     """Return the path of nbdkit; refuse to go on without it or without the plugin."""
-    found = shutil.which("nbdkit")
+    found = NBDKIT.find()
     if found is None:
-        known = next((line for tool, line in _INSTALL.items() if shutil.which(tool)), None)
-        raise FlashtwinError(
-            f"nbdkit is not installed; install it: {known or 'see https://gitlab.com/nbdkit/nbdkit'}"
-        )
+        raise FlashtwinError(f"nbdkit is not installed; install it: {NBDKIT.install}")
     if not PLUGIN.exists():
         raise FlashtwinError(
             "this installation has no plugin for nbdkit, which needs Linux and cargo when it is built: in a "

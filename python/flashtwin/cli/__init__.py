@@ -18,6 +18,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
+        if "_ARGCOMPLETE" in os.environ:
+            from . import completion
+
+            completion.complete(build(completion.words_so_far()))
         args = build(given).parse_args(given)
         code: int = args.command(args)
         sys.stdout.flush()

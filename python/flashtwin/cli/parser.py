@@ -22,7 +22,8 @@ examples:
   flashtwin policy list
   flashtwin ftl list
 
-Exit codes: 0 done, 1 validate found mismatches or cells of a sweep failed, 2 wrong input, 130 Ctrl-C.
+Exit codes: 0 done, 1 validate found mismatches, cells of a sweep failed or doctor found something required
+missing, 2 wrong input, 130 Ctrl-C.
 """
 
 
@@ -545,6 +546,12 @@ def _pts(commands: _Commands) -> None:
     pts.add(commands, _new, _add_device, _add_json)
 
 
+def _installation(commands: _Commands) -> None:
+    from . import installation
+
+    installation.add(commands, _new, _add_json, build)
+
+
 #: What adds each command, in the order of the help.
 _ADDERS: dict[str, Callable[[_Commands], None]] = {
     "run": _run,
@@ -564,4 +571,7 @@ _ADDERS: dict[str, Callable[[_Commands], None]] = {
     "snapshot": _snapshot,
     "pts": _pts,
     "validate": _validate,
+    "doctor": _installation,
+    "completion": _installation,
+    "man": _installation,
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ..errors import FlashtwinError
 from ..files import whole_file
+from ..prerequisites import install_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +85,7 @@ def require() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise FlashtwinError("figures need matplotlib: pip install 'flashtwin[plot]'") from None
+        raise FlashtwinError(f"figures need matplotlib: {install_line('matplotlib')}") from None
 
 
 def kind_of(path: Path) -> str:

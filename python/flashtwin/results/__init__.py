@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import FlashtwinError
 from ..estimates import Estimate, mean_of, ratio_of
 from ..folders import Folder
+from ..prerequisites import install_line
 from . import dataset
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def require_duckdb() -> None:
     try:
         import duckdb  # noqa: F401
     except ImportError:
-        raise FlashtwinError("queries need DuckDB: pip install 'flashtwin[query]'") from None
+        raise FlashtwinError(f"queries need DuckDB: {install_line('duckdb')}") from None
 
 
 class Results:

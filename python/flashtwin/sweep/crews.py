@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from .. import _core
 from ..errors import FlashtwinError
+from ..prerequisites import install_line
 
 #: How old the number of a cluster's workers may be.
 _ASK_EVERY_S = 2.0
@@ -199,7 +200,7 @@ def _distributed() -> Any:  # noqa: ANN401
     try:
         import distributed
     except ImportError:
-        raise FlashtwinError("Dask clusters need distributed: pip install 'flashtwin[dask]'") from None
+        raise FlashtwinError(f"Dask clusters need distributed: {install_line('distributed')}") from None
     return distributed
 
 
@@ -223,7 +224,8 @@ def _cluster(distributed: Any, where: str, workers: int) -> Any:  # noqa: ANN401
         try:
             import dask_jobqueue
         except ImportError:
-            raise FlashtwinError("--dask slurm needs dask-jobqueue: pip install 'flashtwin[dask]'") from None
+            line = install_line("dask-jobqueue")
+            raise FlashtwinError(f"--dask slurm needs dask-jobqueue: {line}") from None
         cluster = dask_jobqueue.SLURMCluster()
         cluster.scale(jobs=_number(rest, where, workers))
         return cluster
