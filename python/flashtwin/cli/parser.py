@@ -247,7 +247,9 @@ examples:
     )
     info.add_argument("trace", metavar="TRACE")
     info.add_argument(
-        "--against", metavar="LOAD", help="generated load to compare with, of as many requests as the trace has"
+        "--against",
+        metavar="LOAD",
+        help="generated load to compare with, of as many requests as the trace has",
     )
     _add_trace_options(info)
     _add_json(info, "it")
@@ -544,6 +546,21 @@ def _pts(commands: _Commands) -> None:
 
 
 #: What adds each command, in the order of the help.
+def _calibrate(commands: _Commands) -> None:
+    from .calibrate_fit import add
+
+    p = _new(
+        commands,
+        "calibrate",
+        "Fit a device file to measurements of a drive.",
+        """\
+examples:
+  flashtwin calibrate fit results -o mydrive.toml --report fit.html
+""",
+    )
+    add(p.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser), _new, _add_device)
+
+
 _ADDERS: dict[str, Callable[[_Commands], None]] = {
     "run": _run,
     "compare": _compare,
@@ -562,4 +579,5 @@ _ADDERS: dict[str, Callable[[_Commands], None]] = {
     "snapshot": _snapshot,
     "pts": _pts,
     "validate": _validate,
+    "calibrate": _calibrate,
 }
