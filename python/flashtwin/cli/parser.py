@@ -552,6 +552,21 @@ def _installation(commands: _Commands) -> None:
     installation.add(commands, _new, _add_json, build)
 
 
+def _calibrate(commands: _Commands) -> None:
+    from .calibrate_fit import add
+
+    p = _new(
+        commands,
+        "calibrate",
+        "Fit a device file to measurements of a drive.",
+        """\
+examples:
+  flashtwin calibrate fit results -o mydrive.toml --report fit.html
+""",
+    )
+    add(p.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser), _new, _add_device)
+
+
 #: What adds each command, in the order of the help.
 _ADDERS: dict[str, Callable[[_Commands], None]] = {
     "run": _run,
@@ -574,4 +589,5 @@ _ADDERS: dict[str, Callable[[_Commands], None]] = {
     "doctor": _installation,
     "completion": _installation,
     "man": _installation,
+    "calibrate": _calibrate,
 }

@@ -148,8 +148,13 @@ function chartsOfStudy() {
   });
 }
 
+function chartsOfCalibration() {
+  DATA.figures.forEach((figure, i) => card(`figure-${i}`, figure.title, figure.unit, () => grouped(figure)));
+}
+
 if (DATA.kind === "sweep") chartsOfSweep();
 else if (DATA.kind === "study") chartsOfStudy();
+else if (DATA.kind === "calibration") chartsOfCalibration();
 else chartsOfRuns();
 document.querySelectorAll("table.sortable").forEach(sortable);
 if (location.hash === "#print") document.documentElement.classList.add("print");

@@ -1,0 +1,108 @@
+"""Figures of experiments, measured or modelled: how they are read, compared and weighted."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Container, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..errors import FlashtwinError
+
+#: Figures by name: the experiment, a slash, and what was measured, as in "read-depth-16/read.p99_us".
+Figures: TypeAlias = "dict[str, float]"
+
+#: Percentiles that are figures: of those that fio prints by default, all that a fit can use.
+PERCENTILES = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9)
+#: Fewest requests beyond a percentile that make it a figure.
+BEYOND_MIN = 5
+#: Logarithmic errors that count as one, by what is in a figure's name; the first that fits. A percentile
+#: far out stands on few requests, and writes wait for collections, of which there are few: both vary by
+#: more from one run to the next.
+TOLERANCES = (("p99.9_us", 0.10), ("write.p", 0.06), ("p99.5_us", 0.07), ("p99_us", 0.05), ("", 0.02))
+#: Weight of a latency beside that of a bandwidth: an experiment has a dozen latencies and one bandwidth.
+LATENCY_WEIGHT = 0.25
+#: Errors beyond so many tolerances count in proportion, not squared: one figure that the model
+#: cannot meet must not bend all others.
+LINEAR_FROM = 3.0
+#: Cost of a device that gives no figures.
+_NO_COST = 1e9
+
+
+def tolerance(figure: str) -> float:
+    """Return the logarithmic error of a figure that counts as one."""
+    return next(value for part, value in TOLERANCES if part in figure)
+
+
+def weight(figure: str) -> float:
+    """Return how much a figure counts."""
+    return LATENCY_WEIGHT if figure.endswith("_us") else 1.0
+
+
+def errors(target: Mapping[str, float], modelled: Mapping[str, float]) -> Figures:
+    """Return the logarithmic errors, in tolerances, of the figures that both have."""
+    both = [name for name, value in target.items() if value > 0 and modelled.get(name, 0) > 0]
+    return {name: math.log(modelled[name] / target[name]) / tolerance(name) for name in both}
+
+
+def cost(found: Mapping[str, float]) -> float:
+    """Return the weighted mean of squared errors, the large ones linear."""
+    if not found:
+        return _NO_COST
+    total = 0.0
+    for name, error in found.items():
+        size = abs(error)
+        square = size * size if size < LINEAR_FROM else LINEAR_FROM * (2 * size - LINEAR_FROM)
+        total += weight(name) * square
+    return total / math.fsum(weight(name) for name in found)
+
+
+def of_job(job: Mapping[str, Any]) -> Figures:
+    """Return the figures of a job of fio's `json` or `json+` output, by what was measured."""
+    kinds = [kind for kind in ("read", "write") if job.get(kind, {}).get("total_ios")]
+    figures = {"mb_per_s": sum(job[kind]["bw_bytes"] for kind in kinds) / 1e6}
+    for kind in kinds:
+        latency = job[kind]["clat_ns"]
+        found = {float(percent): ns for percent, ns in latency.get("percentile", {}).items()}
+        for percent in PERCENTILES:
+            if percent in found and job[kind]["total_ios"] * (100 - percent) >= 100 * BEYOND_MIN:
+                figures[f"{kind}.p{percent:g}_us"] = found[percent] / 1e3
+    return figures
+
+
+def read_results(folder: Path, rates_only: Container[str]) -> tuple[Figures, int]:
+    """Return the figures of all experiments in a folder of results, and the capacity of the drive.
+
+    Args:
+        folder: with NAME.json of each experiment, from fio, and manifest.json.
+        rates_only: experiments whose latencies are no figures.
+
+    Raises:
+        FlashtwinError: a file cannot be read; the message names it.
+    """
+    manifest = _read_json(folder / "manifest.json")
+    capacity = manifest.get("capacity_bytes")
+    if not isinstance(capacity, int) or capacity <= 0:
+        raise FlashtwinError(f"{folder / 'manifest.json'}: capacity_bytes: give the bytes of the drive")
+    figures: Figures = {}
+    for path in sorted(folder.glob("*.json")):
+        if path.name == "manifest.json":
+            continue
+        jobs = _read_json(path).get("jobs")
+        if not jobs:
+            raise FlashtwinError(f"{path}: no jobs of fio in it; run {path.stem} again")
+        for what, value in of_job(jobs[0]).items():
+            if what == "mb_per_s" or path.stem not in rates_only:
+                figures[f"{path.stem}/{what}"] = value
+    return figures, capacity
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as e:
+        raise FlashtwinError(f"{path}: cannot read: {e.strerror}") from e
+    except ValueError:
+        raise FlashtwinError(f"{path}: not whole: no JSON; run {path.stem} again") from None
+    return found

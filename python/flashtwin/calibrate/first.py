@@ -1,0 +1,247 @@
+"""First estimates in closed form, each from the experiments that isolate its parameter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise, takewhile
+
+from ..errors import FlashtwinError
+from .figures import Figures, cost, errors
+from .loads import STRIDES
+from .parameters import BY_NAME, Values
+
+#: A link of PCI Express 3.0 with four lanes, as in `base.toml`, in ns a byte.
+_LINK_NS_PER_BYTE = 1 / 3.938 * (256 + 24) / 256
+#: Bytes on the pins for each byte of data, with the spare bytes of `base.toml`.
+_PINS_PER_BYTE = 1 + 64 / 512
+_FLASH_PAGE_KIB = 16
+#: Time of the buffer memory and of the controller where nothing separates them from the overhead.
+_BUFFER_US = 1.0
+_REQUEST_US = 0.8
+#: A rate within this share of the best is not yet limited by fewer dies.
+_FULL = 0.75
+#: A rate within this share above the least comes from a single die.
+_SINGLE = 1.2
+#: Twice the burst that leaves less than so many times as much in the buffer has filled it.
+_FULL_BUFFER = 1.15
+#: Writes to an empty drive that are so many times as fast as later ones go to an SLC cache.
+_CACHED = 1.3
+_HALVINGS = 6
+#: Costs so close to the best do not distinguish numbers of channels.
+_NEAR = 1.2
+_NEAR_COST = 0.05
+#: Bits of a cell, as in `base.toml`.
+_CELL_BITS = 3
+_CHANNELS = (1, 2, 3, 4, 6, 8, 12, 16, 32)
+
+
+@dataclass(frozen=True)
+class Dies:
+    """What reads over strides show: bytes of a row, and dies."""
+
+    row_kib: int
+    dies: int
+
+
+def dies_of(rates: Mapping[int, float], die_rate: float) -> Dies:
+    """Return row and dies from the rates of reads that lie multiples of a stride (KiB) apart.
+
+    Sequential data goes row by row around the dies. Reads a row apart reach all dies, reads two rows
+    apart half of them, and reads as many rows apart as there are dies only one.
+
+    Args:
+        rates: by strides, from the smallest on.
+        die_rate: of a single die.
+    """
+    best = max(rates.values())
+    row = max(_FLASH_PAGE_KIB, max(takewhile(lambda stride: rates[stride] >= _FULL * best, rates), default=0))
+    # Of larger strides few addresses exist, and a buffer may hold them.
+    narrow = next((stride for stride in rates if rates[stride] <= _SINGLE * die_rate), None)
+    if narrow is not None:
+        return Dies(row, max(1, narrow // row))
+    slowest = min(rates, key=rates.__getitem__)
+    return Dies(row, 1 << max(0, round(math.log2(rates[slowest] / die_rate * slowest / row))))
+
+
+def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -> Values:
+    """Return first estimates from the figures of the experiments on a drive of that capacity.
+
+    Args:
+        figures: of the experiments.
+        capacity_bytes: of the drive.
+        found: row and dies if they are known.
+
+    Raises:
+        FlashtwinError: an experiment without which nothing can be estimated is missing.
+    """
+    get = _Given(figures)
+    wait = get("write-depth1/write.p50_us")
+    die_us = get("read-size-4k/read.p50_us") - min(wait, get("read-size-4k/read.p50_us") / 2)
+    found = found or dies_of(get.rates("read-stride-", "k", most=STRIDES[-1]), (4 << 10) / die_us)
+    row_bytes = found.row_kib << 10
+    growth_ns = (get("read-size-16k/read.p50_us") - get("read-size-8k/read.p50_us")) * 1e3 / (8 << 10)
+    transfer = BY_NAME["transfer"].clip((growth_ns - _LINK_NS_PER_BYTE) / _PINS_PER_BYTE)
+    data_in_us = row_bytes * _PINS_PER_BYTE * transfer / 1e3
+    fills = _fills(get, capacity_bytes)
+    program = found.dies * row_bytes / fills.slow - data_in_us
+    page_us = (4 << 10) * (_PINS_PER_BYTE * transfer + _LINK_NS_PER_BYTE) / 1e3
+    values: Values = {
+        "channels": 1,
+        "dies": found.dies,
+        "planes": found.row_kib // _FLASH_PAGE_KIB,
+        "reserve": 15,
+        "program": program,
+        "program_spread": 1.3,
+        "erase": 4500,
+        "transfer": transfer,
+    }
+    if fills.cache_bytes:
+        raw = capacity_bytes / (1 - values["reserve"] / 100)
+        values["slc"] = 100 * fills.cache_bytes * _CELL_BITS / raw
+        values["slc_program"] = found.dies * row_bytes / fills.fast - data_in_us
+    flash_us = values.get("slc_program", program)
+    if wait < flash_us / 2:
+        # Writes one at a time end in a buffer; many at a time wait for the controller or the link.
+        interval_us = (4 << 10) / get("write-rate/mb_per_s")
+        values["request"] = interval_us if interval_us > _LINK_NS_PER_BYTE * 4.1 * 1.1 else _REQUEST_US
+        values["overhead"] = wait - _BUFFER_US - values["request"] - (4 << 10) * _LINK_NS_PER_BYTE / 1e3
+        values["buffer"] = _buffer(get, fills.fast)
+    else:
+        values["request"] = _REQUEST_US
+        values["overhead"] = wait - flash_us - page_us - _REQUEST_US
+    values["overhead"] = BY_NAME["overhead"].clip(values["overhead"])
+    for name, end in (("read_low", "p20_us"), ("read_mid", "p50_us"), ("read_high", "p80_us")):
+        values[name] = get(f"read-size-4k/read.{end}") - values["overhead"] - values["request"] - page_us
+    return {name: BY_NAME[name].clip(value) for name, value in values.items()}
+
+
+def choose_dies(
+    figures: Figures, capacity_bytes: int, measure_strides: Callable[[Values], Figures]
+) -> Values:
+    """Return first estimates with the row and dies that explain strides, of those near the closed form."""
+    start = estimate(figures, capacity_bytes)
+    tried = [
+        estimate(figures, capacity_bytes, Dies(round(start["planes"] * times * _FLASH_PAGE_KIB), round(dies)))
+        for times in (0.5, 1, 2)
+        for dies in (start["dies"] / 2, start["dies"], start["dies"] * 2)
+        if start["planes"] * times >= 1 and dies >= 1
+    ]
+
+    def error(each: Values) -> float:
+        # Each die on a channel of its own, so that no channel limits the rates.
+        apart = {**each, "channels": each["dies"], "dies": 1}
+        return cost(errors(figures, measure_strides(apart)))
+
+    return min(tried, key=error)
+
+
+def choose_channels(
+    values: Values, figures: Figures, measure_reads: Callable[[Values], Figures]
+) -> tuple[Values, bool]:
+    """Return the values with the fewest channels that explain reads, and whether no other number does.
+
+    Where the link limits the rates, more channels change nothing.
+    """
+    dies = round(values["dies"])
+    candidates = [
+        {**values, "channels": channels, "dies": dies // channels}
+        for channels in _CHANNELS
+        if dies % channels == 0
+    ]
+    costs = [cost(errors(figures, measure_reads(each))) for each in candidates]
+    near = [
+        each
+        for each, found in zip(candidates, costs, strict=True)
+        if found <= min(costs) * _NEAR + _NEAR_COST
+    ]
+    return near[0], len(near) == 1
+
+
+def choose_reserve(values: Values, rate: float, measure_rate: Callable[[Values], float]) -> Values:
+    """Return the values with the reserve that gives the measured rate of steady random writes.
+
+    The rate grows with the reserve, since collections move less; halving the range of its logarithm finds it.
+    """
+    low, high = math.log(BY_NAME["reserve"].low), math.log(BY_NAME["reserve"].high)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if measure_rate({**values, "reserve": math.exp(middle)}) < rate:
+            low = middle
+        else:
+            high = middle
+    return {**values, "reserve": math.exp((low + high) / 2)}
+
+
+class _Given:
+    """Figures that must be there."""
+
+    def __init__(self, figures: Figures) -> None:
+        self._figures = figures
+
+    def __call__(self, name: str) -> float:
+        if name not in self._figures:
+            experiment, figure = name.split("/")
+            raise FlashtwinError(f"{experiment}: {figure} is missing from the results; run it again")
+        return self._figures[name]
+
+    def rates(self, start: str, end: str, most: int) -> dict[int, float]:
+        """Return the bandwidths of a series of experiments, by the number in their names."""
+        found = {}
+        for name, value in self._figures.items():
+            experiment, figure = name.split("/")
+            number = experiment.removeprefix(start).removesuffix(end)
+            if figure == "mb_per_s" and experiment.startswith(start) and number.isdigit():
+                found[int(number)] = value
+        chosen = {number: found[number] for number in sorted(found) if number <= most}
+        if not chosen:
+            raise FlashtwinError(f"{start}*: no results; run these experiments")
+        return chosen
+
+
+@dataclass(frozen=True)
+class Fills:
+    """What sequential writes to an empty drive show.
+
+    Attributes:
+        cache_bytes: data that an SLC cache takes; 0 without one.
+        fast: rate while it does.
+        slow: rate afterwards.
+    """
+
+    cache_bytes: float
+    fast: float
+    slow: float
+
+
+def _fills(get: _Given, capacity_bytes: int) -> Fills:
+    """Return what the times of writing x bytes show.
+
+    Up to the end of a cache they grow by x / fast, from there by x / slow. The first bytes are left out: they
+    may have gone to the buffer.
+    """
+    shares = get.rates("write-fill-", "", most=100)
+    ends = [(capacity_bytes * percent / 100, rate) for percent, rate in shares.items()]
+    times = [(x, x / rate) for x, rate in ends]
+    rates = [(x2 - x1) / (t2 - t1) for (x1, t1), (x2, t2) in pairwise(times)]
+    slow, fast = rates[-1], max(rates)
+    if fast < _CACHED * slow:
+        return Fills(0.0, fast, slow)
+    (first, began), (last, ended) = times[0], times[-1]
+    beyond = (last - first - slow * (ended - began)) / (1 - slow / fast)
+    return Fills(first + max(0.0, beyond), fast, slow)
+
+
+def _buffer(get: _Given, drain: float) -> float:
+    """Return the size of the buffer from bursts of writes.
+
+    Of n bytes that take t seconds the flash has taken drain * t; the rest is in the buffer. That grows with n
+    until the buffer is full.
+    """
+    bursts = get.rates("write-burst-", "m", most=1 << 20)
+    held = [(mib << 20) * (1 - drain / rate) for mib, rate in bursts.items()]
+    for now, more in pairwise(held):
+        if now > 0 and more < _FULL_BUFFER * now:
+            return max(now, more)
+    return max(*held, float(1 << 20))

@@ -1,0 +1,161 @@
+"""A fit: first estimates, choices that are no numbers, joint refinement, and what is known afterwards."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import FlashtwinError
+from . import loads
+from .figures import Figures, cost, errors
+from .first import choose_channels, choose_dies, choose_reserve
+from .modelled import measure
+from .parameters import BY_NAME, Profile, Values
+from .refine import Journal, Refined, Refinement
+
+#: A model of more than this takes longer and gives the same rates.
+_CAPACITY_MAX = 2 << 30
+#: Requests of a comparison for each one of an evaluation: what is reported should be exact.
+TIMES = 5
+#: A parameter is identified if it is known within this share, at two standard errors.
+IDENTIFIED = 0.10
+#: A fill of fewer times the buffer measures the buffer more than the flash.
+_FILL_TO_BUFFER = 10
+#: Suspension as it is tried first, in us.
+_SUSPEND_US = 20.0
+#: Spreads of program times as they are tried first.
+_SPREADS = (1.1, 1.3, 1.5, 1.7)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A fitted profile, and how good it is.
+
+    Attributes:
+        profile: the device.
+        first: the values before refinement.
+        refined: the refinement, with the standard errors of parameters.
+        measured: all figures of the experiments.
+        modelled: the same of the profile.
+        drive_bytes: capacity of the drive; the model may have less.
+        unknown: counts that other values would explain as well.
+    """
+
+    profile: Profile
+    first: Values
+    refined: Refined
+    measured: Figures
+    modelled: Figures
+    drive_bytes: int
+    unknown: frozenset[str]
+
+    def relative_error(self, figure: str) -> float:
+        """Return how far a figure of the profile is above the measured one, as a share."""
+        return self.modelled[figure] / self.measured[figure] - 1
+
+    def spread(self, name: str) -> float | None:
+        """Return half of the interval of a parameter, as a share of it; None if it was not refined."""
+        spread = self.refined.spreads.get(name)
+        return None if spread is None else 2 * spread
+
+    def identified(self, name: str) -> bool:
+        """Whether the experiments determine a parameter."""
+        spread = self.spread(name)
+        if BY_NAME[name].whole:
+            return name not in self.unknown
+        return spread is not None and spread <= IDENTIFIED
+
+    def standing(self, name: str) -> str:
+        """Return what is known of a parameter: measured, estimated, fitted or assumed."""
+        if BY_NAME[name].whole:
+            return "measured" if self.identified(name) else "assumed"
+        if not self.refined.spreads:
+            return "estimated"
+        return "fitted" if self.identified(name) else "assumed"
+
+
+def fit(
+    figures: Figures,
+    drive_bytes: int,
+    *,
+    steps: int = 5,
+    generations: int = 0,
+    seed: int = 1,
+    threads: int = 1,
+    journal: Path | None = None,
+    on_progress: Callable[[str, float], None] | None = None,
+) -> Calibration:
+    """Fit a profile to figures of experiments; those of held-out ones are compared, not fitted.
+
+    Args:
+        figures: as `read_results` returns them.
+        drive_bytes: capacity of the drive.
+        steps: most linear steps; 0 leaves the first estimates as they are.
+        generations: of CMA-ES, after the linear steps.
+        seed: of the loads and of CMA-ES.
+        threads: evaluations at a time; the result does not depend on it.
+        journal: file in which evaluations are kept, to go on after an interruption.
+        on_progress: called with phase and cost after each step.
+
+    Raises:
+        FlashtwinError: an experiment is missing, or an extra package.
+    """
+    capacity = min(drive_bytes, _CAPACITY_MAX)
+    held_out = {load.name for load in loads.held_out()}
+    target = {name: value for name, value in figures.items() if name.split("/")[0] not in held_out}
+
+    def under(which: list[loads.Load]) -> Callable[[Values], Figures]:
+        return lambda values: measure(Profile(values, capacity).spec(), which, seed)
+
+    strides = [load for load in loads.reads() if load.name.startswith("read-stride")]
+    first = choose_dies(target, drive_bytes, under(strides))
+    first, channels_known = choose_channels(first, target, under(loads.reads()))
+    random = [load for load in loads.writes(capacity) if load.name == "write-random"]
+    rate = "write-random/mb_per_s"
+    if rate not in target:
+        raise FlashtwinError(f"{random[0].name}: no results; run this experiment")
+    first = choose_reserve(first, target[rate], lambda values: under(random)(values)[rate])
+    beside = [load for load in loads.writes(capacity) if load.name.startswith("beside")]
+    first = _choose_beside(first, target, under(beside))
+    if capacity < drive_bytes:
+        target = _without_buffered_fills(target, capacity, first.get("buffer", 0.0))
+    context = hashlib.sha256(json.dumps([sorted(target.items()), capacity, seed]).encode()).hexdigest()
+    evaluate = Journal(under([*loads.reads(), *loads.writes(capacity)]), journal, context)
+    refined = Refinement(target, first, evaluate, threads=threads, on_progress=on_progress).run(
+        steps, generations, seed
+    )
+    profile = Profile(refined.values, capacity)
+    every = [*loads.reads(), *loads.writes(capacity), *loads.held_out()]
+    modelled = measure(profile.spec(), [load.longer(TIMES) for load in every], seed)
+    both = {name: value for name, value in figures.items() if name in modelled}
+    unknown = frozenset() if channels_known else frozenset({"channels", "dies"})
+    return Calibration(profile, first, refined, both, modelled, drive_bytes, unknown)
+
+
+def _without_buffered_fills(target: Figures, capacity_bytes: int, buffer_bytes: float) -> Figures:
+    """Leave out writes of a share of the capacity that the buffer holds much of in the smaller model."""
+    shares = {f"write-fill-{percent}/mb_per_s": percent / 100 for percent in loads.FILLS}
+    least = _FILL_TO_BUFFER * buffer_bytes
+    return {name: value for name, value in target.items() if shares.get(name, 1) * capacity_bytes >= least}
+
+
+def _choose_beside(values: Values, target: Figures, measure_beside: Callable[[Values], Figures]) -> Values:
+    """Return the values with the suspension and the spread of programs that reads beside writes show best.
+
+    What they do to the percentiles is no straight line, on which a refinement could find them from afar.
+    """
+    tried: list[Values] = []
+    for spread in _SPREADS:
+        plain = {**values, "program_spread": spread}
+        tried += [plain, {**plain, "suspend": _SUSPEND_US}]
+
+    def error(each: Values) -> float:
+        try:
+            return cost(errors(target, measure_beside(each)))
+        except FlashtwinError:
+            return cost({})
+
+    return min(tried, key=error)

@@ -1,0 +1,117 @@
+"""The loads of the experiments, as the model runs them; their names state what each identifies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+#: States that a load may start from.
+EMPTY, FILLED, STEADY = "empty", "filled", "steady"
+
+#: Loads of fewer requests fill something up.
+_REPEATED_MIN = 1000
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load of an experiment.
+
+    Attributes:
+        name: of the experiment.
+        text: the generated load (docs/traces.md).
+        depth: requests in flight.
+        state: what the drive holds: nothing, sequential data, or what random writes leave.
+        requests: number of measured requests.
+        warmup: number of requests before them.
+        latencies: whether its latencies are figures; where a queue saturates they wander for long.
+    """
+
+    name: str
+    text: str
+    depth: int
+    state: str
+    requests: int
+    warmup: int = 0
+    latencies: bool = True
+
+    def longer(self, times: int) -> Load:
+        """Return the load with so many times the requests, where their number is not what it is about."""
+        if self.state == EMPTY or self.requests < _REPEATED_MIN:
+            return self
+        return replace(self, requests=self.requests * times)
+
+
+#: Requests measured in the steady state of random writes, and before them: dies that collect at the same
+#: time part only slowly.
+_STEADY_RUN = (30000, 30000)
+#: Block sizes of the reads at depth 1, in KiB.
+_SIZES = (4, 8, 16, 32, 64, 256)
+#: Depths of random reads; at the last one only the rate is steady.
+_DEPTHS = (2, 4, 8, 16, 32, 256)
+#: Distances between reads, in KiB.
+STRIDES = (16, 32, 64, 128, 256, 512)
+#: Bytes of a burst, in MiB.
+_BURSTS = (1, 2, 4, 8, 16, 32, 64)
+#: Depth and share of writes of reads beside writes.
+_BESIDE = ((2, 10), (8, 30), (32, 50))
+#: Share of the capacity written in order to an empty drive, in percent.
+FILLS = (1, 2, 3, 5, 10, 20, 40, 80)
+
+
+def reads() -> list[Load]:
+    """Return the loads that destroy nothing."""
+    found = [Load(f"read-size-{k}k", f"uniform:size={k}k,align={k}k", 1, FILLED, 1500) for k in _SIZES]
+    found += [
+        Load(f"read-depth-{q}", "uniform:size=4k,align=4k", q, FILLED, 15000, 20 * q, q < 64) for q in _DEPTHS
+    ]
+    found += [
+        Load(f"read-stride-{k}k", f"uniform:size=4k,align={k}k", 64, FILLED, 4000, 100, False)
+        for k in STRIDES
+    ]
+    return [*found, Load("read-sequential", "sequential:size=128k", 32, FILLED, 2000, 0, False)]
+
+
+def writes(capacity_bytes: int) -> list[Load]:
+    """Return the loads that write, for a device of a capacity."""
+    found = [
+        Load("write-depth1", "uniform:write=1,size=4k,align=4k", 1, FILLED, 200),
+        Load("write-rate", "uniform:write=1,size=4k,align=4k", 32, FILLED, 200, 0, False),
+        Load("write-random", "uniform:write=1,size=4k,align=4k", 32, STEADY, *_STEADY_RUN),
+    ]
+    found += [
+        Load(
+            f"write-fill-{p}",
+            "sequential:write=1,size=128k",
+            32,
+            EMPTY,
+            capacity_bytes * p // 100 >> 17,
+            0,
+            False,
+        )
+        for p in FILLS
+    ]
+    found += [
+        Load(f"write-burst-{m}m", "uniform:write=1,size=64k,align=64k", 8, EMPTY, m * 16, 0, False)
+        for m in _BURSTS
+    ]
+    return found + [
+        Load(f"beside-{q}", f"uniform:write={share / 100},size=4k,align=4k", q, STEADY, *_STEADY_RUN)
+        for q, share in _BESIDE
+    ]
+
+
+def held_out() -> list[Load]:
+    """Return the loads that a fit does not see: other sizes, depths and mixes, and a database's."""
+    database = "zipf:theta=0.9,write=0.3,size=list(4k*50+8k*30+16k*20),align=4k"
+    return [
+        Load("other-read-12k", "uniform:size=12k,align=4k", 3, FILLED, 10000, 100),
+        Load("other-read-64k", "uniform:size=64k,align=64k", 8, FILLED, 10000, 100),
+        Load("other-mix-8k", "uniform:write=0.2,size=8k,align=8k", 8, STEADY, *_STEADY_RUN),
+        Load("other-mix-16k", "uniform:write=0.5,size=16k,align=16k", 4, STEADY, *_STEADY_RUN),
+        Load("other-write-8k", "uniform:write=1,size=8k,align=8k", 8, STEADY, *_STEADY_RUN),
+        Load("other-database", database, 12, STEADY, *_STEADY_RUN),
+    ]
+
+
+def rates_only() -> frozenset[str]:
+    """Return the names of the experiments whose latencies are no figures."""
+    return frozenset(load.name for load in [*reads(), *writes(1 << 30)] if not load.latencies)

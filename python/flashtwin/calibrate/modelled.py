@@ -1,0 +1,113 @@
+"""What a device of ours makes of the experiments: their loads in virtual time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from .. import _core
+from ..devices import Spec
+from ..files import write_text
+from ..fio import to_json_plus
+from ..options import run_options
+from ..pacing import ClosedLoop
+from ..record import Record
+from .figures import BEYOND_MIN, PERCENTILES, Figures
+from .loads import FILLED, STEADY, Load
+
+#: Of reads, writes and both.
+_Histograms: TypeAlias = "tuple[_core.Histogram, _core.Histogram, _core.Histogram]"
+
+#: How a host fills a drive.
+_FILL = "sequential:write=1,size=128k"
+_FILL_DEPTH = 32
+
+
+class Bench:
+    """A device on which loads run, each from a copy of the state that it needs."""
+
+    def __init__(self, spec: Spec, seed: int) -> None:
+        self._spec = spec
+        self._seed = seed
+        self._control = _core.Control()
+        self._states: dict[str, _core.Device] = {}
+
+    def run(self, load: Load) -> tuple[dict[str, Any], dict[str, _core.Histogram]]:
+        """Return the summary of a load and its histograms."""
+        device = self._state(load.state).fork(self._spec, None)
+        if load.state == STEADY:
+            device.fill_buffer("steady", self._seed, self._control)
+        as_json, (read, write, every) = self._run(device, load)
+        return json.loads(as_json), {"read": read, "write": write, "all": every}
+
+    def _state(self, state: str) -> _core.Device:
+        if state not in self._states:
+            device = _core.Device(self._spec)
+            if state == FILLED:
+                # Through the buffer, in whole rows, which preconditioning does not make.
+                self._run(device, Load("", _FILL, _FILL_DEPTH, state, self._spec.exported_bytes >> 17))
+            elif state == STEADY:
+                device.precondition("steady", self._seed, self._control)
+            self._states[state] = device
+        return self._states[state]
+
+    def _run(self, device: _core.Device, load: Load) -> tuple[str, _Histograms]:
+        as_json, _, histograms, *_ = device.run(
+            _core.Workload.generated(load.text, self._spec.exported_bytes, self._seed),
+            self._control,
+            run_options(
+                pacing=ClosedLoop(load.depth),
+                requests_max=load.requests + load.warmup,
+                warmup_requests=load.warmup,
+                precondition="",
+                seed=self._seed,
+            ),
+        )
+        return as_json, histograms
+
+
+def measure(spec: Spec, loads: Iterable[Load], seed: int) -> Figures:
+    """Return the figures of a device under some loads."""
+    bench = Bench(spec, seed)
+    found: Figures = {}
+    for load in loads:
+        summary, histograms = bench.run(load)
+        found[f"{load.name}/mb_per_s"] = summary["throughput"]["mb_per_s"]
+        for kind in ("read", "write") if load.latencies else ():
+            for what, us in _percentiles(histograms[kind]).items():
+                found[f"{load.name}/{kind}.{what}"] = us
+    return found
+
+
+def save_results(
+    spec: Spec, loads: Iterable[Load], folder: Path, *, seed: int, times: int, said: Callable[[str], None]
+) -> None:
+    """Write what fio would print of each load, and the manifest, as `calibrate fit` reads them.
+
+    Args:
+        times: so many times the requests of a load are measured: a fit may run short loads, what it is
+            fitted to should be exact.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    bench = Bench(spec, seed)
+    for load in loads:
+        said(load.name)
+        summary, histograms = bench.run(load.longer(times))
+        record = Record(summary, histograms, [])
+        write_text(folder / f"{load.name}.json", to_json_plus(record), "the results of an experiment")
+    manifest = {"drive": spec.name, "capacity_bytes": spec.exported_bytes}
+    write_text(folder / "manifest.json", json.dumps(manifest, indent=1) + "\n", "the manifest")
+
+
+def _percentiles(histogram: _core.Histogram) -> Figures:
+    total = sum(count for _, count in histogram)
+    wanted = [percent for percent in PERCENTILES if total * (100 - percent) >= 100 * BEYOND_MIN]
+    found: Figures = {}
+    seen = 0
+    for ns, count in histogram:
+        seen += count
+        while wanted and seen * 100 >= wanted[0] * total:
+            found[f"p{wanted.pop(0):g}_us"] = ns / 1e3
+    return found

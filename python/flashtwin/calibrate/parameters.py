@@ -1,0 +1,149 @@
+"""The parameters of a calibrated device: range, key of the device file, experiments that isolate them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+from ..devices import Spec, Value, as_toml
+
+#: Values of parameters by name; one that is absent switches its part of the device off.
+Values: TypeAlias = "dict[str, float]"
+
+_HERE = Path(__file__).parent
+#: What `base.toml` sets.
+_PAGE_BYTES = 4 << 10
+_FLASH_PAGE_BYTES = 16 << 10
+_BLOCK_BYTES = 256 * _PAGE_BYTES
+#: Rows of a die that may be in write-back at a time: one programs while the next is filled.
+_ROWS_IN_FLIGHT = 2
+#: Fewer erase blocks in a die would make the reserve too coarse.
+_BLOCKS_MIN = 32
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter.
+
+    Attributes:
+        name: its name among `Values`.
+        key: the key of the device file that it determines.
+        low: least plausible value.
+        high: largest plausible value.
+        unit: its unit.
+        step: change of its logarithm by which sensitivities are measured.
+        isolated_by: prefixes of the experiments that isolate it.
+        whole: it counts something; found in closed form and by trial, not refined.
+    """
+
+    name: str
+    key: str
+    low: float
+    high: float
+    unit: str
+    step: float
+    isolated_by: tuple[str, ...]
+    whole: bool = False
+
+    def clip(self, value: float) -> float:
+        """Return the plausible value next to `value`."""
+        return min(max(value, self.low), self.high)
+
+
+PARAMETERS: tuple[Parameter, ...] = (
+    Parameter("channels", "geometry.channels", 1, 32, "", 0, ("read-size", "read-sequential"), whole=True),
+    Parameter("dies", "geometry.chips", 1, 512, "per channel", 0, ("read-stride",), whole=True),
+    Parameter("planes", "nand.multi_plane", 1, 8, "", 0, ("read-stride",), whole=True),
+    Parameter("reserve", "geometry.reserve_percent", 3, 50, "%", 0.06, ("write-random",)),
+    Parameter("read_low", "timing.read_us", 3, 400, "us", 0.03, ("read-size",)),
+    Parameter("read_mid", "timing.read_us", 3, 400, "us", 0.03, ("read-size",)),
+    Parameter("read_high", "timing.read_us", 3, 400, "us", 0.03, ("read-size",)),
+    Parameter("program", "timing.program_us", 20, 8000, "us", 0.03, ("write-fill",)),
+    Parameter("program_spread", "timing.program_us", 1, 1.95, "", 0.06, ("beside",)),
+    Parameter("erase", "timing.erase_us", 300, 30000, "us", 0.12, ("write-random",)),
+    Parameter("transfer", "timing.transfer_ns_per_byte", 0.1, 50, "ns/B", 0.03, ("read-size",)),
+    Parameter("overhead", "link.command_overhead_us", 0.5, 200, "us", 0.12, ("write-depth1",)),
+    Parameter("request", "controller.request_us", 0.05, 50, "us", 0.12, ("write-rate",)),
+    Parameter("buffer", "buffer.capacity", 1 << 18, 1 << 30, "B", 0.06, ("write-burst",)),
+    Parameter("suspend", "nand.suspend_us", 1, 300, "us", 0.12, ("beside",)),
+    Parameter("slc", "nand.pslc_percent", 1, 60, "%", 0.06, ("write-fill",)),
+    Parameter("slc_program", "nand.pslc_program_us", 20, 2000, "us", 0.06, ("write-fill",)),
+)
+BY_NAME = {each.name: each for each in PARAMETERS}
+
+
+@cache
+def base_text() -> str:
+    """Return the device file whose keys hold wherever no experiment determines them."""
+    return (_HERE / "base.toml").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A device in terms of the parameters.
+
+    Attributes:
+        values: the parameters; without "buffer", "suspend" or "slc" the device lacks that part.
+        capacity_bytes: bytes that the host sees, in the model.
+        protected: whether a flush is complete once the data is in the buffer.
+    """
+
+    values: Values
+    capacity_bytes: int
+    protected: bool = True
+
+    def overrides(self) -> dict[str, Value]:
+        """Return the keys of the device file that the parameters determine."""
+        values = self.values
+        chips = round(values["channels"]) * round(values["dies"])
+        exported = max(_BLOCKS_MIN, round(self.capacity_bytes / (chips * _BLOCK_BYTES)))
+        spare = max(2, round(exported * values["reserve"] / (100 - values["reserve"])))
+        blocks = exported + spare
+        lists = [values["read_low"], values["read_mid"], values["read_high"]]
+        spread = values["program_spread"] - 1
+        programs = [values["program"] * (1 + spread * k) for k in (-0.5, 0, 0.5)]
+        keys: dict[str, Value] = {
+            "geometry.chips": chips,
+            "geometry.channels": round(values["channels"]),
+            "geometry.blocks_per_plane": blocks,
+            # The share is rounded down to whole blocks.
+            "geometry.reserve_percent": math.ceil(spare / blocks * 1e6) / 1e4,
+            "nand.multi_plane": round(values["planes"]),
+            "timing.read_us": _list(lists),
+            "timing.program_us": _list(programs),
+            "timing.erase_us": _decimal(values["erase"]),
+            "timing.transfer_ns_per_byte": _decimal(values["transfer"]),
+            "link.command_overhead_us": _decimal(values["overhead"]),
+            "controller.request_us": _decimal(values["request"]),
+            "nand.suspend": "suspend" in values,
+        }
+        if "suspend" in values:
+            keys["nand.suspend_us"] = _decimal(values["suspend"])
+        if "slc" in values:
+            keys["nand.pslc_percent"] = _decimal(values["slc"])
+            keys["nand.pslc_program_us"] = _decimal(values["slc_program"])
+        if "buffer" in values:
+            row_pages = round(values["planes"]) * _FLASH_PAGE_BYTES // _PAGE_BYTES
+            keys["buffer.capacity"] = max(1, round(values["buffer"] / _PAGE_BYTES)) * _PAGE_BYTES
+            keys["buffer.background_depth"] = min(65535, _ROWS_IN_FLIGHT * row_pages * chips)
+            keys["buffer.power_loss_protection"] = self.protected
+        else:
+            keys["buffer"] = None
+        return keys
+
+    def spec(self) -> Spec:
+        """Return the device."""
+        settings = [(key, as_toml(value)) for key, value in self.overrides().items()]
+        return Spec.parse(base_text(), "base.toml", settings)
+
+
+def _decimal(value: float) -> float:
+    """Round to five digits: finer differences have no meaning, and the file is to be read."""
+    return float(f"{value:.5g}")
+
+
+def _list(values: list[float]) -> str:
+    return f"[{', '.join(format(_decimal(value), 'g') for value in values)}]"

@@ -1,0 +1,142 @@
+"""`flashtwin calibrate fit` and `flashtwin calibrate measure`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .. import FlashtwinError
+from ..calibrate import loads
+from ..calibrate.device_file import write_device
+from ..calibrate.figures import read_results
+from ..calibrate.fit import TIMES, Calibration, fit
+from ..calibrate.modelled import save_results
+from ..calibrate.page import write_report
+from ..devices import device
+from .common import ProgressLines, note
+from .options import add_set, overrides
+
+New = Callable[[Any, str, str, str], argparse.ArgumentParser]
+
+
+def add(
+    commands: Any,  # noqa: ANN401 (argparse has no public name for it)
+    new: New,
+    add_device: Callable[[argparse.ArgumentParser], argparse._ActionsContainer],
+) -> None:
+    """Add the commands; the others are what commands have in common."""
+    p = new(
+        commands,
+        "fit",
+        "Fit a device file to the results of the experiments.",
+        """\
+examples:
+  flashtwin calibrate fit results -o mydrive.toml --report fit.html
+  flashtwin calibrate fit results -o mydrive.toml --generations 20 --threads 4
+
+Estimates in closed form come first, then a joint refinement. An interrupted fit goes on when it is
+started again. Needs the extra packages: pip install 'flashtwin[calibrate]'.
+""",
+    )
+    p.add_argument("results", metavar="RESULTS", help="directory with the results of the experiments")
+    p.add_argument("-o", "--output", required=True, metavar="FILE", help="device file to write")
+    p.add_argument("--report", metavar="FILE", help="HTML page with measured and modelled figures")
+    p.add_argument(
+        "--steps",
+        type=int,
+        default=5,
+        metavar="N",
+        help="maximum number of linear steps; 0 keeps the closed-form estimates (default: 5)",
+    )
+    p.add_argument(
+        "--generations",
+        type=int,
+        default=0,
+        metavar="N",
+        help="generations of CMA-ES after the linear steps (default: 0)",
+    )
+    p.add_argument("--seed", type=int, default=1, metavar="N", help="seed of loads and search (default: 1)")
+    p.add_argument(
+        "--threads", type=int, default=1, metavar="N", help="devices to evaluate at a time (default: 1)"
+    )
+    p.set_defaults(command=run_fit)
+    p = new(
+        commands,
+        "measure",
+        "Run the experiments on a device of flashtwin, in virtual time.",
+        """\
+examples:
+  flashtwin calibrate measure --device my.toml -o results
+
+The results are in the form of fio's, so that a fit can be tried without a drive.
+""",
+    )
+    add_set(add_device(p))
+    p.add_argument("-o", "--output", required=True, metavar="DIR", help="directory for the results")
+    p.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the loads (default: 1)")
+    p.add_argument(
+        "--length",
+        type=int,
+        default=TIMES,
+        metavar="N",
+        help=f"requests for each one of an evaluation of the fit (default: {TIMES})",
+    )
+    p.set_defaults(command=run_measure)
+
+
+def run_measure(args: argparse.Namespace) -> int:
+    """Run the experiments."""
+    spec = device(args.device, overrides(args))
+    every = [*loads.reads(), *loads.writes(spec.exported_bytes), *loads.held_out()]
+    save_results(spec, every, Path(args.output), seed=args.seed, times=args.length, said=note)
+    print(f"{len(every)} experiments: {args.output}")
+    return 0
+
+
+def run_fit(args: argparse.Namespace) -> int:
+    """Fit a device file."""
+    if min(args.steps, args.generations, args.seed - 1, args.threads - 1) < 0:
+        raise FlashtwinError(
+            "--generations, --seed, --threads: give 0 or more generations, 1 or more of the others"
+        )
+    folder = Path(args.results)
+    figures, capacity = read_results(folder, loads.rates_only())
+    lines = ProgressLines()
+    found = fit(
+        figures,
+        capacity,
+        steps=args.steps,
+        generations=args.generations,
+        seed=args.seed,
+        threads=args.threads,
+        journal=folder / "fit.journal",
+        on_progress=lambda phase, cost: lines.say(lambda: f"{phase}: cost {cost:.3f}"),
+    )
+    write_device(found, Path(args.output))
+    if args.report:
+        write_report(found, Path(args.output).stem, args.report)
+    _print(found)
+    print(f"device file: {args.output}")
+    if args.report:
+        print(f"report: {args.report}")
+    return 0
+
+
+def _print(found: Calibration) -> None:
+    """Print the parameters and the errors."""
+    for name, value in found.refined.values.items():
+        spread = found.spread(name)
+        interval = "" if spread is None else f", +-{spread:.1%}"
+        print(f"{name:<15} {value:>12.5g}  {found.standing(name)}{interval}")
+    held_out = {load.name for load in loads.held_out()}
+    for title, out in (("fitted", False), ("held out", True)):
+        sizes = sorted(
+            abs(found.relative_error(name))
+            for name in found.measured
+            if (name.split("/")[0] in held_out) == out
+        )
+        if sizes:
+            median, far = sizes[len(sizes) // 2], sizes[len(sizes) * 9 // 10]
+            print(f"{title}: {len(sizes)} figures, median error {median:.1%}, 90 % of them within {far:.1%}")

@@ -1,0 +1,250 @@
+"""Calibration: estimates in closed form, the refinement, what is written of a fit, and bad input."""
+
+import json
+import math
+
+import pytest
+import tomllib
+
+import flashtwin
+from flashtwin.calibrate import first, loads
+from flashtwin.calibrate.device_file import device_text
+from flashtwin.calibrate.figures import cost, errors, read_results
+from flashtwin.calibrate.fit import Calibration
+from flashtwin.calibrate.modelled import measure, save_results
+from flashtwin.calibrate.page import write_report
+from flashtwin.calibrate.parameters import BY_NAME, Profile, base_text
+from flashtwin.calibrate.refine import Journal, Refined, Refinement
+
+CAPACITY = 1 << 30
+VALUES = {
+    "channels": 2,
+    "dies": 2,
+    "planes": 1,
+    "reserve": 15.0,
+    "read_low": 40.0,
+    "read_mid": 50.0,
+    "read_high": 65.0,
+    "program": 500.0,
+    "program_spread": 1.3,
+    "erase": 4000.0,
+    "transfer": 1.2,
+    "overhead": 6.0,
+    "request": 1.5,
+    "buffer": float(2 << 20),
+}
+READS = [load for load in loads.reads() if load.name.startswith(("read-stride", "read-size"))]
+CHEAP_WRITES = [
+    load
+    for load in loads.writes(CAPACITY)
+    if load.name.startswith(("write-fill", "write-b", "write-d", "write-ra"))
+]
+
+
+@pytest.fixture(scope="module")
+def figures():
+    spec = Profile(VALUES, CAPACITY).spec()
+    return measure(spec, [*READS, *CHEAP_WRITES], 7)
+
+
+def test_every_parameter_names_a_key_of_the_device_file_and_an_experiment():
+    known = [load.name for load in [*loads.reads(), *loads.writes(CAPACITY)]]
+    every = {**VALUES, "suspend": 20.0, "slc": 10.0, "slc_program": 150.0}
+    keys = Profile(every, CAPACITY).overrides()
+    assert set(BY_NAME) == set(every)
+    for parameter in BY_NAME.values():
+        assert parameter.key in keys
+        assert parameter.low <= every[parameter.name] <= parameter.high
+        assert all(any(name.startswith(start) for name in known) for start in parameter.isolated_by)
+
+
+@pytest.mark.parametrize("without", [(), ("buffer",)])
+def test_a_profile_has_the_capacity_and_the_parts_that_it_names(without):
+    profile = Profile({name: value for name, value in VALUES.items() if name not in without}, CAPACITY)
+    spec = profile.spec()
+    assert spec.exported_bytes == CAPACITY
+    assert (spec.buffer_bytes == 0) == ("buffer" in without)
+
+
+def test_closed_forms_find_the_parameters_that_an_experiment_isolates(figures):
+    def strides(values):
+        return measure(Profile(values, CAPACITY).spec(), READS, 1)
+
+    found = first.choose_dies(figures, CAPACITY, strides)
+    assert (found["dies"], found["planes"]) == (4, 1)
+    found, known = first.choose_channels(found, figures, strides)
+    assert found["channels"] == 2
+    assert known
+    for name in ("read_low", "read_mid", "read_high", "program", "transfer", "overhead", "request"):
+        assert found[name] == pytest.approx(VALUES[name], rel=0.1), name
+    assert found["buffer"] == pytest.approx(VALUES["buffer"], rel=0.3)
+    assert "slc" not in found
+
+
+def test_a_cache_is_seen_where_sequential_writes_become_slow():
+    slow, fast, cache = 100.0, 400.0, 80.0
+    capacity = 1_000_000_000
+    rates = {}
+    for percent in loads.FILLS:
+        mb = capacity * percent / 100 / 1e6
+        seconds = min(mb, cache) / fast + max(0.0, mb - cache) / slow
+        rates[f"write-fill-{percent}/mb_per_s"] = mb / seconds
+    found = first._fills(first._Given(rates), capacity)
+    assert found.slow == pytest.approx(slow)
+    assert found.fast == pytest.approx(fast)
+    assert found.cache_bytes == pytest.approx(cache * 1e6)
+
+
+def test_a_missing_experiment_is_named(figures):
+    left = {name: value for name, value in figures.items() if not name.startswith("read-size-8k")}
+    with pytest.raises(
+        flashtwin.FlashtwinError, match=r"^read-size-8k: read.p50_us is missing .* run it again"
+    ):
+        first.estimate(left, CAPACITY)
+    left = {name: value for name, value in figures.items() if not name.startswith("write-fill")}
+    with pytest.raises(flashtwin.FlashtwinError, match=r"^write-fill-\*: no results; run these experiments"):
+        first.estimate(left, CAPACITY)
+
+
+def test_errors_are_in_tolerances_and_large_ones_count_in_proportion():
+    assert errors({"a/mb_per_s": 100.0}, {"a/mb_per_s": 100.0 * math.exp(0.04)}) == pytest.approx(
+        {"a/mb_per_s": 2}
+    )
+    assert cost({"a/mb_per_s": 2.0}) == 4.0
+    assert cost({"a/mb_per_s": 5.0}) == 3 * (2 * 5 - 3)
+    assert cost({}) > 1e6
+
+
+def synthetic(values):
+    """Figures that a smooth device would have."""
+    return {
+        "x/mb_per_s": 1000 / values["program"],
+        "y/mb_per_s": values["transfer"] ** 2,
+        "z/read.p50_us": values["read_mid"] + values["overhead"],
+        "w/read.p50_us": values["read_mid"],
+    }
+
+
+def refined(journal, **changes):
+    truth = {name: VALUES[name] for name in ("program", "transfer", "read_mid", "overhead", "erase")}
+    start = {name: value * 1.2 for name, value in truth.items()}
+    return truth, Refinement(synthetic(truth), start, journal, threads=2).run(5, 0, 1)
+
+
+def test_a_refinement_finds_what_the_figures_identify_and_says_what_they_do_not():
+    truth, found = refined(Journal(synthetic, None, ""))
+    assert found.cost < 1e-3
+    for name in ("program", "transfer", "read_mid"):
+        assert found.values[name] == pytest.approx(truth[name], rel=0.01)
+        assert 2 * found.spreads[name] < 0.1
+    assert 2 * found.spreads["erase"] > 0.1
+    assert found.sensitivities["transfer"]["y/mb_per_s"] == pytest.approx(2, rel=0.01)
+
+
+def test_an_interrupted_refinement_goes_on_where_it_was(tmp_path):
+    calls = []
+
+    def counted(values):
+        calls.append(values)
+        return synthetic(values)
+
+    path = tmp_path / "fit.journal"
+    _, whole = refined(Journal(counted, path, "a"))
+    lines = path.read_text().splitlines(keepends=True)
+    assert len(calls) == len(lines)
+    path.write_text("".join(lines[:10]) + lines[10][:20])
+    calls.clear()
+    _, resumed = refined(Journal(counted, path, "a"))
+    assert resumed == whole
+    assert len(calls) == len(lines) - 10
+    calls.clear()
+    refined(Journal(counted, path, "another target"))
+    assert len(calls) == len(lines)
+
+
+def test_cma_es_gives_the_same_for_the_same_seed():
+    pytest.importorskip("cma")
+    truth = {name: VALUES[name] for name in ("program", "transfer", "read_mid", "overhead")}
+    start = {name: value * 1.2 for name, value in truth.items()}
+    found = [
+        Refinement(synthetic(truth), start, Journal(synthetic, None, ""), threads=threads).run(1, 5, 3)
+        for threads in (1, 2)
+    ]
+    assert found[0] == found[1]
+    assert found[0].cost < 0.1
+
+
+@pytest.fixture
+def calibration(figures):
+    names = [name for name in VALUES if not BY_NAME[name].whole]
+    spreads = dict.fromkeys(names, 0.01) | {"erase": 0.4}
+    sensitivities = {name: dict.fromkeys(figures, 0.5) for name in names}
+    held_out = {"other-mix-8k/mb_per_s": 100.0, "other-mix-8k/read.p99_us": 300.0}
+    measured = {**figures, **held_out}
+    return Calibration(
+        Profile(VALUES, CAPACITY),
+        VALUES,
+        Refined(VALUES, 1.0, spreads, sensitivities, 10),
+        measured,
+        {name: value * 1.1 for name, value in measured.items()},
+        CAPACITY,
+        frozenset({"channels"}),
+    )
+
+
+def test_the_device_file_says_of_each_key_where_it_comes_from(calibration, tmp_path):
+    text = device_text(calibration, "mydrive")
+    path = tmp_path / "mydrive.toml"
+    path.write_text(text)
+    spec = flashtwin.device(path)
+    assert spec.exported_bytes == CAPACITY
+    assert spec.name == "mydrive"
+    assert "transfer_ns_per_byte = 1.2  # fitted: 1.176 to 1.224" in text
+    assert "erase_us = 4000.0  # assumed: 10 % more changes no figure by more than 4.9%" in text
+    assert "channels = 2  # assumed: read-size, read-sequential fit others as well" in text
+    assert 'page_bytes = "4 KiB"  # assumed' in text
+    keys = [line for line in text.splitlines() if " = " in line and not line.startswith(("name", "desc"))]
+    assert all("  # " in line for line in keys)
+    assert tomllib.loads(text).keys() == tomllib.loads(base_text()).keys()
+
+
+def test_the_report_has_held_out_experiments_apart(calibration, tmp_path):
+    write_report(calibration, "mydrive", tmp_path / "fit.html")
+    page = (tmp_path / "fit.html").read_text()
+    assert page.index("Held-out experiments, which the fit did not see") < page.index(
+        "Experiments of the fit"
+    )
+    assert "other-mix-8k" in page
+    assert "+10.0%" in page
+
+
+def test_results_are_read_as_they_were_measured(tmp_path):
+    spec = Profile(VALUES, CAPACITY).spec()
+    some = [load for load in loads.reads() if load.name in ("read-size-4k", "read-stride-16k")]
+    save_results(spec, some, tmp_path, seed=1, times=1, said=lambda _: None)
+    found, capacity = read_results(tmp_path, loads.rates_only())
+    assert capacity == CAPACITY
+    direct = measure(spec, some, 1)
+    assert found.keys() == direct.keys()
+    # fio's bins are a hundredth wide.
+    assert found == pytest.approx(direct, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("read-size-4k.json", '{"jobs": [', "read-size-4k.json: not whole: no JSON; run read-size-4k again"),
+        (
+            "read-size-4k.json",
+            '{"jobs": []}',
+            "read-size-4k.json: no jobs of fio in it; run read-size-4k again",
+        ),
+        ("manifest.json", "{}", "manifest.json: capacity_bytes: give the bytes of the drive"),
+    ],
+)
+def test_bad_results_name_the_file_and_what_to_do(tmp_path, name, text, message):
+    (tmp_path / "manifest.json").write_text(json.dumps({"capacity_bytes": CAPACITY}))
+    (tmp_path / name).write_text(text)
+    with pytest.raises(flashtwin.FlashtwinError) as e:
+        read_results(tmp_path, frozenset())
+    assert str(e.value).endswith(message)
