@@ -91,7 +91,7 @@ COMPLETED = [
 ]
 
 
-@pytest.mark.parametrize(("line", "expected"), COMPLETED, ids=str)
+@pytest.mark.parametrize(("line", "expected"), COMPLETED, ids=[line for line, _ in COMPLETED])
 def test_names_are_completed(cli, tmp_path, line, expected):
     pytest.importorskip("argcomplete")
     out = tmp_path / "completed"

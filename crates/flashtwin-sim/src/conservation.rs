@@ -9,21 +9,25 @@ use crate::{Drivable, SimError};
 pub(crate) struct Books {
     /// Requests submitted before.
     submitted: u64,
-    /// Pages of each drive that could be programmed without an erase.
-    free_pages: Vec<u64>,
+    /// Of each drive.
+    pages: Vec<Pages>,
+}
+
+/// What a drive has that programs use up and erases give back.
+#[derive(Clone, Copy, Debug)]
+struct Pages {
+    /// Pages that can be programmed without an erase.
+    free: u64,
+    /// Pages that blocks lack which were opened in SLC mode so far.
+    lacked: u64,
 }
 
 impl Books {
     /// Opens the books when the counters of the device have just been set to zero.
     pub fn open<S: Drivable>(device: &Device<S>, submitted: u64) -> Books {
-        let mut free_pages = Vec::new();
-        S::each_drive(device, &mut |_, drive| {
-            free_pages.push(drive.free_flash_pages())
-        });
-        Books {
-            submitted,
-            free_pages,
-        }
+        let mut pages = Vec::new();
+        S::each_drive(device, &mut |_, drive| pages.push(Pages::of(drive)));
+        Books { submitted, pages }
     }
 
     /// Checks all laws: costs a pass over the tables of the device. `same_drives`: none was exchanged in an array.
@@ -37,16 +41,16 @@ impl Books {
         (self.requests(device, submitted)).map_err(broken("every request completes once"))?;
         (device.metrics().check()).map_err(broken("times add up"))?;
         let mut result = Ok(());
-        let mut free_pages = self.free_pages.iter().filter(|_| same_drives);
+        let mut pages = self.pages.iter().filter(|_| same_drives);
         S::each_drive(device, &mut |member, drive| {
             let named = |what: String| match member {
                 Some(member) => format!("member {member}: {what}"),
                 None => what,
             };
-            let free_before = free_pages.next();
+            let before = pages.next();
             if result.is_ok() {
-                let pages = free_before.map_or(Ok(()), |&free| pages(drive, free));
-                result = (pages
+                let balance = before.map_or(Ok(()), |before| before.balance(drive));
+                result = (balance
                     .map_err(named)
                     .map_err(broken("pages in are pages out")))
                 .and_then(|()| {
@@ -77,19 +81,30 @@ impl Books {
     }
 }
 
-/// What was programmed and what was erased explain the free pages.
-fn pages(drive: &Ssd, free_before: u64) -> Result<(), String> {
-    let report = drive.flash_report_without_wear();
-    let erases = report.flash.count(Cause::Erase);
-    let erased = erases * u64::from(drive.spec().geometry.pages_per_block);
-    let (programs, skipped) = (report.programs(), report.flash.pages_skipped);
-    let free = drive.free_flash_pages();
-    match free_before + erased == free + programs + skipped {
-        true => Ok(()),
-        false => Err(format!(
-            "{free_before} pages were free and {erased} have been erased, {programs} programmed and {skipped} \
-             skipped, but {free} are free"
-        )),
+impl Pages {
+    fn of(drive: &Ssd) -> Pages {
+        Pages {
+            free: drive.free_flash_pages(),
+            lacked: drive.slc_pages_lacked(),
+        }
+    }
+
+    /// What was programmed and what was erased since explain the free pages.
+    fn balance(self, drive: &Ssd) -> Result<(), String> {
+        let now = Pages::of(drive);
+        let report = drive.flash_report_without_wear();
+        let erases = report.flash.count(Cause::Erase);
+        let erased = erases * u64::from(drive.spec().geometry.pages_per_block);
+        let programs = report.programs();
+        let skipped = report.flash.pages_skipped + now.lacked - self.lacked;
+        match self.free + erased == now.free + programs + skipped {
+            true => Ok(()),
+            false => Err(format!(
+                "{} pages were free and {erased} have been erased, {programs} programmed and {skipped} skipped, \
+                 but {} are free",
+                self.free, now.free
+            )),
+        }
     }
 }
 
@@ -136,7 +151,10 @@ mod tests {
         assert_eq!(law_of(lost), "every request completes once");
         let more = Books {
             submitted: 0,
-            free_pages: vec![books.free_pages[0] + 1],
+            pages: vec![Pages {
+                free: books.pages[0].free + 1,
+                ..books.pages[0]
+            }],
         };
         assert_eq!(
             law_of(more.check(&ssd, 2000, true)),

@@ -237,3 +237,32 @@ fn a_span_ends_the_submissions_and_nothing_else() {
         );
     }
 }
+
+/// Blocks in SLC mode hold fewer pages than an erase gives back.
+#[test]
+fn pages_balance_while_blocks_change_their_mode() {
+    let spec = device(&[
+        ("nand.backend", "modern"),
+        ("geometry.channels", "2"),
+        ("geometry.blocks_per_plane", "64"),
+        ("nand.copy_back", "false"),
+        ("nand.cell", "tlc"),
+        ("nand.pslc_percent", "20"),
+        ("ftl.summary_page", "false"),
+        ("ftl.placement", "dynamic"),
+    ]);
+    let mut ssd = Ssd::new(&spec);
+    let config = RunConfig {
+        pacing: Pacing::Closed { depth: 8 },
+        check_requests: Some(100),
+        ..RunConfig::default()
+    };
+    let pages = u64::from(spec.exported_pages());
+    let mut folds = 0;
+    for text in ["sequential:write=1,size=128k", "uniform:write=1"] {
+        let mut workload = load(&format!("{text},requests={}", pages / 16), &ssd, 1);
+        let (outcome, _) = run_all(&mut ssd, &mut *workload, &config);
+        folds += outcome.flash.flash.count(Cause::Fold);
+    }
+    assert!(folds > 0, "blocks have left the mode");
+}

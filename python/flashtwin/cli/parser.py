@@ -553,7 +553,7 @@ def _installation(commands: _Commands) -> None:
 
 
 def _calibrate(commands: _Commands) -> None:
-    from .calibrate_fit import add
+    from . import calibrate_fit, calibrate_plan
 
     p = _new(
         commands,
@@ -561,10 +561,15 @@ def _calibrate(commands: _Commands) -> None:
         "Fit a device file to measurements of a drive.",
         """\
 examples:
-  flashtwin calibrate fit results -o mydrive.toml --report fit.html
+  flashtwin calibrate plan --target /dev/nvme0n1 -o plan
+  sudo plan/run.sh
+  flashtwin calibrate fit plan/results -o mydrive.toml --report fit.html
+  flashtwin calibrate check mydrive.toml plan/results
 """,
     )
-    add(p.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser), _new, _add_device)
+    inner = p.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    calibrate_plan.add(inner, _new, _add_json)
+    calibrate_fit.add(inner, _new, _add_device)
 
 
 #: What adds each command, in the order of the help.

@@ -52,6 +52,8 @@ pub(crate) struct PageMap {
     /// Blocks in SLC mode as bits, and their number by pool; empty where there are none.
     pub(super) slc_bits: Vec<u64>,
     pub(super) slc_used: Vec<u32>,
+    /// Blocks opened in SLC mode so far.
+    pub(super) slc_opened: u64,
     /// Superblocks, where they are what is collected.
     pub(super) sets: Option<Sets>,
     /// Free blocks as bits, `words_per_pool` words a pool.
@@ -111,6 +113,7 @@ impl PageMap {
                 0 => Vec::new(),
                 _ => vec![0; blocks.div_ceil(64)],
             },
+            slc_opened: 0,
             slc_used: match shape.slc_blocks {
                 0 => Vec::new(),
                 _ => vec![0; pools],

@@ -37,7 +37,10 @@ impl PageMap {
         self.slc_bits[block as usize / 64] ^= 1 << (block % 64);
         let used = &mut self.slc_used[self.by_blocks_per_pool.div(block) as usize];
         match on {
-            true => *used += 1,
+            true => {
+                *used += 1;
+                self.slc_opened += 1;
+            }
             false => *used -= 1,
         }
     }
@@ -75,6 +78,16 @@ impl PageMap {
             .filter(|&bit| self.tallies(pool)[bit as usize] < PageMap::CANDIDATE_END)
             .max_by_key(age)
             .map(|bit| (bit, self.valid_of(first + bit)))
+    }
+
+    /// Pages that blocks opened in SLC mode so far lacked beside blocks in their own mode: no program uses them up,
+    /// and the erase frees them all the same.
+    pub fn slc_pages_lacked(&self) -> u64 {
+        let lacks = self.shape.data_pages - self.shape.hot_pages;
+        match self.has_slc() {
+            true => self.slc_opened * u64::from(lacks),
+            false => 0,
+        }
     }
 
     /// Counts the blocks in SLC mode afresh.

@@ -173,6 +173,14 @@ impl Nand {
         }
     }
 
+    /// See [`PageMap::slc_pages_lacked`].
+    pub fn slc_pages_lacked(&self) -> u64 {
+        match self.placed() {
+            Placed::Map(map) => map.slc_pages_lacked(),
+            Placed::Layers(_) => 0,
+        }
+    }
+
     /// Fewest free blocks of a pool that took one since this was last asked.
     #[inline]
     pub fn take_lowest(&mut self) -> Option<u32> {

@@ -361,4 +361,10 @@ impl Ssd {
     pub fn free_flash_pages(&self) -> u64 {
         self.backend.nand.free_pages()
     }
+
+    /// Pages that blocks opened in SLC mode so far have fewer than others: they are neither free nor programmed
+    /// until the erase.
+    pub fn slc_pages_lacked(&self) -> u64 {
+        self.backend.nand.slc_pages_lacked()
+    }
 }

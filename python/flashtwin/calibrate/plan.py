@@ -1,0 +1,236 @@
+"""A plan of measurements on a drive: a job of fio for each experiment, one script, and a manifest."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shlex
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import _core
+from ..errors import FlashtwinError
+from ..files import write_text
+from . import loads
+from .figures import PERCENTILES
+from .fit import TIMES
+from .loads import EMPTY, FILLED, STEADY, Load
+from .parameters import PARAMETERS
+
+MANIFEST = "manifest.json"
+SCRIPT = "run.sh"
+RESULTS = "results"
+#: Least size of a target: smaller ones lie in a drive's cache.
+SIZE_MIN = 256 << 20
+_BLOCK_DEVICES = Path("/sys/class/block")
+_SCRIPT_TEXT = Path(__file__).with_name("run.sh")
+#: Rates that the estimate of the duration assumes, in bytes per second and requests per second.
+_SEQUENTIAL_BYTES_PER_S = 400e6
+_RANDOM_PER_S = 10_000
+#: Depth and request size that bring a drive into its states.
+_PREPARE = {FILLED: "rw=write\nbs=128k\niodepth=32", STEADY: "rw=randwrite\nbs=4k\niodepth=32\nnorandommap=1"}
+#: Capacities written before random writes are taken for steady.
+_STEADY_CAPACITIES = 2
+#: Order of the states: what a later one needs is destroyed by none of its own experiments.
+_ORDER = (EMPTY, FILLED, STEADY)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is measured.
+
+    Attributes:
+        path: a block device, or a file.
+        capacity_bytes: bytes of it that are used.
+        is_device: whether it is a block device.
+        model: of the drive, if known.
+        scheduler: of its queue, if known.
+    """
+
+    path: Path
+    capacity_bytes: int
+    is_device: bool
+    model: str
+    scheduler: str
+
+
+def target(path: str | os.PathLike[str], size_bytes: int | None = None) -> Target:
+    """Look at a target.
+
+    Args:
+        path: a block device, or a file; a file need not exist if its size is given.
+        size_bytes: bytes to use of it; all of it if None.
+
+    Raises:
+        FlashtwinError: it is neither, or too small.
+    """
+    place = Path(path)
+    try:
+        mode = place.stat().st_mode
+    except OSError:
+        if size_bytes is None:
+            raise FlashtwinError(f"{place}: there is no such target; a new file needs --size") from None
+        mode = stat.S_IFREG
+    is_device = stat.S_ISBLK(mode)
+    if not is_device and not stat.S_ISREG(mode):
+        raise FlashtwinError(f"{place}: neither a block device nor a file")
+    about = _BLOCK_DEVICES / place.resolve().name
+    if is_device:
+        whole_bytes = int(_first_line(about / "size") or 0) * 512
+    else:
+        whole_bytes = place.stat().st_size if place.exists() else size_bytes or 0
+    capacity = size_bytes or whole_bytes
+    if is_device and capacity > whole_bytes:
+        raise FlashtwinError(f"{place}: has {whole_bytes} bytes, less than --size")
+    capacity -= capacity % (1 << 20)
+    if capacity < SIZE_MIN:
+        raise FlashtwinError(f"{place}: {capacity} bytes: give a target of {SIZE_MIN >> 20} MiB or more")
+    scheduler = re.search(r"\[(.+?)\]", _first_line(about / "queue/scheduler"))
+    return Target(
+        place, capacity, is_device, _first_line(about / "device/model"), scheduler[1] if scheduler else ""
+    )
+
+
+def experiments(capacity_bytes: int, *, read_only: bool = False, full: bool = False) -> list[Load]:
+    """Return the experiments in the order in which they run.
+
+    Args:
+        capacity_bytes: of the target.
+        read_only: only those that destroy nothing.
+        full: with more requests each.
+    """
+    found = loads.reads() if read_only else [*loads.reads(), *loads.writes(capacity_bytes), *loads.held_out()]
+    found.sort(key=lambda load: _ORDER.index(load.state))
+    return [load.longer(TIMES) for load in found] if full else found
+
+
+def identifies(load: Load) -> list[str]:
+    """Return the keys of the device file that an experiment isolates."""
+    return sorted({p.key for p in PARAMETERS if load.name.startswith(p.isolated_by)})
+
+
+def write(
+    folder: str | os.PathLike[str], where: Target, *, read_only: bool = False, full: bool = False
+) -> float:
+    """Write job files, script and manifest; return about how long the script takes, in seconds."""
+    place = Path(folder)
+    (place / RESULTS).mkdir(parents=True, exist_ok=True)
+    found = experiments(where.capacity_bytes, read_only=read_only, full=full)
+    for load in found:
+        write_text(place / f"{load.name}.fio", job(load, where), "a job of fio")
+    for state, text in _PREPARE.items():
+        times = _STEADY_CAPACITIES if state == STEADY else 1
+        ends = f"io_size={times * where.capacity_bytes}"
+        write_text(place / f"{state}.fio", f"{_common(where)}[{state}]\n{text}\n{ends}\n", "a job of fio")
+    takes_s = _takes_s(found, where, read_only=read_only)
+    manifest = {
+        "flashtwin_version": _core.__version__,
+        "drive": where.model or str(where.path),
+        "target": str(where.path),
+        "capacity_bytes": where.capacity_bytes,
+        "kernel": platform.release(),
+        "scheduler": where.scheduler,
+        "takes_s": round(takes_s),
+        "experiments": [
+            {
+                "name": load.name,
+                "state": "as it is" if read_only else load.state,
+                "identifies": identifies(load),
+            }
+            for load in found
+        ],
+    }
+    write_text(place / RESULTS / MANIFEST, json.dumps(manifest, indent=1) + "\n", "the manifest")
+    script = _script(found, where, takes_s, read_only=read_only)
+    write_text(place / SCRIPT, script, "the script")
+    (place / SCRIPT).chmod(0o755)
+    return takes_s
+
+
+def job(load: Load, where: Target) -> str:
+    """Return the job file of an experiment; a warm-up is a job of its own before it."""
+    kind, settings = _parsed(load.text)
+    bytes_max = max(_sizes(settings["size"]))
+    writes = float(settings.get("write", "0"))
+    names = ("read", "write", "rw") if kind == "sequential" else ("randread", "randwrite", "randrw")
+    lines = [f"rw={names[0 if writes == 0 else 1 if writes == 1 else 2]}"]
+    if 0 < writes < 1:
+        lines.append(f"rwmixwrite={round(writes * 100)}")
+    if settings["size"].startswith("list("):
+        lines.append("bssplit=" + settings["size"][5:-1].replace("*", "/").replace("+", ":"))
+    else:
+        lines.append(f"bs={settings['size']}")
+    if "align" in settings:
+        lines.append(f"blockalign={settings['align']}")
+    if kind == "zipf":
+        lines.append(f"random_distribution=zipf:{settings['theta']}")
+    if kind != "sequential":
+        lines.append("norandommap=1")
+    lines.append(f"iodepth={load.depth}")
+    parts = [_common(where)]
+    for name, requests in (("warmup", load.warmup), (load.name, load.requests)):
+        if requests:
+            count = [f"number_ios={requests}", f"io_size={requests * bytes_max}"]
+            parts.append("\n".join([f"[{name}]", *lines, *count]) + "\n")
+    return "\n".join(parts)
+
+
+def _parsed(text: str) -> tuple[str, dict[str, str]]:
+    kind, _, rest = text.partition(":")
+    return kind, dict(pair.split("=", 1) for pair in rest.split(","))
+
+
+def _sizes(text: str) -> Iterator[int]:
+    for amount in re.findall(r"(\d+)k", text):
+        yield int(amount) << 10
+
+
+def _common(where: Target) -> str:
+    escaped = str(where.path.resolve()).replace(":", r"\:")
+    percentiles = ":".join(f"{percent:g}" for percent in PERCENTILES)
+    return f"""\
+[global]
+filename={escaped}
+size={where.capacity_bytes}
+ioengine=libaio
+direct=1
+percentile_list={percentiles}
+"""
+
+
+def _takes_s(found: list[Load], where: Target, *, read_only: bool) -> float:
+    """About how long the script takes: the rates are those of a slow drive."""
+    requests = sum(load.requests + load.warmup for load in found)
+    random = requests - sum(load.requests for load in found if load.text.startswith("sequential"))
+    in_order_bytes = (requests - random) * (128 << 10)
+    prepared_s = 0.0
+    if not read_only:
+        prepared_s = where.capacity_bytes / _SEQUENTIAL_BYTES_PER_S
+        prepared_s += _STEADY_CAPACITIES * where.capacity_bytes / 4096 / _RANDOM_PER_S
+    return prepared_s + in_order_bytes / _SEQUENTIAL_BYTES_PER_S + random / _RANDOM_PER_S + len(found)
+
+
+def _script(found: list[Load], where: Target, takes_s: float, *, read_only: bool) -> str:
+    """The script: what every plan has (run.sh beside this file), after what is particular to this one."""
+    head = [
+        "#!/bin/sh",
+        "# Measures a drive for `flashtwin calibrate fit`; written by `flashtwin calibrate plan`.",
+        f"TARGET={shlex.quote(str(where.path.resolve()))}",
+        f"CAPACITY={where.capacity_bytes}",
+        f"MINUTES={max(1, round(takes_s / 60))}",
+        f"READ_ONLY={'yes' if read_only else 'no'}",
+        f"EXPERIMENTS={shlex.quote(' '.join(f'{load.state}:{load.name}' for load in found))}",
+        "",
+    ]
+    return "\n".join(head) + _SCRIPT_TEXT.read_text(encoding="utf-8")
+
+
+def _first_line(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""

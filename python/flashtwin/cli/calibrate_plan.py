@@ -1,0 +1,124 @@
+"""`flashtwin calibrate plan` and `flashtwin calibrate check`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .. import terminal, words
+from ..calibrate import loads, plan
+from ..calibrate.figures import read_results
+from ..calibrate.modelled import measure
+from ..devices import device
+from ..errors import FlashtwinError
+from ..sizing import read as read_size
+
+New = Callable[[Any, str, str, str], argparse.ArgumentParser]
+#: Largest error of a figure that passes, in percent, where none is given.
+BOUND_PERCENT = 20.0
+
+
+def add(
+    commands: Any,  # noqa: ANN401 (argparse has no public name for it)
+    new: New,
+    add_json: Callable[[argparse.ArgumentParser, str], None],
+) -> None:
+    """Add the commands; the others are what commands have in common."""
+    p = new(
+        commands,
+        "plan",
+        "Write the experiments on a drive: jobs of fio and a script that runs them.",
+        """\
+examples:
+  flashtwin calibrate plan --target /dev/nvme0n1 -o plan
+  flashtwin calibrate plan --target /dev/nvme0n1 --read-only -o plan
+  flashtwin calibrate plan --target /mnt/disk/test.bin --size 4G -o plan
+
+Nothing is measured yet: plan/run.sh does that. It asks before it overwrites the target, refuses one that is
+mounted or has partitions, and goes on where it was interrupted. It needs fio, and for a device root.
+plan/results is then what `calibrate fit` takes.
+""",
+    )
+    p.add_argument("--target", required=True, metavar="PATH", help="block device, or a file on the drive")
+    p.add_argument("--size", metavar="BYTES", help="bytes of the target to use, such as 4G (default: all)")
+    p.add_argument("-o", "--output", required=True, metavar="DIR", help="directory for the plan")
+    p.add_argument("--read-only", action="store_true", help="only experiments that destroy nothing")
+    length = p.add_mutually_exclusive_group()
+    length.add_argument("--quick", action="store_true", help="few requests per experiment (default)")
+    length.add_argument("--full", action="store_true", help="more requests, for smaller intervals")
+    p.set_defaults(command=run_plan)
+    p = new(
+        commands,
+        "check",
+        "Compare a device file with results of the experiments.",
+        """\
+examples:
+  flashtwin calibrate check mydrive.toml plan/results
+  flashtwin calibrate check nvme-tlc plan/results --bound 10
+
+The device runs the experiments of which there are results. Exit code 1 if a figure is off by more than the bound.
+""",
+    )
+    p.add_argument("device", metavar="DEVICE", help="name of a device, or a device file")
+    p.add_argument("results", metavar="RESULTS", help="directory with the results of the experiments")
+    p.add_argument(
+        "--bound",
+        type=float,
+        default=BOUND_PERCENT,
+        metavar="PERCENT",
+        help=f"largest error of a figure that passes (default: {BOUND_PERCENT:g})",
+    )
+    p.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the loads (default: 1)")
+    add_json(p, "the comparison")
+    p.set_defaults(command=run_check)
+
+
+def run_plan(args: argparse.Namespace) -> int:
+    """Write a plan."""
+    size = None if args.size is None else read_size(args.size)
+    where = plan.target(args.target, size)
+    takes_s = plan.write(args.output, where, read_only=args.read_only, full=args.full)
+    found = plan.experiments(where.capacity_bytes, read_only=args.read_only, full=args.full)
+    what = (
+        "reads only" if args.read_only else f"overwrites {words.size(where.capacity_bytes)} of {where.path}"
+    )
+    print(f"{len(found)} experiments, {what}, about {max(1, round(takes_s / 60))} minutes")
+    print(f"next: {Path(args.output) / plan.SCRIPT}")
+    return 0
+
+
+def run_check(args: argparse.Namespace) -> int:
+    """Compare a device with results."""
+    if not args.bound > 0:
+        raise FlashtwinError(f"--bound {args.bound:g}: give a number of percent above 0")
+    measured, capacity = read_results(Path(args.results), loads.rates_only())
+    names = {figure.split("/")[0] for figure in measured}
+    spec = device(args.device)
+    every = [*loads.reads(), *loads.writes(capacity), *loads.held_out()]
+    modelled = measure(spec, [load for load in every if load.name in names], args.seed)
+    rows = [
+        (figure, value, modelled[figure], (modelled[figure] / value - 1) * 100)
+        for figure, value in measured.items()
+        if figure in modelled and value > 0
+    ]
+    if not rows:
+        raise FlashtwinError(f"{args.results}: no results of the experiments of a plan")
+    beyond = [row for row in rows if abs(row[3]) > args.bound]
+    if args.json:
+        keys = ("figure", "measured", "modelled", "error_percent")
+        print(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=1))
+    else:
+        heads = ["figure", "measured", "modelled", "error"]
+        shown = [[row[0], words.digits(row[1]), words.digits(row[2]), f"{row[3]:+.1f} %"] for row in rows]
+        console = terminal.console()
+        for table in terminal.tables(heads, shown, 1, console.width):
+            console.print(table)
+        sizes = sorted(abs(row[3]) for row in rows)
+        print(
+            f"{len(rows)} figures, median error {sizes[len(sizes) // 2]:.1f} %, "
+            f"{len(beyond)} beyond {args.bound:g} %"
+        )
+    return 1 if beyond else 0
