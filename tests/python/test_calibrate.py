@@ -2,9 +2,9 @@
 
 import json
 import math
+import re
 
 import pytest
-import tomllib
 
 import flashtwin
 from flashtwin.calibrate import first, loads
@@ -89,7 +89,7 @@ def test_a_cache_is_seen_where_sequential_writes_become_slow():
         mb = capacity * percent / 100 / 1e6
         seconds = min(mb, cache) / fast + max(0.0, mb - cache) / slow
         rates[f"write-fill-{percent}/mb_per_s"] = mb / seconds
-    found = first._fills(first._Given(rates), capacity)
+    found = first._fills(first._Given(rates), capacity, 0)
     assert found.slow == pytest.approx(slow)
     assert found.fast == pytest.approx(fast)
     assert found.cache_bytes == pytest.approx(cache * 1e6)
@@ -177,7 +177,7 @@ def test_cma_es_gives_the_same_for_the_same_seed():
 @pytest.fixture
 def calibration(figures):
     names = [name for name in VALUES if not BY_NAME[name].whole]
-    spreads = dict.fromkeys(names, 0.01) | {"erase": 0.4}
+    spreads = dict.fromkeys(names, 0.005) | {"erase": 0.4}
     sensitivities = {name: dict.fromkeys(figures, 0.5) for name in names}
     held_out = {"other-mix-8k/mb_per_s": 100.0, "other-mix-8k/read.p99_us": 300.0}
     measured = {**figures, **held_out}
@@ -205,7 +205,8 @@ def test_the_device_file_says_of_each_key_where_it_comes_from(calibration, tmp_p
     assert 'page_bytes = "4 KiB"  # assumed' in text
     keys = [line for line in text.splitlines() if " = " in line and not line.startswith(("name", "desc"))]
     assert all("  # " in line for line in keys)
-    assert tomllib.loads(text).keys() == tomllib.loads(base_text()).keys()
+    sections = [re.findall(r"^\[(\w+)\]", each, re.MULTILINE) for each in (text, base_text())]
+    assert sections[0] == sections[1]
 
 
 def test_the_report_has_held_out_experiments_apart(calibration, tmp_path):

@@ -59,9 +59,9 @@ FILLS = (1, 2, 3, 5, 10, 20, 40, 80)
 
 def reads() -> list[Load]:
     """Return the loads that destroy nothing."""
-    found = [Load(f"read-size-{k}k", f"uniform:size={k}k,align={k}k", 1, FILLED, 1500) for k in _SIZES]
+    found = [Load(f"read-size-{k}k", f"uniform:size={k}k,align={k}k", 1, FILLED, 1000) for k in _SIZES]
     found += [
-        Load(f"read-depth-{q}", "uniform:size=4k,align=4k", q, FILLED, 15000, 20 * q, q < 64) for q in _DEPTHS
+        Load(f"read-depth-{q}", "uniform:size=4k,align=4k", q, FILLED, 10000, 20 * q, q < 64) for q in _DEPTHS
     ]
     found += [
         Load(f"read-stride-{k}k", f"uniform:size=4k,align={k}k", 64, FILLED, 4000, 100, False)
