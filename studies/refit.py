@@ -35,7 +35,7 @@ KEYS = {
 #: Errors up to this share are as good as none.
 FLOOR = 0.002
 #: Spread of the search: logarithms of all values.
-SIGMA = 0.02
+SIGMA = 0.005
 
 
 def overrides(start: list[float], x: list[float]) -> dict[str, str]:
@@ -95,7 +95,8 @@ def main() -> int:
             points = search.ask()
             search.tell(points, list(pool.map(cost, points)))
             print(f"generation {search.countiter}: {search.best.f:.3f}", file=sys.stderr, flush=True)
-    keys = overrides(start, list(search.best.x))
+    best = list(search.best.x) if search.best.f < cost([0.0] * len(start)) else [0.0] * len(start)
+    keys = overrides(start, best)
     found = errors(args.device, keys, published)
     for key, value in keys.items():
         print(f"{key} = {value}")

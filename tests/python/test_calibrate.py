@@ -115,6 +115,16 @@ def test_errors_are_in_tolerances_and_large_ones_count_in_proportion():
     assert cost({}) > 1e6
 
 
+def test_a_percentile_at_a_jump_counts_by_the_share_of_requests_that_wait():
+    target = {f"a/read.p{percent}_us": 100.0 for percent in (50, 60, 70, 80)} | {"a/read.p90_us": 1000.0}
+    modelled = target | {"a/read.p80_us": 900.0}
+    found = errors(target, modelled)
+    assert found["a/read.p90_us"] == 0
+    # Up to 100 us the model has little more than 70 % of its reads, the drive 80 %.
+    assert found["a/read.p80_us"] == pytest.approx(1 + (80 - 70) / (0.04 * 20), rel=0.02)
+    assert errors(target, modelled | {"a/read.p80_us": 101.0})["a/read.p80_us"] < 1
+
+
 def synthetic(values):
     """Figures that a smooth device would have."""
     return {
@@ -249,3 +259,16 @@ def test_bad_results_name_the_file_and_what_to_do(tmp_path, name, text, message)
     with pytest.raises(flashtwin.FlashtwinError) as e:
         read_results(tmp_path, frozenset())
     assert str(e.value).endswith(message)
+
+
+def test_results_of_two_drives_are_not_mixed(tmp_path):
+    (tmp_path / "manifest.json").write_text(json.dumps({"capacity_bytes": CAPACITY}))
+    for name, drive in (("read-size-4k", "/dev/nvme0n1"), ("read-size-8k", "/dev/nvme1n1")):
+        job = {"job options": {"filename": drive}}
+        (tmp_path / f"{name}.json").write_text(json.dumps({"jobs": [job]}))
+    with pytest.raises(flashtwin.FlashtwinError) as e:
+        read_results(tmp_path, frozenset())
+    assert str(e.value).endswith(
+        "read-size-8k.json: of another drive (/dev/nvme1n1) than read-size-4k.json (/dev/nvme0n1); "
+        "run read-size-8k again"
+    )

@@ -126,7 +126,9 @@ def fit(
     if capacity < drive_bytes:
         target = _without_buffered_fills(target, capacity, first.get("buffer", 0.0))
     context = hashlib.sha256(json.dumps([sorted(target.items()), capacity, seed]).encode()).hexdigest()
-    evaluate = Journal(under([*loads.reads(), *loads.writes(capacity)]), journal, context)
+    # Strides show the structure; where few addresses remain they measure how much of them the buffer holds.
+    refining = [load for load in loads.reads() if load not in strides] + loads.writes(capacity)
+    evaluate = Journal(under(refining), journal, context)
     refined = Refinement(target, first, evaluate, threads=threads, on_progress=on_progress).run(
         steps, generations, seed
     )
