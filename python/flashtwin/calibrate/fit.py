@@ -135,7 +135,8 @@ def fit(
     profile = Profile(refined.values, capacity)
     every = [*loads.reads(), *loads.writes(capacity), *loads.held_out()]
     modelled = measure(profile.spec(), [load.longer(TIMES) for load in every], seed)
-    both = {name: value for name, value in figures.items() if name in modelled}
+    # In the order of the loads.
+    both = {name: figures[name] for name in modelled if name in figures}
     unknown = frozenset() if channels_known else frozenset({"channels", "dies"})
     return Calibration(profile, first, refined, both, modelled, drive_bytes, unknown)
 
