@@ -47,7 +47,7 @@ def device_text(found: Calibration, name: str) -> str:
     scaled = found.profile.capacity_bytes < found.drive_bytes
     head = [
         "# Written by `flashtwin calibrate fit`. measured: from one experiment in closed form; fitted: with",
-        "# the interval of two standard errors; assumed: no experiment identifies it.",
+        "# its interval; assumed: no experiment identifies it.",
         *(["# The capacity is a part of the drive's; rates do not depend on that."] if scaled else []),
         f'name = "{name}"',
         'description = "Calibrated from measurements"',

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Container, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,6 +24,8 @@ BEYOND_MIN = 5
 TOLERANCES = (("p99.9_us", 0.10), ("write.p", 0.06), ("p99.5_us", 0.07), ("p99_us", 0.05), ("", 0.02))
 #: Weight of a latency beside that of a bandwidth: an experiment has a dozen latencies and one bandwidth.
 LATENCY_WEIGHT = 0.25
+#: Share of the requests beyond a percentile whose change counts as one.
+_SHARE_TOLERANCE = 0.04
 #: Errors beyond so many tolerances count in proportion, not squared: one figure that the model
 #: cannot meet must not bend all others.
 LINEAR_FROM = 3.0
@@ -41,9 +44,44 @@ def weight(figure: str) -> float:
 
 
 def errors(target: Mapping[str, float], modelled: Mapping[str, float]) -> Figures:
-    """Return the logarithmic errors, in tolerances, of the figures that both have."""
+    """Return the errors, in tolerances, of the figures that both have.
+
+    Of a percentile it is the smaller of two: of its latency, and of the share of requests up to its latency.
+    Where latencies jump, as between reads that wait for a program and those that do not, the latency of a
+    percentile may change by a factor while nearly as many requests wait as before.
+    """
     both = [name for name, value in target.items() if value > 0 and modelled.get(name, 0) > 0]
-    return {name: math.log(modelled[name] / target[name]) / tolerance(name) for name in both}
+    found = {name: math.log(modelled[name] / target[name]) / tolerance(name) for name in both}
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for name in both:
+        group, percent = _percentile(name)
+        if percent is not None:
+            curves.setdefault(group, []).append((percent, math.log(modelled[name])))
+    for name in both:
+        group, percent = _percentile(name)
+        if percent is not None and abs(found[name]) > 1:
+            curve, wanted = sorted(curves[group]), math.log(target[name])
+            low, high = (_percent_at(curve, wanted + sign * tolerance(name)) for sign in (-1, 1))
+            beside = max(low - percent, percent - high, 0)
+            share = 1 + beside / (_SHARE_TOLERANCE * (100 - percent))
+            found[name] = math.copysign(min(abs(found[name]), share), found[name])
+    return found
+
+
+def _percentile(figure: str) -> tuple[str, float | None]:
+    """Split "x/read.p99_us" into "x/read" and 99; other figures have None."""
+    group, found, percent = figure.partition(".p")
+    return (group, float(percent.removesuffix("_us"))) if found else (figure, None)
+
+
+def _percent_at(curve: list[tuple[float, float]], value: float) -> float:
+    """Return the percentile of a curve at which its value is reached, with lines between its points."""
+    if value < curve[0][1]:
+        return 0
+    for (low, from_), (high, to) in pairwise(curve):
+        if from_ <= value < to:
+            return low + (high - low) * (value - from_) / (to - from_)
+    return 100
 
 
 def cost(found: Mapping[str, float]) -> float:
@@ -86,12 +124,21 @@ def read_results(folder: Path, rates_only: Container[str]) -> tuple[Figures, int
     if not isinstance(capacity, int) or capacity <= 0:
         raise FlashtwinError(f"{folder / 'manifest.json'}: capacity_bytes: give the bytes of the drive")
     figures: Figures = {}
+    drives: dict[str, Path] = {}
     for path in sorted(folder.glob("*.json")):
         if path.name == "manifest.json":
             continue
-        jobs = _read_json(path).get("jobs")
+        results = _read_json(path)
+        jobs = results.get("jobs")
         if not jobs:
             raise FlashtwinError(f"{path}: no jobs of fio in it; run {path.stem} again")
+        options = {**results.get("global options", {}), **jobs[0].get("job options", {})}
+        drives.setdefault(options.get("filename", ""), path)
+        if len(drives) > 1:
+            (first, where), (other, _) = drives.items()
+            raise FlashtwinError(
+                f"{path}: of another drive ({other}) than {where.name} ({first}); run {path.stem} again"
+            )
         for what, value in of_job(jobs[0]).items():
             if what == "mb_per_s" or path.stem not in rates_only:
                 figures[f"{path.stem}/{what}"] = value

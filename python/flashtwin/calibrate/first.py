@@ -24,8 +24,10 @@ _REQUEST_US = 0.8
 _FULL = 0.75
 #: A rate within this share above the least comes from a single die.
 _SINGLE = 1.2
-#: Twice the burst that leaves less than so many times as much in the buffer has filled it.
-_FULL_BUFFER = 1.15
+#: A burst below this share of the fastest has met a full buffer.
+_STALLED = 0.9
+#: A fill of fewer times the buffer measures the buffer more than the flash.
+_FILL_TO_BUFFER = 2
 #: Writes to an empty drive that are so many times as fast as later ones go to an SLC cache.
 _CACHED = 1.3
 _HALVINGS = 6
@@ -84,7 +86,9 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
     growth_ns = (get("read-size-16k/read.p50_us") - get("read-size-8k/read.p50_us")) * 1e3 / (8 << 10)
     transfer = BY_NAME["transfer"].clip((growth_ns - _LINK_NS_PER_BYTE) / _PINS_PER_BYTE)
     data_in_us = row_bytes * _PINS_PER_BYTE * transfer / 1e3
-    fills = _fills(get, capacity_bytes)
+    # Flash takes longer to program than to read: faster writes end in a buffer.
+    buffer = _buffer(get) if wait < get("read-size-4k/read.p50_us") else 0.0
+    fills = _fills(get, capacity_bytes, _FILL_TO_BUFFER * buffer)
     program = found.dies * row_bytes / fills.slow - data_in_us
     page_us = (4 << 10) * (_PINS_PER_BYTE * transfer + _LINK_NS_PER_BYTE) / 1e3
     values: Values = {
@@ -102,12 +106,12 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
         values["slc"] = 100 * fills.cache_bytes * _CELL_BITS / raw
         values["slc_program"] = found.dies * row_bytes / fills.fast - data_in_us
     flash_us = values.get("slc_program", program)
-    if wait < flash_us / 2:
-        # Writes one at a time end in a buffer; many at a time wait for the controller or the link.
+    if buffer:
+        # Many writes at a time wait for the controller or the link.
         interval_us = (4 << 10) / get("write-rate/mb_per_s")
         values["request"] = interval_us if interval_us > _LINK_NS_PER_BYTE * 4.1 * 1.1 else _REQUEST_US
         values["overhead"] = wait - _BUFFER_US - values["request"] - (4 << 10) * _LINK_NS_PER_BYTE / 1e3
-        values["buffer"] = _buffer(get, fills.fast)
+        values["buffer"] = buffer
     else:
         values["request"] = _REQUEST_US
         values["overhead"] = wait - flash_us - page_us - _REQUEST_US
@@ -215,7 +219,7 @@ class Fills:
     slow: float
 
 
-def _fills(get: _Given, capacity_bytes: int) -> Fills:
+def _fills(get: _Given, capacity_bytes: int, least_bytes: float) -> Fills:
     """Return what the times of writing x bytes show.
 
     Up to the end of a cache they grow by x / fast, from there by x / slow. The first bytes are left out: they
@@ -224,6 +228,7 @@ def _fills(get: _Given, capacity_bytes: int) -> Fills:
     shares = get.rates("write-fill-", "", most=100)
     ends = [(capacity_bytes * percent / 100, rate) for percent, rate in shares.items()]
     times = [(x, x / rate) for x, rate in ends]
+    times = [each for each in times[:-3] if each[0] >= least_bytes] + times[-3:]
     rates = [(x2 - x1) / (t2 - t1) for (x1, t1), (x2, t2) in pairwise(times)]
     slow, fast = rates[-1], max(rates)
     if fast < _CACHED * slow:
@@ -233,15 +238,18 @@ def _fills(get: _Given, capacity_bytes: int) -> Fills:
     return Fills(first + max(0.0, beyond), fast, slow)
 
 
-def _buffer(get: _Given, drain: float) -> float:
+def _buffer(get: _Given) -> float:
     """Return the size of the buffer from bursts of writes.
 
-    Of n bytes that take t seconds the flash has taken drain * t; the rest is in the buffer. That grows with n
-    until the buffer is full.
+    Once it is full, n bytes take the time in which the flash takes n less the buffer. The two shortest bursts
+    that meet it full show both.
     """
     bursts = get.rates("write-burst-", "m", most=1 << 20)
-    held = [(mib << 20) * (1 - drain / rate) for mib, rate in bursts.items()]
-    for now, more in pairwise(held):
-        if now > 0 and more < _FULL_BUFFER * now:
-            return max(now, more)
-    return max(*held, float(1 << 20))
+    top = max(bursts.values())
+    at_top = next(mib for mib, rate in bursts.items() if rate == top)
+    full = [mib for mib, rate in bursts.items() if mib > at_top and rate < _STALLED * top]
+    if len(full) < 2:
+        return float(max(bursts) << 20)
+    n1, n2 = (mib << 20 for mib in full[:2])
+    t1, t2 = (n / bursts[mib] for n, mib in zip((n1, n2), full[:2], strict=True))
+    return max(float(1 << 20), n1 - (n2 - n1) / (t2 - t1) * t1)

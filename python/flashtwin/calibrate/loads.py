@@ -45,7 +45,7 @@ class Load:
 _STEADY_RUN = (30000, 30000)
 #: Block sizes of the reads at depth 1, in KiB.
 _SIZES = (4, 8, 16, 32, 64, 256)
-#: Depths of random reads; at the last one only the rate is steady.
+#: Depths of random reads; in the deeper ones only the rate is steady.
 _DEPTHS = (2, 4, 8, 16, 32, 256)
 #: Distances between reads, in KiB.
 STRIDES = (16, 32, 64, 128, 256, 512)
@@ -59,9 +59,9 @@ FILLS = (1, 2, 3, 5, 10, 20, 40, 80)
 
 def reads() -> list[Load]:
     """Return the loads that destroy nothing."""
-    found = [Load(f"read-size-{k}k", f"uniform:size={k}k,align={k}k", 1, FILLED, 1500) for k in _SIZES]
+    found = [Load(f"read-size-{k}k", f"uniform:size={k}k,align={k}k", 1, FILLED, 1000) for k in _SIZES]
     found += [
-        Load(f"read-depth-{q}", "uniform:size=4k,align=4k", q, FILLED, 15000, 20 * q, q < 64) for q in _DEPTHS
+        Load(f"read-depth-{q}", "uniform:size=4k,align=4k", q, FILLED, 10000, 20 * q, q <= 8) for q in _DEPTHS
     ]
     found += [
         Load(f"read-stride-{k}k", f"uniform:size=4k,align={k}k", 64, FILLED, 4000, 100, False)

@@ -35,8 +35,8 @@ _SERIES = (
 def write_report(found: Calibration, name: str, path: str | os.PathLike[str]) -> None:
     """Write the report: one file that needs no network."""
     held_out = {load.name for load in loads.held_out()}
-    seen = sorted(each for each in found.measured if each.split("/")[0] not in held_out)
-    unseen = sorted(each for each in found.measured if each.split("/")[0] in held_out)
+    seen = [each for each in found.measured if each.split("/")[0] not in held_out]
+    unseen = [each for each in found.measured if each.split("/")[0] in held_out]
     above = [_summary(found, seen, unseen), _parameters(found)]
     below = [_errors("Held-out experiments, which the fit did not see", found, unseen)] if unseen else []
     below.append(_errors("Experiments of the fit", found, seen))
@@ -79,7 +79,7 @@ def _parameters(found: Calibration) -> Table:
                 Cell(f"{value:.4g} {parameter.unit}".strip(), value),
                 Cell(f"{found.first[name]:.4g}", found.first[name]),
                 Cell("-" if spread is None else f"{spread:.1%}", spread),
-                Cell(f"{change:.1%}", change, note=by),
+                Cell(f"{change:.1%}" if by else "-", change, note=by),
             ]
         )
     heads = ["parameter", "key", "provenance", "value", "first estimate", "interval, +-", "10 % more changes"]

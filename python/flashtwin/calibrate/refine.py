@@ -189,20 +189,35 @@ class Refinement:
         return self._numpy.linalg.cholesky(self._covariance(jacobian))
 
     def _linear_steps(self, steps: int) -> Array:
-        """Take damped least-squares steps while they help."""
+        """Take damped least-squares steps while they help.
+
+        Where one no longer does, the sensitivities are measured anew: in between they are only updated by
+        what the step changed (Broyden).
+        """
         numpy = self._numpy
+        jacobian, exact = self._jacobian(), True
         for _ in range(steps):
-            jacobian = self._jacobian()
             information, slope = self._information(jacobian)
             points = []
             for damping in _DAMPING:
                 damped = information + damping * numpy.diag(numpy.diag(information))
                 points.append(self._x - numpy.clip(numpy.linalg.solve(damped, slope), -_PRIOR, _PRIOR))
-            before = self._cost
+            x, before, had = self._x, self._errors, self._cost
             self._take(points, self._all(points), "linear")
-            if self._cost > before * (1 - _GAIN):
+            if self._cost <= had * (1 - _GAIN):
+                jacobian, exact = self._updated(jacobian, self._x - x, before), False
+            elif exact:
                 break
-        return jacobian
+            else:
+                jacobian, exact = self._jacobian(), True
+        return jacobian if exact else self._jacobian()
+
+    def _updated(self, jacobian: Array, step: Array, before: Figures) -> Array:
+        """Return the sensitivities that explain the errors after a step."""
+        numpy = self._numpy
+        change = [self._errors.get(figure, 0.0) - before.get(figure, 0.0) for figure in self._figures]
+        surprise = numpy.array(change) - jacobian @ step
+        return jacobian + numpy.outer(surprise, step) / (step @ step)
 
     def _search(self, whitening: Array, generations: int, seed: int) -> None:
         """Search about the point with CMA-ES, one standard error being the unit of every direction."""

@@ -46,9 +46,9 @@ started again. Needs the extra packages: pip install 'flashtwin[calibrate]'.
     p.add_argument(
         "--steps",
         type=int,
-        default=5,
+        default=12,
         metavar="N",
-        help="maximum number of linear steps; 0 keeps the closed-form estimates (default: 5)",
+        help="maximum number of linear steps; 0 keeps the closed-form estimates (default: 12)",
     )
     p.add_argument(
         "--generations",

@@ -1,0 +1,137 @@
+"""Recovery of hidden devices: drawn at random, measured, fitted unseen, compared on held-out loads."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from flashtwin.calibrate import loads
+from flashtwin.calibrate.figures import read_results
+from flashtwin.calibrate.fit import TIMES, Calibration, fit
+from flashtwin.calibrate.modelled import save_results
+from flashtwin.calibrate.parameters import Profile, Values
+
+CAPACITY_BYTES = 2 << 30
+MEASURED_SEED = 7
+#: Bounds of the errors of held-out figures, by the ends of their names.
+BOUNDS = {"mb_per_s": 0.05, "p50_us": 0.10, "p90_us": 0.10, "p95_us": 0.10, "p99_us": 0.10, "p99.9_us": 0.20}
+
+
+def draw(rng: random.Random, level: int) -> Values:
+    """Return the parameters of a hidden device."""
+
+    def between(low: float, high: float) -> float:
+        return math.exp(rng.uniform(math.log(low), math.log(high)))
+
+    read, modes = between(30, 90), rng.uniform(1, 1.4)
+    values: Values = {
+        "channels": rng.choice((2, 4, 8)),
+        "dies": rng.choice((1, 2, 4)),
+        "planes": rng.choice((1, 2, 4)),
+        "reserve": between(7, 35),
+        "erase": between(2000, 10000),
+        "program": between(300, 1500),
+        "program_spread": rng.uniform(1.05, 1.8),
+        "transfer": between(0.8, 2.5),
+        "overhead": between(3, 30),
+        "request": between(0.5, 3),
+        "read_low": read / modes,
+        "read_mid": read,
+        "read_high": read * modes,
+    }
+    has_buffer, suspends, has_cache = (rng.random() < share for share in (0.8, 0.5, 0.5))
+    buffer, suspend, cache, cache_program = (
+        between(2 << 20, 16 << 20),
+        between(8, 40),
+        between(4, 20),
+        between(100, 250),
+    )
+    if level >= 1 and has_buffer:
+        values["buffer"] = buffer
+    if level >= 2 and suspends:
+        values["suspend"] = suspend
+    if level >= 3 and has_cache:
+        values |= {"slc": cache, "slc_program": min(cache_program, values["program"] / 2)}
+    return values
+
+
+def recover(seed: int, level: int, generations: int, threads: int) -> bool:
+    """Recover a device; print how well, and return whether every held-out figure is within its bound."""
+    hidden = draw(random.Random(seed), level)
+    spec = Profile(hidden, CAPACITY_BYTES).spec()
+    every = [*loads.reads(), *loads.writes(spec.exported_bytes), *loads.held_out()]
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        save_results(spec, every, Path(folder), seed=MEASURED_SEED, times=TIMES, said=lambda _: None)
+        figures, capacity = read_results(Path(folder), loads.rates_only())
+    found = fit(figures, capacity, generations=generations, threads=threads)
+    return report(seed, hidden, found, time.monotonic() - began)
+
+
+def report(seed: int, hidden: Values, found: Calibration, took_s: float) -> bool:
+    """Print a recovery."""
+    values = found.profile.values
+    print(
+        f"device {seed}: cost {found.refined.cost:.2f}, {found.refined.evaluations} evaluations, "
+        f"{took_s:.0f} s"
+    )
+    wrong = []
+    for name in {**hidden, **values}:
+        true, fitted = hidden.get(name), values.get(name)
+        mark = ""
+        if found.identified(name) if name in values else True:
+            off = true is None or fitted is None or abs(math.log(fitted / true)) > 0.10
+            mark = " identified" + (", WRONG" if off else "")
+            wrong += [name] * off
+        half = found.spread(name) if name in values else None
+        shown = [
+            format(value, ".4g") if value is not None else "-"
+            for value in (true, found.first.get(name), fitted)
+        ]
+        print(
+            f"  {name:<15} true {shown[0]:>9}  first {shown[1]:>9}  fitted {shown[2]:>9}"
+            f"  +-{half or 0:.0%}{mark}"
+        )
+    outside = []
+    checked = 0
+    for name in found.measured:
+        experiment, figure = name.split("/")
+        bound = BOUNDS.get(figure.split(".", 1)[-1] if "." in figure else figure)
+        if experiment.startswith("other-") and bound is not None:
+            checked += 1
+            if abs(found.relative_error(name)) > bound:
+                outside.append(f"{name} {found.measured[name]:.4g}, modelled {found.modelled[name]:.4g}")
+    print(f"  held out: {checked - len(outside)} of {checked} figures within their bounds; beyond: {outside}")
+    worst = sorted(
+        found.measured, key=lambda name: -abs(found.relative_error(name)) * (not name.startswith("other"))
+    )[:6]
+    print(
+        "  worst fitted:",
+        [(name, round(found.measured[name], 1), round(found.modelled[name], 1)) for name in worst],
+        flush=True,
+    )
+    return not outside and not wrong
+
+
+def main() -> int:
+    """Recover some devices."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--devices", type=int, default=20)
+    parser.add_argument("--level", type=int, default=3)
+    parser.add_argument("--generations", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=2)
+    args = parser.parse_args()
+    seeds = range(args.first, args.first + args.devices)
+    good = [recover(seed, args.level, args.generations, args.threads) for seed in seeds]
+    print(f"{sum(good)} of {len(good)} devices recovered")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
