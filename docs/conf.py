@@ -13,9 +13,9 @@ ROOT = Path(__file__).parents[1]
 #: The pages in the order of the site.
 CONTENTS = {
     "Start": "tutorial guide",
-    "How to": "sweeps studies figures reports timeline live pts fio",
+    "How to": "calibrate sweeps studies figures reports timeline live pts fio",
     "Reference": "cli python devices arrays policies ftls traces glossary",
-    "Evidence": "validation performance leaderboard reproduction/* array-claims live-claims",
+    "Evidence": "validation calibrate-fit performance leaderboard reproduction/* array-claims live-claims",
     "Project": "decisions ../ARCHITECTURE ../CONTRIBUTING ../CHANGELOG",
 }
 

@@ -39,6 +39,8 @@ PACKAGES = (
     Package("dask-jobqueue", "sweeps on Slurm", "dask"),
     Package("fsspec", "traces and results at URLs", "dask"),
     Package("argcomplete", "completion in the shell", "completion"),
+    Package("cma", "flashtwin calibrate fit", "calibrate"),
+    Package("numpy", "flashtwin calibrate fit", "calibrate"),
 )
 
 

@@ -59,7 +59,8 @@ examples:
   flashtwin calibrate check mydrive.toml plan/results
   flashtwin calibrate check nvme-tlc plan/results --bound 10
 
-The device runs the experiments of which there are results. Exit code 1 if a figure is off by more than the bound.
+The device runs the experiments of which there are results. Exit code 1 if a figure is off by more than
+the bound.
 """,
     )
     p.add_argument("device", metavar="DEVICE", help="name of a device, or a device file")

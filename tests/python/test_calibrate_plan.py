@@ -1,0 +1,130 @@
+"""The plan of measurements: its jobs, its script with a stand-in for fio, and the comparison with results."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from clients import need
+from flashtwin import FlashtwinError
+from flashtwin.calibrate import loads, plan
+
+SIZE = 256 << 20
+#: Writes a result where fio would, and a line of what it was asked for.
+FIO = """#!/bin/sh
+echo "$@" >>calls
+for argument; do
+  case $argument in
+    --output=/dev/null) ;;
+    --output=*) echo '{"jobs": [{}]}' >"${argument#--output=}" ;;
+  esac
+done
+[ "$(wc -l <calls)" -ne "${FAIL_AT:-0}" ]
+"""
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A plan on a file, and an environment whose fio only notes what it is asked for."""
+    where = plan.target(tmp_path / "drive", SIZE)
+    plan.write(tmp_path / "plan", where)
+    fio = tmp_path / "bin" / "fio"
+    fio.parent.mkdir()
+    fio.write_text(FIO)
+    fio.chmod(0o755)
+    return tmp_path / "plan", {**os.environ, "PATH": f"{fio.parent}:{os.environ['PATH']}"}
+
+
+def measure(place, environment, *arguments):
+    return subprocess.run(
+        [place / plan.SCRIPT, *arguments],
+        env=environment,
+        input="no\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_every_experiment_has_a_job_that_fio_reads(written):
+    need("fio")
+    place, _ = written
+    names = [load.name for load in plan.experiments(SIZE)]
+    assert len(set(names)) == len(names)
+    for name in [*names, "filled", "steady"]:
+        subprocess.run(["fio", "--parse-only", place / f"{name}.fio"], check=True, timeout=30)
+
+
+def test_a_job_is_its_load(tmp_path):
+    where = plan.target(tmp_path / "drive:1", SIZE)
+    database = next(load for load in loads.held_out() if "zipf" in load.text)
+    text = plan.job(database, where)
+    assert r"drive\:1" in text
+    assert "[warmup]" in text
+    for line in ("rw=randrw", "rwmixwrite=30", "bssplit=4k/50:8k/30:16k/20", "random_distribution=zipf:0.9"):
+        assert text.count(line) == 2
+    assert f"iodepth={database.depth}" in text
+    fill = next(load for load in loads.writes(SIZE) if load.name == "write-fill-10")
+    assert "rw=write\nbs=128k" in plan.job(fill, where)
+
+
+def test_the_script_asks_and_goes_on_where_it_was_interrupted(written):
+    place, environment = written
+    asked = measure(place, environment)
+    assert asked.returncode == 1
+    assert "nothing was done" in asked.stderr
+    assert not (place / "calls").exists()
+    stopped = measure(place, {**environment, "FAIL_AT": "30"}, "--yes")
+    assert stopped.returncode != 0
+    there = {path.stem for path in (place / plan.RESULTS).glob("*.json")}
+    assert 0 < len(there) < len(plan.experiments(SIZE))
+    done = measure(place, environment, "--yes")
+    assert done.returncode == 0, done.stderr
+    calls = (place / "calls").read_text().splitlines()
+    measured = [call.split()[0] for call in calls if call.startswith("--section") and "warmup" not in call]
+    repeated = len(measured) - len(set(measured))
+    assert repeated <= 1, "the one that was interrupted"
+    assert {f"--section={load.name}" for load in plan.experiments(SIZE)} == set(measured)
+    assert sum(call.endswith("filled.fio") for call in calls) == 1
+    assert sum(call.endswith("steady.fio") for call in calls) == 1
+
+
+def test_a_plan_that_only_reads_prepares_nothing(tmp_path, written):
+    _, environment = written
+    plan.write(tmp_path / "reads", plan.target(tmp_path / "drive", SIZE), read_only=True)
+    done = measure(tmp_path / "reads", environment)
+    assert done.returncode == 0, done.stderr
+    assert not any("write" in path.name for path in (tmp_path / "reads").glob("*.fio"))
+    assert "steady.fio" not in (tmp_path / "reads/calls").read_text()
+
+
+def test_targets_that_cannot_be_measured(tmp_path):
+    with pytest.raises(FlashtwinError, match="a new file needs --size"):
+        plan.target(tmp_path / "nothing")
+    with pytest.raises(FlashtwinError, match="neither a block device nor a file"):
+        plan.target(tmp_path)
+    with pytest.raises(FlashtwinError, match="give a target of 256 MiB or more"):
+        plan.target(tmp_path / "small", 1 << 20)
+
+
+def test_a_device_is_checked_against_results(tmp_path, cli):
+    where = plan.target(tmp_path / "drive", SIZE)
+    assert (
+        cli("calibrate", "plan", "--target", where.path, "--size", "256M", "-o", tmp_path / "p").returncode
+        == 0
+    )
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / plan.MANIFEST).write_text(json.dumps({"capacity_bytes": SIZE}))
+    for name, us in (("read-size-4k", 80), ("read-size-8k", 1)):
+        percentiles = {"50.000000": us * 1000}
+        read = {"total_ios": 1000, "bw_bytes": 4096e6 / us, "clat_ns": {"percentile": percentiles}}
+        (results / f"{name}.json").write_text(json.dumps({"jobs": [{"read": read}]}))
+    wide = cli("calibrate", "check", "demo", results, "--bound", "1e9")
+    assert wide.returncode == 0, wide.stderr
+    narrow = cli("calibrate", "check", "demo", results, "--bound", "20", "--json")
+    assert narrow.returncode == 1
+    off = {row["figure"]: row["error_percent"] for row in json.loads(narrow.stdout)}
+    assert off["read-size-8k/read.p50_us"] > 100
