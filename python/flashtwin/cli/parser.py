@@ -247,7 +247,9 @@ examples:
     )
     info.add_argument("trace", metavar="TRACE")
     info.add_argument(
-        "--against", metavar="LOAD", help="generated load to compare with, of as many requests as the trace has"
+        "--against",
+        metavar="LOAD",
+        help="generated load to compare with, of as many requests as the trace has",
     )
     _add_trace_options(info)
     _add_json(info, "it")
