@@ -10,7 +10,7 @@ from flashtwin import FlashtwinError, results, study
 from flashtwin.estimates import Estimate
 from flashtwin.study.definition import Measure
 from flashtwin.study.expression import Expression
-from flashtwin.study.measuring import DIRECTION, FAILS, HOLDS, UNMEASURED, UNTESTED, verdict_of
+from flashtwin.study.measuring import DIRECTION, FAILS, HOLDS, UNMEASURED, UNTESTED, counts_of, verdict_of
 from flashtwin.study.page import markdown, overview, write_html
 from test_report import check, data_of
 
@@ -78,6 +78,16 @@ id = "A-3"
 text = "hardware"
 cannot_be_tested = "There is none."
 
+[[change]]
+id = "GCaR"
+text = "what it adds to LRU"
+reason = "It costs a look at each chip."
+matrix = "main"
+figure = "all_mean_us"
+a.policy = "gcar-lru"
+b.policy = "lru"
+measures = [{{ name = "in fast arrivals", where.workload = "busy/fast" }}]
+
 [[figure]]
 title = "Fig. 1"
 matrix = "main"
@@ -120,6 +130,23 @@ def test_a_study_is_run_judged_and_resumed(small, tmp_path, cli):
     assert (out / "study.md").read_text() == markdown(found)
     shown = cli("study", "show", out)
     assert shown.stdout.splitlines()[-1] in ran.stdout
+
+
+def test_a_change_is_measured_and_not_judged(small, tmp_path):
+    found = study.run_study(study.read(str(small)), tmp_path / "out", threads=1)
+    (change,) = found["changes"]
+    (measure,) = change["measures"]
+    assert (measure["points"], measure["seeds"]) == (2, 2)
+    assert "verdict" not in measure or measure["verdict"] == HOLDS
+    page = markdown(found)
+    _, _, section = page.partition("## What a change does")
+    assert section.startswith("\n\n**GCaR**: what it adds to LRU\n\n| case | measured")
+    assert "| in fast arrivals |" in section
+    assert "It costs a look at each chip." in section
+    # It has no verdict, so no count contains it.
+    assert sum(counts_of(found["claims"]).values()) == 3
+    write_html(found, tmp_path / "page.html")
+    assert "in fast arrivals" in (tmp_path / "page.html").read_text()
 
 
 def test_a_measure_is_the_ratio_of_the_sweep(small, tmp_path):
