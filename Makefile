@@ -22,7 +22,7 @@ TESTED := $(TARGET)/python
 PLUGIN_CRATES := -p flashtwin-nbdkit -p flashtwin-python
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test test-long check-rust check-python bench lock plugin
+.PHONY: demo test test-long check-rust check-python bench lock plugin wheel
 
 demo: $(VENV)/.flashtwin
 	@mkdir -p $(dir $(FIGURE))
@@ -41,8 +41,8 @@ check-rust:
 	cargo test --workspace --tests --locked
 
 check-python: $(VENV)/.dev $(TESTED)/.built
-	$(BIN)/ruff format --check python tests/python studies benches
-	$(BIN)/ruff check python tests/python studies benches
+	$(BIN)/ruff format --check python tests studies benches
+	$(BIN)/ruff check python tests studies benches
 	$(BIN)/mypy
 	PYTHONPATH=$(abspath $(TESTED)) $(PYTEST)
 
@@ -52,6 +52,7 @@ test-long: $(VENV)/.flashtwin $(VENV)/.dev
 	cargo check --manifest-path fuzz/Cargo.toml --locked
 	cargo run --release -q --locked -p flashtwin-bench held
 	$(PYTEST)
+	$(BIN)/pytest tests/release
 
 bench: $(VENV)/.flashtwin
 	@cargo run --release -q --locked -p flashtwin-bench
@@ -68,6 +69,9 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.python
 	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@touch $@
 
+# The wheel and the source distribution, in dist/.
+wheel: dist/.built
+
 # What `flashtwin serve` loads into nbdkit; the wheel takes it along.
 plugin: $(PLUGIN)
 
@@ -77,9 +81,13 @@ ifeq ($(shell uname),Linux)
 	strip --strip-debug -o $@ $(TARGET)/release/libflashtwin_nbdkit.so
 endif
 
-$(VENV)/.flashtwin: $(VENV)/.python $(WHEEL_SOURCES) | plugin
+dist/.built: $(VENV)/.python $(WHEEL_SOURCES) | plugin
 	@rm -rf dist
 	$(BIN)/maturin build -q --release --locked --out dist
+	$(BIN)/maturin sdist --out dist 2>&1 | tail -1
+	@touch $@
+
+$(VENV)/.flashtwin: dist/.built
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
 	@touch $@
 
