@@ -22,7 +22,7 @@ TESTED := $(TARGET)/python
 PLUGIN_CRATES := -p flashtwin-nbdkit -p flashtwin-python
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test test-long check-rust check-python bench lock plugin wheel
+.PHONY: demo test test-long check-rust check-python bench validate lock plugin wheel site
 
 demo: $(VENV)/.flashtwin
 	@mkdir -p $(dir $(FIGURE))
@@ -53,6 +53,28 @@ test-long: $(VENV)/.flashtwin $(VENV)/.dev
 	cargo run --release -q --locked -p flashtwin-bench held
 	$(PYTEST)
 	$(BIN)/pytest tests/release
+	$(MAKE) site
+
+# The commands of docs/validation.md; SLOW=1 adds those that take longer than minutes.
+validate: export PATH := $(abspath $(BIN)):$(PATH)
+validate: $(VENV)/.flashtwin
+	flashtwin validate tests/data/msr
+	flashtwin validate tests/data/replay
+	cargo test --release -p flashtwin-sim --test all physics
+	cargo test --release -p flashtwin-sim --test all victims
+	cargo test --release -p flashtwin --test all policies
+	cargo test --release -p flashtwin --test all ftls
+	flashtwin study list
+	cargo test --release -p flashtwin-sim --test all published
+	cargo test --release -p flashtwin-sim --test all shadow
+	cargo test --release -p flashtwin-sim --test all power
+	cargo run --release -p flashtwin-bench held
+ifdef SLOW
+	cargo test --release -p flashtwin-sim --test all shadow -- --ignored
+	python studies/power_cut.py checker 20
+	python studies/live.py
+	$(MAKE) bench
+endif
 
 bench: $(VENV)/.flashtwin
 	@cargo run --release -q --locked -p flashtwin-bench
@@ -67,6 +89,14 @@ $(VENV)/.python: requirements/demo.txt
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.python
 	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+# The documentation as pages with a search that works offline, in out/site; fails where a link leads nowhere.
+site: $(VENV)/.site
+	$(BIN)/mkdocs build -q --strict
+
+$(VENV)/.site: requirements/site.txt $(VENV)/.dev
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/site.txt
 	@touch $@
 
 # The wheel and the source distribution, in dist/.
@@ -115,3 +145,5 @@ lock:
 	  --generate-hashes --no-annotate -o requirements/demo.txt
 	uv pip compile -q pyproject.toml --extra plot --group dev --universal --python-version 3.10 \
 	  --generate-hashes --no-annotate -c requirements/demo.txt -o requirements/dev.txt
+	uv pip compile -q pyproject.toml --extra plot --group dev --group site --universal --python-version 3.10 \
+	  --generate-hashes --no-annotate -c requirements/dev.txt -o requirements/site.txt
