@@ -23,7 +23,7 @@ PLUGIN_CRATES := -p flashtwin-nbdkit -p flashtwin-python
 PYTHON_SOURCES := python tests studies benches docs
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test test-long check-rust check-python bench validate site lock plugin
+.PHONY: demo test test-long check-rust check-python bench validate site lock plugin wheel
 
 demo: $(VENV)/.flashtwin
 	@mkdir -p $(dir $(FIGURE))
@@ -52,8 +52,8 @@ test-long: $(VENV)/.flashtwin $(VENV)/.dev
 	cargo test --workspace --doc --locked
 	cargo check --manifest-path fuzz/Cargo.toml --locked
 	cargo run --release -q --locked -p flashtwin-bench held
-	$(BIN)/python tests/clean_install.py dist/*.whl
 	$(PYTEST)
+	$(BIN)/pytest tests/release
 
 # The commands of docs/validation.md; SLOW=1 adds those that take longer than minutes.
 validate: export PATH := $(abspath $(BIN)):$(PATH)
@@ -95,6 +95,9 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.python
 	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@touch $@
 
+# The wheel and the source distribution, in dist/.
+wheel: dist/.built
+
 # What `flashtwin serve` loads into nbdkit; the wheel takes it along.
 plugin: $(PLUGIN)
 
@@ -104,9 +107,13 @@ ifeq ($(shell uname),Linux)
 	strip --strip-debug -o $@ $(TARGET)/release/libflashtwin_nbdkit.so
 endif
 
-$(VENV)/.flashtwin: $(VENV)/.python $(WHEEL_SOURCES) | plugin
+dist/.built: $(VENV)/.python $(WHEEL_SOURCES) | plugin
 	@rm -rf dist
 	$(BIN)/maturin build -q --release --locked --out dist
+	$(BIN)/maturin sdist --out dist 2>&1 | tail -1
+	@touch $@
+
+$(VENV)/.flashtwin: dist/.built
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
 	@touch $@
 

@@ -88,6 +88,7 @@ TOOLS = (
     Tool(("openssl",), "certificates of a device served with TLS", "openssl"),
     Tool(("chromium", "chromium-browser", "google-chrome"), "tests of report pages", "chromium"),
     Tool(("valgrind",), "make bench: instructions per request", "valgrind"),
+    Tool(("qemu-x86_64",), "tests of the wheel on a processor without AVX", "qemu-user"),
     Tool(("cargo",), "building flashtwin, policies in Rust", "cargo"),
 )
 

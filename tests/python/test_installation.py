@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import flashtwin
 from flashtwin import prerequisites
 from flashtwin.cli import installation
 
@@ -111,3 +112,11 @@ def test_shells_accept_the_code(cli, tmp_path, shell):
     path = tmp_path / "code"
     path.write_text(code)
     subprocess.run([shell, "-n", path], check=True, timeout=30)
+
+
+def test_every_place_has_the_same_version():
+    manifest = (ROOT / "Cargo.toml").read_text()
+    versions = re.findall(r'version = "([\d.]+)"', manifest.split("[profile")[0].split("serde = ")[0])
+    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)[1]
+    assert {*versions, cited} == {flashtwin.__version__}
+    assert len(versions) == 5

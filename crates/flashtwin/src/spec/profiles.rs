@@ -2,60 +2,36 @@
 
 /// Name and text of every profile, in the order a list shows them.
 const PROFILES: &[(&str, &str)] = &[
-    ("cbm", include_str!("../../../../devices/cbm.toml")),
-    ("cosmos", include_str!("../../../../devices/cosmos.toml")),
-    ("demo", include_str!("../../../../devices/demo.toml")),
-    ("ecr", include_str!("../../../../devices/ecr.toml")),
-    ("gcar", include_str!("../../../../devices/gcar.toml")),
-    (
-        "gcar-14g",
-        include_str!("../../../../devices/gcar-14g.toml"),
-    ),
-    (
-        "harmonia",
-        include_str!("../../../../devices/harmonia.toml"),
-    ),
-    ("instant", include_str!("../../../../devices/instant.toml")),
-    ("jasmine", include_str!("../../../../devices/jasmine.toml")),
-    (
-        "nvme-tlc",
-        include_str!("../../../../devices/nvme-tlc.toml"),
-    ),
-    ("optane", include_str!("../../../../devices/optane.toml")),
-    ("qlc", include_str!("../../../../devices/qlc.toml")),
-    (
-        "qlc-client",
-        include_str!("../../../../devices/qlc-client.toml"),
-    ),
-    ("sata-dc", include_str!("../../../../devices/sata-dc.toml")),
-    (
-        "sata-tlc",
-        include_str!("../../../../devices/sata-tlc.toml"),
-    ),
-    (
-        "tlc-client",
-        include_str!("../../../../devices/tlc-client.toml"),
-    ),
+    ("cbm", include_str!("../../devices/cbm.toml")),
+    ("cosmos", include_str!("../../devices/cosmos.toml")),
+    ("demo", include_str!("../../devices/demo.toml")),
+    ("ecr", include_str!("../../devices/ecr.toml")),
+    ("gcar", include_str!("../../devices/gcar.toml")),
+    ("gcar-14g", include_str!("../../devices/gcar-14g.toml")),
+    ("harmonia", include_str!("../../devices/harmonia.toml")),
+    ("instant", include_str!("../../devices/instant.toml")),
+    ("jasmine", include_str!("../../devices/jasmine.toml")),
+    ("nvme-tlc", include_str!("../../devices/nvme-tlc.toml")),
+    ("optane", include_str!("../../devices/optane.toml")),
+    ("qlc", include_str!("../../devices/qlc.toml")),
+    ("qlc-client", include_str!("../../devices/qlc-client.toml")),
+    ("sata-dc", include_str!("../../devices/sata-dc.toml")),
+    ("sata-tlc", include_str!("../../devices/sata-tlc.toml")),
+    ("tlc-client", include_str!("../../devices/tlc-client.toml")),
 ];
 
 /// The same of arrays.
 const ARRAYS: &[(&str, &str)] = &[
-    (
-        "gcar-array",
-        include_str!("../../../../devices/gcar-array.toml"),
-    ),
+    ("gcar-array", include_str!("../../devices/gcar-array.toml")),
     (
         "harmonia-array",
-        include_str!("../../../../devices/harmonia-array.toml"),
+        include_str!("../../devices/harmonia-array.toml"),
     ),
     (
         "raid5-array",
-        include_str!("../../../../devices/raid5-array.toml"),
+        include_str!("../../devices/raid5-array.toml"),
     ),
-    (
-        "raid6-nvme",
-        include_str!("../../../../devices/raid6-nvme.toml"),
-    ),
+    ("raid6-nvme", include_str!("../../devices/raid6-nvme.toml")),
 ];
 
 /// The TOML text of the array called `name`.
