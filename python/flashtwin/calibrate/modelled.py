@@ -23,6 +23,9 @@ _Histograms: TypeAlias = "tuple[_core.Histogram, _core.Histogram, _core.Histogra
 #: How a host fills a drive.
 _FILL = "sequential:write=1,size=128k"
 _FILL_DEPTH = 32
+#: How random writes go on until they are steady.
+_WEAR_IN = "uniform:write=1,size=4k,align=4k"
+_WEAR_IN_REQUESTS = 60000
 
 
 class Bench:
@@ -50,6 +53,8 @@ class Bench:
                 self._run(device, Load("", _FILL, _FILL_DEPTH, state, self._spec.exported_bytes >> 17))
             elif state == STEADY:
                 device.precondition("steady", self._seed, self._control)
+                # Preconditioning leaves a cache in SLC mode empty, and dies that collect at the same time.
+                self._run(device, Load("", _WEAR_IN, _FILL_DEPTH, state, _WEAR_IN_REQUESTS))
             self._states[state] = device
         return self._states[state]
 
