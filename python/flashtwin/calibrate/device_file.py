@@ -20,6 +20,7 @@ else:
 #: Keys that follow from others.
 _DERIVED = {
     "geometry.blocks_per_plane": "derived: the capacity",
+    "gc.low_percent": "derived: two blocks a die",
     "buffer.background_depth": "derived: two rows a die",
     "nand.suspend": "chosen: fits reads beside writes better",
 }

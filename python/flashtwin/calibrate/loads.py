@@ -40,9 +40,8 @@ class Load:
         return replace(self, requests=self.requests * times)
 
 
-#: Requests measured in the steady state of random writes, and before them: dies that collect at the same
-#: time part only slowly.
-_STEADY_RUN = (30000, 30000)
+#: Requests measured in the steady state of random writes, and before them.
+_STEADY_RUN = (30000, 5000)
 #: Block sizes of the reads at depth 1, in KiB.
 _SIZES = (4, 8, 16, 32, 64, 256)
 #: Depths of random reads; in the deeper ones only the rate is steady.

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
+from zlib import crc32
 
 from .. import _core
 from ..devices import Spec
@@ -23,10 +24,13 @@ _Histograms: TypeAlias = "tuple[_core.Histogram, _core.Histogram, _core.Histogra
 #: How a host fills a drive.
 _FILL = "sequential:write=1,size=128k"
 _FILL_DEPTH = 32
+#: How random writes go on until they are steady.
+_WEAR_IN = "uniform:write=1,size=4k,align=4k"
+_WEAR_IN_REQUESTS = 60000
 
 
 class Bench:
-    """A device on which loads run, each from a copy of the state that it needs."""
+    """A device on which loads run, from copies of a new or filled one, or one after the other once steady."""
 
     def __init__(self, spec: Spec, seed: int) -> None:
         self._spec = spec
@@ -36,33 +40,39 @@ class Bench:
 
     def run(self, load: Load) -> tuple[dict[str, Any], dict[str, _core.Histogram]]:
         """Return the summary of a load and its histograms."""
-        device = self._state(load.state).fork(self._spec, None)
-        if load.state == STEADY:
-            device.fill_buffer("steady", self._seed, self._control)
+        if load.state not in self._states:
+            self._states[load.state] = self._made(load.state)
+        device = self._states[load.state]
+        # Random writes leave a steady device steady: it is worn in once for all its loads.
+        if load.state != STEADY:
+            device = device.fork(self._spec, None)
         as_json, (read, write, every) = self._run(device, load)
         return json.loads(as_json), {"read": read, "write": write, "all": every}
 
-    def _state(self, state: str) -> _core.Device:
-        if state not in self._states:
-            device = _core.Device(self._spec)
-            if state == FILLED:
-                # Through the buffer, in whole rows, which preconditioning does not make.
-                self._run(device, Load("", _FILL, _FILL_DEPTH, state, self._spec.exported_bytes >> 17))
-            elif state == STEADY:
-                device.precondition("steady", self._seed, self._control)
-            self._states[state] = device
-        return self._states[state]
+    def _made(self, state: str) -> _core.Device:
+        device = _core.Device(self._spec)
+        if state == FILLED:
+            # Through the buffer, in whole rows, which preconditioning does not make.
+            self._run(device, Load("", _FILL, _FILL_DEPTH, state, self._spec.exported_bytes >> 17))
+        elif state == STEADY:
+            device.precondition("steady", self._seed, self._control)
+            device.fill_buffer("steady", self._seed, self._control)
+            # Preconditioning leaves a cache in SLC mode empty.
+            self._run(device, Load("", _WEAR_IN, _FILL_DEPTH, state, _WEAR_IN_REQUESTS))
+        return device
 
     def _run(self, device: _core.Device, load: Load) -> tuple[str, _Histograms]:
+        # Addresses of its own: the same ones again would find blocks that the load before had made stale.
+        seed = self._seed + crc32(load.name.encode())
         as_json, _, histograms, *_ = device.run(
-            _core.Workload.generated(load.text, self._spec.exported_bytes, self._seed),
+            _core.Workload.generated(load.text, self._spec.exported_bytes, seed),
             self._control,
             run_options(
                 pacing=ClosedLoop(load.depth),
                 requests_max=load.requests + load.warmup,
                 warmup_requests=load.warmup,
                 precondition="",
-                seed=self._seed,
+                seed=seed,
             ),
         )
         return as_json, histograms

@@ -20,6 +20,8 @@ _FLASH_PAGE_BYTES = 16 << 10
 _BLOCK_BYTES = 256 * _PAGE_BYTES
 #: Rows of a die that may be in write-back at a time: one programs while the next is filled.
 _ROWS_IN_FLIGHT = 2
+#: Free blocks at which a die collects, so that even small dies have some.
+_LOW_BLOCKS = 2
 #: Fewer erase blocks in a die would make the reserve too coarse.
 _BLOCKS_MIN = 32
 
@@ -100,7 +102,7 @@ class Profile:
         values = self.values
         chips = round(values["channels"]) * round(values["dies"])
         exported = max(_BLOCKS_MIN, round(self.capacity_bytes / (chips * _BLOCK_BYTES)))
-        spare = max(2, round(exported * values["reserve"] / (100 - values["reserve"])))
+        spare = max(_LOW_BLOCKS + 2, round(exported * values["reserve"] / (100 - values["reserve"])))
         blocks = exported + spare
         lists = [values["read_low"], values["read_mid"], values["read_high"]]
         spread = values["program_spread"] - 1
@@ -111,6 +113,7 @@ class Profile:
             "geometry.blocks_per_plane": blocks,
             # The share is rounded down to whole blocks.
             "geometry.reserve_percent": math.ceil(spare / blocks * 1e6) / 1e4,
+            "gc.low_percent": math.ceil(_LOW_BLOCKS / blocks * 1e6) / 1e4,
             "nand.multi_plane": round(values["planes"]),
             "timing.read_us": _list(lists),
             "timing.program_us": _list(programs),
