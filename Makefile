@@ -52,8 +52,8 @@ test-long: $(VENV)/.flashtwin $(VENV)/.dev
 	cargo check --manifest-path fuzz/Cargo.toml --locked
 	cargo run --release -q --locked -p flashtwin-bench held
 	$(PYTEST)
-	$(BIN)/pytest tests/release
 	$(MAKE) site
+	$(BIN)/pytest tests/release
 
 # The commands of docs/validation.md; SLOW=1 adds those that take longer than minutes.
 validate: export PATH := $(abspath $(BIN)):$(PATH)
@@ -93,7 +93,7 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.python
 
 # The documentation as pages with a search that works offline, in out/site; fails where a link leads nowhere.
 site: $(VENV)/.site
-	$(BIN)/mkdocs build -q --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 $(VENV)/.site: requirements/site.txt $(VENV)/.dev
 	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/site.txt
