@@ -35,7 +35,7 @@ KEYS = {
 #: Errors up to this share are as good as none.
 FLOOR = 0.002
 #: Spread of the search: logarithms of all values.
-SIGMA = 0.005
+SIGMA = 0.002
 
 
 def overrides(start: list[float], x: list[float]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from flashtwin.calibrate.modelled import measure, save_results
 from flashtwin.calibrate.page import write_report
 from flashtwin.calibrate.parameters import BY_NAME, Profile, base_text
 from flashtwin.calibrate.refine import Journal, Refined, Refinement
+from flashtwin.cli import main
 
 CAPACITY = 1 << 30
 VALUES = {
@@ -107,7 +108,7 @@ def test_a_missing_experiment_is_named(figures):
 
 
 def test_errors_are_in_tolerances_and_large_ones_count_in_proportion():
-    assert errors({"a/mb_per_s": 100.0}, {"a/mb_per_s": 100.0 * math.exp(0.04)}) == pytest.approx(
+    assert errors({"a/mb_per_s": 100.0}, {"a/mb_per_s": 100.0 * math.exp(0.02)}) == pytest.approx(
         {"a/mb_per_s": 2}
     )
     assert cost({"a/mb_per_s": 2.0}) == 4.0
@@ -272,3 +273,10 @@ def test_results_of_two_drives_are_not_mixed(tmp_path):
         "read-size-8k.json: of another drive (/dev/nvme1n1) than read-size-4k.json (/dev/nvme0n1); "
         "run read-size-8k again"
     )
+
+
+def test_the_command_reports_what_is_missing(tmp_path, capsys):
+    assert main(["calibrate", "fit", str(tmp_path), "-o", str(tmp_path / "x.toml")]) == 2
+    assert "manifest.json: cannot read: No such file or directory" in capsys.readouterr().err
+    assert main(["calibrate", "fit", str(tmp_path), "-o", "x.toml", "--threads", "0"]) == 2
+    assert "--threads" in capsys.readouterr().err

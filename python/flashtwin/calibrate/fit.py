@@ -19,7 +19,7 @@ from .refine import Journal, Refined, Refinement
 #: A model of more than this takes longer and gives the same rates.
 _CAPACITY_MAX = 2 << 30
 #: Requests of a comparison for each one of an evaluation: what is reported should be exact.
-TIMES = 5
+TIMES = 4
 #: Standard errors to either side of an interval. Two would do for independent errors, but the percentiles of
 #: a run depend on one another: of recovered devices (studies/recovery.py) two missed one parameter in ten.
 _STANDARD_ERRORS = 4

@@ -41,7 +41,7 @@ class Load:
 
 
 #: Requests measured in the steady state of random writes, and before them.
-_STEADY_RUN = (30000, 5000)
+_STEADY_RUN = (60000, 5000)
 #: Block sizes of the reads at depth 1, in KiB.
 _SIZES = (4, 8, 16, 32, 64, 256)
 #: Depths of random reads; in the deeper ones only the rate is steady.
