@@ -45,6 +45,7 @@ check-python: $(VENV)/.dev $(TESTED)/.built
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/mypy
+	PYTHONPATH=$(abspath $(TESTED)) $(BIN)/stubtest --ignore-disjoint-bases --allowlist tests/stubtest.txt flashtwin._core
 	PYTHONPATH=$(abspath $(TESTED)) $(PYTEST)
 
 # What only a release build or another compiler run shows.
