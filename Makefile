@@ -22,7 +22,7 @@ TESTED := $(TARGET)/python
 PLUGIN_CRATES := -p flashtwin-nbdkit -p flashtwin-python
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test test-long check-rust check-python bench lock plugin
+.PHONY: demo test test-long check-rust check-python bench validate lock plugin
 
 demo: $(VENV)/.flashtwin
 	@mkdir -p $(dir $(FIGURE))
@@ -52,6 +52,27 @@ test-long: $(VENV)/.flashtwin $(VENV)/.dev
 	cargo check --manifest-path fuzz/Cargo.toml --locked
 	cargo run --release -q --locked -p flashtwin-bench held
 	$(PYTEST)
+
+# The commands of docs/validation.md; SLOW=1 adds those that take longer than minutes.
+validate: export PATH := $(abspath $(BIN)):$(PATH)
+validate: $(VENV)/.flashtwin
+	flashtwin validate tests/data/msr
+	flashtwin validate tests/data/replay
+	cargo test --release -p flashtwin-sim --test all physics
+	cargo test --release -p flashtwin-sim --test all victims
+	cargo test --release -p flashtwin --test all policies
+	cargo test --release -p flashtwin --test all ftls
+	flashtwin study list
+	cargo test --release -p flashtwin-sim --test all published
+	cargo test --release -p flashtwin-sim --test all shadow
+	cargo test --release -p flashtwin-sim --test all power
+	cargo run --release -p flashtwin-bench held
+ifdef SLOW
+	cargo test --release -p flashtwin-sim --test all shadow -- --ignored
+	python studies/power_cut.py checker 20
+	python studies/live.py
+	$(MAKE) bench
+endif
 
 bench: $(VENV)/.flashtwin
 	@cargo run --release -q --locked -p flashtwin-bench

@@ -58,7 +58,7 @@ const SIZES: [Size; 4] = [
 ];
 
 fn load(page: &str) -> String {
-    format!("uniform:write=0.8,size={page}")
+    format!("uniform:write=0.8,size={page},align={page}")
 }
 
 fn members(count: u32) -> Result<Array, Failure> {

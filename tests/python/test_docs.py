@@ -86,3 +86,14 @@ def test_links_of_a_page_lead_somewhere(page):
     text = (ROOT / page).read_text()
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
         assert "://" in target or (ROOT / page).parent.joinpath(target).exists(), target
+
+
+def test_the_evidence_is_made_by_make_validate():
+    table = [line for line in (ROOT / "docs/validation.md").read_text().splitlines() if line.startswith("|")]
+    shown = re.findall(
+        r"`((?:flashtwin|cargo|python|make) [^`]+)`", "\n".join(line.rsplit("|", 2)[1] for line in table)
+    )
+    rules = (ROOT / "Makefile").read_text().split("\nvalidate: $(VENV)", 1)[1].split("\n\n", 1)[0]
+    run_by = [line.strip().replace("$(MAKE)", "make") for line in rules.splitlines() if line.startswith("\t")]
+    assert shown
+    assert sorted(shown) == sorted(run_by)

@@ -33,7 +33,12 @@ def test_every_policy_is_explained():
 
 def test_the_filter_has_the_parameters_of_its_base_and_its_own():
     keys = {p["key"] for p in flashtwin.policy_info("gcar-cflru")["parameters"]}
-    assert keys == {"buffer.window", "buffer.gc_lookahead", "buffer.chip_share_percent", "buffer.stripe_pages"}
+    assert keys == {
+        "buffer.window",
+        "buffer.gc_lookahead",
+        "buffer.chip_share_percent",
+        "buffer.stripe_pages",
+    }
     info = flashtwin.policy_info("gcar-cflru")
     assert info["base"] == "cflru"
     assert "NAME" not in repr(info)

@@ -242,7 +242,7 @@ def _trace(commands: _Commands) -> None:
         """\
 examples:
   flashtwin trace info trace.csv.gz
-  flashtwin trace info hm_0.csv.gz --against zipf:theta=1.05,range=472M,write=0.65,size=geometric(9k),rate=6.6/s
+  flashtwin trace info hm_0.csv.gz --against zipf:theta=1.05,range=472M,write=0.65,rate=6.6/s
 """,
     )
     info.add_argument("trace", metavar="TRACE")

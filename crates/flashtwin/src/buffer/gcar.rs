@@ -24,7 +24,7 @@ parameters! {
         /// Most dirty victims of a request on one chip, in percent of an equal share of its pages, rounded up;
         /// 0: no limit.
         chip_share_percent: u32 = Kind::Count(0, 65_535), "0", "ours (D-204)";
-        /// Consecutive pages that leave together if dirty, as the data pages of a stripe; 0: each page alone.
+        /// Consecutive pages evicted together if dirty, as the data pages of a stripe; 0: each page alone.
         stripe_pages: u32 = Kind::Count(0, 65_535), "0", "ours (D-205)";
     }
 }

@@ -109,7 +109,7 @@ fn gcar_evicts_the_dirty_pages_of_a_stripe_together() {
         set: &[("stripe_pages", "3")],
         ..on("gcar-lru", 6)
     };
-    // A clean page stays, and a clean victim leaves alone. Page 5 of the stripe 3 to 5 is on the chip in GC.
+    // A clean page stays, and a clean victim is evicted alone. Page 5 of the stripe 3 to 5 is on the chip in GC.
     gcar.check(
         "
         W0 W3 W1 R2 W5 W4 | miss               | 4d 5d 2c 1d 3d 0d
