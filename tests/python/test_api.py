@@ -90,6 +90,17 @@ def test_every_response_time_is_the_sum_of_its_parts(trace):
     assert mean_us == pytest.approx(result.latency["mean_us"])
 
 
+def test_waits_for_slots_may_add_up_to_more_than_a_time_holds():
+    slow = {"geometry.chips": 1, "buffer.capacity": "16 KiB", "timing.program_us": 1_000_000}
+    load = "uniform:write=1,size=4k,rate=1000k/s,requests=6000,range=16M"
+    summary = flashtwin.run(load, "demo", policy="lru", set={**SMALL, **slow}).summary
+    buffer, write = summary["buffer"], summary["write"]
+    waits_us = buffer["slot_waits"] * buffer["slot_wait_mean_us"]
+    # A time has 64 bits and counts picoseconds.
+    assert waits_us > 2 * 2**64 / 1e6
+    assert waits_us == pytest.approx(write["requests"] * write["parts_us"]["slot"], rel=1e-9)
+
+
 def test_the_log_in_a_file_is_the_log_in_memory(trace, tmp_path):
     path = tmp_path / "log.parquet"
     in_file = run(trace, log=path)
