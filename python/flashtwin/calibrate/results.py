@@ -1,4 +1,4 @@
-"""Results of experiments, as fio writes them."""
+"""Results of experiments: summaries and logs of fio, and tables."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import FlashtwinError
 from .figures import BEYOND_MIN, PERCENTILES, Figures
+from .logs import LOG_NAME, of_csv, of_logs
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ def read_results(folder: Path, rates_only: Container[str]) -> Results:
     """Return the results of all experiments in a folder.
 
     Args:
-        folder: with NAME.json of each experiment, from fio, and manifest.json.
+        folder: with manifest.json and, of each experiment, NAME.json or NAME_clat.1.log and NAME_bw.1.log
+            from fio, or tables of figures as CSV.
         rates_only: experiments whose latencies are no figures.
 
     Raises:
@@ -54,28 +56,63 @@ def read_results(folder: Path, rates_only: Container[str]) -> Results:
     capacity = manifest.get("capacity_bytes")
     if not isinstance(capacity, int) or capacity <= 0:
         raise FlashtwinError(f"{folder / 'manifest.json'}: capacity_bytes: give the bytes of the drive")
-    figures: Figures = {}
-    requests: dict[str, int] = {}
-    drives: dict[str, Path] = {}
+    found = _Found(rates_only)
     for path in sorted(folder.glob("*.json")):
-        if path.name == "manifest.json":
-            continue
+        if path.name != "manifest.json":
+            found.add_json(path)
+    logs: dict[str, list[Path]] = {}
+    for path in sorted(folder.glob("*.log")):
+        match = LOG_NAME.fullmatch(path.name)
+        if match:
+            logs.setdefault(match["experiment"], []).append(path)
+    for experiment, paths in logs.items():
+        # A job may write both; its summary has the percentiles of all requests.
+        if not (folder / f"{experiment}.json").exists():
+            values, requests = of_logs(paths)
+            found.add(experiment, values, requests, paths[0])
+    for path in sorted(folder.glob("*.csv")):
+        for experiment, values in of_csv(path).items():
+            found.add(experiment, values, 0, path)
+    return Results(found.figures, capacity, found.requests)
+
+
+class _Found:
+    """Figures that were read so far."""
+
+    def __init__(self, rates_only: Container[str]) -> None:
+        self.figures: Figures = {}
+        self.requests: dict[str, int] = {}
+        self._rates_only = rates_only
+        self._files: dict[str, Path] = {}
+        self._drives: dict[str, Path] = {}
+
+    def add_json(self, path: Path) -> None:
+        """Add a summary of fio."""
         results = _read_json(path)
         jobs = results.get("jobs")
         if not jobs:
             raise FlashtwinError(f"{path}: no jobs of fio in it; run {path.stem} again")
         options = {**results.get("global options", {}), **jobs[0].get("job options", {})}
-        drives.setdefault(options.get("filename", ""), path)
-        if len(drives) > 1:
-            (first, where), (other, _) = drives.items()
+        self._drives.setdefault(options.get("filename", ""), path)
+        if len(self._drives) > 1:
+            (first, where), (other, _) = self._drives.items()
             raise FlashtwinError(
                 f"{path}: of another drive ({other}) than {where.name} ({first}); run {path.stem} again"
             )
-        requests[path.stem] = sum(jobs[0].get(kind, {}).get("total_ios", 0) for kind in ("read", "write"))
-        for what, value in of_job(jobs[0]).items():
-            if what == "mb_per_s" or path.stem not in rates_only:
-                figures[f"{path.stem}/{what}"] = value
-    return Results(figures, capacity, requests)
+        requests = sum(jobs[0].get(kind, {}).get("total_ios", 0) for kind in ("read", "write"))
+        self.add(path.stem, of_job(jobs[0]), requests, path)
+
+    def add(self, experiment: str, values: Figures, requests: int, path: Path) -> None:
+        """Add the figures of an experiment."""
+        if experiment in self._files:
+            raise FlashtwinError(
+                f"{path}: {experiment} is in {self._files[experiment].name}, too: remove one"
+            )
+        self._files[experiment] = path
+        self.requests[experiment] = requests
+        for what, value in values.items():
+            if what == "mb_per_s" or experiment not in self._rates_only:
+                self.figures[f"{experiment}/{what}"] = value
 
 
 def _read_json(path: Path) -> dict[str, Any]:
