@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 
 from flashtwin.calibrate import loads
-from flashtwin.calibrate.figures import read_results
-from flashtwin.calibrate.fit import TIMES, Calibration, fit
+from flashtwin.calibrate.fit import Calibration, fit
 from flashtwin.calibrate.modelled import save_results
 from flashtwin.calibrate.parameters import Profile, Values
+from flashtwin.calibrate.results import read_results
 
 CAPACITY_BYTES = 2 << 30
 MEASURED_SEED = 7
@@ -67,9 +67,9 @@ def recover(seed: int, level: int, generations: int, threads: int) -> bool:
     every = [*loads.reads(), *loads.writes(spec.exported_bytes), *loads.held_out()]
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        save_results(spec, every, Path(folder), seed=MEASURED_SEED, times=TIMES, said=lambda _: None)
-        figures, capacity = read_results(Path(folder), loads.rates_only())
-    found = fit(figures, capacity, generations=generations, threads=threads)
+        save_results(spec, every, Path(folder), seed=MEASURED_SEED, times=loads.TIMES, said=lambda _: None)
+        results = read_results(Path(folder), loads.rates_only())
+    found = fit(results, generations=generations, threads=threads)
     return report(seed, hidden, found, time.monotonic() - began)
 
 

@@ -9,12 +9,13 @@ import pytest
 import flashtwin
 from flashtwin.calibrate import first, loads
 from flashtwin.calibrate.device_file import device_text
-from flashtwin.calibrate.figures import cost, errors, read_results
+from flashtwin.calibrate.figures import cost, errors
 from flashtwin.calibrate.fit import Calibration
 from flashtwin.calibrate.modelled import measure, save_results
 from flashtwin.calibrate.page import write_report
 from flashtwin.calibrate.parameters import BY_NAME, Profile, base_text
 from flashtwin.calibrate.refine import Journal, Refined, Refinement
+from flashtwin.calibrate.results import read_results
 from flashtwin.cli import main
 
 CAPACITY = 1 << 30
@@ -234,12 +235,13 @@ def test_results_are_read_as_they_were_measured(tmp_path):
     spec = Profile(VALUES, CAPACITY).spec()
     some = [load for load in loads.reads() if load.name in ("read-size-4k", "read-stride-16k")]
     save_results(spec, some, tmp_path, seed=1, times=1, said=lambda _: None)
-    found, capacity = read_results(tmp_path, loads.rates_only())
-    assert capacity == CAPACITY
+    found = read_results(tmp_path, loads.rates_only())
+    assert found.capacity_bytes == CAPACITY
+    assert found.requests == {load.name: load.requests for load in some}
     direct = measure(spec, some, 1)
-    assert found.keys() == direct.keys()
+    assert found.figures.keys() == direct.keys()
     # fio's bins are a hundredth wide.
-    assert found == pytest.approx(direct, rel=0.01)
+    assert found.figures == pytest.approx(direct, rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,10 @@ from .first import choose_channels, choose_dies, choose_reserve
 from .modelled import measure
 from .parameters import BY_NAME, Profile, Values
 from .refine import Journal, Refined, Refinement
+from .results import Results
 
 #: A model of more than this takes longer and gives the same rates.
 _CAPACITY_MAX = 2 << 30
-#: Requests of a comparison for each one of an evaluation: what is reported should be exact.
-TIMES = 4
 #: Standard errors to either side of an interval. Two would do for independent errors, but the percentiles of
 #: a run depend on one another: of recovered devices (studies/recovery.py) two missed one parameter in ten.
 _STANDARD_ERRORS = 4
@@ -81,8 +80,7 @@ class Calibration:
 
 
 def fit(
-    figures: Figures,
-    drive_bytes: int,
+    results: Results,
     *,
     steps: int = 12,
     generations: int = 0,
@@ -94,8 +92,7 @@ def fit(
     """Fit a profile to figures of experiments; those of held-out ones are compared, not fitted.
 
     Args:
-        figures: as `read_results` returns them.
-        drive_bytes: capacity of the drive.
+        results: of the experiments.
         steps: most linear steps; 0 leaves the first estimates as they are.
         generations: of CMA-ES, after the linear steps.
         seed: of the loads and of CMA-ES.
@@ -106,12 +103,15 @@ def fit(
     Raises:
         FlashtwinError: an experiment is missing, or an extra package.
     """
+    figures, drive_bytes = results.figures, results.capacity_bytes
     capacity = min(drive_bytes, _CAPACITY_MAX)
     held_out = {load.name for load in loads.held_out()}
     target = {name: value for name, value in figures.items() if name.split("/")[0] not in held_out}
 
     def under(which: list[loads.Load]) -> Callable[[Values], Figures]:
-        return lambda values: measure(Profile(values, capacity).spec(), which, seed)
+        # Of the length of the measurement, or tails and drifts would differ.
+        exact = [load.as_measured(results.requests) for load in which]
+        return lambda values: measure(Profile(values, capacity).spec(), exact, seed)
 
     strides = [load for load in loads.reads() if load.name.startswith("read-stride")]
     first = choose_dies(target, drive_bytes, under(strides))
@@ -134,7 +134,7 @@ def fit(
     )
     profile = Profile(refined.values, capacity)
     every = [*loads.reads(), *loads.writes(capacity), *loads.held_out()]
-    modelled = measure(profile.spec(), [load.longer(TIMES) for load in every], seed)
+    modelled = under(every)(refined.values)
     # In the order of the loads.
     both = {name: figures[name] for name in modelled if name in figures}
     unknown = frozenset() if channels_known else frozenset({"channels", "dies"})

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 #: States that a load may start from.
 EMPTY, FILLED, STEADY = "empty", "filled", "steady"
 
+#: Measured requests of a full plan for each one of a quick plan.
+TIMES = 4
 #: Loads of fewer requests fill something up.
 _REPEATED_MIN = 1000
 
@@ -38,6 +41,14 @@ class Load:
         if self.state == EMPTY or self.requests < _REPEATED_MIN:
             return self
         return replace(self, requests=self.requests * times)
+
+    def as_measured(self, requests: Mapping[str, int]) -> Load:
+        """Return the load with as many requests as were measured of it, within reason.
+
+        The tail of a longer run is longer, and a skewed load slows down while it goes on.
+        """
+        least, most = sorted((self.requests, self.longer(TIMES).requests))
+        return replace(self, requests=min(max(requests.get(self.name, 0), least), most))
 
 
 #: Requests measured in the steady state of random writes, and before them.

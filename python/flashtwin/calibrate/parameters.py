@@ -129,8 +129,10 @@ class Profile:
             keys["nand.pslc_percent"] = _decimal(values["slc"])
             keys["nand.pslc_program_us"] = _decimal(values["slc_program"])
         if "buffer" in values:
-            row_pages = round(values["planes"]) * _FLASH_PAGE_BYTES // _PAGE_BYTES
-            keys["buffer.capacity"] = max(1, round(values["buffer"] / _PAGE_BYTES)) * _PAGE_BYTES
+            row_bytes = round(values["planes"]) * _FLASH_PAGE_BYTES
+            row_pages = row_bytes // _PAGE_BYTES
+            # Whole rows, as drives have: with a remainder, writes of several pages wait for room otherwise.
+            keys["buffer.capacity"] = max(1, round(values["buffer"] / row_bytes)) * row_bytes
             keys["buffer.background_depth"] = min(65535, _ROWS_IN_FLIGHT * row_pages * chips)
             keys["buffer.power_loss_protection"] = self.protected
         else:

@@ -17,8 +17,7 @@ from ..errors import FlashtwinError
 from ..files import write_text
 from . import loads
 from .figures import PERCENTILES
-from .fit import TIMES
-from .loads import EMPTY, FILLED, STEADY, Load
+from .loads import EMPTY, FILLED, STEADY, TIMES, Load
 from .parameters import PARAMETERS
 
 MANIFEST = "manifest.json"

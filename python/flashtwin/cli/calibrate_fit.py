@@ -10,10 +10,10 @@ from typing import Any
 from .. import FlashtwinError
 from ..calibrate import loads
 from ..calibrate.device_file import write_device
-from ..calibrate.figures import read_results
-from ..calibrate.fit import TIMES, Calibration, fit
+from ..calibrate.fit import Calibration, fit
 from ..calibrate.modelled import save_results
 from ..calibrate.page import write_report
+from ..calibrate.results import read_results
 from ..devices import device
 from .common import ProgressLines, note
 from .options import add_set, overrides
@@ -79,9 +79,9 @@ The results are in the form of fio's, so that a fit can be tried without a drive
     p.add_argument(
         "--length",
         type=int,
-        default=TIMES,
+        default=loads.TIMES,
         metavar="N",
-        help=f"requests for each one of an evaluation of the fit (default: {TIMES})",
+        help=f"requests for each one of a quick plan (default: {loads.TIMES})",
     )
     p.set_defaults(command=run_measure)
 
@@ -102,11 +102,9 @@ def run_fit(args: argparse.Namespace) -> int:
             "--generations, --seed, --threads: give 0 or more generations, 1 or more of the others"
         )
     folder = Path(args.results)
-    figures, capacity = read_results(folder, loads.rates_only())
     lines = ProgressLines()
     found = fit(
-        figures,
-        capacity,
+        read_results(folder, loads.rates_only()),
         steps=args.steps,
         generations=args.generations,
         seed=args.seed,

@@ -10,8 +10,8 @@ from typing import Any
 
 from .. import terminal, words
 from ..calibrate import loads, plan
-from ..calibrate.figures import read_results
 from ..calibrate.modelled import measure
+from ..calibrate.results import read_results
 from ..devices import device
 from ..errors import FlashtwinError
 from ..sizing import read as read_size
@@ -95,11 +95,13 @@ def run_check(args: argparse.Namespace) -> int:
     """Compare a device with results."""
     if not args.bound > 0:
         raise FlashtwinError(f"--bound {args.bound:g}: give a number of percent above 0")
-    measured, capacity = read_results(Path(args.results), loads.rates_only())
+    results = read_results(Path(args.results), loads.rates_only())
+    measured = results.figures
     names = {figure.split("/")[0] for figure in measured}
     spec = device(args.device)
-    every = [*loads.reads(), *loads.writes(capacity), *loads.held_out()]
-    modelled = measure(spec, [load for load in every if load.name in names], args.seed)
+    every = [*loads.reads(), *loads.writes(spec.exported_bytes), *loads.held_out()]
+    compared = [load.as_measured(results.requests) for load in every if load.name in names]
+    modelled = measure(spec, compared, args.seed)
     rows = [
         (figure, value, modelled[figure], (modelled[figure] / value - 1) * 100)
         for figure, value in measured.items()

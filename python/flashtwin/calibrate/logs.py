@@ -1,0 +1,113 @@
+"""Logs that fio writes with `--write_lat_log` and `--write_bw_log`, and percentiles as CSV."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import FlashtwinError
+from .figures import BEYOND_MIN, PERCENTILES, Figures
+
+#: NAME_clat.1.log, where 1 is the number of the job.
+LOG_NAME = re.compile(r"(?P<experiment>.+)_(?P<what>clat|lat|bw)(\.\d+)?\.log")
+#: Directions in a log; others, such as trims, are no figures.
+_KINDS = {0: "read", 1: "write"}
+#: Logs have times in milliseconds: shorter ones give no bandwidth within a percent.
+_ELAPSED_MIN_MS = 100
+_CSV_HEAD = ["experiment", "figure", "value"]
+_FIGURES = ["mb_per_s", *(f"{kind}.p{percent:g}_us" for kind in _KINDS.values() for percent in PERCENTILES)]
+
+
+def of_logs(paths: list[Path]) -> tuple[Figures, int]:
+    """Return the figures in the logs of one experiment, and its number of requests.
+
+    Completion latencies are preferred, as in fio's percentiles.
+    """
+    by_what: dict[str, list[Path]] = {}
+    for path in paths:
+        match = LOG_NAME.fullmatch(path.name)
+        if match:
+            by_what.setdefault(match["what"], []).append(path)
+    figures: Figures = {}
+    requests = 0
+    latencies = by_what.get("clat", by_what.get("lat", []))
+    by_kind: dict[str, list[int]] = {}
+    for path in latencies:
+        for number, (_, ns, kind, size) in _lines(path):
+            if not size:
+                raise FlashtwinError(
+                    f"{path}:{number}: an average, of which no percentiles are known: "
+                    "run it again without log_avg_msec"
+                )
+            by_kind.setdefault(kind, []).append(ns)
+    for kind, found in sorted(by_kind.items()):
+        requests += len(found)
+        found.sort()
+        for percent in PERCENTILES:
+            if len(found) * (100 - percent) >= 100 * BEYOND_MIN:
+                figures[f"{kind}.p{percent:g}_us"] = found[math.ceil(len(found) * percent / 100) - 1] / 1e3
+    rates = [rate for path in by_what.get("bw", latencies) if (rate := _bandwidth(path))]
+    if rates:
+        figures["mb_per_s"] = math.fsum(rates)
+    return figures, requests
+
+
+def of_csv(path: Path) -> dict[str, Figures]:
+    """Return figures by experiment from a table with the columns experiment, figure and value."""
+    found: dict[str, Figures] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        if [head.strip() for head in next(rows, [])] != _CSV_HEAD:
+            raise FlashtwinError(f"{path}:1: give a first line of {','.join(_CSV_HEAD)}")
+        for row in rows:
+            where = f"{path}:{rows.line_num}"
+            if not row:
+                continue
+            if len(row) != len(_CSV_HEAD):
+                raise FlashtwinError(f"{where}: {len(row)} columns: give {','.join(_CSV_HEAD)}")
+            experiment, figure, text = (cell.strip() for cell in row)
+            if figure not in _FIGURES:
+                raise FlashtwinError(f"{where}: {figure!r} is no figure; available: {', '.join(_FIGURES)}")
+            try:
+                value = float(text)
+            except ValueError:
+                value = 0.0
+            if not 0 < value < math.inf:
+                raise FlashtwinError(f"{where}: value {text!r}: give a number above 0")
+            figures = found.setdefault(experiment, {})
+            if figure in figures:
+                raise FlashtwinError(f"{where}: {experiment}, {figure} is given twice: remove one")
+            figures[figure] = value
+    return found
+
+
+def _lines(path: Path) -> Iterator[tuple[int, tuple[int, int, str, int]]]:
+    """Yield the number of each line with its time (ms), value, kind and size."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                time_ms, value, direction, size = (int(field) for field in line.split(",")[:4])
+            except ValueError:
+                raise FlashtwinError(
+                    f"{path}:{number}: no line of a log of fio (time, value, direction, size); run it again"
+                ) from None
+            if direction in _KINDS:
+                yield number, (time_ms, value, _KINDS[direction], size)
+
+
+def _bandwidth(path: Path) -> float | None:
+    """Return the bandwidth of a log in MB/s; None if it is too short.
+
+    A line with a size is one request; one without is the average (KiB/s) since the last one of its kind.
+    """
+    bytes_ = 0.0
+    elapsed_ms = 0
+    before: dict[str, int] = {}
+    for _, (time_ms, value, kind, size) in _lines(path):
+        bytes_ += size or (time_ms - before.get(kind, 0)) * value * 1024 / 1e3
+        before[kind] = time_ms
+        elapsed_ms = max(elapsed_ms, time_ms)
+    return bytes_ / elapsed_ms / 1e3 if elapsed_ms >= _ELAPSED_MIN_MS else None

@@ -1,0 +1,125 @@
+"""Results of experiments: summaries and logs of fio, and tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import FlashtwinError
+from .figures import BEYOND_MIN, PERCENTILES, Figures
+from .logs import LOG_NAME, of_csv, of_logs
+
+
+@dataclass(frozen=True)
+class Results:
+    """What was measured.
+
+    Attributes:
+        figures: of all experiments.
+        capacity_bytes: of the drive.
+        requests: number of measured requests of each experiment.
+    """
+
+    figures: Figures
+    capacity_bytes: int
+    requests: dict[str, int]
+
+
+def of_job(job: Mapping[str, Any]) -> Figures:
+    """Return the figures of a job of fio's `json` or `json+` output, by what was measured."""
+    kinds = [kind for kind in ("read", "write") if job.get(kind, {}).get("total_ios")]
+    figures = {"mb_per_s": sum(job[kind]["bw_bytes"] for kind in kinds) / 1e6}
+    for kind in kinds:
+        latency = job[kind]["clat_ns"]
+        found = {float(percent): ns for percent, ns in latency.get("percentile", {}).items()}
+        for percent in PERCENTILES:
+            if percent in found and job[kind]["total_ios"] * (100 - percent) >= 100 * BEYOND_MIN:
+                figures[f"{kind}.p{percent:g}_us"] = found[percent] / 1e3
+    return figures
+
+
+def read_results(folder: Path, rates_only: Container[str]) -> Results:
+    """Return the results of all experiments in a folder.
+
+    Args:
+        folder: with manifest.json and, of each experiment, NAME.json or NAME_clat.1.log and NAME_bw.1.log
+            from fio, or tables of figures as CSV.
+        rates_only: experiments whose latencies are no figures.
+
+    Raises:
+        FlashtwinError: a file cannot be read; the message names it.
+    """
+    manifest = _read_json(folder / "manifest.json")
+    capacity = manifest.get("capacity_bytes")
+    if not isinstance(capacity, int) or capacity <= 0:
+        raise FlashtwinError(f"{folder / 'manifest.json'}: capacity_bytes: give the bytes of the drive")
+    found = _Found(rates_only)
+    for path in sorted(folder.glob("*.json")):
+        if path.name != "manifest.json":
+            found.add_json(path)
+    logs: dict[str, list[Path]] = {}
+    for path in sorted(folder.glob("*.log")):
+        match = LOG_NAME.fullmatch(path.name)
+        if match:
+            logs.setdefault(match["experiment"], []).append(path)
+    for experiment, paths in logs.items():
+        # A job may write both; its summary has the percentiles of all requests.
+        if not (folder / f"{experiment}.json").exists():
+            values, requests = of_logs(paths)
+            found.add(experiment, values, requests, paths[0])
+    for path in sorted(folder.glob("*.csv")):
+        for experiment, values in of_csv(path).items():
+            found.add(experiment, values, 0, path)
+    return Results(found.figures, capacity, found.requests)
+
+
+class _Found:
+    """Figures that were read so far."""
+
+    def __init__(self, rates_only: Container[str]) -> None:
+        self.figures: Figures = {}
+        self.requests: dict[str, int] = {}
+        self._rates_only = rates_only
+        self._files: dict[str, Path] = {}
+        self._drives: dict[str, Path] = {}
+
+    def add_json(self, path: Path) -> None:
+        """Add a summary of fio."""
+        results = _read_json(path)
+        jobs = results.get("jobs")
+        if not jobs:
+            raise FlashtwinError(f"{path}: no jobs of fio in it; run {path.stem} again")
+        options = {**results.get("global options", {}), **jobs[0].get("job options", {})}
+        self._drives.setdefault(options.get("filename", ""), path)
+        if len(self._drives) > 1:
+            (first, where), (other, _) = self._drives.items()
+            raise FlashtwinError(
+                f"{path}: of another drive ({other}) than {where.name} ({first}); run {path.stem} again"
+            )
+        requests = sum(jobs[0].get(kind, {}).get("total_ios", 0) for kind in ("read", "write"))
+        self.add(path.stem, of_job(jobs[0]), requests, path)
+
+    def add(self, experiment: str, values: Figures, requests: int, path: Path) -> None:
+        """Add the figures of an experiment."""
+        if experiment in self._files:
+            raise FlashtwinError(
+                f"{path}: {experiment} is in {self._files[experiment].name}, too: remove one"
+            )
+        self._files[experiment] = path
+        self.requests[experiment] = requests
+        for what, value in values.items():
+            if what == "mb_per_s" or experiment not in self._rates_only:
+                self.figures[f"{experiment}/{what}"] = value
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as e:
+        raise FlashtwinError(f"{path}: cannot read: {e.strerror}") from e
+    except ValueError:
+        raise FlashtwinError(f"{path}: not whole: no JSON; run {path.stem} again") from None
+    return found

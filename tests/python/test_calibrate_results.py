@@ -1,0 +1,121 @@
+"""Results of experiments: logs of fio and tables of figures, and what is said of bad ones."""
+
+import json
+import subprocess
+
+import pytest
+
+import flashtwin
+from clients import need
+from flashtwin.calibrate.results import read_results
+from flashtwin.cli import main
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "manifest.json").write_text(json.dumps({"capacity_bytes": 1 << 30}))
+    return tmp_path
+
+
+def test_logs_give_percentiles_and_bandwidths(folder):
+    lines = [f"{10 * n}, {1000 * n}, {n % 2}, 4096, 0, 0" for n in range(1, 1001)]
+    (folder / "beside-2_clat.1.log").write_text("\n".join(lines) + "\n")
+    (folder / "beside-2_lat.1.log").write_text("0, 1, 0, 4096, 0\n")
+    (folder / "read-stride-16k_clat.1.log").write_text("200, 1000, 0, 4096, 0\n")
+    # Averages over windows of 500 ms, in KiB/s, of two jobs.
+    (folder / "read-stride-16k_bw.1.log").write_text("500, 1000, 0, 0, 0\n1000, 3000, 0, 0, 0\n")
+    (folder / "read-stride-16k_bw.2.log").write_text("1000, 500, 0, 0, 0\n")
+    found = read_results(folder, {"read-stride-16k"})
+    assert found.requests == {"beside-2": 1000, "read-stride-16k": 1}
+    assert found.figures["beside-2/write.p50_us"] == 499
+    assert found.figures["beside-2/read.p99_us"] == 990
+    assert "beside-2/read.p99.5_us" not in found.figures
+    assert found.figures["beside-2/mb_per_s"] == pytest.approx(1000 * 4096 / 10e6)
+    assert found.figures["read-stride-16k/mb_per_s"] == pytest.approx(2500 * 1024 / 1e6)
+    assert "read-stride-16k/read.p50_us" not in found.figures
+
+
+def test_logs_and_summary_of_one_run_of_fio_agree(folder, tmp_path):
+    need("fio")
+    job = (
+        f"fio --name=read-depth-2 --filename={tmp_path}/drive --size=8M --rw=randread --bs=4k "
+        f"--number_ios=2000 --io_size=64M --write_lat_log={folder}/read-depth-2 --ioengine=psync "
+        f"--write_bw_log={folder}/read-depth-2 --output-format=json+ --thinktime=100 "
+        f"--percentile_list=50:90 --output={folder}/read-depth-2.json"
+    )
+    subprocess.run(job.split(), check=True, timeout=60)
+    summary = read_results(folder, ())
+    (folder / "read-depth-2.json").unlink()
+    logs = read_results(folder, ())
+    assert logs.requests == summary.requests
+    for figure, value in summary.figures.items():
+        assert logs.figures[figure] == pytest.approx(value, rel=0.05), figure
+
+
+def test_a_table_gives_published_figures(folder):
+    (folder / "published.csv").write_text(
+        "experiment,figure,value\nread-depth-8,read.p99_us,153\n\nwrite-random,mb_per_s,412.5\n"
+    )
+    found = read_results(folder, ())
+    assert found.figures == {"read-depth-8/read.p99_us": 153, "write-random/mb_per_s": 412.5}
+    assert found.requests == {"read-depth-8": 0, "write-random": 0}
+
+
+def test_a_device_is_checked_against_a_table(folder, capsys):
+    (folder / "published.csv").write_text("experiment,figure,value\nread-size-4k,read.p50_us,1\n")
+    assert main(["calibrate", "check", "demo", str(folder), "--json"]) == 1
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["figure"] == "read-size-4k/read.p50_us"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "x_clat.1.log",
+            "1, 2, 0, 4096, 0\n7, 8",
+            "x_clat.1.log:2: no line of a log of fio (time, value, direction, size); run it again",
+        ),
+        (
+            "x_lat.1.log",
+            "1, 2, 0, 0, 0",
+            "x_lat.1.log:1: an average, of which no percentiles are known: run it again without log_avg_msec",
+        ),
+        ("t.csv", "x,y\n", "t.csv:1: give a first line of experiment,figure,value"),
+        (
+            "t.csv",
+            "experiment,figure,value\nx,mb_per_s\n",
+            "t.csv:2: 2 columns: give experiment,figure,value",
+        ),
+        (
+            "t.csv",
+            "experiment,figure,value\nx,mb_per_s,fast\n",
+            "t.csv:2: value 'fast': give a number above 0",
+        ),
+        (
+            "t.csv",
+            "experiment,figure,value\nx,mb_per_s,1\nx,mb_per_s,2\n",
+            "t.csv:3: x, mb_per_s is given twice: remove one",
+        ),
+    ],
+)
+def test_bad_logs_and_tables_name_file_and_line(folder, name, text, message):
+    (folder / name).write_text(text)
+    with pytest.raises(flashtwin.FlashtwinError) as e:
+        read_results(folder, ())
+    assert str(e.value).endswith(message)
+
+
+def test_a_figure_that_is_none_lists_those_that_are(folder):
+    (folder / "t.csv").write_text("experiment,figure,value\nx,read.p42_us,1\n")
+    with pytest.raises(
+        flashtwin.FlashtwinError, match=r"t\.csv:2: 'read\.p42_us' is no figure; available: mb_per_s, "
+    ):
+        read_results(folder, ())
+
+
+def test_an_experiment_has_one_source(folder):
+    for name in ("a.csv", "b.csv"):
+        (folder / name).write_text("experiment,figure,value\nx,mb_per_s,1\n")
+    with pytest.raises(flashtwin.FlashtwinError, match=r"b\.csv: x is in a\.csv, too: remove one"):
+        read_results(folder, ())
