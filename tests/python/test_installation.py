@@ -116,7 +116,8 @@ def test_shells_accept_the_code(cli, tmp_path, shell):
 
 def test_every_place_has_the_same_version():
     manifest = (ROOT / "Cargo.toml").read_text()
-    versions = re.findall(r'(?<!rust-)version = "([\d.]+)"', manifest.split("[profile")[0].split("serde = ")[0])
+    of_ours = manifest.split("[profile")[0].split("serde = ")[0]
+    versions = re.findall(r'(?<!rust-)version = "([\d.]+)"', of_ours)
     cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)[1]
     assert {*versions, cited} == {flashtwin.__version__}
     assert len(versions) == 5
