@@ -16,7 +16,7 @@ CONTENTS = {
     "How to": "calibrate sweeps studies figures reports timeline live pts fio",
     "Reference": "cli python devices arrays policies ftls traces glossary",
     "Evidence": "validation calibrate-fit performance leaderboard reproduction/* array-claims live-claims",
-    "Project": "decisions ../ARCHITECTURE ../CONTRIBUTING ../CHANGELOG",
+    "Project": "decisions releasing ../ARCHITECTURE ../CONTRIBUTING ../SECURITY ../CHANGELOG",
 }
 
 project = "flashtwin"
