@@ -124,7 +124,12 @@ impl Clients {
         let (server, connection) = (server.clone(), client.try_clone()?);
         let thread = thread::Builder::new()
             .name("flashtwin-ctl".into())
-            .spawn(move || drop(serve(&server, client)))?;
+            .spawn(move || {
+                // A client that goes away is its own loss. The stream has a second handle, which `stop` needs; dropping
+                // this one alone would leave a client waiting that reads to the end.
+                let _ = serve(&server, &client);
+                let _ = client.shutdown(Shutdown::Both);
+            })?;
         self.0.push_back((connection, thread));
         Ok(())
     }
@@ -146,9 +151,9 @@ fn end((client, thread): (UnixStream, JoinHandle<()>)) -> io::Result<()> {
     shut
 }
 
-fn serve(server: &Server, mut client: UnixStream) -> io::Result<()> {
+fn serve(server: &Server, mut client: &UnixStream) -> io::Result<()> {
     client.set_write_timeout(Some(PATIENCE))?;
-    let answer = match line(&mut client)? {
+    let answer = match line(client)? {
         Some(line) => match serde_json::from_slice(&line) {
             Ok(command) => answer(server, &command),
             Err(e) => json!({
@@ -162,7 +167,7 @@ fn serve(server: &Server, mut client: UnixStream) -> io::Result<()> {
 }
 
 /// The first line from the client; `None` if it is too long or too late.
-fn line(client: &mut UnixStream) -> io::Result<Option<Vec<u8>>> {
+fn line(mut client: &UnixStream) -> io::Result<Option<Vec<u8>>> {
     let began = Instant::now();
     let (mut said, mut part) = (Vec::new(), [0; 512]);
     loop {

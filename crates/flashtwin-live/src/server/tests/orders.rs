@@ -1,5 +1,11 @@
 //! What is changed at a device at work: the orders of the control socket.
 
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::*;
 
 /// An array of small members, served.
@@ -237,4 +243,23 @@ fn a_member_that_fails_takes_its_counters_along() {
         .copied()
         .fold(0.0, f64::max);
     assert!(longest_s <= report.recent.device_s, "{longest_s}");
+}
+
+#[test]
+fn a_client_of_the_control_socket_that_reads_to_the_end_comes_to_one() {
+    let place = Place::new("hung-up", &[]);
+    let server = Arc::new(place.start(&[("dilation", "0.01")]));
+    let socket = place.0.join("control");
+    let control = crate::Control::start(server, &socket).expect("a socket");
+    for line in ["{\"do\": \"collect\"}\n", "what\n", "no end of line"] {
+        let mut client = UnixStream::connect(&socket).expect("it listens");
+        let patience = Some(Duration::from_secs(60));
+        client.set_read_timeout(patience).expect("a timeout");
+        client.write_all(line.as_bytes()).expect("room");
+        client.shutdown(Shutdown::Write).expect("a connection");
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).expect("an end");
+        assert_eq!(answer.matches('\n').count(), 1, "{answer}");
+    }
+    control.stop();
 }
