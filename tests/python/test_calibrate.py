@@ -35,7 +35,7 @@ VALUES = {
     "request": 1.5,
     "buffer": float(2 << 20),
 }
-READS = [load for load in loads.reads() if load.name.startswith(("read-stride", "read-size"))]
+READS = [load for load in loads.reads() if load.name.startswith(("read-stride", "read-size", "read-range"))]
 CHEAP_WRITES = [
     load
     for load in loads.writes(CAPACITY)
@@ -79,7 +79,7 @@ def test_closed_forms_find_the_parameters_that_an_experiment_isolates(figures):
     assert known
     for name in ("read_low", "read_mid", "read_high", "program", "transfer", "overhead", "request"):
         assert found[name] == pytest.approx(VALUES[name], rel=0.1), name
-    assert found["buffer"] == pytest.approx(VALUES["buffer"], rel=0.3)
+    assert found["buffer"] == pytest.approx(VALUES["buffer"], rel=0.05)
     assert "slc" not in found
 
 
@@ -127,7 +127,7 @@ def test_a_percentile_at_a_jump_counts_by_the_share_of_requests_that_wait():
     assert errors(target, modelled | {"a/read.p80_us": 101.0})["a/read.p80_us"] < 1
 
 
-def synthetic(values):
+def synthetic(values, _run=0):
     """Figures that a smooth device would have."""
     return {
         "x/mb_per_s": 1000 / values["program"],
@@ -156,7 +156,7 @@ def test_a_refinement_finds_what_the_figures_identify_and_says_what_they_do_not(
 def test_an_interrupted_refinement_goes_on_where_it_was(tmp_path):
     calls = []
 
-    def counted(values):
+    def counted(values, _run):
         calls.append(values)
         return synthetic(values)
 

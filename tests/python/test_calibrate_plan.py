@@ -87,7 +87,7 @@ def test_the_script_asks_and_goes_on_where_it_was_interrupted(written):
     repeated = len(measured) - len(set(measured))
     assert repeated <= 1, "the one that was interrupted"
     assert {f"--section={load.name}" for load in plan.experiments(SIZE)} == set(measured)
-    assert sum(call.endswith("filled.fio") for call in calls) == 1
+    assert sum(call.endswith(" filled.fio") for call in calls) == 1
     assert sum(call.endswith("steady.fio") for call in calls) == 1
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import FlashtwinError
 from . import loads
 from .figures import Figures, cost, errors
-from .first import choose_channels, choose_dies, choose_reserve
+from .first import caches_reads, choose_channels, choose_dies, choose_reserve
 from .modelled import measure
 from .parameters import BY_NAME, Profile, Values
 from .refine import Journal, Refined, Refinement
@@ -108,10 +108,10 @@ def fit(
     held_out = {load.name for load in loads.held_out()}
     target = {name: value for name, value in figures.items() if name.split("/")[0] not in held_out}
 
-    def under(which: list[loads.Load]) -> Callable[[Values], Figures]:
+    def under(which: list[loads.Load]) -> Callable[..., Figures]:
         # Of the length of the measurement, or tails and drifts would differ.
         exact = [load.as_measured(results.requests) for load in which]
-        return lambda values: measure(Profile(values, capacity).spec(), exact, seed)
+        return lambda values, run=0: measure(Profile(values, capacity).spec(), exact, seed + run)
 
     strides = [load for load in loads.reads() if load.name.startswith("read-stride")]
     first = choose_dies(target, drive_bytes, under(strides))
@@ -125,6 +125,9 @@ def fit(
     first = _choose_beside(first, target, under(beside))
     if capacity < drive_bytes:
         target = _without_buffered_fills(target, capacity, first.get("buffer", 0.0))
+    if not caches_reads(target):
+        # The model's buffer always does.
+        target = {name: value for name, value in target.items() if not name.startswith("read-range-")}
     context = hashlib.sha256(json.dumps([sorted(target.items()), capacity, seed]).encode()).hexdigest()
     # Strides show the structure; where few addresses remain they measure how much of them the buffer holds.
     refining = [load for load in loads.reads() if load not in strides] + loads.writes(capacity)

@@ -59,6 +59,9 @@ _SIZES = (4, 8, 16, 32, 64, 256)
 _DEPTHS = (2, 4, 8, 16, 32, 256)
 #: Distances between reads, in KiB.
 STRIDES = (16, 32, 64, 128, 256, 512)
+#: Parts of the drive that reads keep to, in MiB: as much of them as the buffer holds does not wait for flash.
+RANGES = (2, 4, 8, 16, 32)
+_RANGE_WARMUP = 8000
 #: Bytes of a burst, in MiB.
 _BURSTS = (1, 2, 4, 8, 16, 32, 64)
 #: Depth and share of writes of reads beside writes.
@@ -77,6 +80,12 @@ def reads() -> list[Load]:
         Load(f"read-stride-{k}k", f"uniform:size=4k,align={k}k", 64, FILLED, 4000, 100, False)
         for k in STRIDES
     ]
+    found += [
+        Load(
+            f"read-range-{m}m", f"uniform:size=4k,align=4k,range={m}M", 1, FILLED, 1000, _RANGE_WARMUP, False
+        )
+        for m in RANGES
+    ]
     return [*found, Load("read-sequential", "sequential:size=128k", 32, FILLED, 2000, 0, False)]
 
 
@@ -86,6 +95,8 @@ def writes(capacity_bytes: int) -> list[Load]:
         Load("write-depth1", "uniform:write=1,size=4k,align=4k", 1, FILLED, 200),
         Load("write-rate", "uniform:write=1,size=4k,align=4k", 32, FILLED, 200, 0, False),
         Load("write-random", "uniform:write=1,size=4k,align=4k", 32, STEADY, *_STEADY_RUN),
+        # Free blocks are left: reads wait for programs only, for no collection.
+        Load("beside-filled", "uniform:write=0.3,size=4k,align=4k", 4, FILLED, 10000),
     ]
     found += [
         Load(

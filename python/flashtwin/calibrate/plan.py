@@ -165,6 +165,8 @@ def job(load: Load, where: Target) -> str:
         lines.append(f"bs={settings['size']}")
     if "align" in settings:
         lines.append(f"blockalign={settings['align']}")
+    if "range" in settings:
+        lines.append(f"size={settings['range']}")
     if kind == "zipf":
         lines.append(f"random_distribution=zipf:{settings['theta']}")
     if kind != "sequential":
