@@ -10,7 +10,7 @@ import flashtwin
 from flashtwin.calibrate import first, loads
 from flashtwin.calibrate.device_file import device_text
 from flashtwin.calibrate.figures import cost, errors
-from flashtwin.calibrate.fit import Calibration
+from flashtwin.calibrate.fit import Calibration, _without_host
 from flashtwin.calibrate.modelled import measure, save_results
 from flashtwin.calibrate.page import write_report
 from flashtwin.calibrate.parameters import BY_NAME, Profile, base_text
@@ -95,6 +95,35 @@ def test_a_cache_is_seen_where_sequential_writes_become_slow():
     assert found.slow == pytest.approx(slow)
     assert found.fast == pytest.approx(fast)
     assert found.cache_bytes == pytest.approx(cache * 1e6)
+
+
+@pytest.mark.parametrize("has", [True, False])
+def test_forced_writes_show_whether_the_buffer_survives_a_power_loss(has):
+    spec = Profile(VALUES, CAPACITY, protected=has).spec()
+    some = [load for load in loads.every(CAPACITY) if load.name in ("write-depth1", "fua-depth1")]
+    found = measure(spec, some, 1)
+    assert first.protected(found) is has
+    flushed = {"write-depth1/write.p50_us": 10.0, "flush-depth1/flush.p90_us": 10.0 if has else 500.0}
+    assert first.protected(flushed) is has
+    assert first.protected({}) is None
+
+
+def test_trims_give_writes_room():
+    only = loads.measured_only(CAPACITY)
+    writes = [load for load in loads.writes(CAPACITY) if load.name == "write-random"]
+    found = measure(Profile(VALUES, CAPACITY).spec(), [*only, *writes], 1)
+    assert found["trim-write/mb_per_s"] > 1.2 * found["write-random/mb_per_s"]
+    assert found["flush-depth1/flush.p90_us"] > 0
+    assert found["trim-depth1/trim.p90_us"] > 0
+    assert "flush-depth1/mb_per_s" not in found
+
+
+def test_the_host_is_no_part_of_the_device():
+    refined = Refined({"overhead": 12.0}, 1.0, {"overhead": 0.01}, {}, 1)
+    assert _without_host(refined, 0) == refined
+    found = _without_host(refined, 8.0)
+    assert found.values == {"overhead": 4.0}
+    assert found.spreads["overhead"] == pytest.approx(0.03)
 
 
 def test_a_missing_experiment_is_named(figures):

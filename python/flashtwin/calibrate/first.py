@@ -26,6 +26,8 @@ _FULL = 0.75
 _SINGLE = 1.2
 #: A burst below this share of the fastest has met a full buffer.
 _STALLED = 0.9
+#: Forced writes that take so many times as long as others wait for the flash.
+_WAITS = 3
 #: Reads from a buffer take less than this share of those from flash.
 _HIT = 0.7
 #: A fill of fewer times the buffer measures the buffer more than the flash.
@@ -238,6 +240,14 @@ def _fills(get: _Given, capacity_bytes: int, least_bytes: float) -> Fills:
     (first, began), (last, ended) = times[0], times[-1]
     beyond = (last - first - slow * (ended - began)) / (1 - slow / fast)
     return Fills(first + max(0.0, beyond), fast, slow)
+
+
+def protected(figures: Figures) -> bool | None:
+    """Whether a flush is complete once the data is in the buffer; None if no experiment shows it."""
+    usual_us = figures.get("write-depth1/write.p50_us")
+    forced = (figures.get(name) for name in ("fua-depth1/write.p50_us", "flush-depth1/flush.p90_us"))
+    forced_us = max((us for us in forced if us is not None), default=None)
+    return None if usual_us is None or forced_us is None else forced_us < _WAITS * usual_us
 
 
 def caches_reads(figures: Figures) -> bool:

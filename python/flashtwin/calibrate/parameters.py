@@ -74,6 +74,8 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("slc", "nand.pslc_percent", 1, 60, "%", 0.06, ("write-fill",)),
     Parameter("slc_program", "nand.pslc_program_us", 20, 2000, "us", 0.06, ("write-fill",)),
 )
+#: Follows from whether flushes and forced writes wait.
+PROTECTION = "buffer.power_loss_protection"
 BY_NAME = {each.name: each for each in PARAMETERS}
 
 
@@ -134,7 +136,7 @@ class Profile:
             # Whole rows, as drives have: with a remainder, writes of several pages wait for room otherwise.
             keys["buffer.capacity"] = max(1, round(values["buffer"] / row_bytes)) * row_bytes
             keys["buffer.background_depth"] = min(65535, _ROWS_IN_FLIGHT * row_pages * chips)
-            keys["buffer.power_loss_protection"] = self.protected
+            keys[PROTECTION] = self.protected
         else:
             keys["buffer"] = None
         return keys
