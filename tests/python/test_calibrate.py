@@ -10,7 +10,7 @@ import flashtwin
 from flashtwin.calibrate import first, loads
 from flashtwin.calibrate.device_file import device_text
 from flashtwin.calibrate.figures import cost, errors
-from flashtwin.calibrate.fit import Calibration
+from flashtwin.calibrate.fit import Calibration, _without_host
 from flashtwin.calibrate.modelled import measure, save_results
 from flashtwin.calibrate.page import write_report
 from flashtwin.calibrate.parameters import BY_NAME, Profile, base_text
@@ -35,7 +35,7 @@ VALUES = {
     "request": 1.5,
     "buffer": float(2 << 20),
 }
-READS = [load for load in loads.reads() if load.name.startswith(("read-stride", "read-size"))]
+READS = [load for load in loads.reads() if load.name.startswith(("read-stride", "read-size", "read-range"))]
 CHEAP_WRITES = [
     load
     for load in loads.writes(CAPACITY)
@@ -79,7 +79,7 @@ def test_closed_forms_find_the_parameters_that_an_experiment_isolates(figures):
     assert known
     for name in ("read_low", "read_mid", "read_high", "program", "transfer", "overhead", "request"):
         assert found[name] == pytest.approx(VALUES[name], rel=0.1), name
-    assert found["buffer"] == pytest.approx(VALUES["buffer"], rel=0.3)
+    assert found["buffer"] == pytest.approx(VALUES["buffer"], rel=0.05)
     assert "slc" not in found
 
 
@@ -95,6 +95,35 @@ def test_a_cache_is_seen_where_sequential_writes_become_slow():
     assert found.slow == pytest.approx(slow)
     assert found.fast == pytest.approx(fast)
     assert found.cache_bytes == pytest.approx(cache * 1e6)
+
+
+@pytest.mark.parametrize("has", [True, False])
+def test_forced_writes_show_whether_the_buffer_survives_a_power_loss(has):
+    spec = Profile(VALUES, CAPACITY, protected=has).spec()
+    some = [load for load in loads.every(CAPACITY) if load.name in ("write-depth1", "fua-depth1")]
+    found = measure(spec, some, 1)
+    assert first.protected(found) is has
+    flushed = {"write-depth1/write.p50_us": 10.0, "flush-depth1/flush.p90_us": 10.0 if has else 500.0}
+    assert first.protected(flushed) is has
+    assert first.protected({}) is None
+
+
+def test_trims_give_writes_room():
+    only = loads.measured_only(CAPACITY)
+    writes = [load for load in loads.writes(CAPACITY) if load.name == "write-random"]
+    found = measure(Profile(VALUES, CAPACITY).spec(), [*only, *writes], 1)
+    assert found["trim-write/mb_per_s"] > 1.2 * found["write-random/mb_per_s"]
+    assert found["flush-depth1/flush.p90_us"] > 0
+    assert found["trim-depth1/trim.p90_us"] > 0
+    assert "flush-depth1/mb_per_s" not in found
+
+
+def test_the_host_is_no_part_of_the_device():
+    refined = Refined({"overhead": 12.0}, 1.0, {"overhead": 0.01}, {}, 1)
+    assert _without_host(refined, 0) == refined
+    found = _without_host(refined, 8.0)
+    assert found.values == {"overhead": 4.0}
+    assert found.spreads["overhead"] == pytest.approx(0.03)
 
 
 def test_a_missing_experiment_is_named(figures):
@@ -127,7 +156,7 @@ def test_a_percentile_at_a_jump_counts_by_the_share_of_requests_that_wait():
     assert errors(target, modelled | {"a/read.p80_us": 101.0})["a/read.p80_us"] < 1
 
 
-def synthetic(values):
+def synthetic(values, _run=0):
     """Figures that a smooth device would have."""
     return {
         "x/mb_per_s": 1000 / values["program"],
@@ -156,7 +185,7 @@ def test_a_refinement_finds_what_the_figures_identify_and_says_what_they_do_not(
 def test_an_interrupted_refinement_goes_on_where_it_was(tmp_path):
     calls = []
 
-    def counted(values):
+    def counted(values, _run):
         calls.append(values)
         return synthetic(values)
 

@@ -51,10 +51,10 @@ def measure(place, environment, *arguments):
 def test_every_experiment_has_a_job_that_fio_reads(written):
     need("fio")
     place, _ = written
-    names = [load.name for load in plan.experiments(SIZE)]
+    names = [load.name for load in plan.experiments(plan.target("drive", SIZE))]
     assert len(set(names)) == len(names)
-    for name in [*names, "filled", "steady"]:
-        subprocess.run(["fio", "--parse-only", place / f"{name}.fio"], check=True, timeout=30)
+    files = [place / f"{name}.fio" for name in [*names, "filled", "steady"]]
+    subprocess.run(["fio", "--parse-only", *files], check=True, timeout=60)
 
 
 def test_a_job_is_its_load(tmp_path):
@@ -70,6 +70,36 @@ def test_a_job_is_its_load(tmp_path):
     assert "rw=write\nbs=128k" in plan.job(fill, where)
 
 
+def test_forced_writes_flushes_and_trims_are_jobs_of_their_own(tmp_path):
+    uri = "nbd+unix:///?socket=/tmp/nbd.sock"
+    where = plan.target(uri, SIZE)
+    jobs = {load.name: plan.job(load, where) for load in plan.experiments(where)}
+    assert "rw=randwrite" in jobs["fua-depth1"]
+    assert "sync=dsync" in jobs["fua-depth1"]
+    assert "rw=randwrite\nfsync=1" in jobs["flush-depth1"]
+    assert "rw=randtrim" in jobs["trim-depth1"]
+    assert f"ioengine=nbd\nuri={uri}\nsize={SIZE}" in jobs["trim-write"]
+    assert "size=8M" in jobs["read-range-8m"]
+    keys = {load.name: plan.identifies(load) for load in plan.experiments(where)}
+    assert keys["fua-depth1"] == keys["flush-depth1"] == ["buffer.power_loss_protection"]
+    of_file = plan.experiments(plan.target(tmp_path / "drive", SIZE))
+    assert not any(load.name.startswith("trim-") for load in of_file), "fio cannot trim files"
+
+
+def test_a_plan_of_a_network_device_prepares_it_with_jobs(tmp_path, written):
+    _, environment = written
+    where = plan.target("nbd://localhost", SIZE)
+    plan.write(tmp_path / "net", where, dilation=10)
+    done = measure(tmp_path / "net", environment, "--yes")
+    assert done.returncode == 0, done.stderr
+    calls = (tmp_path / "net" / "calls").read_text().splitlines()
+    order = [call.split()[-1] for call in calls if call.startswith("--output")]
+    assert order[-4:] == ["empty.fio", "filled.fio", "steady.fio", "trimmed.fio"]
+    assert order.count("trimmed.fio") == 1
+    manifest = json.loads((tmp_path / "net" / plan.RESULTS / plan.MANIFEST).read_text())
+    assert manifest["dilation"] == 10
+
+
 def test_the_script_asks_and_goes_on_where_it_was_interrupted(written):
     place, environment = written
     asked = measure(place, environment)
@@ -79,15 +109,17 @@ def test_the_script_asks_and_goes_on_where_it_was_interrupted(written):
     stopped = measure(place, {**environment, "FAIL_AT": "30"}, "--yes")
     assert stopped.returncode != 0
     there = {path.stem for path in (place / plan.RESULTS).glob("*.json")}
-    assert 0 < len(there) < len(plan.experiments(SIZE))
+    assert 0 < len(there) < len(plan.experiments(plan.target("drive", SIZE)))
     done = measure(place, environment, "--yes")
     assert done.returncode == 0, done.stderr
     calls = (place / "calls").read_text().splitlines()
     measured = [call.split()[0] for call in calls if call.startswith("--section") and "warmup" not in call]
     repeated = len(measured) - len(set(measured))
     assert repeated <= 1, "the one that was interrupted"
-    assert {f"--section={load.name}" for load in plan.experiments(SIZE)} == set(measured)
-    assert sum(call.endswith("filled.fio") for call in calls) == 1
+    assert {f"--section={load.name}" for load in plan.experiments(plan.target("drive", SIZE))} == set(
+        measured
+    )
+    assert sum(call.endswith(" filled.fio") for call in calls) == 1
     assert sum(call.endswith("steady.fio") for call in calls) == 1
 
 
@@ -107,6 +139,8 @@ def test_targets_that_cannot_be_measured(tmp_path):
         plan.target(tmp_path)
     with pytest.raises(FlashtwinError, match="give a target of 256 MiB or more"):
         plan.target(tmp_path / "small", 1 << 20)
+    with pytest.raises(FlashtwinError, match="a network block device needs --size"):
+        plan.target("nbd://localhost")
 
 
 def test_a_device_is_checked_against_results(tmp_path, cli):

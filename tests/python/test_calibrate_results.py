@@ -52,6 +52,28 @@ def test_logs_and_summary_of_one_run_of_fio_agree(folder, tmp_path):
         assert logs.figures[figure] == pytest.approx(value, rel=0.05), figure
 
 
+def test_flushes_and_trims_are_figures_in_device_time(folder):
+    (folder / "manifest.json").write_text(json.dumps({"capacity_bytes": 1 << 30, "dilation": 10}))
+    slow = {"percentile": {"50.000000": 20_000, "90.000000": 500_000}}
+    write = {"total_ios": 100, "bw_bytes": 1e6, "clat_ns": slow}
+    jobs = {
+        "flush-depth1": {"write": write, "sync": {"total_ios": 100, "lat_ns": slow}},
+        "trim-depth1": {"trim": {"total_ios": 100, "bw_bytes": 1e9, "clat_ns": slow}},
+        "fua-depth1": {"write": write, "sync": {"total_ios": 0}},
+    }
+    for name, job in jobs.items():
+        (folder / f"{name}.json").write_text(json.dumps({"jobs": [job]}))
+    assert read_results(folder, ()).figures == {
+        "flush-depth1/write.p50_us": 2,
+        "flush-depth1/write.p90_us": 50,
+        "flush-depth1/flush.p90_us": 50,
+        "trim-depth1/trim.p90_us": 50,
+        "fua-depth1/mb_per_s": 10,
+        "fua-depth1/write.p50_us": 2,
+        "fua-depth1/write.p90_us": 50,
+    }
+
+
 def test_a_table_gives_published_figures(folder):
     (folder / "published.csv").write_text(
         "experiment,figure,value\nread-depth-8,read.p99_us,153\n\nwrite-random,mb_per_s,412.5\n"

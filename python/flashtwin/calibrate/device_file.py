@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..devices import Value, as_toml
 from ..files import write_text
 from .fit import Calibration
-from .parameters import BY_NAME, PARAMETERS, base_text
+from .parameters import BY_NAME, PARAMETERS, PROTECTION, base_text
 
 if TYPE_CHECKING or sys.version_info < (3, 11):
     import tomli as tomllib
@@ -64,6 +64,9 @@ def device_text(found: Calibration, name: str) -> str:
 
 def provenance(found: Calibration, key: str) -> str:
     """Return where the value of a key comes from."""
+    if key == PROTECTION:
+        known = "protected" not in found.unknown
+        return "measured: fua-depth1, flush-depth1" if known else "assumed"
     if key in _DERIVED:
         return _DERIVED[key]
     texts = [

@@ -12,6 +12,10 @@ Figures: TypeAlias = "dict[str, float]"
 
 #: Percentiles that are figures: of those that fio prints by default, all that a fit can use.
 PERCENTILES = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9)
+#: Requests that move no data, and the percentile of theirs that is a figure. fio flushes after each write, a
+#: load of the model at random: half of its flushes find nothing to do, but no more than half.
+OTHERS = ("flush", "trim")
+OTHERS_PERCENT = 90
 #: Fewest requests beyond a percentile that make it a figure.
 BEYOND_MIN = 5
 #: Logarithmic errors that count as one, by what is in a figure's name; the first that fits. A percentile

@@ -26,6 +26,10 @@ _FULL = 0.75
 _SINGLE = 1.2
 #: A burst below this share of the fastest has met a full buffer.
 _STALLED = 0.9
+#: Forced writes that take so many times as long as others wait for the flash.
+_WAITS = 3
+#: Reads from a buffer take less than this share of those from flash.
+_HIT = 0.7
 #: A fill of fewer times the buffer measures the buffer more than the flash.
 _FILL_TO_BUFFER = 2
 #: Writes to an empty drive that are so many times as fast as later ones go to an SLC cache.
@@ -87,7 +91,7 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
     transfer = BY_NAME["transfer"].clip((growth_ns - _LINK_NS_PER_BYTE) / _PINS_PER_BYTE)
     data_in_us = row_bytes * _PINS_PER_BYTE * transfer / 1e3
     # Flash takes longer to program than to read: faster writes end in a buffer.
-    buffer = _buffer(get) if wait < get("read-size-4k/read.p50_us") else 0.0
+    buffer = (_cached_reads(get) or _buffer(get)) if wait < get("read-size-4k/read.p50_us") else 0.0
     fills = _fills(get, capacity_bytes, _FILL_TO_BUFFER * buffer)
     program = found.dies * row_bytes / fills.slow - data_in_us
     page_us = (4 << 10) * (_PINS_PER_BYTE * transfer + _LINK_NS_PER_BYTE) / 1e3
@@ -236,6 +240,41 @@ def _fills(get: _Given, capacity_bytes: int, least_bytes: float) -> Fills:
     (first, began), (last, ended) = times[0], times[-1]
     beyond = (last - first - slow * (ended - began)) / (1 - slow / fast)
     return Fills(first + max(0.0, beyond), fast, slow)
+
+
+def protected(figures: Figures) -> bool | None:
+    """Whether a flush is complete once the data is in the buffer; None if no experiment shows it."""
+    usual_us = figures.get("write-depth1/write.p50_us")
+    forced = (figures.get(name) for name in ("fua-depth1/write.p50_us", "flush-depth1/flush.p90_us"))
+    forced_us = max((us for us in forced if us is not None), default=None)
+    return None if usual_us is None or forced_us is None else forced_us < _WAITS * usual_us
+
+
+def caches_reads(figures: Figures) -> bool:
+    """Whether reads that keep to a small part of the drive come from its buffer."""
+    miss_us, parts = _in_parts(_Given(figures))
+    return min(parts.values()) <= _HIT * miss_us
+
+
+def _in_parts(get: _Given) -> tuple[float, dict[int, float]]:
+    """Return the mean latency of reads from the whole drive, and from parts of so many MiB."""
+    parts = get.rates("read-range-", "m", most=1 << 20)
+    return (4 << 10) / get("read-size-4k/mb_per_s"), {mib: (4 << 10) / rate for mib, rate in parts.items()}
+
+
+def _cached_reads(get: _Given) -> float:
+    """Return the size of the buffer from reads that keep to a part of the drive; 0 if it holds none.
+
+    A share of buffer over part of these reads takes the time of a hit, the others that of a miss.
+    """
+    miss_us, parts = _in_parts(get)
+    hit_us = min(parts.values())
+    if hit_us > _HIT * miss_us:
+        return 0.0
+    shares = {mib: (miss_us - us) / (miss_us - hit_us) for mib, us in parts.items()}
+    # Near one the buffer may hold it all, near none the share is small beside its error.
+    mib = min(shares, key=lambda each: abs(shares[each] - 0.5))
+    return max(float(1 << 18), mib * shares[mib] * (1 << 20))
 
 
 def _buffer(get: _Given) -> float:

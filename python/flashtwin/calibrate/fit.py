@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import FlashtwinError
 from . import loads
 from .figures import Figures, cost, errors
-from .first import choose_channels, choose_dies, choose_reserve
+from .first import caches_reads, choose_channels, choose_dies, choose_reserve, protected
 from .modelled import measure
 from .parameters import BY_NAME, Profile, Values
 from .refine import Journal, Refined, Refinement
@@ -43,7 +43,7 @@ class Calibration:
         measured: all figures of the experiments.
         modelled: the same of the profile.
         drive_bytes: capacity of the drive; the model may have less.
-        unknown: counts that other values would explain as well.
+        unknown: counts that other values would explain as well, and "protected" if nothing shows it.
     """
 
     profile: Profile
@@ -86,6 +86,7 @@ def fit(
     generations: int = 0,
     seed: int = 1,
     threads: int = 1,
+    host_us: float = 0.0,
     journal: Path | None = None,
     on_progress: Callable[[str, float], None] | None = None,
 ) -> Calibration:
@@ -97,6 +98,7 @@ def fit(
         generations: of CMA-ES, after the linear steps.
         seed: of the loads and of CMA-ES.
         threads: evaluations at a time; the result does not depend on it.
+        host_us: time of the host in each request, which is no part of the device.
         journal: file in which evaluations are kept, to go on after an interruption.
         on_progress: called with phase and cost after each step.
 
@@ -105,13 +107,17 @@ def fit(
     """
     figures, drive_bytes = results.figures, results.capacity_bytes
     capacity = min(drive_bytes, _CAPACITY_MAX)
-    held_out = {load.name for load in loads.held_out()}
-    target = {name: value for name, value in figures.items() if name.split("/")[0] not in held_out}
+    unseen = {load.name for load in [*loads.held_out(), *loads.measured_only(capacity)]}
+    shown = protected(figures)
+    target = {name: value for name, value in figures.items() if name.split("/")[0] not in unseen}
 
-    def under(which: list[loads.Load]) -> Callable[[Values], Figures]:
+    def profile_of(values: Values) -> Profile:
+        return Profile(values, capacity, shown is not False)
+
+    def under(which: list[loads.Load]) -> Callable[..., Figures]:
         # Of the length of the measurement, or tails and drifts would differ.
         exact = [load.as_measured(results.requests) for load in which]
-        return lambda values: measure(Profile(values, capacity).spec(), exact, seed)
+        return lambda values, run=0: measure(profile_of(values).spec(), exact, seed + run)
 
     strides = [load for load in loads.reads() if load.name.startswith("read-stride")]
     first = choose_dies(target, drive_bytes, under(strides))
@@ -125,6 +131,9 @@ def fit(
     first = _choose_beside(first, target, under(beside))
     if capacity < drive_bytes:
         target = _without_buffered_fills(target, capacity, first.get("buffer", 0.0))
+    if not caches_reads(target):
+        # The model's buffer always does.
+        target = {name: value for name, value in target.items() if not name.startswith("read-range-")}
     context = hashlib.sha256(json.dumps([sorted(target.items()), capacity, seed]).encode()).hexdigest()
     # Strides show the structure; where few addresses remain they measure how much of them the buffer holds.
     refining = [load for load in loads.reads() if load not in strides] + loads.writes(capacity)
@@ -132,13 +141,30 @@ def fit(
     refined = Refinement(target, first, evaluate, threads=threads, on_progress=on_progress).run(
         steps, generations, seed
     )
-    profile = Profile(refined.values, capacity)
-    every = [*loads.reads(), *loads.writes(capacity), *loads.held_out()]
+    every = loads.every(capacity)
     modelled = under(every)(refined.values)
+    # Figures were modelled with the host, as they were measured; the device file has none.
+    refined = _without_host(refined, host_us)
     # In the order of the loads.
     both = {name: figures[name] for name in modelled if name in figures}
-    unknown = frozenset() if channels_known else frozenset({"channels", "dies"})
-    return Calibration(profile, first, refined, both, modelled, drive_bytes, unknown)
+    unknown = set() if channels_known else {"channels", "dies"}
+    if shown is None:
+        unknown.add("protected")
+    return Calibration(
+        profile_of(refined.values), first, refined, both, modelled, drive_bytes, frozenset(unknown)
+    )
+
+
+def _without_host(refined: Refined, host_us: float) -> Refined:
+    """Return a refinement whose overhead is that of the device alone."""
+    if not host_us:
+        return refined
+    fitted = refined.values["overhead"]
+    left = BY_NAME["overhead"].clip(fitted - host_us)
+    spreads = dict(refined.spreads)
+    if spreads:
+        spreads["overhead"] *= fitted / left
+    return replace(refined, values={**refined.values, "overhead": left}, spreads=spreads)
 
 
 def _without_buffered_fills(target: Figures, capacity_bytes: int, buffer_bytes: float) -> Figures:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 #: States that a load may start from.
-EMPTY, FILLED, STEADY = "empty", "filled", "steady"
+EMPTY, FILLED, STEADY, TRIMMED = "empty", "filled", "steady", "trimmed"
 
 #: Measured requests of a full plan for each one of a quick plan.
 TIMES = 4
@@ -22,7 +22,7 @@ class Load:
         name: of the experiment.
         text: the generated load (docs/traces.md).
         depth: requests in flight.
-        state: what the drive holds: nothing, sequential data, or what random writes leave.
+        state: what the drive holds: nothing, sequential data, what random writes leave, or half of that.
         requests: number of measured requests.
         warmup: number of requests before them.
         latencies: whether its latencies are figures; where a queue saturates they wander for long.
@@ -38,7 +38,7 @@ class Load:
 
     def longer(self, times: int) -> Load:
         """Return the load with so many times the requests, where their number is not what it is about."""
-        if self.state == EMPTY or self.requests < _REPEATED_MIN:
+        if self.state in (EMPTY, TRIMMED) or self.requests < _REPEATED_MIN:
             return self
         return replace(self, requests=self.requests * times)
 
@@ -59,10 +59,15 @@ _SIZES = (4, 8, 16, 32, 64, 256)
 _DEPTHS = (2, 4, 8, 16, 32, 256)
 #: Distances between reads, in KiB.
 STRIDES = (16, 32, 64, 128, 256, 512)
+#: Parts of the drive that reads keep to, in MiB: as much of them as the buffer holds does not wait for flash.
+RANGES = (2, 4, 8, 16, 32)
+_RANGE_WARMUP = 8000
 #: Bytes of a burst, in MiB.
 _BURSTS = (1, 2, 4, 8, 16, 32, 64)
 #: Depth and share of writes of reads beside writes.
 _BESIDE = ((2, 10), (8, 30), (32, 50))
+#: Share of the capacity written at random to a drive of which half was trimmed, in percent.
+_REWRITTEN_PERCENT = 10
 #: Share of the capacity written in order to an empty drive, in percent.
 FILLS = (1, 2, 3, 5, 10, 20, 40, 80)
 
@@ -77,6 +82,12 @@ def reads() -> list[Load]:
         Load(f"read-stride-{k}k", f"uniform:size=4k,align={k}k", 64, FILLED, 4000, 100, False)
         for k in STRIDES
     ]
+    found += [
+        Load(
+            f"read-range-{m}m", f"uniform:size=4k,align=4k,range={m}M", 1, FILLED, 1000, _RANGE_WARMUP, False
+        )
+        for m in RANGES
+    ]
     return [*found, Load("read-sequential", "sequential:size=128k", 32, FILLED, 2000, 0, False)]
 
 
@@ -84,8 +95,11 @@ def writes(capacity_bytes: int) -> list[Load]:
     """Return the loads that write, for a device of a capacity."""
     found = [
         Load("write-depth1", "uniform:write=1,size=4k,align=4k", 1, FILLED, 200),
+        Load("fua-depth1", "uniform:write=1,fua=1,size=4k,align=4k", 1, FILLED, 200),
         Load("write-rate", "uniform:write=1,size=4k,align=4k", 32, FILLED, 200, 0, False),
         Load("write-random", "uniform:write=1,size=4k,align=4k", 32, STEADY, *_STEADY_RUN),
+        # Free blocks are left: reads wait for programs only, for no collection.
+        Load("beside-filled", "uniform:write=0.3,size=4k,align=4k", 4, FILLED, 10000),
     ]
     found += [
         Load(
@@ -109,6 +123,28 @@ def writes(capacity_bytes: int) -> list[Load]:
     ]
 
 
+def measured_only(capacity_bytes: int) -> list[Load]:
+    """Return the loads of which the model has no parameter: flushes, and what trims take and give back."""
+    return [
+        Load("flush-depth1", "uniform:write=0.5,flush=0.5,size=4k,align=4k", 1, FILLED, 400),
+        Load("trim-depth1", "uniform:trim=1,size=64k,align=64k", 1, FILLED, 400),
+        Load(
+            "trim-write",
+            "uniform:write=1,size=4k,align=4k",
+            32,
+            TRIMMED,
+            capacity_bytes * _REWRITTEN_PERCENT // 100 >> 12,
+            0,
+            False,
+        ),
+    ]
+
+
+def every(capacity_bytes: int) -> list[Load]:
+    """Return all loads for a device of a capacity."""
+    return [*reads(), *writes(capacity_bytes), *held_out(), *measured_only(capacity_bytes)]
+
+
 def held_out() -> list[Load]:
     """Return the loads that a fit does not see: other sizes, depths and mixes, and a database's."""
     database = "zipf:theta=0.9,write=0.3,size=list(4k*50+8k*30+16k*20),align=4k"
@@ -124,4 +160,4 @@ def held_out() -> list[Load]:
 
 def rates_only() -> frozenset[str]:
     """Return the names of the experiments whose latencies are no figures."""
-    return frozenset(load.name for load in [*reads(), *writes(1 << 30)] if not load.latencies)
+    return frozenset(load.name for load in every(1 << 30) if not load.latencies)

@@ -15,8 +15,8 @@ from ..fio import to_json_plus
 from ..options import run_options
 from ..pacing import ClosedLoop
 from ..record import Record
-from .figures import BEYOND_MIN, PERCENTILES, Figures
-from .loads import FILLED, STEADY, Load
+from .figures import BEYOND_MIN, OTHERS, OTHERS_PERCENT, PERCENTILES, Figures
+from .loads import FILLED, STEADY, TRIMMED, Load
 
 #: Of reads, writes and both.
 _Histograms: TypeAlias = "tuple[_core.Histogram, _core.Histogram, _core.Histogram]"
@@ -27,6 +27,8 @@ _FILL_DEPTH = 32
 #: How random writes go on until they are steady.
 _WEAR_IN = "uniform:write=1,size=4k,align=4k"
 _WEAR_IN_REQUESTS = 60000
+#: Half of the drive is trimmed, in requests of 1 MiB.
+_TRIM = "sequential:trim=1,size=1M,align=1M,range=50%"
 
 
 class Bench:
@@ -54,11 +56,13 @@ class Bench:
         if state == FILLED:
             # Through the buffer, in whole rows, which preconditioning does not make.
             self._run(device, Load("", _FILL, _FILL_DEPTH, state, self._spec.exported_bytes >> 17))
-        elif state == STEADY:
+        elif state in (STEADY, TRIMMED):
             device.precondition("steady", self._seed, self._control)
             device.fill_buffer("steady", self._seed, self._control)
             # Preconditioning leaves a cache in SLC mode empty.
             self._run(device, Load("", _WEAR_IN, _FILL_DEPTH, state, _WEAR_IN_REQUESTS))
+        if state == TRIMMED:
+            self._run(device, Load("", _TRIM, 1, state, self._spec.exported_bytes >> 21))
         return device
 
     def _run(self, device: _core.Device, load: Load) -> tuple[str, _Histograms]:
@@ -84,7 +88,11 @@ def measure(spec: Spec, loads: Iterable[Load], seed: int) -> Figures:
     found: Figures = {}
     for load in loads:
         summary, histograms = bench.run(load)
-        found[f"{load.name}/mb_per_s"] = summary["throughput"]["mb_per_s"]
+        others = [kind for kind in OTHERS if summary[kind]["requests"]]
+        if not others:
+            found[f"{load.name}/mb_per_s"] = summary["throughput"]["mb_per_s"]
+        for kind in others:
+            found[f"{load.name}/{kind}.p{OTHERS_PERCENT}_us"] = summary[kind][f"p{OTHERS_PERCENT}_us"]
         for kind in ("read", "write") if load.latencies else ():
             for what, us in _percentiles(histograms[kind]).items():
                 found[f"{load.name}/{kind}.{what}"] = us

@@ -35,11 +35,15 @@ _SERIES = (
 def write_report(found: Calibration, name: str, path: str | os.PathLike[str]) -> None:
     """Write the report: one file that needs no network."""
     held_out = {load.name for load in loads.held_out()}
-    seen = [each for each in found.measured if each.split("/")[0] not in held_out]
+    apart = {load.name for load in loads.measured_only(found.profile.capacity_bytes)}
+    seen = [each for each in found.measured if each.split("/")[0] not in held_out | apart]
+    only = [each for each in found.measured if each.split("/")[0] in apart]
     unseen = [each for each in found.measured if each.split("/")[0] in held_out]
     above = [_summary(found, seen, unseen), _parameters(found)]
     below = [_errors("Held-out experiments, which the fit did not see", found, unseen)] if unseen else []
     below.append(_errors("Experiments of the fit", found, seen))
+    if only:
+        below.append(_errors("Measured only: the model has no parameter for these", found, only))
     data = {"kind": "calibration", "figures": _charts(found)}
     write_text(Path(path), page(f"{name}: calibration", data, above, below), "the report")
 

@@ -69,11 +69,13 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("transfer", "timing.transfer_ns_per_byte", 0.1, 50, "ns/B", 0.03, ("read-size",)),
     Parameter("overhead", "link.command_overhead_us", 0.5, 200, "us", 0.12, ("write-depth1",)),
     Parameter("request", "controller.request_us", 0.05, 50, "us", 0.12, ("write-rate",)),
-    Parameter("buffer", "buffer.capacity", 1 << 18, 1 << 30, "B", 0.06, ("write-burst",)),
+    Parameter("buffer", "buffer.capacity", 1 << 18, 1 << 30, "B", 0.06, ("read-range", "write-burst")),
     Parameter("suspend", "nand.suspend_us", 1, 300, "us", 0.12, ("beside",)),
     Parameter("slc", "nand.pslc_percent", 1, 60, "%", 0.06, ("write-fill",)),
     Parameter("slc_program", "nand.pslc_program_us", 20, 2000, "us", 0.06, ("write-fill",)),
 )
+#: Follows from whether flushes and forced writes wait.
+PROTECTION = "buffer.power_loss_protection"
 BY_NAME = {each.name: each for each in PARAMETERS}
 
 
@@ -134,7 +136,7 @@ class Profile:
             # Whole rows, as drives have: with a remainder, writes of several pages wait for room otherwise.
             keys["buffer.capacity"] = max(1, round(values["buffer"] / row_bytes)) * row_bytes
             keys["buffer.background_depth"] = min(65535, _ROWS_IN_FLIGHT * row_pages * chips)
-            keys["buffer.power_loss_protection"] = self.protected
+            keys[PROTECTION] = self.protected
         else:
             keys["buffer"] = None
         return keys

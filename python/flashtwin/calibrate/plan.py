@@ -17,25 +17,29 @@ from ..errors import FlashtwinError
 from ..files import write_text
 from . import loads
 from .figures import PERCENTILES
-from .loads import EMPTY, FILLED, STEADY, TIMES, Load
-from .parameters import PARAMETERS
+from .loads import EMPTY, FILLED, STEADY, TIMES, TRIMMED, Load
+from .parameters import PARAMETERS, PROTECTION
 
 MANIFEST = "manifest.json"
 SCRIPT = "run.sh"
 RESULTS = "results"
 #: Least size of a target: smaller ones lie in a drive's cache.
 SIZE_MIN = 256 << 20
+_NBD = ("nbd:", "nbds:", "nbd+unix:", "nbds+unix:")
 _BLOCK_DEVICES = Path("/sys/class/block")
 _SCRIPT_TEXT = Path(__file__).with_name("run.sh")
 #: Rates that the estimate of the duration assumes, in bytes per second and requests per second.
 _SEQUENTIAL_BYTES_PER_S = 400e6
 _RANDOM_PER_S = 10_000
-#: Depth and request size that bring a drive into its states.
-_PREPARE = {FILLED: "rw=write\nbs=128k\niodepth=32", STEADY: "rw=randwrite\nbs=4k\niodepth=32\nnorandommap=1"}
-#: Capacities written before random writes are taken for steady.
-_STEADY_CAPACITIES = 2
+#: Jobs that bring a drive into its states, and the bytes they cover, in capacities.
+_PREPARE = {
+    EMPTY: ("rw=trim\nbs=1m", 1.0),
+    FILLED: ("rw=write\nbs=128k\niodepth=32", 1.0),
+    STEADY: ("rw=randwrite\nbs=4k\niodepth=32\nnorandommap=1", 2.0),
+    TRIMMED: ("rw=trim\nbs=1m", 0.5),
+}
 #: Order of the states: what a later one needs is destroyed by none of its own experiments.
-_ORDER = (EMPTY, FILLED, STEADY)
+_ORDER = (EMPTY, FILLED, STEADY, TRIMMED)
 
 
 @dataclass(frozen=True)
@@ -43,30 +47,44 @@ class Target:
     """What is measured.
 
     Attributes:
-        path: a block device, or a file.
+        path: a block device, a file, or the URI of a network block device.
         capacity_bytes: bytes of it that are used.
         is_device: whether it is a block device.
         model: of the drive, if known.
         scheduler: of its queue, if known.
     """
 
-    path: Path
+    path: str
     capacity_bytes: int
     is_device: bool
     model: str
     scheduler: str
+
+    @property
+    def is_network(self) -> bool:
+        """Whether it is a network block device."""
+        return self.path.startswith(_NBD)
+
+    @property
+    def can_trim(self) -> bool:
+        """Whether fio can trim it, as it cannot trim files."""
+        return self.is_device or self.is_network
 
 
 def target(path: str | os.PathLike[str], size_bytes: int | None = None) -> Target:
     """Look at a target.
 
     Args:
-        path: a block device, or a file; a file need not exist if its size is given.
-        size_bytes: bytes to use of it; all of it if None.
+        path: a block device, a file, or an NBD URI; a file need not exist if its size is given.
+        size_bytes: bytes to use of it; all of it if None. An NBD URI needs it.
 
     Raises:
         FlashtwinError: it is neither, or too small.
     """
+    if str(path).startswith(_NBD):
+        if size_bytes is None:
+            raise FlashtwinError(f"{path}: a network block device needs --size")
+        return Target(str(path), _whole(str(path), size_bytes), False, "", "")
     place = Path(path)
     try:
         mode = place.stat().st_mode
@@ -85,55 +103,76 @@ def target(path: str | os.PathLike[str], size_bytes: int | None = None) -> Targe
     capacity = size_bytes or whole_bytes
     if is_device and capacity > whole_bytes:
         raise FlashtwinError(f"{place}: has {whole_bytes} bytes, less than --size")
-    capacity -= capacity % (1 << 20)
-    if capacity < SIZE_MIN:
-        raise FlashtwinError(f"{place}: {capacity} bytes: give a target of {SIZE_MIN >> 20} MiB or more")
+    capacity = _whole(str(place), capacity)
     scheduler = re.search(r"\[(.+?)\]", _first_line(about / "queue/scheduler"))
     return Target(
-        place, capacity, is_device, _first_line(about / "device/model"), scheduler[1] if scheduler else ""
+        str(place.resolve()),
+        capacity,
+        is_device,
+        _first_line(about / "device/model"),
+        scheduler[1] if scheduler else "",
     )
 
 
-def experiments(capacity_bytes: int, *, read_only: bool = False, full: bool = False) -> list[Load]:
+def _whole(place: str, capacity_bytes: int) -> int:
+    """Return the capacity in whole MiB, if it is large enough."""
+    if capacity_bytes < SIZE_MIN:
+        raise FlashtwinError(
+            f"{place}: {capacity_bytes} bytes: give a target of {SIZE_MIN >> 20} MiB or more"
+        )
+    return capacity_bytes - capacity_bytes % (1 << 20)
+
+
+def experiments(where: Target, *, read_only: bool = False, full: bool = False) -> list[Load]:
     """Return the experiments in the order in which they run.
 
     Args:
-        capacity_bytes: of the target.
+        where: the target.
         read_only: only those that destroy nothing.
         full: with more requests each.
     """
-    found = loads.reads() if read_only else [*loads.reads(), *loads.writes(capacity_bytes), *loads.held_out()]
+    found = loads.reads() if read_only else loads.every(where.capacity_bytes)
+    if not where.can_trim:
+        found = [load for load in found if not load.name.startswith("trim-")]
     found.sort(key=lambda load: _ORDER.index(load.state))
     return [load.longer(TIMES) for load in found] if full else found
 
 
 def identifies(load: Load) -> list[str]:
     """Return the keys of the device file that an experiment isolates."""
-    return sorted({p.key for p in PARAMETERS if load.name.startswith(p.isolated_by)})
+    keys = {p.key for p in PARAMETERS if load.name.startswith(p.isolated_by)}
+    if load.name.startswith(("fua-", "flush-")):
+        keys.add(PROTECTION)
+    return sorted(keys)
 
 
 def write(
-    folder: str | os.PathLike[str], where: Target, *, read_only: bool = False, full: bool = False
+    folder: str | os.PathLike[str],
+    where: Target,
+    *,
+    read_only: bool = False,
+    full: bool = False,
+    dilation: float = 1.0,
 ) -> float:
     """Write job files, script and manifest; return about how long the script takes, in seconds."""
     place = Path(folder)
     (place / RESULTS).mkdir(parents=True, exist_ok=True)
-    found = experiments(where.capacity_bytes, read_only=read_only, full=full)
+    found = experiments(where, read_only=read_only, full=full)
     for load in found:
         write_text(place / f"{load.name}.fio", job(load, where), "a job of fio")
-    for state, text in _PREPARE.items():
-        times = _STEADY_CAPACITIES if state == STEADY else 1
-        ends = f"io_size={times * where.capacity_bytes}"
+    for state, (text, times) in _PREPARE.items():
+        ends = f"io_size={round(times * where.capacity_bytes)}"
         write_text(place / f"{state}.fio", f"{_common(where)}[{state}]\n{text}\n{ends}\n", "a job of fio")
-    takes_s = _takes_s(found, where, read_only=read_only)
+    takes_s = _takes_s(found, where, read_only=read_only) * dilation
     manifest = {
         "flashtwin_version": _core.__version__,
-        "drive": where.model or str(where.path),
-        "target": str(where.path),
+        "drive": where.model or where.path,
+        "target": where.path,
         "capacity_bytes": where.capacity_bytes,
         "kernel": platform.release(),
         "scheduler": where.scheduler,
         "takes_s": round(takes_s),
+        "dilation": dilation,
         "experiments": [
             {
                 "name": load.name,
@@ -154,17 +193,25 @@ def job(load: Load, where: Target) -> str:
     """Return the job file of an experiment; a warm-up is a job of its own before it."""
     kind, settings = _parsed(load.text)
     bytes_max = max(_sizes(settings["size"]))
-    writes = float(settings.get("write", "0"))
-    names = ("read", "write", "rw") if kind == "sequential" else ("randread", "randwrite", "randrw")
-    lines = [f"rw={names[0 if writes == 0 else 1 if writes == 1 else 2]}"]
-    if 0 < writes < 1:
+    flushes, trims, writes = (float(settings.get(kind, "0")) for kind in ("flush", "trim", "write"))
+    names = ("read", "write", "rw", "trim")
+    # fio has flushes between the writes, and no share of them.
+    kind_of = 3 if trims else 0 if writes == 0 else 1 if writes == 1 or flushes else 2
+    lines = [f"rw={'' if kind == 'sequential' else 'rand'}{names[kind_of]}"]
+    if names[kind_of] == "rw":
         lines.append(f"rwmixwrite={round(writes * 100)}")
+    if flushes:
+        lines.append("fsync=1")
+    if "fua" in settings:
+        lines.append("sync=dsync")
     if settings["size"].startswith("list("):
         lines.append("bssplit=" + settings["size"][5:-1].replace("*", "/").replace("+", ":"))
     else:
         lines.append(f"bs={settings['size']}")
     if "align" in settings:
         lines.append(f"blockalign={settings['align']}")
+    if "range" in settings:
+        lines.append(f"size={settings['range']}")
     if kind == "zipf":
         lines.append(f"random_distribution=zipf:{settings['theta']}")
     if kind != "sequential":
@@ -189,14 +236,16 @@ def _sizes(text: str) -> Iterator[int]:
 
 
 def _common(where: Target) -> str:
-    escaped = str(where.path.resolve()).replace(":", r"\:")
+    engine = (
+        f"ioengine=nbd\nuri={where.path}"
+        if where.is_network
+        else "ioengine=libaio\ndirect=1\nfilename=" + where.path.replace(":", r"\:")
+    )
     percentiles = ":".join(f"{percent:g}" for percent in PERCENTILES)
     return f"""\
 [global]
-filename={escaped}
+{engine}
 size={where.capacity_bytes}
-ioengine=libaio
-direct=1
 percentile_list={percentiles}
 """
 
@@ -209,7 +258,7 @@ def _takes_s(found: list[Load], where: Target, *, read_only: bool) -> float:
     prepared_s = 0.0
     if not read_only:
         prepared_s = where.capacity_bytes / _SEQUENTIAL_BYTES_PER_S
-        prepared_s += _STEADY_CAPACITIES * where.capacity_bytes / 4096 / _RANDOM_PER_S
+        prepared_s += _PREPARE[STEADY][1] * where.capacity_bytes / 4096 / _RANDOM_PER_S
     return prepared_s + in_order_bytes / _SEQUENTIAL_BYTES_PER_S + random / _RANDOM_PER_S + len(found)
 
 
@@ -218,9 +267,10 @@ def _script(found: list[Load], where: Target, takes_s: float, *, read_only: bool
     head = [
         "#!/bin/sh",
         "# Measures a drive for `flashtwin calibrate fit`; written by `flashtwin calibrate plan`.",
-        f"TARGET={shlex.quote(str(where.path.resolve()))}",
+        f"TARGET={shlex.quote(where.path)}",
         f"CAPACITY={where.capacity_bytes}",
         f"MINUTES={max(1, round(takes_s / 60))}",
+        f"NETWORK={'yes' if where.is_network else 'no'}",
         f"READ_ONLY={'yes' if read_only else 'no'}",
         f"EXPERIMENTS={shlex.quote(' '.join(f'{load.state}:{load.name}' for load in found))}",
         "",

@@ -17,7 +17,8 @@ from ..errors import FlashtwinError
 from .figures import LINEAR_FROM, Figures, cost, errors, tolerance, weight
 from .parameters import BY_NAME, Values
 
-Evaluate: TypeAlias = Callable[[Values], Figures]
+#: Figures of a device in one of several runs, which have seeds of their own.
+Evaluate: TypeAlias = Callable[[Values, int], Figures]
 #: Of NumPy, which is no dependency of what does not fit.
 Array: TypeAlias = Any
 Module: TypeAlias = Any
@@ -27,6 +28,15 @@ _PRIOR = 0.7
 _DAMPING = (0.0, 0.05, 0.3, 2.0)
 #: A step that gains less than this share is the last.
 _GAIN = 0.01
+#: Steps of the others where a value of one parameter is tried.
+_FOLLOWING = 2
+#: Values of a parameter whose effect is no straight line, on which steps would find them from afar: as they
+#: are tried once the others are refined.
+_TRIED = {"program_spread": (1.1, 1.25, 1.4, 1.55, 1.7)}
+#: Runs that show how far other seeds move the parameters.
+_RUNS = 4
+#: Changes below so many standard deviations between seeds count as none.
+_NOISES = 2.0
 
 
 @dataclass(frozen=True)
@@ -69,14 +79,14 @@ class Journal:
             return
         self._known[entry["key"]] = entry["figures"]
 
-    def __call__(self, values: Values) -> Figures:
+    def __call__(self, values: Values, run: int = 0) -> Figures:
         """Return the figures of a device; a device that cannot be built has none."""
-        text = json.dumps([_core.__version__, self._context, values], sort_keys=True)
+        text = json.dumps([_core.__version__, self._context, values, run], sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()
         self.evaluations += 1
         if key not in self._known:
             try:
-                self._known[key] = self._evaluate(values)
+                self._known[key] = self._evaluate(values, run)
             except FlashtwinError:
                 self._known[key] = {}
             if self._path is not None:
@@ -104,6 +114,7 @@ class Refinement:
         self._on_progress = on_progress
         self._numpy = needed("numpy")
         self.names = [name for name in start if not BY_NAME[name].whole]
+        self._steps = [BY_NAME[name].step for name in self.names]
         self._pool = ThreadPoolExecutor(threads)
         self._x = self._numpy.array([math.log(start[name]) for name in self.names])
         self._errors = self._at(self._x)
@@ -121,15 +132,17 @@ class Refinement:
         if not steps:
             return Refined(self.values(self._x), self._cost, {}, {}, self._journal.evaluations)
         jacobian = self._linear_steps(steps)
+        if self._jump(jacobian):
+            jacobian = self._linear_steps(steps)
         if generations:
             self._search(self._whitening(jacobian), generations, seed)
             jacobian = self._jacobian()
+        spreads = self._spreads(jacobian)
         self._pool.shutdown()
-        spreads = self._numpy.sqrt(self._numpy.diag(self._covariance(jacobian)) * max(1.0, self._cost))
         return Refined(
             self.values(self._x),
             self._cost,
-            {name: float(spread) for name, spread in zip(self.names, spreads, strict=True)},
+            spreads,
             {
                 name: {
                     figure: float(jacobian[row, column] * tolerance(figure))
@@ -140,8 +153,8 @@ class Refinement:
             self._journal.evaluations,
         )
 
-    def _at(self, x: Sequence[float]) -> Figures:
-        return errors(self._target, self._journal(self.values(x)))
+    def _at(self, x: Sequence[float], run: int = 0) -> Figures:
+        return errors(self._target, self._journal(self.values(x), run))
 
     def _all(self, points: Sequence[Sequence[float]]) -> list[Figures]:
         return list(self._pool.map(self._at, points))
@@ -158,32 +171,87 @@ class Refinement:
 
     def _jacobian(self) -> Array:
         """Return the change of each error with the logarithm of each parameter, by central differences."""
-        steps = [BY_NAME[name].step for name in self.names]
+        below, above = self._sides()
+        return (below + above) / 2
+
+    def _sides(self) -> tuple[Array, Array]:
+        """Return the change of each error with the logarithm of each parameter, below and above its value."""
+        numpy = self._numpy
         points = []
-        for column, step in enumerate(steps):
-            for sign in (1, -1):
+        for sign in (-1, 1):
+            for column, step in enumerate(self._steps):
                 point = self._x.copy()
                 point[column] += sign * step
                 points.append(point)
         found = self._all(points)
-        jacobian = self._numpy.zeros((len(self._figures), len(steps)))
-        for column, step in enumerate(steps):
-            above, below = found[2 * column], found[2 * column + 1]
-            for row, figure in enumerate(self._figures):
-                if figure in above and figure in below:
-                    jacobian[row, column] = (above[figure] - below[figure]) / (2 * step)
-        return jacobian
+        here = self._in_order(self._errors)
+        sides = []
+        for sign, part in ((-1, found[: len(self._steps)]), (1, found[len(self._steps) :])):
+            columns = [
+                numpy.where([figure in each for figure in self._figures], self._in_order(each) - here, 0.0)
+                * sign
+                / step
+                for each, step in zip(part, self._steps, strict=True)
+            ]
+            sides.append(numpy.array(columns).T)
+        return sides[0], sides[1]
 
-    def _information(self, jacobian: Array) -> tuple[Array, Array]:
-        """Return the curvature of the cost and its slope; figures far off count less, as in the cost."""
-        now = self._numpy.array([self._errors.get(figure, 0.0) for figure in self._figures])
-        by_size = self._numpy.maximum(1, self._numpy.abs(now) / LINEAR_FROM)
-        weights = self._numpy.array([weight(figure) for figure in self._figures]) / by_size
+    def _weights(self, found: Figures) -> Array:
+        """Return the weights of figures; those far off count less, as in the cost."""
+        numpy = self._numpy
+        by_size = numpy.maximum(1, numpy.abs(self._in_order(found)) / LINEAR_FROM)
+        return numpy.array([weight(figure) for figure in self._figures]) / by_size
+
+    def _in_order(self, found: Figures) -> Array:
+        return self._numpy.array([found.get(figure, 0.0) for figure in self._figures])
+
+    def _information(self, jacobian: Array, found: Figures) -> tuple[Array, Array]:
+        """Return the curvature of the cost and its slope."""
+        weights = self._weights(found)
         prior = self._numpy.eye(len(self.names)) / _PRIOR**2
-        return jacobian.T @ (weights[:, None] * jacobian) + prior, jacobian.T @ (weights * now)
+        slope = jacobian.T @ (weights * self._in_order(found))
+        return jacobian.T @ (weights[:, None] * jacobian) + prior, slope
 
     def _covariance(self, jacobian: Array) -> Array:
-        return self._numpy.linalg.inv(self._information(jacobian)[0])
+        return self._numpy.linalg.inv(self._information(jacobian, self._errors)[0])
+
+    def _spreads(self, jacobian: Array) -> dict[str, float]:
+        """Return the standard error of the logarithm of each parameter: the largest of three.
+
+        The first, from the curvature, takes errors for independent and equal. The second lets those of an
+        experiment depend on one another. The third is how far runs with other seeds move the parameters; the
+        measurement is another such run.
+        """
+        numpy = self._numpy
+        covariance = self._covariance(jacobian)
+        runs = numpy.array([self._in_order(self._at(self._x, run)) for run in range(_RUNS)])
+        weakest = self._weakest(runs.std(axis=0, ddof=1))
+        by_curvature = numpy.sqrt(numpy.diag(self._covariance(weakest)) * max(1.0, self._cost))
+        experiments = [figure.split("/")[0] for figure in self._figures]
+        names = list(dict.fromkeys(experiments))
+        slopes = numpy.zeros((len(names), len(self.names)))
+        weighted = jacobian * (self._weights(self._errors) * self._in_order(self._errors))[:, None]
+        for experiment, row in zip(experiments, weighted, strict=True):
+            slopes[names.index(experiment)] += row
+        few = len(names) / max(1, len(names) - len(self.names))
+        by_experiment = numpy.sqrt(few * ((slopes @ covariance) ** 2).sum(axis=0))
+        moves = (runs * self._weights(self._errors)) @ jacobian @ covariance
+        by_seed = math.sqrt(2) * moves.std(axis=0, ddof=1)
+        largest = numpy.max([by_curvature, by_experiment, by_seed], axis=0)
+        return {name: float(spread) for name, spread in zip(self.names, largest, strict=True)}
+
+    def _weakest(self, noise: Array) -> Array:
+        """Return the sensitivities of which an interval may be sure.
+
+        Of both sides of a parameter the weaker one: a link that limits a rate hides all faster controllers.
+        Changes that other seeds make as well are none.
+        """
+        numpy = self._numpy
+        limits = _NOISES * math.sqrt(2) * noise[:, None] / numpy.array(self._steps)
+        sides = [numpy.where(abs(side) > limits, side, 0.0) for side in self._sides()]
+        weights = self._weights(self._errors)[:, None]
+        below, above = ((weights * side**2).sum(axis=0) for side in sides)
+        return numpy.where(below < above, sides[0], sides[1])
 
     def _whitening(self, jacobian: Array) -> Array:
         return self._numpy.linalg.cholesky(self._covariance(jacobian))
@@ -197,7 +265,7 @@ class Refinement:
         numpy = self._numpy
         jacobian, exact = self._jacobian(), True
         for _ in range(steps):
-            information, slope = self._information(jacobian)
+            information, slope = self._information(jacobian, self._errors)
             points = []
             for damping in _DAMPING:
                 damped = information + damping * numpy.diag(numpy.diag(information))
@@ -211,6 +279,33 @@ class Refinement:
             else:
                 jacobian, exact = self._jacobian(), True
         return jacobian if exact else self._jacobian()
+
+    def _jump(self, jacobian: Array) -> bool:
+        """Try other values of some parameters while the others follow; return whether one was better."""
+        had = self._cost
+        for name in set(_TRIED) & set(self.names):
+            column = self.names.index(name)
+            points = []
+            for value in _TRIED[name]:
+                point = self._x.copy()
+                point[column] = math.log(value)
+                points.append(point)
+            for _ in range(_FOLLOWING):
+                points = [
+                    point + self._following(jacobian, column, found)
+                    for point, found in zip(points, self._all(points), strict=True)
+                ]
+            self._take(points, self._all(points), f"{name} tried")
+        return self._cost < had * (1 - _GAIN)
+
+    def _following(self, jacobian: Array, fixed: int, found: Figures) -> Array:
+        """Return the step of all parameters but one that lessens some errors."""
+        numpy = self._numpy
+        free = [column for column in range(len(self.names)) if column != fixed]
+        information, slope = self._information(jacobian, found)
+        step = numpy.zeros(len(self.names))
+        step[free] = -numpy.linalg.solve(information[numpy.ix_(free, free)], slope[free])
+        return numpy.clip(step, -_PRIOR, _PRIOR)
 
     def _updated(self, jacobian: Array, step: Array, before: Figures) -> Array:
         """Return the sensitivities that explain the errors after a step."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FlashtwinError
-from .figures import BEYOND_MIN, PERCENTILES, Figures
+from .figures import BEYOND_MIN, OTHERS_PERCENT, PERCENTILES, Figures
 from .logs import LOG_NAME, of_csv, of_logs
 
 
@@ -31,14 +31,25 @@ class Results:
 def of_job(job: Mapping[str, Any]) -> Figures:
     """Return the figures of a job of fio's `json` or `json+` output, by what was measured."""
     kinds = [kind for kind in ("read", "write") if job.get(kind, {}).get("total_ios")]
-    figures = {"mb_per_s": sum(job[kind]["bw_bytes"] for kind in kinds) / 1e6}
+    figures: Figures = {}
     for kind in kinds:
-        latency = job[kind]["clat_ns"]
-        found = {float(percent): ns for percent, ns in latency.get("percentile", {}).items()}
+        found = _percentiles(job[kind]["clat_ns"])
         for percent in PERCENTILES:
             if percent in found and job[kind]["total_ios"] * (100 - percent) >= 100 * BEYOND_MIN:
                 figures[f"{kind}.p{percent:g}_us"] = found[percent] / 1e3
+    others = {"flush": (job.get("sync", {}), "lat_ns"), "trim": (job.get("trim", {}), "clat_ns")}
+    others = {kind: each for kind, each in others.items() if each[0].get("total_ios")}
+    for kind, (part, times) in others.items():
+        found = _percentiles(part[times])
+        if OTHERS_PERCENT in found:
+            figures[f"{kind}.p{OTHERS_PERCENT}_us"] = found[OTHERS_PERCENT] / 1e3
+    if kinds and not others:
+        figures["mb_per_s"] = sum(job[kind]["bw_bytes"] for kind in kinds) / 1e6
     return figures
+
+
+def _percentiles(latency: Mapping[str, Any]) -> dict[float, float]:
+    return {float(percent): ns for percent, ns in latency.get("percentile", {}).items()}
 
 
 def read_results(folder: Path, rates_only: Container[str]) -> Results:
@@ -56,6 +67,9 @@ def read_results(folder: Path, rates_only: Container[str]) -> Results:
     capacity = manifest.get("capacity_bytes")
     if not isinstance(capacity, int) or capacity <= 0:
         raise FlashtwinError(f"{folder / 'manifest.json'}: capacity_bytes: give the bytes of the drive")
+    dilation = manifest.get("dilation", 1)
+    if not isinstance(dilation, int | float) or dilation <= 0:
+        raise FlashtwinError(f"{folder / 'manifest.json'}: dilation: give a number above 0")
     found = _Found(rates_only)
     for path in sorted(folder.glob("*.json")):
         if path.name != "manifest.json":
@@ -73,7 +87,11 @@ def read_results(folder: Path, rates_only: Container[str]) -> Results:
     for path in sorted(folder.glob("*.csv")):
         for experiment, values in of_csv(path).items():
             found.add(experiment, values, 0, path)
-    return Results(found.figures, capacity, found.requests)
+    in_device_time = {
+        name: value * dilation if name.endswith("mb_per_s") else value / dilation
+        for name, value in found.figures.items()
+    }
+    return Results(in_device_time, capacity, found.requests)
 
 
 class _Found:

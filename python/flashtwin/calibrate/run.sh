@@ -32,7 +32,7 @@ if [ -b "$TARGET" ]; then
   if [ "$force" = no ] && { ls -d "/sys/class/block/$name/$name"* || ls "/sys/class/block/$name/holders/"*; } >/dev/null 2>&1; then
     fail "$TARGET has partitions or holders: --force overwrites them all the same"
   fi
-elif [ -e "$TARGET" ] && [ ! -f "$TARGET" ]; then
+elif [ "$NETWORK" = no ] && [ -e "$TARGET" ] && [ ! -f "$TARGET" ]; then
   fail "$TARGET is neither a block device nor a file"
 fi
 
@@ -45,7 +45,9 @@ fi
 
 # Gives up what the target holds, as a new drive has it.
 empty() {
-  if [ -b "$TARGET" ]; then
+  if [ "$NETWORK" = yes ]; then
+    fio --output=/dev/null empty.fio
+  elif [ -b "$TARGET" ]; then
     blkdiscard -f -l "$CAPACITY" "$TARGET" 2>/dev/null || echo "  no discard: earlier data stay" >&2
   else
     rm -f "$TARGET"
@@ -68,6 +70,7 @@ prepare() {
   elif [ "$(cat results/state 2>/dev/null)" != "$1" ]; then
     echo "bringing the drive into its state: $1"
     if [ "$1" = filled ]; then empty; fi
+    if [ "$1" = trimmed ]; then prepare steady; fi
     echo none >results/state
     fio --output=/dev/null "$1.fio"
     echo "$1" >results/state

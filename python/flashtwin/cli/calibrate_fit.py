@@ -61,6 +61,11 @@ started again. Needs the extra packages: pip install 'flashtwin[calibrate]'.
     p.add_argument(
         "--threads", type=int, default=1, metavar="N", help="devices to evaluate at a time (default: 1)"
     )
+    p.add_argument(
+        "--host",
+        metavar="RESULTS",
+        help="results of a device that takes no time, whose latency of a 4 KiB read is taken out",
+    )
     p.set_defaults(command=run_fit)
     p = new(
         commands,
@@ -89,7 +94,7 @@ The results are in the form of fio's, so that a fit can be tried without a drive
 def run_measure(args: argparse.Namespace) -> int:
     """Run the experiments."""
     spec = device(args.device, overrides(args))
-    every = [*loads.reads(), *loads.writes(spec.exported_bytes), *loads.held_out()]
+    every = loads.every(spec.exported_bytes)
     save_results(spec, every, Path(args.output), seed=args.seed, times=args.length, said=note)
     print(f"{len(every)} experiments: {args.output}")
     return 0
@@ -102,6 +107,13 @@ def run_fit(args: argparse.Namespace) -> int:
             "--generations, --seed, --threads: give 0 or more generations, 1 or more of the others"
         )
     folder = Path(args.results)
+    host_us = 0.0
+    if args.host is not None:
+        name = "read-size-4k/read.p50_us"
+        figures = read_results(Path(args.host), loads.rates_only()).figures
+        if name not in figures:
+            raise FlashtwinError(f"{args.host}: {name} is missing; run read-size-4k on the device `instant`")
+        host_us = figures[name]
     lines = ProgressLines()
     found = fit(
         read_results(folder, loads.rates_only()),
@@ -109,6 +121,7 @@ def run_fit(args: argparse.Namespace) -> int:
         generations=args.generations,
         seed=args.seed,
         threads=args.threads,
+        host_us=host_us,
         journal=folder / "fit.journal",
         on_progress=lambda phase, cost: lines.say(lambda: f"{phase}: cost {cost:.3f}"),
     )
@@ -128,12 +141,13 @@ def _print(found: Calibration) -> None:
         spread = found.spread(name)
         interval = "" if spread is None else f", +-{spread:.1%}"
         print(f"{name:<15} {value:>12.5g}  {found.standing(name)}{interval}")
-    held_out = {load.name for load in loads.held_out()}
-    for title, out in (("fitted", False), ("held out", True)):
+    kinds = {load.name: "held out" for load in loads.held_out()}
+    kinds |= {load.name: "measured only" for load in loads.measured_only(found.profile.capacity_bytes)}
+    for title in ("fitted", *dict.fromkeys(kinds.values())):
         sizes = sorted(
             abs(found.relative_error(name))
             for name in found.measured
-            if (name.split("/")[0] in held_out) == out
+            if kinds.get(name.split("/")[0], "fitted") == title
         )
         if sizes:
             median, far = sizes[len(sizes) // 2], sizes[len(sizes) * 9 // 10]

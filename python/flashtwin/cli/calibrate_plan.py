@@ -36,16 +36,26 @@ examples:
   flashtwin calibrate plan --target /dev/nvme0n1 -o plan
   flashtwin calibrate plan --target /dev/nvme0n1 --read-only -o plan
   flashtwin calibrate plan --target /mnt/disk/test.bin --size 4G -o plan
+  flashtwin calibrate plan --target 'nbd+unix:///?socket=/tmp/nbd.sock' --size 1G --dilation 10 -o plan
 
 Nothing is measured yet: plan/run.sh does that. It asks before it overwrites the target, refuses one that is
 mounted or has partitions, and goes on where it was interrupted. It needs fio, and for a device root.
 plan/results is then what `calibrate fit` takes.
 """,
     )
-    p.add_argument("--target", required=True, metavar="PATH", help="block device, or a file on the drive")
+    p.add_argument(
+        "--target", required=True, metavar="PATH", help="block device, a file on the drive, or an NBD URI"
+    )
     p.add_argument("--size", metavar="BYTES", help="bytes of the target to use, such as 4G (default: all)")
     p.add_argument("-o", "--output", required=True, metavar="DIR", help="directory for the plan")
     p.add_argument("--read-only", action="store_true", help="only experiments that destroy nothing")
+    p.add_argument(
+        "--dilation",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="dilation of a device that flashtwin serves (default: 1)",
+    )
     length = p.add_mutually_exclusive_group()
     length.add_argument("--quick", action="store_true", help="few requests per experiment (default)")
     length.add_argument("--full", action="store_true", help="more requests, for smaller intervals")
@@ -81,8 +91,10 @@ def run_plan(args: argparse.Namespace) -> int:
     """Write a plan."""
     size = None if args.size is None else read_size(args.size)
     where = plan.target(args.target, size)
-    takes_s = plan.write(args.output, where, read_only=args.read_only, full=args.full)
-    found = plan.experiments(where.capacity_bytes, read_only=args.read_only, full=args.full)
+    if not args.dilation > 0:
+        raise FlashtwinError(f"--dilation {args.dilation:g}: give a number above 0")
+    takes_s = plan.write(args.output, where, read_only=args.read_only, full=args.full, dilation=args.dilation)
+    found = plan.experiments(where, read_only=args.read_only, full=args.full)
     what = (
         "reads only" if args.read_only else f"overwrites {words.size(where.capacity_bytes)} of {where.path}"
     )
@@ -99,7 +111,7 @@ def run_check(args: argparse.Namespace) -> int:
     measured = results.figures
     names = {figure.split("/")[0] for figure in measured}
     spec = device(args.device)
-    every = [*loads.reads(), *loads.writes(spec.exported_bytes), *loads.held_out()]
+    every = loads.every(spec.exported_bytes)
     compared = [load.as_measured(results.requests) for load in every if load.name in names]
     modelled = measure(spec, compared, args.seed)
     rows = [
