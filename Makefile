@@ -20,10 +20,10 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 TESTED := $(TARGET)/python
 # Together with the Python module, since a crate alone builds its dependencies again, with fewer features.
 PLUGIN_CRATES := -p flashtwin-nbdkit -p flashtwin-python
-PYTHON_SOURCES := python tests studies benches docs
+PYTHON_SOURCES := python tests studies benches fuzz docs
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test test-long check-rust check-python bench validate site lock plugin wheel
+.PHONY: demo test test-long check-rust check-python bench validate fuzz site lock plugin wheel
 
 demo: $(VENV)/.flashtwin
 	@mkdir -p $(dir $(FIGURE))
@@ -76,6 +76,12 @@ ifdef SLOW
 	python studies/live.py
 	$(MAKE) bench
 endif
+
+# Every fuzz target for SECONDS, or those of TARGETS; what each did is printed as a table.
+SECONDS ?= 60
+fuzz: $(VENV)/.flashtwin
+	$(BIN)/pip install -q --require-hashes -r requirements/fuzz.txt || true
+	$(BIN)/python fuzz/run.py --seconds $(SECONDS) $(TARGETS)
 
 # The documentation for a browser: out/site/README.html.
 site: $(VENV)/.dev
@@ -142,3 +148,5 @@ lock:
 	  --generate-hashes --no-annotate -o requirements/demo.txt
 	uv pip compile -q pyproject.toml --extra plot --group dev --universal --python-version 3.10 \
 	  --generate-hashes --no-annotate -c requirements/demo.txt -o requirements/dev.txt
+	uv pip compile -q requirements/fuzz.in --universal --python-version 3.10 --generate-hashes --no-annotate \
+	  -o requirements/fuzz.txt

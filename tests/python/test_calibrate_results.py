@@ -141,3 +141,22 @@ def test_an_experiment_has_one_source(folder):
         (folder / name).write_text("experiment,figure,value\nx,mb_per_s,1\n")
     with pytest.raises(flashtwin.FlashtwinError, match=r"b\.csv: x is in a\.csv, too: remove one"):
         read_results(folder, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("x.csv", b"experiment,figure,value\nread-\xca,mb_per_s,1e\n", "value '1e': give a number above 0"),
+        ("x.csv", b'experiment,figure,value\n"' + b"a" * 200_000, "field larger than field limit"),
+        ("x.json", b"[1]", "no object of JSON"),
+        ("x.json", b"[" * 100_000, "no JSON"),
+        ("x.json", b'{"jobs": {"0": 1}}', "no summary of fio"),
+        ("x.json", b'{"jobs": [{"read": {"total_ios": 5}}]}', "no summary of fio"),
+        ("x.json", b'{"jobs": [{"read": {"total_ios": 1e999}}]}', "no summary of fio"),
+    ],
+)
+def test_bad_results_are_said_to_be_so(folder, name, data, said):
+    (folder / name).write_bytes(data)
+    with pytest.raises(flashtwin.FlashtwinError, match=said) as error:
+        read_results(folder, ())
+    assert str(folder / name) in str(error.value)

@@ -58,30 +58,39 @@ def of_logs(paths: list[Path]) -> tuple[Figures, int]:
 def of_csv(path: Path) -> dict[str, Figures]:
     """Return figures by experiment from a table with the columns experiment, figure and value."""
     found: dict[str, Figures] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.reader(file)
-        if [head.strip() for head in next(rows, [])] != _CSV_HEAD:
-            raise FlashtwinError(f"{path}:1: give a first line of {','.join(_CSV_HEAD)}")
-        for row in rows:
-            where = f"{path}:{rows.line_num}"
-            if not row:
-                continue
-            if len(row) != len(_CSV_HEAD):
-                raise FlashtwinError(f"{where}: {len(row)} columns: give {','.join(_CSV_HEAD)}")
-            experiment, figure, text = (cell.strip() for cell in row)
-            if figure not in _FIGURES:
-                raise FlashtwinError(f"{where}: {figure!r} is no figure; available: {', '.join(_FIGURES)}")
-            try:
-                value = float(text)
-            except ValueError:
-                value = 0.0
-            if not 0 < value < math.inf:
-                raise FlashtwinError(f"{where}: value {text!r}: give a number above 0")
-            figures = found.setdefault(experiment, {})
-            if figure in figures:
-                raise FlashtwinError(f"{where}: {experiment}, {figure} is given twice: remove one")
-            figures[figure] = value
+    rows = _rows(path)
+    if next(rows, (1, []))[1] != _CSV_HEAD:
+        raise FlashtwinError(f"{path}:1: give a first line of {','.join(_CSV_HEAD)}")
+    for number, row in rows:
+        where = f"{path}:{number}"
+        if len(row) != len(_CSV_HEAD):
+            raise FlashtwinError(f"{where}: {len(row)} columns: give {','.join(_CSV_HEAD)}")
+        experiment, figure, text = row
+        if figure not in _FIGURES:
+            raise FlashtwinError(f"{where}: {figure!r} is no figure; available: {', '.join(_FIGURES)}")
+        try:
+            value = float(text)
+        except ValueError:
+            value = 0.0
+        if not 0 < value < math.inf:
+            raise FlashtwinError(f"{where}: value {text!r}: give a number above 0")
+        figures = found.setdefault(experiment, {})
+        if figure in figures:
+            raise FlashtwinError(f"{where}: {experiment}, {figure} is given twice: remove one")
+        figures[figure] = value
     return found
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows that are not empty, each with the number of its last line."""
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        rows = csv.reader(file)
+        try:
+            for row in rows:
+                if row:
+                    yield rows.line_num, [cell.strip() for cell in row]
+        except csv.Error as e:
+            raise FlashtwinError(f"{path}:{rows.line_num}: no CSV: {e}") from None
 
 
 def _lines(path: Path) -> Iterator[tuple[int, tuple[int, int, str, int]]]:

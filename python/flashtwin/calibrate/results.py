@@ -107,18 +107,23 @@ class _Found:
     def add_json(self, path: Path) -> None:
         """Add a summary of fio."""
         results = _read_json(path)
-        jobs = results.get("jobs")
-        if not jobs:
+        if not results.get("jobs"):
             raise FlashtwinError(f"{path}: no jobs of fio in it; run {path.stem} again")
-        options = {**results.get("global options", {}), **jobs[0].get("job options", {})}
-        self._drives.setdefault(options.get("filename", ""), path)
+        try:
+            job = results["jobs"][0]
+            options = {**results.get("global options", {}), **job.get("job options", {})}
+            drive = str(options.get("filename", ""))
+            requests = sum(int(job.get(kind, {}).get("total_ios", 0)) for kind in ("read", "write"))
+            figures = of_job(job)
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError, ZeroDivisionError):
+            raise FlashtwinError(f"{path}: no summary of fio in it; run {path.stem} again") from None
+        self._drives.setdefault(drive, path)
         if len(self._drives) > 1:
             (first, where), (other, _) = self._drives.items()
             raise FlashtwinError(
                 f"{path}: of another drive ({other}) than {where.name} ({first}); run {path.stem} again"
             )
-        requests = sum(jobs[0].get(kind, {}).get("total_ios", 0) for kind in ("read", "write"))
-        self.add(path.stem, of_job(jobs[0]), requests, path)
+        self.add(path.stem, figures, requests, path)
 
     def add(self, experiment: str, values: Figures, requests: int, path: Path) -> None:
         """Add the figures of an experiment."""
@@ -135,9 +140,11 @@ class _Found:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found: object = json.loads(path.read_text(encoding="utf-8"))
     except OSError as e:
         raise FlashtwinError(f"{path}: cannot read: {e.strerror}") from e
-    except ValueError:
+    except (ValueError, RecursionError):
         raise FlashtwinError(f"{path}: not whole: no JSON; run {path.stem} again") from None
+    if not isinstance(found, dict):
+        raise FlashtwinError(f"{path}: no object of JSON; run {path.stem} again")
     return found

@@ -60,14 +60,14 @@ fn commands_are_read() {
 
 #[test]
 fn who_says_nothing_too_much_or_goes_is_not_waited_for() {
-    let (mut client, mut server) = UnixStream::pair().expect("a pair of sockets");
+    let (mut client, server) = UnixStream::pair().expect("a pair of sockets");
     client.write_all(b"first\nsecond").expect("room");
-    assert_eq!(line(&mut server).expect("read"), Some(b"first".to_vec()));
-    let (mut client, mut server) = UnixStream::pair().expect("a pair of sockets");
+    assert_eq!(line(&server).expect("read"), Some(b"first".to_vec()));
+    let (mut client, server) = UnixStream::pair().expect("a pair of sockets");
     client.write_all(&[b'x'; 2 * LINE_BYTES_MAX]).expect("room");
-    assert_eq!(line(&mut server).expect("read"), None);
-    let (client, mut server) = UnixStream::pair().expect("a pair of sockets");
-    assert_eq!(line(&mut server).expect("read"), None);
+    assert_eq!(line(&server).expect("read"), None);
+    let (client, server) = UnixStream::pair().expect("a pair of sockets");
+    assert_eq!(line(&server).expect("read"), None);
     drop(client);
-    assert_eq!(line(&mut server).expect("read"), Some(Vec::new()));
+    assert_eq!(line(&server).expect("read"), Some(Vec::new()));
 }

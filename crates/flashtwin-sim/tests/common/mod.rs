@@ -1,5 +1,7 @@
 //! Devices and loads that the tests share.
 
+pub mod case;
+
 use std::path::PathBuf;
 
 use flashtwin::{Completion, DeviceSpec, Ssd};

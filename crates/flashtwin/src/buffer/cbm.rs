@@ -36,6 +36,8 @@ parameters! {
         threshold: u32 = Kind::Count(0, 65_535), "0", "printed: CBM section III";
         /// Least dynamic threshold.
         threshold_floor: u32 = Kind::Count(1, 65_535), "1", "printed: 1; D-20";
+        /// Share of the write buffer that the block region may take before its blocks are victims; 0: at once.
+        block_share: f64 = Kind::Share, "0", "ours: 0 is as printed";
         /// Write clean pages of the read cache with a victim block of more dirty pages.
         merge: bool = Kind::Bool, "true", "printed: CBM section III";
     }
@@ -247,11 +249,30 @@ impl Cbm {
         let mut passed_over = |cbm: &Cbm, node: NodeId| {
             (cbm.blocks).passed_over(device, skip, node, any_spared) || Some(node) == current
         };
+        let capacity = f64::from(self.blocks.setup().capacity);
+        let blocks_first = f64::from(self.br_pages) > self.parameters.block_share * capacity;
+        if !blocks_first {
+            if let Some(node) = self.first_of_pr(inspected, &mut passed_over) {
+                return Some(node);
+            }
+        }
         if let Some((before, node)) = self.first_of_br(&mut passed_over) {
             *inspected += 1 + before;
             return Some(node);
         }
         *inspected += self.br.entries(0).len() as u64;
+        match blocks_first {
+            true => self.first_of_pr(inspected, &mut passed_over),
+            false => None,
+        }
+    }
+
+    /// The block of the least recent page of PR that is not passed over.
+    fn first_of_pr(
+        &mut self,
+        inspected: &mut u64,
+        passed_over: &mut dyn FnMut(&Self, NodeId) -> bool,
+    ) -> Option<NodeId> {
         let mut next = self.pr.oldest();
         while let Some(page) = next {
             next = self.pr.newer(page);

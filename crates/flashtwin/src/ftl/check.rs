@@ -97,6 +97,7 @@ impl PageMap {
                 return Err(format!("pool {pool}: impossible write frontier"));
             }
             self.check_frontier(pool, p.active, p.next_page, s.data_pages)?;
+            self.check_order(pool)?;
             if let Some(hot) = self.hot.get(i) {
                 self.check_frontier(pool, hot.active, hot.next_page, s.hot_pages)?;
                 let both_open = hot.next_page < s.hot_pages && p.next_page < s.data_pages;
@@ -112,6 +113,24 @@ impl PageMap {
             }
         }
         Ok(())
+    }
+
+    /// Of the blocks of a pool with data the open one was opened last; where pages are written depends on it.
+    fn check_order(&self, pool: u32) -> Result<(), String> {
+        if !self.hot.is_empty() || self.is_retired(pool) {
+            return Ok(());
+        }
+        let p = self.pool(pool);
+        let first = pool * self.shape.blocks_per_pool;
+        let blocks = first..first + self.shape.blocks_per_pool;
+        let young =
+            |&block: &u32| self.seq[block as usize] > p.active_seq && self.valid_of(block) > 0;
+        match blocks.into_iter().find(young) {
+            Some(block) => Err(format!(
+                "pool {pool}: block {block} was opened after the open one"
+            )),
+            None => Ok(()),
+        }
     }
 
     /// A full open block may have been collected; any other must be in use, with no page written at

@@ -244,6 +244,23 @@ fn cbm_3_both_floors() {
     );
 }
 
+/// Blocks stay while they are no more than their share; then the tail of the list leaves.
+#[test]
+fn cbm_with_a_share_for_blocks() {
+    let half = On {
+        set: &[("theta", "1"), ("block_share", "0.5")],
+        ..on("cbm", 6)
+    };
+    half.check(
+        "
+        W0 W1 W8 W12 W16 W20 | miss              | PR[20 16 12 8] BR[B0 pop2 {0,1}] THR=2 RC[]
+        W24                  | miss, ev B2{8}    | PR[24 20 16 12] BR[B0 pop2 {0,1}] THR=2 RC[]
+        W25                  | miss, ev B3{12}   | PR[20 16] BR[B6 pop2 {24,25}, B0 pop2 {0,1}] THR=2 RC[]
+        W28                  | miss, ev B0{0,1}  | PR[28 20 16] BR[B6 pop2 {24,25}] THR=2 RC[]
+    ",
+    );
+}
+
 /// The block's node is looked up when an access arrives (CBM III.C): its popularity outlives the clean
 /// page that the write takes over, and an eviction of the block by its own access.
 #[test]
@@ -521,6 +538,7 @@ const CBM: &[(&str, &[&str])] = &[
     ("theta", &["0.1", "0.3", "0.5", "1.0"]),
     ("threshold", &["0", "0", "0", "1", "2", "3", "8"]),
     ("threshold_floor", &["1", "2", "4"]),
+    ("block_share", &["0", "0", "0.1", "0.3", "0.5", "1.0"]),
     ("merge", FLAG),
 ];
 

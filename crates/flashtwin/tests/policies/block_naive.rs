@@ -709,26 +709,22 @@ impl Rule for Cbm {
             let more_pages_first = std::cmp::Reverse(b.pages.len());
             (self.popularity[&b.number].0, more_pages_first, b.at)
         });
-        let mut looked = 0;
-        let mut found = None;
-        for block in tail_first {
-            looked += 1;
-            if free(block.number, &block.pages) {
-                found = Some(block.number);
-                break;
-            }
-        }
-        if found.is_none() {
-            for &page in self.region.iter().rev() {
-                looked += 1;
-                let number = self.blocks.number(page);
-                if free(number, &self.in_region(number)) {
-                    found = Some(number);
-                    break;
-                }
-            }
-        }
-        look.looked += looked;
+        let blocks = tail_first.iter().map(|b| (b.number, b.pages.clone()));
+        let of_region = self.region.iter().rev().map(|&page| {
+            let number = self.blocks.number(page);
+            (number, self.in_region(number))
+        });
+        let in_blocks: usize = self.blocks.list.iter().map(|b| b.pages.len()).sum();
+        let share = self.setup.settings.get::<f64>("block_share");
+        let order: Vec<_> = match in_blocks as f64 > share * f64::from(self.setup.capacity) {
+            true => blocks.chain(of_region).collect(),
+            false => of_region.chain(blocks).collect(),
+        };
+        let place = order
+            .iter()
+            .position(|(number, pages)| free(*number, pages));
+        let found = place.map(|i| order[i].0);
+        look.looked += place.map_or(order.len(), |i| i + 1) as u64;
         let of = |number: u32| match self.blocks.find(number) {
             Some(i) => self.blocks.list[i].pages.clone(),
             None => self.in_region(number),

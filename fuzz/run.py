@@ -1,0 +1,125 @@
+"""Run fuzz targets and print what each did: `python fuzz/run.py [--seconds N] [TARGET ...]`.
+
+Targets in Rust are built with the coverage that libFuzzer needs, which the stable compiler has; those in
+Python need Atheris. Inputs that found new code are kept in out/fuzz, where the next run starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+OUT = ROOT / "out" / "fuzz"
+TRACES = ROOT / "tests" / "data" / "traces"
+#: Where good inputs of a target are, if they are no traces.
+SEEDS = {
+    "fuzz_device_toml": ROOT / "devices",
+    "fuzz_study": ROOT / "python" / "flashtwin" / "studies",
+}
+TRIPLE = "x86_64-unknown-linux-gnu"
+COVERAGE = (
+    "--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1"
+    " -Cllvm-args=-sanitizer-coverage-level=4"
+    " -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
+    " -Cllvm-args=-sanitizer-coverage-pc-table"
+    " -Cllvm-args=-sanitizer-coverage-trace-compares"
+)
+#: What a target gets beside the options of all: a case of the model needs some bytes for each request.
+OPTIONS = {"fuzz_model": ["-max_len=3000", "-len_control=0"]}
+
+
+class Done(NamedTuple):
+    """What a target did."""
+
+    seconds: int
+    executions: int
+    edges: int
+    inputs: int
+    finding: str
+
+
+def targets() -> dict[str, list[str]]:
+    """The command of each target."""
+    found = {
+        path.stem: [str(HERE / "target" / TRIPLE / "release" / path.stem)]
+        for path in sorted((HERE / "fuzz_targets").glob("fuzz_*.rs"))
+    }
+    script = HERE / "python" / "targets.py"
+    for name in re.findall(r"def an?_(\w+)\(data: bytes\)", script.read_text()):
+        found[f"fuzz_{name}"] = [sys.executable, str(script), f"fuzz_{name}"]
+    return found
+
+
+def build() -> None:
+    """Build the targets in Rust."""
+    manifest = str(HERE / "Cargo.toml")
+    subprocess.run(
+        ["cargo", "build", "--release", "--locked", "--target", TRIPLE, "--manifest-path", manifest],
+        env=os.environ | {"RUSTFLAGS": COVERAGE},
+        check=True,
+    )
+
+
+def fuzz(name: str, command: list[str], seconds: int) -> Done:
+    """Run one target."""
+    corpus = OUT / name
+    corpus.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(
+        [
+            *command,
+            f"-max_total_time={seconds}",
+            f"-artifact_prefix={OUT}/{name}-",
+            *OPTIONS.get(name, []),
+            str(corpus),
+            str(SEEDS.get(name, TRACES)),
+        ],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    (OUT / f"{name}.log").write_text(done.stdout + done.stderr)
+    runs = re.search(r"Done (\d+) runs in (\d+) second", done.stderr)
+    counts = re.findall(r"^#(\d+)\s.*cov: (\d+) .*corp: (\d+)", done.stderr, re.MULTILINE)
+    executions, edges, inputs = (int(n) for n in counts[-1]) if counts else (0, 0, 0)
+    finding = "" if done.returncode == 0 else f"see {OUT.relative_to(ROOT)}/{name}.log"
+    return Done(int(runs[2]) if runs else 0, int(runs[1]) if runs else executions, edges, inputs, finding)
+
+
+def main() -> int:
+    """Run the targets that are asked for, or all."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=int, default=60, help="of each target (default 60)")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="as in the table (default: all)")
+    args = parser.parse_args()
+    known = targets()
+    if wrong := set(args.targets) - set(known):
+        parser.error(f"unknown: {', '.join(sorted(wrong))}; known: {', '.join(known)}")
+    if importlib.util.find_spec("atheris") is None:
+        print(
+            "targets in Python are left out, since Atheris is not installed: pip install atheris",
+            file=sys.stderr,
+        )
+        known = {name: command for name, command in known.items() if command[0] != sys.executable}
+    build()
+    print("| target | seconds | executions | edges | inputs kept | findings |\n|---|---:|---:|---:|---:|---|")
+    found = False
+    for name in args.targets or known:
+        done = fuzz(name, known[name], args.seconds)
+        found = found or bool(done.finding)
+        print("| `{}` | {} | {} | {} | {} | {} |".format(name, *done[:4], done.finding or "none"), flush=True)
+    return int(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
