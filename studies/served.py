@@ -13,7 +13,6 @@ import argparse
 import random
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -49,19 +48,20 @@ def main() -> int:
     parser.add_argument("--mib", type=int, default=512)
     parser.add_argument("--dilation", type=float, default=10)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--results", type=Path, default=Path("out/served"), help="what is there is kept")
     args = parser.parse_args()
     capacity = args.mib << 20
     hidden = draw(random.Random(args.seed), args.level)
     spec = Profile(hidden, capacity).spec()
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        host = measured("instant", folder / "host", 256 << 20, args.dilation, read_only=True)
-        host_us = host.figures[_HOST_LATENCY]
-        (folder / "hidden.toml").write_text(spec.to_toml(), encoding="utf-8")
-        results = measured(
-            folder / "hidden.toml", folder / "plan", spec.exported_bytes, args.dilation, read_only=False
-        )
+    folder = args.results.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "hidden.toml").write_text(spec.to_toml(), encoding="utf-8")
+    host = measured("instant", folder / "host", 256 << 20, args.dilation, read_only=True)
+    host_us = host.figures[_HOST_LATENCY]
+    results = measured(
+        folder / "hidden.toml", folder / "plan", spec.exported_bytes, args.dilation, read_only=False
+    )
     print(f"host: {host_us:.2f} us of the device's time; measured in {time.monotonic() - began:.0f} s")
     found = fit(results, threads=args.threads, host_us=host_us)
     print(f"cost {found.refined.cost:.2f}, {found.refined.evaluations} evaluations")

@@ -26,6 +26,8 @@ _TIMES = 2
 _STANDARD_ERRORS = 4
 #: A parameter is identified if its interval is no wider than this share to either side.
 IDENTIFIED = 0.10
+#: A model that meets its figures worse than that identifies nothing: its structure is another.
+_COST_MAX = 2.0
 #: A fill of fewer times the buffer measures the buffer more than the flash.
 _FILL_TO_BUFFER = 10
 #: Suspension as it is tried first, in us.
@@ -70,7 +72,7 @@ class Calibration:
         spread = self.spread(name)
         if BY_NAME[name].whole:
             return name not in self.unknown
-        return spread is not None and spread <= IDENTIFIED
+        return spread is not None and spread <= IDENTIFIED and self.refined.cost <= _COST_MAX
 
     def standing(self, name: str) -> str:
         """Return what is known of a parameter: measured, estimated, fitted or assumed."""
