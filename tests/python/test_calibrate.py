@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -81,6 +82,20 @@ def test_closed_forms_find_the_parameters_that_an_experiment_isolates(figures):
         assert found[name] == pytest.approx(VALUES[name], rel=0.1), name
     assert found["buffer"] == pytest.approx(VALUES["buffer"], rel=0.05)
     assert "slc" not in found
+
+
+def test_without_a_buffer_reads_of_one_die_show_the_overhead():
+    values = {name: value for name, value in VALUES.items() if name != "buffer"} | {"overhead": 17.0}
+    found = first.estimate(measure(Profile(values, CAPACITY).spec(), [*READS, *CHEAP_WRITES], 7), CAPACITY)
+    assert "buffer" not in found
+    for name in ("overhead", "read_low", "read_mid", "read_high"):
+        assert found[name] == pytest.approx(values[name], rel=0.15), name
+
+
+def test_a_model_that_meets_its_figures_badly_identifies_nothing(calibration):
+    assert calibration.identified("program")
+    bad = replace(calibration, refined=replace(calibration.refined, cost=5.0))
+    assert not bad.identified("program")
 
 
 def test_a_cache_is_seen_where_sequential_writes_become_slow():

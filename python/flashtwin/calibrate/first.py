@@ -26,6 +26,8 @@ _FULL = 0.75
 _SINGLE = 1.2
 #: A burst below this share of the fastest has met a full buffer.
 _STALLED = 0.9
+#: Share of the latency of a read that is time of its die, where nothing shows the overhead yet.
+_OF_DIE = 0.8
 #: Forced writes that take so many times as long as others wait for the flash.
 _WAITS = 3
 #: Reads from a buffer take less than this share of those from flash.
@@ -84,14 +86,17 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
     """
     get = _Given(figures)
     wait = get("write-depth1/write.p50_us")
-    die_us = get("read-size-4k/read.p50_us") - min(wait, get("read-size-4k/read.p50_us") / 2)
-    found = found or dies_of(get.rates("read-stride-", "k", most=STRIDES[-1]), (4 << 10) / die_us)
+    read_us = get("read-size-4k/read.p50_us")
+    # Flash takes longer to program than to read: faster writes end in a buffer.
+    is_buffered = wait < read_us
+    die_us = read_us - wait if is_buffered else read_us * _OF_DIE
+    strides = get.rates("read-stride-", "k", most=STRIDES[-1])
+    found = found or dies_of(strides, (4 << 10) / die_us)
     row_bytes = found.row_kib << 10
     growth_ns = (get("read-size-16k/read.p50_us") - get("read-size-8k/read.p50_us")) * 1e3 / (8 << 10)
     transfer = BY_NAME["transfer"].clip((growth_ns - _LINK_NS_PER_BYTE) / _PINS_PER_BYTE)
     data_in_us = row_bytes * _PINS_PER_BYTE * transfer / 1e3
-    # Flash takes longer to program than to read: faster writes end in a buffer.
-    buffer = (_cached_reads(get) or _buffer(get)) if wait < get("read-size-4k/read.p50_us") else 0.0
+    buffer = (_cached_reads(get) or _buffer(get)) if is_buffered else 0.0
     fills = _fills(get, capacity_bytes, _FILL_TO_BUFFER * buffer)
     program = found.dies * row_bytes / fills.slow - data_in_us
     page_us = (4 << 10) * (_PINS_PER_BYTE * transfer + _LINK_NS_PER_BYTE) / 1e3
@@ -109,7 +114,6 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
         raw = capacity_bytes / (1 - values["reserve"] / 100)
         values["slc"] = 100 * fills.cache_bytes * _CELL_BITS / raw
         values["slc_program"] = found.dies * row_bytes / fills.fast - data_in_us
-    flash_us = values.get("slc_program", program)
     if buffer:
         # Many writes at a time wait for the controller or the link.
         interval_us = (4 << 10) / get("write-rate/mb_per_s")
@@ -118,7 +122,9 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
         values["buffer"] = buffer
     else:
         values["request"] = _REQUEST_US
-        values["overhead"] = wait - flash_us - page_us - _REQUEST_US
+        # Reads of a single die queue for it alone; one at a time they have the overhead as well.
+        single_us = (4 << 10) / min(strides.values())
+        values["overhead"] = (4 << 10) / get("read-size-4k/mb_per_s") - single_us - _REQUEST_US
     values["overhead"] = BY_NAME["overhead"].clip(values["overhead"])
     for name, end in (("read_low", "p20_us"), ("read_mid", "p50_us"), ("read_high", "p80_us")):
         values[name] = get(f"read-size-4k/read.{end}") - values["overhead"] - values["request"] - page_us

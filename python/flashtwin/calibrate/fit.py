@@ -19,11 +19,15 @@ from .results import Results
 
 #: A model of more than this takes longer and gives the same rates.
 _CAPACITY_MAX = 2 << 30
+#: Most requests of an evaluation for each one of a quick plan: no fitted load drifts, and more gain little.
+_TIMES = 2
 #: Standard errors to either side of an interval. Two would do for independent errors, but the percentiles of
 #: a run depend on one another: of recovered devices (studies/recovery.py) two missed one parameter in ten.
 _STANDARD_ERRORS = 4
 #: A parameter is identified if its interval is no wider than this share to either side.
 IDENTIFIED = 0.10
+#: A model that meets its figures worse than that identifies nothing: its structure is another.
+_COST_MAX = 2.0
 #: A fill of fewer times the buffer measures the buffer more than the flash.
 _FILL_TO_BUFFER = 10
 #: Suspension as it is tried first, in us.
@@ -68,7 +72,7 @@ class Calibration:
         spread = self.spread(name)
         if BY_NAME[name].whole:
             return name not in self.unknown
-        return spread is not None and spread <= IDENTIFIED
+        return spread is not None and spread <= IDENTIFIED and self.refined.cost <= _COST_MAX
 
     def standing(self, name: str) -> str:
         """Return what is known of a parameter: measured, estimated, fitted or assumed."""
@@ -114,9 +118,9 @@ def fit(
     def profile_of(values: Values) -> Profile:
         return Profile(values, capacity, shown is not False)
 
-    def under(which: list[loads.Load]) -> Callable[..., Figures]:
+    def under(which: list[loads.Load], times_max: int = _TIMES) -> Callable[..., Figures]:
         # Of the length of the measurement, or tails and drifts would differ.
-        exact = [load.as_measured(results.requests) for load in which]
+        exact = [load.as_measured(results.requests, times_max) for load in which]
         return lambda values, run=0: measure(profile_of(values).spec(), exact, seed + run)
 
     strides = [load for load in loads.reads() if load.name.startswith("read-stride")]
@@ -142,7 +146,7 @@ def fit(
         steps, generations, seed
     )
     every = loads.every(capacity)
-    modelled = under(every)(refined.values)
+    modelled = under(every, loads.TIMES)(refined.values)
     # Figures were modelled with the host, as they were measured; the device file has none.
     refined = _without_host(refined, host_us)
     # In the order of the loads.

@@ -42,12 +42,12 @@ class Load:
             return self
         return replace(self, requests=self.requests * times)
 
-    def as_measured(self, requests: Mapping[str, int]) -> Load:
+    def as_measured(self, requests: Mapping[str, int], times_max: int = TIMES) -> Load:
         """Return the load with as many requests as were measured of it, within reason.
 
         The tail of a longer run is longer, and a skewed load slows down while it goes on.
         """
-        least, most = sorted((self.requests, self.longer(TIMES).requests))
+        least, most = sorted((self.requests, self.longer(times_max).requests))
         return replace(self, requests=min(max(requests.get(self.name, 0), least), most))
 
 

@@ -22,6 +22,8 @@ _BLOCK_BYTES = 256 * _PAGE_BYTES
 _ROWS_IN_FLIGHT = 2
 #: Free blocks at which a die collects, so that even small dies have some.
 _LOW_BLOCKS = 2
+#: Fewest spare blocks of a die: those, two being written, and one more.
+_SPARE_MIN = _LOW_BLOCKS + 3
 #: Fewer erase blocks in a die would make the reserve too coarse.
 _BLOCKS_MIN = 32
 
@@ -104,7 +106,7 @@ class Profile:
         values = self.values
         chips = round(values["channels"]) * round(values["dies"])
         exported = max(_BLOCKS_MIN, round(self.capacity_bytes / (chips * _BLOCK_BYTES)))
-        spare = max(_LOW_BLOCKS + 2, round(exported * values["reserve"] / (100 - values["reserve"])))
+        spare = max(_SPARE_MIN, round(exported * values["reserve"] / (100 - values["reserve"])))
         blocks = exported + spare
         lists = [values["read_low"], values["read_mid"], values["read_high"]]
         spread = values["program_spread"] - 1

@@ -28,11 +28,10 @@ _PRIOR = 0.7
 _DAMPING = (0.0, 0.05, 0.3, 2.0)
 #: A step that gains less than this share is the last.
 _GAIN = 0.01
-#: Steps of the others where a value of one parameter is tried.
-_FOLLOWING = 2
-#: Values of a parameter whose effect is no straight line, on which steps would find them from afar: as they
-#: are tried once the others are refined.
-_TRIED = {"program_spread": (1.1, 1.25, 1.4, 1.55, 1.7)}
+#: Parameters whose effect is no straight line, on which steps would find them from afar, and the factors of
+#: them that are tried once the others are refined.
+_TRIED = ("erase", "program_spread")
+_FACTORS = (0.65, 0.8, 1.25, 1.5)
 #: Runs that show how far other seeds move the parameters.
 _RUNS = 4
 #: Changes below so many standard deviations between seeds count as none.
@@ -283,18 +282,17 @@ class Refinement:
     def _jump(self, jacobian: Array) -> bool:
         """Try other values of some parameters while the others follow; return whether one was better."""
         had = self._cost
-        for name in set(_TRIED) & set(self.names):
+        for name in (name for name in _TRIED if name in self.names):
             column = self.names.index(name)
             points = []
-            for value in _TRIED[name]:
+            for factor in _FACTORS:
                 point = self._x.copy()
-                point[column] = math.log(value)
+                point[column] = math.log(BY_NAME[name].clip(math.exp(point[column]) * factor))
                 points.append(point)
-            for _ in range(_FOLLOWING):
-                points = [
-                    point + self._following(jacobian, column, found)
-                    for point, found in zip(points, self._all(points), strict=True)
-                ]
+            points = [
+                point + self._following(jacobian, column, found)
+                for point, found in zip(points, self._all(points), strict=True)
+            ]
             self._take(points, self._all(points), f"{name} tried")
         return self._cost < had * (1 - _GAIN)
 

@@ -1,0 +1,87 @@
+"""Recovery of a hidden device through fio and a network block device, both on this host.
+
+    python studies/served.py --seed 3
+
+A device drawn at random as by recovery.py is served, measured by the script of a plan, and fitted unseen. The
+latency of the host is that of the device `instant`. The fitted device is compared with the hidden one in
+virtual time, where there is no host.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from recovery import bound, draw, off, print_parameters
+
+import flashtwin
+from flashtwin.calibrate import loads, plan
+from flashtwin.calibrate.fit import fit
+from flashtwin.calibrate.modelled import measure
+from flashtwin.calibrate.parameters import Profile
+from flashtwin.calibrate.results import Results, read_results
+
+_HOST_LATENCY = "read-size-4k/read.p50_us"
+_SEED = 1
+
+
+def measured(device: str | Path, folder: Path, capacity: int, dilation: float, *, read_only: bool) -> Results:
+    """Serve a device and return what fio measures of it, in the device's time."""
+    with flashtwin.serve(device, dilation=dilation, precondition="none", store="none") as server:
+        where = plan.target(server.uri, capacity)
+        plan.write(folder, where, read_only=read_only, dilation=dilation)
+        subprocess.run([folder / plan.SCRIPT, "--yes"], check=True, stdout=sys.stderr)
+    return read_results(folder / plan.RESULTS, loads.rates_only())
+
+
+def main() -> int:
+    """Recover one device."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seed", type=int, default=3)
+    parser.add_argument("--level", type=int, default=3)
+    parser.add_argument("--mib", type=int, default=512)
+    parser.add_argument("--dilation", type=float, default=10)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--results", type=Path, default=Path("out/served"), help="what is there is kept")
+    args = parser.parse_args()
+    capacity = args.mib << 20
+    hidden = draw(random.Random(args.seed), args.level)
+    spec = Profile(hidden, capacity).spec()
+    began = time.monotonic()
+    folder = args.results.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "hidden.toml").write_text(spec.to_toml(), encoding="utf-8")
+    host = measured("instant", folder / "host", 256 << 20, args.dilation, read_only=True)
+    host_us = host.figures[_HOST_LATENCY]
+    results = measured(
+        folder / "hidden.toml", folder / "plan", spec.exported_bytes, args.dilation, read_only=False
+    )
+    print(f"host: {host_us:.2f} us of the device's time; measured in {time.monotonic() - began:.0f} s")
+    found = fit(results, threads=args.threads, host_us=host_us)
+    print(f"cost {found.refined.cost:.2f}, {found.refined.evaluations} evaluations")
+    known, wrong = print_parameters(hidden, found)
+    print(f"{known} identified, off by more than 10 %: {', '.join(wrong) or 'none'}")
+    every = [load.longer(loads.TIMES) for load in loads.held_out()]
+    true, fitted = (measure(each, every, _SEED) for each in (spec, found.profile.spec()))
+    checked = [figure for figure in true if bound(figure) and figure in fitted]
+    for figure in checked:
+        mark = "  BEYOND" if off(true[figure], fitted[figure], figure) else ""
+        through = found.measured.get(figure)
+        fio = f"{through:10.4g}" if through is not None else f"{'-':>10}"
+        print(
+            f"  {figure:<28} hidden {true[figure]:10.4g}  fitted {fitted[figure]:10.4g} "
+            f"({fitted[figure] / true[figure] - 1:+.1%})  by fio {fio}{mark}"
+        )
+    inside = sum(not off(true[figure], fitted[figure], figure) for figure in checked)
+    print(f"held out: {inside} of {len(checked)} figures within their bounds")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
