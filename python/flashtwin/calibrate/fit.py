@@ -69,10 +69,12 @@ class Calibration:
 
     def identified(self, name: str) -> bool:
         """Whether the experiments determine a parameter."""
-        spread = self.spread(name)
+        if self.refined.cost > _COST_MAX:
+            return False
         if BY_NAME[name].whole:
             return name not in self.unknown
-        return spread is not None and spread <= IDENTIFIED and self.refined.cost <= _COST_MAX
+        spread = self.spread(name)
+        return spread is not None and spread <= IDENTIFIED
 
     def standing(self, name: str) -> str:
         """Return what is known of a parameter: measured, estimated, fitted or assumed."""

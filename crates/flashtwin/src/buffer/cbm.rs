@@ -5,7 +5,6 @@
 //! of blocks by popularity (write requests that touched the block). A written page comes into PR, or
 //! into BR if its block is there. Once PR holds THR pages of a block they all move to BR. Victim: the
 //! least popular block of BR, of several the one with most pages, then the one written least
-//! recently; if BR is empty, the least recent page of PR with all pages of its block. The block
 //! recently; if BR is empty, the least recent page of PR with all pages of its block. The block written now is
 //! spared unless it is the only one. Merge-on-flush: if more dirty pages are evicted than clean pages of the
 //! block are in the read cache, and those are some, they are written together.
@@ -16,7 +15,8 @@
 //! ```
 //!
 //! THR starts at 2 and doubles, to at most N, each time BR has grown and takes more than theta of the
-//! write buffer; it halves, to at least the floor, when an eviction finds BR empty (D-20).
+//! write buffer; it halves, to at least the floor, when an eviction finds BR empty (D-20). With a share for BR, PR
+//! is the first to give until BR takes more (D-206).
 //! Reads move nothing; those that miss pass the write buffer by.
 
 use super::blocks::{BlockParameters, BlockTable, FilteredParameters, Heaps, NodeId};
@@ -37,7 +37,7 @@ parameters! {
         /// Least dynamic threshold.
         threshold_floor: u32 = Kind::Count(1, 65_535), "1", "printed: 1; D-20";
         /// Share of the write buffer that the block region may take before its blocks are victims; 0: at once.
-        block_share: f64 = Kind::Share, "0", "ours: 0 is as printed";
+        block_share: f64 = Kind::Share, "0", "ours: D-206; 0 is as printed";
         /// Write clean pages of the read cache with a victim block of more dirty pages.
         merge: bool = Kind::Bool, "true", "printed: CBM section III";
     }

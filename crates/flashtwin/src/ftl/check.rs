@@ -91,6 +91,11 @@ impl PageMap {
                     p.free
                 ));
             }
+            if (s.blocks_per_pool..s.blocks_per_pool.next_multiple_of(64))
+                .any(|bit| self.is_free(pool, bit))
+            {
+                return Err(format!("pool {pool}: a block beyond its last one is free"));
+            }
             if self.is_retired(pool) {
                 self.check_retired(pool)?;
             } else if p.cursor > s.blocks_per_pool {
