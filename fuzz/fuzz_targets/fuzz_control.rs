@@ -1,4 +1,4 @@
-//! The control socket of a served device: any line is answered with one line of JSON, and the server goes on.
+//! The control socket of a served device: the response to any line is one line of JSON, and the server goes on.
 #![no_main]
 
 use std::io::{Read, Write};
@@ -55,7 +55,7 @@ fuzz_target!(|line: &[u8]| {
         return;
     }
     let mut client = UnixStream::connect(&SERVING.socket).expect("it listens");
-    // The server may answer and hang up before it has read a line that is too long.
+    // The server may respond and hang up before it has read a line that is too long.
     let _ = client
         .write_all(line)
         .and_then(|()| client.write_all(b"\n"));
@@ -67,6 +67,6 @@ fuzz_target!(|line: &[u8]| {
     }
     let mut page = [0; 4096];
     let read = SERVING.server.connect().read(&mut page, 0);
-    // Dead dies lose what they had; the server says so, and does not hang or panic.
+    // Dead dies lose what they had; the server reports that, and does not hang or panic.
     drop(read);
 });

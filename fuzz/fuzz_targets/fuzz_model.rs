@@ -15,7 +15,7 @@ use flashtwin::{Array, Op, Ssd};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 
-/// Pages of a flash device are so large, unless a case says otherwise.
+/// Pages of a flash device are so large, unless a case changes that.
 const PAGE: u64 = 4096;
 const STEPS_MAX: usize = 400;
 /// What a drawn number is at most above its least, mostly.
@@ -47,7 +47,7 @@ fn print_the_case_of_a_panic() {
     });
 }
 
-/// A value that the key may take, as far as its kind tells.
+/// A value that the key may take, as far as its kind shows.
 fn draw_value(u: &mut Unstructured, doc: &KeyDoc) -> Result<String> {
     if let Some((_, sizes)) = SIZES.iter().find(|(key, _)| *key == doc.key) {
         return Ok(u.choose(sizes)?.to_string());

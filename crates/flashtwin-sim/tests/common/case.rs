@@ -55,7 +55,7 @@ impl Described {
             .iter()
             .any(|(key, _)| OF_ARRAYS.iter().any(|of| key.starts_with(of)))
         {
-            // The buffer is the array's, which has one only if a change says so.
+            // The buffer is the array's, which has one only if a change adds it.
             let members: Vec<(String, &str)> = (SMALL.iter())
                 .filter(|(key, _)| !key.starts_with("buffer."))
                 .map(|&(key, value)| (format!("member.{key}"), value))
