@@ -73,6 +73,7 @@ validate: $(VENV)/.flashtwin
 ifdef SLOW
 	cargo test --release -p flashtwin-sim --test all shadow -- --ignored
 	python studies/power_cut.py checker 20
+	$(MAKE) fuzz
 	python studies/live.py
 	$(MAKE) bench
 endif
