@@ -7,10 +7,9 @@ use super::page::{PageMap, NOT_SEALED, UNMAPPED};
 /// page, most of the time of loading a state.
 #[inline]
 fn pair_sum(lpn: u32, ppn: u32) -> u64 {
-    let z = (u64::from(lpn) << 32 | u64::from(ppn)).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    let pair = (u64::from(lpn) << 32 | u64::from(ppn)) ^ 0x9e37_79b9_7f4a_7c15;
+    let product = u128::from(pair) * 0xd6e8_feb8_6659_fd93_u128;
+    product as u64 ^ (product >> 64) as u64
 }
 
 impl PageMap {
@@ -61,14 +60,27 @@ impl PageMap {
         let first = block * s.pages_per_block;
         let reverse = &self.reverse[first as usize..][..s.data_pages as usize];
         let (mut count, mut pairs) = (0, 0u64);
+        let cannot = |page: u32| Err(format!("block {block}: page {page} cannot hold data"));
         for (i, &word) in words.iter().enumerate() {
+            let page = i as u32 * 64;
+            // A block full of live pages is the common one after a fill.
+            if let (u64::MAX, Some(all)) = (word, reverse.get(i * 64..(i + 1) * 64)) {
+                for (ppn, &lpn) in (first + page..).zip(all) {
+                    if lpn >= s.exported_pages {
+                        return cannot(ppn - first);
+                    }
+                    pairs = pairs.wrapping_add(pair_sum(lpn, ppn));
+                }
+                count += 64;
+                continue;
+            }
             let mut bits = word;
             while bits != 0 {
-                let page = i as u32 * 64 + bits.trailing_zeros();
+                let page = page + bits.trailing_zeros();
                 bits &= bits - 1;
                 let lpn = reverse.get(page as usize).copied().unwrap_or(UNMAPPED);
                 if lpn >= s.exported_pages {
-                    return Err(format!("block {block}: page {page} cannot hold data"));
+                    return cannot(page);
                 }
                 pairs = pairs.wrapping_add(pair_sum(lpn, first + page));
                 count += 1;

@@ -1,7 +1,8 @@
 //! Initial states: written once sequentially, or stamped from a chip that random writing wore in.
 
 use super::page::PageMap;
-use crate::units::Lpn;
+use crate::divide::Divider;
+use crate::units::{Lpn, Ppn};
 
 impl PageMap {
     /// Logical pages of one chip.
@@ -69,7 +70,7 @@ impl PageMap {
     /// i -> (i * factor + shift) mod pages, `factor` having no divisor in common with them.
     pub fn stamp(&mut self, chip: u32, worn: &PageMap, factor: u32, shift: u32) {
         let s = self.shape;
-        let n = self.pages_per_chip() as u64;
+        let renaming = Renaming::new(self.pages_per_chip(), factor, shift);
         let blocks = (s.planes_per_chip * s.blocks_per_plane) as usize;
         let first_block = chip as usize * blocks;
         let first_page = first_block as u32 * s.pages_per_block;
@@ -94,22 +95,18 @@ impl PageMap {
                 hot.active += first_block as u32;
             }
         }
-        let mut moving = Vec::new();
+        let stride = Divider::new(s.stride_pages);
+        let chips = s.chips;
         for block in 0..blocks as u32 {
-            moving.clear();
+            let first = first_page + block * s.pages_per_block;
             let mut page = 0;
             while let Some(at) = worn.next_live(block, page) {
-                let local = worn
-                    .lpn_at(crate::units::Ppn(worn.first_ppn(block).0 + at))
-                    .0;
-                let renamed = ((local as u64 * factor as u64 + shift as u64) % n) as u32;
-                moving.push((at, self.lpn_of(chip, renamed)));
+                let local = worn.lpn_at(Ppn(worn.first_ppn(block).0 + at)).0;
+                let (row, in_row) = stride.div_rem(renaming.of(local));
+                let lpn = (row * chips + chip) * stride.by() + in_row;
+                self.reverse[(first + at) as usize] = lpn;
+                self.map[lpn as usize] = first + at;
                 page = at + 1;
-            }
-            for &(at, lpn) in &moving {
-                let ppn = first_page + block * s.pages_per_block + at;
-                self.reverse[ppn as usize] = lpn.0;
-                self.map[lpn.0 as usize] = ppn;
             }
         }
         self.mapped += worn.mapped;
@@ -121,6 +118,38 @@ impl PageMap {
         self.erases.fill(0);
         self.erased_at.fill(0);
         self.erase_clock = 0;
+    }
+}
+
+/// i -> (i * factor + shift) mod n, without a division a page.
+struct Renaming {
+    n: u64,
+    factor: u64,
+    shift: u64,
+    /// factor * 2^32 / n, rounded down: the quotient that it gives is at most one too small.
+    inverse: u64,
+}
+
+impl Renaming {
+    fn new(n: u32, factor: u32, shift: u32) -> Renaming {
+        let n = u64::from(n.max(1));
+        let factor = u64::from(factor) % n;
+        Renaming {
+            n,
+            factor,
+            shift: u64::from(shift) % n,
+            inverse: (factor << 32) / n,
+        }
+    }
+
+    /// `i` is below n.
+    #[inline]
+    fn of(&self, i: u32) -> u32 {
+        let i = u64::from(i);
+        let quotient = (i * self.inverse) >> 32;
+        let wrap = |x: u64| if x >= self.n { x - self.n } else { x };
+        let scaled = wrap(i * self.factor - quotient * self.n);
+        wrap(scaled + self.shift) as u32
     }
 }
 
@@ -138,6 +167,22 @@ pub(crate) fn coprime(n: u32, from: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn renaming_is_the_remainder() {
+        let mut rng = crate::rng::Rng::new(5);
+        for n in [1, 2, 3, 1023, 1 << 20, 877_464, u32::MAX] {
+            for _ in 0..200 {
+                let (factor, shift) = (rng.next_u64() as u32, rng.next_u64() as u32);
+                let renaming = Renaming::new(n, factor, shift);
+                let any = rng.below(u64::from(n)) as u32;
+                for i in [0, any, n - 1] {
+                    let exact = (u128::from(i) * u128::from(factor) + u128::from(shift)) % u128::from(n);
+                    assert_eq!(u128::from(renaming.of(i)), exact, "{i} * {factor} + {shift} mod {n}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn coprime_starts_where_it_is_asked() {
