@@ -132,6 +132,7 @@ fn cases() -> Vec<(String, u64)> {
         &[("gc.victim", "cost-benefit")],
         &[("gc.victim", "cost-age-time")],
         &[("gc.preemptible", "true")],
+        &[("gc.watermark", "pages"), ("ftl.separation", "gc")],
         &[("gc.idle_percent", "9")],
         &[
             ("gc.granularity", "superblock"),

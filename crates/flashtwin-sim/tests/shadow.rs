@@ -99,7 +99,15 @@ fn draw_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
             if msr {
                 ""
             } else {
-                pick(rng, &["", "idle_percent = 20\npreemptible = true"])
+                pick(
+                    rng,
+                    &[
+                        "",
+                        "idle_percent = 20\npreemptible = true",
+                        "watermark = \"pages\"",
+                        "watermark = \"pages\"\npreemptible = true",
+                    ],
+                )
             },
             pick(
                 rng,

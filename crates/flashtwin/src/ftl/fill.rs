@@ -177,8 +177,13 @@ mod tests {
                 let renaming = Renaming::new(n, factor, shift);
                 let any = rng.below(u64::from(n)) as u32;
                 for i in [0, any, n - 1] {
-                    let exact = (u128::from(i) * u128::from(factor) + u128::from(shift)) % u128::from(n);
-                    assert_eq!(u128::from(renaming.of(i)), exact, "{i} * {factor} + {shift} mod {n}");
+                    let exact =
+                        (u128::from(i) * u128::from(factor) + u128::from(shift)) % u128::from(n);
+                    assert_eq!(
+                        u128::from(renaming.of(i)),
+                        exact,
+                        "{i} * {factor} + {shift} mod {n}"
+                    );
                 }
             }
         }

@@ -386,6 +386,15 @@ impl PageMap {
         self.pool(self.scarcest(chip)).free
     }
 
+    /// Free blocks of the pool beside one open block, if the pages of all its open blocks were in as few as possible.
+    /// With one open block that is the number of its free blocks. A second one takes a block at once when it opens;
+    /// by this count it takes its pages one by one (D-207).
+    pub fn free_beside_open(&self, pool: u32) -> u32 {
+        let data = self.shape.data_pages;
+        let room = self.pool(pool).free * data + self.open_pages(pool);
+        room.div_ceil(data).saturating_sub(1)
+    }
+
     /// The chip collects when [`PageMap::free_blocks_of_chip`] is at or below this.
     pub fn gc_trigger_blocks_of_chip(&self, _chip: u32) -> u32 {
         self.low

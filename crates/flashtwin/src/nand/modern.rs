@@ -60,6 +60,8 @@ pub(crate) struct Modern {
     victims: Victims,
     /// Free blocks at or below which a die collects while nothing waits.
     idle_blocks: u32,
+    /// Free pages count against the watermark, not free blocks (D-207).
+    in_pages: bool,
     /// Host writes pass between two moves (D-170).
     preemptible: bool,
     /// Collecting takes no time.
@@ -97,6 +99,7 @@ impl Modern {
             chips_in_gc: ChipSet::none(spec.geometry.chips),
             victims: Victims::of(&spec.gc.victim),
             idle_blocks: spec.idle_blocks_chip(),
+            in_pages: spec.gc.in_pages,
             preemptible: spec.gc.preemptible,
             ideal: spec.gc.ideal,
             times: Latencies::of(spec, params.copy_back),

@@ -146,7 +146,7 @@ impl Bench {
     }
 }
 
-const BACK_ENDS: [&[(&str, &str)]; 7] = [
+const BACK_ENDS: [&[(&str, &str)]; 8] = [
     &[],
     &[("buffer.policy", "cda-gc")],
     &[("nand.parallel_units", "4")],
@@ -155,6 +155,12 @@ const BACK_ENDS: [&[(&str, &str)]; 7] = [
         ("nand.backend", "modern"),
         ("geometry.channels", "1"),
         ("nand.read_priority", "true"),
+    ],
+    &[
+        ("nand.backend", "modern"),
+        ("geometry.channels", "1"),
+        ("gc.watermark", "pages"),
+        ("buffer.policy", "cda-gc"),
     ],
     &[
         ("nand.backend", "modern"),

@@ -7,7 +7,7 @@ use super::tree::split;
 use super::{
     Arbitration, BackendWord, Buffer, Controller, DeviceSpec, EvictMode, EvictWord, Ftl, Gc,
     Geometry, Granularity, Host, Link, LinkKind, LinkWord, Mapping, ModernNand, MsrNand, Nand,
-    Published, Separation, SeparationWord, SlcCache, Timing, Wear,
+    Published, Separation, SeparationWord, SlcCache, Timing, Watermark, Wear,
 };
 use crate::buffer::ChosenPolicy;
 use crate::component::{Chosen, Component, Kind, Parameter, Settings, Value};
@@ -156,6 +156,7 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<u64>) {
             victim: chosen(v, "gc.victim", gc::RULES),
             superblocks: v.word::<Granularity>("gc.granularity") == Granularity::Superblock,
             low_percent: v.float_or("gc.low_percent", 0.0),
+            in_pages: v.word::<Watermark>("gc.watermark") == Watermark::Pages,
             idle_percent: v.has("gc.idle_percent").then(|| v.float("gc.idle_percent")),
             ideal: v.is_on("gc.ideal"),
             preemptible: v.is_on("gc.preemptible"),

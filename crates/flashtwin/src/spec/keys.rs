@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use super::{
     AllocationPool, Arbitration, Assign, BackendWord, Cell, EvictWord, Granularity, LinkWord,
-    Partial, Placement, PlaneMapping, SeparationWord,
+    Partial, Placement, PlaneMapping, SeparationWord, Watermark,
 };
 use crate::buffer::catalog::{entries, FILTER};
 use crate::buffer::ChosenPolicy;
@@ -45,6 +45,11 @@ const MODERN: &[(&str, &[&str])] = &[("nand.backend", &["modern"])];
 const PAGE: &[(&str, &[&str])] = &[("ftl.kind", &["page"])];
 const MSR_PAGE: &[(&str, &[&str])] = &[("nand.backend", &["msr"]), ("ftl.kind", &["page"])];
 const MODERN_PAGE: &[(&str, &[&str])] = &[("nand.backend", &["modern"]), ("ftl.kind", &["page"])];
+const MODERN_BLOCKS: &[(&str, &[&str])] = &[
+    ("nand.backend", &["modern"]),
+    ("ftl.kind", &["page"]),
+    ("gc.granularity", &["block"]),
+];
 const WEIGHTED: &[(&str, &[&str])] = &[("host.arbitration", &["weighted"])];
 const REFERENCE: &[(&str, &[&str])] = &[("link.kind", &["reference"])];
 const PCIE: &[(&str, &[&str])] = &[("link.kind", &["pcie"])];
@@ -346,6 +351,8 @@ const OF_THE_DEVICE: &[KeyDoc] = rows![
         "What is opened, collected and erased as one: an erase block of a die, or one of every die (D-98).", "client and data-centre drives";
     "gc.low_percent" Kind::Percent, None, PAGE,
         "A pool collects when its free blocks are at or below this share of its blocks, rounded down.", "GCaR Table 2, Harmonia Table 7: 5";
+    "gc.watermark" Kind::Choice(Watermark::WORDS), Some("\"blocks\""), MODERN_BLOCKS,
+        "What counts against `low_percent`: free blocks, or free pages, of open blocks too, beyond the pages of one block (D-207).", "the reference: blocks";
     "gc.idle_percent" Kind::Percent, OPTIONAL, MODERN_PAGE,
         "With `background_gc`, what a chip collects at while no host operation waits; left out: `low_percent`.", "common firmware practice";
     "gc.preemptible" Kind::Bool, Some("false"), MODERN_PAGE,

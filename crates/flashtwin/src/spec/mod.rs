@@ -408,6 +408,14 @@ words! {
     }
 }
 
+words! {
+    /// What is counted against a pool's watermark.
+    pub(super) enum Watermark {
+        Blocks = "blocks",
+        Pages = "pages",
+    }
+}
+
 /// Garbage collection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gc {
@@ -417,6 +425,8 @@ pub struct Gc {
     pub superblocks: bool,
     /// A pool collects when its free blocks are at or below this share of its blocks.
     pub low_percent: f64,
+    /// Free pages count against it, those of open blocks too, instead of free blocks (`modern`).
+    pub in_pages: bool,
     /// The same while no host operation waits (`modern`); `None`: no other share.
     pub idle_percent: Option<f64>,
     /// Host writes, too, pass between two moves while the pool is above `low_percent` (`modern`).

@@ -7,6 +7,7 @@ use super::tree::split;
 use super::{
     Arbitration, BackendWord, DeviceSpec, EvictMode, EvictWord, Granularity, Host, LinkKind,
     LinkWord, Mapping, ModernNand, Nand, Placement, Published, Separation, SeparationWord,
+    Watermark,
 };
 use crate::component::{size, Settings, Value};
 use crate::units::Time;
@@ -100,6 +101,13 @@ impl DeviceSpec {
                 match self.gc.superblocks {
                     true => Granularity::Superblock,
                     false => Granularity::Block,
+                }
+                .name(),
+            ),
+            "gc.watermark" if is_modern && !self.gc.superblocks => quote(
+                match self.gc.in_pages {
+                    true => Watermark::Pages,
+                    false => Watermark::Blocks,
                 }
                 .name(),
             ),

@@ -95,7 +95,7 @@ impl Modern {
                 if self.collecting[die].is_some()
                     || self.in_run()
                     || self.must_hold(die)
-                    || self.ftl.is_needy(die as u32)
+                    || self.is_short(die)
                     || !self.chips[die].queue.front().is_some_and(is_write)
                     || self.waits_for_writes(die, now, events)
                 {

@@ -53,7 +53,7 @@ impl Modern {
     /// Whether the die has at most `low` free blocks, and a block worth collecting; takes it up.
     pub(super) fn pick_victim(&mut self, die: usize, low: u32, now: Time) -> bool {
         let pool = die as u32;
-        if !self.orders.wants(pool, self.ftl.pool(pool).free, low) {
+        if !self.orders.wants(pool, self.free_of(die), low) {
             return false;
         }
         // A block of the cache first: all of it gives back more than its pages take.
@@ -64,6 +64,20 @@ impl Modern {
             self.orders.collected(&self.ftl, pool, false);
         }
         taken
+    }
+
+    /// What counts against the watermark of a die, in blocks.
+    fn free_of(&self, die: usize) -> u32 {
+        match self.in_pages {
+            true => self.ftl.free_beside_open(die as u32),
+            false => self.ftl.pool(die as u32).free,
+        }
+    }
+
+    /// The die is at its watermark: a collection is due before the next write.
+    #[inline]
+    pub(super) fn is_short(&self, die: usize) -> bool {
+        self.ftl.is_needy(die as u32) || self.in_pages && self.free_of(die) <= self.ftl.low()
     }
 
     /// Begins to collect a block of the die, if its pages find room.
