@@ -1,8 +1,7 @@
 //! Initial states: written once sequentially, or stamped from a chip that random writing wore in.
 
-use super::page::PageMap;
-use crate::divide::Divider;
-use crate::units::{Lpn, Ppn};
+use super::page::{PageMap, UNMAPPED};
+use crate::units::Lpn;
 
 impl PageMap {
     /// Logical pages of one chip.
@@ -70,7 +69,6 @@ impl PageMap {
     /// i -> (i * factor + shift) mod pages, `factor` having no divisor in common with them.
     pub fn stamp(&mut self, chip: u32, worn: &PageMap, factor: u32, shift: u32) {
         let s = self.shape;
-        let renaming = Renaming::new(self.pages_per_chip(), factor, shift);
         let blocks = (s.planes_per_chip * s.blocks_per_plane) as usize;
         let first_block = chip as usize * blocks;
         let first_page = first_block as u32 * s.pages_per_block;
@@ -95,19 +93,16 @@ impl PageMap {
                 hot.active += first_block as u32;
             }
         }
-        let stride = Divider::new(s.stride_pages);
-        let chips = s.chips;
-        for block in 0..blocks as u32 {
-            let first = first_page + block * s.pages_per_block;
-            let mut page = 0;
-            while let Some(at) = worn.next_live(block, page) {
-                let local = worn.lpn_at(Ppn(worn.first_ppn(block).0 + at)).0;
-                let (row, in_row) = stride.div_rem(renaming.of(local));
-                let lpn = (row * chips + chip) * stride.by() + in_row;
-                self.reverse[(first + at) as usize] = lpn;
-                self.map[lpn as usize] = first + at;
-                page = at + 1;
+        // In the order of the new numbers: what is read and written at random then lies within one chip.
+        let mut renamed = 0;
+        for local in originals(self.pages_per_chip(), factor, shift) {
+            let ppn = worn.map[local as usize];
+            if ppn != UNMAPPED {
+                let lpn = self.lpn_of(chip, renamed);
+                self.reverse[(first_page + ppn) as usize] = lpn.0;
+                self.map[lpn.0 as usize] = first_page + ppn;
             }
+            renamed += 1;
         }
         self.mapped += worn.mapped;
         self.recount();
@@ -121,36 +116,32 @@ impl PageMap {
     }
 }
 
-/// i -> (i * factor + shift) mod n, without a division a page.
-struct Renaming {
-    n: u64,
-    factor: u64,
-    shift: u64,
-    /// factor * 2^32 / n, rounded down: the quotient that it gives is at most one too small.
-    inverse: u64,
+/// What i -> (i * factor + shift) mod n gives 0, 1, ... n - 1; `factor` has no divisor in common with n.
+fn originals(n: u32, factor: u32, shift: u32) -> impl Iterator<Item = u32> {
+    let n = u64::from(n);
+    let step = inverse(u64::from(factor) % n, n);
+    let first = (n - u64::from(shift) % n) * step % n;
+    (0..n).scan(first, move |at, _| {
+        let this = *at;
+        *at += step;
+        if *at >= n {
+            *at -= n;
+        }
+        Some(this as u32)
+    })
 }
 
-impl Renaming {
-    fn new(n: u32, factor: u32, shift: u32) -> Renaming {
-        let n = u64::from(n.max(1));
-        let factor = u64::from(factor) % n;
-        Renaming {
-            n,
-            factor,
-            shift: u64::from(shift) % n,
-            inverse: (factor << 32) / n,
-        }
+/// The number whose product with `factor` leaves 1 when divided by `n` (Euclid's algorithm).
+fn inverse(factor: u64, n: u64) -> u64 {
+    let (mut rest, mut next) = (n as i64, factor as i64);
+    let (mut of_rest, mut of_next) = (0, 1);
+    while next != 0 {
+        let quotient = rest / next;
+        (rest, next) = (next, rest - quotient * next);
+        (of_rest, of_next) = (of_next, of_rest - quotient * of_next);
     }
-
-    /// `i` is below n.
-    #[inline]
-    fn of(&self, i: u32) -> u32 {
-        let i = u64::from(i);
-        let quotient = (i * self.inverse) >> 32;
-        let wrap = |x: u64| if x >= self.n { x - self.n } else { x };
-        let scaled = wrap(i * self.factor - quotient * self.n);
-        wrap(scaled + self.shift) as u32
-    }
+    debug_assert_eq!(rest, 1, "{factor} and {n} have a common divisor");
+    of_rest.rem_euclid(n as i64) as u64
 }
 
 /// Numbers without a common divisor with `n`, for [`PageMap::stamp`]: the first at or after `from`.
@@ -169,23 +160,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn renaming_is_the_remainder() {
-        let mut rng = crate::rng::Rng::new(5);
-        for n in [1, 2, 3, 1023, 1 << 20, 877_464, u32::MAX] {
-            for _ in 0..200 {
-                let (factor, shift) = (rng.next_u64() as u32, rng.next_u64() as u32);
-                let renaming = Renaming::new(n, factor, shift);
-                let any = rng.below(u64::from(n)) as u32;
-                for i in [0, any, n - 1] {
-                    let exact =
-                        (u128::from(i) * u128::from(factor) + u128::from(shift)) % u128::from(n);
-                    assert_eq!(
-                        u128::from(renaming.of(i)),
-                        exact,
-                        "{i} * {factor} + {shift} mod {n}"
-                    );
-                }
+    fn originals_are_renamed_to_all_pages_in_order() {
+        for (n, factor, shift) in [
+            (1, 1, 0),
+            (2, 3, 1),
+            (12, 5, 40),
+            (1023, 1022, 7),
+            (877_464, 600_001, u32::MAX),
+        ] {
+            let factor = coprime(n, factor);
+            let mut next = 0;
+            for i in originals(n, factor, shift) {
+                let renamed = (u64::from(i) * u64::from(factor) + u64::from(shift)) % u64::from(n);
+                assert_eq!(renamed, next, "{i} * {factor} + {shift} mod {n}");
+                next += 1;
             }
+            assert_eq!(next, u64::from(n));
         }
     }
 

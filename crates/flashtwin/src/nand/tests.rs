@@ -159,8 +159,8 @@ const BACK_ENDS: [&[(&str, &str)]; 8] = [
     &[
         ("nand.backend", "modern"),
         ("geometry.channels", "1"),
+        ("nand.read_priority", "true"),
         ("gc.watermark", "pages"),
-        ("buffer.policy", "cda-gc"),
     ],
     &[
         ("nand.backend", "modern"),
