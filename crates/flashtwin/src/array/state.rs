@@ -3,12 +3,13 @@
 
 use std::io::{self, Read, Write};
 
-use super::member::{Member, State};
+use super::member::{Member, Members, State};
 use super::raid::Array;
 use super::swan::volume::Volume;
 use super::swan::Swan;
 use crate::device::Work;
 use crate::ftl::StateError;
+use crate::spec::ArraySpec;
 
 impl Array {
     fn assert_idle(&self) {
@@ -56,31 +57,55 @@ impl Array {
             let message = format!("member {member} is missing, and data with it");
             return Err(StateError::Inconsistent(message));
         }
-        let mut members = Vec::new();
-        for (at, spec) in raid.spec.members.iter().enumerate() {
-            let mut member = Member::new(spec, at);
-            if missing(at) {
-                member.state = State::Failed;
-            } else {
-                let mut length = [0; 8];
-                input.read_exact(&mut length)?;
-                let mut state = (&mut *input).take(u64::from_le_bytes(length));
-                member.drive.ssd.load_state(&mut state)?;
-                if state.limit() > 0 {
-                    let message = format!("member {at} has more state than it should");
-                    return Err(StateError::Inconsistent(message));
-                }
+        // New members are read in place: their tables are most of what a run allocates.
+        let in_place = raid.io.members.iter().all(Member::is_new);
+        let mut members = match in_place {
+            true => raid.io.members.take(),
+            false => Members::fresh(&raid.spec),
+        };
+        match read_members(&raid.spec, &mut members, &there, input) {
+            Ok(volume) => {
+                members.iter_mut().for_each(|m| m.drive.ssd.advance(now));
+                raid.swan = volume.map(Swan::with);
+                raid.io.members.replace(members);
+                raid.io.note_gc();
+                Ok(())
             }
-            member.drive.ssd.advance(now);
-            members.push(member);
+            Err(e) => {
+                if in_place {
+                    let mut members = Members::fresh(&raid.spec);
+                    members.iter_mut().for_each(|m| m.drive.ssd.advance(now));
+                    raid.io.members.replace(members);
+                }
+                Err(e)
+            }
         }
-        let volume = Volume::load(&raid.spec, input, |spot| {
-            let flash = &members[spot.member].drive.ssd.backend;
-            flash.unit_of_copy(spot.lpn).is_some()
-        })?;
-        raid.swan = volume.map(Swan::with);
-        raid.io.members.replace(members);
-        raid.io.note_gc();
-        Ok(())
     }
+}
+
+/// Reads the states of the members that are `there` over new ones, and the volume of an array of groups.
+fn read_members(
+    spec: &ArraySpec,
+    members: &mut [Member],
+    there: &[u8],
+    input: &mut dyn Read,
+) -> Result<Option<Volume>, StateError> {
+    for (at, member) in members.iter_mut().enumerate() {
+        if there[at] == 0 {
+            member.state = State::Failed;
+            continue;
+        }
+        let mut length = [0; 8];
+        input.read_exact(&mut length)?;
+        let mut state = (&mut *input).take(u64::from_le_bytes(length));
+        member.drive.ssd.load_state(&mut state)?;
+        if state.limit() > 0 {
+            let message = format!("member {at} has more state than it should");
+            return Err(StateError::Inconsistent(message));
+        }
+    }
+    Volume::load(spec, input, |spot| {
+        let flash = &members[spot.member].drive.ssd.backend;
+        flash.unit_of_copy(spot.lpn).is_some()
+    })
 }

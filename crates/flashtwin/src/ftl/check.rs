@@ -2,14 +2,13 @@
 
 use super::page::{PageMap, NOT_SEALED, UNMAPPED};
 
-/// A pair of logical and flash page as one well-mixed number. The map and its inverse are compared
-/// by the sums of their pairs: following each page from one to the other would cost a cache miss a
-/// page, most of the time of loading a state.
-#[inline]
+/// A pair of logical and flash page as one number. The map and its inverse are compared by the sums of their pairs:
+/// following each page from one to the other would cost a cache miss a page, most of the time of loading a state.
+/// With products, two pages that are exchanged change the sum, whatever the pages.
+#[inline(always)]
 fn pair_sum(lpn: u32, ppn: u32) -> u64 {
-    let pair = (u64::from(lpn) << 32 | u64::from(ppn)) ^ 0x9e37_79b9_7f4a_7c15;
-    let product = u128::from(pair) * 0xd6e8_feb8_6659_fd93_u128;
-    product as u64 ^ (product >> 64) as u64
+    let scattered = ppn.wrapping_mul(0x9e37_79b1) ^ 0x7f4a_7c15;
+    u64::from(lpn ^ 0x1656_67b1) * u64::from(scattered)
 }
 
 impl PageMap {
@@ -59,34 +58,28 @@ impl PageMap {
         let words = &self.live[block as usize * self.words_per_block..][..self.words_per_block];
         let first = block * s.pages_per_block;
         let reverse = &self.reverse[first as usize..][..s.data_pages as usize];
-        let (mut count, mut pairs) = (0, 0u64);
-        let cannot = |page: u32| Err(format!("block {block}: page {page} cannot hold data"));
+        let (mut count, mut pairs, mut largest) = (0, 0u64, 0);
+        // Without a branch on whether a page is live: of a worn block that cannot be foreseen.
         for (i, &word) in words.iter().enumerate() {
-            let page = i as u32 * 64;
-            // A block full of live pages is the common one after a fill.
-            if let (u64::MAX, Some(all)) = (word, reverse.get(i * 64..(i + 1) * 64)) {
-                for (ppn, &lpn) in (first + page..).zip(all) {
-                    if lpn >= s.exported_pages {
-                        return cannot(ppn - first);
-                    }
-                    pairs = pairs.wrapping_add(pair_sum(lpn, ppn));
-                }
-                count += 64;
-                continue;
+            let pages = reverse.chunks(64).nth(i).unwrap_or_default();
+            let beyond = u64::MAX.checked_shl(pages.len() as u32).unwrap_or(0);
+            if word & beyond != 0 {
+                largest = UNMAPPED;
             }
-            let mut bits = word;
-            while bits != 0 {
-                let page = page + bits.trailing_zeros();
-                bits &= bits - 1;
-                let lpn = reverse.get(page as usize).copied().unwrap_or(UNMAPPED);
-                if lpn >= s.exported_pages {
-                    return cannot(page);
-                }
-                pairs = pairs.wrapping_add(pair_sum(lpn, first + page));
-                count += 1;
+            let (mut live, mut ppn) = (word, first + i as u32 * 64);
+            for &lpn in pages {
+                let mask = (live & 1).wrapping_neg();
+                pairs = pairs.wrapping_add(pair_sum(lpn, ppn) & mask);
+                largest = largest.max(lpn & mask as u32);
+                live >>= 1;
+                ppn += 1;
             }
+            count += word.count_ones();
         }
-        Ok((count, pairs))
+        match largest < s.exported_pages || count == 0 {
+            true => Ok((count, pairs)),
+            false => Err(format!("block {block}: a live page cannot hold data")),
+        }
     }
 
     /// Free blocks and write frontiers.

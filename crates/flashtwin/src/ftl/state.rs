@@ -94,6 +94,14 @@ impl PageMap {
         write_u64(out, &self.slc_bits)
     }
 
+    /// Nothing was ever written.
+    pub fn is_new(&self) -> bool {
+        let unused = |pool: &Pool| pool.next_page == 0;
+        self.mapped == 0
+            && self.pools.iter().all(unused)
+            && self.erases.iter().all(|&erases| erases == 0)
+    }
+
     /// Reads a state over this map, which was made for the same spec except the streams.
     pub fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         read_u32(input, &mut self.map)?;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
-use super::{Layered, Nand};
+use super::{FlashStats, Layered, Nand};
 use crate::events::EventQueue;
 use crate::ftl::chip::Counters;
 use crate::ftl::{PageMap, StateError};
@@ -272,6 +272,14 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => map.save(out),
             Placed::Layers(layers) => layers.save(out),
+        }
+    }
+
+    /// Nothing was ever written to the page map.
+    pub fn is_new(&self) -> bool {
+        match self.placed() {
+            Placed::Map(map) => *self.stats() == FlashStats::default() && map.is_new(),
+            Placed::Layers(_) => false,
         }
     }
 

@@ -197,27 +197,58 @@ impl Ssd {
         self.backend.nand.save_state(out)
     }
 
-    /// Reads a state that [`Ssd::save_state`] wrote for the same spec.
+    /// Nothing was ever written, and the tables may be written over.
+    pub(crate) fn is_new(&self) -> bool {
+        self.backend.nand.is_new()
+    }
+
+    /// Reads a state that [`Ssd::save_state`] wrote for the same spec. An error leaves the device as it was. A new
+    /// device is read in place, since its tables are most of what a run allocates.
     pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         self.assert_idle();
-        let mut nand = Nand::new(self.spec());
-        let mut cursors = vec![self.backend.next_write];
-        nand.cursors(&mut cursors);
-        for cursor in &mut cursors {
-            let mut bytes = [0; 4];
-            input.read_exact(&mut bytes)?;
-            *cursor = u32::from_le_bytes(bytes);
+        let mut other = (!self.is_new()).then(|| Nand::new(self.spec()));
+        let nand = other.as_mut().unwrap_or(&mut self.backend.nand);
+        let turn = self.backend.placement.writes_a_turn();
+        let read = read_over(nand, self.backend.next_write, turn, input);
+        match (read, other) {
+            (Ok(next_write), other) => {
+                self.backend.next_write = next_write;
+                if let Some(nand) = other {
+                    self.backend.nand = nand;
+                }
+                let chips = 0..self.spec().geometry.chips;
+                self.backend.has_dead = chips.into_iter().any(|die| self.backend.nand.is_dead(die));
+                Ok(())
+            }
+            (Err(e), other) => {
+                if other.is_none() {
+                    self.backend.nand = Nand::new(self.spec());
+                }
+                Err(e)
+            }
         }
-        if cursors[0] >= self.backend.placement.writes_a_turn() || !nand.set_cursors(&cursors[1..])
-        {
-            return Err(StateError::Inconsistent(
-                "a cursor points beyond its planes or chips".into(),
-            ));
-        }
-        nand.load_state(input)?;
-        self.backend.has_dead = (0..self.spec().geometry.chips).any(|die| nand.is_dead(die));
-        self.backend.nand = nand;
-        self.backend.next_write = cursors[0];
-        Ok(())
     }
+}
+
+/// Reads cursors and state over `nand`: which write of a turn is next.
+fn read_over(
+    nand: &mut Nand,
+    next_write: u32,
+    writes_a_turn: u32,
+    input: &mut dyn Read,
+) -> Result<u32, StateError> {
+    let mut cursors = vec![next_write];
+    nand.cursors(&mut cursors);
+    for cursor in &mut cursors {
+        let mut bytes = [0; 4];
+        input.read_exact(&mut bytes)?;
+        *cursor = u32::from_le_bytes(bytes);
+    }
+    if cursors[0] >= writes_a_turn || !nand.set_cursors(&cursors[1..]) {
+        return Err(StateError::Inconsistent(
+            "a cursor points beyond its planes or chips".into(),
+        ));
+    }
+    nand.load_state(input)?;
+    Ok(cursors[0])
 }

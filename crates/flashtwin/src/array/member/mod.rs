@@ -61,6 +61,16 @@ impl Member {
         }
     }
 
+    /// Nothing was ever asked of it.
+    pub fn is_new(&self) -> bool {
+        let drive = &self.drive.ssd;
+        self.state == State::There
+            && self.ahead.is_none()
+            && !self.slow.is_slow()
+            && drive.submitted() == 0
+            && drive.is_new()
+    }
+
     /// Asks for pages, or for something to be done about them; the response will carry `tag`.
     #[inline]
     pub fn ask(&mut self, now: Time, pages: (u32, u32), op: Op, fua: bool, tag: u32) {
@@ -132,13 +142,23 @@ pub(crate) struct Members {
 
 impl Members {
     pub fn new(spec: &ArraySpec) -> Members {
-        let numbered = spec.members.iter().zip(0..);
         Members {
-            list: numbered.map(|(spec, at)| Member::new(spec, at)).collect(),
+            list: Members::fresh(spec),
             whole: true,
             lost: false,
             own: Alarm::of(spec.members.len()),
         }
+    }
+
+    /// New members.
+    pub fn fresh(spec: &ArraySpec) -> Vec<Member> {
+        let numbered = spec.members.iter().zip(0..);
+        numbered.map(|(spec, at)| Member::new(spec, at)).collect()
+    }
+
+    /// All members, whose places are empty until others take them.
+    pub fn take(&mut self) -> Vec<Member> {
+        std::mem::take(&mut self.list)
     }
 
     /// Others take the places of all members.

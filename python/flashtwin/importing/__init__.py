@@ -1,0 +1,67 @@
+"""Parameter files of other simulators, read as devices and loads of flashtwin (docs/migration.md)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from .. import _core
+from ..errors import DeviceError
+from . import disksim, mqsim, mqsim_load
+from .draft import Draft, Imported
+from .parv import read_parv
+from .xml import Node, read_xml
+
+__all__ = ["Imported", "import_file"]
+
+#: No parameter file is nearly as long; a larger one is another file.
+BYTES_MAX = 4 << 20
+
+#: What an XML file of MQSim holds, by the name of its outermost element.
+_MQSIM: dict[str, Callable[[Node, str], Imported]] = {
+    "Execution_Parameter_Set": lambda root, origin: _checked(mqsim.device(root, origin), origin),
+    "MQSim_IO_Scenarios": mqsim_load.commands,
+}
+
+
+def import_file(path: str | os.PathLike[str]) -> Imported:
+    """Read a parameter file of DiskSim's SSD extension or of MQSim; its contents say which.
+
+    Raises:
+        DeviceError: what is wrong, with file, line and what would be right.
+    """
+    origin = os.fspath(path)
+    text = _read(Path(path))
+    if not text.lstrip("\ufeff \t\r\n").startswith("<"):
+        return _checked(disksim.device(read_parv(text, origin), origin), origin)
+    root = read_xml(text, origin)
+    read = _MQSIM.get(root.tag)
+    if read is None:
+        known = " or ".join(_MQSIM)
+        raise DeviceError(f"{origin}:{root.line}: found <{root.tag}>; a file of MQSim begins with {known}")
+    return read(root, origin)
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(BYTES_MAX + 1)
+    except OSError as e:
+        raise DeviceError(f"{path}: cannot read this parameter file: {e.strerror}") from e
+    if len(data) > BYTES_MAX:
+        raise DeviceError(f"{path}: longer than {BYTES_MAX >> 20} MiB: not a parameter file")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as e:
+        raise DeviceError(f"{path}: not a text file: byte {e.start} is not UTF-8") from e
+
+
+def _checked(draft: Draft, origin: str) -> Imported:
+    """The draft as a file, if it is a device that can be modelled."""
+    imported = draft.finish()
+    try:
+        _core.Spec.parse(imported.text, "the imported device", [])
+    except DeviceError as e:
+        raise DeviceError(f"{origin}: these parameters are no device that can be modelled: {e}") from e
+    return imported

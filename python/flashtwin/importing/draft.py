@@ -1,0 +1,111 @@
+"""A device file in the making: keys with the parameters that they come from, and what has no counterpart."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+
+from ..errors import DeviceError
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A parameter without a counterpart.
+
+    Attributes:
+        name: as in the file.
+        value: as in the file.
+        why: what that means for results.
+    """
+
+    name: str
+    value: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value}: {self.why}"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What a parameter file of another simulator comes to.
+
+    Attributes:
+        kind: "device" or "load".
+        text: a device file, or the commands that run the loads.
+        left_out: parameters without a counterpart.
+    """
+
+    kind: str
+    text: str
+    left_out: tuple[LeftOut, ...]
+
+
+def comments(lines: list[str]) -> str:
+    """The lines as comments."""
+    return "".join(f"# {line}".rstrip() + "\n" for line in lines)
+
+
+@dataclass
+class Draft:
+    """A device file in the making.
+
+    Attributes:
+        head: the first lines, as comments.
+        name, description: of the device.
+    """
+
+    head: list[str]
+    name: str
+    description: str
+    left_out: list[LeftOut] = field(default_factory=list)
+    _lines: dict[str, list[str]] = field(default_factory=dict)
+
+    def set(self, key: str, value: str, source: str) -> None:
+        """Set a dotted key; `source` says where the value comes from."""
+        section, _, name = key.partition(".")
+        self._lines.setdefault(section, []).append(f"{name} = {value}  # {_line(source)}")
+
+    def leave_out(self, name: str, value: str, why: str) -> None:
+        """Name a parameter that has no counterpart."""
+        self.left_out.append(LeftOut(_line(name), _line(value), why))
+
+    def finish(self) -> Imported:
+        """The file."""
+        text = comments(self.head) + f'\nname = "{self.name}"\ndescription = "{self.description}"\n'
+        for section, lines in self._lines.items():
+            text += f"\n[{section}]\n" + "\n".join(lines) + "\n"
+        if self.left_out:
+            text += "\n# Without a counterpart:\n" + comments([str(each) for each in self.left_out])
+        return Imported("device", text, tuple(self.left_out))
+
+
+def _line(text: str) -> str:
+    """A text that stays within its comment."""
+    return re.sub(r"[\x00-\x1f\x7f\x85\u2028\u2029]+", " ", text).strip()[:200]
+
+
+def number(text: str, place: str, least: Decimal = Decimal(0), most: Decimal = Decimal(10**9)) -> Decimal:
+    """Read a number; `place` begins the message if it is none."""
+    try:
+        value = Decimal(text.strip())
+    except InvalidOperation:
+        value = Decimal("nan")
+    if not (value.is_finite() and least <= value <= most):
+        raise DeviceError(f"{place}: found {_line(text)!r}; must be a number from {least} to {most}")
+    return value
+
+
+def count(text: str, place: str, least: int = 0, most: int = 2**32 - 1) -> int:
+    """Read a whole number."""
+    value = number(text, place, Decimal(least), Decimal(most))
+    if value != int(value):
+        raise DeviceError(f"{place}: found {_line(text)!r}; must be a whole number")
+    return int(value)
+
+
+def plain(value: Decimal | int) -> str:
+    """A number without an exponent, to a thousandth of a picosecond or what its unit is."""
+    rounded = Decimal(value).quantize(Decimal("1e-9"))
+    return format(rounded.normalize(), "f") if rounded else "0"

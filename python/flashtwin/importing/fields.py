@@ -1,0 +1,74 @@
+"""The parameters of an element of MQSim: each is used once, and those that no one used are named."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TypeVar
+
+from ..errors import DeviceError
+from .draft import count, number
+from .xml import Node
+
+T = TypeVar("T")
+
+
+class Fields:
+    """Parameters by name, with places for messages."""
+
+    def __init__(self, node: Node, origin: str) -> None:
+        self._node = node
+        self._origin = origin
+        self._fields = {child.tag: child for child in node.children}
+        self._used: set[str] = set()
+
+    def has(self, name: str) -> bool:
+        """Whether the parameter is there, with a value."""
+        found = self._fields.get(name)
+        return bool(found and found.text)
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """The value of a parameter; an error if it is missing and has no default."""
+        self._used.add(name)
+        if self.has(name):
+            return self._fields[name].text
+        if default is None:
+            node = self._node
+            raise DeviceError(f"{self._origin}:{node.line}: <{node.tag}> has no {name}, which is needed")
+        return default
+
+    def number(self, name: str, default: str | None = None, most: int = 10**9) -> Decimal:
+        """The same as a number."""
+        return number(self.text(name, default), self.place(name), most=Decimal(most))
+
+    def count(self, name: str, default: str | None = None, least: int = 1, most: int = 2**32 - 1) -> int:
+        """The same as a whole number."""
+        return count(self.text(name, default), self.place(name), least, most)
+
+    def flag(self, name: str, default: str = "false") -> bool:
+        """The same as true or false."""
+        return self.word(name, {"true": True, "false": False, "1": True, "0": False}, default)
+
+    def word(self, name: str, words: dict[str, T], default: str | None = None) -> T:
+        """The same as one of several words, in any case."""
+        found = self.text(name, default)
+        for word, value in words.items():
+            if word.lower() == found.lower():
+                return value
+        raise self.wrong(name, f"found {found[:80]!r}; must be one of {', '.join(words)}")
+
+    def place(self, name: str) -> str:
+        """Where a parameter stands."""
+        node = self._fields.get(name, self._node)
+        return f"{self._origin}:{node.line}: {name}"
+
+    def wrong(self, name: str, message: str) -> DeviceError:
+        """An error at a parameter."""
+        return DeviceError(f"{self.place(name)}: {message}")
+
+    def said(self, *names: str) -> str:
+        """Parameters with their values, as the source of a key."""
+        return ", ".join(f"{name} = {self.text(name, '')}" for name in names if self.has(name))
+
+    def unused(self) -> list[Node]:
+        """The parameters that no one asked for."""
+        return [child for child in self._node.children if child.tag not in self._used and not child.children]

@@ -1,0 +1,121 @@
+"""Parameter files of DiskSim (`.parv`): blocks of `name = value`, blocks and lists within blocks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from ..errors import DeviceError
+
+#: Blocks within blocks; DiskSim's own files come to 3.
+DEPTH_MAX = 20
+
+
+@dataclass
+class Value:
+    """The text of a value, and its line."""
+
+    text: str
+    line: int
+
+
+@dataclass
+class Block:
+    """A block: its type, its name (empty within another block), its line, and what is in it."""
+
+    type: str
+    name: str
+    line: int
+    values: dict[str, Value] = field(default_factory=dict)
+
+
+#: A comment, a mark, or a run of anything else.
+_TOKEN = re.compile(r"#[^\n]*|[{}\[\],=;]|[^{}\[\],=;#]+")
+
+
+class _Tokens:
+    """The tokens of a file, without comments and blanks, with their lines."""
+
+    def __init__(self, text: str, origin: str) -> None:
+        self.origin = origin
+        self.line = 1
+        self._found = iter(self._all(text))
+        self.next: tuple[str, int] | None = next(self._found, None)
+
+    @staticmethod
+    def _all(text: str) -> list[tuple[str, int]]:
+        tokens, line = [], 1
+        for match in _TOKEN.finditer(text):
+            token = match[0]
+            start = line + token[: len(token) - len(token.lstrip())].count("\n")
+            line += token.count("\n")
+            if token.strip() and not token.startswith("#"):
+                tokens.append((" ".join(token.split()), start))
+        return tokens
+
+    def take(self) -> str:
+        """The next token."""
+        if self.next is None:
+            raise self.wrong("the file ends within a block; close it with }")
+        token, self.line = self.next
+        self.next = next(self._found, None)
+        return token
+
+    def wrong(self, message: str) -> DeviceError:
+        return DeviceError(f"{self.origin}:{self.line}: {message}")
+
+
+def read_parv(text: str, origin: str) -> list[Block]:
+    """The blocks at the outermost level, and those within them that have a type, in the order of the file.
+
+    Raises:
+        DeviceError: with file and line.
+    """
+    tokens = _Tokens(text, origin)
+    blocks: list[Block] = []
+    while tokens.next is not None:
+        token = tokens.take()
+        following = tokens.next[0] if tokens.next else ""
+        if following == "{":
+            words = token.split()
+            line = tokens.line
+            tokens.take()
+            # What stands before the block on earlier lines ("instantiate ... as X") ended without a mark.
+            kind, name = (words[-2], words[-1]) if len(words) > 1 else (words[0], "")
+            _block(Block(kind, name, line), tokens, blocks, 1)
+    return blocks
+
+
+def _block(block: Block, tokens: _Tokens, blocks: list[Block], depth: int) -> None:
+    """Read what follows the `{` of a block."""
+    if depth > DEPTH_MAX:
+        raise tokens.wrong(f"more than {DEPTH_MAX} blocks within each other")
+    blocks.append(block)
+    while (token := tokens.take()) != "}":
+        if token == ",":
+            continue
+        line = tokens.line
+        mark = tokens.take()
+        if mark != "=":
+            raise tokens.wrong(f"found {mark!r} after {token!r}; must be `{token} = value`")
+        if token in block.values:
+            raise tokens.wrong(f"{token!r} is there twice; leave one out")
+        block.values[token] = Value(_value(tokens, blocks, depth), line)
+
+
+def _value(tokens: _Tokens, blocks: list[Block], depth: int) -> str:
+    """Read a value: a text, a list, or a block, whose type is its text."""
+    token = tokens.take()
+    if token in ("}", ",", "="):
+        raise tokens.wrong(f"found {token!r} in place of a value")
+    if token == "[":
+        parts = [token]
+        opened = 1
+        while opened:
+            parts.append(tokens.take())
+            opened += (parts[-1] == "[") - (parts[-1] == "]")
+        return " ".join(parts)
+    if tokens.next and tokens.next[0] == "{":
+        tokens.take()
+        _block(Block(token, "", tokens.line), tokens, blocks, depth + 1)
+    return token
