@@ -1,13 +1,17 @@
-"""`flashtwin device list`, `show` and `check`."""
+"""`flashtwin device list`, `show`, `check` and `import`."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 from .. import Spec, devices
 from .. import device as read_device
+from ..files import write_text
+from ..importing import import_file
 from ..measurement import measure
 from .options import overrides
 
@@ -60,4 +64,16 @@ def check(args: argparse.Namespace) -> int:
                 print(found[-1])
     if args.json:
         print(json.dumps([measurement.as_dict() for measurement in found], indent=2))
+    return 0
+
+
+def import_parameters(args: argparse.Namespace) -> int:
+    """Turn a parameter file of another simulator into a device, or into the commands that run its loads."""
+    imported = import_file(args.file)
+    if args.output:
+        write_text(Path(args.output), imported.text, f"the imported {imported.kind}")
+    else:
+        print(imported.text, end="")
+    for left_out in imported.left_out:
+        print(f"without a counterpart: {left_out}", file=sys.stderr)
     return 0

@@ -276,7 +276,7 @@ examples:
 def _device(commands: _Commands) -> None:
     from . import device, options
 
-    p = _new(commands, "device", "List, show and check devices.", "")
+    p = _new(commands, "device", "List, show, check and import devices.", "")
     inner = p.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     listing = _new(inner, "list", "List the devices that come with flashtwin.", "")
     _add_json(listing, "them")
@@ -313,6 +313,25 @@ examples:
     )
     _add_json(check, "what was measured")
     check.set_defaults(command=device.check)
+    importing = _new(
+        inner,
+        "import",
+        "Turn a parameter file of DiskSim or MQSim into a device file, or a workload of MQSim into commands.",
+        """\
+examples:
+  flashtwin device import ssd.parv -o mine.toml
+  flashtwin device import ssdconfig.xml -o mine.toml
+  flashtwin device import workload.xml
+
+Each key has the parameter that it comes from behind it. Parameters without a counterpart are named on
+standard error and at the end of the device file.
+""",
+    )
+    importing.add_argument(
+        "file", metavar="FILE", help="DiskSim .parv, or MQSim ssdconfig.xml or workload.xml"
+    )
+    importing.add_argument("-o", "--output", metavar="FILE", help="file to write instead of standard output")
+    importing.set_defaults(command=device.import_parameters)
 
 
 def _policy(commands: _Commands) -> None:

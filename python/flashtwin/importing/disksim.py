@@ -1,4 +1,4 @@
-"""DiskSim's SSD extension (`ssdmodel_ssd`) as a device: the back end `msr`, which equals it to the picosecond."""
+"""DiskSim's SSD extension (`ssdmodel_ssd`) as a device of the back end `msr`, which equals it."""
 
 from __future__ import annotations
 
@@ -181,13 +181,17 @@ def _leave_out(draft: Draft, ssd: Block, others: list[Block], origin: str) -> No
             draft.leave_out(name, value.text, "without effect in DiskSim")
         elif name == "Max queue length":
             draft.leave_out(
-                name, value.text, f"the limit of DiskSim's driver; host.queue_depth = {value.text} is the same"
+                name,
+                value.text,
+                f"the limit of DiskSim's driver; host.queue_depth = {value.text} is the same",
             )
         elif name == "Scheduler":
             draft.leave_out(name, value.text, "requests that wait go in the order of arrival")
         elif name == "Bus transaction latency":
             if number(value.text, _place(origin, name, value)):
-                draft.leave_out(name, value.text, "no time for arbitration; add it to link.command_overhead_us")
+                draft.leave_out(
+                    name, value.text, "no time for arbitration; add it to link.command_overhead_us"
+                )
         else:
             draft.leave_out(name, value.text, "unknown to the SSD extension as published")
     for block in others:

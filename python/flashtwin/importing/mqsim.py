@@ -14,7 +14,13 @@ _HEAD = [
 ]
 
 #: Bytes a second and lane of PCIe by generation, in GB/s.
-_LANE_GB = {1: Decimal("0.25"), 2: Decimal("0.5"), 3: Decimal("0.985"), 4: Decimal("1.969"), 5: Decimal("3.938")}
+_LANE_GB = {
+    1: Decimal("0.25"),
+    2: Decimal("0.5"),
+    3: Decimal("0.985"),
+    4: Decimal("1.969"),
+    5: Decimal("3.938"),
+}
 
 #: Page types by technology, as in the names of MQSim's latencies.
 _TYPES = {"SLC": ("LSB",), "MLC": ("LSB", "MSB"), "TLC": ("LSB", "CSB", "MSB")}
@@ -36,7 +42,7 @@ _KNOWN = {
     "Seed": "`--seed`",
     "Enabled_Preconditioning": "`--precondition`",
     "Memory_Type": "flash is all there is",
-    "CMT_Capacity": "the map is in memory; `ftl.kind = \"dftl\"` caches it on the back end `msr`",
+    "CMT_Capacity": 'the map is in memory; `ftl.kind = "dftl"` caches it',
     "CMT_Sharing_Mode": "flows share the map",
     "Data_Cache_Sharing_Mode": "flows share the buffer",
     "Data_Cache_DRAM_tRP": "included in the buffer's latency",
@@ -93,24 +99,34 @@ def _set_flash(draft: Draft, ssd: Fields, flash: Fields) -> int:
     draft.set(
         "geometry.planes_per_chip",
         "1" if striped else str(planes),
-        "blocks are striped over the planes, see nand.multi_plane" if striped else flash.said("Plane_No_Per_Die"),
+        "blocks are striped over the planes, see nand.multi_plane"
+        if striped
+        else flash.said("Plane_No_Per_Die"),
     )
     draft.set("geometry.blocks_per_plane", flash.text("Block_No_Per_Plane"), flash.said("Block_No_Per_Plane"))
     flash.count("Block_No_Per_Plane")
     said = flash.said("Page_No_Per_Block", "Plane_No_Per_Die")
     draft.set("geometry.pages_per_block", str(pages * (planes if striped else 1)), said)
     draft.set("geometry.page_bytes", str(page_bytes), flash.said("Page_Capacity"))
-    draft.set("geometry.spare_bytes_per_sector", str(spare), flash.said("Page_Metadat_Capacity") or "not given")
+    draft.set(
+        "geometry.spare_bytes_per_sector", str(spare), flash.said("Page_Metadat_Capacity") or "not given"
+    )
     reserve = ssd.number("Overprovisioning_Ratio", most=1) * 100
     draft.set("geometry.reserve_percent", plain(reserve), ssd.said("Overprovisioning_Ratio"))
     cell = flash.word("Flash_Technology", {name: name for name in _TYPES})
     for key, name in (("read_us", "Page_Read_Latency_"), ("program_us", "Page_Program_Latency_")):
         names = [name + page_type for page_type in _TYPES[cell]]
         times = [plain(flash.number(each) / 1000) for each in names]
-        draft.set(f"timing.{key}", times[0] if len(times) == 1 else f"[{', '.join(times)}]", flash.said(*names))
+        draft.set(
+            f"timing.{key}", times[0] if len(times) == 1 else f"[{', '.join(times)}]", flash.said(*names)
+        )
         for page_type in ("LSB", "CSB", "MSB"):
             flash.text(name + page_type, "")
-    draft.set("timing.erase_us", plain(flash.number("Block_Erase_Latency") / 1000), flash.said("Block_Erase_Latency"))
+    draft.set(
+        "timing.erase_us",
+        plain(flash.number("Block_Erase_Latency") / 1000),
+        flash.said("Block_Erase_Latency"),
+    )
     rate = ssd.number("Channel_Transfer_Rate") * ssd.number("Flash_Channel_Width", "1")
     if not rate:
         raise ssd.wrong("Channel_Transfer_Rate", "a channel without a rate carries nothing")
@@ -167,7 +183,9 @@ def _set_ftl(draft: Draft, ssd: Fields, flash: Fields) -> None:
     draft.set("gc.victim", f'"{rule}"', ssd.said("GC_Block_Selection_Policy") or "MQSim's default")
     if rule == "d-choices":
         blocks = flash.count("Block_No_Per_Plane")
-        draft.set("gc.choices", str(max(1, blocks.bit_length() - 1)), "the logarithm of the blocks of a plane")
+        draft.set(
+            "gc.choices", str(max(1, blocks.bit_length() - 1)), "the logarithm of the blocks of a plane"
+        )
     if difference:
         draft.leave_out("GC_Block_Selection_Policy", victim, difference)
     misspelt = "GC_Exect_Threshold"

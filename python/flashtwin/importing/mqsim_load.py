@@ -46,7 +46,9 @@ def commands(root: Node, origin: str) -> Imported:
         flows = [node for node in scenario.children if node.tag in (_SYNTHETIC, _TRACE)]
         for node in scenario.children:
             if node not in flows:
-                raise DeviceError(f"{origin}:{node.line}: found <{node.tag}>; a flow is {_SYNTHETIC} or {_TRACE}")
+                raise DeviceError(
+                    f"{origin}:{node.line}: found <{node.tag}>; a flow is {_SYNTHETIC} or {_TRACE}"
+                )
         text += f"\n# Scenario {number}\n"
         for flow in flows:
             fields = Fields(flow, origin)
@@ -94,7 +96,9 @@ def _synthetic(fields: Fields, left_out: list[LeftOut]) -> list[str]:
     if requests:
         keys.append(f"requests={requests}")
     elif stop:
-        left_out.append(LeftOut("Stop_Time", f"{stop}", "a run ends after a number of requests: add `requests=`"))
+        left_out.append(
+            LeftOut("Stop_Time", f"{stop}", "a run ends after a number of requests: add `requests=`")
+        )
     options += ["--seed", str(fields.count("Seed", "1", least=0))]
     return ["--workload", f"{pattern}:{','.join(keys)}", *options]
 
@@ -102,7 +106,9 @@ def _synthetic(fields: Fields, left_out: list[LeftOut]) -> list[str]:
 def _trace(fields: Fields, left_out: list[LeftOut]) -> list[str]:
     """Trace and options of a flow that replays one."""
     path = fields.text("File_Path")
-    unit = fields.word("Time_Unit", {"PICOSECOND": "ps", "NANOSECOND": "ns", "MICROSECOND": "us"}, "NANOSECOND")
+    unit = fields.word(
+        "Time_Unit", {"PICOSECOND": "ps", "NANOSECOND": "ns", "MICROSECOND": "us"}, "NANOSECOND"
+    )
     for name, usual, why in (
         ("Percentage_To_Be_Executed", "100", "`--requests-max` ends a replay"),
         ("Relay_Count", "1", "a trace is replayed once"),

@@ -1,4 +1,4 @@
-"""XML files of MQSim: elements with text, each with its line. Document types are refused, and entities with them."""
+"""XML files of MQSim: elements with text and line. Document types are refused, and entities with them."""
 
 from __future__ import annotations
 

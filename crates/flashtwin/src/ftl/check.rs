@@ -2,13 +2,52 @@
 
 use super::page::{PageMap, NOT_SEALED, UNMAPPED};
 
-/// A pair of logical and flash page as one number. The map and its inverse are compared by the sums of their pairs:
-/// following each page from one to the other would cost a cache miss a page, most of the time of loading a state.
-/// With products, two pages that are exchanged change the sum, whatever the pages.
+/// Pages looked at together: what the processor's vector units are given.
+const LANES: usize = 8;
+
+/// The bits of a byte as masks.
+static MASKS: [[u32; LANES]; 256] = {
+    let mut masks = [[0; LANES]; 256];
+    let mut i = 0;
+    while i < 256 * LANES {
+        masks[i / LANES][i % LANES] = if (i / LANES) >> (i % LANES) & 1 == 1 {
+            u32::MAX
+        } else {
+            0
+        };
+        i += 1;
+    }
+    masks
+};
+
+/// The sum over pairs of logical and flash page, each as one number, of those that `mask` has all bits set of. The map
+/// and its inverse are compared by such sums: following each page from one to the other would cost a cache miss a page,
+/// most of the time of loading a state. With products, two pages that are exchanged change the sum, whatever the pages.
 #[inline(always)]
-fn pair_sum(lpn: u32, ppn: u32) -> u64 {
-    let scattered = ppn.wrapping_mul(0x9e37_79b1) ^ 0x7f4a_7c15;
-    u64::from(lpn ^ 0x1656_67b1) * u64::from(scattered)
+fn sum_pairs(lpns: [u32; LANES], ppns: [u32; LANES], mask: [u32; LANES]) -> u64 {
+    let mut sum = 0u64;
+    for i in 0..LANES {
+        let lpn = (lpns[i] ^ 0x1656_67b1) & mask[i];
+        let ppn = ppns[i].wrapping_mul(0x9e37_79b1) ^ 0x7f4a_7c15;
+        sum = sum.wrapping_add(u64::from(lpn) * u64::from(ppn));
+    }
+    sum
+}
+
+/// Numbers in a row.
+#[inline(always)]
+fn row(first: u32) -> [u32; LANES] {
+    std::array::from_fn(|i| first.wrapping_add(i as u32))
+}
+
+/// Part of a table; what it has no room for is [`UNMAPPED`].
+#[inline(always)]
+fn lanes(part: &[u32]) -> [u32; LANES] {
+    part.try_into().unwrap_or_else(|_| {
+        let mut padded = [UNMAPPED; LANES];
+        padded[..part.len()].copy_from_slice(part);
+        padded
+    })
 }
 
 impl PageMap {
@@ -34,11 +73,12 @@ impl PageMap {
             pairs_live = pairs_live.wrapping_add(pairs);
         }
         let (mut mapped, mut pairs_mapped) = (0u64, 0u64);
-        for (lpn, &ppn) in self.map.iter().enumerate() {
-            let used = ppn != UNMAPPED;
-            mapped += u64::from(used);
-            let pair = if used { pair_sum(lpn as u32, ppn) } else { 0 };
-            pairs_mapped = pairs_mapped.wrapping_add(pair);
+        for (n, part) in self.map.chunks(LANES).enumerate() {
+            let ppns = lanes(part);
+            let mask = ppns.map(|ppn| if ppn == UNMAPPED { 0 } else { u32::MAX });
+            mapped += u64::from(mask.iter().fold(0u32, |sum, mask| sum + (mask & 1)));
+            let pairs = sum_pairs(row((n * LANES) as u32), ppns, mask);
+            pairs_mapped = pairs_mapped.wrapping_add(pairs);
         }
         if mapped != live || mapped != self.mapped {
             let counted = self.mapped;
@@ -58,24 +98,21 @@ impl PageMap {
         let words = &self.live[block as usize * self.words_per_block..][..self.words_per_block];
         let first = block * s.pages_per_block;
         let reverse = &self.reverse[first as usize..][..s.data_pages as usize];
-        let (mut count, mut pairs, mut largest) = (0, 0u64, 0);
+        let count = words.iter().map(|word| word.count_ones()).sum();
+        let (mut pairs, mut largest) = (0u64, [0; LANES]);
+        let bytes = words.iter().flat_map(|word| word.to_le_bytes());
         // Without a branch on whether a page is live: of a worn block that cannot be foreseen.
-        for (i, &word) in words.iter().enumerate() {
-            let pages = reverse.chunks(64).nth(i).unwrap_or_default();
-            let beyond = u64::MAX.checked_shl(pages.len() as u32).unwrap_or(0);
-            if word & beyond != 0 {
-                largest = UNMAPPED;
+        for (n, byte) in bytes.enumerate() {
+            let at = n * LANES;
+            let part = reverse.get(at..).unwrap_or_default();
+            let lpns = lanes(&part[..part.len().min(LANES)]);
+            let mask = MASKS[usize::from(byte)];
+            pairs = pairs.wrapping_add(sum_pairs(lpns, row(first + at as u32), mask));
+            for i in 0..LANES {
+                largest[i] = largest[i].max(lpns[i] & mask[i]);
             }
-            let (mut live, mut ppn) = (word, first + i as u32 * 64);
-            for &lpn in pages {
-                let mask = (live & 1).wrapping_neg();
-                pairs = pairs.wrapping_add(pair_sum(lpn, ppn) & mask);
-                largest = largest.max(lpn & mask as u32);
-                live >>= 1;
-                ppn += 1;
-            }
-            count += word.count_ones();
         }
+        let largest = largest.into_iter().fold(0, u32::max);
         match largest < s.exported_pages || count == 0 {
             true => Ok((count, pairs)),
             false => Err(format!("block {block}: a live page cannot hold data")),
