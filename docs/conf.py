@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 #: The pages in the order of the site.
 CONTENTS = {
     "Start": "tutorial guide",
-    "How to": "calibrate sweeps studies figures reports timeline live pts fio",
+    "How to": "migration calibrate sweeps studies figures reports timeline live pts fio",
     "Reference": "cli python devices arrays policies ftls traces glossary",
     "Evidence": "validation calibrate-fit performance leaderboard reproduction/* array-claims live-claims",
     "Project": "decisions releasing ../ARCHITECTURE ../CONTRIBUTING ../SECURITY ../CHANGELOG",

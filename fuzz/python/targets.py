@@ -21,6 +21,7 @@ with atheris.instrument_imports(include=["flashtwin"]):
     import flashtwin
     from flashtwin import metrics
     from flashtwin.calibrate.results import read_results
+    from flashtwin.importing import import_file
     from flashtwin.policies import Choice
     from flashtwin.study import definition
     from flashtwin.sweep.experiment import read_experiment
@@ -48,6 +49,11 @@ def a_study(data: bytes) -> None:
 def a_policy(data: bytes) -> None:
     """The short form of a policy with its parameters."""
     Choice.read(data.decode(errors="replace")).spec("demo", {})
+
+
+def an_import(data: bytes) -> None:
+    """A parameter file of another simulator."""
+    import_file(_file("parameters", data))
 
 
 def a_measurement(data: bytes) -> None:
@@ -96,7 +102,7 @@ def _metrics_port() -> int:
 #: Each target by its name.
 TARGETS: dict[str, Callable[[bytes], None]] = {
     f"fuzz_{target.__name__.split('_', 1)[1]}": target
-    for target in (an_experiment, a_study, a_policy, a_measurement, a_request_of_metrics)
+    for target in (an_experiment, a_study, a_policy, an_import, a_measurement, a_request_of_metrics)
 }
 
 
