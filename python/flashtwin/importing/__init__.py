@@ -26,7 +26,7 @@ _MQSIM: dict[str, Callable[[Node, str], Imported]] = {
 
 
 def import_file(path: str | os.PathLike[str]) -> Imported:
-    """Read a parameter file of DiskSim's SSD extension or of MQSim; its contents say which.
+    """Read a parameter file of DiskSim's SSD extension or of MQSim; the contents determine which.
 
     Raises:
         DeviceError: what is wrong, with file, line and what would be right.

@@ -63,7 +63,7 @@ class Draft:
     _lines: dict[str, list[str]] = field(default_factory=dict)
 
     def set(self, key: str, value: str, source: str) -> None:
-        """Set a dotted key; `source` says where the value comes from."""
+        """Set a dotted key; `source` is where the value comes from."""
         section, _, name = key.partition(".")
         self._lines.setdefault(section, []).append(f"{name} = {value}  # {_line(source)}")
 

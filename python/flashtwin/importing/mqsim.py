@@ -25,7 +25,7 @@ _LANE_GB = {
 #: Page types by technology, as in the names of MQSim's latencies.
 _TYPES = {"SLC": ("LSB",), "MLC": ("LSB", "MSB"), "TLC": ("LSB", "CSB", "MSB")}
 
-#: What MQSim calls our rules for victims, and what it says of those that are not the same.
+#: MQSim's names of our rules for victims, and the difference of those that are not the same.
 _VICTIMS = {
     "GREEDY": ("greedy", ""),
     "RGA": ("d-choices", ""),
