@@ -94,15 +94,13 @@ impl PageMap {
             }
         }
         // In the order of the new numbers: what is read and written at random then lies within one chip.
-        let mut renamed = 0;
-        for local in originals(self.pages_per_chip(), factor, shift) {
+        for (renamed, local) in originals(self.pages_per_chip(), factor, shift).enumerate() {
             let ppn = worn.map[local as usize];
             if ppn != UNMAPPED {
-                let lpn = self.lpn_of(chip, renamed);
+                let lpn = self.lpn_of(chip, renamed as u32);
                 self.reverse[(first_page + ppn) as usize] = lpn.0;
                 self.map[lpn.0 as usize] = first_page + ppn;
             }
-            renamed += 1;
         }
         self.mapped += worn.mapped;
         self.recount();
