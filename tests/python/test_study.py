@@ -292,6 +292,24 @@ def test_the_summary_is_of_the_shipped_outcomes(cli):
     assert (PAGES / "README.md").read_text() == shown
 
 
+#: The claims of the five papers that can be checked or stated not to be, by figure or table.
+CLAIMS = {
+    "gcar": "GCAR-: F2 F6a F6b F6c F7 F8a F8b F9a F9b F9c F10 F11 F12 F13 F14 T5",
+    "harmonia": "HAR-: F1 F2 T3 T4 F3 T6 F4 F6 F7a F7b F8 F9 F10 F11a F11b F12 F13 T10",
+    "ecr": "ECR-: F2 F3 F4 F6 F7 F8 F9 F10 F11 T4 F12 F13 F14 F15 F16",
+    "cda-gc": "CDA-: F9a F9c F10a F10b F10c F11 F12 F13 F14 F15 F16 F11-16t F17 order",
+    "cbm": "CBM-: F2 F3 F9 F10 F11 F12 F13 F14 F16 abs",
+}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_every_claim_of_the_papers_has_a_row(name):
+    paper, claims = CLAIMS[name].split(": ")
+    assert [claim.id for claim in study.read(name).claims] == [paper + claim for claim in claims.split()]
+    for claim in study.outcome(name)["claims"]:
+        assert bool(claim["measures"]) != (claim["verdict"] == UNTESTED), claim["id"]
+
+
 def test_list_counts_verdicts(cli):
     listed = json.loads(cli("study", "list", "--json").stdout)
     assert [each["study"] for each in listed] == study.names()
