@@ -6,18 +6,20 @@ use crate::run::{Driver, Pacing};
 use crate::{Drivable, SimError, Threads};
 
 impl<S: Drivable> Driver<'_, S> {
+    /// Requests are foreseen at all.
+    pub(crate) fn foresees(&self) -> bool {
+        self.threads().0 > 1 && matches!(self.config.pacing, Pacing::Open { .. })
+    }
+
     /// Lets the device do ahead what the next requests ask of it, as many as can be foreseen; returns
-    /// how many. 0: the next one is submitted as it comes.
+    /// how many. 0: the next one is submitted as it comes. Only if [`Driver::foresees`].
     pub(crate) fn look_ahead(&mut self, rest: &[Request]) -> Result<usize, SimError> {
-        let Pacing::Open { .. } = self.config.pacing else {
-            return Ok(0);
-        };
         // A history, a timeline and a check look at the flash in between; a span ends at an instant not known yet.
         let looks = self.config.history
             || self.config.timeline.is_some()
             || self.config.check_requests.is_some();
         let ends = self.config.span_max.is_some();
-        if self.threads().0 < 2 || looks || ends || self.agenda.next() != Time::NEVER {
+        if looks || ends || self.agenda.next() != Time::NEVER {
             return Ok(0);
         }
         let exported_bytes = self.exported_bytes;

@@ -130,6 +130,7 @@ pub fn run<S: Drivable>(
         timeline: None,
         books: Books::default(),
         pause_at: 0,
+        watches: false,
     };
     driver.begin_history();
     driver.device.reset_metrics(config.series_interval);
@@ -217,6 +218,8 @@ pub(crate) struct Driver<'a, S: Drivable> {
     books: Books,
     /// Requests after which the run ends or is checked.
     pause_at: u64,
+    /// Something is to be looked at before each request: the end of the warm-up or of the span, or a record.
+    watches: bool,
 }
 
 impl<S: Drivable> Driver<'_, S> {
@@ -255,7 +258,10 @@ impl<S: Drivable> Driver<'_, S> {
             if workload.next_batch(&mut batch)? == 0 {
                 break;
             }
-            let mut foreseen = 0;
+            let mut foreseen = match self.foresees() {
+                true => 0,
+                false => usize::MAX,
+            };
             for (i, request) in batch.iter().enumerate() {
                 if i >= foreseen {
                     foreseen = i + self.look_ahead(&batch[i..])?;
@@ -321,36 +327,91 @@ impl<S: Drivable> Driver<'_, S> {
     }
 
     /// Submits one request when its time has come; false if that is after the end of the span.
-    #[inline]
+    #[inline(always)]
     fn one(&mut self, request: &Request) -> Result<bool, SimError> {
-        let mut request = *request;
         let end = request.offset.saturating_add(request.bytes);
-        if end > self.exported_bytes && !self.bring_inside(&mut request)? {
-            return Ok(true);
+        match end > self.exported_bytes {
+            false => self.one_inside(request),
+            true => self.one_beyond(*request),
         }
-        let at = match self.config.pacing {
+    }
+
+    /// The same for a request that reaches beyond the device.
+    #[cold]
+    fn one_beyond(&mut self, mut request: Request) -> Result<bool, SimError> {
+        match self.bring_inside(&mut request)? {
+            true => self.one_inside(&request),
+            false => Ok(true),
+        }
+    }
+
+    #[inline(always)]
+    fn one_inside(&mut self, request: &Request) -> Result<bool, SimError> {
+        let mut at = match self.config.pacing {
             Pacing::Open { .. } => {
-                let at = self.due(&request);
+                let at = self.due(request);
                 while self.agenda.next() <= at {
                     self.act();
                 }
                 self.advance(at);
                 at
             }
-            Pacing::Closed { depth } => {
-                while self.device.outstanding() >= depth as usize {
-                    assert!(
-                        self.step(),
-                        "the device holds requests and has nothing to do"
-                    );
-                }
-                // Let all happen that is due at this very instant before the next request comes.
-                let now = self.device.now();
-                self.advance(now);
-                now
-            }
+            Pacing::Closed { depth } => self.let_finish(depth as usize),
         };
         self.drain(false)?;
+        if self.watches {
+            match self.watch(request, at) {
+                Some(later) => at = later,
+                None => return Ok(false),
+            }
+        }
+        self.device
+            .submit(at, request, self.submitted)
+            .map_err(|source| SimError::Beyond {
+                request: self.submitted,
+                source,
+            })?;
+        self.submitted += 1;
+        if self.timeline.is_some() {
+            self.look();
+        }
+        Ok(true)
+    }
+
+    /// Lets things happen until there are fewer than `depth` requests in the device; returns when that is.
+    #[inline(always)]
+    fn let_finish(&mut self, depth: usize) -> Time {
+        let limit = self.agenda.next();
+        if self.timeline.is_none() && limit == Time::NEVER {
+            self.device.advance_below(depth, limit);
+            assert!(
+                self.device.outstanding() < depth,
+                "the device holds requests and has nothing to do"
+            );
+            return self.device.now();
+        }
+        self.let_finish_watched(depth)
+    }
+
+    /// The same where the agenda may come first, or a timeline is recorded.
+    #[cold]
+    fn let_finish_watched(&mut self, depth: usize) -> Time {
+        while self.device.outstanding() >= depth {
+            assert!(
+                self.step(),
+                "the device holds requests and has nothing to do"
+            );
+        }
+        // Let all happen that is due at this very instant before the next request comes.
+        let now = self.device.now();
+        self.advance(now);
+        now
+    }
+
+    /// What is to be looked at before a request that comes at this instant; returns when it does come, `None` if
+    /// that is after the end of the span.
+    #[inline(never)]
+    fn watch(&mut self, request: &Request, at: Time) -> Option<Time> {
         if let Some(history) = &mut self.history {
             let now = self.device.now();
             if history.wants_sample(now) {
@@ -365,22 +426,12 @@ impl<S: Drivable> Driver<'_, S> {
         let since = self.device.metrics().since();
         let over = |max| !self.warming && at >= since + max;
         if self.config.span_max.is_some_and(over) {
-            return Ok(false);
+            return None;
         }
         if self.timeline.is_some() {
-            self.note_request(&request, at);
+            self.note_request(request, at);
         }
-        self.device
-            .submit(at, &request, self.submitted)
-            .map_err(|source| SimError::Beyond {
-                request: self.submitted,
-                source,
-            })?;
-        self.submitted += 1;
-        if self.timeline.is_some() {
-            self.look();
-        }
-        Ok(true)
+        Some(at)
     }
 
     /// Forgets what the warm-up measured, once its requests have left the device. An open loop
@@ -411,6 +462,8 @@ impl<S: Drivable> Driver<'_, S> {
             .timeline
             .filter(|_| !self.warming)
             .map(recording);
+        let records = self.history.is_some() || self.timeline.is_some();
+        self.watches = self.warming || records || self.config.span_max.is_some();
     }
 
     /// Lets all happen that is due up to and at `until`.
@@ -490,26 +543,32 @@ impl<S: Drivable> Driver<'_, S> {
     }
 
     /// Hands full batches of completions on.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn drain(&mut self, all: bool) -> Result<(), SimError> {
-        let completions = self.device.completions();
-        if completions.len() >= BATCH || all {
-            let mut completions = std::mem::take(completions);
-            self.agenda.answered(self.device, &completions);
-            self.show_rebuild();
-            if let Some(timeline) = self.timeline.as_deref_mut() {
-                timeline.completed(&completions);
-            }
-            if self.submitted > self.config.warmup_requests || self.config.warmup_requests == 0 {
-                if let Some(history) = &mut self.history {
-                    completions.iter().for_each(|c| history.record(c));
-                }
-                (self.sink)(&completions)?;
-            }
-            completions.clear();
-            *self.device.completions() = completions;
-            self.control.done.store(self.submitted, Ordering::Relaxed);
+        match self.device.completions().len() >= BATCH || all {
+            true => self.hand_on(),
+            false => Ok(()),
         }
+    }
+
+    /// Hands completions on.
+    #[inline(never)]
+    fn hand_on(&mut self) -> Result<(), SimError> {
+        let mut completions = std::mem::take(self.device.completions());
+        self.agenda.answered(self.device, &completions);
+        self.show_rebuild();
+        if let Some(timeline) = self.timeline.as_deref_mut() {
+            timeline.completed(&completions);
+        }
+        if self.submitted > self.config.warmup_requests || self.config.warmup_requests == 0 {
+            if let Some(history) = &mut self.history {
+                completions.iter().for_each(|c| history.record(c));
+            }
+            (self.sink)(&completions)?;
+        }
+        completions.clear();
+        *self.device.completions() = completions;
+        self.control.done.store(self.submitted, Ordering::Relaxed);
         Ok(())
     }
 

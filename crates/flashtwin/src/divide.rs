@@ -13,30 +13,27 @@ impl Divider {
     /// `by` must not be 0.
     pub fn new(by: u32) -> Divider {
         assert!(by > 0, "division by zero");
-        // For 1 the inverse would be 2^64: `div` handles it.
         Divider {
             by,
-            inverse: if by == 1 { 0 } else { u64::MAX / by as u64 + 1 },
+            inverse: u64::MAX / by as u64,
         }
     }
 
     /// The number it divides by.
-    #[inline]
+    #[inline(always)]
     pub fn by(self) -> u32 {
         self.by
     }
 
-    #[inline]
+    /// The inverse is rounded down, so the number is taken one too large: that is exact for 32 bits, and needs no
+    /// other case for 1.
+    #[inline(always)]
     pub fn div(self, n: u32) -> u32 {
-        if self.by == 1 {
-            n
-        } else {
-            ((self.inverse as u128 * n as u128) >> 64) as u32
-        }
+        ((self.inverse as u128 * (n as u128 + 1)) >> 64) as u32
     }
 
     /// Quotient and remainder.
-    #[inline]
+    #[inline(always)]
     pub fn div_rem(self, n: u32) -> (u32, u32) {
         let q = self.div(n);
         (q, n - q * self.by)

@@ -23,19 +23,19 @@ impl Links {
     }
 
     /// The neighbour towards the most recent end.
-    #[inline]
+    #[inline(always)]
     pub fn newer(&self, page: PageId) -> Option<PageId> {
         id(self.0[page.0 as usize].0)
     }
 
     /// The neighbour towards the least recent end.
-    #[inline]
+    #[inline(always)]
     pub fn older(&self, page: PageId) -> Option<PageId> {
         id(self.0[page.0 as usize].1)
     }
 
     /// A page and the next two more recent ones; starts loading the place of the third.
-    #[inline]
+    #[inline(always)]
     pub fn three_from(&self, first: Option<PageId>) -> [Option<PageId>; 3] {
         let second = first.and_then(|page| self.newer(page));
         let third = second.and_then(|page| self.newer(page));
@@ -92,7 +92,7 @@ impl<const N: usize> Lists<N> {
     }
 
     /// The least recent page of a list.
-    #[inline]
+    #[inline(always)]
     pub fn oldest(&self, list: usize) -> Option<PageId> {
         id(self.ends[list].oldest)
     }
@@ -104,7 +104,7 @@ impl<const N: usize> Lists<N> {
     }
 
     /// Puts a page that is in no list at the most recent end of one.
-    #[inline]
+    #[inline(always)]
     pub fn push_newest(&mut self, list: usize, page: PageId) {
         let links = &mut self.links.0;
         reach(links, page.0 as usize, APART);
@@ -140,7 +140,7 @@ impl<const N: usize> Lists<N> {
     }
 
     /// Takes a page out of the list it is in.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, list: usize, page: PageId) {
         let links = &mut self.links.0;
         let (newer, older) = links[page.0 as usize];
@@ -191,7 +191,7 @@ impl List {
     }
 
     /// The least recent page.
-    #[inline]
+    #[inline(always)]
     pub fn oldest(&self) -> Option<PageId> {
         self.0.oldest(0)
     }
@@ -215,13 +215,13 @@ impl List {
     }
 
     /// The neighbour towards the most recent end.
-    #[inline]
+    #[inline(always)]
     pub fn newer(&self, page: PageId) -> Option<PageId> {
         self.0.links.newer(page)
     }
 
     /// The neighbour towards the least recent end.
-    #[inline]
+    #[inline(always)]
     pub fn older(&self, page: PageId) -> Option<PageId> {
         self.0.links.older(page)
     }
@@ -234,7 +234,7 @@ impl List {
     }
 
     /// Puts a page that is not in the list at the most recent end.
-    #[inline]
+    #[inline(always)]
     pub fn push_newest(&mut self, page: PageId) {
         self.0.push_newest(0, page);
     }
@@ -246,7 +246,7 @@ impl List {
     }
 
     /// Takes a page out of the list it is in.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, page: PageId) {
         self.0.remove(0, page);
     }

@@ -3,14 +3,15 @@
 //! A flash operation costs a few cache misses in tables of many megabytes, and little else. Large
 //! pages halve what each miss costs (no page walk); prefetching hides most of the rest.
 
-/// Starts loading `table[i]` into the cache, if there is such an entry.
+/// Starts loading `table[i]` into the cache. There need be no such entry: a hint has nothing to check.
 #[inline(always)]
 pub(crate) fn prefetch<T>(table: &[T], i: usize) {
     #[cfg(target_arch = "x86_64")]
-    if let Some(entry) = table.get(i) {
+    {
         use core::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-        // SAFETY: a prefetch reads nothing and cannot fault; the address is that of a live entry.
-        unsafe { _mm_prefetch(std::ptr::from_ref(entry).cast::<i8>(), _MM_HINT_T0) };
+        let entry = table.as_ptr().wrapping_add(i).cast::<i8>();
+        // SAFETY: a prefetch reads nothing and cannot fault, whatever the address.
+        unsafe { _mm_prefetch(entry, _MM_HINT_T0) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (table, i);
@@ -20,13 +21,16 @@ pub(crate) fn prefetch<T>(table: &[T], i: usize) {
 #[inline(always)]
 pub(crate) fn prefetch_whole<T>(table: &[T], i: usize) {
     #[cfg(target_arch = "x86_64")]
-    if let Some(entry) = table.get(i) {
+    {
         use core::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-        let first = std::ptr::from_ref(entry).cast::<i8>();
-        // SAFETY: a prefetch reads nothing and cannot fault; both addresses are in a live entry.
+        let first = table.as_ptr().wrapping_add(i).cast::<i8>();
+        // SAFETY: a prefetch reads nothing and cannot fault, whatever the address.
         unsafe {
             _mm_prefetch(first, _MM_HINT_T0);
-            _mm_prefetch(first.add(size_of::<T>().saturating_sub(1)), _MM_HINT_T0);
+            _mm_prefetch(
+                first.wrapping_add(size_of::<T>().saturating_sub(1)),
+                _MM_HINT_T0,
+            );
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -48,7 +52,7 @@ pub(crate) fn room_for<T>(n: usize) -> Vec<T> {
 }
 
 /// Makes `table` long enough for an entry `i`, with `value` in the new ones. It grows by doubling.
-#[inline]
+#[inline(always)]
 pub(crate) fn reach<T: Clone>(table: &mut Vec<T>, i: usize, value: T) {
     if i >= table.len() {
         lengthen(table, i + 1, value);

@@ -7,10 +7,11 @@ pub use breakdown::Breakdown;
 use crate::units::Time;
 
 /// The kind of a host request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Op {
     /// Read `bytes` from `offset`.
+    #[default]
     Read = 0,
     /// Write `bytes` to `offset`.
     Write = 1,
@@ -36,10 +37,11 @@ pub struct Request {
 }
 
 /// How a request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Status {
     /// Done as asked.
+    #[default]
     Ok = 0,
     /// The device has reached its end of life and takes no more writes.
     ReadOnly = 1,

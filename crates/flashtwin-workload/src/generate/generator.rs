@@ -33,7 +33,19 @@ pub(crate) struct Generator {
     rng_pinned: Rng,
     made: u64,
     clock: u64,
+    kinds: Kinds,
+    /// Requests may follow the one before, or keep near it.
+    follows: bool,
+    /// Kept only where requests follow.
     previous: Option<Last>,
+}
+
+/// Bounds of the draw of a request's kind, in units of [`Rng::units`]: the share of writes, that of writes and
+/// trims, and that of these and flushes.
+struct Kinds {
+    write: u64,
+    trim: u64,
+    flush: u64,
 }
 
 /// The last request with an address.
@@ -61,29 +73,37 @@ impl Generator {
             rng_pinned: Rng::new(seed, STREAM_PINNED),
             made: 0,
             clock: 0,
+            kinds: Kinds {
+                write: Rng::units_up_to(spec.write),
+                trim: Rng::units_up_to(spec.write + spec.trim),
+                flush: Rng::units_up_to(spec.write + spec.trim + spec.flush),
+            },
+            follows: spec.sequential + spec.local > 0.0,
             previous: None,
             spec: spec.clone(),
         })
     }
 
+    #[inline(always)]
     fn draw_op(&mut self) -> (Op, bool) {
-        let s = &self.spec;
-        let u = self.rng_op.unit();
-        let op = if u <= s.write {
-            Op::Write
-        } else if u <= s.write + s.trim {
+        let (of, drawn) = (&self.kinds, self.rng_op.units());
+        if drawn <= of.write {
+            let fua = self.spec.fua > 0.0 && self.rng_op.chance(self.spec.fua);
+            return (Op::Write, fua);
+        }
+        let op = if drawn <= of.trim {
             Op::Trim
-        } else if u <= s.write + s.trim + s.flush {
+        } else if drawn <= of.flush {
             Op::Flush
         } else {
             Op::Read
         };
-        let fua = op == Op::Write && s.fua > 0.0 && self.rng_op.chance(s.fua);
-        (op, fua)
+        (op, false)
     }
 
     /// Start, size and kind, as DiskSim's generator decides them: sequential requests keep the
     /// kind of the one before; what does not fit the range is drawn again as a whole.
+    #[inline(always)]
     fn draw(&mut self) -> Result<Request, WorkloadError> {
         let arrival = Time(self.clock);
         let (mut op, mut fua) = self.draw_op();
@@ -106,7 +126,7 @@ impl Generator {
                 continue;
             }
             // The question is drawn only if asked, so that plain patterns pay nothing for it.
-            let way = if sequential + local > 0.0 {
+            let way = if self.follows {
                 self.rng_place.unit()
             } else {
                 2.0
@@ -121,12 +141,14 @@ impl Generator {
                 _ => self.sampler.draw(&mut self.rng_place, self.space, bytes),
             };
             let Some(offset) = start else { continue };
-            self.previous = Some(Last {
-                start: offset,
-                end: offset + bytes,
-                op,
-                fua,
-            });
+            if self.follows {
+                self.previous = Some(Last {
+                    start: offset,
+                    end: offset + bytes,
+                    op,
+                    fua,
+                });
+            }
             return Ok(Request {
                 arrival,
                 offset,
@@ -135,14 +157,28 @@ impl Generator {
                 fua,
             });
         }
-        Err(WorkloadError::new(
+        Err(self.never_fits())
+    }
+
+    #[cold]
+    fn never_fits(&self) -> WorkloadError {
+        WorkloadError::new(
             ErrorKind::Option,
             format!(
                 "{}: {REDRAWS_MAX} draws in a row do not fit the range of {} bytes; make the requests \
                  smaller or the range larger",
                 self.spec, self.space.bytes
             ),
-        ))
+        )
+    }
+
+    #[cold]
+    fn too_long(&self) -> WorkloadError {
+        let text = format!(
+            "{}: request {} would arrive after 213 days; raise the rate or ask for fewer requests",
+            self.spec, self.made
+        );
+        WorkloadError::new(ErrorKind::TooLarge, text)
     }
 
     /// The request as pieces that all lie on one member of a striped array: the first one.
@@ -189,13 +225,10 @@ impl Workload for Generator {
             // The first request arrives at 0, as the first of a trace does.
             if self.made > 0 {
                 let gap = self.gaps.draw(&mut self.rng_arrival);
-                self.clock = self.clock.checked_add(gap).ok_or_else(|| {
-                    let text = format!(
-                        "{}: request {} would arrive after 213 days; raise the rate or ask for fewer requests",
-                        self.spec, self.made
-                    );
-                    WorkloadError::new(ErrorKind::TooLarge, text)
-                })?;
+                match self.clock.checked_add(gap) {
+                    Some(clock) => self.clock = clock,
+                    None => return Err(self.too_long()),
+                }
             }
             let request = self.draw()?;
             self.made += 1;

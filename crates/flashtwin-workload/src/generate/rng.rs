@@ -10,6 +10,9 @@ pub(crate) fn splitmix64(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// How many units make 1.
+const UNITS: f64 = (1u64 << 53) as f64;
+
 /// xoshiro256++ (Blackman and Vigna).
 #[derive(Clone, Debug)]
 pub(crate) struct Rng {
@@ -54,10 +57,22 @@ impl Rng {
         (product >> 64) as u64
     }
 
+    /// [`Rng::unit`] in units of 2^-53: from 1 to 2^53.
+    #[inline]
+    pub fn units(&mut self) -> u64 {
+        (self.bits() >> 11) + 1
+    }
+
+    /// The most [`Rng::units`] that are no more than `p`: whole numbers compare as the fractions do, since a power
+    /// of two rounds nothing.
+    pub fn units_up_to(p: f64) -> u64 {
+        (p * UNITS) as u64
+    }
+
     /// Uniform in (0, 1]: never zero, so that its logarithm is finite.
     #[inline]
     pub fn unit(&mut self) -> f64 {
-        ((self.bits() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
+        self.units() as f64 * (1.0 / UNITS)
     }
 
     /// True with probability `p`; never for 0, always for 1.
@@ -93,6 +108,23 @@ mod tests {
         let mut state = 1234567;
         assert_eq!(splitmix64(&mut state), 6457827717110365317);
         assert_eq!(splitmix64(&mut state), 3203168211198807973);
+    }
+
+    #[test]
+    fn whole_units_compare_as_their_fractions_do() {
+        let mut rng = Rng::new(9, 0);
+        for p in [0.0, 1e-17, 0.3, 0.8, 0.1 + 0.2, 1.0 - f64::EPSILON, 1.0] {
+            let bound = Rng::units_up_to(p);
+            let near = (bound.saturating_sub(3)..bound + 3).filter(|&units| units > 0);
+            let drawn = std::iter::repeat_with(|| rng.units()).take(2000);
+            for units in near.chain(drawn) {
+                assert_eq!(
+                    units as f64 * (1.0 / UNITS) <= p,
+                    units <= bound,
+                    "{p}, {units}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -107,6 +107,11 @@ impl AnyPolicy {
         }
     }
 
+    /// It is a user's.
+    pub fn is_users(&self) -> bool {
+        matches!(self.base(), Base::User(_))
+    }
+
     /// A user's policy, not filtered.
     pub fn user(policy: Box<dyn UserPolicy>) -> AnyPolicy {
         Gcar::off(Base::User(User(policy)))

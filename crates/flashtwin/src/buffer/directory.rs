@@ -31,13 +31,13 @@ impl Directory {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn chain(&self, lpn: Lpn) -> usize {
         ((lpn.0 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 
     /// Starts loading what a lookup of `lpn` will touch.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch(&self.heads, self.chain(lpn));
     }
@@ -49,7 +49,7 @@ impl Directory {
     }
 
     /// The cached page of `lpn` that came last. `lpn_of` returns what is cached as a page.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, lpn: Lpn, lpn_of: impl Fn(PageId) -> Lpn) -> Option<PageId> {
         let mut at = self.heads[self.chain(lpn)];
         while at != NONE {
@@ -62,7 +62,7 @@ impl Directory {
     }
 
     /// Adds `page`, which is not in the table, as the cached page of `lpn`.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, lpn: Lpn, page: PageId) {
         reach(&mut self.next, page.0 as usize, NONE);
         let chain = self.chain(lpn);
@@ -71,7 +71,7 @@ impl Directory {
     }
 
     /// Removes `page`, which is in the table as a cached page of `lpn`.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, lpn: Lpn, page: PageId) {
         let after = self.next[page.0 as usize];
         let chain = self.chain(lpn);

@@ -138,6 +138,7 @@ impl Stripes {
         }
     }
 
+    #[inline(always)]
     fn insert(&mut self, device: &dyn DeviceView, page: PageId) {
         let (stripe, place) = (device.lpn(page).0 / self.pages, page.0 as usize);
         if self.of.len() <= place {
@@ -264,6 +265,13 @@ impl<P> Gcar<P> {
     }
 }
 
+impl<P> Gcar<P> {
+    /// What is filtered.
+    pub fn base(&self) -> &P {
+        &self.base
+    }
+}
+
 impl<P: Policy> Gcar<P> {
     /// Evicts what the base ranks first outside the chips that `passed_over` has in GC, or else what it ranks first.
     fn evict_filtered(
@@ -288,6 +296,31 @@ impl<P: Policy> Gcar<P> {
         fell_back
     }
 
+    /// The same with what sparing chips needs to know.
+    #[inline(never)]
+    fn evict_sparing(
+        &mut self,
+        device: &dyn DeviceView,
+        incoming: &Access,
+        out: &mut Eviction,
+    ) -> bool {
+        let mut shares = self.shares.take();
+        let found = match &mut shares {
+            None => self.evict_filtered(device, device, incoming, out),
+            Some(shares) => {
+                shares.close(device, incoming);
+                let closed = &shares.closed;
+                self.evict_filtered(device, &Closed { device, closed }, incoming, out)
+            }
+        };
+        self.evict_stripe(device, out);
+        if let Some(shares) = &mut shares {
+            shares.count(device, &out.victims);
+        }
+        self.shares = shares;
+        found
+    }
+
     /// With a single victim the rest of its stripe leaves, in the order of addresses.
     fn evict_stripe(&mut self, device: &dyn DeviceView, out: &mut Eviction) {
         let Some(stripes) = &mut self.stripes else {
@@ -307,6 +340,7 @@ impl<P: Policy> Gcar<P> {
 }
 
 impl<P: Policy> Policy for Gcar<P> {
+    #[inline(always)]
     fn evict(
         &mut self,
         device: &dyn DeviceView,
@@ -317,21 +351,7 @@ impl<P: Policy> Policy for Gcar<P> {
         if self.skip == Skip::Nobody {
             return self.base.evict(device, incoming, Skip::Nobody, out);
         }
-        let mut shares = self.shares.take();
-        let found = match &mut shares {
-            None => self.evict_filtered(device, device, incoming, out),
-            Some(shares) => {
-                shares.close(device, incoming);
-                let closed = &shares.closed;
-                self.evict_filtered(device, &Closed { device, closed }, incoming, out)
-            }
-        };
-        self.evict_stripe(device, out);
-        if let Some(shares) = &mut shares {
-            shares.count(device, &out.victims);
-        }
-        self.shares = shares;
-        found
+        self.evict_sparing(device, incoming, out)
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -349,11 +369,11 @@ impl<P: Policy> Policy for Gcar<P> {
     }
 
     // All else is the base's.
-    #[inline]
+    #[inline(always)]
     fn admits(&self, access: &Access) -> bool {
         self.base.admits(access)
     }
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
         if let Some(stripes) = &mut self.stripes {
             stripes.insert(device, page);
@@ -373,7 +393,7 @@ impl<P: Policy> Policy for Gcar<P> {
     fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
         self.base.cleaned(device, page);
     }
-    #[inline]
+    #[inline(always)]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.base.moved(device, page);
     }
@@ -389,7 +409,7 @@ impl<P: Policy> Policy for Gcar<P> {
     ) -> Option<PageId> {
         self.base.idle(device, chip, in_flight, busy)
     }
-    #[inline]
+    #[inline(always)]
     fn stream(&self, page: PageId) -> Stream {
         self.base.stream(page)
     }
@@ -405,7 +425,7 @@ impl<P: Policy> Policy for Gcar<P> {
 }
 
 impl<P: Prefetch> Prefetch for Gcar<P> {
-    #[inline]
+    #[inline(always)]
     fn prefetch_victims(&self) -> [Option<PageId>; 3] {
         self.base.prefetch_victims()
     }

@@ -54,7 +54,7 @@ impl Lru {
 }
 
 impl Policy for Lru {
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, _device: &dyn DeviceView, page: PageId, _access: &Access) {
         self.list.push_newest(page);
     }
@@ -68,12 +68,12 @@ impl Policy for Lru {
         self.list.remove(page);
     }
 
-    #[inline]
+    #[inline(always)]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.list.moved(device, page);
     }
 
-    #[inline]
+    #[inline(always)]
     fn evict(
         &mut self,
         device: &dyn DeviceView,
@@ -95,7 +95,7 @@ impl Policy for Lru {
 }
 
 impl Prefetch for Lru {
-    #[inline]
+    #[inline(always)]
     fn prefetch_victims(&self) -> [Option<PageId>; 3] {
         self.list.next_three()
     }

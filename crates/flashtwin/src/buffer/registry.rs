@@ -72,7 +72,7 @@ macro_rules! each {
 }
 
 impl Policy for Base {
-    #[inline]
+    #[inline(always)]
     fn admits(&self, access: &Access) -> bool {
         each!(self, p => p.admits(access))
     }
@@ -90,7 +90,7 @@ impl Policy for Base {
     fn cleaned(&mut self, device: &dyn DeviceView, page: PageId) {
         each!(self, p => p.cleaned(device, page))
     }
-    #[inline]
+    #[inline(always)]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         each!(self, p => p.moved(device, page))
     }
@@ -116,7 +116,7 @@ impl Policy for Base {
     ) -> Option<PageId> {
         each!(self, p => p.idle(device, chip, in_flight, busy))
     }
-    #[inline]
+    #[inline(always)]
     fn stream(&self, page: PageId) -> Stream {
         each!(self, p => p.stream(page))
     }
@@ -147,7 +147,7 @@ macro_rules! prefetch_victims {
 }
 
 impl Prefetch for Base {
-    #[inline]
+    #[inline(always)]
     fn prefetch_victims(&self) -> [Option<PageId>; 3] {
         policies!(prefetch_victims!(self))
     }

@@ -24,6 +24,8 @@ pub(crate) enum Way {
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
     pub policy: AnyPolicy,
+    /// The policy is a user's, which may name pages in flight.
+    is_users: bool,
     capacity: u32,
     pages: u32,
     read_capacity: u32,
@@ -40,6 +42,7 @@ impl Room {
     /// Room for the pages of `setup`, and a read cache of `read_capacity` pages.
     pub fn new(policy: AnyPolicy, setup: &Setup, read_capacity: u32) -> Room {
         Room {
+            is_users: policy.is_users(),
             policy,
             capacity: setup.capacity,
             pages: 0,
@@ -57,13 +60,14 @@ impl Room {
         for page in self.read_list.iter_oldest_first() {
             policy.read_cache_changed(device.lpn(page), true);
         }
+        self.is_users = policy.is_users();
         self.policy = policy;
         self.aside.clear();
         self.pages = 0;
     }
 
     /// Whether the page is in the separate read cache.
-    #[inline]
+    #[inline(always)]
     pub fn in_read_cache(&self, page: PageId) -> bool {
         self.read_capacity > 0
             && (self.in_read_cache.get(page.0 as usize / 64))
@@ -87,7 +91,7 @@ impl Room {
     }
 
     /// Where a page that misses goes.
-    #[inline]
+    #[inline(always)]
     pub fn way(&self, access: &Access) -> Way {
         if access.write {
             Way::Policy
@@ -101,7 +105,7 @@ impl Room {
     }
 
     /// Something must leave before a page can come in this way.
-    #[inline]
+    #[inline(always)]
     pub fn is_full(&self, way: Way) -> bool {
         match way {
             Way::Past => false,
@@ -111,7 +115,7 @@ impl Room {
     }
 
     /// Fills `out` with what leaves a place that is full; false if all that might is in flight.
-    #[inline]
+    #[inline(always)]
     pub fn evict(
         &mut self,
         device: &dyn DeviceView,
@@ -134,7 +138,7 @@ impl Room {
             if !self.policy.evict(device, incoming, Skip::Nobody, out) {
                 break;
             }
-            if device.pages_in_flight() > 0 {
+            if self.is_users && device.pages_in_flight() > 0 {
                 self.keep_in_flight(device, incoming, out);
             }
             if !out.victims.is_empty() {
@@ -146,7 +150,7 @@ impl Room {
     }
 
     /// Takes pages in flight out of the victims.
-    #[inline]
+    #[inline(never)]
     fn keep_in_flight(&mut self, device: &dyn DeviceView, incoming: &Access, out: &mut Eviction) {
         let aside = &mut self.aside;
         out.victims.retain(|&page| {
@@ -166,17 +170,26 @@ impl Room {
     }
 
     /// Where a page is among those set aside.
-    #[inline]
+    #[inline(always)]
     fn aside(&self, page: PageId) -> Option<usize> {
         self.aside.iter().position(|&(aside, _)| aside == page)
     }
 
     /// The chip of a page's flash copy may have changed, or whether the page is in flight.
-    #[inline]
+    #[inline(always)]
     pub fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         if self.in_read_cache(page) {
             return;
         }
+        match self.aside.is_empty() {
+            true => self.policy.moved(device, page),
+            false => self.moved_aside(device, page),
+        }
+    }
+
+    /// The same while pages are set aside.
+    #[inline(never)]
+    fn moved_aside(&mut self, device: &dyn DeviceView, page: PageId) {
         let Some(at) = self.aside(page) else {
             return self.policy.moved(device, page);
         };
@@ -187,7 +200,7 @@ impl Room {
     }
 
     /// The page comes in.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, device: &dyn DeviceView, way: Way, page: PageId, access: &Access) {
         match way {
             Way::Past => {}

@@ -54,14 +54,15 @@ pub(crate) mod sealed {
         fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue);
         /// All that is queued at this instant, by this event, has been queued.
         fn settle(&mut self, _now: Time, _events: &mut EventQueue) {}
-        /// Deals with what was pending until now; returns the unit to activate afterwards, and an
-        /// operation that finished, if one did.
+        /// Deals with what was pending until now; returns the unit to activate afterwards. An operation that
+        /// finished, if one did, is put into `done`, where there is none.
         fn on_event(
             &mut self,
             resource: usize,
             now: Time,
             events: &mut EventQueue,
-        ) -> (usize, Option<Done>);
+            done: &mut Option<Done>,
+        ) -> usize;
         /// A further operation that finished with the last event.
         fn more_done(&mut self) -> Option<Done> {
             None

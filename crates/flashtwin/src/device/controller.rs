@@ -86,6 +86,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// The processor has done what it was at.
+    #[inline(never)]
     pub(super) fn controller_done(&mut self) {
         self.link.pending.clear(link::CPU);
         if std::mem::take(&mut self.controller.searching) {

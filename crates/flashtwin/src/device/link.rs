@@ -72,6 +72,8 @@ impl Link {
 pub(super) struct Pending {
     /// The instant, below it its place in the order of setting, below that which it is.
     entries: [u128; 5],
+    /// Which are pending, as bits.
+    set: u32,
     /// The least of them: it is looked at more often than one changes.
     first: u128,
 }
@@ -83,6 +85,7 @@ impl Default for Pending {
     fn default() -> Pending {
         Pending {
             entries: [u128::MAX; 5],
+            set: 0,
             first: u128::MAX,
         }
     }
@@ -112,6 +115,7 @@ impl Pending {
     pub fn set(&mut self, which: usize, at: Time, order: u64) {
         let entry = u128::from(at.0) << 64 | u128::from(order << WHICH_BITS | which as u64);
         let was = std::mem::replace(&mut self.entries[which], entry);
+        self.set |= 1 << which;
         if entry < self.first {
             self.first = entry;
         } else if was == self.first {
@@ -123,6 +127,7 @@ impl Pending {
     #[inline]
     pub fn clear(&mut self, which: usize) {
         let was = std::mem::replace(&mut self.entries[which], u128::MAX);
+        self.set &= !(1 << which);
         if was == self.first {
             self.find_first();
         }
@@ -130,7 +135,12 @@ impl Pending {
 
     #[inline]
     fn find_first(&mut self) {
-        self.first = self.entries.iter().fold(u128::MAX, |a, &b| a.min(b));
+        self.first = u128::MAX;
+        let mut left = self.set;
+        while left != 0 {
+            self.first = self.first.min(self.entries[left.trailing_zeros() as usize]);
+            left &= left - 1;
+        }
     }
 }
 
@@ -149,6 +159,7 @@ impl<B: Backend> Device<B> {
         self.link.commands.push_back((at, id));
     }
 
+    #[inline(never)]
     pub(super) fn overhead_done(&mut self) {
         let (_, id) = self
             .link
@@ -192,7 +203,7 @@ impl<B: Backend> Device<B> {
 
     /// Does something that may finish requests. They leave afterwards, one by one: no request is
     /// dispatched in the middle of another's work.
-    #[inline]
+    #[inline(always)]
     pub(super) fn without_bus(&mut self, work: impl FnOnce(&mut Device<B>)) {
         let outer = std::mem::replace(&mut self.link.handing_on, true);
         work(self);
@@ -201,7 +212,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// A request's pages are all done.
-    #[inline]
+    #[inline(always)]
     pub(super) fn leave(&mut self, id: ReqId) {
         if self.link.wire.is_none() {
             return self.complete(id);
@@ -247,6 +258,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// The data of a read has reached the host.
+    #[inline(never)]
     pub(super) fn out_done(&mut self) {
         self.link.pending.clear(WAY_OUT);
         let id = self
@@ -281,9 +293,18 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Gives the free bus to the next request; those that need no bus time pass at once.
+    /// Gives the bus, if it is free, to the next request; those that need no bus time pass at once.
+    #[inline(always)]
     fn hand_on_bus(&mut self) {
-        if self.link.handing_on || self.link.wire.is_duplex() || self.link.is_free() {
+        let waits = !self.link.leaving.is_empty() || !self.link.arriving.is_empty();
+        if waits && self.link.on_bus.is_none() && !self.link.handing_on {
+            self.pass_bus();
+        }
+    }
+
+    #[inline(never)]
+    fn pass_bus(&mut self) {
+        if self.link.wire.is_duplex() {
             return;
         }
         self.link.handing_on = true;

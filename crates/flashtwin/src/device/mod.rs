@@ -269,20 +269,27 @@ impl<B: Backend> Device<B> {
     /// When the next thing will happen by itself; `None` when the device is idle.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
-        let at = self.events.next_time().min(self.link.pending.next_time());
+        let at = self.next_time();
         (at != Time::NEVER).then_some(at)
     }
 
     /// Lets all happen that is due up to and at `until`.
     #[inline]
     pub fn advance(&mut self, until: Time) {
-        loop {
-            let (flash_at, link_at) = (self.events.next_time(), self.link.pending.next_time());
-            if flash_at.min(link_at) > until {
-                self.now = self.now.max(until);
-                return;
-            }
-            self.next_step(flash_at, link_at);
+        let limit = Time(until.0.saturating_add(1));
+        if self.next_time() < limit {
+            self.run_events(limit, 0);
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// Lets happen what is due before `limit` until fewer than `below` requests are in the device, and then
+    /// what is due at that very instant.
+    #[inline]
+    pub fn advance_below(&mut self, below: usize, limit: Time) {
+        let at = self.next_time();
+        if at < limit && (at == self.now || self.requests.len() >= below) {
+            self.run_events(limit, below);
         }
     }
 
@@ -295,16 +302,36 @@ impl<B: Backend> Device<B> {
     /// The same if it is due before `limit`; false if not.
     #[inline]
     pub fn step_before(&mut self, limit: Time) -> bool {
-        let (flash_at, link_at) = (self.events.next_time(), self.link.pending.next_time());
-        let is_due = flash_at.min(link_at) < limit;
+        let is_due = self.next_time() < limit;
         if is_due {
-            self.next_step(flash_at, link_at);
+            // What comes after it is due too late.
+            self.run_events(Time::ZERO, 0);
         }
         is_due
     }
 
-    /// Lets the next pending thing happen, of the back end or of the link and the buffer.
+    /// When the next thing will happen; [`Time::NEVER`] if nothing will.
     #[inline]
+    fn next_time(&self) -> Time {
+        self.events.next_time().min(self.link.pending.next_time())
+    }
+
+    /// Lets the next thing happen, and what follows as long as it is due before `limit` and at this very instant,
+    /// or `below` requests or more are in the device.
+    #[inline(never)]
+    fn run_events(&mut self, limit: Time, below: usize) {
+        loop {
+            let (flash_at, link_at) = (self.events.next_time(), self.link.pending.next_time());
+            self.next_step(flash_at, link_at);
+            let at = self.next_time();
+            if at >= limit || at > self.now && self.requests.len() < below {
+                return;
+            }
+        }
+    }
+
+    /// Lets the next pending thing happen, of the back end or of the link and the buffer.
+    #[inline(always)]
     fn next_step(&mut self, flash_at: Time, link_at: Time) {
         let at = flash_at.min(link_at);
         debug_assert!(at >= self.now, "an event in the past");
@@ -327,11 +354,13 @@ impl<B: Backend> Device<B> {
         self.backend.settle(self.now, &mut self.events);
     }
 
+    #[inline(always)]
     fn flash_event(&mut self) {
         let Some(resource) = self.events.pop() else {
             return;
         };
-        let (chip, done) = self.backend.on_event(resource, self.now, &mut self.events);
+        let (now, mut done) = (self.now, None);
+        let chip = (self.backend).on_event(resource, now, &mut self.events, &mut done);
         if let Some(done) = &done {
             self.without_bus(|device| {
                 device.flash_done(done);
@@ -340,7 +369,7 @@ impl<B: Backend> Device<B> {
                 }
             });
         }
-        self.backend.activate(chip, self.now, &mut self.events);
+        self.backend.activate(chip, now, &mut self.events);
         self.idle_chip(chip);
     }
 
@@ -398,6 +427,13 @@ impl<B: Backend> Device<B> {
         if end > self.address.exported_bytes {
             return Err(out_of_range);
         }
+        self.begin(now, request, tag, queue);
+        Ok(())
+    }
+
+    /// The request, which is one of this device, comes in.
+    #[inline(never)]
+    fn begin(&mut self, now: Time, request: &Request, tag: u64, queue: Option<u16>) {
         self.now = now;
         self.metrics.arrived(now);
         let id = self.requests.add(request, tag, now, &self.address);
@@ -408,14 +444,26 @@ impl<B: Backend> Device<B> {
         self.enter_queue(id, queue);
         self.resume_accesses();
         self.backend.settle(now, &mut self.events);
-        Ok(())
     }
 
     /// The request reaches flash and buffer: its pages are accessed in ascending order, each
     /// waiting only for itself (D-35).
+    #[inline(never)]
     fn dispatch(&mut self, id: ReqId) {
         let r = &mut self.requests[id];
         r.dispatched = self.now;
+        let (op, first, pages) = (r.op, r.first_page, r.pages);
+        let is_access = matches!(op, Op::Read | Op::Write) && pages > 0;
+        if is_access && self.cache.present && !self.refuses(op) {
+            return self.dispatch_to_cache(id, first, pages);
+        }
+        self.dispatch_past_cache(id);
+    }
+
+    /// The same for what is not an access to cached pages.
+    #[inline(never)]
+    fn dispatch_past_cache(&mut self, id: ReqId) {
+        let r = &mut self.requests[id];
         let (op, first, pages) = (r.op, r.first_page, r.pages);
         if self.broken {
             r.status = Status::Failed;
@@ -436,15 +484,6 @@ impl<B: Backend> Device<B> {
                 }
                 self.pages_done(id);
             }
-            Op::Read | Op::Write if self.cache.present => {
-                let spans = r.spans(&self.address);
-                if op == Op::Write && r.fua {
-                    self.report_loss(id);
-                }
-                for i in 0..pages {
-                    self.cached_page(id, Lpn(first + i), spans.of(i, pages));
-                }
-            }
             Op::Read => {
                 for page in first..first + pages {
                     self.direct_read(id, Lpn(page));
@@ -458,6 +497,25 @@ impl<B: Backend> Device<B> {
                     self.direct_write(id, Lpn(page));
                 }
             }
+        }
+    }
+
+    /// Requests of this kind are not carried out any more.
+    #[inline]
+    fn refuses(&self, op: Op) -> bool {
+        self.broken || self.read_only && matches!(op, Op::Write | Op::Trim)
+    }
+
+    /// A read or a write reaches the buffer.
+    #[inline(always)]
+    fn dispatch_to_cache(&mut self, id: ReqId, first: u32, pages: u32) {
+        let r = &self.requests[id];
+        let spans = r.spans(&self.address);
+        if r.op == Op::Write && r.fua {
+            self.report_loss(id);
+        }
+        for i in 0..pages {
+            self.cached_page(id, Lpn(first + i), spans.of(i, pages));
         }
     }
 
@@ -483,7 +541,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// One page of a request is done; `parts` sum to the time since its dispatch.
-    #[inline]
+    #[inline(always)]
     fn page_done(&mut self, id: ReqId, parts: Breakdown) {
         let r = &mut self.requests[id];
         debug_assert_eq!(
@@ -500,7 +558,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// All pages are done: the buffer's own time, then the way out.
-    #[inline]
+    #[inline(always)]
     fn pages_done(&mut self, id: ReqId) {
         if self.requests[id].op == Op::Flush && self.flush_behind(id) {
             return;
@@ -517,6 +575,12 @@ impl<B: Backend> Device<B> {
         if buffer + search == Time::ZERO {
             return self.leave(id);
         }
+        self.leave_after(id, search, buffer);
+    }
+
+    /// The request leaves the buffer once the processor has searched, and the buffer taken its time.
+    fn leave_after(&mut self, id: ReqId, search: Time, buffer: Time) {
+        let r = &mut self.requests[id];
         r.parts.cpu += search;
         r.parts.buffer += buffer;
         let at = self.now + search + buffer;
@@ -528,6 +592,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
+    #[inline(never)]
     fn buffer_done(&mut self) {
         let (_, id) = self
             .in_buffer
@@ -541,6 +606,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// The request is complete for the host.
+    #[inline(never)]
     fn complete(&mut self, id: ReqId) {
         let r = self.requests.remove(id);
         let queue = r.queue;
@@ -548,10 +614,8 @@ impl<B: Backend> Device<B> {
             true => Status::Failed,
             false => r.status,
         };
-        let mut breakdown = r.parts;
-        breakdown.link = (r.dispatched - r.arrival - r.cpu) + (self.now - r.pages_done);
-        breakdown.cpu += r.cpu;
-        let completion = Completion {
+        let at = self.completions.len();
+        self.completions.push(Completion {
             tag: r.tag,
             op: r.op,
             status,
@@ -561,26 +625,30 @@ impl<B: Backend> Device<B> {
             hits: r.hits,
             arrival: r.arrival,
             done: self.now,
-            breakdown,
-        };
+            breakdown: Breakdown {
+                link: (r.dispatched - r.arrival - r.cpu) + (self.now - r.pages_done),
+                cpu: r.parts.cpu + r.cpu,
+                ..r.parts
+            },
+        });
+        let completion = &self.completions[at];
         debug_assert_eq!(
-            breakdown.total(),
-            self.now - r.arrival,
+            completion.breakdown.total(),
+            completion.done - completion.arrival,
             "the parts are not the whole"
         );
-        self.metrics.completed(&completion);
-        self.completions.push(completion);
+        self.metrics.completed(completion);
         self.leave_queue(queue);
     }
 
     // ---- flash ----
 
-    #[inline]
+    #[inline(always)]
     fn queue_flash(&mut self, chip: u32, lpn: Lpn, cause: Cause, owner: u32) {
         self.queue_program(chip, lpn, cause, owner, Stream::Cold, false);
     }
 
-    #[inline]
+    #[inline(always)]
     fn queue_program(
         &mut self,
         chip: u32,
@@ -610,18 +678,23 @@ impl<B: Backend> Device<B> {
             .enqueue(chip as usize, op, self.now, &mut self.events);
     }
 
+    #[inline(always)]
     fn flash_done(&mut self, done: &Done) {
         if !done.written && !self.broken {
             self.read_only = true;
         }
+        if done.op.owner & (OWNER_IS_REQUEST | OWNER_IS_OUTSIDE) == 0 {
+            self.programs.done(done);
+            return self.cached_flash_done(done);
+        }
+        self.direct_flash_done(done);
+    }
+
+    /// The same for an operation that did not come from the buffer.
+    #[inline(never)]
+    fn direct_flash_done(&mut self, done: &Done) {
         if done.op.owner & OWNER_IS_REQUEST == 0 {
-            return match done.op.owner & OWNER_IS_OUTSIDE {
-                0 => {
-                    self.programs.done(done);
-                    self.cached_flash_done(done);
-                }
-                _ => self.outside.push(*done),
-            };
+            return self.outside.push(*done);
         }
         let id = ReqId(done.op.owner & !OWNER_IS_REQUEST);
         if !self.requests[id].flushing {

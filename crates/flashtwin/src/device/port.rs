@@ -90,7 +90,8 @@ impl<B: Backend> Device<B> {
             let Some(resource) = self.events.pop() else {
                 return;
             };
-            let (chip, mut done) = self.backend.on_event(resource, at, &mut self.events);
+            let mut done = None;
+            let chip = (self.backend).on_event(resource, at, &mut self.events, &mut done);
             while let Some(page) = done {
                 debug_assert!(page.op.owner & OWNER_IS_OUTSIDE != 0, "whose page is this?");
                 self.read_only |= !page.written;

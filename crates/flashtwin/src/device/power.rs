@@ -135,7 +135,8 @@ impl<B: Backend> Device<B> {
             return false;
         };
         self.now = at;
-        let (unit, _) = self.backend.on_event(resource, self.now, &mut self.events);
+        let now = self.now;
+        let unit = (self.backend).on_event(resource, now, &mut self.events, &mut None);
         while self.backend.more_done().is_some() {}
         self.backend.activate(unit, self.now, &mut self.events);
         self.backend.settle(self.now, &mut self.events);

@@ -222,12 +222,17 @@ impl Queues {
 
 impl<B: Backend> Device<B> {
     /// A request comes to its queue.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter_queue(&mut self, id: ReqId, queue: u16) {
         self.requests[id].queue = queue;
-        if !self.queues.is_limited() {
-            return self.arrive(id);
+        match self.queues.is_limited() {
+            false => self.arrive(id),
+            true => self.enter_limited(id, queue),
         }
+    }
+
+    #[inline(never)]
+    fn enter_limited(&mut self, id: ReqId, queue: u16) {
         if self.queues.enter(queue, id) {
             self.arrive(id);
         }
@@ -243,8 +248,15 @@ impl<B: Backend> Device<B> {
     }
 
     /// Lets requests in for which there is a place now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn admit_pending(&mut self) {
+        if self.queues.stirred {
+            self.admit_stirred();
+        }
+    }
+
+    #[inline(never)]
+    fn admit_stirred(&mut self) {
         while std::mem::take(&mut self.queues.stirred) {
             while let Some(id) = self.queues.admitted() {
                 self.arrive(id);

@@ -12,7 +12,7 @@ use crate::units::Time;
 pub(super) struct ReqId(pub u32);
 
 /// A request between arrival and completion.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct InDevice {
     pub tag: u64,
     /// Its number in the order of arrival.
@@ -82,6 +82,7 @@ pub(super) fn low_bits(n: u64) -> u64 {
 
 impl InDevice {
     /// The sectors covered; whole pages where requests are rounded.
+    #[inline(always)]
     pub fn spans(&self, address: &Address) -> Spans {
         if address.round {
             return Spans {
@@ -110,6 +111,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
+    #[inline(always)]
     pub fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
@@ -126,6 +128,7 @@ impl Requests {
         number
     }
 
+    #[inline(always)]
     pub fn add(&mut self, request: &Request, tag: u64, now: Time, address: &Address) -> ReqId {
         let (first, end) = match request.op {
             Op::Flush => (0, 0),
@@ -146,9 +149,14 @@ impl Requests {
             _ if address.round => (end - first) * (address.page_bytes / 512),
             _ => request.bytes.div_ceil(512),
         };
-        let r = InDevice {
+        let number = self.take_number();
+        let id = match self.free.pop() {
+            Some(id) => id,
+            None => self.one_more(),
+        };
+        self.places[id.0 as usize] = InDevice {
             tag,
-            number: self.take_number(),
+            number,
             arrival: now,
             dispatched: now,
             pages_done: now,
@@ -169,19 +177,18 @@ impl Requests {
             parts: Breakdown::default(),
             link_sectors,
         };
-        match self.free.pop() {
-            Some(id) => {
-                self.places[id.0 as usize] = r;
-                id
-            }
-            None => {
-                self.places.push(r);
-                ReqId(self.places.len() as u32 - 1)
-            }
-        }
+        id
+    }
+
+    /// A place that there was not before.
+    #[cold]
+    fn one_more(&mut self) -> ReqId {
+        self.places.push(InDevice::default());
+        ReqId(self.places.len() as u32 - 1)
     }
 
     /// Frees the place; what stands there is good until the next request is added.
+    #[inline(always)]
     pub fn remove(&mut self, id: ReqId) -> &InDevice {
         self.free.push(id);
         &self.places[id.0 as usize]

@@ -38,6 +38,75 @@ pub(super) struct Frontier {
     pub next_page: u32,
 }
 
+/// The pools of a chip that have most room.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Roomiest {
+    /// The pools, as bits; none if they are not known.
+    pools: u64,
+    room: i32,
+    /// No other pool has more than this.
+    others: i32,
+}
+
+impl Roomiest {
+    pub const UNKNOWN: Roomiest = Roomiest {
+        pools: 0,
+        room: 0,
+        others: 0,
+    };
+
+    /// Those of a chip whose pools have these rooms: 64 of them at most.
+    #[inline]
+    pub fn of(rooms: &[i32]) -> Roomiest {
+        let (mut pools, mut room, mut others) = (0u64, i32::MIN, i32::MIN);
+        for (at, &of_pool) in rooms.iter().enumerate() {
+            let bit = 1 << at;
+            if of_pool > room {
+                (pools, room, others) = (bit, of_pool, room);
+            } else if of_pool == room {
+                pools |= bit;
+            } else {
+                others = others.max(of_pool);
+            }
+        }
+        Roomiest {
+            pools,
+            room,
+            others,
+        }
+    }
+
+    #[inline(always)]
+    pub fn is_known(&self) -> bool {
+        self.pools != 0
+    }
+
+    /// The first of them at or after `start` in circular order.
+    #[inline(always)]
+    pub fn first_from(&self, start: u32) -> u32 {
+        let from = self.pools >> start << start;
+        (if from == 0 { self.pools } else { from }).trailing_zeros()
+    }
+
+    /// A pool has `n` pages less room.
+    #[inline(always)]
+    pub fn shrink(&mut self, pool: u32, n: i32) {
+        let bit = 1u64.wrapping_shl(pool);
+        if self.pools & bit == 0 {
+            return;
+        }
+        let left = self.room - n;
+        if self.pools != bit {
+            self.pools &= !bit;
+            self.others = self.others.max(left);
+        } else if left > self.others {
+            self.room = left;
+        } else {
+            self.pools = 0;
+        }
+    }
+}
+
 /// A pool has no free page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolFull;

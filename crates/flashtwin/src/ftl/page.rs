@@ -10,7 +10,7 @@
 //! Here: the arrays, and looking things up in them. `write` changes where pages are, `pools` opens
 //! and erases blocks, `check` proves the arrays against each other.
 
-use super::frontier::{Frontier, Pool};
+use super::frontier::{Frontier, Pool, Roomiest};
 use super::sets::Sets;
 use super::shape::Shape;
 use crate::divide::Divider;
@@ -47,6 +47,8 @@ pub(crate) struct PageMap {
     /// counts them: (free + 1) x pages per block - next page, and what is left of the hot block.
     /// Side by side, to be compared at once.
     pub(super) room: Vec<i32>,
+    /// Per chip, the pools with most of it.
+    pub(super) roomiest: Vec<Roomiest>,
     /// Per pool, the lowest of its tallies.
     pub(super) least: Vec<i16>,
     /// Blocks in SLC mode as bits, and their number by pool; empty where there are none.
@@ -80,6 +82,7 @@ pub(crate) struct PageMap {
     pub(super) words_per_pool: usize,
     pub(super) by_pages_per_block: Divider,
     pub(super) by_blocks_per_pool: Divider,
+    pub(super) by_pools_per_chip: Divider,
     by_blocks_per_plane: Divider,
 }
 
@@ -108,6 +111,7 @@ impl PageMap {
             pools: vec![Pool::unopened(&shape); pools],
             hot: Vec::new(),
             room: vec![0; pools],
+            roomiest: vec![Roomiest::UNKNOWN; shape.chips as usize],
             least: vec![NOT_SEALED; pools],
             slc_bits: match shape.slc_blocks {
                 0 => Vec::new(),
@@ -132,6 +136,7 @@ impl PageMap {
             words_per_pool,
             by_pages_per_block: Divider::new(shape.pages_per_block),
             by_blocks_per_pool: Divider::new(shape.blocks_per_pool),
+            by_pools_per_chip: Divider::new(shape.pools_per_chip),
             by_blocks_per_plane: Divider::new(shape.blocks_per_plane),
         };
         if shape.streams > 1 {

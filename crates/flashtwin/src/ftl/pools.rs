@@ -7,7 +7,7 @@
 //! from the same free blocks. Blocks are opened lazily, at the first write that finds the last one
 //! full.
 
-use super::frontier::{Frontier, Pool, PoolFull};
+use super::frontier::{Frontier, Pool, PoolFull, Roomiest};
 use super::page::{PageMap, NOT_SEALED};
 use super::shape::Apart;
 use crate::rng::Rng;
@@ -29,7 +29,7 @@ impl PageMap {
     }
 
     /// Hot pages have an open block of their own. Else streams are not distinguished.
-    #[inline]
+    #[inline(always)]
     fn has_own_block(&self, stream: Stream) -> bool {
         stream == Stream::Hot && !self.hot.is_empty()
     }
@@ -76,8 +76,33 @@ impl PageMap {
         hot.map_or(0, |hot| self.shape.hot_pages.saturating_sub(hot.next_page))
     }
 
-    /// Takes the next `n` pages of an open block that has them: the block, and the first page.
+    /// The chip of a pool, and the pool's number there.
+    #[inline(always)]
+    fn chip_of_pool(&self, pool: u32) -> (usize, u32) {
+        let (chip, in_chip) = self.by_pools_per_chip.div_rem(pool);
+        (chip as usize, in_chip)
+    }
+
+    /// The room of a pool is what it is now.
     #[inline]
+    fn set_room(&mut self, pool: u32, room: i32) {
+        self.room[pool as usize] = room;
+        let chip = self.chip_of_pool(pool).0;
+        self.roomiest[chip] = Roomiest::UNKNOWN;
+    }
+
+    /// The pool of a chip with most room, numbered within it; of equals the first at or after `start` in circular
+    /// order.
+    #[inline(always)]
+    pub fn roomiest_of_chip(&mut self, chip: u32, start: u32) -> u32 {
+        if !self.roomiest[chip as usize].is_known() {
+            self.roomiest[chip as usize] = Roomiest::of(self.rooms_of_chip(chip));
+        }
+        self.roomiest[chip as usize].first_from(start)
+    }
+
+    /// Takes the next `n` pages of an open block that has them: the block, and the first page.
+    #[inline(always)]
     pub(super) fn advance(&mut self, pool: u32, stream: Stream, n: u32) -> (u32, u32) {
         let (block, next_page) = if self.has_own_block(stream) {
             let hot = &mut self.hot[pool as usize];
@@ -93,12 +118,14 @@ impl PageMap {
             "write past the end of block {block}"
         );
         self.room[pool as usize] -= n as i32;
+        let (chip, in_chip) = self.chip_of_pool(pool);
+        self.roomiest[chip].shrink(in_chip, n as i32);
         (block, page)
     }
 
     /// Ensures that an open block of the pool has a page for the stream, and returns the stream of that block:
     /// its own, except for the last pages of a pool with no block to open.
-    #[inline]
+    #[inline(always)]
     pub fn make_room(&mut self, pool: u32, stream: Stream) -> Result<Stream, PoolFull> {
         if self.next_page(pool, stream) < self.end_of(stream) {
             return Ok(stream);
@@ -162,7 +189,7 @@ impl PageMap {
         } else {
             bit + 1
         };
-        self.room[pool as usize] = self.count_room(pool as usize);
+        self.set_room(pool, self.count_room(pool as usize));
         self.oldest_open[chip] = self.find_oldest_open(chip as u32);
     }
 
@@ -182,7 +209,7 @@ impl PageMap {
     pub(super) fn take_free(&mut self, pool: u32, block: u32) {
         self.set_free(pool, block - pool * self.shape.blocks_per_pool, false);
         self.count_taken(pool);
-        self.room[pool as usize] = self.count_room(pool as usize);
+        self.set_room(pool, self.count_room(pool as usize));
     }
 
     /// Opens the first block of each pool of a map where all are free.
@@ -227,10 +254,11 @@ impl PageMap {
         let p = &mut self.pools[pool as usize];
         p.free += 1;
         self.chip_free[chip] += 1;
-        self.room[pool as usize] += self.shape.pages_per_block as i32;
         if p.free == self.low + 1 {
             self.needy[chip] -= 1;
         }
+        let room = self.room[pool as usize] + self.shape.pages_per_block as i32;
+        self.set_room(pool, room);
         // The only step that raises the least tally.
         self.least[pool as usize] = self.find_least(pool);
     }
@@ -304,7 +332,7 @@ impl PageMap {
 
     /// Room in each pool of a chip, see the field.
     #[inline]
-    pub fn rooms_of_chip(&self, chip: u32) -> &[i32] {
+    pub(super) fn rooms_of_chip(&self, chip: u32) -> &[i32] {
         let n = self.shape.pools_per_chip as usize;
         &self.room[chip as usize * n..][..n]
     }
@@ -456,7 +484,7 @@ impl PageMap {
             self.oldest_open[chip as usize] = self.find_oldest_open(chip);
         }
         for pool in 0..self.pools.len() {
-            self.room[pool] = self.count_room(pool);
+            self.set_room(pool as u32, self.count_room(pool));
             self.least[pool] = self.find_least(pool as u32);
         }
         self.regroup();

@@ -9,7 +9,7 @@ use crate::units::{Lpn, Ppn};
 impl PageMap {
     /// Writes `lpn` at a frontier of `pool`, that which [`PageMap::make_room`] named, and forgets its
     /// old copy. True if that was the last data page of its block, which is now sealed.
-    #[inline]
+    #[inline(always)]
     pub fn append(&mut self, pool: u32, stream: Stream, lpn: Lpn) -> bool {
         let old = self.map[lpn.0 as usize];
         if old == UNMAPPED {
@@ -23,7 +23,7 @@ impl PageMap {
     /// Moves page `page` of `block`, a live one, to a frontier of its pool, that which
     /// [`PageMap::make_room`] named. True if that was the last data page of the frontier's block. The
     /// map's own entry is not read: what it holds is known, and it is seldom at hand.
-    #[inline]
+    #[inline(always)]
     pub fn move_page(&mut self, block: u32, page: u32, pool: u32, stream: Stream) -> bool {
         let ppn = block * self.shape.pages_per_block + page;
         let lpn = self.reverse[ppn as usize];
@@ -36,7 +36,7 @@ impl PageMap {
     }
 
     /// Puts `lpn` at a frontier; its old copy is forgotten already.
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, pool: u32, stream: Stream, lpn: Lpn) -> bool {
         let (active, page) = self.advance(pool, stream, 1);
         let block = active as usize;
@@ -52,7 +52,7 @@ impl PageMap {
         sealed
     }
 
-    #[inline]
+    #[inline(always)]
     fn invalidate(&mut self, ppn: Ppn) {
         let (block, page) = self.by_pages_per_block.div_rem(ppn.0);
         let pool = self.by_blocks_per_pool.div(block);
@@ -60,7 +60,7 @@ impl PageMap {
     }
 
     /// Page `page` of `block`, which is in `pool`, is live no more.
-    #[inline]
+    #[inline(always)]
     fn forget(&mut self, block: u32, page: u32, pool: u32) {
         let word = &mut self.live[block as usize * self.words_per_block + page as usize / 64];
         debug_assert!(
@@ -87,7 +87,7 @@ impl PageMap {
     }
 
     /// The block holds no room any more: it may be collected, unless it is worn out.
-    #[inline]
+    #[inline(never)]
     pub(super) fn seal(&mut self, block: u32) {
         if !self.is_spent(block) {
             let tally = &mut self.tally[block as usize];

@@ -37,18 +37,10 @@ pub struct OpMetrics {
 
 impl OpMetrics {
     /// Counts a request.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, c: &Completion) {
-        match c.status {
-            Status::Ok => {}
-            Status::ReadOnly => {
-                self.refused += 1;
-                return;
-            }
-            Status::Failed => {
-                self.failed += 1;
-                return;
-            }
+        if c.status != Status::Ok {
+            return self.record_error(c.status);
         }
         let response = c.done - c.arrival;
         self.requests += 1;
@@ -60,6 +52,16 @@ impl OpMetrics {
         self.response_max = self.response_max.max(response);
         self.parts.add(c.breakdown.parts(), response);
         self.times.record(response);
+    }
+
+    /// Counts a request that was refused or failed.
+    #[cold]
+    fn record_error(&mut self, status: Status) {
+        match status {
+            Status::Ok => {}
+            Status::ReadOnly => self.refused += 1,
+            Status::Failed => self.failed += 1,
+        }
     }
 
     /// Adds what another collected.
@@ -109,7 +111,7 @@ impl OpMetrics {
         scaled.max(0.0).sqrt() / self.requests as f64 * 1e-6
     }
 
-    #[inline]
+    #[inline(always)]
     fn add_squares(&mut self, squares: u128) {
         self.response_ps_squares = self.response_ps_squares.saturating_add(squares);
     }
@@ -178,13 +180,13 @@ impl Metrics {
         self.elsewhere = true;
     }
 
-    #[inline]
+    #[inline(always)]
     fn count_inside(&mut self, now: Time) {
         self.inside_ps += (now - self.changed).0 as u128 * self.inside as u128;
         self.changed = now;
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrived(&mut self, now: Time) {
         if self.elsewhere {
             return;
@@ -193,7 +195,7 @@ impl Metrics {
         self.inside += 1;
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn completed(&mut self, c: &Completion) {
         if self.elsewhere {
             return;

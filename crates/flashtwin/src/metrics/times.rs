@@ -12,7 +12,7 @@ const HALF_BITS: u32 = 10;
 const HALF: usize = 1 << HALF_BITS;
 
 /// The counter of a response time.
-#[inline]
+#[inline(always)]
 fn index(ns: u64) -> usize {
     let shift = (u64::BITS - 1 - HALF_BITS) - (ns | (2 * HALF as u64 - 1)).leading_zeros();
     ((shift as usize) << HALF_BITS) + (ns >> shift) as usize
@@ -40,7 +40,7 @@ impl Default for Times {
 }
 
 impl Times {
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, time: Time) {
         let ns = time.to_ns();
         match self.counts.get_mut(index(ns)) {
@@ -88,7 +88,7 @@ impl PartSums {
     const SHORT_MAX: u64 = 1 << 43;
 
     /// Adds the parts of a response time.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, parts: [Time; 8], whole: Time) {
         if whole.0 >= Self::SHORT_MAX || self.requests == Self::REQUESTS_MAX {
             return self.add_long(parts);

@@ -128,7 +128,8 @@ impl Layered {
         resource: usize,
         now: Time,
         events: &mut EventQueue,
-    ) -> (usize, Option<Done>) {
+        done: &mut Option<Done>,
+    ) -> usize {
         let mut chip = resource;
         if let Some(at) = resource.checked_sub(self.chips.len()) {
             let channel = &mut self.channels[at];
@@ -143,7 +144,8 @@ impl Layered {
                 }
             }
         }
-        (chip, self.proceed(chip, now, events))
+        *done = self.proceed(chip, now, events);
+        chip
     }
 
     /// Goes on to the next step of a chip that takes time, or frees it. Returns the operation that ends with

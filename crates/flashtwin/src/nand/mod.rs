@@ -240,7 +240,7 @@ pub(crate) struct Chip {
 
 impl Chip {
     /// Time spent in GC until `now`.
-    #[inline]
+    #[inline(always)]
     pub fn gc_time(&self, now: Time) -> Time {
         if self.in_gc {
             self.gc_total + (now - self.gc_since)
@@ -249,8 +249,19 @@ impl Chip {
         }
     }
 
+    /// An operation comes: a read that overtakes, or one that waits for its turn.
+    #[inline(always)]
+    fn take_in(&mut self, mut op: PageOp, overtakes: bool, now: Time) {
+        op.gc_before = self.gc_time(now);
+        self.inside[op.kind()] += 1;
+        match overtakes {
+            true => self.reads.push_back(op),
+            false => self.queue.push_back(op),
+        }
+    }
+
     /// An operation has ended.
-    #[inline]
+    #[inline(always)]
     fn ended(&mut self, op: &PageOp) {
         self.inside[op.kind()] -= 1;
     }
@@ -297,7 +308,7 @@ impl Nand {
     }
 
     /// Queues an operation on `chip` and lets the chip start on it if it is free.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
         op.enqueued = now;
         op.stream = self.host_stream(op.lpn, op.stream);
@@ -305,46 +316,48 @@ impl Nand {
     }
 
     /// The same of one that has waited elsewhere already.
-    #[inline]
-    pub fn take_in(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
-        let reads_overtake = match self {
-            Nand::Msr(_) => false,
-            Nand::Modern(n) => n.reads_overtake(),
-            Nand::Layered(n) => n.reads_overtake(),
-        };
-        let overtakes = op.is_read() && reads_overtake;
-        let c = &mut self.chips_mut()[chip];
-        op.gc_before = c.gc_time(now);
-        c.inside[op.kind()] += 1;
-        if overtakes {
-            c.reads.push_back(op);
-        } else {
-            c.queue.push_back(op);
+    #[inline(always)]
+    pub fn take_in(&mut self, chip: usize, op: PageOp, now: Time, events: &mut EventQueue) {
+        match self {
+            Nand::Msr(n) => {
+                n.chips[chip].take_in(op, false, now);
+                n.activate(chip, now, events);
+            }
+            Nand::Modern(n) => {
+                let overtakes = op.is_read() && n.reads_overtake();
+                n.chips[chip].take_in(op, overtakes, now);
+                if overtakes {
+                    n.read_came(chip, now, events);
+                }
+                n.activate(chip, now, events);
+            }
+            Nand::Layered(n) => {
+                let overtakes = op.is_read() && n.reads_overtake();
+                n.chips[chip].take_in(op, overtakes, now);
+                n.activate(chip, now, events);
+            }
         }
-        if let (true, Nand::Modern(n)) = (overtakes, &mut *self) {
-            n.read_came(chip, now, events);
-        }
-        self.activate(chip, now, events);
     }
 
-    /// Deals with what was pending until now; returns the chip to activate afterwards, and the
-    /// operation that finished, if one did.
-    #[inline]
+    /// Deals with what was pending until now; returns the chip to activate afterwards. The operation that
+    /// finished, if one did, is put into `done`, where there is none.
+    #[inline(always)]
     pub fn on_event(
         &mut self,
         resource: usize,
         now: Time,
         events: &mut EventQueue,
-    ) -> (usize, Option<Done>) {
+        done: &mut Option<Done>,
+    ) -> usize {
         match self {
-            Nand::Msr(n) => n.on_event(resource, now, events),
-            Nand::Modern(n) => n.on_event(resource, now, events),
-            Nand::Layered(n) => n.on_event(resource, now, events),
+            Nand::Msr(n) => n.on_event(resource, now, events, done),
+            Nand::Modern(n) => n.on_event(resource, now, events, done),
+            Nand::Layered(n) => n.on_event(resource, now, events, done),
         }
     }
 
     /// Lets a chip start its next operation, if it is free and there is one.
-    #[inline]
+    #[inline(always)]
     pub fn activate(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         match self {
             Nand::Msr(n) => n.activate(chip, now, events),

@@ -145,42 +145,45 @@ impl Modern {
 
     // ---- time passes ----
 
+    #[inline(always)]
     pub fn on_event(
         &mut self,
         resource: usize,
         now: Time,
         events: &mut EventQueue,
-    ) -> (usize, Option<Done>) {
+        done: &mut Option<Done>,
+    ) -> usize {
         let (lanes, dies) = (self.lanes.len(), self.chips.len());
         if resource < lanes {
             let die = self.die_of(resource);
             let lane = &mut self.lanes[resource];
             lane.pending = false;
             if lane.held.is_some() {
-                return (die, None);
+                return die;
             }
             if lane.ends > now {
                 // This instant was set before a suspension put the end off.
                 set(lane, resource, events);
-                return (die, None);
+                return die;
             }
             if lane.steps.is_empty() {
                 lane.step = None;
                 self.ended(resource, false, now);
-                return (die, None);
+                return die;
             }
-            return (die, self.proceed(resource, now, events));
+            *done = self.proceed(resource, now, events);
+            return die;
         }
         if resource < lanes + dies {
             let die = resource - lanes;
             self.timed[die] = false;
-            return (die, None);
+            return die;
         }
         let first_channel = self.first_channel();
         if resource < first_channel {
             let die = resource - lanes - dies;
             self.resting[die] = false;
-            return (die, None);
+            return die;
         }
         if self.log.is_some() {
             let place = Place::Channel((resource - first_channel) as u32);
@@ -200,7 +203,8 @@ impl Modern {
             }
         }
         let lane = lane as usize;
-        (self.die_of(lane), self.proceed(lane, now, events))
+        *done = self.proceed(lane, now, events);
+        self.die_of(lane)
     }
 
     /// Goes on to the next step of a lane, or frees it. Returns the operation that ends here, if

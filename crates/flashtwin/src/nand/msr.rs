@@ -59,18 +59,6 @@ pub(crate) struct Msr {
     reads: Vec<Planned>,
 }
 
-/// Position of the largest number, of equals the first at or after `start` in circular order.
-#[inline]
-fn first_largest(numbers: &[i32], start: u32) -> u32 {
-    let largest = numbers.iter().fold(i32::MIN, |a, &b| a.max(b));
-    let (before, from) = numbers.split_at(start as usize);
-    let at = from.iter().position(|&n| n == largest);
-    match at {
-        Some(at) => start + at as u32,
-        None => before.iter().position(|&n| n == largest).unwrap_or(0) as u32,
-    }
-}
-
 /// What one chip is doing, and its cursors.
 #[derive(Clone, Debug, Default)]
 struct Service {
@@ -120,20 +108,21 @@ impl Msr {
 
     // ---- service ----
 
-    #[inline]
+    #[inline(always)]
     pub fn on_event(
         &mut self,
         chip: usize,
         now: Time,
         events: &mut EventQueue,
-    ) -> (usize, Option<Done>) {
+        done: &mut Option<Done>,
+    ) -> usize {
         let c = &mut self.chips[chip];
         let s = &mut self.service[chip];
         let Some(first) = s.running.pop() else {
             c.busy_total += now - s.batch_since;
             c.leave_gc(now);
             self.chips_in_gc.set(ChipId(chip as u16), false);
-            return (chip, None);
+            return chip;
         };
         debug_assert_eq!(first.done_at, now);
         c.ended(&first.done.op);
@@ -141,33 +130,49 @@ impl Msr {
             Some(next) => events.set(chip, next.done_at),
             None => c.busy_total += now - s.batch_since,
         }
-        (chip, Some(first.done))
+        *done = Some(first.done);
+        chip
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn is_idle(&self, chip: usize) -> bool {
         !self.chips[chip].in_gc && self.service[chip].running.is_empty()
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn activate(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
-        if !self.is_idle(chip) {
-            return;
+        if self.is_idle(chip) {
+            self.start_next(chip, now, events);
         }
+    }
+
+    /// A chip that is idle cleans, or starts what waits.
+    #[inline(never)]
+    fn start_next(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         let waits = !self.chips[chip].queue.is_empty();
         if !waits && !self.params.cleaning_in_background && !self.orders.any(chip) {
             return;
         }
-        if self.ideal {
-            while self.clean(chip, now).is_some() {}
-            if waits {
-                self.serve(chip, now, events);
-            }
-            return;
-        }
         // The reference asks at this point in the foreground as well: any waiting page, reads
         // too, makes it clean first (Q8). In the background it only asks more often (Q11).
-        if let Some((duration, first)) = self.clean(chip, now) {
+        let may_clean = self.orders.any(chip) || self.ftl.is_needy(chip as u32);
+        if may_clean && self.clean_now(chip, now, events) {
+            return;
+        }
+        if waits {
+            self.serve(chip, now, events);
+        }
+    }
+
+    /// Cleans if there is anything to gain; true if that takes time.
+    #[inline(never)]
+    fn clean_now(&mut self, chip: usize, now: Time, events: &mut EventQueue) -> bool {
+        if self.ideal {
+            while self.clean(chip, now).is_some() {}
+            return false;
+        }
+        let cleans = self.clean(chip, now);
+        if let Some((duration, first)) = cleans {
             self.chips[chip].enter_gc(now);
             self.chips_in_gc.set(ChipId(chip as u16), true);
             self.service[chip].batch_since = now;
@@ -177,14 +182,12 @@ impl Msr {
             if self.log.is_some() {
                 self.log_clean(chip, now, duration);
             }
-            return;
         }
-        if waits {
-            self.serve(chip, now, events);
-        }
+        cleans.is_some()
     }
 
     /// Takes the next batch off the queue and starts it.
+    #[inline(always)]
     fn serve(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
         self.service[chip].batch_since = now;
         if self.params.parallel_units == 1 {
@@ -213,6 +216,7 @@ impl Msr {
 
     /// A batch over several parallel units: rounds, in each the head page of every unit that has
     /// one; array times overlap, transfers do not. All reads, then all writes.
+    #[inline(never)]
     fn serve_batch(&mut self, chip: usize, now: Time) {
         let units = self.params.parallel_units;
         let mut reads = std::mem::take(&mut self.reads);
@@ -273,7 +277,7 @@ impl Msr {
     }
 
     /// Starts a read of a round that began at `since`, and ends at `done_at`; returns that instant.
-    #[inline]
+    #[inline(always)]
     fn serve_read(
         &mut self,
         chip: usize,
@@ -299,7 +303,7 @@ impl Msr {
 
     /// Starts a write of a round that began at `since`; its data are in the chip's register at
     /// `loaded_at`; returns its end.
-    #[inline]
+    #[inline(always)]
     fn serve_write(
         &mut self,
         chip: usize,
@@ -330,7 +334,7 @@ impl Msr {
         self.start(chip, op, now, done_at, transfer, array, true)
     }
 
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     fn start(
         &mut self,
@@ -357,7 +361,7 @@ impl Msr {
 
     // ---- where a write goes ----
 
-    #[inline]
+    #[inline(always)]
     fn pool(&self, chip: usize, plane: u32) -> u32 {
         if self.params.copy_back {
             chip as u32 * self.planes + plane
@@ -377,7 +381,7 @@ impl Msr {
     /// The plane for a write: the one with most room for its stream among those whose open block is
     /// younger than the old copy, searched from the chip's cursor, the first of equals. `assigned` are the
     /// writes already given a plane in this batch.
-    #[inline]
+    #[inline(always)]
     fn pick_plane(&mut self, chip: usize, lpn: Lpn, stream: Stream, assigned: &[Planned]) -> u32 {
         let old = self.ftl.lookup(lpn);
         let plane = match (self.params.allocation_pool, old) {
@@ -388,8 +392,8 @@ impl Msr {
                 let start = self.service[chip].next_plane;
                 let one_stream = self.ftl.streams() == 1;
                 let younger = self.ftl.oldest_open(chip as u32) > old_seq;
-                if assigned.is_empty() && one_stream && younger {
-                    first_largest(self.ftl.rooms_of_chip(chip as u32), start)
+                if assigned.is_empty() && one_stream && younger && self.planes <= 64 {
+                    self.ftl.roomiest_of_chip(chip as u32, start)
                 } else {
                     self.roomiest_eligible(chip, start, (old_block, old_seq), stream, assigned)
                 }
@@ -405,6 +409,7 @@ impl Msr {
 
     /// The plane with most room among those whose open block is younger than the old copy or holds
     /// it before its write pointer.
+    #[inline(never)]
     fn roomiest_eligible(
         &self,
         chip: usize,
@@ -438,7 +443,6 @@ impl Msr {
 
     /// Collects what the watermarks, or the array's controller, ask for now: how long it takes, and
     /// whether it is the beginning of a collection; `None` if nothing.
-    #[inline]
     fn clean(&mut self, chip: usize, now: Time) -> Option<(Time, bool)> {
         let told = self.orders.any(chip);
         if !told && !self.ftl.is_needy(chip as u32) {

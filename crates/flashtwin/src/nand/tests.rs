@@ -103,7 +103,8 @@ impl Bench {
             at => at,
         };
         let resource = self.events.pop().unwrap();
-        let (chip, done) = self.nand.on_event(resource, self.now, &mut self.events);
+        let mut done = None;
+        let chip = (self.nand).on_event(resource, self.now, &mut self.events, &mut done);
         assert!(done.is_none_or(|done| done.written));
         self.done.extend(done.map(|done| (self.now, done)));
         self.nand.activate(chip, self.now, &mut self.events);

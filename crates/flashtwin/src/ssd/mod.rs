@@ -71,7 +71,7 @@ impl Work for Flash {
         self.nand.resources()
     }
 
-    #[inline]
+    #[inline(always)]
     fn unit_for_write(&mut self, lpn: Lpn) -> u32 {
         if self.placement.is_static {
             return self.placement.chip(lpn);
@@ -94,26 +94,27 @@ impl Work for Flash {
         self.nand.chip_of_copy(lpn)
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue) {
         self.nand.enqueue(unit, op, now, events);
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_event(
         &mut self,
         resource: usize,
         now: Time,
         events: &mut EventQueue,
-    ) -> (usize, Option<Done>) {
-        let (unit, done) = self.nand.on_event(resource, now, events);
+        done: &mut Option<Done>,
+    ) -> usize {
+        let unit = self.nand.on_event(resource, now, events, done);
         if self.has_dead {
-            return (unit, self.after_death(unit, done, now, events));
+            *done = self.after_death(unit, done.take(), now, events);
         }
-        (unit, done)
+        unit
     }
 
-    #[inline]
+    #[inline(always)]
     fn activate(&mut self, unit: usize, now: Time, events: &mut EventQueue) {
         self.nand.activate(unit, now, events);
     }

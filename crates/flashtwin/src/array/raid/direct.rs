@@ -127,27 +127,28 @@ impl Direct {
         io.deliver(clock);
     }
 
-    /// What happened at a resource of a member's flash: the member, and what is done.
+    /// What happened at a resource of a member's flash: the member, and into `finished` what is done.
     #[inline]
     pub fn event(
         &mut self,
         io: &mut Io,
         resource: usize,
         clock: &mut Clock,
-    ) -> (usize, Option<Done>) {
+        finished: &mut Option<Done>,
+    ) -> usize {
         let own = self.first[0];
         let member = usize::from(self.member_of[resource - own]);
         let local = resource - self.first[member];
         let now = clock.now;
-        let (chip, done) = self.on_flash(io, member, clock, |member, events| {
-            (member.drive.ssd.backend).on_event(local, now, events)
+        let chip = self.on_flash(io, member, clock, |member, events| {
+            (member.drive.ssd.backend).on_event(local, now, events, finished)
         });
         self.at = Some((member, chip));
-        let done = done.and_then(|done| {
+        if let Some(done) = finished.take() {
             io.members[member].drive.ssd.read_only |= !done.written;
-            self.answered(io, member, done, clock)
-        });
-        (member, done)
+            *finished = self.answered(io, member, done, clock);
+        }
+        member
     }
 
     /// A member's flash has done a page operation: it, unless a slow member holds it back.

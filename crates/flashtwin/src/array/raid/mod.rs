@@ -274,13 +274,14 @@ impl Work for Raid {
         resource: usize,
         now: Time,
         events: &mut EventQueue,
-    ) -> (usize, Option<Done>) {
+        finished: &mut Option<Done>,
+    ) -> usize {
         let clock = &mut Clock { now, events };
         let members = self.io.members.len();
         let io = &mut self.io;
         if resource >= members + OWN {
-            let (member, done) = self.direct.event(io, resource, clock);
-            return (io.watch.units.first_of(member), done);
+            let member = self.direct.event(io, resource, clock, finished);
+            return io.watch.units.first_of(member);
         }
         if resource == members {
             io.members.own.went_off();
@@ -295,11 +296,11 @@ impl Work for Raid {
             io.members[resource].alarm.went_off();
             self.member_event(resource, clock);
         }
-        let unit = match resource < members {
+        *finished = self.io.ops.done.pop_front();
+        match resource < members {
             true => self.io.watch.units.first_of(resource),
             false => 0,
-        };
-        (unit, self.io.ops.done.pop_front())
+        }
     }
 
     fn is_volatile(&self) -> bool {

@@ -21,21 +21,21 @@ impl Past {
     }
 
     /// The page is about to leave its place.
-    #[inline]
+    #[inline(always)]
     fn leave(&mut self, page: PageId, links: &Links) {
         if self.passed.leave(page, links, &self.ages) {
             self.ages.remove(page, 0);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.passed.moved(page, device, &self.ages);
     }
 
     /// The least recent page of a list of `len` pages from `oldest` on that `skip` does not pass
     /// over. Counts in `out` the entries that a scan from the least recent end looks at.
-    #[inline]
+    #[inline(always)]
     fn oldest_not(
         &mut self,
         (oldest, len, links): (Option<PageId>, usize, &Links),
@@ -96,14 +96,14 @@ impl Aged {
     }
 
     /// Pages that searches are likely to find next, soonest first.
-    #[inline]
+    #[inline(always)]
     pub fn next_three(&self) -> [Option<PageId>; 3] {
         let links = self.list.links();
         links.three_from(self.past.passed.next(self.list.oldest(), links))
     }
 
     /// Puts a page that is not in the list at the most recent end.
-    #[inline]
+    #[inline(always)]
     pub fn push_newest(&mut self, page: PageId) {
         self.list.push_newest(page);
     }
@@ -116,21 +116,21 @@ impl Aged {
     }
 
     /// Takes a page out.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, page: PageId) {
         self.past.leave(page, self.list.links());
         self.list.remove(page);
     }
 
     /// The chip of the page's flash copy may have changed, or whether the page is in flight.
-    #[inline]
+    #[inline(always)]
     pub fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.past.moved(device, page);
     }
 
     /// The least recent page that `skip` does not pass over. Counts in `out` the entries that a
     /// scan from the least recent end looks at.
-    #[inline]
+    #[inline(always)]
     pub fn oldest_not(
         &mut self,
         device: &dyn DeviceView,
@@ -165,14 +165,14 @@ impl<const N: usize> AgedLists<N> {
     }
 
     /// See [`Aged::next_three`].
-    #[inline]
+    #[inline(always)]
     pub fn next_three(&self, list: usize) -> [Option<PageId>; 3] {
         let links = self.lists.links();
         links.three_from(self.past[list].passed.next(self.lists.oldest(list), links))
     }
 
     /// Puts a page that is in no list at the most recent end of one.
-    #[inline]
+    #[inline(always)]
     pub fn push_newest(&mut self, list: usize, page: PageId) {
         self.lists.push_newest(list, page);
     }
@@ -185,20 +185,20 @@ impl<const N: usize> AgedLists<N> {
     }
 
     /// Takes a page out of the list it is in.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, list: usize, page: PageId) {
         self.past[list].leave(page, self.lists.links());
         self.lists.remove(list, page);
     }
 
     /// The chip of the page's flash copy may have changed, or whether the page is in flight.
-    #[inline]
+    #[inline(always)]
     pub fn moved(&mut self, list: usize, device: &dyn DeviceView, page: PageId) {
         self.past[list].moved(device, page);
     }
 
     /// The same as [`Aged::oldest_not`] for a list.
-    #[inline]
+    #[inline(always)]
     pub fn oldest_not(
         &mut self,
         list: usize,

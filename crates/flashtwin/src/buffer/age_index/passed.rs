@@ -29,13 +29,13 @@ impl Passed {
     }
 
     /// The page is noted.
-    #[inline]
+    #[inline(always)]
     pub fn holds(&self, page: PageId) -> bool {
         self.mark.is_some() && self.chips.holds(page)
     }
 
     /// The least recent page that is not noted, of the list that begins with `oldest` at that end.
-    #[inline]
+    #[inline(always)]
     pub fn next(&self, oldest: Option<PageId>, links: &Links) -> Option<PageId> {
         match self.mark {
             Some(mark) => links.newer(mark),

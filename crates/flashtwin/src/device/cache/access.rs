@@ -1,6 +1,6 @@
 //! Page accesses of host requests: hits, misses, reads of what is cached.
 
-use super::page::{Index, Pool, Rank, Residency};
+use super::page::{Index, Page, Pool, Rank, Residency};
 use super::view::{with_view, View};
 use super::waiters::Wants;
 use crate::buffer::{Access, PageId, Way};
@@ -12,7 +12,7 @@ use crate::units::Lpn;
 
 impl<B: Backend> Device<B> {
     /// The access as the policy sees it.
-    #[inline]
+    #[inline(always)]
     fn access(&self, request: ReqId, lpn: Lpn, write: bool, dirty: bool) -> Access {
         let r = &self.requests[request];
         Access {
@@ -26,28 +26,44 @@ impl<B: Backend> Device<B> {
 
     /// One page access of a host request; `sectors` are those it covers. False, with nothing changed, if
     /// it needs room and all that might make room is in flight.
+    #[inline(always)]
     pub(super) fn access_page(&mut self, request: ReqId, lpn: Lpn, sectors: u64) -> bool {
-        let write = self.requests[request].op == Op::Write;
-        let cached = self.cache.find(lpn).map(|page| page.0);
-        match cached {
-            Some(id) if !self.page(id).has_left() => {
-                if write && self.page(id).pool == Pool::ReadCache {
-                    self.leave_read_cache(id);
-                    return self.miss(request, lpn, write, sectors, self.copy_of(lpn));
-                }
-                self.hit(request, id, write, sectors);
-                true
+        match self.cache.find(lpn) {
+            None => {
+                let write = self.requests[request].op == Op::Write;
+                self.miss(request, lpn, write, sectors, None)
             }
-            Some(id) if !write => {
-                self.requests[request].hits += 1;
-                if self.cache.is_logged() {
-                    self.log_access(request, lpn, true);
-                }
-                self.read_cached(request, id, sectors);
-                true
-            }
-            older => self.miss(request, lpn, write, sectors, older),
+            Some(page) => self.access_found(request, lpn, page.0, sectors),
         }
+    }
+
+    /// The same for an access that has waited.
+    #[inline(never)]
+    pub(super) fn access_page_again(&mut self, request: ReqId, lpn: Lpn, sectors: u64) -> bool {
+        self.access_page(request, lpn, sectors)
+    }
+
+    /// An access to a page that is in the directory, as `id`: cached, or leaving.
+    #[inline(never)]
+    fn access_found(&mut self, request: ReqId, lpn: Lpn, id: u32, sectors: u64) -> bool {
+        let write = self.requests[request].op == Op::Write;
+        if !self.page(id).has_left() {
+            if write && self.page(id).pool == Pool::ReadCache {
+                self.leave_read_cache(id);
+                return self.miss(request, lpn, write, sectors, self.copy_of(lpn));
+            }
+            self.hit(request, id, write, sectors);
+            return true;
+        }
+        if write {
+            return self.miss(request, lpn, write, sectors, Some(id));
+        }
+        self.requests[request].hits += 1;
+        if self.cache.is_logged() {
+            self.log_access(request, lpn, true);
+        }
+        self.read_cached(request, id, sectors);
+        true
     }
 
     #[inline]
@@ -55,6 +71,7 @@ impl<B: Backend> Device<B> {
         self.cache.find(lpn).map(|page| page.0)
     }
 
+    #[inline(always)]
     fn hit(&mut self, request: ReqId, id: u32, write: bool, sectors: u64) {
         self.requests[request].hits += 1;
         let cache = self.cache();
@@ -63,7 +80,7 @@ impl<B: Backend> Device<B> {
         if write {
             p.dirty = true;
             p.valid |= sectors;
-            cache.note_stability(id);
+            cache.set_unstable(id);
         }
         if self.cache.is_logged() {
             self.log_access(request, lpn, true);
@@ -82,7 +99,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// The access is done. If it took time, it waited for its turn: until something could be evicted.
-    #[inline]
+    #[inline(always)]
     fn done_at_once(&mut self, request: ReqId, id: u32) {
         let since = self.requests[request].dispatched;
         let slot = self.now - since;
@@ -95,7 +112,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// A write whose page is in the directory and dirty: it is done once the page has its slot.
-    #[inline]
+    #[inline(always)]
     fn write_cached(&mut self, request: ReqId, id: u32) {
         let since = self.requests[request].dispatched;
         let through = self.requests[request].fua && !self.cache.protected;
@@ -114,6 +131,7 @@ impl<B: Backend> Device<B> {
         self.pump(id);
     }
 
+    #[inline(never)]
     fn read_cached(&mut self, request: ReqId, id: u32, sectors: u64) {
         let since = self.requests[request].dispatched;
         let whole = self.cache.whole;
@@ -131,6 +149,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
+    #[inline(always)]
     fn miss(
         &mut self,
         request: ReqId,
@@ -159,22 +178,25 @@ impl<B: Backend> Device<B> {
             return true;
         }
         let cache = &mut self.cache;
-        let id = cache.add_page(lpn, pool);
+        let is_ranked = pool == Pool::Policy;
+        let id = cache.add_page(Page {
+            dirty: write,
+            by: access.request as u32,
+            rank: match is_ranked {
+                true => Rank::InFlight,
+                false => Rank::Evictable,
+            },
+            valid: if write { sectors } else { 0 },
+            ..Page::new(lpn, pool)
+        });
+        cache.in_flight += u32::from(is_ranked);
         cache.directory.insert(lpn, PageId(id));
-        let p = &mut cache.pages[id as usize];
-        p.dirty = write;
-        p.by = access.request as u32;
-        if pool == Pool::Policy {
-            p.rank = Rank::InFlight;
-            cache.in_flight += 1;
-        }
         with_view!(self, |cache, view| {
             cache.room.insert(&view, way, PageId(id), &access)
         });
         if write {
-            self.page(id).valid = sectors;
             self.link_older(id, older);
-            self.cache().note_stability(id);
+            self.cache().set_unstable(id);
         }
         self.seek_slot(id, pool, evicted);
         if write {
@@ -199,6 +221,7 @@ impl<B: Backend> Device<B> {
 
     /// The page is programmed after the copy `older` of the same logical page, which is being written back; what
     /// that has and the page lacks is still in the buffer memory.
+    #[inline(always)]
     pub(super) fn link_older(&mut self, id: u32, older: Option<u32>) {
         let Some(older) = older else { return };
         let o = self.page(older);

@@ -23,7 +23,7 @@ pub(super) enum Evicted {
 impl<B: Backend> Device<B> {
     /// Lets the policy choose what leaves. It is still to be written back: [`Device::seek_slot`]. `None` if
     /// something must, and all that might is in flight.
-    #[inline]
+    #[inline(always)]
     pub(super) fn make_room(&mut self, way: Way, access: &Access) -> Option<Evicted> {
         if !self.cache.room.is_full(way) {
             return Some(Evicted::Nothing);
@@ -81,11 +81,11 @@ impl<B: Backend> Device<B> {
     }
 
     /// Counts the dirty victims whose flash copy is on a chip in GC (ECR Fig. 3).
+    #[inline(always)]
     fn count_victims_in_gc(&mut self) {
         let in_gc = with_view!(self, |cache, view| {
             let waits = |page: &&PageId| {
-                let chip = view.chip(**page);
-                view.dirty(**page) && chip.is_some_and(|chip| view.in_gc(chip))
+                view.dirty(**page) && view.chip(**page).is_some_and(|chip| view.in_gc(chip))
             };
             cache.eviction.victims.iter().filter(waits).count() as u64
         });
@@ -93,32 +93,31 @@ impl<B: Backend> Device<B> {
     }
 
     /// Starts loading what the next victims' write-backs touch, three steps ahead: the page, then
-    /// where its address leads, then where that leads.
-    #[inline]
-    fn look_ahead(&self) {
-        let cache = &self.cache;
-        let [first, second, third] = cache.room.policy.prefetch_victims();
-        if let Some(page) = third {
-            prefetch(&cache.pages, page.0 as usize);
-        }
-        if let Some(page) = second {
-            let lpn = cache.pages[page.0 as usize].lpn;
-            cache.directory.prefetch(lpn);
-            self.backend.prefetch(lpn);
-        }
-        if let Some(page) = first {
-            let lpn = cache.pages[page.0 as usize].lpn;
-            self.backend.prefetch_old_copy(lpn);
-        }
+    /// where its address leads, then where that leads. What was the third victim from now at the last eviction is
+    /// the second one now.
+    #[inline(always)]
+    fn look_ahead(&mut self) {
+        let cache = &mut self.cache;
+        let [_, _, third] = cache.room.policy.prefetch_victims();
+        let Some(third) = third else { return };
+        prefetch(&cache.pages, third.0 as usize);
+        let [second, first] = cache.ahead;
+        cache.ahead = [third, second];
+        let lpn = cache.pages[second.0 as usize].lpn;
+        cache.directory.prefetch(lpn);
+        self.backend.prefetch(lpn);
+        let lpn = cache.pages[first.0 as usize].lpn;
+        self.backend.prefetch_old_copy(lpn);
     }
 
     /// The page waits for its slot: that of its victim, a free one, or the next that comes free.
+    #[inline(always)]
     pub(super) fn seek_slot(&mut self, id: u32, pool: Pool, evicted: Evicted) {
         let cache = &mut self.cache;
         match evicted {
             Evicted::One(victim) => {
                 cache.pages[victim as usize].slot_successor = Some(Index::new(id));
-                self.pump(victim);
+                self.pump_on(victim);
             }
             Evicted::Group => {
                 cache.waiting[pool as usize].push_back(id);
@@ -133,10 +132,15 @@ impl<B: Backend> Device<B> {
     }
 
     /// An idle chip may write back what the policy names, one page at a time.
+    #[inline(always)]
     pub(in crate::device) fn idle_chip(&mut self, chip: usize) {
-        if !self.cache.uses_idle || !self.backend.is_idle(chip) {
-            return;
+        if self.cache.uses_idle && self.backend.is_idle(chip) {
+            self.write_back_at(chip);
         }
+    }
+
+    #[inline(never)]
+    fn write_back_at(&mut self, chip: usize) {
         let chip = ChipId(chip as u16);
         let in_flight = self.cache.active_write_backs;
         let named = with_view!(self, |cache, view| {

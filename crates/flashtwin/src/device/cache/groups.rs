@@ -3,7 +3,7 @@
 //! Pages of a group are programmed in the order of the eviction once all of them are whole: BPLRU reads what its
 //! block lacks, then writes the block in ascending order (Kim and Ahn, FAST 2008).
 
-use super::page::{Membership, Pool, Rank, Residency, Slot, Want};
+use super::page::{Membership, Page, Pool, Rank, Residency, Slot, Want};
 use crate::buffer::PageId;
 use crate::device::{Backend, Device};
 use crate::nand::FlashEvent;
@@ -19,6 +19,7 @@ pub(super) struct Group {
 
 impl<B: Backend> Device<B> {
     /// Writes back what the last eviction names.
+    #[inline(never)]
     pub(super) fn write_group(&mut self) {
         let out = std::mem::take(&mut self.cache.eviction);
         let mut pages = match self.cache.free_groups.last() {
@@ -73,13 +74,14 @@ impl<B: Backend> Device<B> {
     /// A page to be read from flash and written with a group; it takes no slot.
     fn add_padding(&mut self, lpn: Lpn, by: u32) -> u32 {
         let older = self.cache.find(lpn).map(|page| page.0);
-        let id = self.cache.add_page(lpn, Pool::Policy);
+        let id = self.cache.add_page(Page {
+            residency: Residency::Ready(Slot::Extra),
+            rank: Rank::Left,
+            by,
+            want: Want::Padding,
+            ..Page::new(lpn, Pool::Policy)
+        });
         self.cache.directory.insert(lpn, PageId(id));
-        let p = self.page(id);
-        p.residency = Residency::Ready(Slot::Extra);
-        p.rank = Rank::Left;
-        p.by = by;
-        p.want = Want::Padding;
         self.link_older(id, older);
         id
     }
@@ -115,6 +117,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// A page of a group is whole; if it was the last one, all are programmed.
+    #[inline(never)]
     pub(super) fn whole_in_group(&mut self, id: u32) {
         let p = self.page(id);
         let Membership::Missing(group) = p.group else {

@@ -21,25 +21,37 @@ pub(super) struct HeldUp {
 
 impl<B: Backend> Device<B> {
     /// One page access of a host request; `sectors` are those it covers.
-    #[inline]
+    #[inline(always)]
     pub(in crate::device) fn cached_page(&mut self, request: ReqId, lpn: Lpn, sectors: u64) {
         let must_wait = !self.cache.held_up.is_empty();
         if must_wait || !self.access_page(request, lpn, sectors) {
-            self.cache.held_up.push_back(HeldUp {
-                request,
-                lpn,
-                sectors,
-            });
+            self.hold_up(request, lpn, sectors);
         }
     }
 
+    #[inline(never)]
+    fn hold_up(&mut self, request: ReqId, lpn: Lpn, sectors: u64) {
+        self.cache.held_up.push_back(HeldUp {
+            request,
+            lpn,
+            sectors,
+        });
+    }
+
     /// Has accesses go on that waited until something may be evicted.
-    #[inline]
+    #[inline(always)]
     pub(in crate::device) fn resume_accesses(&mut self) {
+        if !self.cache.held_up.is_empty() {
+            self.resume_held_up();
+        }
+    }
+
+    #[inline(never)]
+    fn resume_held_up(&mut self) {
         while !self.cache.held_up.is_empty() && std::mem::take(&mut self.cache.may_go_on) {
             self.without_bus(|device| {
                 while let Some(next) = device.cache.held_up.front().copied() {
-                    if !device.access_page(next.request, next.lpn, next.sectors) {
+                    if !device.access_page_again(next.request, next.lpn, next.sectors) {
                         break;
                     }
                     device.cache.held_up.pop_front();
@@ -49,7 +61,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Notifies the policy if a change of residency put the page in flight or ended that.
-    #[inline]
+    #[inline(always)]
     pub(super) fn residency_changed(&mut self, id: u32) {
         let cache = &mut self.cache;
         let p = &mut cache.pages[id as usize];

@@ -86,6 +86,8 @@ pub(super) struct Cache {
     /// Something may be evicted that could not be before.
     may_go_on: bool,
     waiters: Waiters,
+    /// Pages likely to be evicted: the third from now at the last eviction, and at the one before. A hint.
+    ahead: [PageId; 2],
     groups: Vec<Group>,
     free_groups: Vec<u32>,
     /// Pages whose contents flash does not have, as bits.
@@ -148,6 +150,7 @@ impl Cache {
             held_up: VecDeque::new(),
             may_go_on: false,
             waiters: Waiters::default(),
+            ahead: [PageId(0); 2],
             groups: Vec::new(),
             free_groups: Vec::new(),
             unstable: Vec::new(),
@@ -179,7 +182,7 @@ impl Cache {
     }
 
     /// The cached page of `lpn` that came last.
-    #[inline]
+    #[inline(always)]
     fn find(&self, lpn: Lpn) -> Option<PageId> {
         let lpn_of = |page: PageId| self.pages[page.0 as usize].lpn;
         self.directory.get(lpn, lpn_of)
@@ -214,23 +217,26 @@ impl Cache {
 
     // ---- tables ----
 
-    fn add_page(&mut self, lpn: Lpn, pool: Pool) -> u32 {
-        let page = Page::new(lpn, pool);
-        match self.free_pages.pop() {
-            Some(id) => {
-                self.pages[id as usize] = page;
-                id
-            }
-            None => {
-                self.pages.push(page);
-                self.unstable.resize(self.pages.len().div_ceil(64), 0);
-                self.pages.len() as u32 - 1
-            }
-        }
+    #[inline(always)]
+    fn add_page(&mut self, page: Page) -> u32 {
+        let id = match self.free_pages.pop() {
+            Some(id) => id,
+            None => self.one_more_page(),
+        };
+        self.pages[id as usize] = page;
+        id
+    }
+
+    /// A record that there was not before.
+    #[cold]
+    fn one_more_page(&mut self) -> u32 {
+        self.pages.push(Page::new(Lpn(0), Pool::Policy));
+        self.unstable.resize(self.pages.len().div_ceil(64), 0);
+        self.pages.len() as u32 - 1
     }
 
     /// An access to the page `id` has waited since `since` for a slot.
-    #[inline]
+    #[inline(always)]
     fn count_slot_wait(&mut self, id: u32, since: Time, slot: Time) {
         if slot > Time::ZERO {
             self.counters.slot_waits += 1;
@@ -241,8 +247,15 @@ impl Cache {
         }
     }
 
+    /// Flash lacks what the page holds.
+    #[inline(always)]
+    fn set_unstable(&mut self, id: u32) {
+        debug_assert!(self.pages[id as usize].is_unstable());
+        self.unstable[id as usize / 64] |= 1 << (id % 64);
+    }
+
     /// Keeps the page among the unstable ones exactly while flash lacks what it holds.
-    #[inline]
+    #[inline(always)]
     fn note_stability(&mut self, id: u32) {
         let unstable = u64::from(self.pages[id as usize].is_unstable());
         let word = &mut self.unstable[id as usize / 64];

@@ -26,6 +26,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// The page gets its slot.
+    #[inline(never)]
     pub(super) fn give_slot(&mut self, id: u32) {
         let now = self.now;
         let p = self.page(id);
@@ -70,6 +71,7 @@ impl<B: Backend> Device<B> {
 
     /// Reads what the page lacks from flash; at once if flash has nothing of it. What its older copy is
     /// reading already comes with that.
+    #[inline(never)]
     pub(super) fn fill(&mut self, id: u32) {
         let p = self.page(id);
         let (lpn, want, older) = (p.lpn, p.want, p.older);
@@ -95,6 +97,7 @@ impl<B: Backend> Device<B> {
 
     /// The page has all its sectors now, and so have the copies of the same logical page that came after it;
     /// `done` is the read that has brought them, if one has.
+    #[inline(never)]
     fn filled(&mut self, id: u32, done: Option<&Done>) {
         let whole = self.cache.whole;
         let first = self.page(id).younger;
@@ -117,8 +120,14 @@ impl<B: Backend> Device<B> {
     }
 
     /// Performs the next step that the page's state allows.
+    #[inline(never)]
     pub(super) fn pump(&mut self, id: u32) {
-        let background = self.cache.background;
+        self.pump_on(id);
+    }
+
+    /// The same, for those who call it all the time.
+    #[inline(always)]
+    pub(super) fn pump_on(&mut self, id: u32) {
         let whole = self.cache.whole;
         let p = self.page(id);
         let Residency::Ready(slot) = p.residency else {
@@ -128,10 +137,7 @@ impl<B: Backend> Device<B> {
             return;
         }
         if p.group != Membership::None {
-            if (p.dirty || p.want.writes_clean()) && p.valid != whole {
-                return self.fill(id);
-            }
-            return self.whole_in_group(id);
+            return self.pump_in_group(id);
         }
         let left = p.has_left();
         if !p.dirty && !p.want.writes_clean() {
@@ -151,24 +157,38 @@ impl<B: Backend> Device<B> {
         if p.valid != whole {
             return self.fill(id);
         }
-        let mut passes_on = false;
-        if let (true, Slot::Held, Some(depth)) = (left, slot, background) {
-            let cache = self.cache();
-            if cache.writing_back == depth {
-                return cache.write_back_queue.push_back(id);
-            }
-            cache.writing_back += 1;
-            passes_on = true;
+        if let (true, Slot::Held, Some(depth)) = (left, slot, self.cache.background) {
+            return self.write_back_in_background(id, depth);
         }
         self.start_program(id);
-        if passes_on {
-            self.page(id).residency = Residency::Ready(Slot::PassedOn);
-            self.pass_on_slot(id);
+    }
+
+    /// The next step of a page that is written with others.
+    #[inline(never)]
+    fn pump_in_group(&mut self, id: u32) {
+        let whole = self.cache.whole;
+        let p = self.page(id);
+        if (p.dirty || p.want.writes_clean()) && p.valid != whole {
+            return self.fill(id);
         }
+        self.whole_in_group(id);
+    }
+
+    /// The program of a page begins if fewer than `depth` run, and passes on its slot at once.
+    #[inline(never)]
+    fn write_back_in_background(&mut self, id: u32, depth: u32) {
+        let cache = self.cache();
+        if cache.writing_back == depth {
+            return cache.write_back_queue.push_back(id);
+        }
+        cache.writing_back += 1;
+        self.start_program(id);
+        self.page(id).residency = Residency::Ready(Slot::PassedOn);
+        self.pass_on_slot(id);
     }
 
     /// Queues the program of the page.
-    #[inline]
+    #[inline(always)]
     fn start_program(&mut self, id: u32) {
         let p = self.page(id);
         let (lpn, want) = (p.lpn, p.want);
@@ -196,7 +216,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// The page is to get no program except for its eviction.
-    #[inline]
+    #[inline(always)]
     fn drop_want(&mut self, id: u32) {
         let want = std::mem::replace(&mut self.page(id).want, Want::Nothing);
         if want == Want::WriteBack {
@@ -205,6 +225,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// A flash operation of a cached page has finished.
+    #[inline(always)]
     pub(in crate::device) fn cached_flash_done(&mut self, done: &Done) {
         let id = done.op.owner;
         if done.op.is_read() {
@@ -214,6 +235,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
+    #[inline(never)]
     fn page_read(&mut self, id: u32, done: &Done) {
         let whole = self.cache.whole;
         let p = self.page(id);
@@ -228,6 +250,7 @@ impl<B: Backend> Device<B> {
         self.filled(id, Some(done));
     }
 
+    #[inline(always)]
     fn page_programmed(&mut self, id: u32, done: &Done) {
         if self.cache.is_logged() {
             self.cache.log_written(&done.op, self.now);
@@ -250,15 +273,21 @@ impl<B: Backend> Device<B> {
         if done.op.cause == Cause::WriteBack {
             self.cache.active_write_backs -= 1;
         }
-        self.notify_policy(id, lpn, stays && is_clean && fresh);
-        self.serve_waiters(id, Some(done), true);
-        self.pump(id);
+        let cleaned = stays && is_clean && fresh;
+        if cleaned || self.cache.chips_move {
+            self.notify_policy(id, lpn, cleaned);
+        }
+        if !self.page(id).waiters.is_empty() {
+            self.serve_waiters(id, Some(done), true);
+        }
+        self.pump_on(id);
         if held_credit {
             self.next_write_back();
         }
     }
 
     /// A write-back of background mode has ended: the next one starts.
+    #[inline(never)]
     fn next_write_back(&mut self) {
         self.cache.writing_back -= 1;
         let depth = self.cache.background.unwrap_or(0);
@@ -323,6 +352,7 @@ impl<B: Backend> Device<B> {
 
     /// A program has ended: a page that stays is clean now, and the flash copy of the cached page
     /// may have come to another chip.
+    #[inline(never)]
     fn notify_policy(&mut self, id: u32, lpn: Lpn, cleaned: bool) {
         if cleaned {
             with_view!(self, |cache, view| cache
@@ -345,6 +375,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// An evicted page is done with: its slot goes to its successor.
+    #[inline(always)]
     fn release(&mut self, id: u32) {
         let cache = self.cache();
         let p = &mut cache.pages[id as usize];
@@ -380,6 +411,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
+    #[inline(always)]
     fn pass_on_slot(&mut self, id: u32) {
         let p = self.page(id);
         let pool = p.pool as usize;

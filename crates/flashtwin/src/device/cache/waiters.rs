@@ -129,6 +129,7 @@ impl Cache {
 impl<B: Backend> Device<B> {
     /// Completes the accesses for which the page has what they wait for. `done` is the flash operation that
     /// just ended, if one did; `program` that it was a program.
+    #[inline(never)]
     pub(super) fn serve_waiters(&mut self, id: u32, done: Option<&Done>, program: bool) {
         let now = self.now;
         let failed = done.is_some_and(|done| done.failed);

@@ -26,7 +26,8 @@ fn pass(nand: &mut Nand, lpn: u32, cause: Cause, now: &mut Time) -> Done {
     while events.next_time() != Time::NEVER {
         *now = events.next_time();
         let resource = events.pop().unwrap();
-        let (chip, ended) = nand.on_event(resource, *now, &mut events);
+        let mut ended = None;
+        let chip = nand.on_event(resource, *now, &mut events, &mut ended);
         done = done.or(ended);
         nand.activate(chip, *now, &mut events);
     }
