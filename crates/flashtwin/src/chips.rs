@@ -40,7 +40,7 @@ impl ChipSet {
     }
 
     /// Whether a chip is in the set.
-    #[inline]
+    #[inline(always)]
     pub fn contains(&self, chip: ChipId) -> bool {
         self.words[chip.0 as usize / 64] >> (chip.0 % 64) & 1 == 1
     }

@@ -138,7 +138,7 @@ impl EventQueue {
     }
 
     /// Sets the pending instant of a resource that has none.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, resource: usize, at: Time) {
         let entry = self.entry(self.base + resource, at);
         self.put(entry);
@@ -159,7 +159,7 @@ impl EventQueue {
         self.first = self.first.min(entry);
     }
 
-    #[inline]
+    #[inline(always)]
     fn entry(&mut self, resource: usize, at: Time) -> u128 {
         let mut order = self.take_order();
         if self.by_group {
@@ -171,18 +171,18 @@ impl EventQueue {
     }
 
     /// Number of the span of time that an entry falls into.
-    #[inline]
+    #[inline(always)]
     fn span(&self, entry: u128) -> u64 {
         instant(entry) >> self.shift
     }
 
-    #[inline]
+    #[inline(always)]
     fn bucket(&self, entry: u128) -> usize {
         self.span(entry) as usize & (self.buckets.len() - 1)
     }
 
     /// Puts an entry where it belongs in its bucket.
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, entry: u128) {
         let (at, new) = (self.bucket(entry), resource(entry) as u32);
         let bucket = &mut self.buckets[at];
@@ -241,7 +241,7 @@ impl EventQueue {
     }
 
     /// The earliest entry, of which none is in a span before `span`.
-    #[inline]
+    #[inline(always)]
     fn find_first(&mut self, span: u64) -> u128 {
         let start = span as usize & (self.buckets.len() - 1);
         let bits = self.occupied[start / 64] >> (start % 64);
@@ -325,7 +325,7 @@ impl EventQueue {
     }
 
     /// Takes the resource of the earliest pending instant, which is not pending any more.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<usize> {
         if self.first == NOTHING {
             return None;

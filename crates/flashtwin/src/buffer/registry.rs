@@ -34,8 +34,9 @@ impl std::fmt::Debug for User {
 
 macro_rules! declare {
     (() $($file:ident::$Type:ident $(+ $Prefetch:ident)?)+) => {
-        /// A policy that stands alone.
+        /// A policy that stands alone. With a number of its own each is found in fewer steps.
         #[derive(Clone, Debug)]
+        #[repr(u8)]
         pub(crate) enum Base {
             $($Type(super::$file::$Type),)+
             User(User),
@@ -76,7 +77,7 @@ impl Policy for Base {
     fn admits(&self, access: &Access) -> bool {
         each!(self, p => p.admits(access))
     }
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
         each!(self, p => p.insert(device, page, access))
     }
@@ -94,7 +95,7 @@ impl Policy for Base {
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         each!(self, p => p.moved(device, page))
     }
-    #[inline]
+    #[inline(always)]
     fn evict(
         &mut self,
         device: &dyn DeviceView,

@@ -44,7 +44,7 @@ impl Controller {
 
 impl<B: Backend> Device<B> {
     /// A request has come over the host link.
-    #[inline]
+    #[inline(always)]
     pub(super) fn reach_controller(&mut self, id: ReqId) {
         let is_free = self.controller.is_free_of_cost();
         if is_free && !self.queues.is_limited() {

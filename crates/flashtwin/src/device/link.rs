@@ -146,7 +146,7 @@ impl Pending {
 
 impl<B: Backend> Device<B> {
     /// A request reaches the device.
-    #[inline]
+    #[inline(always)]
     pub(super) fn arrive(&mut self, id: ReqId) {
         if self.link.overhead == Time::ZERO {
             return self.enter(id);
@@ -176,7 +176,7 @@ impl<B: Backend> Device<B> {
         self.enter(id);
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, id: ReqId) {
         if self.link.wire.is_none() {
             return self.reach_controller(id);
@@ -236,13 +236,13 @@ impl<B: Backend> Device<B> {
     }
 
     /// The request holds the bus to return its data.
-    #[inline]
+    #[inline(always)]
     fn returns_data(&self, id: ReqId) -> bool {
         let r = &self.requests[id];
         r.op == Op::Read && r.status == Status::Ok
     }
 
-    #[inline]
+    #[inline(always)]
     fn put_on_bus(&mut self, id: ReqId) {
         self.link.on_bus = Some(id);
         let until = self.now + self.link.wire.time(self.requests[id].link_sectors);

@@ -149,7 +149,7 @@ impl PageMap {
     // ---- where things are ----
 
     /// The flash page that holds `lpn`, if any.
-    #[inline]
+    #[inline(always)]
     pub fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
         match self.map[lpn.0 as usize] {
             UNMAPPED => None,
@@ -158,7 +158,7 @@ impl PageMap {
     }
 
     /// The logical page whose live copy stands at `ppn`.
-    #[inline]
+    #[inline(always)]
     pub fn lpn_at(&self, ppn: Ppn) -> Lpn {
         Lpn(self.reverse[ppn.0 as usize])
     }
@@ -186,6 +186,7 @@ impl PageMap {
     }
 
     /// The number of pages of `block`, counted from its first page.
+    #[inline(always)]
     pub fn first_ppn(&self, block: u32) -> Ppn {
         Ppn(block * self.shape.pages_per_block)
     }
@@ -219,6 +220,7 @@ impl PageMap {
     }
 
     /// The first live page of `block` at or after `page`.
+    #[inline(always)]
     pub fn next_live(&self, block: u32, page: u32) -> Option<u32> {
         let words = &self.live[block as usize * self.words_per_block..][..self.words_per_block];
         let mut i = page as usize / 64;
@@ -245,13 +247,13 @@ impl PageMap {
     // ---- hints ----
 
     /// Starts loading what a write or read of `lpn` will touch first.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch(&self.map, lpn.0 as usize);
     }
 
     /// Starts loading the map entry of the logical page that stands, or stood, at `ppn`.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch_at(&self, ppn: Ppn) {
         if let Some(&lpn) = self.reverse.get(ppn.0 as usize) {
             prefetch(&self.map, lpn as usize);
@@ -259,7 +261,7 @@ impl PageMap {
     }
 
     /// Starts loading the number of the logical page that stands, or stood, at `ppn`.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch_lpn_at(&self, ppn: Ppn) {
         prefetch(&self.reverse, ppn.0 as usize);
     }
@@ -272,7 +274,7 @@ impl PageMap {
 
     /// Starts loading what a write of `lpn` will touch next, once its map entry is at hand: the
     /// state of the block that holds the old copy.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch_old_copy(&self, lpn: Lpn) {
         let ppn = self.map[lpn.0 as usize];
         let block = self.by_pages_per_block.div(ppn) as usize;

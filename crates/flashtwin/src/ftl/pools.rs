@@ -35,7 +35,7 @@ impl PageMap {
     }
 
     /// The next page that a write to `pool` takes, in its open block; `data_pages` if that is full.
-    #[inline]
+    #[inline(always)]
     pub fn next_page(&self, pool: u32, stream: Stream) -> u32 {
         if self.has_own_block(stream) {
             self.hot[pool as usize].next_page
@@ -45,7 +45,7 @@ impl PageMap {
     }
 
     /// Data pages of a block that the stream writes to.
-    #[inline]
+    #[inline(always)]
     pub(super) fn end_of(&self, stream: Stream) -> u32 {
         match self.has_own_block(stream) {
             true => self.shape.hot_pages,
@@ -338,7 +338,7 @@ impl PageMap {
     }
 
     /// The stream of a page that the host writes; `asked` is the buffer policy's.
-    #[inline]
+    #[inline(always)]
     pub fn host_stream(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.shape.apart {
             Apart::AsAsked => asked,
@@ -358,7 +358,7 @@ impl PageMap {
     }
 
     /// The stream of a page that GC moves.
-    #[inline]
+    #[inline(always)]
     pub fn move_stream(&self, lpn: Lpn) -> Stream {
         match self.shape.apart {
             Apart::Below(end) if lpn.0 < end => Stream::Hot,

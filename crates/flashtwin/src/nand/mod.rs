@@ -279,8 +279,9 @@ impl Chip {
     }
 }
 
-/// A flash back end.
+/// A flash back end. With a number of its own each is found in fewer steps.
 #[derive(Clone, Debug)]
+#[repr(u8)]
 pub(crate) enum Nand {
     Msr(Msr),
     Modern(Modern),
@@ -597,7 +598,7 @@ impl Nand {
     }
 
     /// The chips that are collecting now.
-    #[inline]
+    #[inline(always)]
     pub fn chips_in_gc(&self) -> &ChipSet {
         match self {
             Nand::Msr(n) => &n.chips_in_gc,

@@ -130,6 +130,7 @@ impl Modern {
         self.params.read_priority
     }
 
+    #[inline(always)]
     fn die_of(&self, lane: usize) -> usize {
         let dies = self.chips.len();
         match lane.checked_sub(dies) {
@@ -139,6 +140,7 @@ impl Modern {
     }
 
     /// The lane of the reads for which a die is suspended.
+    #[inline(always)]
     fn aside(&self, die: usize) -> usize {
         die + self.chips.len()
     }
@@ -209,6 +211,7 @@ impl Modern {
 
     /// Goes on to the next step of a lane, or frees it. Returns the operation that ends here, if
     /// one of the host's does.
+    #[inline(always)]
     fn proceed(&mut self, at: usize, now: Time, events: &mut EventQueue) -> Option<Done> {
         let die = self.die_of(at);
         let lane = &mut self.lanes[at];
@@ -263,6 +266,7 @@ impl Modern {
     }
 
     /// A lane is free again.
+    #[inline(always)]
     fn ended(&mut self, at: usize, of_host: bool, now: Time) {
         let die = self.die_of(at);
         if self.log.is_some() {
@@ -337,6 +341,7 @@ impl Modern {
     }
 
     /// True if the die is busy: it goes on with that.
+    #[inline(always)]
     fn is_taken(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         if self.params.cached_commands && self.go_on(die, now, events) {
             return true;
@@ -350,6 +355,7 @@ impl Modern {
         true
     }
 
+    #[inline(always)]
     pub fn activate(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         if self.sets.is_some() {
             return self.activate_by_sets(die, now, events);
@@ -361,34 +367,46 @@ impl Modern {
             return self.start_reads(die, op, Time::ZERO, now, events);
         }
         if self.collecting[die].is_none() {
-            let waits = !self.chips[die].queue.is_empty();
-            let low = match waits {
-                true => self.ftl.low(),
-                false => self.idle_blocks,
-            };
-            if self.ideal {
-                while self.pick_victim(die, low, now) {
-                    self.collect_untimed(die);
-                }
-            }
-            let background = self.params.background_gc;
-            let may = waits || background || self.orders.any(die);
-            if may && self.pick_victim(die, low, now)
-                || !waits && background && self.fold_when_idle(die, now, events)
-            {
-                self.chips[die].enter_gc(now);
-                self.chips_in_gc.set(ChipId(die as u16), true);
-                self.log_gc(die, true, now);
-                self.stats.gc_actions += 1;
-            }
+            self.begin_to_collect(die, now, events);
         }
         let collects = self.collecting[die].is_some();
         if collects && !self.yields(die) {
             return self.start_gc_step(die, now, events);
         }
+        self.start_next(die, collects, now, events);
+    }
+
+    /// Takes up a block to collect, if the watermarks or the array's controller ask for it.
+    #[inline(never)]
+    fn begin_to_collect(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        let waits = !self.chips[die].queue.is_empty();
+        let low = match waits {
+            true => self.ftl.low(),
+            false => self.idle_blocks,
+        };
+        if self.ideal {
+            while self.pick_victim(die, low, now) {
+                self.collect_untimed(die);
+            }
+        }
+        let background = self.params.background_gc;
+        let may = waits || background || self.orders.any(die);
+        if may && self.pick_victim(die, low, now)
+            || !waits && background && self.fold_when_idle(die, now, events)
+        {
+            self.chips[die].enter_gc(now);
+            self.chips_in_gc.set(ChipId(die as u16), true);
+            self.log_gc(die, true, now);
+            self.stats.gc_actions += 1;
+        }
+    }
+
+    /// A free die starts what waits, if it need not wait for more; else a step of its collection.
+    #[inline(never)]
+    fn start_next(&mut self, die: usize, collects: bool, now: Time, events: &mut EventQueue) {
         if self.waits_for_writes(die, now, events) {
             if collects {
-                self.start_gc_step(die, now, events);
+                self.start_gc_step_again(die, now, events);
             }
             return;
         }
@@ -402,6 +420,7 @@ impl Modern {
     }
 
     /// A collection lets what waits go first: there is room for it, or it is its turn.
+    #[inline(never)]
     fn yields(&self, die: usize) -> bool {
         let folds = self.collecting[die].is_some_and(|run| run.folds);
         (self.preemptible || self.orders.yields || folds)
@@ -414,6 +433,7 @@ impl Modern {
     /// A host read has come: it stops a running program or erase, unless that ends as soon or has let enough
     /// reads pass. One that still receives its data is not stopped: the read then waits for its end, unless
     /// another one comes.
+    #[inline(never)]
     pub fn read_came(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let data_come = self.data_come(die);
         let lane = &mut self.lanes[die];
@@ -437,6 +457,7 @@ impl Modern {
     }
 
     /// Serves the next read of a suspended die after a `delay`, or lets the die go on.
+    #[inline(never)]
     fn read_aside(&mut self, die: usize, delay: Time, now: Time, events: &mut EventQueue) {
         let lane = &mut self.lanes[die];
         if lane.passed < self.params.suspend_limit {
@@ -472,6 +493,7 @@ impl Modern {
     }
 
     /// Lets a free lane begin with what the array does alone, for no operation of the host.
+    #[inline(always)]
     fn start_pulse(&mut self, at: usize, time: Time, now: Time, events: &mut EventQueue) {
         let lane = &mut self.lanes[at];
         lane.since = now;
@@ -482,7 +504,7 @@ impl Modern {
     }
 
     /// One read of a flash page, with those that its errors ask for.
-    #[inline]
+    #[inline(always)]
     fn sense(&mut self, ppn: Ppn) -> Time {
         let once = match &self.params.slc_cache {
             Some(cache) if self.ftl.is_slc_at(ppn) => cache.read,
@@ -497,7 +519,7 @@ impl Modern {
     }
 
     /// Programming the row of page `page` of the open block of a stream.
-    #[inline]
+    #[inline(always)]
     fn program(&self, stream: Stream, page: u32) -> Time {
         match &self.params.slc_cache {
             Some(cache) if stream == Stream::Hot => cache.program,
@@ -506,6 +528,7 @@ impl Modern {
     }
 
     /// Starts a read and those waiting ones that can be read with it.
+    #[inline(never)]
     fn start_reads(
         &mut self,
         at: usize,
@@ -572,6 +595,7 @@ impl Modern {
     }
 
     /// Starts a program of a write and those behind it that its row has room for.
+    #[inline(never)]
     fn start_writes(&mut self, at: usize, first: PageOp, now: Time, events: &mut EventQueue) {
         let die = self.die_of(at);
         let pool = die as u32;
@@ -667,6 +691,7 @@ impl Modern {
 }
 
 /// Puts the end of a lane's step into the event queue.
+#[inline(always)]
 fn set(lane: &mut Lane, at: usize, events: &mut EventQueue) {
     lane.pending = true;
     events.set(at, lane.ends);

@@ -35,7 +35,7 @@ enum PlacedMut<'a> {
 }
 
 impl Nand {
-    #[inline]
+    #[inline(always)]
     pub(super) fn placed(&self) -> Placed<'_> {
         match self {
             Nand::Msr(n) => Placed::Map(&n.ftl),
@@ -89,7 +89,7 @@ impl Nand {
     }
 
     /// The open block that a write goes to.
-    #[inline]
+    #[inline(always)]
     pub(super) fn host_stream(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.placed() {
             Placed::Map(map) => map.host_stream(lpn, asked),

@@ -55,7 +55,7 @@ impl Places {
     }
 
     /// Chip of a page under static striping.
-    #[inline]
+    #[inline(always)]
     fn chip(&self, lpn: Lpn) -> u32 {
         self.by_chips.div_rem(self.by_stride.div(lpn.0)).1
     }
@@ -140,7 +140,7 @@ impl Work for Flash {
 }
 
 impl Backend for Flash {
-    #[inline]
+    #[inline(always)]
     fn unit_of(&self, lpn: Lpn) -> Option<ChipId> {
         if self.placement.is_static {
             return Some(ChipId(self.placement.chip(lpn) as u16));
@@ -149,7 +149,7 @@ impl Backend for Flash {
         chip.map(|chip| ChipId(chip as u16))
     }
 
-    #[inline]
+    #[inline(always)]
     fn units_in_gc(&self) -> &ChipSet {
         self.nand.chips_in_gc()
     }

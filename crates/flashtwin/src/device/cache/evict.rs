@@ -3,7 +3,7 @@
 use super::page::{Index, Pool, Rank, Want};
 use super::view::{with_view, View};
 use super::Cache;
-use crate::buffer::{Access, DeviceView, PageId, Policy, Prefetch, Way};
+use crate::buffer::{Access, PageId, Policy, Prefetch, Way};
 use crate::device::{Backend, Device};
 use crate::memory::prefetch;
 use crate::nand::FlashEvent;
@@ -83,13 +83,15 @@ impl<B: Backend> Device<B> {
     /// Counts the dirty victims whose flash copy is on a chip in GC (ECR Fig. 3).
     #[inline(always)]
     fn count_victims_in_gc(&mut self) {
-        let in_gc = with_view!(self, |cache, view| {
-            let waits = |page: &&PageId| {
-                view.dirty(**page) && view.chip(**page).is_some_and(|chip| view.in_gc(chip))
-            };
-            cache.eviction.victims.iter().filter(waits).count() as u64
-        });
-        self.cache.counters.evicted_dirty_in_gc += in_gc;
+        let cache = &mut self.cache;
+        for page in &cache.eviction.victims {
+            let p = &cache.pages[page.0 as usize];
+            if p.dirty {
+                let chip = self.backend.unit_of(p.lpn);
+                let in_gc = chip.is_some_and(|chip| self.backend.units_in_gc().contains(chip));
+                cache.counters.evicted_dirty_in_gc += u64::from(in_gc);
+            }
+        }
     }
 
     /// Starts loading what the next victims' write-backs touch, three steps ahead: the page, then

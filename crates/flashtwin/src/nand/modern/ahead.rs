@@ -32,6 +32,7 @@ impl Modern {
     }
 
     /// Begins something ahead, or goes on with what has begun; true if nothing else may begin now.
+    #[inline(never)]
     pub(super) fn go_on(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         if !self.lanes[die].is_free() {
             self.begin_ahead(die, now, events);

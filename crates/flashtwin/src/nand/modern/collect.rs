@@ -25,6 +25,7 @@ pub(super) struct Run {
 
 impl Run {
     /// Why its pages move.
+    #[inline(always)]
     fn moves(&self) -> Cause {
         match self.folds {
             true => Cause::Fold,
@@ -51,6 +52,7 @@ struct Move {
 
 impl Modern {
     /// Whether the die has at most `low` free blocks, and a block worth collecting; takes it up.
+    #[inline(never)]
     pub(super) fn pick_victim(&mut self, die: usize, low: u32, now: Time) -> bool {
         let pool = die as u32;
         if !self.orders.wants(pool, self.free_of(die), low) {
@@ -114,6 +116,7 @@ impl Modern {
 
     /// Begins to collect the oldest block of the cache if the die has been idle long enough; else ensures that it
     /// is asked again then.
+    #[inline(never)]
     pub(super) fn fold_when_idle(
         &mut self,
         die: usize,
@@ -138,6 +141,7 @@ impl Modern {
 
     /// Moves the next live page of the block under collection in the map; or erases the block, and returns
     /// `None`.
+    #[inline(always)]
     fn collect_page(&mut self, die: usize) -> Option<Move> {
         let run = self.collecting[die].as_mut().expect("a run is under way");
         let Some(from_page) = self.ftl.next_live(run.block, run.page) else {
@@ -185,6 +189,7 @@ impl Modern {
 
     /// Moves more pages after the `first`, at most `left` in all: how many, the time of reading them,
     /// and whether the last one sealed its block.
+    #[inline(never)]
     fn collect_row(&mut self, die: usize, first: Move, left: u32) -> (u32, Time, bool) {
         let mut sensing = self.layout.sensing();
         let (mut moved, mut last) = (1, first);
@@ -201,6 +206,14 @@ impl Modern {
         }
     }
 
+    /// [`Modern::start_gc_step`], for those who seldom call it.
+    #[inline(never)]
+    pub(super) fn start_gc_step_again(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        self.start_gc_step(die, now, events);
+    }
+
+    /// Begins the next move of the run, or the erase.
+    #[inline(always)]
     pub(super) fn start_gc_step(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let run = self.collecting[die].expect("a run is under way");
         let Some(first) = self.collect_page(die) else {
