@@ -7,6 +7,7 @@
 //! after construction. What falls on one instant happens in the order in which it was set, as in the reference's
 //! event queue.
 
+use crate::memory::Table;
 use crate::units::Time;
 
 /// Bits of an entry that name the resource, and those above that give the place in the order of
@@ -48,11 +49,11 @@ const EMPTY: Bucket = Bucket {
 #[derive(Clone, Debug)]
 pub struct EventQueue {
     /// By resource.
-    slots: Vec<Slot>,
+    slots: Table<Slot>,
     /// A power of two.
-    buckets: Vec<Bucket>,
+    buckets: Table<Bucket>,
     /// The buckets that hold any, as bits.
-    occupied: Vec<u64>,
+    occupied: Table<u64>,
     /// Width of a bucket, as a power of two of picoseconds.
     shift: u32,
     /// The earliest entry, [`NOTHING`] if there is none: it is looked at more often than it changes.
@@ -92,9 +93,9 @@ impl EventQueue {
             next: NONE,
         };
         EventQueue {
-            slots: vec![slot; resources],
-            buckets: vec![EMPTY; buckets],
-            occupied: vec![0; buckets / 64],
+            slots: vec![slot; resources].into(),
+            buckets: vec![EMPTY; buckets].into(),
+            occupied: vec![0; buckets / 64].into(),
             shift: SHIFT_FIRST,
             first: NOTHING,
             last_order: 0,

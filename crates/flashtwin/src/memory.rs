@@ -3,6 +3,54 @@
 //! A flash operation costs a few cache misses in tables of many megabytes, and little else. Large
 //! pages halve what each miss costs (no page walk); prefetching hides most of the rest.
 
+use std::ops::{Deref, DerefMut, Index, IndexMut};
+
+/// A table of records that are known by their numbers: chips, blocks, flash pages, requests. Each number was given
+/// out by the table, or is below a count that it was made with, so only builds with assertions check it again. What
+/// comes from outside (addresses, pages that a policy names, saved states) is checked before.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Table<T>(Vec<T>);
+
+impl<T> From<Vec<T>> for Table<T> {
+    fn from(records: Vec<T>) -> Table<T> {
+        Table(records)
+    }
+}
+
+impl<T> Deref for Table<T> {
+    type Target = Vec<T>;
+    #[inline(always)]
+    fn deref(&self) -> &Vec<T> {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for Table<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Vec<T> {
+        &mut self.0
+    }
+}
+
+impl<T> Index<usize> for Table<T> {
+    type Output = T;
+    #[inline(always)]
+    fn index(&self, i: usize) -> &T {
+        debug_assert!(i < self.0.len(), "number {i} of {}", self.0.len());
+        // SAFETY: numbers are those of records, see the type.
+        unsafe { self.0.get_unchecked(i) }
+    }
+}
+
+impl<T> IndexMut<usize> for Table<T> {
+    #[inline(always)]
+    fn index_mut(&mut self, i: usize) -> &mut T {
+        debug_assert!(i < self.0.len(), "number {i} of {}", self.0.len());
+        // SAFETY: numbers are those of records, see the type.
+        unsafe { self.0.get_unchecked_mut(i) }
+    }
+}
+
 /// Starts loading `table[i]` into the cache. There need be no such entry: a hint has nothing to check.
 #[inline(always)]
 pub(crate) fn prefetch<T>(table: &[T], i: usize) {

@@ -115,7 +115,8 @@ mod tests {
         let mut rng = Rng::new(9, 0);
         for p in [0.0, 1e-17, 0.3, 0.8, 0.1 + 0.2, 1.0 - f64::EPSILON, 1.0] {
             let bound = Rng::units_up_to(p);
-            let near = (bound.saturating_sub(3)..bound + 3).filter(|&units| units > 0);
+            let near =
+                (bound.saturating_sub(3)..bound + 3).filter(|units| (1..=1 << 53).contains(units));
             let drawn = std::iter::repeat_with(|| rng.units()).take(2000);
             for units in near.chain(drawn) {
                 assert_eq!(

@@ -429,4 +429,8 @@ impl<P: Prefetch> Prefetch for Gcar<P> {
     fn prefetch_victims(&self) -> [Option<PageId>; 3] {
         self.base.prefetch_victims()
     }
+    #[inline(always)]
+    fn third_victim(&self) -> Option<PageId> {
+        self.base.third_victim()
+    }
 }

@@ -218,6 +218,11 @@ pub trait Policy {
 pub(crate) trait Prefetch {
     /// Pages likely to be evicted next, soonest first: the device loads what their write-back touches.
     fn prefetch_victims(&self) -> [Option<PageId>; 3];
+    /// The third of them.
+    #[inline(always)]
+    fn third_victim(&self) -> Option<PageId> {
+        self.prefetch_victims()[2]
+    }
 }
 
 /// The first three pages there are.

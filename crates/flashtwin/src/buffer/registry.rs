@@ -138,11 +138,11 @@ impl Policy for Base {
     }
 }
 
-macro_rules! prefetch_victims {
-    (($base:expr) $($file:ident::$Type:ident $(+ $Prefetch:ident)?)+) => {
+macro_rules! prefetch {
+    (($base:expr, $method:ident, $none:expr) $($file:ident::$Type:ident $(+ $Prefetch:ident)?)+) => {
         match $base {
-            $($(Base::$Type(policy) => $Prefetch::prefetch_victims(policy),)?)+
-            _ => [None; 3],
+            $($(Base::$Type(policy) => $Prefetch::$method(policy),)?)+
+            _ => $none,
         }
     };
 }
@@ -150,6 +150,10 @@ macro_rules! prefetch_victims {
 impl Prefetch for Base {
     #[inline(always)]
     fn prefetch_victims(&self) -> [Option<PageId>; 3] {
-        policies!(prefetch_victims!(self))
+        policies!(prefetch!(self, prefetch_victims, [None; 3]))
+    }
+    #[inline(always)]
+    fn third_victim(&self) -> Option<PageId> {
+        policies!(prefetch!(self, third_victim, None))
     }
 }

@@ -3,6 +3,7 @@
 use std::ops::{Index, IndexMut};
 
 use super::Address;
+use crate::memory::Table;
 use crate::request::Breakdown;
 use crate::request::{Op, Request, Status};
 use crate::units::Time;
@@ -105,7 +106,7 @@ impl InDevice {
 /// All requests in the device.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Requests {
-    places: Vec<InDevice>,
+    places: Table<InDevice>,
     free: Vec<ReqId>,
     next_number: u64,
 }

@@ -206,11 +206,11 @@ impl PageMap {
     fn check_counts(&self) -> Result<(), String> {
         let mut afresh = Counts::of(self);
         let counted = Counts {
-            room: self.room.clone(),
-            least: self.least.clone(),
-            needy: self.needy.clone(),
+            room: self.room.to_vec(),
+            least: self.least.to_vec(),
+            needy: self.needy.to_vec(),
             chip_free: self.chip_free.clone(),
-            oldest_open: self.oldest_open.clone(),
+            oldest_open: self.oldest_open.to_vec(),
         };
         // Beyond what fits, the room of a pool is not known exactly.
         for (room, counted) in afresh.room.iter_mut().zip(&counted.room) {

@@ -14,7 +14,7 @@ use super::frontier::{Frontier, Pool, Roomiest};
 use super::sets::Sets;
 use super::shape::Shape;
 use crate::divide::Divider;
-use crate::memory::{large_table, prefetch};
+use crate::memory::{large_table, prefetch, Table};
 use crate::units::{Lpn, Ppn};
 
 /// No flash page holds this logical page.
@@ -40,17 +40,17 @@ pub(crate) struct PageMap {
     pub(super) erases: Vec<u32>,
     /// When each block was last erased, in erases of the device; empty where no rule needs it.
     pub(super) erased_at: Vec<u32>,
-    pub(super) pools: Vec<Pool>,
+    pub(super) pools: Table<Pool>,
     /// Per pool, where its hot pages go; empty with one stream.
     pub(super) hot: Vec<Frontier>,
     /// Per pool, the pages that can be written until its free blocks are gone, as the reference
     /// counts them: (free + 1) x pages per block - next page, and what is left of the hot block.
     /// Side by side, to be compared at once.
-    pub(super) room: Vec<i32>,
+    pub(super) room: Table<i32>,
     /// Per chip, the pools with most of it.
-    pub(super) roomiest: Vec<Roomiest>,
+    pub(super) roomiest: Table<Roomiest>,
     /// Per pool, the lowest of its tallies.
-    pub(super) least: Vec<i16>,
+    pub(super) least: Table<i16>,
     /// Blocks in SLC mode as bits, and their number by pool; empty where there are none.
     pub(super) slc_bits: Vec<u64>,
     pub(super) slc_used: Vec<u32>,
@@ -73,11 +73,11 @@ pub(crate) struct PageMap {
     /// Fewest free blocks of a pool after one was taken, since it was last asked.
     pub(super) lowest: u32,
     /// Needy pools of each chip.
-    pub(super) needy: Vec<u16>,
+    pub(super) needy: Table<u16>,
     /// Free blocks of each chip, all its pools together.
     pub(super) chip_free: Vec<u32>,
     /// Lowest sequence number of the open blocks of each chip; see [`PageMap::oldest_open`].
-    pub(super) oldest_open: Vec<u32>,
+    pub(super) oldest_open: Table<u32>,
     pub(super) words_per_block: usize,
     pub(super) words_per_pool: usize,
     pub(super) by_pages_per_block: Divider,
@@ -108,11 +108,11 @@ impl PageMap {
                 Some(_) => vec![0; blocks],
             },
             erase_clock: 0,
-            pools: vec![Pool::unopened(&shape); pools],
+            pools: vec![Pool::unopened(&shape); pools].into(),
             hot: Vec::new(),
-            room: vec![0; pools],
-            roomiest: vec![Roomiest::UNKNOWN; shape.chips as usize],
-            least: vec![NOT_SEALED; pools],
+            room: vec![0; pools].into(),
+            roomiest: vec![Roomiest::UNKNOWN; shape.chips as usize].into(),
+            least: vec![NOT_SEALED; pools].into(),
             slc_bits: match shape.slc_blocks {
                 0 => Vec::new(),
                 _ => vec![0; blocks.div_ceil(64)],
@@ -129,9 +129,9 @@ impl PageMap {
             moving: Vec::new(),
             low,
             lowest: u32::MAX,
-            needy: vec![0; shape.chips as usize],
+            needy: vec![0; shape.chips as usize].into(),
             chip_free: vec![0; shape.chips as usize],
-            oldest_open: vec![0; shape.chips as usize],
+            oldest_open: vec![0; shape.chips as usize].into(),
             words_per_block,
             words_per_pool,
             by_pages_per_block: Divider::new(shape.pages_per_block),

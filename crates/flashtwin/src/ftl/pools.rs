@@ -25,7 +25,7 @@ impl PageMap {
     #[inline]
     pub fn pools_of_chip(&self, chip: u32) -> &[Pool] {
         let n = self.shape.pools_per_chip as usize;
-        &self.pools[chip as usize * n..][..n]
+        &self.pools.as_slice()[chip as usize * n..][..n]
     }
 
     /// Hot pages have an open block of their own. Else streams are not distinguished.
@@ -334,7 +334,7 @@ impl PageMap {
     #[inline]
     pub(super) fn rooms_of_chip(&self, chip: u32) -> &[i32] {
         let n = self.shape.pools_per_chip as usize;
-        &self.room[chip as usize * n..][..n]
+        &self.room.as_slice()[chip as usize * n..][..n]
     }
 
     /// The stream of a page that the host writes; `asked` is the buffer policy's.
@@ -460,7 +460,7 @@ impl PageMap {
     #[inline]
     pub fn fewest_live_of_chip(&self, chip: u32) -> u32 {
         let n = self.shape.pools_per_chip as usize;
-        let of_pools = &self.least[chip as usize * n..][..n];
+        let of_pools = &self.least.as_slice()[chip as usize * n..][..n];
         let least = of_pools.iter().fold(NOT_SEALED, |a, &b| a.min(b));
         if least < NOT_SEALED {
             least as u32

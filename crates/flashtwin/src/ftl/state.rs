@@ -81,7 +81,7 @@ impl PageMap {
         write_u32(out, &self.erases)?;
         write_u64(out, &self.free_bits)?;
         write_u32(out, &self.last_seq)?;
-        for p in &self.pools {
+        for p in self.pools.iter() {
             write_u32(
                 out,
                 &[p.active, p.next_page, p.free, p.active_seq, p.cursor],
@@ -112,7 +112,7 @@ impl PageMap {
         read_u32(input, &mut self.erases)?;
         read_u64(input, &mut self.free_bits)?;
         read_u32(input, &mut self.last_seq)?;
-        for pool in &mut self.pools {
+        for pool in self.pools.iter_mut() {
             let mut n = [0; 5];
             read_u32(input, &mut n)?;
             let [active, next_page, free, active_seq, cursor] = n;

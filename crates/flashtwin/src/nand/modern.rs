@@ -24,6 +24,7 @@ use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::{PageMap, PoolFull, Shape};
 use crate::gc::{Orders, Victims};
+use crate::memory::Table;
 use crate::rng::Rng;
 use crate::spec::{DeviceSpec, ModernNand};
 use crate::units::Stream;
@@ -53,7 +54,7 @@ struct Channel {
 #[derive(Clone, Debug)]
 pub(crate) struct Modern {
     pub ftl: PageMap,
-    pub chips: Vec<Chip>,
+    pub chips: Table<Chip>,
     pub stats: FlashStats,
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: ChipSet,
@@ -70,15 +71,15 @@ pub(crate) struct Modern {
     pub orders: Orders,
     /// What each die has in hand, then the reads for which it is suspended, then, with cached commands,
     /// what has begun ahead.
-    lanes: Vec<Lane>,
-    collecting: Vec<Option<Run>>,
+    lanes: Table<Lane>,
+    collecting: Table<Option<Run>>,
     /// What takes the place of `collecting` where superblocks are collected.
     sets: Option<Box<Superblocks>>,
     /// The dies that have an instant set at which they will not wait for more writes.
     timed: Vec<bool>,
     /// The dies that have an instant set at which they may have been idle for long enough to fold.
     resting: Vec<bool>,
-    channels: Vec<Channel>,
+    channels: Table<Channel>,
     layout: Layout,
     params: Box<ModernNand>,
     summary_transfer: Option<Time>,
@@ -93,7 +94,7 @@ impl Modern {
         Modern {
             orders: Orders::new(&ftl),
             ftl,
-            chips: vec![Chip::default(); dies],
+            chips: vec![Chip::default(); dies].into(),
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
@@ -103,12 +104,12 @@ impl Modern {
             preemptible: spec.gc.preemptible,
             ideal: spec.gc.ideal,
             times: Latencies::of(spec, params.copy_back),
-            lanes: vec![Lane::default(); (2 + usize::from(params.cached_commands)) * dies],
-            collecting: vec![None; dies],
+            lanes: vec![Lane::default(); (2 + usize::from(params.cached_commands)) * dies].into(),
+            collecting: vec![None; dies].into(),
             sets: (spec.gc.superblocks).then(|| Box::new(Superblocks::new(g.chips))),
             timed: vec![false; dies],
             resting: vec![false; dies],
-            channels: vec![Channel::default(); g.channels as usize],
+            channels: vec![Channel::default(); g.channels as usize].into(),
             layout: Layout::new(spec, params),
             params: Box::new(params.clone()),
             summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),

@@ -13,6 +13,7 @@ use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::{PageMap, Shape};
 use crate::gc::{self, Orders, Tie, Victims};
+use crate::memory::Table;
 use crate::spec::{AllocationPool, DeviceSpec, MsrNand, PlaneMapping};
 use crate::units::Stream;
 use crate::units::{ChipId, Lpn, Ppn, Time};
@@ -38,7 +39,7 @@ struct Planned {
 #[derive(Clone, Debug)]
 pub(crate) struct Msr {
     pub ftl: PageMap,
-    pub chips: Vec<Chip>,
+    pub chips: Table<Chip>,
     pub stats: FlashStats,
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: ChipSet,
@@ -47,7 +48,7 @@ pub(crate) struct Msr {
     /// Collecting takes no time.
     ideal: bool,
     pub times: Latencies,
-    service: Vec<Service>,
+    service: Table<Service>,
     params: MsrNand,
     /// Transfer of a summary page: one sector.
     summary_transfer: Option<Time>,
@@ -89,14 +90,14 @@ impl Msr {
         Msr {
             orders: Orders::new(&ftl),
             ftl,
-            chips: vec![Chip::default(); g.chips as usize],
+            chips: vec![Chip::default(); g.chips as usize].into(),
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
             victims: Victims::of(&spec.gc.victim),
             ideal: spec.gc.ideal,
             times: Latencies::of(spec, params.copy_back),
-            service: vec![Service::default(); g.chips as usize],
+            service: vec![Service::default(); g.chips as usize].into(),
             summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
             high: (chip_blocks as f64 * spec.gc.low_percent / 100.0 + 1.0) as u32,
             planes: g.planes_per_chip,
@@ -704,7 +705,7 @@ impl Msr {
 
     /// Of each chip where the searches for a plane start: to write to, and to clean in each unit.
     pub fn cursors(&self, out: &mut Vec<u32>) {
-        for s in &self.service {
+        for s in self.service.iter() {
             out.push(s.next_plane);
             out.extend(s.clean_cursor);
         }

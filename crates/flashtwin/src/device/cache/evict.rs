@@ -71,7 +71,7 @@ impl<B: Backend> Device<B> {
         if self.cache.is_logged() {
             self.log_eviction(access);
         }
-        if dirty > 0 && !self.backend.units_in_gc().is_empty() {
+        if dirty > 0 {
             self.count_victims_in_gc();
         }
         if let Evicted::One(_) = evicted {
@@ -84,11 +84,15 @@ impl<B: Backend> Device<B> {
     #[inline(always)]
     fn count_victims_in_gc(&mut self) {
         let cache = &mut self.cache;
+        let units_in_gc = self.backend.units_in_gc();
+        if units_in_gc.is_empty() {
+            return;
+        }
         for page in &cache.eviction.victims {
             let p = &cache.pages[page.0 as usize];
             if p.dirty {
-                let chip = self.backend.unit_of(p.lpn);
-                let in_gc = chip.is_some_and(|chip| self.backend.units_in_gc().contains(chip));
+                let unit = self.backend.unit_of(p.lpn);
+                let in_gc = unit.is_some_and(|unit| units_in_gc.contains(unit));
                 cache.counters.evicted_dirty_in_gc += u64::from(in_gc);
             }
         }
@@ -100,8 +104,9 @@ impl<B: Backend> Device<B> {
     #[inline(always)]
     fn look_ahead(&mut self) {
         let cache = &mut self.cache;
-        let [_, _, third] = cache.room.policy.prefetch_victims();
-        let Some(third) = third else { return };
+        let Some(third) = cache.room.policy.third_victim() else {
+            return;
+        };
         prefetch(&cache.pages, third.0 as usize);
         let [second, first] = cache.ahead;
         cache.ahead = [third, second];

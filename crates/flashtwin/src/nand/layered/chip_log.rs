@@ -141,7 +141,7 @@ impl Layered {
 
     /// No log is kept any more.
     pub fn forget_notes(&mut self) {
-        for lane in &mut self.lanes {
+        for lane in self.lanes.iter_mut() {
             lane.notes.clear();
             lane.noted = false;
         }
