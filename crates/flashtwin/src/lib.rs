@@ -36,6 +36,7 @@ mod nand;
 mod refused;
 pub mod request;
 mod rng;
+mod short;
 pub mod spec;
 mod ssd;
 pub mod stepping;

@@ -217,11 +217,11 @@ impl Modern {
         let die = self.die_of(at);
         let lane = &mut self.lanes[at];
         let mut done = None;
-        if lane.steps.front() == Some(&Step::Deliver) {
+        if lane.steps.first() == Some(&Step::Deliver) {
             lane.steps.pop_front();
             done = lane.ops.pop_front();
         }
-        lane.step = lane.steps.front().copied();
+        lane.step = lane.steps.first().copied();
         if self.must_wait(at) {
             self.lanes[at].step = None;
             return None;
@@ -421,11 +421,11 @@ impl Modern {
     }
 
     /// A collection lets what waits go first: there is room for it, or it is its turn.
-    #[inline(never)]
+    #[inline(always)]
     fn yields(&self, die: usize) -> bool {
-        let folds = self.collecting[die].is_some_and(|run| run.folds);
-        (self.preemptible || self.orders.yields || folds)
-            && !self.chips[die].queue.is_empty()
+        let folds = || self.collecting[die].is_some_and(|run| run.folds);
+        !self.chips[die].queue.is_empty()
+            && (self.preemptible || self.orders.yields || folds())
             && (!self.ftl.is_needy(die as u32) || self.preemptible && self.keeps_pace(die))
     }
 
@@ -481,11 +481,12 @@ impl Modern {
     // ---- operations ----
 
     /// Lets a free lane begin with its steps.
+    #[inline(always)]
     fn start(&mut self, at: usize, now: Time, events: &mut EventQueue) {
         let lane = &mut self.lanes[at];
         lane.since = now;
         lane.passed = 0;
-        if lane.steps.front() == Some(&Step::Deliver) {
+        if lane.steps.first() == Some(&Step::Deliver) {
             // Nothing to do (a write that failed): it ends at once, as an event of its own.
             lane.steps.push_front(Step::Array(Time::ZERO));
         }
@@ -553,7 +554,7 @@ impl Modern {
         let transfer = self.times.transfer;
         let lane = &mut self.lanes[at];
         lane.steps.push_back(Step::Array(delay + array));
-        for done in &mut lane.ops {
+        for done in lane.ops.iter_mut() {
             (done.transfer, done.array) = (transfer, array);
             lane.steps.extend([Step::Transfer(transfer), Step::Deliver]);
         }
@@ -632,7 +633,7 @@ impl Modern {
             }
             self.begin_op(at, op, now);
             let lane = &mut self.lanes[at];
-            if let Some(done) = lane.ops.back_mut() {
+            if let Some(done) = lane.ops.last_mut() {
                 done.transfer = transfer;
             }
             lane.steps.push_back(Step::Transfer(transfer));
@@ -646,7 +647,7 @@ impl Modern {
         }
         let lane = &mut self.lanes[at];
         lane.steps.push_back(Step::Pulse(array));
-        for done in &mut lane.ops {
+        for done in lane.ops.iter_mut() {
             done.array = array;
             lane.steps.push_back(Step::Deliver);
         }
@@ -657,6 +658,7 @@ impl Modern {
     }
 
     /// Write-backs wait a while for others that fill their row. A host that waits does not.
+    #[inline(always)]
     fn waits_for_writes(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
         let queue = &self.chips[die].queue;
         let Some(first) = queue.front().filter(|op| !op.is_read()) else {
@@ -678,6 +680,7 @@ impl Modern {
     }
 
     /// Puts an operation into a lane. What it takes is not known yet.
+    #[inline(always)]
     fn begin_op(&mut self, at: usize, op: PageOp, now: Time) {
         let queue_gc = self.chips[self.die_of(at)].gc_time(now) - op.gc_before;
         self.lanes[at].ops.push_back(Done {

@@ -19,9 +19,9 @@ impl Modern {
         let lane = &self.lanes[at];
         let ahead = at >= 2 * self.chips.len();
         ahead
-            && match lane.steps.front() {
+            && match lane.steps.first() {
                 Some(Step::Pulse(_)) => true,
-                Some(Step::Transfer(_)) => lane.ops.front().is_some_and(|done| done.op.is_read()),
+                Some(Step::Transfer(_)) => lane.ops.first().is_some_and(|done| done.op.is_read()),
                 _ => false,
             }
     }
@@ -39,7 +39,7 @@ impl Modern {
             return false;
         }
         let at = self.ahead(die);
-        let Some(first) = self.lanes[at].ops.front() else {
+        let Some(first) = self.lanes[at].ops.first() else {
             return false;
         };
         if !self.lanes[at].is_free() {
@@ -71,7 +71,7 @@ impl Modern {
 
     fn begin_ahead(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let (at, lane) = (self.ahead(die), &self.lanes[die]);
-        let Some(first) = lane.ops.front() else {
+        let Some(first) = lane.ops.first() else {
             return;
         };
         if !self.lanes[at].ops.is_empty() || lane.held.is_some() {

@@ -9,7 +9,7 @@ impl Modern {
     pub fn pages_to_lose(&self, die: usize) -> u32 {
         let of_die = |lane: &usize| self.die_of(*lane) == die;
         let lanes = (0..self.lanes.len()).filter(of_die);
-        let under_way = lanes.flat_map(|lane| &self.lanes[lane].ops);
+        let under_way = lanes.flat_map(|lane| self.lanes[lane].ops.iter());
         let is_there = |lpn: &Lpn| {
             let ppn = self.ftl.lookup(*lpn);
             ppn.is_some_and(|ppn| self.ftl.chip_of(ppn) as usize == die)

@@ -17,7 +17,7 @@ impl Modern {
     pub(super) fn log_ops(&mut self, at: usize, now: Time) {
         let place = self.place(at);
         let lane = &self.lanes[at];
-        let (Some(log), Some(first)) = (&mut self.log, lane.ops.front()) else {
+        let (Some(log), Some(first)) = (&mut self.log, lane.ops.first()) else {
             return;
         };
         log.push(FlashEvent::Begin {
@@ -30,7 +30,7 @@ impl Modern {
             request: FlashEvent::NOBODY,
         });
         let chip = at % self.chips.len();
-        for done in &lane.ops {
+        for done in lane.ops.iter() {
             let plane = (self.ftl.lookup(done.op.lpn)).and_then(|ppn| self.layout.plane(ppn));
             log.push(FlashEvent::Page {
                 at: now,
@@ -85,7 +85,7 @@ impl Modern {
         // Reads end one by one, each after its transfer; of writes as many are left as steps are.
         let left = |step: &&Step| matches!(step, Step::Transfer(_));
         let left = lane.steps.iter().filter(left).count();
-        let done = match lane.ops.front() {
+        let done = match lane.ops.first() {
             Some(first) if !first.op.is_read() => lane.ops.iter().rev().nth(left),
             first => first,
         };

@@ -1,8 +1,7 @@
 //! One thing that a die does: its steps still to do, and the page operations they are for.
 
-use std::collections::VecDeque;
-
 use super::super::{Done, InHand};
+use crate::short::Short;
 use crate::units::Time;
 
 /// What a die does next; each but the last takes time.
@@ -31,9 +30,9 @@ impl Step {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lane {
     /// Operations of the host that have not ended; none for a move or an erase.
-    pub ops: VecDeque<Done>,
+    pub ops: Short<Done>,
     /// Steps not begun, in order.
-    pub steps: VecDeque<Step>,
+    pub steps: Short<Step>,
     /// The running step.
     pub step: Option<Step>,
     /// When it ends; `NEVER` while it waits for the channel or is suspended.
@@ -50,6 +49,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
+    #[inline(always)]
     pub fn is_free(&self) -> bool {
         self.step.is_none()
     }

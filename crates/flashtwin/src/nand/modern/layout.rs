@@ -40,16 +40,19 @@ impl Layout {
     }
 
     /// Pages from page `page` of a block to the end of its row.
+    #[inline(always)]
     pub fn left_in_row(&self, page: u32) -> u32 {
         self.unit - page % self.unit
     }
 
     /// Programming the row of page `page` of a block.
+    #[inline(always)]
     pub fn program(&self, page: u32) -> Time {
         self.of_type(&self.program, page)
     }
 
     /// Reading a flash page, once.
+    #[inline(always)]
     pub fn read(&self, ppn: Ppn) -> Time {
         match self.read[..] {
             [one] => one,

@@ -1,0 +1,107 @@
+//! A queue that runs empty again and again, as the steps of a chip do: what was taken stays in place until then, so
+//! that nothing wraps around.
+
+use std::ops::{Deref, DerefMut};
+
+/// The queue; as a slice, what has not been taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Short<T> {
+    items: Vec<T>,
+    taken: usize,
+}
+
+impl<T> Default for Short<T> {
+    fn default() -> Short<T> {
+        Short {
+            items: Vec::new(),
+            taken: 0,
+        }
+    }
+}
+
+impl<T: Copy> Short<T> {
+    /// Adds one at the end.
+    #[inline(always)]
+    pub fn push_back(&mut self, item: T) {
+        self.items.push(item);
+    }
+
+    /// Adds one at the beginning.
+    pub fn push_front(&mut self, item: T) {
+        match self.taken {
+            0 => self.items.insert(0, item),
+            _ => {
+                self.taken -= 1;
+                self.items[self.taken] = item;
+            }
+        }
+    }
+
+    /// Adds several at the end.
+    #[inline]
+    pub fn extend(&mut self, items: impl IntoIterator<Item = T>) {
+        self.items.extend(items);
+    }
+
+    /// Takes the first one.
+    #[inline(always)]
+    pub fn pop_front(&mut self) -> Option<T> {
+        let first = self.items.get(self.taken).copied()?;
+        self.taken += 1;
+        if self.taken == self.items.len() {
+            self.items.clear();
+            self.taken = 0;
+        }
+        Some(first)
+    }
+}
+
+impl<T> Deref for Short<T> {
+    type Target = [T];
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        &self.items[self.taken..]
+    }
+}
+
+impl<T> DerefMut for Short<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.items[self.taken..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use std::collections::VecDeque;
+
+    #[test]
+    fn agrees_with_a_plain_queue() {
+        let mut rng = Rng::new(2);
+        let (mut short, mut plain) = (Short::default(), VecDeque::new());
+        for n in 0..20_000 {
+            match rng.below(6) {
+                0 | 1 => {
+                    short.push_back(n);
+                    plain.push_back(n);
+                }
+                2 if rng.below(3) == 0 => {
+                    short.push_front(n);
+                    plain.push_front(n);
+                }
+                3 => {
+                    short.extend([n, n + 1]);
+                    plain.extend([n, n + 1]);
+                }
+                _ => {
+                    for _ in 0..rng.below(4) {
+                        assert_eq!(short.pop_front(), plain.pop_front());
+                    }
+                }
+            }
+            assert_eq!(short[..], *plain.make_contiguous());
+        }
+    }
+}
