@@ -132,6 +132,25 @@ def test_a_study_is_run_judged_and_resumed(small, tmp_path, cli):
     assert shown.stdout.splitlines()[-1] in ran.stdout
 
 
+def test_a_study_counts_steady_runs(small, tmp_path):
+    fixed = study.run_study(study.read(str(small)), tmp_path / "fixed", threads=1)
+    assert fixed["matrices"][0]["steady"] is None
+    assert "were steady" not in markdown(fixed)
+    more = "run.requests_max = 2000\nrun.warmup_requests = 500\nrun.warmup_requests_max = 1000"
+    small.write_text(TEXT.replace("run.requests_max = 2000", more))
+    found = study.run_study(study.read(str(small)), tmp_path / "out", threads=1)
+    counts = found["matrices"][0]["steady"]
+    table = results(tmp_path / "out" / "main.sweep").table
+    assert counts["runs"] == table.num_rows == 16
+    assert counts["met"] == sum(table["steady_is_met"].to_pylist())
+    assert set(table["steady_after_requests"].to_pylist()) <= {500, 1000}
+    # Each measures as many requests, whenever its measurement began.
+    assert set(table["all_requests"].to_pylist()) == {1500}
+    page = markdown(found)
+    assert f"{counts['met']} of 16 runs were steady when their measurement began, by [the criterion]" in page
+    assert f"| main | 16 | {counts['met']} of 16, after " in page
+
+
 def test_a_change_is_measured_and_not_judged(small, tmp_path):
     found = study.run_study(study.read(str(small)), tmp_path / "out", threads=1)
     (change,) = found["changes"]
