@@ -1,12 +1,13 @@
 """Studies: how files are read and claims judged, and that shipped outcomes and pages belong together."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from conftest import SMALL
-from flashtwin import FlashtwinError, results, study
+from flashtwin import FlashtwinError, example_trace, results, run, study
 from flashtwin.estimates import Estimate
 from flashtwin.study.definition import Measure
 from flashtwin.study.expression import Expression
@@ -197,6 +198,33 @@ def test_a_trace_takes_the_place_of_its_stand_in(small, tmp_path):
     assert matrix["cells"] == 8
     assert found["workloads"][0]["load"] == "the trace"
     assert str(folder) not in json.dumps(found)
+
+
+def test_a_trace_on_disk_is_run_and_a_missing_one_is_named(small, tmp_path, cli):
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    shutil.copy(example_trace(), folder / "hm_0.csv.zst")
+    another = (
+        '[workload.other]\nload = "uniform:write=1"\ntrace = "prn_0"\nsource = "SNIA IOTTA"\n\n[matrix.main]'
+    )
+    text = TEXT.replace('trace = "Real"', 'trace = "hm_0"').replace("[matrix.main]", another, 1)
+    small.write_text(text.replace('"busy/fast"]\nseeds', '"busy/fast", "other"]\nrun.beyond = "wrap"\nseeds'))
+    ran = cli("study", "run", small, "-o", tmp_path / "out", "--threads", 2, "--traces", folder)
+    assert ran.returncode == 0, ran.stderr
+    assert f"trace prn_0: not in {folder}; its generated stand-in runs. Source: SNIA IOTTA" in ran.stderr
+    assert "hm_0" not in ran.stderr
+    found = json.loads((tmp_path / "out" / "study.json").read_text())
+    assert [load["name"] for load in found["workloads"]] == ["busy (trace)", "other"]
+    assert "| busy (trace) | `the trace` |" in (tmp_path / "out" / "study.md").read_text()
+    # Its requests ran, not those of the stand-in.
+    table = results(tmp_path / "out" / "main.sweep").table
+    recorded = [row for row in table.to_pylist() if row["workload"].endswith("hm_0.csv.zst")]
+    direct = run(
+        example_trace(), "demo", policy="lru", requests_max=2000, beyond="wrap", seed=1,
+        set={**SMALL, "buffer.capacity": "1 MiB"},
+    )  # fmt: skip
+    means = {row["all_mean_us"] for row in recorded if row["policy"] == "lru"}
+    assert direct.summary["all"]["mean_us"] in means
 
 
 def test_variants_change_the_experiment(small):
