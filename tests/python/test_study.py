@@ -133,6 +133,16 @@ def test_a_study_is_run_judged_and_resumed(small, tmp_path, cli):
     assert shown.stdout.splitlines()[-1] in ran.stdout
 
 
+def test_a_full_study_on_dask_has_the_bytes_of_threads(small, tmp_path, cli):
+    for out, how in (("threads", ("--threads", 2)), ("dask", ("--dask", "local:2"))):
+        ran = cli("study", "run", small, "--full", "-o", tmp_path / out, *how)
+        assert ran.returncode == 0, ran.stderr
+    for name in ("study.json", "study.md", "study.html", "main.sweep/results.parquet"):
+        assert (tmp_path / "threads" / name).read_bytes() == (tmp_path / "dask" / name).read_bytes(), name
+    found = json.loads((tmp_path / "dask" / "study.json").read_text())
+    assert (found["variant"], found["matrices"][0]["cells"]) == ("full", 24)
+
+
 def test_a_study_counts_steady_runs(small, tmp_path):
     fixed = study.run_study(study.read(str(small)), tmp_path / "fixed", threads=1)
     assert fixed["matrices"][0]["steady"] is None
