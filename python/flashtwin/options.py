@@ -153,11 +153,24 @@ class WorkloadOptions(StateOptions, total=False):
             in_experiment=True,
         ),
     ]
+    warmup_requests_max: Annotated[
+        int | None,
+        Option(
+            None,
+            "maximum number of requests to exclude, if the warm-up is to last until the run is steady",
+            "The run is checked after `warmup_requests` and each time that this number has doubled.",
+            metavar="N",
+            flag="--warmup-max",
+            group=PACING,
+            least=10,
+            in_experiment=True,
+        ),
+    ]
     requests_max: Annotated[
         int | None,
         Option(
             None,
-            "maximum number of requests, including the warm-up",
+            "maximum number of requests, including a warm-up of `warmup_requests`",
             metavar="N",
             group=PACING,
             least=1,

@@ -118,6 +118,38 @@ def test_a_trace_shorter_than_the_warm_up_is_refused(tmp_path: Any) -> None:
     assert run(str(trace), warmup_requests=49).summary["counts"]["writes"]["requests"] == 1
 
 
+def test_a_warm_up_until_the_run_is_steady(cli: Any) -> None:
+    load = "uniform:write=1,range=16M,rate=2k/s"
+    until = {"warmup_requests": 1000, "warmup_requests_max": 16_000, "requests_max": 4000}
+    result = run(load, **until)
+    steady = result.summary["steady"]
+    assert steady["is_met"] and steady["after_requests"] in (2000, 4000, 8000, 16_000)
+    assert result.summary["counts"]["writes"]["requests"] == 3000
+    assert f"after {steady['after_requests'] // 1000} 000 requests" in str(result)
+    # A warm-up of fixed length that long measures the same.
+    after = {"warmup_requests": steady["after_requests"], "requests_max": steady["after_requests"] + 3000}
+    fixed = run(load, **after).summary
+    assert "steady" not in fixed
+    same = {name: value for name, value in result.summary.items() if name not in ("steady", "pacing")}
+    assert same == {name: value for name, value in fixed.items() if name != "pacing"}
+    # Of a workload that has its end before, more than half is measured.
+    ending = [
+        "run",
+        "--workload",
+        f"{load},requests=3000",
+        "--device",
+        "demo",
+        "--warmup",
+        1000,
+        "--warmup-max",
+    ]
+    short = cli(*ending, 16_000)
+    assert short.returncode == 0, short.stderr
+    assert "not steady after 1000 requests of warm-up: the buffer was not replaced yet" in short.stdout
+    refused = cli(*ending, 999)
+    assert "give a first number of 10 or more and a maximum that is not smaller" in refused.stderr
+
+
 def test_wall_times_are_given_apart(cli: Any) -> None:
     load = ["--workload", "uniform:requests=3000", "--device", "demo", "--warmup", "1000"]
     text = cli("run", *load).stdout

@@ -88,7 +88,8 @@ def test_values_out_of_range_are_refused(given, message):
 def test_experiments_take_the_options_that_they_name(tmp_path):
     values = {
         "precondition": "none",
-        "warmup_requests": 2,
+        "warmup_requests": 10,
+        "warmup_requests_max": 20,
         "requests_max": 50,
         "beyond": "wrap",
         "series_s": 1.0,

@@ -1,12 +1,13 @@
 """Studies: how files are read and claims judged, and that shipped outcomes and pages belong together."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from conftest import SMALL
-from flashtwin import FlashtwinError, results, study
+from flashtwin import FlashtwinError, example_trace, results, run, study
 from flashtwin.estimates import Estimate
 from flashtwin.study.definition import Measure
 from flashtwin.study.expression import Expression
@@ -132,6 +133,35 @@ def test_a_study_is_run_judged_and_resumed(small, tmp_path, cli):
     assert shown.stdout.splitlines()[-1] in ran.stdout
 
 
+def test_a_full_study_on_dask_has_the_bytes_of_threads(small, tmp_path, cli):
+    for out, how in (("threads", ("--threads", 2)), ("dask", ("--dask", "local:2"))):
+        ran = cli("study", "run", small, "--full", "-o", tmp_path / out, *how)
+        assert ran.returncode == 0, ran.stderr
+    for name in ("study.json", "study.md", "study.html", "main.sweep/results.parquet"):
+        assert (tmp_path / "threads" / name).read_bytes() == (tmp_path / "dask" / name).read_bytes(), name
+    found = json.loads((tmp_path / "dask" / "study.json").read_text())
+    assert (found["variant"], found["matrices"][0]["cells"]) == ("full", 24)
+
+
+def test_a_study_counts_steady_runs(small, tmp_path):
+    fixed = study.run_study(study.read(str(small)), tmp_path / "fixed", threads=1)
+    assert fixed["matrices"][0]["steady"] is None
+    assert "were steady" not in markdown(fixed)
+    more = "run.requests_max = 2000\nrun.warmup_requests = 500\nrun.warmup_requests_max = 1000"
+    small.write_text(TEXT.replace("run.requests_max = 2000", more))
+    found = study.run_study(study.read(str(small)), tmp_path / "out", threads=1)
+    counts = found["matrices"][0]["steady"]
+    table = results(tmp_path / "out" / "main.sweep").table
+    assert counts["runs"] == table.num_rows == 16
+    assert counts["met"] == sum(table["steady_is_met"].to_pylist())
+    assert set(table["steady_after_requests"].to_pylist()) <= {500, 1000}
+    # Each measures as many requests, whenever its measurement began.
+    assert set(table["all_requests"].to_pylist()) == {1500}
+    page = markdown(found)
+    assert f"{counts['met']} of 16 runs were steady when their measurement began, by [the criterion]" in page
+    assert f"| main | 16 | {counts['met']} of 16, after " in page
+
+
 def test_a_change_is_measured_and_not_judged(small, tmp_path):
     found = study.run_study(study.read(str(small)), tmp_path / "out", threads=1)
     (change,) = found["changes"]
@@ -178,6 +208,33 @@ def test_a_trace_takes_the_place_of_its_stand_in(small, tmp_path):
     assert matrix["cells"] == 8
     assert found["workloads"][0]["load"] == "the trace"
     assert str(folder) not in json.dumps(found)
+
+
+def test_a_trace_on_disk_is_run_and_a_missing_one_is_named(small, tmp_path, cli):
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    shutil.copy(example_trace(), folder / "hm_0.csv.zst")
+    another = (
+        '[workload.other]\nload = "uniform:write=1"\ntrace = "prn_0"\nsource = "SNIA IOTTA"\n\n[matrix.main]'
+    )
+    text = TEXT.replace('trace = "Real"', 'trace = "hm_0"').replace("[matrix.main]", another, 1)
+    small.write_text(text.replace('"busy/fast"]\nseeds', '"busy/fast", "other"]\nrun.beyond = "wrap"\nseeds'))
+    ran = cli("study", "run", small, "-o", tmp_path / "out", "--threads", 2, "--traces", folder)
+    assert ran.returncode == 0, ran.stderr
+    assert f"trace prn_0: not in {folder}; its generated stand-in runs. Source: SNIA IOTTA" in ran.stderr
+    assert "hm_0" not in ran.stderr
+    found = json.loads((tmp_path / "out" / "study.json").read_text())
+    assert [load["name"] for load in found["workloads"]] == ["busy (trace)", "other"]
+    assert "| busy (trace) | `the trace` |" in (tmp_path / "out" / "study.md").read_text()
+    # Its requests ran, not those of the stand-in.
+    table = results(tmp_path / "out" / "main.sweep").table
+    recorded = [row for row in table.to_pylist() if row["workload"].endswith("hm_0.csv.zst")]
+    direct = run(
+        example_trace(), "demo", policy="lru", requests_max=2000, beyond="wrap", seed=1,
+        set={**SMALL, "buffer.capacity": "1 MiB"},
+    )  # fmt: skip
+    means = {row["all_mean_us"] for row in recorded if row["policy"] == "lru"}
+    assert direct.summary["all"]["mean_us"] in means
 
 
 def test_variants_change_the_experiment(small):

@@ -13,6 +13,7 @@ pub struct RunOptions {
     pacing: GivenPacing,
     beyond: String,
     warmup_requests: u64,
+    warmup_requests_max: Option<u64>,
     requests_max: Option<u64>,
     series_s: Option<f64>,
     faults: Vec<GivenFault>,
@@ -59,6 +60,7 @@ impl RunOptions {
             },
             beyond: beyond_from(&self.beyond)?,
             warmup_requests: self.warmup_requests,
+            warmup_requests_max: self.warmup_requests_max,
             requests_max: self.requests_max,
             span_max: span_max_s.map(|s| length("span", s)).transpose()?,
             series_interval: self
@@ -127,6 +129,9 @@ pub fn describe(config: &RunConfig) -> String {
             ", not counting the first {} requests",
             config.warmup_requests
         ));
+        if config.warmup_requests_max.is_some() {
+            text.push_str(" or more, until it is steady");
+        }
     }
     text
 }

@@ -25,19 +25,19 @@ impl<S: Drivable> Driver<'_, S> {
         let exported_bytes = self.exported_bytes;
         let inside = |r: &&Request| r.offset.saturating_add(r.bytes) <= exported_bytes;
         if self.warming {
-            let is_first = self.submitted == self.config.warmup_requests;
-            let Some(first) = rest.first().filter(inside).filter(|_| is_first) else {
+            let looks = self.submitted == self.warmup.look_at;
+            let Some(first) = rest.first().filter(inside).filter(|_| looks) else {
                 return Ok(0);
             };
             let at = self.due(first);
             self.device.advance(at);
             self.drain(false)?;
+            if !self.warmup_ends() {
+                return Ok(0);
+            }
             self.begin_measuring(at);
         }
-        let limit = self
-            .config
-            .requests_max
-            .map_or(u64::MAX, |max| max - self.submitted);
+        let limit = self.requests_max() - self.submitted;
         let limit = limit.min(rest.len() as u64) as usize;
         let mut foreseen: Vec<Request> = rest[..limit].iter().take_while(inside).copied().collect();
         for request in &mut foreseen {

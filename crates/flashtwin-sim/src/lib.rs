@@ -21,13 +21,14 @@ mod summary;
 mod threads;
 mod timeline;
 mod validate;
+mod warmup;
 
 pub use control::Control;
 pub use error::SimError;
 pub use faults::{Fault, FaultKind, FaultsOutcome, PhaseOutcome, RebuildPoint};
 pub use history::{History, HistoryPoint};
 pub use measure::{measure, Figure};
-pub use outcome::Outcome;
+pub use outcome::{Outcome, Steady};
 pub use precondition::{fill_buffer, precondition, InitialState, Precondition};
 pub use run::{run, Beyond, Pacing, RunConfig};
 pub use snapshot::{load_snapshot, save_snapshot};
@@ -36,7 +37,7 @@ pub use subject::{Described, Drivable, Logged};
 pub use summary::{
     size_text, ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside,
     Latency, Lifetime, MemberSummary, NamedCount, Parts, PhaseSummary, RebuildSummary, RunInfo,
-    SeriesPoint, Summary, Throughput,
+    SeriesPoint, SteadySummary, Summary, Throughput,
 };
 pub use threads::Threads;
 pub use timeline::{Timeline, Window};

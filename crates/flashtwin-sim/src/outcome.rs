@@ -32,4 +32,17 @@ pub struct Outcome {
     pub history: Option<Vec<HistoryPoint>>,
     /// The timeline of a window, if it was asked for.
     pub timeline: Option<Timeline>,
+    /// How the warm-up ended, if it was to end once the run is steady.
+    pub steady: Option<Steady>,
+}
+
+/// How a warm-up that ends once the run is steady ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Steady {
+    /// Requests of the warm-up.
+    pub after_requests: u64,
+    /// The criterion was met.
+    pub is_met: bool,
+    /// What was not level, if it was not met.
+    pub missed: Option<&'static str>,
 }

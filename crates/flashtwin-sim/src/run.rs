@@ -11,6 +11,7 @@ use crate::faults::{Agenda, Fault};
 use crate::history::History;
 use crate::outcome::Outcome;
 use crate::timeline::{Recording, Window};
+use crate::warmup::Warmup;
 use crate::{Drivable, SimError, Speed};
 
 /// When requests reach the device.
@@ -48,7 +49,9 @@ pub struct RunConfig {
     pub beyond: Beyond,
     /// Requests before the measurement begins.
     pub warmup_requests: u64,
-    /// Requests at most, warm-up included.
+    /// The warm-up goes on until the run is steady, for so many requests at most ([`crate::Steady`]).
+    pub warmup_requests_max: Option<u64>,
+    /// Requests at most, warm-up included; one that goes on until the run is steady counts as `warmup_requests`.
     pub requests_max: Option<u64>,
     /// Requests are submitted for so much virtual time from the start of the measurement, at most; those in
     /// the device by then finish.
@@ -79,6 +82,7 @@ impl Default for RunConfig {
             },
             beyond: Beyond::Error,
             warmup_requests: 0,
+            warmup_requests_max: None,
             requests_max: None,
             span_max: None,
             series_interval: None,
@@ -126,6 +130,7 @@ pub fn run<S: Drivable>(
         dropped: 0,
         wrapped: 0,
         warming: config.warmup_requests > 0,
+        warmup: Warmup::new(config, workload.requests_total())?,
         history: None,
         timeline: None,
         books: Books::default(),
@@ -145,7 +150,7 @@ pub fn run<S: Drivable>(
     if driver.warming && driver.submitted > 0 {
         if !interrupted {
             let requests = driver.submitted;
-            return Err(warmup_too_long(config.warmup_requests, requests));
+            return Err(warmup_too_long(driver.warmup.look_at, requests));
         }
         // What the warm-up met is no result.
         let now = driver.device.now();
@@ -213,6 +218,7 @@ pub(crate) struct Driver<'a, S: Drivable> {
     wrapped: u64,
     /// The measurement has not begun.
     pub(crate) warming: bool,
+    pub(crate) warmup: Warmup,
     history: Option<Box<History>>,
     pub(crate) timeline: Option<Box<Recording>>,
     books: Books,
@@ -228,6 +234,12 @@ impl<S: Drivable> Driver<'_, S> {
         self.books = Books::open(self.device, self.submitted);
     }
 
+    /// Requests at which the run ends, as far as is known.
+    pub(crate) fn requests_max(&self) -> u64 {
+        let max = self.config.requests_max.unwrap_or(u64::MAX);
+        max.saturating_add(self.warmup.extension())
+    }
+
     /// Checks the laws of the model.
     fn check(&self) -> Result<(), SimError> {
         let same_drives = self.config.faults.is_empty();
@@ -237,7 +249,7 @@ impl<S: Drivable> Driver<'_, S> {
     /// Ends the run (false) or checks it, and finds when that is to be done next.
     #[cold]
     fn pause(&mut self) -> Result<bool, SimError> {
-        let max = self.config.requests_max.unwrap_or(u64::MAX);
+        let max = self.requests_max();
         if self.submitted == max {
             return Ok(false);
         }
@@ -314,6 +326,7 @@ impl<S: Drivable> Driver<'_, S> {
             read_only: self.device.is_read_only(),
             history,
             timeline,
+            steady: self.warmup.into_outcome(),
         })
     }
 
@@ -418,7 +431,7 @@ impl<S: Drivable> Driver<'_, S> {
                 history.sample(now, &self.device.flash_report());
             }
         }
-        let at = if self.warming && self.submitted == self.config.warmup_requests {
+        let at = if self.warming && self.warmup_ends() {
             self.begin_measuring(at)
         } else {
             at
@@ -434,6 +447,11 @@ impl<S: Drivable> Driver<'_, S> {
         Some(at)
     }
 
+    /// Whether the next request is the first that counts.
+    pub(crate) fn warmup_ends(&mut self) -> bool {
+        self.submitted == self.warmup.look_at && self.warmup.is_over(self.device)
+    }
+
     /// Forgets what the warm-up measured, once its requests have left the device. An open loop
     /// pauses that long; returns when the next request is due now.
     pub(crate) fn begin_measuring(&mut self, at: Time) -> Time {
@@ -446,6 +464,10 @@ impl<S: Drivable> Driver<'_, S> {
         let now = self.device.now().max(at);
         self.start += now - at;
         self.agenda.begin(now);
+        self.pause_at = self.pause_at.min(self.requests_max());
+        if let Some(total) = self.warmup.total(self.config.requests_max) {
+            self.control.total.store(total, Ordering::Relaxed);
+        }
         self.control.note_start();
         now
     }
@@ -560,7 +582,7 @@ impl<S: Drivable> Driver<'_, S> {
         if let Some(timeline) = self.timeline.as_deref_mut() {
             timeline.completed(&completions);
         }
-        if self.submitted > self.config.warmup_requests || self.config.warmup_requests == 0 {
+        if !self.warming {
             if let Some(history) = &mut self.history {
                 completions.iter().for_each(|c| history.record(c));
             }

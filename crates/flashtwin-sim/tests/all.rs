@@ -17,3 +17,4 @@ mod shadow;
 mod superblocks;
 mod threads;
 mod victims;
+mod warmup;

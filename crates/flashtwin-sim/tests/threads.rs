@@ -163,10 +163,12 @@ fn members_on_several_threads_give_the_same_bytes() {
             (Odd::All, Beyond::Wrap),
             (Odd::All, Beyond::Drop),
         ] {
-            for warmup_requests in [0, 700] {
+            // The last goes on until the run is steady: the load of 2000 requests, for 1200 at most.
+            for (warmup_requests, most) in [(0, None), (700, None), (300, Some(1200))] {
                 let config = |threads| RunConfig {
                     beyond,
                     warmup_requests,
+                    warmup_requests_max: most,
                     pacing: Pacing::Open {
                         speed: Speed::try_from(1.5).expect("a speed"),
                     },

@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import Interrupted, study, terminal
 from ..files import write_text
+from ..study.loads import Loads
 from ..study.measuring import VERDICTS, counts_of
 from ..study.page import markdown, overview, write_html
 from ..study.show import summary, tables
@@ -57,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
     read = study.read(args.study)
     directory = Path(args.output or f"{read.name}.study")
     variant = "full" if args.full else "quick"
+    for message in Loads(read.loads, args.traces).missing():
+        note(message)
     with ExitStack() as bars:
 
         def progress(matrix: str) -> SweepBar:

@@ -16,7 +16,7 @@ from ..sweep import OnSweepProgress, sweep
 from .checking import check
 from .definition import VARIANTS, Study, names, read, shipped
 from .loads import Loads
-from .measuring import Rows, drawn, judged
+from .measuring import Rows, drawn, judged, steady_of
 
 __all__ = ["OUTCOME", "Study", "check", "names", "outcome", "read", "run_study"]
 
@@ -128,6 +128,7 @@ def _outcome(study: Study, variant: str, loads: Loads, results: dict[str, Result
                 },
                 "run": study.experiment(matrix, variant).get("run", {}),
                 "set": study.experiment(matrix, variant).get("set", {}),
+                "steady": steady_of(found),
             }
             for matrix, found in results.items()
         ],

@@ -22,7 +22,8 @@ class Loads:
         if folder is not None and not Path(folder).is_dir():
             raise FlashtwinError(f"{os.fspath(folder)}: no such folder of traces")
         self._loads = loads
-        self._traces = _found(loads, Path(folder)) if folder is not None else {}
+        self._folder = None if folder is None else Path(folder)
+        self._traces = {} if self._folder is None else _found(loads, self._folder)
 
     def text(self, name: str) -> str:
         """Return the workload that `sweep` takes for a name; what is no name of the study stays as it is."""
@@ -42,6 +43,16 @@ class Loads:
     def is_trace(self, name: str) -> bool:
         """Whether a trace of the user takes the place of the stand-in."""
         return name.partition("/")[0] in self._traces
+
+    def missing(self) -> list[str]:
+        """State for each trace that the folder lacks where to get it; nothing without a folder."""
+        if self._folder is None:
+            return []
+        lacking = [load for name, load in self._loads.items() if load.trace and name not in self._traces]
+        return [
+            f"trace {load.trace}: not in {self._folder}; its generated stand-in runs. Source: {load.source}"
+            for load in lacking
+        ]
 
     def resolved(self, experiment: Mapping[str, Any]) -> dict[str, Any]:
         """Return an experiment with its workloads resolved; those that come to the same are there once."""

@@ -73,6 +73,17 @@ class Rows:
         return {self._resolve(str(one)) if axis == "workload" else str(one) for one in each}
 
 
+def steady_of(results: Results) -> dict[str, int] | None:
+    """Count the runs that were steady when their measurement began; None if warm-ups had fixed lengths."""
+    names = ["steady_is_met", "steady_after_requests"]
+    if not set(names) <= set(results.table.column_names):
+        return None
+    rows = [row for row in results.table.select(names).to_pylist() if row["steady_is_met"] is not None]
+    after = [row["steady_after_requests"] for row in rows]
+    met = sum(row["steady_is_met"] for row in rows)
+    return {"runs": len(rows), "met": met, "least": min(after), "most": max(after)}
+
+
 def measured(measure: Measure, matrices: Mapping[str, Rows]) -> dict[str, Any]:
     """Evaluate a measure: its estimate over seeds, in its unit, and its verdict."""
     rows = matrices[measure.matrix]

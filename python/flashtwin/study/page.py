@@ -26,6 +26,7 @@ def markdown(outcome: dict[str, Any]) -> str:
         f"Verdicts: **{words.counts(counts_of(claims))}**. All numbers are from `flashtwin study run {name} "
         f"--{outcome['variant']}` ({words.seeds(outcome)}); `flashtwin study show {name}` prints them. "
         "[How verdicts are made](../studies.md#verdicts).",
+        *_steady(outcome),
         "## Claims",
         _rows(_HEADS, [_claim_row(claim, measure) for claim, measure in flat(claims)]),
     ]
@@ -54,7 +55,8 @@ def markdown(outcome: dict[str, Any]) -> str:
             "## Checks of the study",
             _rows(_HEADS, [_claim_row(check, measure) for check, measure in flat(outcome["checks"])]),
         ]
-    parts += ["## Runs", _rows(("matrix", "cells", "axes", "settings"), _matrices(outcome))]
+    heads = ("matrix", "cells", "steady", "axes", "settings")
+    parts += ["## Runs", _rows(heads, _matrices(outcome))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -83,6 +85,12 @@ def overview(outcomes: list[dict[str, Any]]) -> str:
         _rows(heads, rows),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _steady(outcome: dict[str, Any]) -> list[str]:
+    found = words.all_steady(outcome)
+    criterion = "[the criterion](../studies.md#warm-up); the table of [runs](#runs) has each matrix."
+    return [] if found is None else [f"{found}, by {criterion}"]
 
 
 def _claim_row(claim: dict[str, Any], measure: dict[str, Any] | None) -> list[str]:
@@ -115,7 +123,7 @@ def _matrices(outcome: dict[str, Any]) -> list[list[str]]:
         axes = "; ".join(f"{axis}: {', '.join(map(str, v))}" for axis, v in matrix["axes"].items())
         settings = _flat(matrix["run"]) | _flat(matrix["set"])
         told = ", ".join(f"{key} = {value}" for key, value in settings.items())
-        rows.append([matrix["name"], str(matrix["cells"]), axes, told])
+        rows.append([matrix["name"], str(matrix["cells"]), words.steady(matrix["steady"]), axes, told])
     return rows
 
 
@@ -138,7 +146,8 @@ def write_html(outcome: dict[str, Any], path: str | os.PathLike[str]) -> None:
         for figure in outcome["figures"]
     ]
     facts = [("paper", outcome["paper"]), ("study", outcome["about"])]
-    facts += [("verdicts", words.counts(counts_of(outcome["claims"]))), ("runs", words.seeds(outcome))]
+    runs = [text for text in (words.seeds(outcome), words.all_steady(outcome)) if text]
+    facts += [("verdicts", words.counts(counts_of(outcome["claims"]))), ("runs", "; ".join(runs))]
     above = [
         Table("What was run", ["", ""], [[Cell(head), Cell(text)] for head, text in facts], plain=True),
         _table("Claims", outcome["claims"]),

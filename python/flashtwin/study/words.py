@@ -46,6 +46,23 @@ def figure_unit(figure: dict[str, Any]) -> str:
     return f"{figure['figure']}, relative" if figure["relative"] else figure["figure"]
 
 
+def steady(found: dict[str, int] | None) -> str:
+    """Describe how many runs were steady when their measurement began, and when that was."""
+    if found is None:
+        return "-"
+    least, most = (words.count(found[end]) for end in ("least", "most"))
+    return f"{found['met']} of {found['runs']}, after {least if least == most else f'{least} to {most}'}"
+
+
+def all_steady(outcome: dict[str, Any]) -> str | None:
+    """Describe how many runs of a study were steady; None if its warm-ups have fixed lengths."""
+    found = [matrix["steady"] for matrix in outcome["matrices"] if matrix["steady"] is not None]
+    if not found:
+        return None
+    met, runs = (words.count(sum(each[key] for each in found)) for key in ("met", "runs"))
+    return f"{met} of {runs} runs were steady when their measurement began"
+
+
 def seeds(outcome: dict[str, Any]) -> str:
     """Describe how often each cell was run."""
     found = sorted({len(matrix["axes"]["seed"]) for matrix in outcome["matrices"]})

@@ -6,7 +6,7 @@ use flashtwin::{Cause, Device, Op, Time};
 
 use super::{
     ArraySummary, BufferReport, Count, Counts, FlashSummary, Health, Hits, Inside, Latency,
-    NamedCount, Parts, RunInfo, SeriesPoint, Summary, Throughput,
+    NamedCount, Parts, RunInfo, SeriesPoint, SteadySummary, Summary, Throughput,
 };
 use crate::{Drivable, Outcome, RebuildPoint};
 
@@ -34,6 +34,14 @@ impl Summary {
         let all = [Op::Read, Op::Write, Op::Trim, Op::Flush].map(|op| m.op(op));
         let left_out = outcome.faults.left_out.iter();
         let left_out = left_out.map(|(fault, why)| format!("{fault} did not happen: {why}"));
+        let steady = outcome.steady.as_ref();
+        let unsteady = steady.and_then(|steady| {
+            let after = steady.after_requests;
+            let missed = steady.missed?;
+            Some(format!(
+                "not steady after {after} requests of warm-up: {missed}"
+            ))
+        });
         Summary {
             flashtwin_version: env!("CARGO_PKG_VERSION"),
             device: is.name.into(),
@@ -44,7 +52,10 @@ impl Summary {
             page_bytes: is.page_bytes.into(),
             exported_bytes: device.exported_bytes(),
             workload: info.workload.clone(),
-            warnings: info.warnings.iter().cloned().chain(left_out).collect(),
+            warnings: (info.warnings.iter().cloned())
+                .chain(left_out)
+                .chain(unsteady)
+                .collect(),
             precondition: info.precondition.clone(),
             pacing: info.pacing.clone(),
             seed: info.seed,
@@ -54,6 +65,10 @@ impl Summary {
             requests_refused: all.iter().map(|op| op.refused).sum(),
             requests_failed: all.iter().map(|op| op.failed).sum(),
             interrupted: outcome.interrupted,
+            steady: steady.map(|steady| SteadySummary {
+                after_requests: steady.after_requests,
+                is_met: steady.is_met,
+            }),
             read_only: outcome.read_only,
             pages_lost: outcome.flash.pages_lost,
             span_s: m.span().as_s(),

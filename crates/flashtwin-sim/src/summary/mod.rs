@@ -71,6 +71,9 @@ pub struct Summary {
     pub requests_failed: u64,
     /// The run was stopped early.
     pub interrupted: bool,
+    /// How the warm-up ended, if it was to end once the run is steady.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady: Option<SteadySummary>,
     /// The device reached its end of life.
     pub read_only: bool,
     /// Acknowledged pages that a device at its end of life could not write.
@@ -106,6 +109,15 @@ pub struct Summary {
     pub array: Option<ArraySummary>,
     /// One point an interval; empty if no series was asked for.
     pub series: Vec<SeriesPoint>,
+}
+
+/// A warm-up that ends once the run is steady.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SteadySummary {
+    /// Requests of the warm-up.
+    pub after_requests: u64,
+    /// The criterion was met; if not, the warm-up had its maximum.
+    pub is_met: bool,
 }
 
 /// Measured requests by kind.

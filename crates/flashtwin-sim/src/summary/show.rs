@@ -61,6 +61,10 @@ impl Summary {
                 self.pacing, self.precondition, self.seed
             ),
         )?;
+        if let Some(steady) = self.steady.filter(|steady| steady.is_met) {
+            let after = grouped(steady.after_requests);
+            out.line("steady state", format!("after {after} requests"))?;
+        }
         let c = &self.counts;
         let mut requests = format!(
             "{} ({} reads, {} writes",

@@ -1,0 +1,184 @@
+//! Warm-ups that end once the run is steady.
+
+use crate::common::run_all;
+use flashtwin::{Completion, DeviceSpec, Op, Request, Rng, Ssd, Time};
+use flashtwin_sim::{run, Control, Outcome, RunConfig, SimError};
+use flashtwin_workload::{Workload, WorkloadError};
+
+/// Writes of a page each. `pages` gives the range of addresses by number of the request.
+struct Writes<F> {
+    pages: F,
+    gap: Time,
+    count: u64,
+    next: u64,
+    rng: Rng,
+    known: bool,
+}
+
+impl<F: Fn(u64) -> u64 + Send> Workload for Writes<F> {
+    fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError> {
+        let upto = (self.next + 333).min(self.count);
+        let begin = std::mem::replace(&mut self.next, upto);
+        out.extend((begin..upto).map(|i| Request {
+            arrival: Time(self.gap.0 * i),
+            offset: self.rng.below((self.pages)(i)) * 4096,
+            bytes: 4096,
+            op: Op::Write,
+            fua: false,
+        }));
+        Ok((upto - begin) as usize)
+    }
+
+    fn requests_total(&self) -> Option<u64> {
+        self.known.then_some(self.count)
+    }
+
+    fn describe(&self) -> String {
+        "writes".into()
+    }
+}
+
+fn writes<F: Fn(u64) -> u64 + Send>(pages: F, gap_us: u64, count: u64) -> Writes<F> {
+    Writes {
+        pages,
+        gap: Time::from_us(gap_us),
+        count,
+        next: 0,
+        rng: Rng::new(5),
+        known: true,
+    }
+}
+
+/// A device with a buffer of 256 pages.
+fn device() -> Ssd {
+    let toml = flashtwin::spec::builtin("demo").expect("it is built in");
+    let keys = [("buffer.capacity", "1 MiB"), ("buffer.policy", "lru")];
+    let spec = DeviceSpec::with_overrides(toml, "demo", &keys).expect("a sound device");
+    let mut ssd = Ssd::new(&spec);
+    ssd.fill_steady(1);
+    ssd
+}
+
+fn result<F: Fn(u64) -> u64 + Send>(
+    mut workload: Writes<F>,
+    config: &RunConfig,
+) -> (Outcome, Vec<Completion>) {
+    run_all(&mut device(), &mut workload, config)
+}
+
+fn until_steady(first: u64, most: u64) -> RunConfig {
+    RunConfig {
+        warmup_requests: first,
+        warmup_requests_max: Some(most),
+        ..RunConfig::default()
+    }
+}
+
+/// Pages of a range that the buffer holds an eighth of.
+const RANGE: u64 = 8 * 256;
+
+#[test]
+fn a_load_that_changes_is_not_steady_until_long_after() {
+    let config = RunConfig {
+        requests_max: Some(13_000),
+        ..until_steady(10_000, 80_000)
+    };
+    let after = |change: u64| {
+        let pages = move |i| if i < change { RANGE } else { RANGE / 4 };
+        let (outcome, completions) = result(writes(pages, 2000, 200_000), &config);
+        let steady = outcome.steady.expect("it was asked for");
+        assert!(steady.is_met, "{change}: {:?}", steady.missed);
+        assert_eq!(completions.len(), 3_000, "{change}");
+        assert_eq!(outcome.submitted, steady.after_requests + 3_000, "{change}");
+        steady.after_requests
+    };
+    assert_eq!(after(0), 10_000);
+    assert_eq!(after(7_500), 20_000);
+    assert_eq!(after(15_000), 10_000, "the future is not known");
+    let (outcome, _) = result(writes(|_| RANGE, 2000, 60_000), &until_steady(100, 3200));
+    let steady = outcome.steady.expect("it was asked for");
+    assert!(
+        steady.after_requests > 400,
+        "a buffer of 256 pages was not replaced before 400"
+    );
+}
+
+#[test]
+fn a_load_that_never_is_steady_counts_after_the_maximum() {
+    let pages = |i| RANGE - RANGE * 9 / 10 * i / 20_000;
+    let (outcome, completions) = result(writes(pages, 2000, 20_000), &until_steady(1_000, 9_000));
+    let steady = outcome.steady.expect("it was asked for");
+    assert!(!steady.is_met);
+    assert_eq!(steady.missed, Some("the hit ratio varied"));
+    assert_eq!(steady.after_requests, 8_000);
+    assert_eq!(completions.len(), 12_000);
+}
+
+#[test]
+fn a_queue_that_grows_is_not_steady() {
+    let (outcome, _) = result(writes(|_| 1 << 14, 10, 20_000), &until_steady(1_000, 8_000));
+    let steady = outcome.steady.expect("it was asked for");
+    assert_eq!(steady.missed, Some("more requests arrived than completed"));
+}
+
+#[test]
+fn it_ends_like_a_warm_up_of_as_many_requests() {
+    let pages = |i| if i < 1_500 { RANGE } else { RANGE / 4 };
+    let (until, seen) = result(writes(pages, 2000, 12_000), &until_steady(2_000, 16_000));
+    let fixed = RunConfig {
+        warmup_requests: 4_000,
+        ..RunConfig::default()
+    };
+    let (plain, completions) = result(writes(pages, 2000, 12_000), &fixed);
+    assert_eq!(until.steady.as_ref().map(|s| s.after_requests), Some(4_000));
+    assert_eq!(format!("{seen:?}"), format!("{completions:?}"));
+    let without = Outcome {
+        steady: None,
+        ..until
+    };
+    assert_eq!(format!("{without:?}"), format!("{plain:?}"));
+}
+
+/// What is measured is never fewer requests than after the shortest warm-up, or half of a short workload.
+#[test]
+fn it_leaves_enough_of_a_short_workload() {
+    let drifting = |i| RANGE - RANGE * 9 / 10 * i / 20_000;
+    let after = |config: &RunConfig| {
+        let (outcome, completions) = result(writes(drifting, 2000, 20_000), config);
+        (
+            outcome.steady.expect("it was asked for").after_requests,
+            completions.len(),
+        )
+    };
+    assert_eq!(after(&until_steady(3_000, 1 << 40)), (6_000, 14_000));
+    let most = RunConfig {
+        requests_max: Some(10_000),
+        ..until_steady(3_000, 1 << 40)
+    };
+    assert_eq!(after(&most), (12_000, 7_000));
+}
+
+#[test]
+fn senseless_limits_are_refused() {
+    let refused = |config: &RunConfig, known| {
+        let mut workload = writes(|_| RANGE, 2000, 2_000);
+        workload.known = known;
+        let sink = &mut |_: &[Completion]| Ok(());
+        match run(
+            &mut device(),
+            &mut workload,
+            config,
+            &Control::default(),
+            sink,
+        ) {
+            Err(SimError::Config(message)) => message,
+            other => panic!("{other:?}"),
+        }
+    };
+    for (first, most) in [(0, 100), (9, 100), (100, 99)] {
+        let message = refused(&until_steady(first, most), true);
+        assert!(message.contains("until the run is steady"), "{message}");
+    }
+    let message = refused(&until_steady(1_500, 1 << 40), false);
+    assert!(message.contains("the run has 2000"), "{message}");
+}
