@@ -111,30 +111,33 @@ def fit(
     Raises:
         FlashtwinError: an experiment is missing, or an extra package.
     """
+    results.require_whole()
     figures, drive_bytes = results.figures, results.capacity_bytes
     capacity = min(drive_bytes, _CAPACITY_MAX)
     unseen = {load.name for load in [*loads.held_out(), *loads.measured_only(capacity)]}
     shown = protected(figures)
+    # Known requests are replayed: both sides then have the same chance in them.
+    loads_seed = seed if results.seed is None else results.seed
     target = {name: value for name, value in figures.items() if name.split("/")[0] not in unseen}
 
     def profile_of(values: Values) -> Profile:
         return Profile(values, capacity, shown is not False)
 
-    def under(which: list[loads.Load], times_max: int = _TIMES) -> Callable[..., Figures]:
+    def under(which: list[loads.Load], *times_max: int) -> Callable[..., Figures]:
         # Of the length of the measurement, or tails and drifts would differ.
-        exact = [load.as_measured(results.requests, times_max) for load in which]
-        return lambda values, run=0: measure(profile_of(values).spec(), exact, seed + run)
+        exact = [load.as_measured(results.requests, *times_max) for load in which]
+        return lambda values, run=0: measure(profile_of(values).spec(), exact, loads_seed + run)
 
     strides = [load for load in loads.reads() if load.name.startswith("read-stride")]
-    first = choose_dies(target, drive_bytes, under(strides))
-    first, channels_known = choose_channels(first, target, under(loads.reads()))
+    first = choose_dies(target, drive_bytes, under(strides, _TIMES))
+    first, channels_known = choose_channels(first, target, under(loads.reads(), _TIMES))
     random = [load for load in loads.writes(capacity) if load.name == "write-random"]
     rate = "write-random/mb_per_s"
     if rate not in target:
         raise FlashtwinError(f"{random[0].name}: no results; run this experiment")
-    first = choose_reserve(first, target[rate], lambda values: under(random)(values)[rate])
+    first = choose_reserve(first, target[rate], lambda values: under(random, _TIMES)(values)[rate])
     beside = [load for load in loads.writes(capacity) if load.name.startswith("beside")]
-    first = _choose_beside(first, target, under(beside))
+    first = _choose_beside(first, target, under(beside, _TIMES))
     if capacity < drive_bytes:
         target = _without_buffered_fills(target, capacity, first.get("buffer", 0.0))
     if not caches_reads(target):
@@ -143,12 +146,12 @@ def fit(
     context = hashlib.sha256(json.dumps([sorted(target.items()), capacity, seed]).encode()).hexdigest()
     # Strides show the structure; where few addresses remain they measure how much of them the buffer holds.
     refining = [load for load in loads.reads() if load not in strides] + loads.writes(capacity)
-    evaluate = Journal(under(refining), journal, context)
-    refined = Refinement(target, first, evaluate, threads=threads, on_progress=on_progress).run(
-        steps, generations, seed
-    )
-    every = loads.every(capacity)
-    modelled = under(every, loads.TIMES)(refined.values)
+    evaluate = Journal(under(refining, _TIMES), journal, context)
+    block = {"reserve": profile_of(first).block_step()}
+    refinement = Refinement(target, first, evaluate, threads=threads, steps=block, on_progress=on_progress)
+    refined = refinement.run(steps, generations, seed)
+    every = [load for load in loads.every(capacity) if load.name in results.requests]
+    modelled = under(every)(refined.values)
     # Figures were modelled with the host, as they were measured; the device file has none.
     refined = _without_host(refined, host_us)
     # In the order of the loads.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
@@ -32,6 +32,8 @@ _GAIN = 0.01
 #: them that are tried once the others are refined.
 _TRIED = ("erase", "program_spread")
 _FACTORS = (0.65, 0.8, 1.25, 1.5)
+#: With a cost below that, half a tolerance of each figure, nothing more is tried.
+_ENOUGH = 0.25
 #: Runs that show how far other seeds move the parameters.
 _RUNS = 4
 #: Changes below so many standard deviations between seeds count as none.
@@ -105,15 +107,18 @@ class Refinement:
         evaluate: Journal,
         *,
         threads: int,
+        steps: Mapping[str, float] | None = None,
         on_progress: Callable[[str, float], None] | None = None,
     ) -> None:
+        """Begin at `start`; `steps` are least changes of logarithms that a device shows."""
         self._target = target
         self._start = start
         self._journal = evaluate
         self._on_progress = on_progress
         self._numpy = needed("numpy")
         self.names = [name for name in start if not BY_NAME[name].whole]
-        self._steps = [BY_NAME[name].step for name in self.names]
+        least = steps or {}
+        self._steps = [max(BY_NAME[name].step, least.get(name, 0.0)) for name in self.names]
         self._pool = ThreadPoolExecutor(threads)
         self._x = self._numpy.array([math.log(start[name]) for name in self.names])
         self._errors = self._at(self._x)
@@ -131,7 +136,7 @@ class Refinement:
         if not steps:
             return Refined(self.values(self._x), self._cost, {}, {}, self._journal.evaluations)
         jacobian = self._linear_steps(steps)
-        if self._jump(jacobian):
+        if self._cost > _ENOUGH and self._jump(jacobian):
             jacobian = self._linear_steps(steps)
         if generations:
             self._search(self._whitening(jacobian), generations, seed)
