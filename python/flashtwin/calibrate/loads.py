@@ -11,7 +11,7 @@ EMPTY, FILLED, STEADY, TRIMMED = "empty", "filled", "steady", "trimmed"
 #: Measured requests of a full plan for each one of a quick plan.
 TIMES = 4
 #: Most of a measurement that a device of ours repeats: more takes minutes.
-_LONGEST = 16
+_LONGEST = 32
 #: Loads of fewer requests fill something up.
 _REPEATED_MIN = 1000
 
