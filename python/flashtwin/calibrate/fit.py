@@ -32,6 +32,11 @@ _COST_MAX = 2.0
 _FILL_TO_BUFFER = 10
 #: Suspension as it is tried first, in us.
 _SUSPEND_US = 20.0
+#: An SLC cache as it is tried first: shares of the raw capacity in percent, and of a program's time.
+_CACHES = (2.5, 5.0, 10.0, 20.0)
+_CACHE_PROGRAM = 0.3
+#: A cache must lessen the cost by this factor, or none explains the writes as well.
+_CACHE_GAIN = 0.8
 #: Spreads of program times as they are tried first.
 _SPREADS = (1.1, 1.3, 1.5, 1.7)
 
@@ -131,6 +136,10 @@ def fit(
     strides = [load for load in loads.reads() if load.name.startswith("read-stride")]
     first = choose_dies(target, drive_bytes, under(strides, _TIMES))
     first, channels_known = choose_channels(first, target, under(loads.reads(), _TIMES))
+    in_order = [
+        load for load in loads.writes(capacity) if load.name.startswith(("write-fill", "write-burst"))
+    ]
+    first = _choose_cache(first, target, under(in_order))
     random = [load for load in loads.writes(capacity) if load.name == "write-random"]
     rate = "write-random/mb_per_s"
     if rate not in target:
@@ -181,6 +190,27 @@ def _without_buffered_fills(target: Figures, capacity_bytes: int, buffer_bytes: 
     shares = {f"write-fill-{percent}/mb_per_s": percent / 100 for percent in loads.FILLS}
     least = _FILL_TO_BUFFER * buffer_bytes
     return {name: value for name, value in target.items() if shares.get(name, 1) * capacity_bytes >= least}
+
+
+def _choose_cache(values: Values, target: Figures, measure_writes: Callable[[Values], Figures]) -> Values:
+    """Return the values with the SLC cache that explains writes to an empty drive best, or with none.
+
+    Where the buffer takes what goes to a small cache, or channels limit its rate, no closed form shows it.
+    """
+    plain = {name: value for name, value in values.items() if not name.startswith("slc")}
+    program = BY_NAME["slc_program"].clip(_CACHE_PROGRAM * values["program"])
+    cached = [{**plain, "slc": percent, "slc_program": program} for percent in _CACHES]
+    cached += [values] if "slc" in values else []
+
+    def error(each: Values) -> float:
+        try:
+            return cost(errors(target, measure_writes(each)))
+        except FlashtwinError:
+            return cost({})
+
+    costs = [error(each) for each in cached]
+    best = costs.index(min(costs))
+    return cached[best] if costs[best] < _CACHE_GAIN * error(plain) else plain
 
 
 def _choose_beside(values: Values, target: Figures, measure_beside: Callable[[Values], Figures]) -> Values:

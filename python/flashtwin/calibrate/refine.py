@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from .. import _core
 from ..errors import FlashtwinError
-from .figures import LINEAR_FROM, Figures, cost, errors, tolerance, weight
+from .figures import LINEAR_FROM, Figures, allowed, cost, errors, weight
 from .parameters import BY_NAME, Values
 
 #: Figures of a device in one of several runs, which have seeds of their own.
@@ -32,8 +32,8 @@ _GAIN = 0.01
 #: them that are tried once the others are refined.
 _TRIED = ("erase", "program_spread", "reserve")
 _FACTORS = ((0.65, 0.8, 1.25, 1.5), (0.9, 1.1))
-#: With a cost below that, a fifth of a tolerance of each figure, nothing more is tried.
-_ENOUGH = 0.04
+#: With a cost below that, a third of a tolerance of each figure, nothing more is tried.
+_ENOUGH = 0.1
 #: Runs that show how far other seeds move the parameters.
 _RUNS = 4
 #: Changes below so many standard deviations between seeds count as none.
@@ -121,6 +121,7 @@ class Refinement:
         self._steps = [max(BY_NAME[name].step, least.get(name, 0.0)) for name in self.names]
         self._pool = ThreadPoolExecutor(threads)
         self._x = self._numpy.array([math.log(start[name]) for name in self.names])
+        self._noise: Figures = {}
         self._errors = self._at(self._x)
         self._cost = cost(self._errors)
         #: Figures that count, in an order.
@@ -135,8 +136,12 @@ class Refinement:
         """Refine by at most so many linear steps and generations; the same seed gives the same parameters."""
         if not steps:
             return Refined(self.values(self._x), self._cost, {}, {}, self._journal.evaluations)
+        self._measure_noise()
         # From afar, one side shows the direction.
         jacobian = self._linear_steps(steps, self._side(1))
+        before = self._allowed()
+        self._measure_noise()
+        jacobian *= (before / self._allowed())[:, None]
         for factors in _FACTORS:
             if self._cost > _ENOUGH and self._jump(jacobian, factors):
                 jacobian = self._linear_steps(steps, jacobian)
@@ -151,7 +156,7 @@ class Refinement:
             spreads,
             {
                 name: {
-                    figure: float(jacobian[row, column] * tolerance(figure))
+                    figure: float(jacobian[row, column] * allowed(figure, self._noise))
                     for row, figure in enumerate(self._figures)
                 }
                 for column, name in enumerate(self.names)
@@ -160,7 +165,21 @@ class Refinement:
         )
 
     def _at(self, x: Sequence[float], run: int = 0) -> Figures:
-        return errors(self._target, self._journal(self.values(x), run))
+        return errors(self._target, self._journal(self.values(x), run), self._noise)
+
+    def _allowed(self) -> Array:
+        return self._numpy.array([allowed(figure, self._noise) for figure in self._figures])
+
+    def _measure_noise(self) -> None:
+        """Find how far each figure varies from run to run where the search is: chance is no error."""
+        runs = list(self._pool.map(lambda run: self._journal(self.values(self._x), run), range(_RUNS)))
+        self._noise = {
+            name: float(self._numpy.std([math.log(run[name]) for run in runs], ddof=1))
+            for name in self._target
+            if all(run.get(name, 0) > 0 for run in runs)
+        }
+        self._errors = self._at(self._x)
+        self._cost = cost(self._errors)
 
     def _all(self, points: Sequence[Sequence[float]]) -> list[Figures]:
         return list(self._pool.map(self._at, points))
