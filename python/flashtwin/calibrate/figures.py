@@ -23,7 +23,7 @@ BEYOND_MIN = 5
 #: more from one run to the next. Bandwidths vary least, and near saturation their small errors are large
 #: ones of latencies.
 TOLERANCES = (
-    ("mb_per_s", 0.01),
+    ("mb_per_s", 0.005),
     ("p99.9_us", 0.10),
     ("write.p", 0.06),
     ("p99.5_us", 0.07),
