@@ -2,10 +2,11 @@
 
     python studies/recovery.py --first 101
 
-Each device ends with a row of a table: its parts, held-out figures (means of four runs) within their bounds
-where hidden and fitted device run the same requests, figures (means of two runs) within them where they run
-different ones, parameters identified, and those of them that are off by more than 10 %. What was found of a
-device is kept in the folder of the results: an interrupted study goes on where it was.
+Each device ends with a row of a table: its parts, held-out figures (means of several runs) within their
+bounds where hidden and fitted device run the same requests, figures (means of half of the runs) within them
+where they run different ones, figures whose mean remained vague, parameters identified, and those of them
+that are off by more than 10 %. What was found of a device is kept in the folder of the results: an
+interrupted study goes on where it was.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from __future__ import annotations
 import argparse
 import math
 import random
+import statistics
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import flashtwin
 from flashtwin.calibrate import loads
 from flashtwin.calibrate.device_file import write_device
 from flashtwin.calibrate.figures import Figures
@@ -30,9 +33,13 @@ from flashtwin.devices import Spec
 
 CAPACITY_BYTES = 1 << 30
 MEASURED_SEED = 7
-#: Held-out loads run with each of these, on a device brought into its states anew: collections may fall into
-#: step for millions of requests, so that one run differs from another by more than the bounds.
-HELD_OUT_SEEDS = (7, 8, 9, 10)
+#: First seed of the runs of held-out loads, each on a device brought into its states anew:
+#: collections may fall into step for millions of requests, so that one run differs from another by
+#: more than the bounds.
+HELD_OUT_SEED = 7
+#: Numbers of runs. There are more while the standard error of a figure's mean is more than a third
+#: of its bound.
+RUNS = (4, 8, 16)
 #: They are so much longer than in a quick plan: the 99.9th percentile is to be known within 20 %.
 HELD_OUT_TIMES = 8
 #: Bounds of the errors of held-out figures, by the ends of their names.
@@ -80,11 +87,10 @@ def draw(rng: random.Random, level: int) -> Values:
     return values
 
 
-def recover(seed: int, level: int, generations: int, threads: int, device: Path) -> tuple[str, bool]:
-    """Recover a device and write it as a device file.
+def recover(seed: int, level: int, generations: int, threads: int, device: Path) -> str:
+    """Recover a device, write it as a device file and return what is known of its parameters.
 
-    Returns:
-        How well, and whether all figures and identified parameters are right.
+    The last line has their number, and those that are wrong.
     """
     hidden = draw(random.Random(seed), level)
     spec = Profile(hidden, CAPACITY_BYTES).spec()
@@ -94,44 +100,79 @@ def recover(seed: int, level: int, generations: int, threads: int, device: Path)
         save_results(spec, fitted_loads, Path(folder), seed=MEASURED_SEED, times=1, said=lambda _: None)
         results = read_results(Path(folder), loads.rates_only())
     found = fit(results, generations=generations, threads=threads)
-    write_device(found, device)
     lines = [
         f"device {seed}: cost {found.refined.cost:.2f}, {found.refined.evaluations} evaluations, "
         f"{time.monotonic() - began:.0f} s, {time.process_time() - used:.0f} s of processor time"
     ]
     lines += parameters(hidden, found)
-    known, wrong = standing(hidden, found)
-    true, fitted = (held_out(each, threads) for each in (spec, found.profile.spec()))
-    half = len(HELD_OUT_SEEDS) // 2
-    measured, modelled = mean(true), mean(fitted)
-    names = [name for name in measured if bound(name)]
-    outside = beyond(measured, modelled, names)
-    for name in outside:
-        runs = (", ".join(f"{run[name]:.4g}" for run in each) for each in (true, fitted))
-        lines.append(f"  beyond its bound: {name} {' modelled '.join(runs)}")
     worst = sorted(found.measured, key=lambda name: -abs(found.relative_error(name)))[:6]
     lines += [
         f"  worst fitted: {name} {found.measured[name]:.4g}, modelled {found.modelled[name]:.4g}"
         for name in worst
     ]
+    known, wrong = standing(hidden, found)
+    write_device(found, device)
+    return "\n".join([*lines, f"{known} | {', '.join(wrong) or '-'}"]) + "\n"
+
+
+def judge(seed: int, level: int, device: Path, parameters: str, threads: int) -> tuple[list[str], bool]:
+    """Compare a hidden and its fitted device.
+
+    Returns:
+        Lines, the last of which is a row of the table, and whether all is within its bounds.
+    """
+    hidden = draw(random.Random(seed), level)
+    spec = Profile(hidden, CAPACITY_BYTES).spec()
+    lines = []
+    within = apart = total = 0
+    undetermined = 0
+    for load in loads.held_out():
+        longer = load.longer(HELD_OUT_TIMES)
+        true: list[Figures] = []
+        for count in RUNS:
+            true += runs(spec, longer, range(len(true), count), threads)
+            names = [name for name in true[0] if bound(name)]
+            vague = [name for name in names if standard_error(true, name) > (bound(name) or 0) / 3]
+            if not vague:
+                break
+        fitted = runs(flashtwin.device(device), longer, range(len(true)), threads)
+        half = len(true) // 2
+        outside = beyond(mean(true), mean(fitted), names)
+        for name in outside:
+            both = (", ".join(f"{run[name]:.4g}" for run in each) for each in (true, fitted))
+            mark = ", not determined" if name in vague else ""
+            lines.append(f"  beyond its bound{mark}: {name} {' modelled '.join(both)}")
+        total += len(names)
+        within += len(names) - len(outside)
+        apart += len(names) - len(beyond(mean(true[:half]), mean(fitted[half:]), names))
+        undetermined += len(vague)
     parts = [part for part in ("buffer", "suspend", "slc") if part in hidden]
-    apart = beyond(mean(true[:half]), mean(fitted[half:]), names)
-    within = [f"{len(names) - len(each)} of {len(names)}" for each in (outside, apart)]
-    cells = [str(seed), ", ".join(parts) or "-", *within, str(known), ", ".join(wrong) or "-"]
-    lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n", not outside and not wrong
+    cells = [
+        str(seed),
+        ", ".join(parts) or "-",
+        f"{within} of {total}",
+        f"{apart} of {total}",
+        str(undetermined),
+    ]
+    lines.append(f"| {' | '.join([*cells, parameters])} |")
+    return lines, within == total and parameters.endswith("| -")
 
 
-def held_out(spec: Spec, threads: int) -> list[Figures]:
-    """Return the figures of the held-out loads in each run."""
-    longer = [load.longer(HELD_OUT_TIMES) for load in loads.held_out()]
+def runs(spec: Spec, load: loads.Load, which: range, threads: int) -> list[Figures]:
+    """Return the figures of a load in some runs."""
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(lambda seed: measure(spec, longer, seed), HELD_OUT_SEEDS))
+        return list(pool.map(lambda run: measure(spec, [load], HELD_OUT_SEED + run), which))
 
 
 def mean(runs: list[Figures]) -> Figures:
     """Return the mean of each figure."""
     return {name: math.fsum(run[name] for run in runs) / len(runs) for name in runs[0]}
+
+
+def standard_error(runs: list[Figures], name: str) -> float:
+    """Return the standard error of the mean of a figure, as a share of it."""
+    values = [run[name] for run in runs]
+    return statistics.stdev(values) / math.sqrt(len(values)) / statistics.fmean(values)
 
 
 def bound(figure: str) -> float | None:
@@ -204,13 +245,18 @@ def main() -> int:
     good = 0
     rows = []
     for seed in range(args.first, args.first + args.devices):
-        place = args.results / f"{seed}.txt"
+        device, place, row = (args.results / f"{seed}.{end}" for end in ("toml", "txt", "row"))
         if not place.exists():
-            device = args.results / f"{seed}.toml"
-            text, is_good = recover(seed, args.level, args.generations, args.threads, device)
-            place.write_text(f"{text}{'recovered' if is_good else 'not recovered'}\n", encoding="utf-8")
-        lines = place.read_text(encoding="utf-8").splitlines()
-        print("\n".join(lines), flush=True)
+            text = recover(seed, args.level, args.generations, args.threads, device)
+            place.write_text(text, encoding="utf-8")
+        print(place.read_text(encoding="utf-8"), end="", flush=True)
+        if not row.exists():
+            known = place.read_text(encoding="utf-8").splitlines()[-1]
+            lines, is_good = judge(seed, args.level, device, known, args.threads)
+            text = "\n".join([*lines, "recovered" if is_good else "not recovered"]) + "\n"
+            row.write_text(text, encoding="utf-8")
+        print(row.read_text(encoding="utf-8"), end="", flush=True)
+        lines = row.read_text(encoding="utf-8").splitlines()
         good += lines[-1] == "recovered"
         rows.append(lines[-2])
     print("\n".join([ROW, *rows]))
