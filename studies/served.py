@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from recovery import bound, draw, off, print_parameters
+from recovery import bound, draw, off, parameters, standing
 
 import flashtwin
 from flashtwin.calibrate import loads, plan
@@ -65,7 +65,8 @@ def main() -> int:
     print(f"host: {host_us:.2f} us of the device's time; measured in {time.monotonic() - began:.0f} s")
     found = fit(results, threads=args.threads, host_us=host_us)
     print(f"cost {found.refined.cost:.2f}, {found.refined.evaluations} evaluations")
-    known, wrong = print_parameters(hidden, found)
+    print("\n".join(parameters(hidden, found)))
+    known, wrong = standing(hidden, found)
     print(f"{known} identified, off by more than 10 %: {', '.join(wrong) or 'none'}")
     every = [load.longer(loads.TIMES) for load in loads.held_out()]
     true, fitted = (measure(each, every, _SEED) for each in (spec, found.profile.spec()))

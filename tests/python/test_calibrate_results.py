@@ -7,8 +7,27 @@ import pytest
 
 import flashtwin
 from clients import need
+from flashtwin.calibrate import loads, plan
+from flashtwin.calibrate.modelled import save_results
+from flashtwin.calibrate.parameters import Profile
 from flashtwin.calibrate.results import read_results
 from flashtwin.cli import main
+
+VALUES = {
+    "channels": 2,
+    "dies": 1,
+    "planes": 1,
+    "reserve": 15.0,
+    "read_low": 40.0,
+    "read_mid": 50.0,
+    "read_high": 65.0,
+    "program": 500.0,
+    "program_spread": 1.3,
+    "erase": 4000.0,
+    "transfer": 1.2,
+    "overhead": 6.0,
+    "request": 1.5,
+}
 
 
 @pytest.fixture
@@ -88,6 +107,67 @@ def test_a_device_is_checked_against_a_table(folder, capsys):
     assert main(["calibrate", "check", "demo", str(folder), "--json"]) == 1
     (row,) = json.loads(capsys.readouterr().out)
     assert row["figure"] == "read-size-4k/read.p50_us"
+
+
+def test_the_requests_of_results_of_a_device_of_ours_are_replayed(folder, cli):
+    device = folder / "hidden.toml"
+    device.write_text(Profile(VALUES, 1 << 30).spec().to_toml())
+    some = [load for load in loads.writes(1 << 30) if load.name in ("write-random", "beside-2")]
+    save_results(flashtwin.device(device), some, folder, seed=5, times=1, said=lambda _: None)
+    # fio's bins are a hundredth wide.
+    same = cli("calibrate", "check", device, folder, "--bound", "1.5")
+    assert same.returncode == 0, same.stdout
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"seed": 6}))
+    assert cli("calibrate", "check", device, folder, "--bound", "1.5").returncode == 1
+
+
+def test_a_missing_experiment_of_the_plan_is_named_with_what_to_run(folder, cli):
+    where = plan.target(folder / "drive", 256 << 20)
+    plan.write(folder, where, read_only=True)
+    results = folder / plan.RESULTS
+    for load in loads.reads()[1:-1]:
+        (results / f"{load.name}.json").write_text('{"jobs": [{}]}')
+    done = cli("calibrate", "fit", results, "-o", folder / "x.toml")
+    assert done.returncode == 2
+    told = "missing (and 1 more); run the plan's run.sh again: it keeps what is there"
+    assert f"{results}/read-size-4k.json: {told}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"filename": "/dev/sda", "size": "2097152"},
+            "b.json: of 2097152 bytes, but manifest.json has a drive of 1073741824; run b again",
+        ),
+        (
+            {"uri": "nbd://two", "size": "1073741824"},
+            "b.json: of another drive (nbd://two) than a.json (/dev/sda); run b again",
+        ),
+    ],
+)
+def test_results_of_another_drive_are_refused(folder, options, message):
+    for name, each in (("a", {"filename": "/dev/sda", "size": "1073741824"}), ("b", options)):
+        text = json.dumps({"global options": each, "jobs": [{"job options": {"rw": "read"}}]})
+        (folder / f"{name}.json").write_text(text)
+    with pytest.raises(flashtwin.FlashtwinError) as e:
+        read_results(folder, ())
+    assert str(e.value) == f"{folder}/{message}"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("seed", 0, "seed: give a number of 1 or more"),
+        ("experiments", ["x"], "experiments: give a list of objects with a name"),
+    ],
+)
+def test_a_bad_manifest_is_said_to_be_so(folder, key, value, message):
+    (folder / "manifest.json").write_text(json.dumps({"capacity_bytes": 1 << 30, key: value}))
+    with pytest.raises(flashtwin.FlashtwinError) as e:
+        read_results(folder, ())
+    assert str(e.value) == f"{folder}/manifest.json: {message}"
 
 
 @pytest.mark.parametrize(

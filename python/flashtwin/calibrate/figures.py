@@ -23,7 +23,7 @@ BEYOND_MIN = 5
 #: more from one run to the next. Bandwidths vary least, and near saturation their small errors are large
 #: ones of latencies.
 TOLERANCES = (
-    ("mb_per_s", 0.01),
+    ("mb_per_s", 0.005),
     ("p99.9_us", 0.10),
     ("write.p", 0.06),
     ("p99.5_us", 0.07),
@@ -51,15 +51,26 @@ def weight(figure: str) -> float:
     return LATENCY_WEIGHT if figure.endswith("_us") else 1.0
 
 
-def errors(target: Mapping[str, float], modelled: Mapping[str, float]) -> Figures:
+def allowed(figure: str, noise: Mapping[str, float]) -> float:
+    """Return the logarithmic error of a figure that counts as one, where chance alone makes some."""
+    return math.hypot(tolerance(figure), noise.get(figure, 0.0))
+
+
+def errors(
+    target: Mapping[str, float], modelled: Mapping[str, float], noise: Mapping[str, float] | None = None
+) -> Figures:
     """Return the errors, in tolerances, of the figures that both have.
 
     Of a percentile it is the smaller of two: of its latency, and of the share of requests up to its latency.
     Where latencies jump, as between reads that wait for a program and those that do not, the latency of a
     percentile may change by a factor while nearly as many requests wait as before.
+
+    Args:
+        noise: standard deviations of logarithms of figures between runs of one device.
     """
+    noise = noise or {}
     both = [name for name, value in target.items() if value > 0 and modelled.get(name, 0) > 0]
-    found = {name: math.log(modelled[name] / target[name]) / tolerance(name) for name in both}
+    found = {name: math.log(modelled[name] / target[name]) / allowed(name, noise) for name in both}
     curves: dict[str, list[tuple[float, float]]] = {}
     for name in both:
         group, percent = _percentile(name)
@@ -69,7 +80,7 @@ def errors(target: Mapping[str, float], modelled: Mapping[str, float]) -> Figure
         group, percent = _percentile(name)
         if percent is not None and abs(found[name]) > 1:
             curve, wanted = sorted(curves[group]), math.log(target[name])
-            low, high = (_percent_at(curve, wanted + sign * tolerance(name)) for sign in (-1, 1))
+            low, high = (_percent_at(curve, wanted + sign * allowed(name, noise)) for sign in (-1, 1))
             beside = max(low - percent, percent - high, 0)
             share = 1 + beside / (_SHARE_TOLERANCE * (100 - percent))
             found[name] = math.copysign(min(abs(found[name]), share), found[name])

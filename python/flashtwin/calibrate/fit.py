@@ -32,6 +32,11 @@ _COST_MAX = 2.0
 _FILL_TO_BUFFER = 10
 #: Suspension as it is tried first, in us.
 _SUSPEND_US = 20.0
+#: An SLC cache as it is tried first: shares of the raw capacity in percent, and of a program's time.
+_CACHES = (2.5, 5.0, 10.0, 20.0)
+_CACHE_PROGRAM = 0.3
+#: A cache must lessen the cost by this factor, or none explains the writes as well.
+_CACHE_GAIN = 0.8
 #: Spreads of program times as they are tried first.
 _SPREADS = (1.1, 1.3, 1.5, 1.7)
 
@@ -111,30 +116,37 @@ def fit(
     Raises:
         FlashtwinError: an experiment is missing, or an extra package.
     """
+    results.require_whole()
     figures, drive_bytes = results.figures, results.capacity_bytes
     capacity = min(drive_bytes, _CAPACITY_MAX)
     unseen = {load.name for load in [*loads.held_out(), *loads.measured_only(capacity)]}
     shown = protected(figures)
+    # Known requests are replayed: both sides then have the same chance in them.
+    loads_seed = seed if results.seed is None else results.seed
     target = {name: value for name, value in figures.items() if name.split("/")[0] not in unseen}
 
     def profile_of(values: Values) -> Profile:
         return Profile(values, capacity, shown is not False)
 
-    def under(which: list[loads.Load], times_max: int = _TIMES) -> Callable[..., Figures]:
+    def under(which: list[loads.Load], *times_max: int) -> Callable[..., Figures]:
         # Of the length of the measurement, or tails and drifts would differ.
-        exact = [load.as_measured(results.requests, times_max) for load in which]
-        return lambda values, run=0: measure(profile_of(values).spec(), exact, seed + run)
+        exact = [load.as_measured(results.requests, *times_max) for load in which]
+        return lambda values, run=0: measure(profile_of(values).spec(), exact, loads_seed + run)
 
     strides = [load for load in loads.reads() if load.name.startswith("read-stride")]
-    first = choose_dies(target, drive_bytes, under(strides))
-    first, channels_known = choose_channels(first, target, under(loads.reads()))
+    first = choose_dies(target, drive_bytes, under(strides, _TIMES))
+    first, channels_known = choose_channels(first, target, under(loads.reads(), _TIMES))
+    in_order = [
+        load for load in loads.writes(capacity) if load.name.startswith(("write-fill", "write-burst"))
+    ]
+    first = _choose_cache(first, target, under(in_order))
     random = [load for load in loads.writes(capacity) if load.name == "write-random"]
     rate = "write-random/mb_per_s"
     if rate not in target:
         raise FlashtwinError(f"{random[0].name}: no results; run this experiment")
-    first = choose_reserve(first, target[rate], lambda values: under(random)(values)[rate])
+    first = choose_reserve(first, target[rate], lambda values: under(random, _TIMES)(values)[rate])
     beside = [load for load in loads.writes(capacity) if load.name.startswith("beside")]
-    first = _choose_beside(first, target, under(beside))
+    first = _choose_beside(first, target, under(beside, _TIMES))
     if capacity < drive_bytes:
         target = _without_buffered_fills(target, capacity, first.get("buffer", 0.0))
     if not caches_reads(target):
@@ -143,12 +155,12 @@ def fit(
     context = hashlib.sha256(json.dumps([sorted(target.items()), capacity, seed]).encode()).hexdigest()
     # Strides show the structure; where few addresses remain they measure how much of them the buffer holds.
     refining = [load for load in loads.reads() if load not in strides] + loads.writes(capacity)
-    evaluate = Journal(under(refining), journal, context)
-    refined = Refinement(target, first, evaluate, threads=threads, on_progress=on_progress).run(
-        steps, generations, seed
-    )
-    every = loads.every(capacity)
-    modelled = under(every, loads.TIMES)(refined.values)
+    evaluate = Journal(under(refining, _TIMES), journal, context)
+    block = {"reserve": profile_of(first).block_step()}
+    refinement = Refinement(target, first, evaluate, threads=threads, steps=block, on_progress=on_progress)
+    refined = refinement.run(steps, generations, seed)
+    every = [load for load in loads.every(capacity) if load.name in results.requests]
+    modelled = under(every)(refined.values)
     # Figures were modelled with the host, as they were measured; the device file has none.
     refined = _without_host(refined, host_us)
     # In the order of the loads.
@@ -178,6 +190,27 @@ def _without_buffered_fills(target: Figures, capacity_bytes: int, buffer_bytes: 
     shares = {f"write-fill-{percent}/mb_per_s": percent / 100 for percent in loads.FILLS}
     least = _FILL_TO_BUFFER * buffer_bytes
     return {name: value for name, value in target.items() if shares.get(name, 1) * capacity_bytes >= least}
+
+
+def _choose_cache(values: Values, target: Figures, measure_writes: Callable[[Values], Figures]) -> Values:
+    """Return the values with the SLC cache that explains writes to an empty drive best, or with none.
+
+    Where the buffer takes what goes to a small cache, or channels limit its rate, no closed form shows it.
+    """
+    plain = {name: value for name, value in values.items() if not name.startswith("slc")}
+    program = BY_NAME["slc_program"].clip(_CACHE_PROGRAM * values["program"])
+    cached = [{**plain, "slc": percent, "slc_program": program} for percent in _CACHES]
+    cached += [values] if "slc" in values else []
+
+    def error(each: Values) -> float:
+        try:
+            return cost(errors(target, measure_writes(each)))
+        except FlashtwinError:
+            return cost({})
+
+    costs = [error(each) for each in cached]
+    best = costs.index(min(costs))
+    return cached[best] if costs[best] < _CACHE_GAIN * error(plain) else plain
 
 
 def _choose_beside(values: Values, target: Figures, measure_beside: Callable[[Values], Figures]) -> Values:

@@ -10,6 +10,8 @@ EMPTY, FILLED, STEADY, TRIMMED = "empty", "filled", "steady", "trimmed"
 
 #: Measured requests of a full plan for each one of a quick plan.
 TIMES = 4
+#: Most of a measurement that a device of ours repeats: more takes minutes.
+_LONGEST = 32
 #: Loads of fewer requests fill something up.
 _REPEATED_MIN = 1000
 
@@ -40,19 +42,24 @@ class Load:
         """Return the load with so many times the requests, where their number is not what it is about."""
         if self.state in (EMPTY, TRIMMED) or self.requests < _REPEATED_MIN:
             return self
-        return replace(self, requests=self.requests * times)
+        return replace(self, requests=self.requests * times, warmup=self.warmup * times)
 
-    def as_measured(self, requests: Mapping[str, int], times_max: int = TIMES) -> Load:
+    def as_measured(self, requests: Mapping[str, int], times_max: int = _LONGEST) -> Load:
         """Return the load with as many requests as were measured of it, within reason.
 
         The tail of a longer run is longer, and a skewed load slows down while it goes on.
         """
         least, most = sorted((self.requests, self.longer(times_max).requests))
-        return replace(self, requests=min(max(requests.get(self.name, 0), least), most))
+        as_many = min(max(requests.get(self.name, 0), least), most)
+        if self.longer(2) == self:
+            return replace(self, requests=as_many)
+        return replace(self, requests=as_many, warmup=self.warmup * as_many // self.requests)
 
 
 #: Requests measured in the steady state of random writes, and before them.
 _STEADY_RUN = (60000, 5000)
+#: The same of a load that leaves the drive in another state: it first makes its own steady state.
+_OTHER_RUN = (60000, 20000)
 #: Block sizes of the reads at depth 1, in KiB.
 _SIZES = (4, 8, 16, 32, 64, 256)
 #: Depths of random reads; in the deeper ones only the rate is steady.
@@ -151,10 +158,10 @@ def held_out() -> list[Load]:
     return [
         Load("other-read-12k", "uniform:size=12k,align=4k", 3, FILLED, 10000, 100),
         Load("other-read-64k", "uniform:size=64k,align=64k", 8, FILLED, 10000, 100),
-        Load("other-mix-8k", "uniform:write=0.2,size=8k,align=8k", 8, STEADY, *_STEADY_RUN),
-        Load("other-mix-16k", "uniform:write=0.5,size=16k,align=16k", 4, STEADY, *_STEADY_RUN),
-        Load("other-write-8k", "uniform:write=1,size=8k,align=8k", 8, STEADY, *_STEADY_RUN),
-        Load("other-database", database, 12, STEADY, *_STEADY_RUN),
+        Load("other-mix-8k", "uniform:write=0.2,size=8k,align=8k", 8, STEADY, *_OTHER_RUN),
+        Load("other-mix-16k", "uniform:write=0.5,size=16k,align=16k", 4, STEADY, *_OTHER_RUN),
+        Load("other-write-8k", "uniform:write=1,size=8k,align=8k", 8, STEADY, *_OTHER_RUN),
+        Load("other-database", database, 12, STEADY, *_OTHER_RUN),
     ]
 
 

@@ -110,12 +110,18 @@ def save_results(
     """
     folder.mkdir(parents=True, exist_ok=True)
     bench = Bench(spec, seed)
+    loads = list(loads)
     for load in loads:
         said(load.name)
         summary, histograms = bench.run(load.longer(times))
         record = Record(summary, histograms, [])
         write_text(folder / f"{load.name}.json", to_json_plus(record), "the results of an experiment")
-    manifest = {"drive": spec.name, "capacity_bytes": spec.exported_bytes}
+    manifest = {
+        "drive": spec.name,
+        "capacity_bytes": spec.exported_bytes,
+        "seed": seed,
+        "experiments": [{"name": load.name} for load in loads],
+    }
     write_text(folder / "manifest.json", json.dumps(manifest, indent=1) + "\n", "the manifest")
 
 

@@ -101,12 +101,23 @@ class Profile:
     capacity_bytes: int
     protected: bool = True
 
+    def _blocks_of_die(self) -> tuple[int, int]:
+        """Return how many blocks of a die hold data of the host, and how many are spare."""
+        chips = round(self.values["channels"]) * round(self.values["dies"])
+        exported = max(_BLOCKS_MIN, round(self.capacity_bytes / (chips * _BLOCK_BYTES)))
+        share = self.values["reserve"] / (100 - self.values["reserve"])
+        return exported, max(_SPARE_MIN, round(exported * share))
+
+    def block_step(self) -> float:
+        """Return by how much the logarithm of the reserve changes with one spare block in each die."""
+        exported, spare = self._blocks_of_die()
+        return math.log((spare + 1) / (exported + spare + 1)) - math.log(spare / (exported + spare))
+
     def overrides(self) -> dict[str, Value]:
         """Return the keys of the device file that the parameters determine."""
         values = self.values
         chips = round(values["channels"]) * round(values["dies"])
-        exported = max(_BLOCKS_MIN, round(self.capacity_bytes / (chips * _BLOCK_BYTES)))
-        spare = max(_SPARE_MIN, round(exported * values["reserve"] / (100 - values["reserve"])))
+        exported, spare = self._blocks_of_die()
         blocks = exported + spare
         lists = [values["read_low"], values["read_mid"], values["read_high"]]
         spread = values["program_spread"] - 1

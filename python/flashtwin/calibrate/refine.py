@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from .. import _core
 from ..errors import FlashtwinError
-from .figures import LINEAR_FROM, Figures, cost, errors, tolerance, weight
+from .figures import LINEAR_FROM, Figures, allowed, cost, errors, weight
 from .parameters import BY_NAME, Values
 
 #: Figures of a device in one of several runs, which have seeds of their own.
@@ -25,13 +25,15 @@ Module: TypeAlias = Any
 
 #: Logarithm within which a parameter is believed before anything is measured.
 _PRIOR = 0.7
-_DAMPING = (0.0, 0.05, 0.3, 2.0)
+_DAMPINGS = ((0.0, 0.3), (0.05, 2.0))
 #: A step that gains less than this share is the last.
 _GAIN = 0.01
 #: Parameters whose effect is no straight line, on which steps would find them from afar, and the factors of
 #: them that are tried once the others are refined.
-_TRIED = ("erase", "program_spread")
-_FACTORS = (0.65, 0.8, 1.25, 1.5)
+_TRIED = ("erase", "program_spread", "reserve")
+_FACTORS = ((0.65, 0.8, 1.25, 1.5), (0.9, 1.1))
+#: With a cost below that, a third of a tolerance of each figure, nothing more is tried.
+_ENOUGH = 0.1
 #: Runs that show how far other seeds move the parameters.
 _RUNS = 4
 #: Changes below so many standard deviations between seeds count as none.
@@ -105,17 +107,21 @@ class Refinement:
         evaluate: Journal,
         *,
         threads: int,
+        steps: Mapping[str, float] | None = None,
         on_progress: Callable[[str, float], None] | None = None,
     ) -> None:
+        """Begin at `start`; `steps` are least changes of logarithms that a device shows."""
         self._target = target
         self._start = start
         self._journal = evaluate
         self._on_progress = on_progress
         self._numpy = needed("numpy")
         self.names = [name for name in start if not BY_NAME[name].whole]
-        self._steps = [BY_NAME[name].step for name in self.names]
+        least = steps or {}
+        self._steps = [max(BY_NAME[name].step, least.get(name, 0.0)) for name in self.names]
         self._pool = ThreadPoolExecutor(threads)
         self._x = self._numpy.array([math.log(start[name]) for name in self.names])
+        self._noise: Figures = {}
         self._errors = self._at(self._x)
         self._cost = cost(self._errors)
         #: Figures that count, in an order.
@@ -130,9 +136,15 @@ class Refinement:
         """Refine by at most so many linear steps and generations; the same seed gives the same parameters."""
         if not steps:
             return Refined(self.values(self._x), self._cost, {}, {}, self._journal.evaluations)
-        jacobian = self._linear_steps(steps)
-        if self._jump(jacobian):
-            jacobian = self._linear_steps(steps)
+        self._measure_noise()
+        # From afar, one side shows the direction.
+        jacobian = self._linear_steps(steps, self._side(1))
+        before = self._allowed()
+        self._measure_noise()
+        jacobian *= (before / self._allowed())[:, None]
+        for factors in _FACTORS:
+            if self._cost > _ENOUGH and self._jump(jacobian, factors):
+                jacobian = self._linear_steps(steps, jacobian)
         if generations:
             self._search(self._whitening(jacobian), generations, seed)
             jacobian = self._jacobian()
@@ -144,7 +156,7 @@ class Refinement:
             spreads,
             {
                 name: {
-                    figure: float(jacobian[row, column] * tolerance(figure))
+                    figure: float(jacobian[row, column] * allowed(figure, self._noise))
                     for row, figure in enumerate(self._figures)
                 }
                 for column, name in enumerate(self.names)
@@ -153,7 +165,21 @@ class Refinement:
         )
 
     def _at(self, x: Sequence[float], run: int = 0) -> Figures:
-        return errors(self._target, self._journal(self.values(x), run))
+        return errors(self._target, self._journal(self.values(x), run), self._noise)
+
+    def _allowed(self) -> Array:
+        return self._numpy.array([allowed(figure, self._noise) for figure in self._figures])
+
+    def _measure_noise(self) -> None:
+        """Find how far each figure varies from run to run where the search is: chance is no error."""
+        runs = list(self._pool.map(lambda run: self._journal(self.values(self._x), run), range(_RUNS)))
+        self._noise = {
+            name: float(self._numpy.std([math.log(run[name]) for run in runs], ddof=1))
+            for name in self._target
+            if all(run.get(name, 0) > 0 for run in runs)
+        }
+        self._errors = self._at(self._x)
+        self._cost = cost(self._errors)
 
     def _all(self, points: Sequence[Sequence[float]]) -> list[Figures]:
         return list(self._pool.map(self._at, points))
@@ -170,30 +196,24 @@ class Refinement:
 
     def _jacobian(self) -> Array:
         """Return the change of each error with the logarithm of each parameter, by central differences."""
-        below, above = self._sides()
-        return (below + above) / 2
+        return (self._side(-1) + self._side(1)) / 2
 
-    def _sides(self) -> tuple[Array, Array]:
-        """Return the change of each error with the logarithm of each parameter, below and above its value."""
+    def _side(self, sign: int) -> Array:
+        """Return the change of each error with the logarithm of each parameter, below or above its value."""
         numpy = self._numpy
         points = []
-        for sign in (-1, 1):
-            for column, step in enumerate(self._steps):
-                point = self._x.copy()
-                point[column] += sign * step
-                points.append(point)
-        found = self._all(points)
+        for column, step in enumerate(self._steps):
+            point = self._x.copy()
+            point[column] += sign * step
+            points.append(point)
         here = self._in_order(self._errors)
-        sides = []
-        for sign, part in ((-1, found[: len(self._steps)]), (1, found[len(self._steps) :])):
-            columns = [
-                numpy.where([figure in each for figure in self._figures], self._in_order(each) - here, 0.0)
-                * sign
-                / step
-                for each, step in zip(part, self._steps, strict=True)
-            ]
-            sides.append(numpy.array(columns).T)
-        return sides[0], sides[1]
+        columns = [
+            numpy.where([figure in each for figure in self._figures], self._in_order(each) - here, 0.0)
+            * sign
+            / step
+            for each, step in zip(self._all(points), self._steps, strict=True)
+        ]
+        return numpy.array(columns).T
 
     def _weights(self, found: Figures) -> Array:
         """Return the weights of figures; those far off count less, as in the cost."""
@@ -247,7 +267,7 @@ class Refinement:
         """
         numpy = self._numpy
         limits = _NOISES * math.sqrt(2) * noise[:, None] / numpy.array(self._steps)
-        sides = [numpy.where(abs(side) > limits, side, 0.0) for side in self._sides()]
+        sides = [numpy.where(abs(side) > limits, side, 0.0) for side in (self._side(-1), self._side(1))]
         weights = self._weights(self._errors)[:, None]
         below, above = ((weights * side**2).sum(axis=0) for side in sides)
         return numpy.where(below < above, sides[0], sides[1])
@@ -255,22 +275,26 @@ class Refinement:
     def _whitening(self, jacobian: Array) -> Array:
         return self._numpy.linalg.cholesky(self._covariance(jacobian))
 
-    def _linear_steps(self, steps: int) -> Array:
-        """Take damped least-squares steps while they help.
+    def _linear_steps(self, steps: int, jacobian: Array) -> Array:
+        """Take damped least-squares steps while they help, and return the sensitivities at their end.
 
         Where one no longer does, the sensitivities are measured anew: in between they are only updated by
         what the step changed (Broyden).
         """
         numpy = self._numpy
-        jacobian, exact = self._jacobian(), True
+        exact = False
         for _ in range(steps):
             information, slope = self._information(jacobian, self._errors)
-            points = []
-            for damping in _DAMPING:
-                damped = information + damping * numpy.diag(numpy.diag(information))
-                points.append(self._x - numpy.clip(numpy.linalg.solve(damped, slope), -_PRIOR, _PRIOR))
             x, before, had = self._x, self._errors, self._cost
-            self._take(points, self._all(points), "linear")
+            # The bolder ones first: mostly one of them is good.
+            for dampings in _DAMPINGS:
+                points = []
+                for damping in dampings:
+                    damped = information + damping * numpy.diag(numpy.diag(information))
+                    points.append(x - numpy.clip(numpy.linalg.solve(damped, slope), -_PRIOR, _PRIOR))
+                self._take(points, self._all(points), "linear")
+                if self._cost <= had * (1 - _GAIN):
+                    break
             if self._cost <= had * (1 - _GAIN):
                 jacobian, exact = self._updated(jacobian, self._x - x, before), False
             elif exact:
@@ -279,15 +303,17 @@ class Refinement:
                 jacobian, exact = self._jacobian(), True
         return jacobian if exact else self._jacobian()
 
-    def _jump(self, jacobian: Array) -> bool:
+    def _jump(self, jacobian: Array, factors: Sequence[float]) -> bool:
         """Try other values of some parameters while the others follow; return whether one was better."""
         had = self._cost
         for name in (name for name in _TRIED if name in self.names):
             column = self.names.index(name)
             points = []
-            for factor in _FACTORS:
+            for factor in factors:
                 point = self._x.copy()
-                point[column] = math.log(BY_NAME[name].clip(math.exp(point[column]) * factor))
+                # By no less than the device shows.
+                change = math.copysign(max(abs(math.log(factor)), self._steps[column]), math.log(factor))
+                point[column] = math.log(BY_NAME[name].clip(math.exp(point[column] + change)))
                 points.append(point)
             points = [
                 point + self._following(jacobian, column, found)

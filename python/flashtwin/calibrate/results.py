@@ -21,11 +21,31 @@ class Results:
         figures: of all experiments.
         capacity_bytes: of the drive.
         requests: number of measured requests of each experiment.
+        folder: where the results are.
+        planned: experiments that the manifest names.
+        seed: of the loads, if flashtwin generated them; None for those of fio, which draws its own addresses.
     """
 
     figures: Figures
     capacity_bytes: int
     requests: dict[str, int]
+    folder: Path = Path()
+    planned: tuple[str, ...] = ()
+    seed: int | None = None
+
+    def require_whole(self) -> None:
+        """Refuse results in which an experiment of the plan is missing.
+
+        Raises:
+            FlashtwinError: naming the files and what to run.
+        """
+        missing = [name for name in self.planned if name not in self.requests]
+        if missing:
+            more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+            raise FlashtwinError(
+                f"{self.folder / missing[0]}.json: missing{more}; "
+                "run the plan's run.sh again: it keeps what is there"
+            )
 
 
 def of_job(job: Mapping[str, Any]) -> Figures:
@@ -70,7 +90,13 @@ def read_results(folder: Path, rates_only: Container[str]) -> Results:
     dilation = manifest.get("dilation", 1)
     if not isinstance(dilation, int | float) or dilation <= 0:
         raise FlashtwinError(f"{folder / 'manifest.json'}: dilation: give a number above 0")
-    found = _Found(rates_only)
+    seed = manifest.get("seed")
+    if seed is not None and (not isinstance(seed, int) or seed < 1):
+        raise FlashtwinError(f"{folder / 'manifest.json'}: seed: give a number of 1 or more")
+    planned = manifest.get("experiments", [])
+    if not isinstance(planned, list) or not all(isinstance(each, dict) for each in planned):
+        raise FlashtwinError(f"{folder / 'manifest.json'}: experiments: give a list of objects with a name")
+    found = _Found(rates_only, capacity)
     for path in sorted(folder.glob("*.json")):
         if path.name != "manifest.json":
             found.add_json(path)
@@ -91,13 +117,15 @@ def read_results(folder: Path, rates_only: Container[str]) -> Results:
         name: value * dilation if name.endswith("mb_per_s") else value / dilation
         for name, value in found.figures.items()
     }
-    return Results(in_device_time, capacity, found.requests)
+    names = tuple(str(each.get("name", "")) for each in planned)
+    return Results(in_device_time, capacity, found.requests, folder, names, seed)
 
 
 class _Found:
     """Figures that were read so far."""
 
-    def __init__(self, rates_only: Container[str]) -> None:
+    def __init__(self, rates_only: Container[str], capacity_bytes: int) -> None:
+        self._capacity_bytes = capacity_bytes
         self.figures: Figures = {}
         self.requests: dict[str, int] = {}
         self._rates_only = rates_only
@@ -111,8 +139,12 @@ class _Found:
             raise FlashtwinError(f"{path}: no jobs of fio in it; run {path.stem} again")
         try:
             job = results["jobs"][0]
-            options = {**results.get("global options", {}), **job.get("job options", {})}
-            drive = str(options.get("filename", ""))
+            common = results.get("global options", {})
+            options = {**common, **job.get("job options", {})}
+            drive = str(options.get("filename", options.get("uri", "")))
+            # A job of its own size keeps to a part of the drive. Our plans give bytes, others may have "1G".
+            size = str(common.get("size", ""))
+            bytes_ = int(size) if size.isdecimal() else self._capacity_bytes
             requests = sum(int(job.get(kind, {}).get("total_ios", 0)) for kind in ("read", "write"))
             figures = of_job(job)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError, ZeroDivisionError):
@@ -122,6 +154,11 @@ class _Found:
             (first, where), (other, _) = self._drives.items()
             raise FlashtwinError(
                 f"{path}: of another drive ({other}) than {where.name} ({first}); run {path.stem} again"
+            )
+        if bytes_ != self._capacity_bytes:
+            raise FlashtwinError(
+                f"{path}: of {bytes_} bytes, but manifest.json has a drive of {self._capacity_bytes}; "
+                f"run {path.stem} again"
             )
         self.add(path.stem, figures, requests, path)
 

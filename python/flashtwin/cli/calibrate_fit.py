@@ -57,7 +57,13 @@ started again. Needs the extra packages: pip install 'flashtwin[calibrate]'.
         metavar="N",
         help="generations of CMA-ES after the linear steps (default: 0)",
     )
-    p.add_argument("--seed", type=int, default=1, metavar="N", help="seed of loads and search (default: 1)")
+    p.add_argument(
+        "--seed",
+        type=int,
+        default=1,
+        metavar="N",
+        help="seed of the search, and of the loads where the results name none (default: 1)",
+    )
     p.add_argument(
         "--threads", type=int, default=1, metavar="N", help="devices to evaluate at a time (default: 1)"
     )

@@ -82,7 +82,13 @@ the bound.
         metavar="PERCENT",
         help=f"largest error of a figure that passes (default: {BOUND_PERCENT:g})",
     )
-    p.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the loads (default: 1)")
+    p.add_argument(
+        "--seed",
+        type=int,
+        default=1,
+        metavar="N",
+        help="seed of the loads, where the results name none (default: 1)",
+    )
     add_json(p, "the comparison")
     p.set_defaults(command=run_check)
 
@@ -113,7 +119,7 @@ def run_check(args: argparse.Namespace) -> int:
     spec = device(args.device)
     every = loads.every(spec.exported_bytes)
     compared = [load.as_measured(results.requests) for load in every if load.name in names]
-    modelled = measure(spec, compared, args.seed)
+    modelled = measure(spec, compared, args.seed if results.seed is None else results.seed)
     rows = [
         (figure, value, modelled[figure], (modelled[figure] / value - 1) * 100)
         for figure, value in measured.items()
