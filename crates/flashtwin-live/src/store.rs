@@ -149,6 +149,9 @@ impl Store {
     }
 
     /// As [`Store::write`], but zeros take no room.
+    ///
+    /// # Errors
+    /// Fails if the system does.
     pub fn write_sparsely(&self, from: &[u8], offset: u64) -> io::Result<()> {
         match from.iter().all(|&byte| byte == 0) {
             true => self.zero(offset, from.len() as u64),
@@ -157,6 +160,9 @@ impl Store {
     }
 
     /// Makes these bytes zero and gives their room back.
+    ///
+    /// # Errors
+    /// Fails if the system does.
     pub fn zero(&self, offset: u64, bytes: u64) -> io::Result<()> {
         let Store::Sparse(sparse) = self else {
             return Ok(());
@@ -174,6 +180,9 @@ impl Store {
     }
 
     /// Forgets these bytes; they read as zeros where the file system can make holes, else as they did.
+    ///
+    /// # Errors
+    /// Fails if the system does.
     pub fn trim(&self, offset: u64, bytes: u64) -> io::Result<()> {
         match self {
             Store::Sparse(sparse) if bytes > 0 => sparse.punch(offset, bytes).map(drop),
@@ -196,6 +205,9 @@ impl Store {
     }
 
     /// What is written and what is not, from `offset` on, until `each` has enough.
+    ///
+    /// # Errors
+    /// Fails if the system does.
     pub fn stretches(
         &self,
         offset: u64,
@@ -224,6 +236,9 @@ impl Store {
     }
 
     /// All that was written is on disk when this returns.
+    ///
+    /// # Errors
+    /// Fails if the system does.
     pub fn sync(&self) -> io::Result<()> {
         match self {
             Store::Sparse(sparse) => sparse.file.sync_all(),
