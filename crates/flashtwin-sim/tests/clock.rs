@@ -48,7 +48,11 @@ fn late<T>(result: Result<T, SimError>) -> u64 {
 
 /// Ten requests a second apart, replayed so that the gaps are `days`.
 fn apart(ssd: &mut Ssd, days: f64, config: RunConfig) -> Result<Outcome, SimError> {
-    let mut requests = load("uniform:write=0,arrival=constant,rate=1/s,requests=10", ssd, 1);
+    let mut requests = load(
+        "uniform:write=0,arrival=constant,rate=1/s,requests=10",
+        ssd,
+        1,
+    );
     let config = RunConfig {
         pacing: open(1.0 / (days * DAY_S as f64)).pacing,
         ..config
