@@ -3,8 +3,9 @@
 `cargo mutants --list` names the mutants. All those of a shard are built together: a copy of the crate outside
 of the checkout asks at each mutated place whether the mutant of that place is the one in the variable MUTANT,
 so one build serves them all (`schemata.py`). Each test runs once without a mutant to find which mutants it
-reaches and how long it takes; then each mutant runs the tests that reach it, the shortest first, until one
-fails. Results are appended to out/mutants/journal.jsonl, where an interrupted run continues.
+reaches and how much processor time it takes; then each mutant runs the tests that reach it, the shortest
+first, until one fails. Mutants are judged in random order and results appended to out/mutants/journal.jsonl,
+so an interrupted run has judged a random sample and continues there.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import os
 import random
 import resource
 import shutil
+import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,10 +28,13 @@ from schemata import Mutant, Schemata
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "out" / "mutants"
 CRATES = ("flashtwin", "flashtwin-sim")
-#: Long runs that repeat what shorter tests check.
-LONG_S = 20.0
-#: A test that takes so many times as long as without a mutant has found one that does not end.
+#: Processor time of tests that are left out: long runs that repeat what shorter tests check.
+LONG_S = 5.0
+#: A test that takes so many times the processor time it takes without a mutant has found one that does not
+#: end. Processor time, since other work on the machine must not decide.
 PATIENCE = 10.0
+#: A test that sleeps for so long has found a mutant that waits for ever.
+WALL_S = 300.0
 MEMORY_MAX = 6 << 30
 #: What the copy of the crate has in addition.
 SWITCH = """//! Which mutant runs.
@@ -77,10 +81,13 @@ class Test(NamedTuple):
     name: str
 
     def run(self, variables: dict[str, str], limit_s: float) -> bool | None:
-        """Whether it passes; `None` if it takes longer than the limit."""
+        """Whether it passes; `None` if it takes more processor time than the limit."""
+        cpu_s = math.ceil(limit_s)
 
         def bound() -> None:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
+            resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
         try:
             done = subprocess.run(
@@ -89,13 +96,21 @@ class Test(NamedTuple):
                 env=os.environ | variables,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                timeout=limit_s,
+                timeout=WALL_S,
                 preexec_fn=bound,
                 check=False,
             )
         except subprocess.TimeoutExpired:
             return None
+        if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+            return None
         return done.returncode == 0
+
+
+def used_s() -> float:
+    """Processor time of all tests so far."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def chosen(shard: str, seed: int) -> list[Mutant]:
@@ -197,11 +212,11 @@ def reached(tests: list[Test]) -> tuple[dict[Test, float], dict[int, list[Test]]
     trace = OUT / "trace"
     for test in tests:
         trace.unlink(missing_ok=True)
-        start = time.monotonic()
+        start = used_s()
         if not test.run({"MUTANT_TRACE": str(trace)}, LONG_S):
             print(f"left out, since it fails or is long: {test.name}", flush=True)
             continue
-        seconds[test] = time.monotonic() - start
+        seconds[test] = used_s() - start
         if trace.exists():
             for number in set(trace.read_text().split()):
                 reaching.setdefault(int(number), []).append(test)
@@ -212,9 +227,9 @@ def reached(tests: list[Test]) -> tuple[dict[Test, float], dict[int, list[Test]]
 
 def judge(number: int, tests: list[Test], seconds: dict[Test, float], limit_s: float) -> tuple[str, str]:
     """Whether a test finds a mutant, and which."""
-    end = time.monotonic() + limit_s
+    end = used_s() + limit_s
     for test in tests:
-        if time.monotonic() > end:
+        if used_s() > end:
             return "missed", f"stopped after {limit_s:.0f} s"
         passed = test.run({"MUTANT": str(number)}, 2 + PATIENCE * seconds[test])
         if passed is None:
@@ -258,7 +273,9 @@ def main() -> None:
         "--shard", default="1/14", help="K/N: every Nth of the shuffled mutants (default 1/14)"
     )
     parser.add_argument("--seed", type=int, default=1, help="of the shuffling (default 1)")
-    parser.add_argument("--limit", type=float, default=60, help="seconds of tests for a mutant (default 60)")
+    parser.add_argument(
+        "--limit", type=float, default=60, help="processor time of the tests of a mutant, s (default 60)"
+    )
     parser.add_argument("--work", type=Path, default=Path("/tmp/flashtwin-mutants"), help="where the copy is")
     parser.add_argument("--report", action="store_true", help="print the results so far")
     args = parser.parse_args()
@@ -278,10 +295,10 @@ def main() -> None:
         if mutant.name in done:
             continue
         outcome, by = "untried" if number in schemata.untried else "unviable", ""
-        start = time.monotonic()
+        start = used_s()
         if number in schemata.viable:
             outcome, by = judge(number, reaching.get(number, []), seconds, args.limit)
-        spent = round(time.monotonic() - start, 2)
+        spent = round(used_s() - start, 2)
         line = {"mutant": mutant.name, "outcome": outcome, "by": by, "seconds": spent}
         with journal.open("a") as file:
             print(json.dumps(line), file=file)
