@@ -20,10 +20,10 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 TESTED := $(TARGET)/python
 # Together with the Python module, since a crate alone builds its dependencies again, with fewer features.
 PLUGIN_CRATES := -p flashtwin-nbdkit -p flashtwin-python
-PYTHON_SOURCES := python tests studies benches fuzz docs
+PYTHON_SOURCES := python tests studies benches fuzz mutants docs
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test test-long check-rust check-python bench validate fuzz site lock plugin wheel
+.PHONY: demo test test-long check-rust check-python bench validate fuzz mutants site lock plugin wheel
 
 demo: $(VENV)/.flashtwin
 	@mkdir -p $(dir $(FIGURE))
@@ -83,6 +83,12 @@ SECONDS ?= 60
 fuzz: $(VENV)/.flashtwin
 	$(BIN)/pip install -q --require-hashes -r requirements/fuzz.txt || true
 	$(BIN)/python fuzz/run.py --seconds $(SECONDS) $(TARGETS)
+
+# Mutation testing of the model crate: every Nth mutant (docs/mutants.md). Needs `cargo install cargo-mutants`.
+SHARD ?= 1/14
+mutants: $(VENV)/.python
+	$(BIN)/pip install -q --require-hashes -r requirements/mutants.txt
+	$(BIN)/python mutants/run.py --shard $(SHARD)
 
 # The documentation for a browser: out/site/README.html.
 site: $(VENV)/.dev
@@ -151,3 +157,5 @@ lock:
 	  --generate-hashes --no-annotate -c requirements/demo.txt -o requirements/dev.txt
 	uv pip compile -q requirements/fuzz.in --universal --python-version 3.10 --generate-hashes --no-annotate \
 	  -o requirements/fuzz.txt
+	uv pip compile -q requirements/mutants.in --universal --python-version 3.10 --generate-hashes --no-annotate \
+	  -o requirements/mutants.txt

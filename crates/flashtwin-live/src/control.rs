@@ -71,6 +71,9 @@ pub struct Control {
 
 impl Control {
     /// Listens at `path`, which must not be there yet.
+    ///
+    /// # Errors
+    /// Fails if the path exists or no socket can be made there.
     pub fn start(server: Arc<Server>, path: &Path) -> Result<Control, LiveError> {
         let wrong = |e| LiveError::io(path, "listen on", e);
         let listener = UnixListener::bind(path).map_err(wrong)?;

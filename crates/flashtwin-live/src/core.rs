@@ -98,6 +98,9 @@ impl<W> Core<W> {
     }
 
     /// Takes a call at `now`; it may be among those finished already when this returns.
+    ///
+    /// # Errors
+    /// Fails if the call ends beyond the device.
     pub fn submit(
         &mut self,
         now: Time,

@@ -31,6 +31,9 @@ const LATENCY_US_MAX: u64 = 3_600_000_000;
 
 impl Disturbance {
     /// An error names what cannot be.
+    ///
+    /// # Errors
+    /// Fails if a value is out of its range.
     pub fn check(&self) -> Result<(), LiveError> {
         for (what, share) in [
             ("latency_share", self.latency_share),

@@ -209,6 +209,10 @@ impl Driver {
 
     /// Returns when the device has done what is asked, or the power is cut for another time than `cuts`.
     /// Long calls are done one part after the other.
+    ///
+    /// # Errors
+    /// Fails if the call ends beyond the device, the device refuses it or has lost what it needs, the power was lost,
+    /// or the server is stopping.
     pub fn call(&self, call: &Call, cuts: u64) -> Result<(), Failure> {
         let _whatever_happens = NobodyWaits(&self.shared);
         let mut part = *call;

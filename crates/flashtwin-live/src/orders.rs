@@ -9,10 +9,19 @@ use crate::LiveError;
 pub trait Orders {
     /// Orders a die, or all of them, to collect a block each; of an array of one member, or of all. Returns the
     /// number of dies.
+    ///
+    /// # Errors
+    /// Fails if there is no such member or die, or if the device cannot collect a single block.
     fn collect(&mut self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError>;
     /// A die is dead from now on. How many pages are lost.
+    ///
+    /// # Errors
+    /// Fails if there is no such die, or if the device cannot do without it.
     fn kill_die(&mut self, die: u32) -> Result<u32, LiveError>;
     /// Has another policy govern the buffer from now on.
+    ///
+    /// # Errors
+    /// Fails if there is no buffer, or if the policy or a key is unknown or wrong for it.
     fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError>;
 }
 

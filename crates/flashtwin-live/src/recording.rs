@@ -84,6 +84,9 @@ fn count(lines: &[u8]) -> u64 {
 
 impl Recording {
     /// Begins a file, which must not be there yet.
+    ///
+    /// # Errors
+    /// Fails if the file exists or cannot be made.
     pub fn begin(path: &Path) -> Result<Recording, LiveError> {
         Recording::within(path, ROOM_BYTES)
     }

@@ -127,6 +127,9 @@ fn unbroken<T>(otherwise: &str, what: impl FnOnce() -> T) -> Result<T, LiveError
 
 impl Ready {
     /// Reads the device and its state, and opens the store.
+    ///
+    /// # Errors
+    /// Fails if a setting, the device file or the saved state is wrong, or if the store cannot be opened.
     pub fn prepare(settings: Settings) -> Result<Ready, LiveError> {
         let Some(device) = &settings.device else {
             return Err(LiveError::Setting(
@@ -179,6 +182,9 @@ impl Ready {
     }
 
     /// Starts the device's clock.
+    ///
+    /// # Errors
+    /// Fails if the report, the recording or a thread cannot be started.
     pub fn start(self) -> Result<Server, LiveError> {
         let durable = match self.store {
             Store::Sparse(_) => self.twin.durable(),
@@ -230,6 +236,9 @@ impl Server {
     }
 
     /// Admits a call unless the server is stopping.
+    ///
+    /// # Errors
+    /// Fails if the server is stopping.
     pub fn admit(&self) -> Result<InFlight<'_>, Failure> {
         self.in_flight.fetch_add(1, Ordering::SeqCst);
         let call = InFlight(&self.in_flight);
@@ -264,6 +273,10 @@ impl Server {
     /// Simulates a power loss: what it takes from this device at this instant is as it was before, all calls in
     /// flight fail, and connections that were made before cannot be used any more. With `torn` a page whose
     /// program is interrupted may be new in its first sectors and old in the others.
+    ///
+    /// # Errors
+    /// Fails if the device cannot be restarted or the contents of the store cannot be restored; all later calls fail
+    /// then.
     pub fn cut_power(&self, torn: bool) -> Result<Cut, LiveError> {
         let _alone = self.powered.write();
         let mut rng = Rng::new(self.driver.cuts());
@@ -289,6 +302,9 @@ impl Server {
     }
 
     /// From now on so much goes wrong, in place of what did before.
+    ///
+    /// # Errors
+    /// Fails if a part of `how` is out of its range; the present disturbance then remains.
     pub fn disturb(&self, how: Disturbance) -> Result<(), LiveError> {
         how.check()?;
         self.change(|twin| {
@@ -299,32 +315,50 @@ impl Server {
 
     /// A die, or all of them, collects a block now, of an array that of one member, or of all
     /// ([`flashtwin::Ssd::collect`]); returns the number of dies.
+    ///
+    /// # Errors
+    /// Fails if the device has no such member or die, or cannot collect a single block.
     pub fn collect(&self, member: Option<usize>, die: Option<u32>) -> Result<u32, LiveError> {
         self.order(|device| device.collect(member, die))
     }
 
     /// A die is dead from now on ([`flashtwin::Ssd::kill_die`]); how many pages are lost.
+    ///
+    /// # Errors
+    /// Fails if the device is an array or has no such die, or if the die cannot be spared.
     pub fn kill_die(&self, die: u32) -> Result<u32, LiveError> {
         self.order(|device| device.kill_die(die))
     }
 
     /// The buffer is governed by another policy from now on ([`flashtwin::Ssd::set_policy`]).
+    ///
+    /// # Errors
+    /// Fails if the device has no buffer, or the policy or one of its keys is unknown or wrong for the device.
     pub fn set_policy(&self, name: &str, settings: &[(&str, &str)]) -> Result<(), LiveError> {
         self.order(|device| device.set_policy(name, settings))
     }
 
     /// A member of an array fails; with one too many all that is asked from then on fails, too.
+    ///
+    /// # Errors
+    /// Fails if the device is not an array or has no such member, or if the member has failed before.
     pub fn fail_member(&self, member: usize) -> Result<(), LiveError> {
         self.change_array(|array| array.fail_needed_member(member))
     }
 
     /// A new member takes the place of a failed one, and is rebuilt.
+    ///
+    /// # Errors
+    /// Fails if the device is not an array or has no such member, or if the member has not failed.
     pub fn replace_member(&self, member: usize) -> Result<(), LiveError> {
         self.change_array(|array| array.replace_member(member))
     }
 
     /// Multiplies the response times of a member by a factor from now on; 1 restores them
     /// ([`Array::slow_member`]).
+    ///
+    /// # Errors
+    /// Fails if the device is not an array or has no such member, or if the factor is below 1.
     pub fn slow_member(&self, member: usize, times: f64) -> Result<(), LiveError> {
         if !(1.0..=SLOW_TIMES_MAX).contains(&times) {
             return Err(LiveError::Setting(format!(
@@ -372,6 +406,9 @@ impl Server {
     }
 
     /// What has been written and what not, until `each` has enough. Takes the device no time.
+    ///
+    /// # Errors
+    /// Fails if the range is beyond the device, the power was lost, or the store cannot be read.
     pub fn extents(
         &self,
         offset: u64,
@@ -403,6 +440,9 @@ impl Server {
 
     /// Writes what was recorded since the last time, and the report to the file of the settings, whole or not at
     /// all.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be written.
     pub fn write_report(&self) -> Result<(), LiveError> {
         let recorded = self.recording.as_ref().map_or(Ok(()), |to| to.write());
         recorded.and(write(self.wanted_report()))
@@ -417,6 +457,9 @@ impl Server {
     /// Ends it: the data on disk, the state of the flash beside it, the last report, the rest of what was
     /// recorded. All of it is tried whatever of it fails, be it by a bug; the first error is returned. No call
     /// may be in flight ([`Server::drain`]).
+    ///
+    /// # Errors
+    /// Returns the first error of these steps.
     pub fn stop(&self) -> Result<(), LiveError> {
         let file = match &self.settings.store {
             Kept::File(path) => Some(path),

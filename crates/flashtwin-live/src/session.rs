@@ -31,6 +31,9 @@ impl<'a> Session<'a> {
     }
 
     /// Reads; zeros where nothing was written.
+    ///
+    /// # Errors
+    /// Fails if the range is beyond the device, data were lost, the power was lost, or the store cannot be read.
     pub fn read(&self, to: &mut [u8], offset: u64) -> Result<(), Failure> {
         self.call(Op::Read, offset, to.len() as u64, false)?;
         self.server.store.read(to, offset)?;
@@ -38,6 +41,10 @@ impl<'a> Session<'a> {
     }
 
     /// Writes; with `fua` it is on the medium when this returns.
+    ///
+    /// # Errors
+    /// Fails if the range is beyond the device, the device takes no more writes, the power was lost, or the store
+    /// cannot be written.
     pub fn write(&self, from: &[u8], offset: u64, fua: bool) -> Result<(), Failure> {
         let bytes = self.range(offset, from.len() as u64)?;
         let store = &self.server.store;
@@ -51,6 +58,9 @@ impl<'a> Session<'a> {
     }
 
     /// All that was acknowledged before is on the medium when this returns.
+    ///
+    /// # Errors
+    /// Fails if data were lost, the power was lost, or the store cannot be written.
     pub fn flush(&self) -> Result<(), Failure> {
         let undo = &self.server.undo;
         let number = undo.flush_asked();
@@ -60,6 +70,9 @@ impl<'a> Session<'a> {
     }
 
     /// Forgets.
+    ///
+    /// # Errors
+    /// Fails as [`Session::write`] does.
     pub fn trim(&self, offset: u64, bytes: u64) -> Result<(), Failure> {
         let range = self.range(offset, bytes)?;
         let store = &self.server.store;
@@ -69,6 +82,9 @@ impl<'a> Session<'a> {
 
     /// Makes zero: by trimming whole pages, if that is allowed, and by writing the rest (D-150), which is never
     /// faster than writing (`fast_only`).
+    ///
+    /// # Errors
+    /// Fails as [`Session::write`] does, and with `fast_only` if it would take as long as writing.
     pub fn zero(
         &self,
         offset: u64,
@@ -96,6 +112,9 @@ impl<'a> Session<'a> {
     }
 
     /// Reads into the device's buffer.
+    ///
+    /// # Errors
+    /// Fails if the range is beyond the device, data were lost, or the power was lost.
     pub fn cache(&self, offset: u64, bytes: u64) -> Result<(), Failure> {
         self.call(Op::Read, offset, bytes, false)
     }

@@ -59,6 +59,9 @@ umask=OCTAL               umask for a new store (default: umask of the server)
 made=FILE                 list of the files that the start creates, one per line (default: none)\0";
 
     /// Takes one setting. Paths are made absolute: servers change their directory.
+    ///
+    /// # Errors
+    /// Fails if the key is unknown or the value is none that it takes.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), LiveError> {
         let path = || {
             std::path::absolute(value).map_err(|e| {

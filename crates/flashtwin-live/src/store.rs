@@ -48,6 +48,9 @@ pub struct Stretch {
 
 impl Store {
     /// Sparse memory.
+    ///
+    /// # Errors
+    /// Fails if the system refuses the memory.
     pub fn memory(bytes: u64) -> io::Result<Store> {
         // SAFETY: the name is a string that ends in a zero byte; it is read and not kept.
         let fd = unsafe { libc::memfd_create(c"flashtwin".as_ptr(), libc::MFD_CLOEXEC) };
@@ -61,6 +64,9 @@ impl Store {
 
     /// The sparse file at `path`, made if it is not there; it belongs to one server at a time. True if it was
     /// there.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be opened or made, has another size, or belongs to another server.
     pub fn file(path: &Path, bytes: u64) -> Result<(Store, bool), LiveError> {
         let wrong =
             |message: String| Err(LiveError::Store(format!("{}: {message}", path.display())));
@@ -118,6 +124,9 @@ impl Store {
     }
 
     /// Fills `to` with what is at `offset`.
+    ///
+    /// # Errors
+    /// Fails if the system does.
     pub fn read(&self, to: &mut [u8], offset: u64) -> io::Result<()> {
         match self {
             Store::Sparse(sparse) => sparse.file.read_exact_at(to, offset),
@@ -129,6 +138,9 @@ impl Store {
     }
 
     /// Puts `from` at `offset`. After an error some of it may be there.
+    ///
+    /// # Errors
+    /// Fails if the system does.
     pub fn write(&self, from: &[u8], offset: u64) -> io::Result<()> {
         match self {
             Store::Sparse(sparse) => sparse.file.write_all_at(from, offset),
@@ -137,6 +149,9 @@ impl Store {
     }
 
     /// As [`Store::write`], but zeros take no room.
+    ///
+    /// # Errors
+    /// Fails if the system does.
     pub fn write_sparsely(&self, from: &[u8], offset: u64) -> io::Result<()> {
         match from.iter().all(|&byte| byte == 0) {
             true => self.zero(offset, from.len() as u64),
@@ -145,6 +160,9 @@ impl Store {
     }
 
     /// Makes these bytes zero and gives their room back.
+    ///
+    /// # Errors
+    /// Fails if the system does.
     pub fn zero(&self, offset: u64, bytes: u64) -> io::Result<()> {
         let Store::Sparse(sparse) = self else {
             return Ok(());
@@ -162,6 +180,9 @@ impl Store {
     }
 
     /// Forgets these bytes; they read as zeros where the file system can make holes, else as they did.
+    ///
+    /// # Errors
+    /// Fails if the system does.
     pub fn trim(&self, offset: u64, bytes: u64) -> io::Result<()> {
         match self {
             Store::Sparse(sparse) if bytes > 0 => sparse.punch(offset, bytes).map(drop),
@@ -184,6 +205,9 @@ impl Store {
     }
 
     /// What is written and what is not, from `offset` on, until `each` has enough.
+    ///
+    /// # Errors
+    /// Fails if the system does.
     pub fn stretches(
         &self,
         offset: u64,
@@ -212,6 +236,9 @@ impl Store {
     }
 
     /// All that was written is on disk when this returns.
+    ///
+    /// # Errors
+    /// Fails if the system does.
     pub fn sync(&self) -> io::Result<()> {
         match self {
             Store::Sparse(sparse) => sparse.file.sync_all(),

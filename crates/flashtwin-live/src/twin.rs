@@ -36,6 +36,9 @@ pub trait Twin: Send {
     /// See [`Device::advance`].
     fn advance(&mut self, until: Time);
     /// See [`Device::submit`].
+    ///
+    /// # Errors
+    /// See [`Device::submit`].
     fn submit(&mut self, now: Time, request: &Request, tag: u64) -> Result<(), OutOfRange>;
     /// See [`Device::completions`].
     fn completions(&mut self) -> &mut Vec<Completion>;
@@ -63,8 +66,14 @@ pub trait Twin: Send {
     /// wall; false if there is no end of it.
     fn come_to_rest(&mut self) -> bool;
     /// Writes the state of the flash to a file; the device must be at rest.
+    ///
+    /// # Errors
+    /// See [`flashtwin_sim::save_snapshot`].
     fn save(&self, path: &Path, made_by: &str) -> Result<(), SimError>;
     /// Takes the state of the flash from a file.
+    ///
+    /// # Errors
+    /// See [`flashtwin_sim::load_snapshot`].
     fn load(&mut self, path: &Path) -> Result<(), SimError>;
 }
 

@@ -2,7 +2,7 @@
 
 use flashtwin::{Request, Time};
 
-use crate::run::{Driver, Pacing};
+use crate::run::{Driver, Pacing, CLOCK_MAX};
 use crate::{Drivable, SimError, Threads};
 
 impl<S: Drivable> Driver<'_, S> {
@@ -30,6 +30,7 @@ impl<S: Drivable> Driver<'_, S> {
                 return Ok(0);
             };
             let at = self.due(first);
+            self.check_clock(at)?;
             self.device.advance(at);
             self.drain(false)?;
             if !self.warmup_ends() {
@@ -43,6 +44,7 @@ impl<S: Drivable> Driver<'_, S> {
         for request in &mut foreseen {
             request.arrival = self.due(request);
         }
+        foreseen.truncate(foreseen.partition_point(|request| request.arrival <= CLOCK_MAX));
         let threads = self.threads();
         if foreseen.is_empty() || !S::run_ahead(self.device, &foreseen, false, threads) {
             S::resume_serial(self.device);

@@ -62,6 +62,11 @@ pub enum SimError {
         /// The numbers.
         detail: String,
     },
+    /// The run lasts longer than the clock of the model.
+    Clock {
+        /// The request that would come too late, from 0, or the number of requests if all were submitted.
+        request: u64,
+    },
     /// The consumer of the results gave up.
     Sink(String),
 }
@@ -121,6 +126,11 @@ impl fmt::Display for SimError {
                 f,
                 "the run broke the law \"{law}\", so it has no results: {detail}; this is a bug of flashtwin: \
                  please report it with the device and the workload"
+            ),
+            SimError::Clock { request } => write!(
+                f,
+                "request {request}: the run has reached 213 days of virtual time, where the clock ends; give a \
+                 higher --speed or rate, or a lower --requests-max"
             ),
             SimError::Case { path, line: Some(line), message } => {
                 write!(f, "{}:{line}: {message}", path.display())

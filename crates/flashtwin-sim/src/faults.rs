@@ -146,7 +146,12 @@ impl Agenda {
 
     fn next_point(&self) -> Time {
         match self.interval {
-            Some(interval) if self.rebuilding => self.start + interval * (self.point + 1),
+            Some(interval) if self.rebuilding => Time(
+                interval
+                    .0
+                    .saturating_mul(self.point + 1)
+                    .saturating_add(self.start.0),
+            ),
             _ => Time::NEVER,
         }
     }

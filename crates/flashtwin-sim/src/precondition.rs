@@ -112,6 +112,9 @@ impl fmt::Display for Precondition {
 
 /// Preconditions an idle device; `false` if `control` stopped it before the end. The device then counts as new:
 /// no wear, all counters at zero.
+///
+/// # Errors
+/// Fails if the device cannot be brought into this state, for instance because it has worn out before.
 pub fn precondition<S: Drivable>(
     device: &mut Device<S>,
     kind: Precondition,
@@ -148,6 +151,9 @@ const FILL_DEPTH: usize = 32;
 /// twice, and a separate read cache with reads of others; blocks that the policy has for pages of its choice are
 /// opened first (D-175, D-176). Virtual time passes until the device is idle again; nothing of it is measured.
 /// `false` if `control` stopped it before the end.
+///
+/// # Errors
+/// Fails if a write is refused.
 pub fn fill_buffer<S: Drivable>(
     device: &mut Device<S>,
     seed: u64,

@@ -102,10 +102,18 @@ const AHEAD: usize = 4;
 /// Completions handed to the caller at a time.
 const BATCH: usize = 64;
 
+/// The latest instant at which a run may be: half a day before the clock ends, which is more than all that a single
+/// event or request can take.
+pub(crate) const CLOCK_MAX: Time = Time::from_s(213 * 86_400);
+
 /// Events between two looks at the control, once all requests are submitted.
 const LOOK: u32 = 4096;
 
 /// Runs a workload on a device. `sink` gets every measured completion, in order of completion.
+///
+/// # Errors
+/// Fails if the configuration is wrong, the workload cannot be read or lies beyond the device, no request reached
+/// the device, the clock ends, `sink` fails, or the model breaks one of its laws. Then there are no results.
 pub fn run<S: Drivable>(
     device: &mut Device<S>,
     workload: &mut dyn Workload,
@@ -336,7 +344,18 @@ impl<S: Drivable> Driver<'_, S> {
             Pacing::Open { speed } if speed != Speed::RECORDED => speed.replayed(request.arrival),
             _ => request.arrival,
         };
-        self.start + after
+        Time(self.start.0.saturating_add(after.0))
+    }
+
+    /// Refuses an instant so late that the clock could end before what happens then has ended.
+    #[inline]
+    pub(crate) fn check_clock(&self, at: Time) -> Result<(), SimError> {
+        if at <= CLOCK_MAX {
+            return Ok(());
+        }
+        Err(SimError::Clock {
+            request: self.submitted,
+        })
     }
 
     /// Submits one request when its time has come; false if that is after the end of the span.
@@ -363,13 +382,18 @@ impl<S: Drivable> Driver<'_, S> {
         let mut at = match self.config.pacing {
             Pacing::Open { .. } => {
                 let at = self.due(request);
+                self.check_clock(at)?;
                 while self.agenda.next() <= at {
                     self.act();
                 }
                 self.advance(at);
                 at
             }
-            Pacing::Closed { depth } => self.let_finish(depth as usize),
+            Pacing::Closed { depth } => {
+                let now = self.let_finish(depth as usize);
+                self.check_clock(now)?;
+                now
+            }
         };
         self.drain(false)?;
         if self.watches {
@@ -437,7 +461,7 @@ impl<S: Drivable> Driver<'_, S> {
             at
         };
         let since = self.device.metrics().since();
-        let over = |max| !self.warming && at >= since + max;
+        let over = |max: Time| !self.warming && at.saturating_sub(since) >= max;
         if self.config.span_max.is_some_and(over) {
             return None;
         }
@@ -543,6 +567,7 @@ impl<S: Drivable> Driver<'_, S> {
         let mut steps = 0;
         while self.step() {
             self.drain(false)?;
+            self.check_clock(self.device.now())?;
             steps += 1;
             if steps % LOOK == 0 {
                 self.show_rebuild();

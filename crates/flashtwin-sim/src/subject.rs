@@ -53,8 +53,14 @@ pub trait Drivable: Backend + Sized {
     /// A preconditioned device counts as new.
     fn reset_wear(device: &mut Device<Self>);
     /// Writes the state of the flash of an idle device.
+    ///
+    /// # Errors
+    /// Fails if `out` does.
     fn save_state(device: &Device<Self>, out: &mut dyn Write) -> io::Result<()>;
     /// Takes a state that [`Drivable::save_state`] wrote for the same flash.
+    ///
+    /// # Errors
+    /// Fails if `input` does, or if the state is none of this device; the device is as it was then.
     fn load_state(device: &mut Device<Self>, input: &mut dyn Read) -> Result<(), StateError>;
     /// Starts or stops all logs.
     fn set_logs(device: &mut Device<Self>, on: bool);

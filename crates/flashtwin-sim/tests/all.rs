@@ -2,6 +2,7 @@
 //! Every file and directory here must be listed; a test in `tests/python/test_sources.py` checks that.
 
 mod cases;
+mod clock;
 mod common;
 mod depth;
 mod errors;

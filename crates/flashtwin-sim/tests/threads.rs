@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use flashtwin::{Array, ArraySpec, Completion, Op, Request, Rng, Time};
-use flashtwin_sim::{run, Beyond, Control, Outcome, Pacing, RunConfig, Speed, Threads};
+use flashtwin_sim::{run, Beyond, Control, Outcome, Pacing, RunConfig, SimError, Speed, Threads};
 use flashtwin_workload::{Workload, WorkloadError};
 
 /// Requests handed out a batch at a time.
@@ -220,6 +220,41 @@ fn only_independent_members_are_simulated_ahead() {
         assert!(
             !array(&[dependent]).run_ahead(&[whole], false, &Threads(2)),
             "{dependent:?}"
+        );
+    }
+}
+
+#[test]
+fn members_do_not_run_beyond_the_end_of_the_clock() {
+    let mut requests = load(array(&[]).exported_bytes(), Odd::Nothing, 9);
+    for (request, month) in requests.iter_mut().zip(0..) {
+        request.arrival = match month {
+            0..=7 => Time::from_s(month * 30 * 86_400),
+            _ => Time(u64::MAX),
+        };
+    }
+    for (threads, batch) in [(1, 64), (2, 64), (2, 2000)] {
+        let mut workload = Prepared {
+            requests: requests.clone(),
+            next: 0,
+            batch,
+        };
+        let config = RunConfig {
+            threads,
+            ..RunConfig::default()
+        };
+        let mut array = array(&[]);
+        let control = Control::default();
+        let result = run(
+            &mut array,
+            &mut workload,
+            &config,
+            &control,
+            &mut |_| Ok(()),
+        );
+        assert!(
+            matches!(result, Err(SimError::Clock { request: 8 })),
+            "{threads} threads, batches of {batch}"
         );
     }
 }

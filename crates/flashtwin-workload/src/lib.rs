@@ -30,6 +30,9 @@ use flashtwin::Request;
 /// A stream of requests in order of arrival, in batches (so the driver can look ahead).
 pub trait Workload: Send {
     /// Appends the next requests to `out` (at most a few thousand); returns how many, 0 at the end.
+    ///
+    /// # Errors
+    /// Fails if the next requests cannot be read or generated; the workload has ended then.
     fn next_batch(&mut self, out: &mut Vec<Request>) -> Result<usize, WorkloadError>;
 
     /// Number of requests in all, if known beforehand; those that a load cuts into pieces count once.

@@ -24,6 +24,9 @@ pub struct Traceable<'a> {
 
 impl Traceable<'_> {
     /// The device that the policy is made for.
+    ///
+    /// # Errors
+    /// Fails if the policy or one of its keys is unknown or wrong for such a device.
     pub fn device(&self) -> Result<DeviceSpec, SpecError> {
         // Some flash that holds the buffer; nothing is written to it.
         let blocks = 2 * self.stride_pages * (64 + self.capacity / self.pages_per_block.max(1));
@@ -59,6 +62,9 @@ impl Traceable<'_> {
 }
 
 /// Steps the buffer of `device` through `accesses`.
+///
+/// # Errors
+/// Fails if an access cannot be read or is beyond the device.
 pub fn trace_policy(device: &DeviceSpec, accesses: &str) -> Result<Vec<Step>, BadToken> {
     let setup = Setup::of(device);
     let Some(buffer) = &device.buffer else {
@@ -69,6 +75,9 @@ pub fn trace_policy(device: &DeviceSpec, accesses: &str) -> Result<Vec<Step>, Ba
 }
 
 /// Steps a user's policy in the buffer of `device` through `accesses`.
+///
+/// # Errors
+/// Fails as [`trace_policy`] does.
 pub fn trace_user_policy(
     device: &DeviceSpec,
     policy: Box<dyn UserPolicy>,

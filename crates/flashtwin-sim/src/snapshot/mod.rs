@@ -34,6 +34,9 @@ const BUFFER_BYTES: usize = 256 * 1024;
 
 /// Saves the flash state of an idle device; `made_by` describes its origin for a reader. The contents of the
 /// device's buffer are not saved.
+///
+/// # Errors
+/// Fails if the file cannot be written; an older file of this name then remains.
 pub fn save_snapshot<S: Drivable>(
     path: &Path,
     device: &Device<S>,
@@ -52,6 +55,9 @@ pub fn save_snapshot<S: Drivable>(
 /// After an error the device is as it was, except with a file of the right checksum but more state
 /// than the device has. That of an array fits every array of the same members, whatever its level;
 /// that of an array of groups fits those with the same groups and segments.
+///
+/// # Errors
+/// Fails if the file cannot be read, is not a snapshot, is of another version or another device, or is damaged.
 pub fn load_snapshot<S: Drivable>(path: &Path, device: &mut Device<S>) -> Result<String, SimError> {
     let file = File::open(path).map_err(|e| SimError::io(path, "open", e))?;
     let file_bytes = file

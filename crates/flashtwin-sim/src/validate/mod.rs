@@ -81,6 +81,10 @@ impl CaseReport {
 
 /// Replays every case of a directory in order of name. `progress` gets each report as it is made,
 /// with the number of cases in all; an error of its ends the validation.
+///
+/// # Errors
+/// Fails if a case cannot be read, if there is none, or if `progress` fails. A case that disagrees is no error
+/// but a report.
 pub fn validate_dir(
     path: &Path,
     progress: &mut dyn FnMut(&CaseReport, usize) -> Result<(), SimError>,

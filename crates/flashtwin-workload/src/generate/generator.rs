@@ -207,6 +207,9 @@ impl Generator {
 impl GeneratorSpec {
     /// Makes the load ready for a device (or part) of `range_bytes`. The same spec, range and seed
     /// give the same requests on every machine.
+    ///
+    /// # Errors
+    /// Fails if the load does not fit into `range_bytes`.
     pub fn build(&self, range_bytes: u64, seed: u64) -> Result<Box<dyn Workload>, WorkloadError> {
         Ok(Box::new(Generator::new(self, range_bytes, seed)?))
     }

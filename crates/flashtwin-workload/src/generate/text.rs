@@ -333,6 +333,9 @@ fn read_pairs<'a>(pattern: &Choice<Address>, pairs: &'a str) -> Result<Given<'a>
 impl GeneratorSpec {
     /// Reads the short text form `pattern:key=value,key=value`, or a preset's name with or without
     /// changes: `zipf:theta=0.9,write=0.8`, `gcar-synthetic:write=0.5`.
+    ///
+    /// # Errors
+    /// Fails if the pattern or a key is unknown, or a value is out of its range.
     pub fn parse(text: &str) -> Result<Self, WorkloadError> {
         parse(text)
     }

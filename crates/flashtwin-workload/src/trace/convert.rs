@@ -68,6 +68,9 @@ fn form_of(dst: &Path) -> Result<(Form, Pack), WorkloadError> {
 
 /// Reads `src` and writes it to `dst` in the form its name asks for. Volumes are laid out, times
 /// rebased and ordered as `opts` specifies. An existing `dst` is replaced at the end, or left as it was.
+///
+/// # Errors
+/// Fails if `src` cannot be read as a trace or `dst` cannot be written.
 pub fn convert(src: &Path, dst: &Path, opts: &TraceOptions) -> Result<Converted, WorkloadError> {
     let (form, pack) = form_of(dst)?;
     let mut reader = TraceReader::open(Input::File(src.to_path_buf()), opts)?;

@@ -89,6 +89,9 @@ impl LineParser for Csv {
 }
 
 /// Writes one request as a line of this form.
+///
+/// # Errors
+/// Fails if `out` does.
 pub fn write_request(out: &mut dyn Write, r: &Request) -> io::Result<()> {
     const PS_IN_US: u64 = 1_000_000;
     let (us, ps) = (r.arrival.0 / PS_IN_US, r.arrival.0 % PS_IN_US);

@@ -107,6 +107,9 @@ pub struct TraceInfo {
 }
 
 /// Reads a whole trace and sums it up.
+///
+/// # Errors
+/// Fails if the trace cannot be read.
 pub fn trace_info(path: &Path, opts: &TraceOptions) -> Result<TraceInfo, WorkloadError> {
     let mut reader = TraceReader::open(Input::File(path.to_path_buf()), opts)?;
     let mut info = TraceInfo::measure(&mut reader)?;
@@ -131,6 +134,9 @@ pub fn trace_info(path: &Path, opts: &TraceOptions) -> Result<TraceInfo, Workloa
 impl TraceInfo {
     /// Runs a workload to its end and sums it up. A load without end never returns: give it a
     /// number of requests.
+    ///
+    /// # Errors
+    /// Fails if the workload does.
     pub fn measure(workload: &mut dyn Workload) -> Result<TraceInfo, WorkloadError> {
         let mut sums = Sums::default();
         let mut batch = Vec::new();

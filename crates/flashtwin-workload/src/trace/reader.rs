@@ -28,6 +28,9 @@ const WINDOW_MAX: usize = 1 << 24;
 const VOLUME_ALIGN: u64 = 1 << 20;
 
 /// Opens a trace file; compression and format are found by content unless `opts` names a format.
+///
+/// # Errors
+/// Fails if the file cannot be opened, its format is not found, or `opts` does not fit the format.
 pub fn open_trace(path: &Path, opts: &TraceOptions) -> Result<Box<dyn Workload>, WorkloadError> {
     Ok(Box::new(TraceReader::open(
         Input::File(path.to_path_buf()),
@@ -36,6 +39,9 @@ pub fn open_trace(path: &Path, opts: &TraceOptions) -> Result<Box<dyn Workload>,
 }
 
 /// Reads a whole trace held in memory (fuzzing, tests, small traces from elsewhere).
+///
+/// # Errors
+/// Fails if `bytes` cannot be read as a trace.
 pub fn read_bytes(bytes: &[u8], opts: &TraceOptions) -> Result<Vec<Request>, WorkloadError> {
     let mut reader = TraceReader::open(Input::Memory(bytes.into()), opts)?;
     let mut requests = Vec::new();

@@ -69,6 +69,9 @@ impl Array {
     }
 
     /// What [`crate::Ssd::set_policy`] does, for the array's own buffer (D-144).
+    ///
+    /// # Errors
+    /// Fails as [`crate::Ssd::set_policy`] does.
     pub fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), SpecError> {
         let policy = self.spec().other_policy(name, settings)?;
         let mut spec = self.backend.spec.clone();

@@ -16,6 +16,10 @@ use crate::units::{narrow, Time};
 
 impl Array {
     /// A member fails at this instant. What it was doing is done without it.
+    ///
+    /// # Errors
+    /// Fails if there is no such member, it has failed before, data would be lost without it, or the array has lost
+    /// data.
     pub fn fail_member(&mut self, member: usize) -> Result<(), MemberError> {
         let (raid, mut clock) = self.raid_now();
         raid.may_fail(member)?;
@@ -27,6 +31,9 @@ impl Array {
     /// A member fails without which data are lost ([`MemberError::Needed`]). All requests in flight, and all
     /// later ones, complete with [`crate::Status::Failed`] (D-107). Refused, as [`Array::fail_member`] would, if
     /// it is no member that is there.
+    ///
+    /// # Errors
+    /// Fails if there is no such member, it has failed before, or the array has lost data.
     pub fn fail_needed_member(&mut self, member: usize) -> Result<(), MemberError> {
         match self.backend.may_fail(member) {
             Ok(()) => self.fail_member(member),
@@ -42,6 +49,9 @@ impl Array {
 
     /// A new, empty member takes the place of a failed one. Its contents are computed from the others, as
     /// `array.rebuild_depth` and `array.rebuild_mib_per_s` specify.
+    ///
+    /// # Errors
+    /// Fails if there is no such member, it has not failed, or the array has lost data.
     pub fn replace_member(&mut self, member: usize) -> Result<(), MemberError> {
         let (raid, mut clock) = self.raid_now();
         raid.replace(member, clock.now)?;
@@ -60,6 +70,9 @@ impl Array {
 
     /// From now on responses of a member take `times_milli` thousandths of their time, at least 1000: those that
     /// it has not given yet. It counts for the member that is there, not for one that takes its place.
+    ///
+    /// # Errors
+    /// Fails if there is no such member, or it has failed.
     pub fn slow_member(&mut self, member: usize, times_milli: u32) -> Result<(), MemberError> {
         self.backend.may_use(member)?;
         self.backend.io.members[member].slow.set(times_milli);
@@ -69,6 +82,9 @@ impl Array {
     /// Gives a member, or all that are there, the order of [`crate::Ssd::collect`]; none of them unless all can
     /// execute it. Returns the number of dies. The coordinator learns nothing of it beyond what it sees of the
     /// members (D-143).
+    ///
+    /// # Errors
+    /// Fails if there is no such member or die, or if a member cannot collect a single block.
     pub fn collect(
         &mut self,
         member: Option<usize>,

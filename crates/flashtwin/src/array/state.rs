@@ -21,6 +21,9 @@ impl Array {
 
     /// Writes the state of all members, failed ones as such; the array must be idle and its buffer
     /// empty or its data written.
+    ///
+    /// # Errors
+    /// Fails if `out` does.
     pub fn save_state(&self, out: &mut dyn Write) -> io::Result<()> {
         self.assert_idle();
         for member in self.backend.io.members.iter() {
@@ -42,6 +45,9 @@ impl Array {
 
     /// Reads a state that [`Array::save_state`] wrote for the same spec. An error leaves the array as
     /// it was.
+    ///
+    /// # Errors
+    /// Fails if `input` does, or if the state is none of this array.
     pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         self.assert_idle();
         let now = self.now();

@@ -161,7 +161,7 @@ impl Cbm {
         let block = &mut self.blocks[node];
         block.written = self.writes;
         if block.popularity == 0 || block.request != access.request {
-            block.popularity += 1;
+            block.popularity = block.popularity.saturating_add(1);
             block.request = access.request;
         }
     }

@@ -223,7 +223,7 @@ impl Policy for ReqBlock {
         let block = &mut self.blocks[node];
         if block.hit_by != access.request {
             block.hit_by = access.request;
-            block.hits += 1;
+            block.hits = block.hits.saturating_add(1);
             block.small = pages <= most;
             block.divided = None;
             if block.small {

@@ -387,12 +387,18 @@ impl<B: Backend> Device<B> {
     }
 
     /// Hands in a request at `now`; its [`Completion`] will carry `tag`.
+    ///
+    /// # Errors
+    /// Fails if the request ends beyond the device; nothing has happened then.
     pub fn submit(&mut self, now: Time, request: &Request, tag: u64) -> Result<(), OutOfRange> {
         self.submit_by(now, request, tag, None)
     }
 
     /// The same by a submission queue, in place of the one that `host.assign` would give; numbers beyond
     /// the last queue count from the first again.
+    ///
+    /// # Errors
+    /// Fails as [`Device::submit`] does.
     pub fn submit_to(
         &mut self,
         now: Time,

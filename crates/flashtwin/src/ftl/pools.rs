@@ -246,9 +246,12 @@ impl PageMap {
             self.set_slc(block, false);
         }
         self.erases[block as usize] += 1;
-        if let Some(at) = self.erased_at.get_mut(block as usize) {
+        if !self.erased_at.is_empty() {
+            if self.erase_clock == u32::MAX {
+                self.renumber_erases();
+            }
             self.erase_clock += 1;
-            *at = self.erase_clock;
+            self.erased_at[block as usize] = self.erase_clock;
         }
         self.set_free(pool, block - pool * self.shape.blocks_per_pool, true);
         let p = &mut self.pools[pool as usize];

@@ -108,6 +108,19 @@ impl PageMap {
             .min_by_key(erased_at)
     }
 
+    /// Numbers the last erases of all blocks from 1 again, in their order: the numbers are used up.
+    #[cold]
+    pub(super) fn renumber_erases(&mut self) {
+        let mut used = self.erased_at.clone();
+        used.push(0);
+        used.sort_unstable();
+        used.dedup();
+        for at in &mut self.erased_at {
+            *at = used.partition_point(|other| other < at) as u32;
+        }
+        self.erase_clock = used.len() as u32 - 1;
+    }
+
     /// Moves what `cold` holds to `worn`, a free block of its pool, which is as old then as what it holds:
     /// how many pages. The others of `worn` stay empty.
     pub fn migrate(&mut self, cold: u32, worn: u32) -> u32 {
@@ -291,6 +304,23 @@ mod tests {
         }
         assert!(map.is_free(0, 5) && !map.is_free(0, 9));
         assert_eq!((map.seq_of(9), map.erases[9], map.erases[5]), (age, 13, 1));
+    }
+
+    #[test]
+    fn erases_are_numbered_again_in_their_order() {
+        let mut map = pool(&[], &[(2, 6, 0, 8), (4, 3, 0, 0), (5, 5, 0, u32::MAX - 1)]);
+        map.erase_clock = u32::MAX - 1;
+        map.erase(9);
+        let erased_at =
+            |map: &PageMap, blocks: [usize; 5]| blocks.map(|block| map.erased_at[block]);
+        assert_eq!(
+            erased_at(&map, [2, 4, 5, 9, 11]),
+            [8, 0, u32::MAX - 1, u32::MAX, 0]
+        );
+        map.erase(11);
+        assert_eq!(erased_at(&map, [2, 4, 5, 9, 11]), [1, 0, 2, 3, 4]);
+        map.erase(12);
+        assert_eq!(map.erased_at[12], 5);
     }
 
     /// Hot writes to an eighth of a chip that holds data: blocks end their lives closer together, and more

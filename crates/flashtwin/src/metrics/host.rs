@@ -247,6 +247,9 @@ impl Metrics {
 
     /// Checks sums that must agree: the parts of all response times are the whole, and while no request is in the
     /// device, so is the integral of their number (Little's law).
+    ///
+    /// # Errors
+    /// Names the sums that differ.
     pub fn check(&self) -> Result<(), String> {
         for (op, name) in self.ops.iter().zip(["read", "write", "trim", "flush"]) {
             op.check().map_err(|what| format!("{name}: {what}"))?;

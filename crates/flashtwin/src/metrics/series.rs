@@ -63,7 +63,8 @@ impl Series {
     pub(crate) fn record(&mut self, c: &Completion) {
         if c.done >= self.end_of_last {
             let interval = (c.done - self.start).0 / self.interval.0;
-            self.end_of_last = self.start + self.interval * (interval + 1);
+            let end = self.interval.0.saturating_mul(interval + 1);
+            self.end_of_last = Time(end.saturating_add(self.start.0));
             self.points.push(Point {
                 interval,
                 ..Point::default()

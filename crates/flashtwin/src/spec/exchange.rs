@@ -10,6 +10,9 @@ impl DeviceSpec {
     /// The policy of this name for the device's buffer. `settings` are keys of policies with their values,
     /// as in `("buffer.window", "0.1")`; those that are not given have their defaults, whatever the present
     /// policy has.
+    ///
+    /// # Errors
+    /// Fails if there is no buffer, or if the policy or a key is unknown or wrong for it.
     pub fn other_policy(
         &self,
         name: &str,
@@ -23,6 +26,9 @@ impl DeviceSpec {
 
 impl ArraySpec {
     /// The same for the array's own buffer.
+    ///
+    /// # Errors
+    /// Fails if there is no buffer, or if the policy or a key is unknown or wrong for it.
     pub fn other_policy(
         &self,
         name: &str,

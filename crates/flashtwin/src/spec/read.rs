@@ -16,6 +16,9 @@ use crate::units::{saturating_u32, Time};
 
 impl DeviceSpec {
     /// Reads and checks a device file; `origin` names it in messages.
+    ///
+    /// # Errors
+    /// Fails if the text is not TOML, or if a key or value is wrong; the message has all of them, each with its line.
     pub fn parse(toml_text: &str, origin: &str) -> Result<DeviceSpec, SpecError> {
         Self::with_overrides(toml_text, origin, &[])
     }
@@ -26,6 +29,9 @@ impl DeviceSpec {
     /// The value `none` removes a key or a section (`("buffer", "none")`). When an override
     /// changes what another key depends on (the policy, the back end), keys of the file that
     /// thereby lose their meaning are dropped; as part of the file itself they are errors.
+    ///
+    /// # Errors
+    /// Fails as [`DeviceSpec::parse`] does.
     pub fn with_overrides(
         toml_text: &str,
         origin: &str,

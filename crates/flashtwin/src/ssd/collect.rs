@@ -7,6 +7,9 @@ impl Ssd {
     /// Orders a die, or all of them, to collect a block each at this instant, whatever the number of free blocks;
     /// where superblocks are collected, one of those. What is not worth collecting stays. Returns the number of
     /// dies.
+    ///
+    /// # Errors
+    /// Fails if there is no such die, or if the device cannot collect a single block.
     pub fn collect(&mut self, die: Option<u32>) -> Result<u32, CollectError> {
         let told = self.may_collect(die)?;
         let now = self.now();

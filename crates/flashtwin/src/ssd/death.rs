@@ -50,6 +50,9 @@ impl Ssd {
     /// The die is dead from this instant on: its contents cannot be read, and it takes no more programs and
     /// erases. Returns the number of lost pages; programs in flight to it are done elsewhere. A read of a lost
     /// one ends with [`crate::Status::Failed`] until it is written again, which is elsewhere, or trimmed.
+    ///
+    /// # Errors
+    /// Fails if there is no such die, it is dead already, or the device cannot do without it.
     pub fn kill_die(&mut self, die: u32) -> Result<u32, DieError> {
         self.may_die(die)?;
         let now = self.now();

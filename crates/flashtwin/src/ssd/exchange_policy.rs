@@ -8,6 +8,9 @@ impl Ssd {
     /// ([`crate::DeviceSpec::other_policy`]). It begins with the pages that the present one holds, in the order
     /// in which that would have evicted them, as if they had just come in; clean ones that it would not take in
     /// on a read are evicted. Requests in flight go on. [`Ssd::spec`] names it from then on.
+    ///
+    /// # Errors
+    /// Fails as [`crate::DeviceSpec::other_policy`] does; the present policy then remains.
     pub fn set_policy(&mut self, name: &str, settings: &[(&str, &str)]) -> Result<(), SpecError> {
         let policy = self.spec().other_policy(name, settings)?;
         let mut spec = self.backend.spec.clone();

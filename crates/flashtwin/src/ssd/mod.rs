@@ -348,6 +348,9 @@ impl Ssd {
     }
 
     /// Checks the tables against each other, for tests: costs a pass over the device.
+    ///
+    /// # Errors
+    /// Names the first table that disagrees.
     pub fn check(&self) -> Result<(), String> {
         self.check_write_backs()?;
         self.backend.nand.check()

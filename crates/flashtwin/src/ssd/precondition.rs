@@ -187,6 +187,9 @@ impl Ssd {
 
     /// Writes the state of the flash; the device must be idle and its buffer empty or protected
     /// data already written.
+    ///
+    /// # Errors
+    /// Fails if `out` does.
     pub fn save_state(&self, out: &mut dyn Write) -> io::Result<()> {
         self.assert_idle();
         let mut cursors = vec![self.backend.next_write];
@@ -204,6 +207,9 @@ impl Ssd {
 
     /// Reads a state that [`Ssd::save_state`] wrote for the same spec. An error leaves the device as it was. A new
     /// device is read in place, since its tables are most of what a run allocates.
+    ///
+    /// # Errors
+    /// Fails if `input` does, or if the state is none of this device.
     pub fn load_state(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         self.assert_idle();
         let mut other = (!self.is_new()).then(|| Nand::new(self.spec()));

@@ -162,6 +162,9 @@ pub trait ChipFtl {
     fn read(&mut self, page: u32, ops: &mut Vec<FlashOp>);
 
     /// Writes a page: exactly one program has [`Why::Host`].
+    ///
+    /// # Errors
+    /// Fails if no block can be freed for the page.
     fn write(&mut self, page: u32, ops: &mut Vec<FlashOp>) -> Result<(), NoSpace>;
 
     /// Drops a page.
@@ -176,6 +179,9 @@ pub trait ChipFtl {
     fn lookup(&self, page: u32) -> Option<u32>;
 
     /// Proves the tables against each other: what is wrong, if anything is.
+    ///
+    /// # Errors
+    /// Names what disagrees.
     fn check(&self) -> Result<(), String>;
 
     /// What it has done.
@@ -253,6 +259,9 @@ macro_rules! declare {
 
         impl Ftl {
             /// The translation layer that `setup` describes, with nothing written.
+            ///
+            /// # Errors
+            /// Fails as [`Setup::check`] does.
             pub fn new(setup: &Setup) -> Result<Ftl, SetupError> {
                 setup.check()?;
                 Ok(Ftl::unchecked(setup))

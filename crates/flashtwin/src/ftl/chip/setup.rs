@@ -152,6 +152,9 @@ pub(super) fn share(blocks: u32, thousandths: u64, min: u32) -> u32 {
 
 impl Setup {
     /// The translation layer called `name` with its default parameters.
+    ///
+    /// # Errors
+    /// Fails if there is no such layer.
     pub fn new(
         name: &str,
         logical_pages: u32,
@@ -203,6 +206,9 @@ impl Setup {
 
     /// Sets several parameters, given as text; those that follow from others and are not
     /// given are worked out anew.
+    ///
+    /// # Errors
+    /// Fails if a parameter is unknown or its value is none that it takes.
     pub fn set_all(&mut self, settings: &[(&str, &str)]) -> Result<(), SetupError> {
         for (key, value) in settings {
             self.set(key, value)?;
@@ -253,6 +259,9 @@ impl Setup {
     }
 
     /// What is wrong with it, if anything is.
+    ///
+    /// # Errors
+    /// Names the first parameter that is wrong, and what would be right.
     pub fn check(&self) -> Result<(), SetupError> {
         let wrong = |text: String| Err(SetupError(text));
         let n = self.pages_per_block;

@@ -194,6 +194,9 @@ fn parse(token: &str, logical_pages: u32) -> Result<Token, String> {
 
 /// Steps the translation layer of `setup` through `accesses`, from every page written in place, or
 /// from an `empty` chip.
+///
+/// # Errors
+/// Fails if an access cannot be read or is beyond the chip.
 pub fn trace_ftl(setup: &Setup, empty: bool, accesses: &str) -> Result<Vec<Step>, TraceError> {
     let mut ftl = Ftl::new(setup).map_err(TraceError::Setup)?;
     if !empty {

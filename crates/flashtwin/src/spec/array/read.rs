@@ -85,12 +85,18 @@ pub fn is_array(toml_text: &str) -> bool {
 
 impl ArraySpec {
     /// Reads and checks an array file; `origin` names it in messages.
+    ///
+    /// # Errors
+    /// Fails if the text is not TOML, or if a key or value is wrong; the message has all of them, each with its line.
     pub fn parse(toml_text: &str, origin: &str) -> Result<ArraySpec, SpecError> {
         Self::with_overrides(toml_text, origin, &[])
     }
 
     /// As [`ArraySpec::parse`], after setting dotted keys: those of `[array]`, `[buffer]`, `[link]`
     /// and `[controller]`, and as `member.gc.low_percent` those of the members.
+    ///
+    /// # Errors
+    /// Fails as [`ArraySpec::parse`] does.
     pub fn with_overrides(
         toml_text: &str,
         origin: &str,
