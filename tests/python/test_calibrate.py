@@ -11,7 +11,7 @@ import flashtwin
 from flashtwin.calibrate import first, loads
 from flashtwin.calibrate.device_file import device_text
 from flashtwin.calibrate.figures import cost, errors
-from flashtwin.calibrate.fit import Calibration, _without_host
+from flashtwin.calibrate.fit import Calibration, _choose_cache, _without_host
 from flashtwin.calibrate.modelled import measure, save_results
 from flashtwin.calibrate.page import write_report
 from flashtwin.calibrate.parameters import BY_NAME, Profile, base_text
@@ -182,6 +182,26 @@ def test_errors_are_in_tolerances_and_large_ones_count_in_proportion():
     assert cost({"a/mb_per_s": 2.0}) == 4.0
     assert cost({"a/mb_per_s": 5.0}) == 3 * (2 * 5 - 3)
     assert cost({}) > 1e6
+
+
+def test_chance_between_runs_is_no_error():
+    target, modelled = {"a/mb_per_s": 100.0}, {"a/mb_per_s": 100.0 * math.exp(0.02)}
+    assert errors(target, modelled, {"a/mb_per_s": 0.2})["a/mb_per_s"] == pytest.approx(0.1, rel=0.01)
+
+
+@pytest.mark.parametrize("hidden", [{"slc": 9.0, "slc_program": 110.0}, {}])
+def test_writes_to_an_empty_drive_show_a_cache_that_no_closed_form_sees(hidden):
+    # The channels limit the rate of the cache to little more than that of the dies.
+    values = VALUES | {"dies": 4, "planes": 4, "transfer": 1.6}
+    some = [load for load in CHEAP_WRITES if load.name.startswith(("write-fill", "write-burst"))]
+
+    def writes(of):
+        return measure(Profile(of, CAPACITY).spec(), some, 7)
+
+    found = _choose_cache(values, writes({**values, **hidden}), writes)
+    assert ("slc" in found) == bool(hidden)
+    if hidden:
+        assert found["slc"] == 10
 
 
 def test_a_percentile_at_a_jump_counts_by_the_share_of_requests_that_wait():
