@@ -377,7 +377,7 @@ impl Modern {
         self.start_next(die, collects, now, events);
     }
 
-    /// Takes up a block to collect, if the watermarks or the array's controller ask for it.
+    /// Begins to collect a block, if the watermarks or the array's controller ask for it.
     #[inline(never)]
     fn begin_to_collect(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let waits = !self.chips[die].queue.is_empty();

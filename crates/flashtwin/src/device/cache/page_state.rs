@@ -125,7 +125,7 @@ impl<B: Backend> Device<B> {
         self.pump_on(id);
     }
 
-    /// The same, for those who call it all the time.
+    /// The same, inlined: for frequent callers.
     #[inline(always)]
     pub(super) fn pump_on(&mut self, id: u32) {
         let whole = self.cache.whole;

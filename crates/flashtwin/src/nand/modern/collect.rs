@@ -206,7 +206,7 @@ impl Modern {
         }
     }
 
-    /// [`Modern::start_gc_step`], for those who seldom call it.
+    /// [`Modern::start_gc_step`], out of line: for rare callers.
     #[inline(never)]
     pub(super) fn start_gc_step_again(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         self.start_gc_step(die, now, events);
