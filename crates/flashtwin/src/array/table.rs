@@ -20,7 +20,7 @@ impl<T> Table<T> {
         self.items.len() == self.free.len()
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, item: T) -> u32 {
         if let Some(id) = self.free.pop() {
             self[id] = item;
@@ -32,7 +32,7 @@ impl<T> Table<T> {
     }
 
     /// Removes an item; its number will be used again.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, id: u32) {
         self.free.push(id);
     }
@@ -67,14 +67,14 @@ impl<T> Default for Table<T> {
 impl<T> Index<u32> for Table<T> {
     type Output = T;
 
-    #[inline]
+    #[inline(always)]
     fn index(&self, id: u32) -> &T {
         &self.items[id as usize]
     }
 }
 
 impl<T> IndexMut<u32> for Table<T> {
-    #[inline]
+    #[inline(always)]
     fn index_mut(&mut self, id: u32) -> &mut T {
         &mut self.items[id as usize]
     }

@@ -29,6 +29,7 @@ impl<B: Backend> Device<B> {
 
     /// Reads or writes pages at `now`; each comes to [`Device::outside_done`] with `tag`. Only if
     /// [`Device::is_bare`].
+    #[inline(always)]
     pub(crate) fn submit_pages(
         &mut self,
         now: Time,

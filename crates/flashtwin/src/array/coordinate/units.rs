@@ -108,11 +108,16 @@ impl Units {
     }
 
     /// Looks at whether a member, or which of its chips, is in GC.
-    #[inline]
+    #[inline(always)]
     pub fn note(&mut self, member: usize, chips: &ChipSet) {
-        if self.any_chip_counts && chips.is_empty() != self.in_gc[member] {
-            return;
+        if !self.any_chip_counts || chips.is_empty() == self.in_gc[member] {
+            self.note_chips(member, chips);
         }
+    }
+
+    /// The same where it may have changed.
+    #[inline(never)]
+    fn note_chips(&mut self, member: usize, chips: &ChipSet) {
         if (self.protect, self.member_in_gc) == (Protect::Data, MemberInGc::Chip) {
             let first = self.first[member];
             for chip in 0..chips.of() {

@@ -32,7 +32,7 @@ impl Watch {
 
     /// Looks at a member after something happened there: whether it is in GC, whether its coordinator
     /// should know.
-    #[inline]
+    #[inline(always)]
     pub fn look_at(
         &mut self,
         member: usize,
@@ -44,16 +44,27 @@ impl Watch {
             return;
         }
         self.note(member, members, clock.now);
-        if self.coordinator.is_local() {
-            return;
+        if !self.coordinator.is_local() {
+            self.coordinate(member, members, record, clock);
         }
+    }
+
+    /// Tells the coordinator of a member, and does what it wants done.
+    #[inline(never)]
+    fn coordinate(
+        &mut self,
+        member: usize,
+        members: &mut Members,
+        record: &mut Record,
+        clock: &mut Clock,
+    ) {
         self.observe(member, members, record, clock.now);
         self.carry_out(members, record, clock);
         self.wake_for_check(members, clock);
     }
 
     /// Looks at whether a member is in GC.
-    #[inline]
+    #[inline(always)]
     fn note(&mut self, member: usize, members: &Members, now: Time) {
         self.units
             .note(member, members[member].drive.ssd.chips_in_gc());

@@ -98,7 +98,7 @@ impl Io {
     }
 
     /// Looks at a member after something happened there.
-    #[inline]
+    #[inline(always)]
     pub fn look_at(&mut self, member: usize, clock: &mut Clock) {
         let (members, record) = (&mut self.members, &mut self.record);
         self.watch.look_at(member, members, record, clock);
@@ -175,7 +175,7 @@ impl Io {
     }
 
     /// Lets the front end have what is done, at this instant.
-    #[inline]
+    #[inline(always)]
     pub fn deliver(&mut self, clock: &mut Clock) {
         if !self.ops.done.is_empty() {
             self.members.own.set(clock.now, clock);
@@ -185,6 +185,7 @@ impl Io {
     // ---- requests to members ----
 
     /// Sends a request to a member.
+    #[inline(always)]
     pub fn send(
         &mut self,
         order: Order,
@@ -255,6 +256,7 @@ impl Io {
         }
     }
 
+    #[inline(always)]
     fn send_pages(&mut self, member: usize, run: &Run, clock: &mut Clock) {
         let (pages, owner) = ((run.first, run.pages), Owner::Host(run.chain));
         let order = Order::new(member, pages, (run.op, run.fua), owner);

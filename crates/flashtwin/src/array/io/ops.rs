@@ -35,27 +35,28 @@ pub(crate) struct Ops {
 
 impl Ops {
     /// All that were added are done.
+    #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, op: PageOp) -> u32 {
         self.table.add((op, NONE))
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn free(&mut self, op: u32) {
         self.table.remove(op);
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, op: u32) -> &PageOp {
         &self.table[op].0
     }
 
     /// What follows an operation in its chain, or [`NONE`].
-    #[inline]
+    #[inline(always)]
     pub fn after(&self, op: u32) -> u32 {
         self.table[op].1
     }

@@ -34,10 +34,12 @@ pub(crate) struct Request {
 pub(crate) struct Requests(Table<Request>);
 
 impl Requests {
+    #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    #[inline(always)]
     pub fn add(&mut self, member: usize, pages: u32, owner: Owner, now: Time) -> u32 {
         self.0.add(Request {
             member,
@@ -55,6 +57,7 @@ impl Requests {
     }
 
     /// A page of a request is done; with the last one, whether all were written.
+    #[inline(always)]
     pub fn page_done(&mut self, id: u32, written: bool) -> Option<bool> {
         let request = &mut self.0[id];
         request.left -= 1;
@@ -63,6 +66,7 @@ impl Requests {
     }
 
     /// A request is done.
+    #[inline(always)]
     pub fn take(&mut self, id: u32) -> Request {
         let request = &mut self.0[id];
         request.in_use = false;

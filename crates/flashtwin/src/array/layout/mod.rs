@@ -82,13 +82,13 @@ impl Layout {
     }
 
     /// The row of a page stripe.
-    #[inline]
+    #[inline(always)]
     pub fn row_of(&self, stripe: Stripe) -> u32 {
         self.chunk.div(stripe.0)
     }
 
     /// The page stripe of a page, and its place among the data units.
-    #[inline]
+    #[inline(always)]
     pub fn stripe_of(&self, lpn: Lpn) -> (Stripe, u32) {
         let (unit, offset) = self.chunk.div_rem(lpn.0);
         let (row, place) = self.by_data.div_rem(unit);
@@ -102,7 +102,7 @@ impl Layout {
     }
 
     /// The member that holds the first copy of a data place of a page stripe.
-    #[inline]
+    #[inline(always)]
     pub fn data_member(&self, stripe: Stripe, place: u32) -> usize {
         let member = match self.level {
             Level::Raid0 | Level::Raid1 | Level::Swan => place,
@@ -130,7 +130,7 @@ impl Layout {
     }
 
     /// The member with the parity of a page stripe: 0 is P, 1 is Q.
-    #[inline]
+    #[inline(always)]
     pub fn parity_member(&self, stripe: Stripe, which: u32) -> usize {
         let turn = self.by_members.div_rem(self.chunk.div(stripe.0)).1;
         let first = if self.rotation.goes_left() {
@@ -141,7 +141,7 @@ impl Layout {
         self.wrap(first + which) as usize
     }
 
-    #[inline]
+    #[inline(always)]
     fn wrap(&self, member: u32) -> u32 {
         self.by_members.div_rem(member).1
     }
@@ -154,6 +154,7 @@ impl Layout {
     }
 
     /// The member at a place.
+    #[inline(always)]
     pub fn member_at(&self, stripe: Stripe, at: u32) -> usize {
         if self.copies > 1 {
             at as usize

@@ -25,7 +25,7 @@ impl Drive {
     }
 
     /// Asks for pages, or for something to be done about them; the response will carry `tag`.
-    #[inline]
+    #[inline(always)]
     pub fn submit(&mut self, now: Time, (first, pages): (u32, u32), op: Op, fua: bool, tag: u32) {
         let cause = match op {
             Op::Read => Some(Cause::HostRead),
@@ -59,7 +59,7 @@ impl Drive {
     }
 
     /// When the next thing happens there, [`Time::NEVER`] if there is none.
-    #[inline]
+    #[inline(always)]
     pub fn next_event(&self) -> Time {
         match self.takes_pages {
             true => self.ssd.next_flash_event(),
@@ -68,7 +68,7 @@ impl Drive {
     }
 
     /// Something it was sent is done and not taken yet.
-    #[inline]
+    #[inline(always)]
     pub fn has_answers(&mut self) -> bool {
         !self.ssd.outside_done().is_empty() || !self.ssd.completions().is_empty()
     }

@@ -72,7 +72,7 @@ impl Member {
     }
 
     /// Asks for pages, or for something to be done about them; the response will carry `tag`.
-    #[inline]
+    #[inline(always)]
     pub fn ask(&mut self, now: Time, pages: (u32, u32), op: Op, fua: bool, tag: u32) {
         self.under_way += 1;
         match &mut self.ahead {
@@ -83,7 +83,7 @@ impl Member {
 
     /// Lets all happen that is due by `now`; returns when the next thing is, [`Time::NEVER`] if
     /// there is none.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, now: Time) -> Time {
         match &mut self.ahead {
             Some(ahead) => ahead.advance(&mut self.drive, now),
@@ -93,7 +93,7 @@ impl Member {
     }
 
     /// When the next thing happens there, [`Time::NEVER`] if there is none.
-    #[inline]
+    #[inline(always)]
     pub fn next_event(&self) -> Time {
         let own = match &self.ahead {
             Some(ahead) => ahead.next_event(&self.drive),
@@ -103,7 +103,7 @@ impl Member {
     }
 
     /// Something it was sent is done and not taken yet.
-    #[inline]
+    #[inline(always)]
     pub fn has_answers(&mut self, now: Time) -> bool {
         let own = match &self.ahead {
             Some(ahead) => ahead.next_answer() <= now,
@@ -113,7 +113,7 @@ impl Member {
     }
 
     /// The member's own next instant may have come nearer.
-    #[inline]
+    #[inline(always)]
     pub fn wake(&mut self, clock: &mut Clock) {
         let at = match self.has_answers(clock.now) {
             false => self.next_event(),
@@ -168,7 +168,7 @@ impl Members {
     }
 
     /// The member holds what belongs there of a row.
-    #[inline]
+    #[inline(always)]
     pub fn has(&self, member: usize, row: u32) -> bool {
         let m = &self.list[member];
         match m.state {
@@ -197,12 +197,14 @@ impl Members {
 impl Deref for Members {
     type Target = [Member];
 
+    #[inline(always)]
     fn deref(&self) -> &[Member] {
         &self.list
     }
 }
 
 impl DerefMut for Members {
+    #[inline(always)]
     fn deref_mut(&mut self) -> &mut [Member] {
         &mut self.list
     }

@@ -39,13 +39,13 @@ impl Default for Slow {
 
 impl Slow {
     /// It holds responses back.
-    #[inline]
+    #[inline(always)]
     pub fn is_slow(&self) -> bool {
         self.times_milli > ONCE
     }
 
     /// When the next response comes, [`Time::NEVER`] if none is in flight.
-    #[inline]
+    #[inline(always)]
     pub fn next_answer(&self) -> Time {
         self.held.front().map_or(Time::NEVER, |(at, _)| *at)
     }

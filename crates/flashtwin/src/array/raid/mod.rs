@@ -159,7 +159,15 @@ impl Raid {
     }
 
     /// Takes what comes from a slow member by now.
+    #[inline(always)]
     fn take_held(&mut self, member: usize, clock: &mut Clock) {
+        if self.io.members[member].slow.next_answer() <= clock.now {
+            self.take_held_now(member, clock);
+        }
+    }
+
+    #[inline(never)]
+    fn take_held_now(&mut self, member: usize, clock: &mut Clock) {
         while let Some(answer) = self.io.members[member].slow.take(clock.now) {
             match answer {
                 Held::Part(id, spent, written) => {
@@ -174,7 +182,7 @@ impl Raid {
     }
 
     /// A member has done a request.
-    #[inline]
+    #[inline(always)]
     fn answered(&mut self, member: usize, id: u32, spent: Spent, written: bool, clock: &mut Clock) {
         let slow = &mut self.io.members[member].slow;
         if !slow.is_slow() {
