@@ -7,6 +7,8 @@
 //! after construction. What falls on one instant happens in the order in which it was set, as in the reference's
 //! event queue.
 
+use std::num::NonZeroU64;
+
 use crate::memory::Table;
 use crate::units::Time;
 
@@ -245,8 +247,8 @@ impl EventQueue {
     #[inline(always)]
     fn find_first(&mut self, span: u64) -> u128 {
         let start = span as usize & (self.buckets.len() - 1);
-        let bits = self.occupied[start / 64] >> (start % 64);
-        if bits != 0 {
+        let bits = NonZeroU64::new(self.occupied[start / 64] >> (start % 64));
+        if let Some(bits) = bits {
             let ahead = bits.trailing_zeros();
             let bucket = self.buckets[start + ahead as usize];
             let entry = self.slots[bucket.first as usize].entry;

@@ -43,6 +43,18 @@ impl<T: Copy> Short<T> {
         self.items.extend(items);
     }
 
+    /// Nothing is left.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The first one.
+    #[inline(always)]
+    pub fn first(&self) -> Option<&T> {
+        self.items.get(self.taken)
+    }
+
     /// Takes the first one.
     #[inline(always)]
     pub fn pop_front(&mut self) -> Option<T> {
@@ -102,6 +114,8 @@ mod tests {
                 }
             }
             assert_eq!(short[..], *plain.make_contiguous());
+            assert_eq!(short.is_empty(), plain.is_empty());
+            assert_eq!(short.first(), plain.front());
         }
     }
 }

@@ -10,6 +10,8 @@
 //! Here: the arrays, and looking things up in them. `write` changes where pages are, `pools` opens
 //! and erases blocks, `check` proves the arrays against each other.
 
+use std::num::NonZeroU64;
+
 use super::frontier::{Frontier, Pool, Roomiest};
 use super::sets::Sets;
 use super::shape::Shape;
@@ -226,8 +228,7 @@ impl PageMap {
         let mut i = page as usize / 64;
         let mut mask = u64::MAX << (page % 64);
         while i < words.len() {
-            let bits = words[i] & mask;
-            if bits != 0 {
+            if let Some(bits) = NonZeroU64::new(words[i] & mask) {
                 return Some(i as u32 * 64 + bits.trailing_zeros());
             }
             mask = u64::MAX;

@@ -118,8 +118,10 @@ impl PageMap {
             "write past the end of block {block}"
         );
         self.room[pool as usize] -= n as i32;
-        let (chip, in_chip) = self.chip_of_pool(pool);
-        self.roomiest[chip].shrink(in_chip, n as i32);
+        if self.shape.pools_per_chip > 1 {
+            let (chip, in_chip) = self.chip_of_pool(pool);
+            self.roomiest[chip].shrink(in_chip, n as i32);
+        }
         (block, page)
     }
 
