@@ -146,7 +146,7 @@ def test_a_full_study_on_dask_has_the_bytes_of_threads(small, tmp_path, cli):
 def test_a_study_counts_steady_runs(small, tmp_path):
     fixed = study.run_study(study.read(str(small)), tmp_path / "fixed", threads=1)
     assert fixed["matrices"][0]["steady"] is None
-    assert "were steady" not in markdown(fixed)
+    assert "by a criterion" not in markdown(fixed)
     more = "run.requests_max = 2000\nrun.warmup_requests = 500\nrun.warmup_requests_max = 1000"
     small.write_text(TEXT.replace("run.requests_max = 2000", more))
     found = study.run_study(study.read(str(small)), tmp_path / "out", threads=1)
@@ -158,7 +158,7 @@ def test_a_study_counts_steady_runs(small, tmp_path):
     # Each measures as many requests, whenever its measurement began.
     assert set(table["all_requests"].to_pylist()) == {1500}
     page = markdown(found)
-    assert f"{counts['met']} of 16 runs were steady when their measurement began, by [the criterion]" in page
+    assert f"{counts['met']} of the 16 runs whose warm-up ends by a criterion were steady by then" in page
     assert f"| main | 16 | {counts['met']} of 16, after " in page
 
 

@@ -89,8 +89,8 @@ def overview(outcomes: list[dict[str, Any]]) -> str:
 
 def _steady(outcome: dict[str, Any]) -> list[str]:
     found = words.all_steady(outcome)
-    criterion = "[the criterion](../studies.md#warm-up); the table of [runs](#runs) has each matrix."
-    return [] if found is None else [f"{found}, by {criterion}"]
+    where = "([the criterion](../studies.md#warm-up)). The table of [runs](#runs) has each matrix."
+    return [] if found is None else [f"{found} {where}"]
 
 
 def _claim_row(claim: dict[str, Any], measure: dict[str, Any] | None) -> list[str]:

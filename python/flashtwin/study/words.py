@@ -60,7 +60,7 @@ def all_steady(outcome: dict[str, Any]) -> str | None:
     if not found:
         return None
     met, runs = (words.count(sum(each[key] for each in found)) for key in ("met", "runs"))
-    return f"{met} of {runs} runs were steady when their measurement began"
+    return f"{met} of the {runs} runs whose warm-up ends by a criterion were steady by then"
 
 
 def seeds(outcome: dict[str, Any]) -> str:
