@@ -69,11 +69,14 @@ validate: $(VENV)/.flashtwin
 	cargo test --release -p flashtwin-sim --test all published
 	cargo test --release -p flashtwin-sim --test all shadow
 	cargo test --release -p flashtwin-sim --test all power
+	cargo test --release -p flashtwin-sim --test all clock
 	cargo run --release -p flashtwin-bench held
 ifdef SLOW
 	cargo test --release -p flashtwin-sim --test all shadow -- --ignored
 	python studies/power_cut.py checker 20
+	python studies/long_run.py
 	$(MAKE) fuzz
+	$(MAKE) mutants
 	python studies/live.py
 	$(MAKE) bench
 endif

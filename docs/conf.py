@@ -15,7 +15,9 @@ CONTENTS = {
     "Start": "tutorial guide",
     "How to": "migration calibrate sweeps studies figures reports timeline live pts fio",
     "Reference": "cli python devices arrays policies ftls traces glossary",
-    "Evidence": "validation calibrate-fit performance leaderboard reproduction/* array-claims live-claims",
+    "Evidence": (
+        "validation fuzzing mutants calibrate-fit performance leaderboard reproduction/* array-claims live-claims"
+    ),
     "Project": "decisions releasing ../ARCHITECTURE ../CONTRIBUTING ../SECURITY ../CHANGELOG",
 }
 

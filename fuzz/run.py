@@ -10,6 +10,7 @@ import argparse
 import importlib.util
 import os
 import re
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -39,7 +40,7 @@ OPTIONS = {"fuzz_model": ["-max_len=3000", "-len_control=0"]}
 class Done(NamedTuple):
     """What a target did."""
 
-    seconds: int
+    cpu_s: float
     executions: int
     edges: int
     inputs: int
@@ -68,8 +69,15 @@ def build() -> None:
     )
 
 
+def used_s() -> float:
+    """Processor time of all targets so far."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def fuzz(name: str, command: list[str], seconds: int) -> Done:
     """Run one target."""
+    before = used_s()
     corpus = OUT / name
     corpus.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
@@ -87,11 +95,11 @@ def fuzz(name: str, command: list[str], seconds: int) -> Done:
         check=False,
     )
     (OUT / f"{name}.log").write_text(done.stdout + done.stderr)
-    runs = re.search(r"Done (\d+) runs in (\d+) second", done.stderr)
+    runs = re.search(r"Done (\d+) runs", done.stderr)
     counts = re.findall(r"^#(\d+)\s.*cov: (\d+) .*corp: (\d+)", done.stderr, re.MULTILINE)
     executions, edges, inputs = (int(n) for n in counts[-1]) if counts else (0, 0, 0)
     finding = "" if done.returncode == 0 else f"see {OUT.relative_to(ROOT)}/{name}.log"
-    return Done(int(runs[2]) if runs else 0, int(runs[1]) if runs else executions, edges, inputs, finding)
+    return Done(used_s() - before, int(runs[1]) if runs else executions, edges, inputs, finding)
 
 
 def main() -> int:
@@ -112,13 +120,17 @@ def main() -> int:
         )
         known = {name: command for name, command in known.items() if command[0] != sys.executable}
     build()
-    print("| target | seconds | executions | edges | inputs kept | findings |\n|---|---:|---:|---:|---:|---|")
-    found = False
+    print("| target | CPU s | executions | edges | inputs kept | findings |\n|---|---:|---:|---:|---:|---|")
+    results = []
     for name in args.targets or known:
         done = fuzz(name, known[name], args.seconds)
-        found = found or bool(done.finding)
-        print("| `{}` | {} | {} | {} | {} | {} |".format(name, *done[:4], done.finding or "none"), flush=True)
-    return int(found)
+        results.append(done)
+        cells = (done.executions, done.edges, done.inputs, done.finding or "none")
+        print(f"| `{name}` | {done.cpu_s:.0f} | {' | '.join(map(str, cells))} |", flush=True)
+    findings = sum(bool(done.finding) for done in results)
+    cpu_h, executions = sum(done.cpu_s for done in results) / 3600, sum(done.executions for done in results)
+    print(f"\n{cpu_h:.2f} CPU-hours, {executions:,} executions, {findings} findings")
+    return int(findings > 0)
 
 
 if __name__ == "__main__":

@@ -162,6 +162,21 @@ fn a_restart_finds_data_and_flash_as_they_were() {
         wrong.contains("nand.parallel_units is 4 in the snapshot"),
         "{wrong}"
     );
+
+    let state = state_path(&disk);
+    let whole = fs::read(&state).expect("a state");
+    for (at, expected) in [(16, "has format"), (whole.len() / 2, "checksum is wrong")] {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 8;
+        fs::write(&state, damaged).expect("room");
+        let wrong = place.refusal(&kept[..1]);
+        assert!(wrong.contains(expected), "{wrong}");
+    }
+    fs::write(&state, &whole[..whole.len() - 9]).expect("room");
+    let wrong = place.refusal(&kept[..1]);
+    assert!(wrong.contains("is truncated"), "{wrong}");
+    fs::write(&state, &whole).expect("room");
+    drop(place.start(&kept[..1]));
 }
 
 #[test]
