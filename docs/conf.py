@@ -16,7 +16,8 @@ CONTENTS = {
     "How to": "migration calibrate sweeps studies figures reports timeline live pts fio",
     "Reference": "cli python devices arrays policies ftls traces glossary",
     "Evidence": (
-        "validation fuzzing mutants calibrate-fit performance leaderboard reproduction/* array-claims live-claims"
+        "validation fuzzing mutants calibrate-fit performance leaderboard"
+        " reproduction/* array-claims live-claims"
     ),
     "Project": "decisions releasing ../ARCHITECTURE ../CONTRIBUTING ../SECURITY ../CHANGELOG",
 }

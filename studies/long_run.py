@@ -45,7 +45,8 @@ def main() -> int:
     summary = result.summary
     done = sum(summary["counts"][kind]["pages"] for kind in ("reads", "writes"))
     print(f"load            {load}")
-    print(f"page operations {done:,} of the host, {sum(result.flash_operations.values()):,} of the flash")
+    flash = sum(operation["count"] for operation in summary["flash"]["ops"])
+    print(f"page operations {done:,} of the host, {flash:,} of the flash")
     print(f"virtual time    {summary['span_s'] / 86_400:.1f} days")
     print(f"wall clock      {wall_s:.0f} s, {done / wall_s / 1e6:.2f} million pages a second")
     print(f"resident memory {min(samples):.1f} to {max(samples):.1f} MiB in {len(samples)} samples")
