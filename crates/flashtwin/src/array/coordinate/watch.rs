@@ -49,7 +49,7 @@ impl Watch {
         }
     }
 
-    /// Tells the coordinator of a member, and does what it wants done.
+    /// Reports a member to the coordinator, and carries out its messages.
     #[inline(never)]
     fn coordinate(
         &mut self,
