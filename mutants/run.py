@@ -51,6 +51,7 @@ static SEEN: [AtomicBool; COUNT] = [const { AtomicBool::new(false) }; COUNT];
 #[inline]
 pub fn is(number: usize) -> bool {
     match MUTANT.load(Relaxed) {
+        TRACED if SEEN[number].load(Relaxed) => false,
         TRACED | UNKNOWN => look(number),
         mutant => mutant == number,
     }
