@@ -5,6 +5,7 @@ mod array;
 mod array_data;
 mod array_members;
 mod catalog;
+mod counters;
 mod ftls;
 mod in_flight;
 mod log;

@@ -71,3 +71,26 @@ impl Breakdown {
         self.parts().into_iter().fold(Time::ZERO, |a, b| a + b)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_is_added_to_its_own() {
+        let of = |first: u64| Breakdown {
+            link: Time(first),
+            slot: Time(2 * first),
+            queue_host: Time(4 * first),
+            queue_gc: Time(8 * first),
+            transfer: Time(16 * first),
+            array: Time(32 * first),
+            buffer: Time(64 * first),
+            cpu: Time(128 * first),
+        };
+        let mut sum = of(3);
+        sum.add(&of(5));
+        assert_eq!(sum, of(8));
+        assert_eq!(sum.total(), Time(255 * 8));
+    }
+}
