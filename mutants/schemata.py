@@ -8,6 +8,7 @@ the compiler's errors back to the mutants.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -144,7 +145,9 @@ class Source:
         switch = b"(if %s { %s } else { %s })"
         return marked(number, switch % (runs(number), mutated, plain))
 
-    def mutated(self, mutant: Mutant, node: tree_sitter.Node, text) -> bytes:  # noqa: ANN001
+    def mutated(
+        self, mutant: Mutant, node: tree_sitter.Node, text: Callable[[tree_sitter.Node], bytes]
+    ) -> bytes:
         """The text of an expression as the mutant has it."""
         replacement = mutant.replacement.encode()
         if mutant.genre == "BinaryOperator":

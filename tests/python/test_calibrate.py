@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 import flashtwin
+from calibration import SMALL
 from flashtwin.calibrate import first, loads
 from flashtwin.calibrate.device_file import device_text
 from flashtwin.calibrate.figures import cost, errors
@@ -20,22 +21,7 @@ from flashtwin.calibrate.results import read_results
 from flashtwin.cli import main
 
 CAPACITY = 1 << 30
-VALUES = {
-    "channels": 2,
-    "dies": 2,
-    "planes": 1,
-    "reserve": 15.0,
-    "read_low": 40.0,
-    "read_mid": 50.0,
-    "read_high": 65.0,
-    "program": 500.0,
-    "program_spread": 1.3,
-    "erase": 4000.0,
-    "transfer": 1.2,
-    "overhead": 6.0,
-    "request": 1.5,
-    "buffer": float(2 << 20),
-}
+VALUES = SMALL | {"dies": 2, "buffer": float(2 << 20)}
 READS = [load for load in loads.reads() if load.name.startswith(("read-stride", "read-size", "read-range"))]
 CHEAP_WRITES = [
     load

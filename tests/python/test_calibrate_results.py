@@ -6,28 +6,13 @@ import subprocess
 import pytest
 
 import flashtwin
+from calibration import SMALL
 from clients import need
 from flashtwin.calibrate import loads, plan
 from flashtwin.calibrate.modelled import save_results
 from flashtwin.calibrate.parameters import Profile
 from flashtwin.calibrate.results import read_results
 from flashtwin.cli import main
-
-VALUES = {
-    "channels": 2,
-    "dies": 1,
-    "planes": 1,
-    "reserve": 15.0,
-    "read_low": 40.0,
-    "read_mid": 50.0,
-    "read_high": 65.0,
-    "program": 500.0,
-    "program_spread": 1.3,
-    "erase": 4000.0,
-    "transfer": 1.2,
-    "overhead": 6.0,
-    "request": 1.5,
-}
 
 
 @pytest.fixture
@@ -111,7 +96,7 @@ def test_a_device_is_checked_against_a_table(folder, capsys):
 
 def test_the_requests_of_results_of_a_device_of_ours_are_replayed(folder, cli):
     device = folder / "hidden.toml"
-    device.write_text(Profile(VALUES, 1 << 30).spec().to_toml())
+    device.write_text(Profile(SMALL, 1 << 30).spec().to_toml())
     some = [load for load in loads.writes(1 << 30) if load.name in ("write-random", "beside-2")]
     save_results(flashtwin.device(device), some, folder, seed=5, times=1, said=lambda _: None)
     # fio's bins are a hundredth wide.

@@ -62,7 +62,7 @@ pub enum SimError {
         /// The numbers.
         detail: String,
     },
-    /// The run lasts longer than the clock of the model.
+    /// The virtual time of the run exceeds the range of the model's clock.
     Clock {
         /// The request that would come too late, from 0, or the number of requests if all were submitted.
         request: u64,
