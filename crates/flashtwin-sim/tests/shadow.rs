@@ -156,7 +156,10 @@ fn draw_device(rng: &mut Rng, mapping: &str) -> DeviceSpec {
             for (of, line) in [
                 ("bplru", "padding = true"),
                 ("bplru", "blocks = \"host\""),
+                ("bplru", "room = \"whole\""),
                 ("fab", "cache_reads = false"),
+                ("fab", "room = \"whole\""),
+                ("bpac", "room = \"whole\""),
                 ("cbm", "threshold_floor = 2"),
                 ("cbm", "theta = 0.6"),
                 ("cbm", "blocks = \"host\""),

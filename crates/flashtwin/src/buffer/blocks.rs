@@ -43,6 +43,24 @@ parameters! {
     }
 }
 
+words! {
+    /// What a block takes of the buffer (D-209).
+    pub(super) enum BlockRoom {
+        /// Its cached pages.
+        Pages = "pages",
+        /// N pages, whether they are cached or not.
+        Whole = "whole",
+    }
+}
+
+parameters! {
+    /// Of those that may manage the buffer by the block.
+    pub(super) struct RoomParameters {
+        /// What a block takes of the buffer: its cached pages, or always room for all N.
+        room: BlockRoom = Kind::Choice(BlockRoom::WORDS), "\"pages\"", "D-209: our decision";
+    }
+}
+
 parameters! {
     /// And GCaR over them.
     pub(super) struct FilteredParameters {
@@ -130,6 +148,23 @@ impl<T: Default> BlockTable<T> {
             len: 0,
             members: Vec::new(),
         }
+    }
+
+    /// Whether `blocks` that take the room of all their pages, and other pages, are more than the buffer holds; one
+    /// block never is.
+    fn exceed(&self, blocks: u32, others: u32) -> bool {
+        let pages = u64::from(blocks) * u64::from(self.setup.pages_per_block) + u64::from(others);
+        self.len > 0 && pages > u64::from(self.setup.capacity)
+    }
+
+    /// Whether the page would begin a block that there is no room for.
+    pub fn lack_room_for(&self, lpn: Lpn) -> bool {
+        self.exceed(self.len + 1, 0) && self.find_for(lpn).is_none()
+    }
+
+    /// Whether the blocks leave no room for so many pages in none.
+    pub fn lack_room_beside(&self, others: u32) -> bool {
+        self.exceed(self.len, others)
     }
 
     /// Nodes in the table.

@@ -19,7 +19,8 @@
 //! `cache_reads`: a read is handled, and counted, as a write. Without it reads change nothing.
 
 use super::blocks::{
-    BlockParameters, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,
+    BlockParameters, BlockRoom, BlockTable, BySize, FilteredParameters, NodeId, ReadParameters,
+    RoomParameters,
 };
 use super::entry::{cost, example_with, Entry, Family, Make};
 use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
@@ -78,7 +79,7 @@ write -> P [ 16  5 ] -- longer than l_p --> K [ B3{12} B0{0,1} | B2{8} B1{4} ]
             1,
             "W0 W4 W5 W8 W1 W12 W5 W16 W20",
         ),
-        parameters: &[BlockParameters::ROWS, ReadParameters::ROWS, Parameters::ROWS],
+        parameters: &[BlockParameters::ROWS, ReadParameters::ROWS, RoomParameters::ROWS, Parameters::ROWS],
         filtered: FilteredParameters::ROWS,
         make: Make::Alone(|setup| Bpac::new(setup).into()),
         ..Entry::PLAIN
@@ -146,6 +147,7 @@ pub struct Bpac {
     age: u64,
     adapt: bool,
     cache_reads: bool,
+    room: BlockRoom,
     rewrites: Distances,
     growth: Distances,
 }
@@ -167,6 +169,7 @@ impl Bpac {
             age: parameters.age.0.into(),
             adapt: parameters.adapt,
             cache_reads: ReadParameters::of(&setup.settings).cache_reads,
+            room: RoomParameters::of(&setup.settings).room,
             rewrites: Distances::new(setup.capacity),
             growth: Distances::new(setup.capacity),
         }
@@ -323,6 +326,11 @@ enum Victim {
 impl Policy for Bpac {
     fn admits(&self, access: &Access) -> bool {
         self.counts(access)
+    }
+
+    fn lacks_room(&self, _incoming: &Access) -> bool {
+        // The page itself comes into P; what then goes down may need a cluster.
+        self.room == BlockRoom::Whole && self.clusters.lack_room_beside(self.p.len() as u32 + 1)
     }
 
     fn insert(&mut self, _device: &dyn DeviceView, page: PageId, access: &Access) {

@@ -13,7 +13,10 @@
 //! `cache_reads`: reads move their block as writes do. Without it they neither move nor enter.
 
 use super::age_index::AgeIndex;
-use super::blocks::{BlockParameters, BlockTable, FilteredParameters, NodeId, ReadParameters};
+use super::blocks::{
+    BlockParameters, BlockRoom, BlockTable, FilteredParameters, NodeId, ReadParameters,
+    RoomParameters,
+};
 use super::entry::{cost, example_with, Entry, Family, Make, BLOCKS};
 use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
 use super::{List, PageId, Setup};
@@ -61,7 +64,7 @@ most recent [ B2{8,9}  B0{0,1}  B1{5} ] least recent -> victim
         state: BLOCKS,
         cost: cost("O(1)", "O(N)", "O(N)"),
         example: example_with(4, &[("padding", "true")], 1, "W0 W5 W1 W8 W9"),
-        parameters: &[BlockParameters::ROWS, ReadParameters::ROWS, Parameters::ROWS],
+        parameters: &[BlockParameters::ROWS, ReadParameters::ROWS, RoomParameters::ROWS, Parameters::ROWS],
         filtered: FilteredParameters::ROWS,
         make: Make::Alone(|setup| Bplru::new(setup).into()),
         ..Entry::PLAIN
@@ -82,6 +85,7 @@ pub struct Bplru {
     blocks: BlockTable<Block>,
     parameters: Parameters,
     cache_reads: bool,
+    room: BlockRoom,
     list: List,
     /// Blocks written whole, the last one at the least recent end.
     done: List,
@@ -98,6 +102,7 @@ impl Bplru {
             blocks,
             parameters: Parameters::of(&setup.settings),
             cache_reads: ReadParameters::of(&setup.settings).cache_reads,
+            room: RoomParameters::of(&setup.settings).room,
             list: List::default(),
             done: List::default(),
             by_chip: by_chip.then(|| AgeIndex::new(setup.capacity, setup.chips, [true])),
@@ -203,6 +208,10 @@ impl Bplru {
 impl Policy for Bplru {
     fn admits(&self, access: &Access) -> bool {
         access.write || self.cache_reads
+    }
+
+    fn lacks_room(&self, incoming: &Access) -> bool {
+        self.room == BlockRoom::Whole && self.blocks.lack_room_for(incoming.lpn)
     }
 
     #[inline]

@@ -11,7 +11,10 @@
 //! `cache_reads`: reads renew their block as writes do (GCaR section 5). Without it they neither
 //! renew nor enter.
 
-use super::blocks::{BlockParameters, BlockTable, BySize, FilteredParameters, ReadParameters};
+use super::blocks::{
+    BlockParameters, BlockRoom, BlockTable, BySize, FilteredParameters, ReadParameters,
+    RoomParameters,
+};
 use super::entry::{cost, example, Entry, Family, Make, BLOCKS};
 use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
 use super::{PageId, Setup};
@@ -42,7 +45,11 @@ by pages    3: B7
     state: BLOCKS,
     cost: cost("O(1)", "O(B + N)", "O(N)"),
     example: example(5, "W0 W4 W8 W9 W5 W12 W13"),
-    parameters: &[BlockParameters::ROWS, ReadParameters::ROWS],
+    parameters: &[
+        BlockParameters::ROWS,
+        ReadParameters::ROWS,
+        RoomParameters::ROWS,
+    ],
     filtered: FilteredParameters::ROWS,
     make: Make::Alone(|setup| Fab::new(setup).into()),
     ..Entry::PLAIN
@@ -53,6 +60,7 @@ by pages    3: B7
 pub struct Fab {
     blocks: BlockTable<()>,
     cache_reads: bool,
+    room: BlockRoom,
     sizes: BySize,
 }
 
@@ -62,6 +70,7 @@ impl Fab {
         Fab {
             blocks: BlockTable::new(setup),
             cache_reads: ReadParameters::of(&setup.settings).cache_reads,
+            room: RoomParameters::of(&setup.settings).room,
             sizes: BySize::new(),
         }
     }
@@ -70,6 +79,10 @@ impl Fab {
 impl Policy for Fab {
     fn admits(&self, access: &Access) -> bool {
         access.write || self.cache_reads
+    }
+
+    fn lacks_room(&self, incoming: &Access) -> bool {
+        self.room == BlockRoom::Whole && self.blocks.lack_room_for(incoming.lpn)
     }
 
     #[inline]

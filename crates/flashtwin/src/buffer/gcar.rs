@@ -374,6 +374,10 @@ impl<P: Policy> Policy for Gcar<P> {
         self.base.admits(access)
     }
     #[inline(always)]
+    fn lacks_room(&self, incoming: &Access) -> bool {
+        self.base.lacks_room(incoming)
+    }
+    #[inline(always)]
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
         if let Some(stripes) = &mut self.stripes {
             stripes.insert(device, page);

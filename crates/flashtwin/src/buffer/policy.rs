@@ -144,7 +144,7 @@ impl Eviction {
 
 /// A replacement policy: it ranks pages and names victims, and does nothing else.
 ///
-/// Contract. The device asks `admits` on a miss. If it is full it calls `evict`, and the named pages are no
+/// Contract. The device asks `admits` on a miss. If it is full, or the policy `lacks_room`, it calls `evict`, and the named pages are no
 /// longer in the policy when it returns. Then it calls `insert`. On a hit it calls `hit`. `cleaned` is called
 /// when a page that stays was written back and is clean now, `moved` when its flash copy may have come to another
 /// chip or the page may have begun or ceased to be in flight, `forget` when a page is removed otherwise
@@ -155,6 +155,12 @@ pub trait Policy {
     #[inline]
     fn admits(&self, _access: &Access) -> bool {
         true
+    }
+    /// Whether something must leave before `incoming` can come in although fewer pages than the buffer holds are
+    /// cached. Asked on a miss; never true of an empty buffer.
+    #[inline]
+    fn lacks_room(&self, _incoming: &Access) -> bool {
+        false
     }
     /// A page came in.
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access);

@@ -78,6 +78,10 @@ impl Policy for Base {
         each!(self, p => p.admits(access))
     }
     #[inline(always)]
+    fn lacks_room(&self, incoming: &Access) -> bool {
+        each!(self, p => p.lacks_room(incoming))
+    }
+    #[inline(always)]
     fn insert(&mut self, device: &dyn DeviceView, page: PageId, access: &Access) {
         each!(self, p => p.insert(device, page, access))
     }

@@ -104,12 +104,12 @@ impl Room {
         }
     }
 
-    /// Something must leave before a page can come in this way.
+    /// Something must leave before the page of `incoming` can come in this way.
     #[inline(always)]
-    pub fn is_full(&self, way: Way) -> bool {
+    pub fn is_full(&self, way: Way, incoming: &Access) -> bool {
         match way {
             Way::Past => false,
-            Way::Policy => self.pages == self.capacity,
+            Way::Policy => self.pages == self.capacity || self.policy.lacks_room(incoming),
             Way::ReadCache => self.read_pages == self.read_capacity,
         }
     }

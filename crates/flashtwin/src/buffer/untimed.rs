@@ -212,7 +212,7 @@ impl Alone {
         if way == Way::Past {
             return &self.outcome;
         }
-        if self.room.is_full(way) {
+        if self.room.is_full(way, access) {
             let found = (self.room).evict(&self.pages, way, access, &mut out.eviction);
             debug_assert!(found, "a full buffer has a victim where none is in flight");
             for &page in &out.eviction.victims {

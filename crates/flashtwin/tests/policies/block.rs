@@ -82,6 +82,51 @@ fn bplru_reads() {
     );
 }
 
+/// D-209: two blocks of four pages fill a buffer of eight, whatever they hold.
+#[test]
+fn blocks_with_whole_room() {
+    let whole = |policy, capacity| On {
+        set: &[("room", "whole")],
+        ..on(policy, capacity)
+    };
+    whole("bplru", 8).check(
+        "
+        W0 W4 W1 | miss             | B0{0,1} B1{4}
+        W8       | miss, ev B1{4}   | B2{8} B0{0,1}
+        W9 W2    | miss             | B0{0,1,2} B2{8,9}
+        W12      | miss, ev B2{8,9} | B3{12} B0{0,1,2}
+    ",
+    );
+    whole("fab", 8).check(
+        "
+        W0 W4 W1 | miss             | B0{0,1} B1{4}
+        W8       | miss, ev B0{0,1} | B2{8} B1{4}
+    ",
+    );
+    // A block that is larger than the buffer has it to itself.
+    whole("bplru", 2).check(
+        "
+        W0 W1 | miss             | B0{0,1}
+        W4    | miss, ev B0{0,1} | B1{4}
+    ",
+    );
+    let bpac = On {
+        set: &[
+            ("room", "whole"),
+            ("adapt", "false"),
+            ("l_p", "2"),
+            ("age", "2"),
+        ],
+        ..on("bpac", 8)
+    };
+    bpac.check(
+        "
+        W0 W4 W8 W12 | miss           | P[12 8] K[B1{4}age0 B0{0}age1]
+        W16          | miss, ev B0{0} | P[16 12] K[B2{8}age0 B1{4}age1]
+    ",
+    );
+}
+
 #[test]
 fn fab_1() {
     on("fab", 5).check(
@@ -439,6 +484,7 @@ fn draw(rng: &mut Rng, choices: &[(&str, &[&str])]) -> Set {
 const BLOCKS: (&str, &[&str]) = ("blocks", &["host", "element"]);
 const IN_GC: (&str, &[&str]) = ("block_in_gc", &["any", "all", "majority"]);
 const READS: (&str, &[&str]) = ("cache_reads", &["true", "false"]);
+const ROOM: (&str, &[&str]) = ("room", &["pages", "whole"]);
 const FLAG: &[&str] = &["true", "false"];
 
 /// A write buffer may have a read cache beside it.
@@ -474,24 +520,36 @@ fn differ<R: naive::Rule>(
 
 #[test]
 fn bplru_equals_its_published_list() {
-    let choices = [BLOCKS, READS, ("padding", FLAG), ("compensation", FLAG)];
+    let choices = [
+        BLOCKS,
+        READS,
+        ROOM,
+        ("padding", FLAG),
+        ("compensation", FLAG),
+    ];
     differ("bplru", false, &choices, naive::Bplru::new);
 }
 
 #[test]
 fn gcar_bplru_equals_its_published_list() {
-    let choices = [BLOCKS, READS, ("padding", FLAG), ("compensation", FLAG)];
+    let choices = [
+        BLOCKS,
+        READS,
+        ROOM,
+        ("padding", FLAG),
+        ("compensation", FLAG),
+    ];
     differ("gcar-bplru", true, &choices, naive::Bplru::new);
 }
 
 #[test]
 fn fab_equals_its_published_scan() {
-    differ("fab", false, &[BLOCKS, READS], naive::Fab::new);
+    differ("fab", false, &[BLOCKS, READS, ROOM], naive::Fab::new);
 }
 
 #[test]
 fn gcar_fab_equals_its_published_scan() {
-    differ("gcar-fab", true, &[BLOCKS, READS], naive::Fab::new);
+    differ("gcar-fab", true, &[BLOCKS, READS, ROOM], naive::Fab::new);
 }
 
 #[test]
@@ -517,6 +575,7 @@ fn gcar_pud_lru_equals_its_published_scan() {
 const BPAC: &[(&str, &[&str])] = &[
     BLOCKS,
     READS,
+    ROOM,
     ("adapt", FLAG),
     ("l_p", &["0", "1", "0.3", "0.5", "1.0"]),
     ("age", &["0", "1", "3", "0.25"]),

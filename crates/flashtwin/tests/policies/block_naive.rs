@@ -62,6 +62,10 @@ pub trait Rule {
     fn forget(&mut self, lpn: u32);
     fn evict(&mut self, look: &mut Look) -> Option<Out>;
     fn read_cache_is(&mut self, _pages: &[u32]) {}
+    /// There is no room for this page although the buffer has room for one more.
+    fn lacks_room(&self, _op: Op) -> bool {
+        false
+    }
     /// An access begins.
     fn arrives(&mut self, _op: Op) {}
     /// It has ended.
@@ -122,7 +126,7 @@ impl<R: Rule> Buffer<R> {
             self.read_cache.insert(0, op.lpn);
             self.rule.read_cache_is(&self.read_cache);
         } else if op.write || self.rule.admits_reads() {
-            if self.dirty.len() == self.capacity {
+            if self.dirty.len() == self.capacity || self.rule.lacks_room(op) {
                 self.make_room(world, op, &mut did);
             }
             self.rule.insert(op);
@@ -237,6 +241,20 @@ impl Blocks {
     fn largest(&self, places: impl Iterator<Item = usize>) -> Option<usize> {
         places.max_by_key(|&i| (self.list[i].pages.len(), i))
     }
+    /// Pages of the buffer that nothing else can have; `None` where a block takes only what it holds.
+    fn room(&self) -> Option<u32> {
+        let is_whole = self.setup.settings.get::<String>("room") == "whole";
+        is_whole.then(|| self.list.len() as u32 * self.setup.pages_per_block)
+    }
+    /// A block that the page would begin has no room, unless it is the only one.
+    fn lacks_room(&self, lpn: u32) -> bool {
+        let more = self.setup.pages_per_block;
+        self.find(self.number(lpn)).is_none()
+            && !self.list.is_empty()
+            && self
+                .room()
+                .is_some_and(|room| room + more > self.setup.capacity)
+    }
     fn reads(&self) -> bool {
         self.setup.settings.get::<bool>("cache_reads")
     }
@@ -272,6 +290,9 @@ impl Bplru {
 
 impl Rule for Bplru {
     on_blocks!();
+    fn lacks_room(&self, op: Op) -> bool {
+        self.0.lacks_room(op.lpn)
+    }
     fn insert(&mut self, op: Op) {
         let mut block = self.0.take(op.lpn);
         let (_, offset) = block_of(&self.0.setup, op.lpn);
@@ -323,6 +344,9 @@ impl Fab {
 
 impl Rule for Fab {
     on_blocks!();
+    fn lacks_room(&self, op: Op) -> bool {
+        self.0.lacks_room(op.lpn)
+    }
     fn insert(&mut self, op: Op) {
         let block = self.0.take(op.lpn);
         self.0.list.insert(0, block);
@@ -521,6 +545,11 @@ impl Rule for Bpac {
             self.forget(op.lpn);
             self.insert(op);
         }
+    }
+    fn lacks_room(&self, _op: Op) -> bool {
+        let pages = self.pages.len() as u64 + 1;
+        !self.clusters.list.is_empty()
+            && (self.clusters.room()).is_some_and(|room| u64::from(room) + pages > self.capacity)
     }
     fn insert(&mut self, op: Op) {
         self.now += 1;

@@ -25,7 +25,7 @@ impl<B: Backend> Device<B> {
     /// something must, and all that might is in flight.
     #[inline(always)]
     pub(super) fn make_room(&mut self, way: Way, access: &Access) -> Option<Evicted> {
-        if !self.cache.room.is_full(way) {
+        if !self.cache.room.is_full(way, access) {
             return Some(Evicted::Nothing);
         }
         let found = with_view!(self, |cache, view| {
