@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names, is_array};
-use flashtwin::{Array, ArraySpec, Device as AnyDevice, DeviceSpec, Op, Ssd, Time};
+use flashtwin::{Array, ArraySpec, Device as AnyDevice, DeviceSpec, Op, Ssd, StateLength, Time};
 use flashtwin_sim::{size_text, Drivable, Figure, InitialState, Outcome, RunInfo, Summary};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -260,9 +260,12 @@ impl State {
     }
 
     fn flash_bytes(&self) -> Result<Vec<u8>, String> {
-        let mut bytes = Vec::new();
-        let saved = either!(self, device => device.save_state(&mut bytes));
-        saved.map(|()| bytes).map_err(|e| e.to_string())
+        // Of the right size at once: a sweep keeps the memory for the next state.
+        let mut length = StateLength::default();
+        either!(self, device => device.save_state(&mut length)).map_err(|e| e.to_string())?;
+        let mut bytes = Vec::with_capacity(length.bytes as usize);
+        either!(self, device => device.save_state(&mut bytes)).map_err(|e| e.to_string())?;
+        Ok(bytes)
     }
 
     fn load_flash(&mut self, mut bytes: &[u8]) -> Result<(), String> {

@@ -50,7 +50,7 @@ pub use chips::ChipSet;
 pub use device::{
     Backend, BufferEvent, Device, Durable, Gauges, OutOfRange, PageProgram, PowerCut,
 };
-pub use ftl::StateError;
+pub use ftl::{StateError, StateLength};
 pub use nand::{Cause, FlashEvent, FlashStats, Place};
 pub use refused::{CollectError, MemberError};
 pub use request::{Breakdown, Completion, Op, Request, Status};

@@ -8,7 +8,7 @@ use super::raid::Array;
 use super::swan::volume::Volume;
 use super::swan::Swan;
 use crate::device::Work;
-use crate::ftl::StateError;
+use crate::ftl::{StateError, StateLength};
 use crate::spec::ArraySpec;
 
 impl Array {
@@ -31,10 +31,10 @@ impl Array {
         }
         for member in self.backend.io.members.iter() {
             if member.state == State::There {
-                let mut state = Vec::new();
-                member.drive.ssd.save_state(&mut state)?;
-                out.write_all(&(state.len() as u64).to_le_bytes())?;
-                out.write_all(&state)?;
+                let mut length = StateLength::default();
+                member.drive.ssd.save_state(&mut length)?;
+                out.write_all(&length.bytes.to_le_bytes())?;
+                member.drive.ssd.save_state(out)?;
             }
         }
         match &self.backend.swan {

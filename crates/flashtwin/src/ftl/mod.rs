@@ -29,4 +29,4 @@ pub(crate) use levelling::{
 pub(crate) use page::PageMap;
 pub(crate) use sets::LEAD_MAX;
 pub(crate) use shape::{Apart, Shape};
-pub use state::StateError;
+pub use state::{StateError, StateLength};

@@ -39,6 +39,24 @@ impl From<io::Error> for StateError {
     }
 }
 
+/// How long a state is: to be written to, before there is a place for the state itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StateLength {
+    /// Bytes written so far.
+    pub bytes: u64,
+}
+
+impl Write for StateLength {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Numbers converted at a time.
 const CHUNK: usize = 64 * 1024;
 
