@@ -8,8 +8,9 @@
 
 use std::collections::VecDeque;
 
+use super::flash::flash_parts;
 use super::requests::ReqId;
-use super::{flash_parts, Backend, Device, Front, OWNER_IS_REQUEST};
+use super::{Backend, Device, Front, OWNER_IS_REQUEST};
 use crate::buffer::{Directory, PageId};
 use crate::nand::{Cause, Done};
 use crate::request::Breakdown;

@@ -2,8 +2,9 @@
 
 use super::page::{Index, Residency};
 use crate::device::cache::Cache;
+use crate::device::flash::flash_parts;
 use crate::device::requests::ReqId;
-use crate::device::{flash_parts, Backend, Device};
+use crate::device::{Backend, Device};
 use crate::nand::Done;
 use crate::request::Breakdown;
 use crate::request::Status;

@@ -1,0 +1,200 @@
+//! A request from where it reaches flash and buffer until it is complete.
+
+use super::*;
+
+impl<B: Backend> Device<B> {
+    /// The request reaches flash and buffer: its pages are accessed in ascending order, each
+    /// waiting only for itself (D-35).
+    #[inline(never)]
+    pub(super) fn dispatch(&mut self, id: ReqId) {
+        let r = &mut self.requests[id];
+        r.dispatched = self.now;
+        let (op, first, pages) = (r.op, r.first_page, r.pages);
+        let is_access = matches!(op, Op::Read | Op::Write) && pages > 0;
+        if is_access && self.cache.present && !self.refuses(op) {
+            return self.dispatch_to_cache(id, first, pages);
+        }
+        self.dispatch_past_cache(id);
+    }
+
+    /// The same for what is not an access to cached pages.
+    #[inline(never)]
+    fn dispatch_past_cache(&mut self, id: ReqId) {
+        let r = &mut self.requests[id];
+        let (op, first, pages) = (r.op, r.first_page, r.pages);
+        if self.broken {
+            r.status = Status::Failed;
+            return self.pages_done(id);
+        }
+        if self.read_only && matches!(op, Op::Write | Op::Trim) {
+            r.status = Status::ReadOnly;
+            return self.pages_done(id);
+        }
+        if pages == 0 && op != Op::Flush {
+            return self.pages_done(id);
+        }
+        match op {
+            Op::Flush => self.flush(id),
+            Op::Trim => {
+                for page in first..first + pages {
+                    self.trim(Lpn(page));
+                }
+                self.pages_done(id);
+            }
+            Op::Read => {
+                for page in first..first + pages {
+                    self.direct_read(id, Lpn(page));
+                }
+            }
+            Op::Write => {
+                if self.writes.in_turn() {
+                    return self.write_in_turn(id);
+                }
+                for page in first..first + pages {
+                    self.direct_write(id, Lpn(page));
+                }
+            }
+        }
+    }
+
+    /// Requests of this kind are not carried out any more.
+    #[inline]
+    fn refuses(&self, op: Op) -> bool {
+        self.broken || self.read_only && matches!(op, Op::Write | Op::Trim)
+    }
+
+    /// A read or a write reaches the buffer.
+    #[inline(always)]
+    fn dispatch_to_cache(&mut self, id: ReqId, first: u32, pages: u32) {
+        let r = &self.requests[id];
+        let spans = r.spans(&self.address);
+        if r.op == Op::Write && r.fua {
+            self.report_loss(id);
+        }
+        for i in 0..pages {
+            self.cached_page(id, Lpn(first + i), spans.of(i, pages));
+        }
+    }
+
+    pub(super) fn direct_read(&mut self, id: ReqId, lpn: Lpn) {
+        match self.backend.unit_of_copy(lpn) {
+            Some(chip) => self.queue_flash(chip, lpn, Cause::HostRead, id.0 | OWNER_IS_REQUEST),
+            // Never written, or trimmed: there is nothing to read.
+            None => {
+                let slot = self.now - self.requests[id].dispatched;
+                let parts = Breakdown {
+                    slot,
+                    ..Breakdown::default()
+                };
+                self.page_done(id, parts);
+            }
+        }
+    }
+
+    pub(super) fn direct_write(&mut self, id: ReqId, lpn: Lpn) {
+        let (owner, fua) = (id.0 | OWNER_IS_REQUEST, self.requests[id].fua);
+        let chip = self.backend.unit_for_write(lpn);
+        self.queue_program(chip, lpn, Cause::HostWrite, owner, Stream::Cold, fua);
+    }
+
+    /// One page of a request is done; `parts` sum to the time since its dispatch.
+    #[inline(always)]
+    pub(super) fn page_done(&mut self, id: ReqId, parts: Breakdown) {
+        let r = &mut self.requests[id];
+        debug_assert_eq!(
+            parts.total(),
+            self.now - r.dispatched,
+            "a page's time does not add up"
+        );
+        debug_assert!(r.left > 0, "a page completed twice");
+        r.left -= 1;
+        r.parts = parts;
+        if r.left == 0 {
+            self.pages_done(id);
+        }
+    }
+
+    /// All pages are done: the buffer's own time, then the way out.
+    #[inline(always)]
+    pub(super) fn pages_done(&mut self, id: ReqId) {
+        if self.requests[id].op == Op::Flush && self.flush_behind(id) {
+            return;
+        }
+        let search = self.search_left(id);
+        let r = &mut self.requests[id];
+        r.pages_done = self.now;
+        let buffer = match r.op {
+            Op::Flush => Time::ZERO,
+            Op::Write => self.latencies.write,
+            Op::Read if r.read_cache_only => self.latencies.read_cache,
+            Op::Read | Op::Trim => self.latencies.read,
+        };
+        if buffer + search == Time::ZERO {
+            return self.leave(id);
+        }
+        self.leave_after(id, search, buffer);
+    }
+
+    /// The request leaves the buffer once the processor has searched, and the buffer taken its time.
+    fn leave_after(&mut self, id: ReqId, search: Time, buffer: Time) {
+        let r = &mut self.requests[id];
+        r.parts.cpu += search;
+        r.parts.buffer += buffer;
+        let at = self.now + search + buffer;
+        let place = self.in_buffer.partition_point(|&(other, _)| other <= at);
+        self.in_buffer.insert(place, (at, id));
+        if place == 0 {
+            let order = self.events.take_order();
+            self.link.pending.set(link::BUFFER, at, order);
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn buffer_done(&mut self) {
+        let (_, id) = self
+            .in_buffer
+            .pop_front()
+            .expect("the buffer's event has a request");
+        let next = self.in_buffer.front().map_or(Time::NEVER, |&(at, _)| at);
+        let order = self.events.take_order();
+        self.link.pending.set(link::BUFFER, next, order);
+        self.requests[id].pages_done = self.now;
+        self.leave(id);
+    }
+
+    /// The request is complete for the host.
+    #[inline(never)]
+    pub(super) fn complete(&mut self, id: ReqId) {
+        let r = self.requests.remove(id);
+        let queue = r.queue;
+        let status = match self.broken {
+            true => Status::Failed,
+            false => r.status,
+        };
+        let at = self.completions.len();
+        self.completions.push(Completion {
+            tag: r.tag,
+            op: r.op,
+            status,
+            offset: r.offset,
+            bytes: r.bytes,
+            pages: r.pages,
+            hits: r.hits,
+            arrival: r.arrival,
+            done: self.now,
+            breakdown: Breakdown {
+                link: (r.dispatched - r.arrival - r.cpu) + (self.now - r.pages_done),
+                cpu: r.parts.cpu + r.cpu,
+                ..r.parts
+            },
+        });
+        let completion = &self.completions[at];
+        debug_assert_eq!(
+            completion.breakdown.total(),
+            completion.done - completion.arrival,
+            "the parts are not the whole"
+        );
+        self.metrics.completed(completion);
+        self.leave_queue(queue);
+    }
+}

@@ -1,0 +1,98 @@
+//! Flash operations on behalf of requests and cached pages: handed to the back end, and done.
+
+use super::*;
+
+impl<B: Backend> Device<B> {
+    #[inline(always)]
+    pub(super) fn queue_flash(&mut self, chip: u32, lpn: Lpn, cause: Cause, owner: u32) {
+        self.queue_program(chip, lpn, cause, owner, Stream::Cold, false);
+    }
+
+    #[inline(always)]
+    pub(super) fn queue_program(
+        &mut self,
+        chip: u32,
+        lpn: Lpn,
+        cause: Cause,
+        owner: u32,
+        stream: Stream,
+        fua: bool,
+    ) {
+        let request = match owner & OWNER_IS_REQUEST {
+            0 => self.cache.on_behalf(owner),
+            _ => self.requests[ReqId(owner & !OWNER_IS_REQUEST)].number as u32,
+        };
+        let op = PageOp {
+            lpn,
+            owner,
+            cause,
+            request,
+            stream,
+            fua,
+            again: 0,
+            enqueued: self.now,
+            gc_before: Time::ZERO,
+        };
+        self.programs.queued(&op);
+        self.backend
+            .enqueue(chip as usize, op, self.now, &mut self.events);
+    }
+
+    #[inline(always)]
+    pub(super) fn flash_done(&mut self, done: &Done) {
+        if !done.written && !self.broken {
+            self.read_only = true;
+        }
+        if done.op.owner & (OWNER_IS_REQUEST | OWNER_IS_OUTSIDE) == 0 {
+            self.programs.done(done);
+            return self.cached_flash_done(done);
+        }
+        self.direct_flash_done(done);
+    }
+
+    /// The same for an operation that did not come from the buffer.
+    #[inline(never)]
+    fn direct_flash_done(&mut self, done: &Done) {
+        if done.op.owner & OWNER_IS_REQUEST == 0 {
+            return self.outside.push(*done);
+        }
+        let id = ReqId(done.op.owner & !OWNER_IS_REQUEST);
+        if !self.requests[id].flushing {
+            self.programs.done(done);
+        }
+        if done.op.cause == Cause::PartialRead {
+            return self.partial_read_done(id, done);
+        }
+        if !done.written {
+            self.requests[id].status = Status::ReadOnly;
+        }
+        if done.failed {
+            self.requests[id].status = Status::Failed;
+        }
+        let mut parts = flash_parts(done, self.now);
+        if self.requests[id].flushing {
+            parts.add(&self.requests[id].parts);
+        } else if done.op.cause == Cause::HostRead {
+            // It passed the buffer by, after those accesses that waited there.
+            parts.slot += done.op.enqueued - self.requests[id].dispatched;
+        }
+        if self.writes.in_turn() && done.op.cause == Cause::HostWrite {
+            self.end_turn(id, done.op.lpn, &mut parts);
+        }
+        self.page_done(id, parts);
+    }
+}
+
+/// Where the time of a finished flash operation went, from its queueing until `now`.
+#[inline]
+pub(super) fn flash_parts(done: &Done, now: Time) -> Breakdown {
+    let waited = now - done.op.enqueued - done.transfer - done.array;
+    let queue_gc = done.queue_gc.min(waited);
+    Breakdown {
+        queue_gc,
+        queue_host: waited - queue_gc,
+        transfer: done.transfer,
+        array: done.array,
+        ..Breakdown::default()
+    }
+}

@@ -1,0 +1,235 @@
+//! Operations that begin: which pages share a sense or a program, and how long their steps take.
+
+use super::*;
+
+impl Modern {
+    /// Lets a free lane begin with its steps.
+    #[inline(always)]
+    pub(super) fn start(&mut self, at: usize, now: Time, events: &mut EventQueue) {
+        let lane = &mut self.lanes[at];
+        lane.since = now;
+        lane.passed = 0;
+        if lane.steps.first() == Some(&Step::Deliver) {
+            // Nothing to do (a write that failed): it ends at once, as an event of its own.
+            lane.steps.push_front(Step::Array(Time::ZERO));
+        }
+        let done = self.proceed(at, now, events);
+        debug_assert!(done.is_none(), "no operation ends before it began");
+    }
+
+    /// Lets a free lane begin with what the array does alone, for no operation of the host.
+    #[inline(always)]
+    pub(super) fn start_pulse(
+        &mut self,
+        at: usize,
+        time: Time,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        let lane = &mut self.lanes[at];
+        lane.since = now;
+        lane.passed = 0;
+        lane.step = Some(Step::Pulse(time));
+        lane.ends = now + time;
+        set(lane, at, events);
+    }
+
+    /// One read of a flash page, with those that its errors ask for.
+    #[inline(always)]
+    pub(super) fn sense(&mut self, ppn: Ppn) -> Time {
+        let once = match &self.params.slc_cache {
+            Some(cache) if self.ftl.is_slc_at(ppn) => cache.read,
+            _ => self.layout.read(ppn),
+        };
+        let mut times = 1;
+        let ppm = self.params.read_retry_ppm;
+        while ppm > 0 && times <= RETRIES_MAX && self.retries.below(1_000_000) < ppm {
+            times += 1;
+        }
+        once * times
+    }
+
+    /// Programming the row of page `page` of the open block of a stream.
+    #[inline(always)]
+    pub(super) fn program(&self, stream: Stream, page: u32) -> Time {
+        match &self.params.slc_cache {
+            Some(cache) if stream == Stream::Hot => cache.program,
+            _ => self.layout.program(page),
+        }
+    }
+
+    /// Starts a read and those waiting ones that can be read with it.
+    #[inline(never)]
+    pub(super) fn start_reads(
+        &mut self,
+        at: usize,
+        first: PageOp,
+        delay: Time,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        self.stats.add(first.cause, 1);
+        self.begin_op(at, first, now);
+        let array = match self.ftl.lookup(first.lpn) {
+            None => self.times.read,
+            Some(ppn) => {
+                let array = self.sense(ppn);
+                match self.layout.unit {
+                    1 => array,
+                    _ => self.join_reads(at, ppn, array, now),
+                }
+            }
+        };
+        let transfer = self.times.transfer;
+        let lane = &mut self.lanes[at];
+        lane.steps.push_back(Step::Array(delay + array));
+        for done in lane.ops.iter_mut() {
+            (done.transfer, done.array) = (transfer, array);
+            lane.steps.extend([Step::Transfer(transfer), Step::Deliver]);
+        }
+        if self.log.is_some() {
+            self.log_ops(at, now);
+        }
+        self.start(at, now, events);
+    }
+
+    /// Puts the waiting reads that can be read with one of `first`, which takes `array`, into its lane.
+    /// How long it takes then.
+    fn join_reads(&mut self, at: usize, first: Ppn, array: Time, now: Time) -> Time {
+        let die = self.die_of(at);
+        let mut sensing = self.layout.sensing();
+        sensing.add(&self.layout, first, array);
+        let mut i = 0;
+        while i < READS_LOOKED_AT {
+            let chip = &mut self.chips[die];
+            let queue = match self.params.read_priority {
+                true => &mut chip.reads,
+                false => &mut chip.queue,
+            };
+            let Some(op) = queue.get(i).copied().filter(PageOp::is_read) else {
+                break;
+            };
+            let with = self.ftl.lookup(op.lpn);
+            let Some(ppn) = with.filter(|&ppn| sensing.may_join(&self.layout, ppn)) else {
+                i += 1;
+                continue;
+            };
+            queue.remove(i);
+            if !sensing.has(&self.layout, ppn) {
+                let time = self.sense(ppn);
+                sensing.add(&self.layout, ppn, time);
+            }
+            self.stats.add(op.cause, 1);
+            self.begin_op(at, op, now);
+        }
+        sensing.total()
+    }
+
+    /// Starts a program of a write and those behind it that its row has room for.
+    #[inline(never)]
+    pub(super) fn start_writes(
+        &mut self,
+        at: usize,
+        first: PageOp,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        let die = self.die_of(at);
+        let pool = die as u32;
+        let room = match self.is_blocked(die) {
+            true => Err(PoolFull),
+            false => self.ftl.make_room(pool, first.stream),
+        };
+        let Ok(stream) = room else {
+            self.block_opened();
+            self.stats.writes_failed += 1;
+            self.begin_op(at, first, now);
+            self.lanes[at].ops[0].written = false;
+            self.lanes[at].steps.push_back(Step::Deliver);
+            return self.start(at, now, events);
+        };
+        let page = self.ftl.next_page(pool, stream);
+        if page == 0 {
+            self.block_opened();
+        }
+        let left = self.layout.left_in_row(page);
+        let mut array = self.program(stream, page);
+        let mut next = Some(first);
+        let mut taken = 0;
+        while let Some(op) = next {
+            let sealed = self.ftl.append(pool, stream, op.lpn);
+            self.count_passed(die);
+            self.stats.add_program(&op);
+            let mut transfer = self.times.transfer;
+            if let (true, Some(summary)) = (sealed, self.summary_transfer) {
+                self.stats.add(Cause::Summary, 1);
+                transfer += summary;
+                array += self.times.program;
+            }
+            self.begin_op(at, op, now);
+            let lane = &mut self.lanes[at];
+            if let Some(done) = lane.ops.last_mut() {
+                done.transfer = transfer;
+            }
+            lane.steps.push_back(Step::Transfer(transfer));
+            taken += 1;
+            let queue = &mut self.chips[die].queue;
+            let goes_along = |op: &&PageOp| !op.is_read() && op.stream == first.stream;
+            next = match taken < left && !sealed && queue.front().filter(goes_along).is_some() {
+                true => queue.pop_front(),
+                false => None,
+            };
+        }
+        let lane = &mut self.lanes[at];
+        lane.steps.push_back(Step::Pulse(array));
+        for done in lane.ops.iter_mut() {
+            done.array = array;
+            lane.steps.push_back(Step::Deliver);
+        }
+        if self.log.is_some() {
+            self.log_ops(at, now);
+        }
+        self.start(at, now, events);
+    }
+
+    /// Write-backs wait a while for others that fill their row. A host that waits does not.
+    #[inline(always)]
+    pub(super) fn waits_for_writes(
+        &mut self,
+        die: usize,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> bool {
+        let queue = &self.chips[die].queue;
+        let Some(first) = queue.front().filter(|op| !op.is_read()) else {
+            return false;
+        };
+        let until = first.enqueued + self.params.program_wait;
+        let stream = self.ftl.goes_to(die as u32, first.stream);
+        let room = self
+            .layout
+            .left_in_row(self.ftl.next_page(die as u32, stream));
+        let patient = |op: &PageOp| matches!(op.cause, Cause::Destage | Cause::WriteBack);
+        if until <= now || queue.len() >= room as usize || !queue.iter().all(patient) {
+            return false;
+        }
+        if !std::mem::replace(&mut self.timed[die], true) {
+            events.set(self.lanes.len() + die, until);
+        }
+        true
+    }
+
+    /// Puts an operation into a lane. What it takes is not known yet.
+    #[inline(always)]
+    fn begin_op(&mut self, at: usize, op: PageOp, now: Time) {
+        let queue_gc = self.chips[self.die_of(at)].gc_time(now) - op.gc_before;
+        self.lanes[at].ops.push_back(Done {
+            op,
+            queue_gc,
+            transfer: Time::ZERO,
+            array: Time::ZERO,
+            written: true,
+            failed: false,
+        });
+    }
+}
