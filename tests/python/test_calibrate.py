@@ -190,6 +190,18 @@ def test_writes_to_an_empty_drive_show_a_cache_that_no_closed_form_sees(hidden):
         assert found["slc"] == 10
 
 
+def test_a_buffer_larger_than_what_was_read_is_no_cache():
+    values = VALUES | {"buffer": float(64 << 20)}
+    some = [load for load in CHEAP_WRITES if load.name.startswith(("write-fill", "write-burst"))]
+    measured = measure(Profile(values, CAPACITY).spec(), [*READS, *CHEAP_WRITES], 7)
+    found = first.estimate(measured, CAPACITY)
+    # 8000 reads bring 20 MiB of the largest part into it.
+    assert found["buffer"] == pytest.approx(64 << 20, rel=0.05)
+    assert "slc" not in _choose_cache(
+        found, measured, lambda of: measure(Profile(of, CAPACITY).spec(), some, 7)
+    )
+
+
 def test_a_percentile_at_a_jump_counts_by_the_share_of_requests_that_wait():
     target = {f"a/read.p{percent}_us": 100.0 for percent in (50, 60, 70, 80)} | {"a/read.p90_us": 1000.0}
     modelled = target | {"a/read.p80_us": 900.0}
