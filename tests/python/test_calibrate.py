@@ -22,6 +22,8 @@ from flashtwin.cli import main
 
 CAPACITY = 1 << 30
 VALUES = SMALL | {"dies": 2, "buffer": float(2 << 20)}
+#: What to do about bad results of an experiment.
+AGAIN = "remove it and run read-size-4k again: the plan's run.sh keeps the others"
 READS = [load for load in loads.reads() if load.name.startswith(("read-stride", "read-size", "read-range"))]
 CHEAP_WRITES = [
     load
@@ -332,11 +334,13 @@ def test_results_are_read_as_they_were_measured(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("read-size-4k.json", '{"jobs": [', "read-size-4k.json: not whole: no JSON; run read-size-4k again"),
+        ("read-size-4k.json", '{"jobs": [', f"read-size-4k.json: not whole: no JSON; {AGAIN}"),
+        ("read-size-4k.json", '{"jobs": []}', f"read-size-4k.json: no jobs of fio in it; {AGAIN}"),
         (
-            "read-size-4k.json",
-            '{"jobs": []}',
-            "read-size-4k.json: no jobs of fio in it; run read-size-4k again",
+            "manifest.json",
+            '{"capacity_bytes": ',
+            "manifest.json: not whole: no JSON; write the plan again (flashtwin calibrate plan) "
+            "or measure again (flashtwin calibrate measure)",
         ),
         ("manifest.json", "{}", "manifest.json: capacity_bytes: give the bytes of the drive"),
     ],
@@ -358,12 +362,12 @@ def test_results_of_two_drives_are_not_mixed(tmp_path):
         read_results(tmp_path, frozenset())
     assert str(e.value).endswith(
         "read-size-8k.json: of another drive (/dev/nvme1n1) than read-size-4k.json (/dev/nvme0n1); "
-        "run read-size-8k again"
+        "remove it and run read-size-8k again: the plan's run.sh keeps the others"
     )
 
 
 def test_the_command_reports_what_is_missing(tmp_path, capsys):
     assert main(["calibrate", "fit", str(tmp_path), "-o", str(tmp_path / "x.toml")]) == 2
-    assert "manifest.json: cannot read: No such file or directory" in capsys.readouterr().err
+    assert "manifest.json: there is no such file; write the plan again" in capsys.readouterr().err
     assert main(["calibrate", "fit", str(tmp_path), "-o", "x.toml", "--threads", "0"]) == 2
     assert "--threads" in capsys.readouterr().err

@@ -118,6 +118,8 @@ def fit(
     """
     results.require_whole()
     figures, drive_bytes = results.figures, results.capacity_bytes
+    fills = [load for load in loads.writes(drive_bytes) if load.name.startswith("write-fill")]
+    results.require_size({load.name: load.requests for load in fills})
     capacity = min(drive_bytes, _CAPACITY_MAX)
     unseen = {load.name for load in [*loads.held_out(), *loads.measured_only(capacity)]}
     shown = protected(figures)

@@ -17,6 +17,7 @@ from ..pacing import ClosedLoop
 from ..record import Record
 from .figures import BEYOND_MIN, OTHERS, OTHERS_PERCENT, PERCENTILES, Figures
 from .loads import FILLED, STEADY, TRIMMED, Load
+from .results import MANIFEST
 
 #: Of reads, writes and both.
 _Histograms: TypeAlias = "tuple[_core.Histogram, _core.Histogram, _core.Histogram]"
@@ -122,7 +123,7 @@ def save_results(
         "seed": seed,
         "experiments": [{"name": load.name} for load in loads],
     }
-    write_text(folder / "manifest.json", json.dumps(manifest, indent=1) + "\n", "the manifest")
+    write_text(folder / MANIFEST, json.dumps(manifest, indent=1) + "\n", "the manifest")
 
 
 def _percentiles(histogram: _core.Histogram) -> Figures:

@@ -19,8 +19,8 @@ from . import loads
 from .figures import PERCENTILES
 from .loads import EMPTY, FILLED, STEADY, TIMES, TRIMMED, Load
 from .parameters import PARAMETERS, PROTECTION
+from .results import MANIFEST
 
-MANIFEST = "manifest.json"
 SCRIPT = "run.sh"
 RESULTS = "results"
 #: Least size of a target: smaller ones lie in a drive's cache.
