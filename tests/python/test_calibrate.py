@@ -152,6 +152,17 @@ def test_the_host_is_no_part_of_the_device():
     assert found.spreads["overhead"] == pytest.approx(0.03)
 
 
+def test_on_a_drive_a_load_finds_in_the_buffer_what_the_one_before_read():
+    load = replace(next(load for load in READS if load.name == "read-range-2m"), requests=100, warmup=0)
+    warm = replace(load, name="before", requests=5000)
+    spec = Profile(VALUES, CAPACITY).spec()
+    rates = [
+        measure(spec, [warm, load], 1, in_order=in_order)["read-range-2m/mb_per_s"]
+        for in_order in (True, False)
+    ]
+    assert rates[0] > 3 * rates[1]
+
+
 def test_a_missing_experiment_is_named(figures):
     left = {name: value for name, value in figures.items() if not name.startswith("read-size-8k")}
     with pytest.raises(

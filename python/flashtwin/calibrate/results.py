@@ -36,6 +36,11 @@ class Results:
     planned: tuple[str, ...] = ()
     seed: int | None = None
 
+    @property
+    def in_order(self) -> bool:
+        """Whether the experiments ran one after the other on a drive, as fio's do."""
+        return self.seed is None
+
     def require_whole(self) -> None:
         """Refuse results in which an experiment of the plan is missing.
 
