@@ -1,16 +1,21 @@
 """Recovery of a hidden device through fio and a network block device, both on this host.
 
     python studies/served.py --seed 3
+    python studies/served.py --seed 3 --dilation 100 --reads
 
 A device drawn at random as by recovery.py is served, measured by the script of a plan, and fitted unseen. The
 latency of the host is that of the device `instant`. The fitted device is compared with the hidden one in
 virtual time, where there is no host.
+
+With --reads nothing is fitted: the device is filled once, and what fio measures of its reads is compared with
+the same device in virtual time. That shows what the host adds at a dilation.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import statistics
 import subprocess
 import sys
 import time
@@ -24,18 +29,36 @@ from flashtwin.calibrate.fit import fit
 from flashtwin.calibrate.modelled import measure
 from flashtwin.calibrate.parameters import Profile
 from flashtwin.calibrate.results import Results, read_results
+from flashtwin.devices import Spec
 
 _HOST_LATENCY = "read-size-4k/read.p50_us"
 _SEED = 1
 
 
-def measured(device: str | Path, folder: Path, capacity: int, dilation: float, *, read_only: bool) -> Results:
+def measured(
+    device: str | Path, folder: Path, capacity: int, dilation: float, *, read_only: bool, filled: bool = False
+) -> Results:
     """Serve a device and return what fio measures of it, in the device's time."""
     with flashtwin.serve(device, dilation=dilation, precondition="none", store="none") as server:
         where = plan.target(server.uri, capacity)
         plan.write(folder, where, read_only=read_only, dilation=dilation)
+        if filled:
+            subprocess.run(["fio", "--output=/dev/null", f"{loads.FILLED}.fio"], check=True, cwd=folder)
         subprocess.run([folder / plan.SCRIPT, "--yes"], check=True, stdout=sys.stderr)
     return read_results(folder / plan.RESULTS, loads.rates_only())
+
+
+def compare_reads(spec: Spec, results: Results, host: Results) -> None:
+    """Print what fio measures of reads beside the device in virtual time."""
+    print(f"{'figure':<28} {'virtual':>9} {'fio':>9} {'error':>8} {'instant':>9}")
+    sizes = []
+    for figure, true in measure(spec, loads.reads(), _SEED, in_order=True).items():
+        if bound(figure) and figure in results.figures:
+            found = results.figures[figure]
+            sizes.append(abs(found / true - 1))
+            at_once = host.figures.get(figure, 0.0)
+            print(f"{figure:<28} {true:>9.4g} {found:>9.4g} {found / true - 1:>+8.1%} {at_once:>9.4g}")
+    print(f"{len(sizes)} figures, median error {statistics.median(sizes):.1%}")
 
 
 def main() -> int:
@@ -47,6 +70,7 @@ def main() -> int:
     parser.add_argument("--level", type=int, default=3)
     parser.add_argument("--mib", type=int, default=512)
     parser.add_argument("--dilation", type=float, default=10)
+    parser.add_argument("--reads", action="store_true", help="measure reads only, and fit nothing")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--results", type=Path, default=Path("out/served"), help="what is there is kept")
     args = parser.parse_args()
@@ -60,9 +84,17 @@ def main() -> int:
     host = measured("instant", folder / "host", 256 << 20, args.dilation, read_only=True)
     host_us = host.figures[_HOST_LATENCY]
     results = measured(
-        folder / "hidden.toml", folder / "plan", spec.exported_bytes, args.dilation, read_only=False
+        folder / "hidden.toml",
+        folder / "plan",
+        spec.exported_bytes,
+        args.dilation,
+        read_only=args.reads,
+        filled=args.reads,
     )
     print(f"host: {host_us:.2f} us of the device's time; measured in {time.monotonic() - began:.0f} s")
+    if args.reads:
+        compare_reads(spec, results, host)
+        return 0
     found = fit(results, threads=args.threads, host_us=host_us)
     print(f"cost {found.refined.cost:.2f}, {found.refined.evaluations} evaluations")
     print("\n".join(parameters(hidden, found)))

@@ -22,6 +22,8 @@ from flashtwin.cli import main
 
 CAPACITY = 1 << 30
 VALUES = SMALL | {"dies": 2, "buffer": float(2 << 20)}
+#: What to do about bad results of an experiment.
+AGAIN = "remove it and run read-size-4k again: the plan's run.sh keeps the others"
 READS = [load for load in loads.reads() if load.name.startswith(("read-stride", "read-size", "read-range"))]
 CHEAP_WRITES = [
     load
@@ -150,6 +152,17 @@ def test_the_host_is_no_part_of_the_device():
     assert found.spreads["overhead"] == pytest.approx(0.03)
 
 
+def test_on_a_drive_a_load_finds_in_the_buffer_what_the_one_before_read():
+    load = replace(next(load for load in READS if load.name == "read-range-2m"), requests=100, warmup=0)
+    warm = replace(load, name="before", requests=5000)
+    spec = Profile(VALUES, CAPACITY).spec()
+    rates = [
+        measure(spec, [warm, load], 1, in_order=in_order)["read-range-2m/mb_per_s"]
+        for in_order in (True, False)
+    ]
+    assert rates[0] > 3 * rates[1]
+
+
 def test_a_missing_experiment_is_named(figures):
     left = {name: value for name, value in figures.items() if not name.startswith("read-size-8k")}
     with pytest.raises(
@@ -188,6 +201,18 @@ def test_writes_to_an_empty_drive_show_a_cache_that_no_closed_form_sees(hidden):
     assert ("slc" in found) == bool(hidden)
     if hidden:
         assert found["slc"] == 10
+
+
+def test_a_buffer_larger_than_what_was_read_is_no_cache():
+    values = VALUES | {"buffer": float(64 << 20)}
+    some = [load for load in CHEAP_WRITES if load.name.startswith(("write-fill", "write-burst"))]
+    measured = measure(Profile(values, CAPACITY).spec(), [*READS, *CHEAP_WRITES], 7)
+    found = first.estimate(measured, CAPACITY)
+    # 8000 reads bring 20 MiB of the largest part into it.
+    assert found["buffer"] == pytest.approx(64 << 20, rel=0.05)
+    assert "slc" not in _choose_cache(
+        found, measured, lambda of: measure(Profile(of, CAPACITY).spec(), some, 7)
+    )
 
 
 def test_a_percentile_at_a_jump_counts_by_the_share_of_requests_that_wait():
@@ -320,11 +345,13 @@ def test_results_are_read_as_they_were_measured(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("read-size-4k.json", '{"jobs": [', "read-size-4k.json: not whole: no JSON; run read-size-4k again"),
+        ("read-size-4k.json", '{"jobs": [', f"read-size-4k.json: not whole: no JSON; {AGAIN}"),
+        ("read-size-4k.json", '{"jobs": []}', f"read-size-4k.json: no jobs of fio in it; {AGAIN}"),
         (
-            "read-size-4k.json",
-            '{"jobs": []}',
-            "read-size-4k.json: no jobs of fio in it; run read-size-4k again",
+            "manifest.json",
+            '{"capacity_bytes": ',
+            "manifest.json: not whole: no JSON; write the plan again (flashtwin calibrate plan) "
+            "or measure again (flashtwin calibrate measure)",
         ),
         ("manifest.json", "{}", "manifest.json: capacity_bytes: give the bytes of the drive"),
     ],
@@ -346,12 +373,12 @@ def test_results_of_two_drives_are_not_mixed(tmp_path):
         read_results(tmp_path, frozenset())
     assert str(e.value).endswith(
         "read-size-8k.json: of another drive (/dev/nvme1n1) than read-size-4k.json (/dev/nvme0n1); "
-        "run read-size-8k again"
+        "remove it and run read-size-8k again: the plan's run.sh keeps the others"
     )
 
 
 def test_the_command_reports_what_is_missing(tmp_path, capsys):
     assert main(["calibrate", "fit", str(tmp_path), "-o", str(tmp_path / "x.toml")]) == 2
-    assert "manifest.json: cannot read: No such file or directory" in capsys.readouterr().err
+    assert "manifest.json: there is no such file; write the plan again" in capsys.readouterr().err
     assert main(["calibrate", "fit", str(tmp_path), "-o", "x.toml", "--threads", "0"]) == 2
     assert "--threads" in capsys.readouterr().err

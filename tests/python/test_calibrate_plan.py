@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -68,6 +69,14 @@ def test_a_job_is_its_load(tmp_path):
     assert f"iodepth={database.depth}" in text
     fill = next(load for load in loads.writes(SIZE) if load.name == "write-fill-10")
     assert "rw=write\nbs=128k" in plan.job(fill, where)
+
+
+def test_no_two_jobs_have_the_same_addresses(tmp_path):
+    where = plan.target(tmp_path / "drive", SIZE)
+    jobs = [plan.job(load, where) for load in plan.experiments(where)]
+    seeds = re.findall(r"^randseed=(\d+)$", "\n".join(jobs), re.MULTILINE)
+    sections = sum(text.count("number_ios=") for text in jobs)
+    assert len(set(seeds)) == len(seeds) == sections
 
 
 def test_forced_writes_flushes_and_trims_are_jobs_of_their_own(tmp_path):

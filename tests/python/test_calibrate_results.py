@@ -9,10 +9,13 @@ import flashtwin
 from calibration import SMALL
 from clients import need
 from flashtwin.calibrate import loads, plan
+from flashtwin.calibrate.fit import fit
 from flashtwin.calibrate.modelled import save_results
 from flashtwin.calibrate.parameters import Profile
 from flashtwin.calibrate.results import read_results
 from flashtwin.cli import main
+
+AGAIN = "remove it and run b again: the plan's run.sh keeps the others"
 
 
 @pytest.fixture
@@ -124,11 +127,11 @@ def test_a_missing_experiment_of_the_plan_is_named_with_what_to_run(folder, cli)
     [
         (
             {"filename": "/dev/sda", "size": "2097152"},
-            "b.json: of 2097152 bytes, but manifest.json has a drive of 1073741824; run b again",
+            "b.json: of 2097152 bytes, but manifest.json has a drive of 1073741824; " + AGAIN,
         ),
         (
             {"uri": "nbd://two", "size": "1073741824"},
-            "b.json: of another drive (nbd://two) than a.json (/dev/sda); run b again",
+            "b.json: of another drive (nbd://two) than a.json (/dev/sda); " + AGAIN,
         ),
     ],
 )
@@ -139,6 +142,21 @@ def test_results_of_another_drive_are_refused(folder, options, message):
     with pytest.raises(flashtwin.FlashtwinError) as e:
         read_results(folder, ())
     assert str(e.value) == f"{folder}/{message}"
+
+
+def test_results_of_a_drive_of_another_size_are_refused_by_what_they_wrote(folder):
+    fill = next(load for load in loads.writes(1 << 30) if load.name == "write-fill-80")
+    spec = Profile(SMALL, 1 << 30).spec()
+    save_results(spec, [fill], folder, seed=1, times=1, said=lambda _: None)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"capacity_bytes": 1 << 29}))
+    with pytest.raises(flashtwin.FlashtwinError) as e:
+        fit(read_results(folder, ()))
+    assert str(e.value) == (
+        f"{folder}/write-fill-80.json: 6553 requests, but for the drive of 536870912 bytes in manifest.json "
+        "3276; "
+        "remove it and run write-fill-80 again: the plan's run.sh keeps the others"
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 
 from ..errors import FlashtwinError
 from .figures import Figures, cost, errors
-from .loads import STRIDES
+from .loads import RANGE_WARMUP, STRIDES
 from .parameters import BY_NAME, Values
 
 #: A link of PCI Express 3.0 with four lanes, as in `base.toml`, in ns a byte.
@@ -32,6 +32,8 @@ _OF_DIE = 0.8
 _WAITS = 3
 #: Reads from a buffer take less than this share of those from flash.
 _HIT = 0.7
+#: A buffer that holds less than this share of what was read before is full.
+_FULL_BUFFER = 0.9
 #: A fill of fewer times the buffer measures the buffer more than the flash.
 _FILL_TO_BUFFER = 2
 #: Writes to an empty drive that are so many times as fast as later ones go to an SLC cache.
@@ -269,18 +271,27 @@ def _in_parts(get: _Given) -> tuple[float, dict[int, float]]:
 
 
 def _cached_reads(get: _Given) -> float:
-    """Return the size of the buffer from reads that keep to a part of the drive; 0 if it holds none.
+    """Return the size of the buffer from reads that keep to a part of the drive; 0 if they do not show it.
 
-    A share of buffer over part of these reads takes the time of a hit, the others that of a miss.
+    A share of buffer over part of these reads takes the time of a hit, the others that of a miss. A buffer
+    that holds all that was read before is larger than they show.
     """
     miss_us, parts = _in_parts(get)
     hit_us = min(parts.values())
     if hit_us > _HIT * miss_us:
         return 0.0
     shares = {mib: (miss_us - us) / (miss_us - hit_us) for mib, us in parts.items()}
-    # Near one the buffer may hold it all, near none the share is small beside its error.
+    shares = {mib: share for mib, share in shares.items() if share < _FULL_BUFFER * _read_before(mib)}
+    if not shares:
+        return 0.0
+    # Near none the share is small beside its error.
     mib = min(shares, key=lambda each: abs(shares[each] - 0.5))
     return max(float(1 << 18), mib * shares[mib] * (1 << 20))
+
+
+def _read_before(mib: int) -> float:
+    """Return the share of a part of the drive that the warm-up of its experiment reads."""
+    return 1 - math.exp(-RANGE_WARMUP / (mib << 8))
 
 
 def _buffer(get: _Given) -> float:

@@ -118,6 +118,8 @@ def fit(
     """
     results.require_whole()
     figures, drive_bytes = results.figures, results.capacity_bytes
+    fills = [load for load in loads.writes(drive_bytes) if load.name.startswith("write-fill")]
+    results.require_size({load.name: load.requests for load in fills})
     capacity = min(drive_bytes, _CAPACITY_MAX)
     unseen = {load.name for load in [*loads.held_out(), *loads.measured_only(capacity)]}
     shown = protected(figures)
@@ -131,7 +133,9 @@ def fit(
     def under(which: list[loads.Load], *times_max: int) -> Callable[..., Figures]:
         # Of the length of the measurement, or tails and drifts would differ.
         exact = [load.as_measured(results.requests, *times_max) for load in which]
-        return lambda values, run=0: measure(profile_of(values).spec(), exact, loads_seed + run)
+        return lambda values, run=0: measure(
+            profile_of(values).spec(), exact, loads_seed + run, in_order=results.in_order
+        )
 
     strides = [load for load in loads.reads() if load.name.startswith("read-stride")]
     first = choose_dies(target, drive_bytes, under(strides, _TIMES))

@@ -68,7 +68,8 @@ _DEPTHS = (2, 4, 8, 16, 32, 256)
 STRIDES = (16, 32, 64, 128, 256, 512)
 #: Parts of the drive that reads keep to, in MiB: as much of them as the buffer holds does not wait for flash.
 RANGES = (2, 4, 8, 16, 32)
-_RANGE_WARMUP = 8000
+#: Reads of a part before it is measured: of the largest parts they miss some pages.
+RANGE_WARMUP = 8000
 #: Bytes of a burst, in MiB.
 _BURSTS = (1, 2, 4, 8, 16, 32, 64)
 #: Depth and share of writes of reads beside writes.
@@ -90,9 +91,7 @@ def reads() -> list[Load]:
         for k in STRIDES
     ]
     found += [
-        Load(
-            f"read-range-{m}m", f"uniform:size=4k,align=4k,range={m}M", 1, FILLED, 1000, _RANGE_WARMUP, False
-        )
+        Load(f"read-range-{m}m", f"uniform:size=4k,align=4k,range={m}M", 1, FILLED, 1000, RANGE_WARMUP, False)
         for m in RANGES
     ]
     return [*found, Load("read-sequential", "sequential:size=128k", 32, FILLED, 2000, 0, False)]

@@ -17,6 +17,7 @@ from ..pacing import ClosedLoop
 from ..record import Record
 from .figures import BEYOND_MIN, OTHERS, OTHERS_PERCENT, PERCENTILES, Figures
 from .loads import FILLED, STEADY, TRIMMED, Load
+from .results import MANIFEST
 
 #: Of reads, writes and both.
 _Histograms: TypeAlias = "tuple[_core.Histogram, _core.Histogram, _core.Histogram]"
@@ -32,11 +33,16 @@ _TRIM = "sequential:trim=1,size=1M,align=1M,range=50%"
 
 
 class Bench:
-    """A device on which loads run, from copies of a new or filled one, or one after the other once steady."""
+    """A device on which loads run, from copies of a new or filled one, or one after the other once steady.
 
-    def __init__(self, spec: Spec, seed: int) -> None:
+    With `in_order` those on a filled device run one after the other, too, as on a drive: its buffer then
+    holds what the load before read.
+    """
+
+    def __init__(self, spec: Spec, seed: int, *, in_order: bool = False) -> None:
         self._spec = spec
         self._seed = seed
+        self._kept = (STEADY, FILLED) if in_order else (STEADY,)
         self._control = _core.Control()
         self._states: dict[str, _core.Device] = {}
 
@@ -46,7 +52,7 @@ class Bench:
             self._states[load.state] = self._made(load.state)
         device = self._states[load.state]
         # Random writes leave a steady device steady: it is worn in once for all its loads.
-        if load.state != STEADY:
+        if load.state not in self._kept:
             device = device.fork(self._spec, None)
         as_json, (read, write, every) = self._run(device, load)
         return json.loads(as_json), {"read": read, "write": write, "all": every}
@@ -82,9 +88,9 @@ class Bench:
         return as_json, histograms
 
 
-def measure(spec: Spec, loads: Iterable[Load], seed: int) -> Figures:
-    """Return the figures of a device under some loads."""
-    bench = Bench(spec, seed)
+def measure(spec: Spec, loads: Iterable[Load], seed: int, *, in_order: bool = False) -> Figures:
+    """Return the figures of a device under some loads; `in_order` on a drive that is filled only once."""
+    bench = Bench(spec, seed, in_order=in_order)
     found: Figures = {}
     for load in loads:
         summary, histograms = bench.run(load)
@@ -122,7 +128,7 @@ def save_results(
         "seed": seed,
         "experiments": [{"name": load.name} for load in loads],
     }
-    write_text(folder / "manifest.json", json.dumps(manifest, indent=1) + "\n", "the manifest")
+    write_text(folder / MANIFEST, json.dumps(manifest, indent=1) + "\n", "the manifest")
 
 
 def _percentiles(histogram: _core.Histogram) -> Figures:

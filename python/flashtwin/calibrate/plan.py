@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
 from .. import _core
 from ..errors import FlashtwinError
@@ -19,8 +20,8 @@ from . import loads
 from .figures import PERCENTILES
 from .loads import EMPTY, FILLED, STEADY, TIMES, TRIMMED, Load
 from .parameters import PARAMETERS, PROTECTION
+from .results import MANIFEST
 
-MANIFEST = "manifest.json"
 SCRIPT = "run.sh"
 RESULTS = "results"
 #: Least size of a target: smaller ones lie in a drive's cache.
@@ -220,7 +221,9 @@ def job(load: Load, where: Target) -> str:
     parts = [_common(where)]
     for name, requests in (("warmup", load.warmup), (load.name, load.requests)):
         if requests:
-            count = [f"number_ios={requests}", f"io_size={requests * bytes_max}"]
+            # fio repeats its addresses from job to job otherwise: a buffer has what the one before read.
+            seed = f"randseed={crc32(f'{load.name} {name}'.encode())}"
+            count = [seed, f"number_ios={requests}", f"io_size={requests * bytes_max}"]
             parts.append("\n".join([f"[{name}]", *lines, *count]) + "\n")
     return "\n".join(parts)
 

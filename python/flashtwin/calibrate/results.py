@@ -12,6 +12,9 @@ from ..errors import FlashtwinError
 from .figures import BEYOND_MIN, OTHERS_PERCENT, PERCENTILES, Figures
 from .logs import LOG_NAME, of_csv, of_logs
 
+#: Of each folder of results.
+MANIFEST = "manifest.json"
+
 
 @dataclass(frozen=True)
 class Results:
@@ -33,6 +36,11 @@ class Results:
     planned: tuple[str, ...] = ()
     seed: int | None = None
 
+    @property
+    def in_order(self) -> bool:
+        """Whether the experiments ran one after the other on a drive, as fio's do."""
+        return self.seed is None
+
     def require_whole(self) -> None:
         """Refuse results in which an experiment of the plan is missing.
 
@@ -46,6 +54,25 @@ class Results:
                 f"{self.folder / missing[0]}.json: missing{more}; "
                 "run the plan's run.sh again: it keeps what is there"
             )
+
+    def require_size(self, writes: Mapping[str, int]) -> None:
+        """Refuse results of a drive of another size than the manifest's.
+
+        Args:
+            writes: number of requests of experiments that write a share of the drive.
+
+        Raises:
+            FlashtwinError: naming the file and what to run.
+        """
+        for name, expected in writes.items():
+            # Tables have no numbers of requests.
+            found = self.requests.get(name, 0)
+            if found and found != expected:
+                path = self.folder / f"{name}.json"
+                raise FlashtwinError(
+                    f"{path}: {found} requests, but for the drive of {self.capacity_bytes} bytes in "
+                    f"manifest.json {expected}; {_again(path)}"
+                )
 
 
 def of_job(job: Mapping[str, Any]) -> Figures:
@@ -83,22 +110,22 @@ def read_results(folder: Path, rates_only: Container[str]) -> Results:
     Raises:
         FlashtwinError: a file cannot be read; the message names it.
     """
-    manifest = _read_json(folder / "manifest.json")
+    manifest = _read_json(folder / MANIFEST)
     capacity = manifest.get("capacity_bytes")
     if not isinstance(capacity, int) or capacity <= 0:
-        raise FlashtwinError(f"{folder / 'manifest.json'}: capacity_bytes: give the bytes of the drive")
+        raise FlashtwinError(f"{folder / MANIFEST}: capacity_bytes: give the bytes of the drive")
     dilation = manifest.get("dilation", 1)
     if not isinstance(dilation, int | float) or dilation <= 0:
-        raise FlashtwinError(f"{folder / 'manifest.json'}: dilation: give a number above 0")
+        raise FlashtwinError(f"{folder / MANIFEST}: dilation: give a number above 0")
     seed = manifest.get("seed")
     if seed is not None and (not isinstance(seed, int) or seed < 1):
-        raise FlashtwinError(f"{folder / 'manifest.json'}: seed: give a number of 1 or more")
+        raise FlashtwinError(f"{folder / MANIFEST}: seed: give a number of 1 or more")
     planned = manifest.get("experiments", [])
     if not isinstance(planned, list) or not all(isinstance(each, dict) for each in planned):
-        raise FlashtwinError(f"{folder / 'manifest.json'}: experiments: give a list of objects with a name")
+        raise FlashtwinError(f"{folder / MANIFEST}: experiments: give a list of objects with a name")
     found = _Found(rates_only, capacity)
     for path in sorted(folder.glob("*.json")):
-        if path.name != "manifest.json":
+        if path.name != MANIFEST:
             found.add_json(path)
     logs: dict[str, list[Path]] = {}
     for path in sorted(folder.glob("*.log")):
@@ -136,7 +163,7 @@ class _Found:
         """Add a summary of fio."""
         results = _read_json(path)
         if not results.get("jobs"):
-            raise FlashtwinError(f"{path}: no jobs of fio in it; run {path.stem} again")
+            raise FlashtwinError(f"{path}: no jobs of fio in it; {_again(path)}")
         try:
             job = results["jobs"][0]
             common = results.get("global options", {})
@@ -148,17 +175,17 @@ class _Found:
             requests = sum(int(job.get(kind, {}).get("total_ios", 0)) for kind in ("read", "write"))
             figures = of_job(job)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError, ZeroDivisionError):
-            raise FlashtwinError(f"{path}: no summary of fio in it; run {path.stem} again") from None
+            raise FlashtwinError(f"{path}: no summary of fio in it; {_again(path)}") from None
         self._drives.setdefault(drive, path)
         if len(self._drives) > 1:
             (first, where), (other, _) = self._drives.items()
             raise FlashtwinError(
-                f"{path}: of another drive ({other}) than {where.name} ({first}); run {path.stem} again"
+                f"{path}: of another drive ({other}) than {where.name} ({first}); {_again(path)}"
             )
         if bytes_ != self._capacity_bytes:
             raise FlashtwinError(
                 f"{path}: of {bytes_} bytes, but manifest.json has a drive of {self._capacity_bytes}; "
-                f"run {path.stem} again"
+                f"{_again(path)}"
             )
         self.add(path.stem, figures, requests, path)
 
@@ -175,13 +202,24 @@ class _Found:
                 self.figures[f"{experiment}/{what}"] = value
 
 
+def _again(path: Path) -> str:
+    """Return what to do about a file of results."""
+    if path.name == MANIFEST:
+        return (
+            "write the plan again (flashtwin calibrate plan) or measure again (flashtwin calibrate measure)"
+        )
+    return f"remove it and run {path.stem} again: the plan's run.sh keeps the others"
+
+
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         found: object = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FlashtwinError(f"{path}: there is no such file; {_again(path)}") from None
     except OSError as e:
         raise FlashtwinError(f"{path}: cannot read: {e.strerror}") from e
     except (ValueError, RecursionError):
-        raise FlashtwinError(f"{path}: not whole: no JSON; run {path.stem} again") from None
+        raise FlashtwinError(f"{path}: not whole: no JSON; {_again(path)}") from None
     if not isinstance(found, dict):
-        raise FlashtwinError(f"{path}: no object of JSON; run {path.stem} again")
+        raise FlashtwinError(f"{path}: no object of JSON; {_again(path)}")
     return found

@@ -119,7 +119,8 @@ def run_check(args: argparse.Namespace) -> int:
     spec = device(args.device)
     every = loads.every(spec.exported_bytes)
     compared = [load.as_measured(results.requests) for load in every if load.name in names]
-    modelled = measure(spec, compared, args.seed if results.seed is None else results.seed)
+    seed = args.seed if results.seed is None else results.seed
+    modelled = measure(spec, compared, seed, in_order=results.in_order)
     rows = [
         (figure, value, modelled[figure], (modelled[figure] / value - 1) * 100)
         for figure, value in measured.items()
