@@ -456,3 +456,34 @@ impl PageMap {
         self.last_seq[0] = seq;
     }
 }
+
+/// The region of hot pages is the first percent of the device that was asked for.
+#[test]
+fn the_region_ends_before_its_end() {
+    let made = Made {
+        chips: 1,
+        planes: 1,
+        blocks: 20,
+        pages: 8,
+        reserve: 5,
+        summary_page: false,
+        pools_are_planes: true,
+        streams: 2,
+        separation: Separation::Region(25.0),
+        victim: "greedy",
+    };
+    let map = made.map();
+    let end = map.shape.exported_pages / 4;
+    assert_eq!(map.shape.exported_pages, 120);
+    for (lpn, stream) in [
+        (0, Stream::Hot),
+        (end - 1, Stream::Hot),
+        (end, Stream::Cold),
+    ] {
+        for asked in [Stream::Hot, Stream::Cold] {
+            assert_eq!(map.host_stream(Lpn(lpn), asked), stream, "{lpn}");
+            assert_eq!(map.stream_at_rest(Lpn(lpn), asked), stream, "{lpn}");
+        }
+        assert_eq!(map.move_stream(Lpn(lpn)), stream, "{lpn}");
+    }
+}

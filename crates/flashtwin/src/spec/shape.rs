@@ -40,7 +40,8 @@ impl Shape {
             },
             streams: spec.write_streams(),
             hot_pages: spec.hot_pages_per_block(),
-            slc_blocks: spec.slc_blocks_chip() / pools_per_chip,
+            // Only `modern` has any, whose pools are chips.
+            slc_blocks: spec.slc_blocks_chip(),
             apart: match spec.ftl.separation {
                 Separation::None if spec.slc_cache().is_some() => Apart::Cached,
                 Separation::None => Apart::AsAsked,

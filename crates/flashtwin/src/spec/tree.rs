@@ -282,3 +282,17 @@ impl<'de> Visitor<'de> for NodeVisitor {
         Ok(Node::Table(fields))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_goes_without_the_section_that_has_its_name() {
+        let mut tree = Tree::parse("[gc]\nbuffer = 1\n[buffer]\ngc = 2\n", "t").unwrap();
+        tree.remove("gc.buffer");
+        assert!(tree.get("gc.buffer").is_none() && tree.get("buffer.gc").is_some());
+        tree.remove("buffer");
+        assert!(tree.get("buffer.gc").is_none());
+    }
+}

@@ -258,3 +258,31 @@ fn read_over(
     nand.load_state(input)?;
     Ok(cursors[0])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::spec::builtin;
+    use crate::{DeviceSpec, Ssd};
+
+    /// Of each chip a block of the policy's pages is full, and another is open.
+    #[test]
+    fn the_policy_s_blocks_have_been_sealed_once() {
+        let set = [
+            ("geometry.chips", "3"),
+            ("geometry.planes_per_chip", "1"),
+            ("geometry.blocks_per_plane", "64"),
+            ("geometry.reserve_percent", "20"),
+            ("buffer.policy", "cda-gc"),
+        ];
+        let spec = DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &set).unwrap();
+        for seed in 0..4 {
+            let mut ssd = Ssd::new(&spec);
+            ssd.fill_sequential();
+            let free = |ssd: &Ssd| [0, 1, 2].map(|pool| ssd.backend.nand.ftl().pool(pool).free);
+            let before = free(&ssd);
+            assert!(ssd.open_policy_blocks(seed));
+            assert_eq!(free(&ssd), before.map(|free| free - 2));
+            ssd.check().unwrap();
+        }
+    }
+}

@@ -177,8 +177,9 @@ pub(crate) fn collects_at(member: &Member, stripe: Stripe) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::chips::ChipSet;
     use crate::spec::builtin_array;
-    use crate::units::Lpn;
+    use crate::units::{ChipId, Lpn};
     use crate::{Array, ArraySpec};
 
     fn array(level: &str, protect: &str) -> Array {
@@ -204,6 +205,32 @@ mod tests {
             units.collecting.contains(unit)
         };
         (0..12).filter(in_gc).collect()
+    }
+
+    #[test]
+    fn a_chip_in_gc_is_the_unit_of_that_chip() {
+        let set = [
+            ("array.members", "harmonia*3"),
+            ("array.member_in_gc", "chip"),
+            ("member.geometry.chips", "4"),
+        ];
+        let text = builtin_array("harmonia-array").unwrap();
+        let spec = ArraySpec::with_overrides(text, "harmonia-array", &set).unwrap();
+        let mut units = super::Units::new(&spec);
+        let mut chips = ChipSet::none(4);
+        for chip in [1, 3] {
+            chips.set(ChipId(chip), true);
+        }
+        units.note(2, &chips);
+        let collecting = |units: &super::Units| -> Vec<u16> {
+            let all = 0..12;
+            all.filter(|&unit| units.collecting.contains(ChipId(unit)))
+                .collect()
+        };
+        assert_eq!(collecting(&units), [9, 11]);
+        units.note(1, &chips);
+        units.note(2, &ChipSet::none(4));
+        assert_eq!(collecting(&units), [5, 7]);
     }
 
     /// Left-symmetric RAID-5 of 4: rows 0 1 2 P, 4 5 P 3, 8 P 6 7, P 9 10 11.

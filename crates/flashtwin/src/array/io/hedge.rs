@@ -233,15 +233,19 @@ impl Hedge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::builtin_array;
 
     #[test]
     fn the_share_of_reads_that_are_hedged_is_what_was_asked_for() {
-        let mut after = After::Share {
-            millionths: 950_000,
-            counts: Vec::new(),
-            seen: 0,
-            now: Time::NEVER,
-        };
+        let set = [
+            ("array.level", "raid10"),
+            ("array.members", "harmonia*4"),
+            ("array.reads", "hedged"),
+            ("array.hedge_percent", "95"),
+        ];
+        let text = builtin_array("harmonia-array").unwrap();
+        let spec = ArraySpec::with_overrides(text, "harmonia-array", &set).unwrap();
+        let mut after = Hedge::of(&spec, 0).unwrap().after;
         for i in 0..10_000 {
             after.took(Time::from_us(1 + i * 7919 % 1000));
         }

@@ -161,7 +161,7 @@ pub(super) struct Frontier {
     /// Its next page.
     pub next: u32,
     /// Blocks of this kind.
-    blocks: u32,
+    pub blocks: u32,
 }
 
 /// Demand-based page mapping.

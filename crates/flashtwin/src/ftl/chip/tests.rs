@@ -1,7 +1,10 @@
 //! Chips too small for their translation layer, which only tests can make: what cannot be written is
 //! refused, and what was written stays. States saved, read back, and damaged.
 
-use super::{Bast, ChipFtl, Dftl, Fast, Faster, FlashOp, Ftl, Layer, NoSpace, Setup, ENTRIES};
+use super::{
+    Bast, ChipFtl, Counters, Dftl, Fast, Faster, FlashOp, Ftl, Layer, NoSpace, OpKind, Setup, Why,
+    ENTRIES,
+};
 use crate::rng::Rng;
 
 /// Writes at random until nothing more is taken, and then goes on.
@@ -175,4 +178,74 @@ fn a_damaged_state_is_refused_or_works() {
         }
     }
     assert!(refused > 1000 && taken > 100, "{refused} {taken}");
+}
+
+#[test]
+fn each_counter_has_its_name() {
+    let counters = Counters {
+        switch_merges: 1,
+        partial_merges: 2,
+        full_merges: 3,
+        gc_runs: 4,
+        map_hits: 5,
+        map_misses: 6,
+    };
+    let named = [
+        ("switch_merges", 1),
+        ("partial_merges", 2),
+        ("full_merges", 3),
+        ("gc_runs", 4),
+        ("map_hits", 5),
+        ("map_misses", 6),
+    ];
+    assert_eq!(counters.named(), named);
+}
+
+/// Each collection erases its block, and nothing else does for that reason.
+#[test]
+fn collections_are_the_erases_that_they_cause() {
+    for setup in setups().filter(|setup| ["dftl", "faster"].contains(&setup.name())) {
+        let mut ftl = Ftl::new(&setup).unwrap();
+        ftl.fill();
+        let (mut rng, mut ops) = (Rng::new(5), Vec::new());
+        for _ in 0..2000 {
+            access(&mut ftl, &setup, &mut rng, &mut ops);
+        }
+        let of_gc = |op: &&FlashOp| {
+            matches!(op.kind, OpKind::Erase { .. }) && matches!(op.why, Why::Gc | Why::GcMap)
+        };
+        let erases = ops.iter().filter(of_gc).count() as u64;
+        assert!(erases > 20, "{}: {erases}", setup.name());
+        assert_eq!(ftl.counters().gc_runs, erases, "{}", setup.name());
+    }
+}
+
+/// Data take all blocks but those that the map may need once it is collected: 25 translation pages are on 4 blocks
+/// at most, and 3 blocks stay free.
+#[test]
+fn data_leave_room_for_the_map() {
+    let mut setup = Setup::new("dftl", 200, 40, 8).unwrap();
+    let set = [("entries_per_translation_page", "8"), ("cmt_entries", "9")];
+    setup.set_all(&set).unwrap();
+    let Layer::Dftl(own) = &setup.kind else {
+        panic!("a DFTL was asked for")
+    };
+    let mut dftl = Dftl::new(&setup, own);
+    let (mut rng, mut ops, mut most) = (Rng::new(1), Vec::new(), 0);
+    for _ in 0..5000 {
+        let page = rng.below(200) as u32;
+        dftl.write(page, &mut ops).unwrap();
+        most = most.max(dftl.data.blocks);
+    }
+    assert_eq!(most, 33);
+}
+
+/// The log of FASTER has been written once when its turn is over.
+#[test]
+fn a_turn_of_faster_is_its_log() {
+    let mut setup = Setup::new("faster", 200, 40, 8).unwrap();
+    setup
+        .set_all(&[("rw_log_blocks", "5"), ("isolation_blocks", "2")])
+        .unwrap();
+    assert_eq!(setup.turn_pages(), 7 * 8);
 }

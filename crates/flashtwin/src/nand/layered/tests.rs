@@ -7,10 +7,8 @@ use crate::ftl::chip::ENTRIES;
 use crate::spec::builtin;
 use crate::units::Stream;
 
-/// Lets one operation pass through an idle chip.
-fn pass(nand: &mut Nand, lpn: u32, cause: Cause, now: &mut Time) -> Done {
-    let mut events = EventQueue::new(nand.resources());
-    let op = PageOp {
+fn op(lpn: u32, cause: Cause, now: Time) -> PageOp {
+    PageOp {
         lpn: Lpn(lpn),
         owner: 0,
         cause,
@@ -18,10 +16,15 @@ fn pass(nand: &mut Nand, lpn: u32, cause: Cause, now: &mut Time) -> Done {
         stream: Stream::Cold,
         fua: false,
         again: 0,
-        enqueued: *now,
+        enqueued: now,
         gc_before: Time::ZERO,
-    };
-    nand.enqueue(0, op, *now, &mut events);
+    }
+}
+
+/// Lets one operation pass through an idle chip.
+fn pass(nand: &mut Nand, lpn: u32, cause: Cause, now: &mut Time) -> Done {
+    let mut events = EventQueue::new(nand.resources());
+    nand.enqueue(0, op(lpn, cause, *now), *now, &mut events);
     let mut done = None;
     while events.next_time() != Time::NEVER {
         *now = events.next_time();
@@ -74,5 +77,28 @@ fn a_write_without_room_fails_and_the_chip_goes_on() {
             "{kind}"
         );
         nand.check().unwrap();
+    }
+}
+
+/// What a chip still needs counts down to the instant at which it is free.
+#[test]
+fn the_rest_of_an_access_is_known() {
+    let overrides = [("ftl.kind", "dftl"), ("buffer", "none")];
+    let spec = DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &overrides).unwrap();
+    let mut nand = Nand::new(&spec);
+    let mut now = Time::ZERO;
+    assert!(pass(&mut nand, 0, Cause::HostWrite, &mut now).written);
+    let mut events = EventQueue::new(nand.resources());
+    nand.enqueue(0, op(0, Cause::HostRead, now), now, &mut events);
+    let begun = now;
+    let times = nand.times();
+    let whole = times.read + times.transfer;
+    for part in [0, 5] {
+        let at = begun + Time::from_us(part);
+        let Nand::Layered(layers) = &nand else {
+            panic!("a translation layer was asked for")
+        };
+        assert_eq!(layers.in_hand(0, at).rest, whole - Time::from_us(part));
+        assert_eq!(nand.drain_time(0, true, at), whole - Time::from_us(part));
     }
 }

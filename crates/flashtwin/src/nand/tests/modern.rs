@@ -309,6 +309,21 @@ fn a_flash_page_is_read_once_for_all_its_pages() {
     bench.ends(&[(9, 76.2), (2, 152.4), (3, 203.6), (4, 279.8)]);
 }
 
+/// The same of planes that read by themselves: the pages of one flash page are on one plane.
+#[test]
+fn a_flash_page_of_an_independent_plane_is_read_once() {
+    let mut bench = die(&[
+        ("geometry.page_bytes", "2 KiB"),
+        ("geometry.flash_page_bytes", "4 KiB"),
+        ("nand.multi_plane", "2"),
+        ("nand.independent_reads", "true"),
+    ]);
+    for lpn in [9, 4, 5, 6] {
+        bench.at(0.0, HostRead, lpn);
+    }
+    bench.ends(&[(9, 76.2), (4, 152.4), (5, 203.6), (6, 254.8)]);
+}
+
 #[test]
 fn a_share_of_the_reads_is_repeated_always_the_same_ones() {
     let run = || {

@@ -104,6 +104,7 @@ fn a_window_is_pages_or_a_share() {
     assert_eq!(window("window = 1.0"), 100);
     assert_eq!(window("window = 0.001"), 1);
     assert_eq!(window("window = 0"), 0);
+    assert_eq!(window("window = 0.0"), 0);
 }
 
 /// xorshift64*: a fixed stream of 64-bit numbers.

@@ -6,8 +6,8 @@ use super::*;
 use crate::request::{Op, Request, Status};
 use crate::rng::Rng;
 use crate::spec::{builtin, DeviceSpec};
-use crate::units::Lpn;
 use crate::units::Stream;
+use crate::units::{ChipId, Lpn};
 
 const DIES: u32 = 4;
 const PAGE: u64 = 4096;
@@ -57,6 +57,8 @@ fn run(ssd: &mut Ssd) {
         assert!(steps < 10_000_000, "no end of it");
     }
     assert_eq!(ssd.outstanding(), 0, "somebody waits for ever");
+    let (nand, mut dies) = (&ssd.backend.nand, (0..DIES).map(|die| ChipId(die as u16)));
+    assert!(dies.all(|die| !nand.is_dead(die.0.into()) || !nand.chips_in_gc().contains(die)));
     ssd.check().unwrap();
 }
 
@@ -320,6 +322,21 @@ fn what_is_done_again_finds_room_where_there_is_some() {
             if room { Status::Ok } else { Status::Failed }
         );
     }
+}
+
+/// Only programs that a dead die had begun are passed on. Any other that finds no room ends the device's life.
+#[test]
+fn a_write_that_finds_no_room_is_not_passed_on() {
+    let mut ssd = device(&[("buffer", "none"), ("geometry.reserve_percent", "20")]);
+    let mut others = (0..pages(&ssd) as u32).map(Lpn);
+    while others.any(|lpn| {
+        ssd.backend.nand.chip_of_copy(lpn) == Some(1)
+            && ssd.backend.nand.write_untimed(0, lpn, Stream::Cold)
+    }) {}
+    ssd.backend.next_write = 0;
+    let page = (0..pages(&ssd)).find(|&page| lies_on(&ssd, page, 2));
+    let status = one(&mut ssd, Op::Write, page.unwrap() * PAGE, PAGE);
+    assert_eq!(status, Status::ReadOnly);
 }
 
 /// A write of a part of a page that is lost: refused without a buffer; taken by a buffer, which finds out when it
