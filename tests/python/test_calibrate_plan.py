@@ -71,8 +71,22 @@ def test_a_job_is_its_load(tmp_path):
     assert "rw=write\nbs=128k" in plan.job(fill, where)
 
 
-def test_no_two_jobs_have_the_same_addresses(tmp_path):
+def test_no_two_jobs_of_fio_have_the_same_addresses(tmp_path):
+    need("fio")
     where = plan.target(tmp_path / "drive", SIZE)
+    load = next(load for load in loads.reads() if load.name == "read-depth-2")
+    text = plan.job(load, where).replace("ioengine=libaio\ndirect=1\n", "ioengine=null\n")
+    (tmp_path / "a.fio").write_text(text)
+    first = []
+    for section in ("warmup", load.name):
+        log = tmp_path / section
+        command = ["fio", "--output=/dev/null", f"--section={section}", f"--write_iolog={log}", "a.fio"]
+        subprocess.run(command, check=True, cwd=tmp_path, timeout=60)
+        found = [line.split()[-2] for line in log.read_text().splitlines() if " read " in line]
+        first.append(set(found[:10]))
+    assert all(first)
+    assert not first[0] & first[1]
+    # Nor do experiments.
     jobs = [plan.job(load, where) for load in plan.experiments(where)]
     seeds = re.findall(r"^randseed=(\d+)$", "\n".join(jobs), re.MULTILINE)
     sections = sum(text.count("number_ios=") for text in jobs)

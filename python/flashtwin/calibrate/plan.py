@@ -221,7 +221,6 @@ def job(load: Load, where: Target) -> str:
     parts = [_common(where)]
     for name, requests in (("warmup", load.warmup), (load.name, load.requests)):
         if requests:
-            # fio repeats its addresses from job to job otherwise: a buffer has what the one before read.
             seed = f"randseed={crc32(f'{load.name} {name}'.encode())}"
             count = [seed, f"number_ios={requests}", f"io_size={requests * bytes_max}"]
             parts.append("\n".join([f"[{name}]", *lines, *count]) + "\n")
@@ -245,10 +244,13 @@ def _common(where: Target) -> str:
         else "ioengine=libaio\ndirect=1\nfilename=" + where.path.replace(":", r"\:")
     )
     percentiles = ":".join(f"{percent:g}" for percent in PERCENTILES)
+    # fio repeats its addresses from job to job otherwise, and a buffer has what the one before read. It
+    # ignores randseed unless randrepeat=0.
     return f"""\
 [global]
 {engine}
 size={where.capacity_bytes}
+randrepeat=0
 percentile_list={percentiles}
 """
 
