@@ -153,9 +153,8 @@ def test_results_of_a_drive_of_another_size_are_refused_by_what_they_wrote(folde
     with pytest.raises(flashtwin.FlashtwinError) as e:
         fit(read_results(folder, ()))
     assert str(e.value) == (
-        f"{folder}/write-fill-80.json: 6553 requests, but for the drive of 536870912 bytes in manifest.json "
-        "3276; "
-        "remove it and run write-fill-80 again: the plan's run.sh keeps the others"
+        f"{folder}/write-fill-80.json: 6553 requests, where the drive of 536870912 bytes in manifest.json "
+        "gives 3276; remove it and run write-fill-80 again: the plan's run.sh keeps the others"
     )
 
 

@@ -70,8 +70,8 @@ class Results:
             if found and found != expected:
                 path = self.folder / f"{name}.json"
                 raise FlashtwinError(
-                    f"{path}: {found} requests, but for the drive of {self.capacity_bytes} bytes in "
-                    f"manifest.json {expected}; {_again(path)}"
+                    f"{path}: {found} requests, where the drive of {self.capacity_bytes} bytes in {MANIFEST} "
+                    f"gives {expected}; {_again(path)}"
                 )
 
 
