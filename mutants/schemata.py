@@ -190,6 +190,9 @@ class Schemata:
         """Leave out the mutants in which errors are; returns how many."""
         before = len(self.viable)
         for error in errors:
+            if (error["code"] or {}).get("code") == "E0004":
+                self.viable -= self.uncovered(error)
+                continue
             spans = sorted(error["spans"], key=lambda span: not span["is_primary"])
             for span in spans:
                 found = self.at(span["file_name"], span["byte_start"], span["byte_end"])
@@ -197,6 +200,24 @@ class Schemata:
                     self.viable -= found
                     break
         return before - len(self.viable)
+
+    def uncovered(self, error: dict) -> set[int]:
+        """The mutant without which a match covers its patterns: that of an arm it names, or of the last."""
+        (span,) = (span for span in error["spans"] if span["is_primary"])
+        tree = PARSER.parse((self.work / span["file_name"]).read_bytes())
+        node = tree.root_node.descendant_for_byte_range(span["byte_start"], span["byte_end"])
+        while node.type != "match_expression":
+            node = node.parent
+        arms = [arm for arm in node.child_by_field_name("body").named_children if arm.type == "match_arm"]
+        missing = [name.encode() for name in re.findall(r"`([^`]+)`", error["message"])]
+        last, named = set(), set()
+        for arm in arms:
+            text = arm.child_by_field_name("pattern").text
+            here = {int(mark[2]) for mark in MARK.finditer(text)}
+            here = {number for number in here if self.mutants[number].genre == "MatchArm"}
+            last = here or last
+            named = here if any(name in text for name in missing) else named
+        return named or last
 
     def at(self, file: str, start: int, end: int) -> set[int]:
         """The innermost mutant around a place of a written file, else all in it."""

@@ -4,9 +4,10 @@
 use super::super::ad_lru::AdLru;
 use super::super::ccf_lru::CcfLru;
 use super::super::clock::Clock;
+use super::super::entry::Family;
 use super::super::lru_wsr::LruWsr;
 use super::super::policy::{Access, DeviceView, Eviction, Policy, Skip};
-use super::super::Setup;
+use super::super::{AnyPolicy, ChosenPolicy, Setup};
 use crate::chips::ChipSet;
 use crate::rng::Rng;
 use crate::units::PageId;
@@ -151,6 +152,42 @@ fn a_page_is_spared_by_the_chip_it_is_on_now() {
         (Some(4), 3),
         "on no chip"
     );
+}
+
+/// Of pages that are all on a chip in GC, the one that moves to another chip leaves, whatever policy of pages GCaR
+/// filters.
+#[test]
+fn every_policy_of_pages_follows_one_to_another_chip() {
+    for base in ChosenPolicy::base_names() {
+        let name = format!("gcar-{base}");
+        let settings = super::settings(&name, PAGES, &[]);
+        let chosen = ChosenPolicy::new(&name, settings.clone()).unwrap();
+        if chosen.entry().family == Family::Blocks {
+            continue;
+        }
+        let setup = Setup {
+            settings,
+            ..setup(true)
+        };
+        let mut policy = AnyPolicy::of(&chosen, &setup);
+        let mut device = Fake::new();
+        device.in_gc.set(ChipId(0), true);
+        for page in 0..PAGES {
+            device.chip[page as usize] = Some(0);
+            device.access(&mut policy, page, true, false);
+        }
+        for page in (0..PAGES).step_by(3) {
+            device.access(&mut policy, page, true, true);
+        }
+        for page in 0..PAGES {
+            device.chip[page as usize] = Some(1);
+            policy.moved(&device, PageId(page));
+            let (victim, _) = device.victim(&mut policy, Skip::Nobody);
+            assert_eq!(victim, Some(page), "{name}");
+            device.chip[page as usize] = Some(0);
+            device.access(&mut policy, page, true, false);
+        }
+    }
 }
 
 /// Lists of AD-LRU, the oldest page first; each page with its cold flag.

@@ -53,6 +53,13 @@ fn superblocks_need_turns_and_one_stream() {
         "geometry.pages_per_block: found 12; with gc.granularity = \"superblock\" must be at least two \
          programs of 12"
     );
+    let two = [
+        ("geometry.pages_per_block", "2"),
+        ("geometry.flash_page_bytes", "4 KiB"),
+        ("nand.multi_plane", "1"),
+    ];
+    let two = [&two[..], &[superblock]].concat();
+    DeviceSpec::with_overrides(builtin("tlc-client").unwrap(), "tlc-client", &two).unwrap();
     // Two blocks more than without.
     let few = [
         ("geometry.blocks_per_plane", "20"),
