@@ -260,7 +260,7 @@ impl State {
     }
 
     fn flash_bytes(&self) -> Result<Vec<u8>, String> {
-        // Of the right size at once: a sweep keeps the memory for the next state.
+        // Of the right size at once: one that grows is moved each time that it doubles.
         let mut length = StateLength::default();
         either!(self, device => device.save_state(&mut length)).map_err(|e| e.to_string())?;
         let mut bytes = Vec::with_capacity(length.bytes as usize);

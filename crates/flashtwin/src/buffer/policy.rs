@@ -144,10 +144,10 @@ impl Eviction {
 
 /// A replacement policy: it ranks pages and names victims, and does nothing else.
 ///
-/// Contract. The device asks `admits` on a miss. If it is full, or the policy `lacks_room`, it calls `evict`, and the named pages are no
-/// longer in the policy when it returns. Then it calls `insert`. On a hit it calls `hit`. `cleaned` is called
-/// when a page that stays was written back and is clean now, `moved` when its flash copy may have come to another
-/// chip or the page may have begun or ceased to be in flight, `forget` when a page is removed otherwise
+/// Contract. The device asks `admits` on a miss. If it is full, or the policy `lacks_room`, it calls `evict`, and the
+/// named pages are no longer in the policy when it returns. Then it calls `insert`. On a hit it calls `hit`. `cleaned`
+/// is called when a page that stays was written back and is clean now, `moved` when its flash copy may have come to
+/// another chip or the page may have begun or ceased to be in flight, `forget` when a page is removed otherwise
 /// (trimmed). A policy keeps its data per [`PageId`], in arrays: the numbers are small.
 pub trait Policy {
     /// Whether a page that is not cached comes into the buffer; if not, a read passes it by.
