@@ -5,7 +5,7 @@
 //! last is found. When that is gone, the one before it is found again.
 
 use super::PageId;
-use crate::memory::{large_table, prefetch, reach, room_for};
+use crate::memory::{large_table, prefetch, reach, room_for, Table};
 use crate::units::Lpn;
 
 const NONE: u32 = u32::MAX;
@@ -14,9 +14,9 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct Directory {
     /// First page of each chain.
-    heads: Vec<u32>,
+    heads: Table<u32>,
     /// Per page, the next page of its chain.
-    next: Vec<u32>,
+    next: Table<u32>,
     shift: u32,
 }
 
@@ -25,8 +25,8 @@ impl Directory {
     pub fn new(pages: usize) -> Directory {
         let size = (pages.max(2) * 2).next_power_of_two();
         Directory {
-            heads: large_table(NONE, size),
-            next: room_for(pages),
+            heads: large_table(NONE, size).into(),
+            next: room_for(pages).into(),
             shift: 64 - size.trailing_zeros(),
         }
     }

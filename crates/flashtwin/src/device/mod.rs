@@ -341,7 +341,9 @@ impl<B: Backend> Device<B> {
         let flash_first = flash_at < link_at
             || flash_at == link_at && self.events.next_order() < self.link.pending.next_order();
         if flash_first {
-            self.flash_event();
+            if !self.flash_event() {
+                return;
+            }
         } else {
             match self.link.pending.next() {
                 link::BUS => self.bus_done(),
@@ -356,12 +358,16 @@ impl<B: Backend> Device<B> {
         self.backend.settle(self.now, &mut self.events);
     }
 
+    /// False if that concerns the back end alone.
     #[inline(always)]
-    fn flash_event(&mut self) {
+    fn flash_event(&mut self) -> bool {
         let Some(resource) = self.events.pop() else {
-            return;
+            return false;
         };
         let (now, mut done) = (self.now, None);
+        if self.backend.goes_on(resource, now, &mut self.events) {
+            return false;
+        }
         let chip = (self.backend).on_event(resource, now, &mut self.events, &mut done);
         if let Some(done) = &done {
             self.without_bus(|device| {
@@ -373,6 +379,7 @@ impl<B: Backend> Device<B> {
         }
         self.backend.activate(chip, now, &mut self.events);
         self.idle_chip(chip);
+        true
     }
 
     // ---- requests ----

@@ -340,6 +340,16 @@ impl Nand {
         }
     }
 
+    /// Deals with what was pending until now if it is a step from one move of a collection to the next; false, with
+    /// nothing done, if not.
+    #[inline(always)]
+    pub fn goes_on(&mut self, resource: usize, now: Time, events: &mut EventQueue) -> bool {
+        match self {
+            Nand::Modern(n) => n.goes_on(resource, now, events),
+            Nand::Msr(_) | Nand::Layered(_) => false,
+        }
+    }
+
     /// Deals with what was pending until now; returns the chip to activate afterwards. The operation that
     /// finished, if one did, is put into `done`, where there is none.
     #[inline(always)]

@@ -149,6 +149,29 @@ impl Modern {
 
     // ---- time passes ----
 
+    /// A die begins the next move of its collection, or the erase, if a move of it ends here and no operation of the
+    /// host comes between: what [`Modern::on_event`] and [`Modern::activate`] do then.
+    #[inline(always)]
+    pub fn goes_on(&mut self, resource: usize, now: Time, events: &mut EventQueue) -> bool {
+        if resource >= self.chips.len() || self.collecting[resource].is_none() {
+            return false;
+        }
+        let (die, lane) = (resource, &self.lanes[resource]);
+        let ends = lane.steps.is_empty() && lane.ends <= now && lane.held.is_none();
+        if !ends
+            || !lane.ops.is_empty()
+            || !self.chips[die].reads.is_empty()
+            || self.params.cached_commands
+            || self.log.is_some()
+            || self.yields(die)
+        {
+            return false;
+        }
+        self.chips[die].busy_total += now - lane.since;
+        self.start_gc_step(die, now, events);
+        true
+    }
+
     #[inline(always)]
     pub fn on_event(
         &mut self,
@@ -373,7 +396,7 @@ impl Modern {
         }
         let collects = self.collecting[die].is_some();
         if collects && !self.yields(die) {
-            return self.start_gc_step(die, now, events);
+            return self.start_gc_step_again(die, now, events);
         }
         self.start_next(die, collects, now, events);
     }

@@ -100,6 +100,11 @@ impl Work for Flash {
     }
 
     #[inline(always)]
+    fn goes_on(&mut self, resource: usize, now: Time, events: &mut EventQueue) -> bool {
+        self.nand.goes_on(resource, now, events)
+    }
+
+    #[inline(always)]
     fn on_event(
         &mut self,
         resource: usize,

@@ -9,6 +9,9 @@ use crate::memory::prefetch;
 use crate::nand::FlashEvent;
 use crate::units::ChipId;
 
+/// What a user's policy may break.
+const HELD: &str = "a policy names pages that it holds";
+
 /// What left for the sake of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Evicted {
@@ -52,7 +55,8 @@ impl<B: Backend> Device<B> {
         };
         let mut dirty = 0;
         for page in &out.victims {
-            let p = &mut pages[page.0 as usize];
+            let p = pages.get_mut(page.0 as usize);
+            let p = p.expect(HELD);
             debug_assert!(p.is_ready(), "a page in flight is evicted");
             p.rank = Rank::Left;
             p.by = access.request as u32;
@@ -159,7 +163,8 @@ impl<B: Backend> Device<B> {
             cache.room.policy.idle(&view, chip, in_flight, &busy)
         });
         let Some(PageId(id)) = named else { return };
-        let p = self.page(id);
+        let p = self.cache.pages.get_mut(id as usize);
+        let p = p.expect(HELD);
         p.want = Want::WriteBack;
         p.by = FlashEvent::NOBODY;
         self.cache.active_write_backs += 1;

@@ -38,6 +38,7 @@ use super::Front;
 use crate::buffer::{
     AnyPolicy, ChosenPolicy, Directory, Eviction, PageId, Policy, Room, UserPolicy,
 };
+use crate::memory::Table;
 use crate::metrics::FlashReport;
 use crate::request::Status;
 use crate::spec::{self, EvictMode};
@@ -73,7 +74,7 @@ pub(super) struct Cache {
     room: Room,
     eviction: Eviction,
     directory: Directory,
-    pages: Vec<Page>,
+    pages: Table<Page>,
     free_pages: Vec<u32>,
     /// Free slots, by [`Pool`].
     free_slots: [u32; 2],
@@ -91,7 +92,7 @@ pub(super) struct Cache {
     groups: Vec<Group>,
     free_groups: Vec<u32>,
     /// Pages whose contents flash does not have, as bits.
-    unstable: Vec<u64>,
+    unstable: Table<u64>,
     /// Write-backs at a time in background mode; `None`: blocking.
     background: Option<u32>,
     writing_back: u32,
@@ -142,7 +143,7 @@ impl Cache {
             room: Room::new(policy, setup, b.read_cache_pages),
             eviction: Eviction::default(),
             directory: Directory::new(slots),
-            pages: Vec::with_capacity(slots),
+            pages: Vec::with_capacity(slots).into(),
             free_pages: Vec::new(),
             free_slots: [b.capacity_pages, b.read_cache_pages],
             waiting: Default::default(),
@@ -153,7 +154,7 @@ impl Cache {
             ahead: [PageId(0); 2],
             groups: Vec::new(),
             free_groups: Vec::new(),
-            unstable: Vec::new(),
+            unstable: Table::default(),
             background: match b.evict {
                 EvictMode::Blocking => None,
                 EvictMode::Background(depth) => Some(depth),

@@ -223,10 +223,9 @@ impl Modern {
             return self.start_pulse(die, self.times.erase, now, events);
         };
         let mut program = self.program(first.stream, first.page);
-        let left = self.layout.left_in_row(first.page);
-        let (moved, read, sealed) = match left {
+        let (moved, read, sealed) = match self.layout.left_in_row(first.page) {
             1 => (1, self.sense(first.from), first.sealed),
-            _ => self.collect_row(die, first, left),
+            left => self.collect_row(die, first, left),
         };
         if self.log.is_some() {
             self.log_part(die, (run.moves(), moved), Some(run.block), now);

@@ -42,7 +42,10 @@ impl Layout {
     /// Pages from page `page` of a block to the end of its row.
     #[inline(always)]
     pub fn left_in_row(&self, page: u32) -> u32 {
-        self.unit - page % self.unit
+        match self.unit {
+            1 => 1,
+            unit => unit - page % unit,
+        }
     }
 
     /// Programming the row of page `page` of a block.
@@ -66,6 +69,7 @@ impl Layout {
         together.then(|| ppn.0 % self.unit / self.flash_page)
     }
 
+    #[inline(always)]
     fn of_type(&self, times: &[Time], page: u32) -> Time {
         match times {
             [one] => *one,
