@@ -58,13 +58,23 @@ impl<T: Copy> Short<T> {
     /// Takes the first one.
     #[inline(always)]
     pub fn pop_front(&mut self) -> Option<T> {
-        let first = self.items.get(self.taken).copied()?;
+        let mut first = None;
+        self.move_front(&mut first);
+        first
+    }
+
+    /// The same, put where there is none yet: a large one is copied once.
+    #[inline(always)]
+    pub fn move_front(&mut self, to: &mut Option<T>) {
+        let Some(first) = self.items.get(self.taken) else {
+            return;
+        };
+        *to = Some(*first);
         self.taken += 1;
         if self.taken == self.items.len() {
             self.items.clear();
             self.taken = 0;
         }
-        Some(first)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::error::{ErrorKind, WorkloadError};
 use crate::Workload;
 
 /// Requests handed out at a time.
-const BATCH: u64 = 4096;
+const BATCH: u64 = 512;
 /// Draws that may fail to fit the range before the spec is called impossible.
 const REDRAWS_MAX: u32 = 100_000;
 

@@ -1,5 +1,5 @@
-//! Logical page to cached page: a hash table of chains, links in one array by page. What is cached
-//! as a page is known to the caller, which reads that anyway.
+//! Logical page to cached page: a hash table of chains, links in one array by page. A link has the logical page
+//! beside the cached one, so that a lookup reads nothing else.
 //!
 //! A page that was evicted stays until it is gone, so a logical page may be here several times; the one that came
 //! last is found. When that is gone, the one before it is found again.
@@ -8,15 +8,34 @@ use super::PageId;
 use crate::memory::{large_table, prefetch, reach, room_for, Table};
 use crate::units::Lpn;
 
-const NONE: u32 = u32::MAX;
+/// A page of a chain, cached as `page`.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(8))]
+struct Link {
+    lpn: u32,
+    page: u32,
+}
+
+/// The end of a chain.
+const END: Link = Link {
+    lpn: 0,
+    page: u32::MAX,
+};
+
+impl Link {
+    #[inline(always)]
+    fn is_end(self) -> bool {
+        self.page == END.page
+    }
+}
 
 /// The table.
 #[derive(Clone, Debug)]
 pub(crate) struct Directory {
     /// First page of each chain.
-    heads: Table<u32>,
-    /// Per page, the next page of its chain.
-    next: Table<u32>,
+    heads: Table<Link>,
+    /// Per cached page, the next page of its chain.
+    next: Table<Link>,
     shift: u32,
 }
 
@@ -25,7 +44,7 @@ impl Directory {
     pub fn new(pages: usize) -> Directory {
         let size = (pages.max(2) * 2).next_power_of_two();
         Directory {
-            heads: large_table(NONE, size).into(),
+            heads: large_table(END, size).into(),
             next: room_for(pages).into(),
             shift: 64 - size.trailing_zeros(),
         }
@@ -48,15 +67,15 @@ impl Directory {
         prefetch(&self.next, page.0 as usize);
     }
 
-    /// The cached page of `lpn` that came last. `lpn_of` returns what is cached as a page.
+    /// The cached page of `lpn` that came last.
     #[inline(always)]
-    pub fn get(&self, lpn: Lpn, lpn_of: impl Fn(PageId) -> Lpn) -> Option<PageId> {
-        let mut at = self.heads[self.chain(lpn)];
-        while at != NONE {
-            if lpn_of(PageId(at)) == lpn {
-                return Some(PageId(at));
+    pub fn get(&self, lpn: Lpn) -> Option<PageId> {
+        let mut link = self.heads[self.chain(lpn)];
+        while !link.is_end() {
+            if link.lpn == lpn.0 {
+                return Some(PageId(link.page));
             }
-            at = self.next[at as usize];
+            link = self.next[link.page as usize];
         }
         None
     }
@@ -64,10 +83,13 @@ impl Directory {
     /// Adds `page`, which is not in the table, as the cached page of `lpn`.
     #[inline(always)]
     pub fn insert(&mut self, lpn: Lpn, page: PageId) {
-        reach(&mut self.next, page.0 as usize, NONE);
+        reach(&mut self.next, page.0 as usize, END);
         let chain = self.chain(lpn);
         self.next[page.0 as usize] = self.heads[chain];
-        self.heads[chain] = page.0;
+        self.heads[chain] = Link {
+            lpn: lpn.0,
+            page: page.0,
+        };
     }
 
     /// Removes `page`, which is in the table as a cached page of `lpn`.
@@ -75,13 +97,13 @@ impl Directory {
     pub fn remove(&mut self, lpn: Lpn, page: PageId) {
         let after = self.next[page.0 as usize];
         let chain = self.chain(lpn);
-        let mut at = self.heads[chain];
+        let mut at = self.heads[chain].page;
         if at == page.0 {
             self.heads[chain] = after;
             return;
         }
-        while self.next[at as usize] != page.0 {
-            at = self.next[at as usize];
+        while self.next[at as usize].page != page.0 {
+            at = self.next[at as usize].page;
         }
         self.next[at as usize] = after;
     }
@@ -111,8 +133,7 @@ mod tests {
                     table.remove(lpn, page);
                 }
                 let last = plain.iter().rev().find(|p| p.0 == lpn).map(|p| p.1);
-                let lpn_of = |page| plain.iter().find(|p| p.1 == page).unwrap().0;
-                assert_eq!(table.get(lpn, lpn_of), last);
+                assert_eq!(table.get(lpn), last);
             }
         }
     }

@@ -171,7 +171,7 @@ impl Alone {
     }
 
     fn find(&self, lpn: Lpn) -> Option<PageId> {
-        self.directory.get(lpn, |page| self.pages.lpn(page))
+        self.directory.get(lpn)
     }
 
     /// One access to one page of request number `request`, which has `request_pages`.

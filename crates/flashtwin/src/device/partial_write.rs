@@ -59,8 +59,7 @@ impl PageWrites {
     }
 
     fn find(&self, lpn: Lpn) -> Option<usize> {
-        let lpn_of = |page: PageId| self.pages[page.0 as usize].lpn;
-        let page = self.directory.as_ref()?.get(lpn, lpn_of)?;
+        let page = self.directory.as_ref()?.get(lpn)?;
         Some(page.0 as usize)
     }
 

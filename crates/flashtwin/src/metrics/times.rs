@@ -3,6 +3,7 @@
 
 use hdrhistogram::Histogram;
 
+use crate::memory::prefetch;
 use crate::units::Time;
 
 /// Longest response time distinguished; those beyond the last counter count as this.
@@ -13,10 +14,13 @@ const HALF: usize = 1 << HALF_BITS;
 
 /// The counter of a response time.
 #[inline(always)]
-fn index(ns: u64) -> usize {
+const fn index(ns: u64) -> usize {
     let shift = (u64::BITS - 1 - HALF_BITS) - (ns | (2 * HALF as u64 - 1)).leading_zeros();
     ((shift as usize) << HALF_BITS) + (ns >> shift) as usize
 }
+
+/// Counters of response times; those beyond count as the longest.
+const COUNTERS: usize = (index(LONGEST_NS) / HALF + 1) * HALF;
 
 /// The least response time of a counter.
 fn least(index: usize) -> u64 {
@@ -24,17 +28,27 @@ fn least(index: usize) -> u64 {
     ((index - (shift << HALF_BITS)) as u64) << shift
 }
 
+/// Response times that wait until their counters have been loaded: the counters are more than the processor's nearest
+/// cache holds.
+const WAITING: usize = 16;
+
 /// How often each response time was met, in nanoseconds.
 #[derive(Clone, Debug)]
 pub(super) struct Times {
+    /// Of response times; the last one of none.
     counts: Vec<u64>,
+    /// The counters of the last response times, which do not count these yet; at first, the one of none.
+    waiting: [u32; WAITING],
+    /// The one that waits longest.
+    turn: usize,
 }
 
 impl Default for Times {
     fn default() -> Times {
-        let counters = (index(LONGEST_NS) / HALF + 1) * HALF;
         Times {
-            counts: vec![0; counters],
+            counts: vec![0; COUNTERS + 1],
+            waiting: [COUNTERS as u32; WAITING],
+            turn: 0,
         }
     }
 }
@@ -42,20 +56,33 @@ impl Default for Times {
 impl Times {
     #[inline(always)]
     pub fn record(&mut self, time: Time) {
-        let ns = time.to_ns();
-        match self.counts.get_mut(index(ns)) {
-            Some(count) => *count += 1,
-            None => self.counts[index(LONGEST_NS)] += 1,
-        }
+        let counter = match index(time.to_ns()) {
+            counter if counter < COUNTERS => counter,
+            _ => index(LONGEST_NS),
+        };
+        prefetch(&self.counts, counter);
+        let due = std::mem::replace(&mut self.waiting[self.turn], counter as u32);
+        self.turn = (self.turn + 1) % WAITING;
+        self.counts[due as usize] += 1;
+    }
+
+    /// How often each was met, in the order of the counters.
+    fn counted(&self) -> Vec<u64> {
+        let mut counts = self.counts.clone();
+        self.waiting
+            .iter()
+            .for_each(|&counter| counts[counter as usize] += 1);
+        counts.pop();
+        counts
     }
 
     /// How many were recorded.
     pub fn requests(&self) -> u64 {
-        self.counts.iter().sum()
+        self.counted().iter().sum()
     }
 
     pub fn merge(&mut self, other: &Times) {
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+        for (count, more) in self.counts.iter_mut().zip(other.counted()) {
             *count += more;
         }
     }
@@ -64,7 +91,7 @@ impl Times {
     pub fn histogram(&self) -> Histogram<u64> {
         let mut histogram = Histogram::new_with_bounds(1, LONGEST_NS, 3)
             .expect("the bounds are constants that the histogram takes");
-        for (index, &count) in self.counts.iter().enumerate() {
+        for (index, count) in self.counted().into_iter().enumerate() {
             if count > 0 {
                 histogram.saturating_record_n(least(index), count);
             }

@@ -198,7 +198,7 @@ impl Modern {
                 self.ended(resource, false, now);
                 return die;
             }
-            *done = self.proceed(resource, now, events);
+            self.proceed(resource, now, events, done);
             return die;
         }
         if resource < lanes + dies {
@@ -230,25 +230,24 @@ impl Modern {
             }
         }
         let lane = lane as usize;
-        *done = self.proceed(lane, now, events);
+        self.proceed(lane, now, events, done);
         self.die_of(lane)
     }
 
-    /// Goes on to the next step of a lane, or frees it. Returns the operation that ends here, if
-    /// one of the host's does.
+    /// Goes on to the next step of a lane, or frees it. The operation that ends here, if one of the host's does, is
+    /// put into `done`.
     #[inline(always)]
-    fn proceed(&mut self, at: usize, now: Time, events: &mut EventQueue) -> Option<Done> {
+    fn proceed(&mut self, at: usize, now: Time, events: &mut EventQueue, done: &mut Option<Done>) {
         let die = self.die_of(at);
         let lane = &mut self.lanes[at];
-        let mut done = None;
         if lane.steps.first() == Some(&Step::Deliver) {
             lane.steps.pop_front();
-            done = lane.ops.pop_front();
+            lane.ops.move_front(done);
         }
         lane.step = lane.steps.first().copied();
         if self.must_wait(at) {
             self.lanes[at].step = None;
-            return None;
+            return;
         }
         let lane = &mut self.lanes[at];
         match lane.step {
@@ -283,11 +282,10 @@ impl Modern {
             }
             None => self.ended(at, done.is_some(), now),
         }
-        if let Some(done) = &done {
+        if let Some(done) = done {
             self.lanes[die].served = now;
             self.chips[die].ended(&done.op);
         }
-        done
     }
 
     /// A lane is free again.

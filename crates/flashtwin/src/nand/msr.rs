@@ -120,7 +120,7 @@ impl Msr {
     ) -> usize {
         let c = &mut self.chips[chip];
         let s = &mut self.service[chip];
-        let Some(first) = s.running.pop() else {
+        let Some(first) = s.running.last() else {
             c.busy_total += now - s.batch_since;
             c.leave_gc(now);
             self.chips_in_gc.set(ChipId(chip as u16), false);
@@ -128,11 +128,13 @@ impl Msr {
         };
         debug_assert_eq!(first.done_at, now);
         c.ended(&first.done.op);
+        *done = Some(first.done);
+        let left = s.running.len() - 1;
+        s.running.truncate(left);
         match s.running.last() {
             Some(next) => events.set(chip, next.done_at),
             None => c.busy_total += now - s.batch_since,
         }
-        *done = Some(first.done);
         chip
     }
 

@@ -185,8 +185,7 @@ impl Cache {
     /// The cached page of `lpn` that came last.
     #[inline(always)]
     fn find(&self, lpn: Lpn) -> Option<PageId> {
-        let lpn_of = |page: PageId| self.pages[page.0 as usize].lpn;
-        self.directory.get(lpn, lpn_of)
+        self.directory.get(lpn)
     }
 
     pub fn report(&self, report: &mut FlashReport) {

@@ -5,9 +5,9 @@ use super::*;
 use crate::gc::{self, Tie};
 
 /// Pages ahead of the one being moved whose map entries are fetched.
-const AHEAD: u32 = 12;
+const AHEAD: u32 = 4;
 /// Pages ahead of which it is looked up which they are.
-const FAR_AHEAD: u32 = 48;
+const FAR_AHEAD: u32 = 20;
 
 /// A block being collected.
 #[derive(Clone, Copy, Debug)]

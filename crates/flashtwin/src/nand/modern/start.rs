@@ -13,7 +13,8 @@ impl Modern {
             // Nothing to do (a write that failed): it ends at once, as an event of its own.
             lane.steps.push_front(Step::Array(Time::ZERO));
         }
-        let done = self.proceed(at, now, events);
+        let mut done = None;
+        self.proceed(at, now, events, &mut done);
         debug_assert!(done.is_none(), "no operation ends before it began");
     }
 
