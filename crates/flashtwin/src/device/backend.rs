@@ -54,8 +54,8 @@ pub(crate) mod sealed {
         fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue);
         /// All that is queued at this instant, by this event, has been queued.
         fn settle(&mut self, _now: Time, _events: &mut EventQueue) {}
-        /// Deals with what was pending until now if it is a step from one move of a collection to the next, which
-        /// nobody else need know of; false, with nothing done, if not.
+        /// Deals with what was pending until now if it is a step from one move of a collection to the next, of which
+        /// the front end need not know; false, with nothing done, if not.
         #[inline(always)]
         fn goes_on(&mut self, _resource: usize, _now: Time, _events: &mut EventQueue) -> bool {
             false
