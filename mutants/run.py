@@ -4,22 +4,26 @@
 of the checkout asks at each mutated place whether the mutant of that place is the one in the variable MUTANT,
 so one build serves them all (`schemata.py`). Each test runs once without a mutant to find which mutants it
 reaches and how much processor time it takes; then each mutant runs the tests that reach it, the shortest
-first, until one fails. Mutants are judged in random order and results appended to out/mutants/journal.jsonl,
-so an interrupted run has judged a random sample and continues there.
+first, until one fails. Those that survive run the Python tests that reach them, a file at a time, on a module
+built from the same sources. Mutants are judged in random order and results appended to
+out/mutants/SHARD.jsonl, so an interrupted run has judged a random sample and continues there.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import math
 import os
 import random
+import re
 import resource
 import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,13 +32,18 @@ from schemata import Mutant, Schemata
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "out" / "mutants"
 CRATES = ("flashtwin", "flashtwin-sim")
+#: What the Python tests run; built together, so that all have the same dependencies.
+MODULE_CRATES = ("flashtwin-nbdkit", "flashtwin-python")
 #: Processor time of tests that are left out.
-LONG_S = 60.0
+LONG_S = 600.0
+#: Python tests that wait for the wall clock, so that other work on the machine could fail them, or that never
+#: run the model.
+TIMED = re.compile(r"live|power_cut|starts|calibrate|fio|site|report|structure|sources|words")
 #: A test that takes so many times the processor time it takes without a mutant has found one that does not
 #: end. Processor time, since other work on the machine must not decide.
-PATIENCE = 10.0
+PATIENCE = 4.0
 #: A test that sleeps for so long has found a mutant that waits for ever.
-WALL_S = 300.0
+WALL_S = 1200.0
 MEMORY_MAX = 6 << 30
 #: What the copy of the crate has in addition.
 SWITCH = """//! Which mutant runs.
@@ -75,9 +84,9 @@ fn look(number: usize) -> bool {
 
 
 class Test(NamedTuple):
-    """A test and the directory where Cargo would run it."""
+    """A test and the directory where it runs."""
 
-    binary: str
+    command: tuple[str, ...]
     directory: str
     name: str
 
@@ -92,7 +101,7 @@ class Test(NamedTuple):
 
         try:
             done = subprocess.run(
-                [self.binary, "--exact", self.name, "--test-threads=1", "-q"],
+                self.command,
                 cwd=self.directory,
                 env=os.environ | variables,
                 stdout=subprocess.DEVNULL,
@@ -116,20 +125,23 @@ def used_s() -> float:
 
 def chosen(shard: str, seed: int) -> list[Mutant]:
     """The mutants of a shard, which is a random sample of all."""
-    listed = OUT / "list.json"
-    if not listed.exists():
-        listed.parent.mkdir(parents=True, exist_ok=True)
-        command = ["cargo", "mutants", "--list", "--json", "-p", "flashtwin"]
-        text = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-        listed.write_text(text)
-    mutants = [Mutant.of(entry) for entry in json.loads(listed.read_text())]
+    command = ["cargo", "mutants", "--list", "--json", "-p", "flashtwin"]
+    text = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    mutants = [Mutant.of(entry) for entry in json.loads(text)]
     random.Random(seed).shuffle(mutants)
     number, of = (int(part) for part in shard.split("/"))
     return mutants[number - 1 :: of]
 
 
-def copy(work: Path) -> None:
-    """Copy what git does not ignore; what is there already keeps its time."""
+def put(file: Path, data: bytes) -> None:
+    """Write a file that differs; one that does not keeps its time, so that Cargo builds nothing for it."""
+    if not file.exists() or file.read_bytes() != data:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+
+
+def copy(work: Path, but: set[str]) -> None:
+    """Copy what git does not ignore, but for these files."""
     tracked = subprocess.run(
         ["git", "ls-files", "-z", "-co", "--exclude-standard"],
         cwd=ROOT,
@@ -142,16 +154,15 @@ def copy(work: Path) -> None:
         if source.is_symlink() and not target.is_symlink():
             target.parent.mkdir(parents=True, exist_ok=True)
             target.symlink_to(source.readlink())
-        elif source.is_file() and not (target.exists() and target.read_bytes() == source.read_bytes()):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target)
+        elif source.is_file() and not (name in but and target.exists()):
+            put(target, source.read_bytes())
 
 
-def cargo(work: Path, *command: str) -> list[dict]:
+def cargo(work: Path, command: list[str], crates: tuple[str, ...]) -> list[dict]:
     """The messages of a build."""
-    packages = [word for crate in CRATES for word in ("-p", crate)]
+    packages = [word for crate in crates for word in ("-p", crate)]
     done = subprocess.run(
-        ["cargo", *command, *packages, "--lib", "--tests", "--locked", "--message-format=json"],
+        ["cargo", *command, *packages, "--locked", "--message-format=json"],
         cwd=work,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -161,49 +172,81 @@ def cargo(work: Path, *command: str) -> list[dict]:
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-def build(work: Path, mutants: list[Mutant]) -> tuple[Schemata, list[dict]]:
-    """Build all mutants but those that do not compile, which are left out step by step."""
-    crate = work / "crates" / "flashtwin" / "src"
-    library = (ROOT / "crates/flashtwin/src/lib.rs").read_text()
-    (crate / "lib.rs").write_text(library + "\n#[doc(hidden)]\npub mod mutant;\n")
-    (crate / "mutant.rs").write_text(SWITCH.replace("COUNT_OF_MUTANTS", str(len(mutants))))
+def build(work: Path, mutants: list[Mutant], left_out: Path) -> tuple[Schemata, list[dict]]:
+    """Build all mutants but those that do not compile, which are left out step by step and recorded."""
     schemata = Schemata(ROOT, mutants)
-    for command in (("check",), ("test", "--no-run")):
+    if left_out.exists():
+        names = set(left_out.read_text().splitlines())
+        schemata.viable = {n for n in schemata.viable if mutants[n].name not in names}
+    crate = "crates/flashtwin/src"
+    copy(work, {f"{crate}/lib.rs", *schemata.sources})
+    library = (ROOT / crate / "lib.rs").read_bytes()
+    if f"{crate}/lib.rs" not in schemata.sources:
+        put(work / crate / "lib.rs", library + b"\n#[doc(hidden)]\npub mod mutant;\n")
+    put(work / crate / "mutant.rs", SWITCH.replace("COUNT_OF_MUTANTS", str(len(mutants))).encode())
+    for command in (["check"], ["test", "--no-run"]):
         while True:
             schemata.write(work)
-            messages = cargo(work, *command)
+            messages = cargo(work, [*command, "--lib", "--tests"], CRATES + MODULE_CRATES)
             errors = [m["message"] for m in messages if m["reason"] == "compiler-message"]
             errors = [error for error in errors if error["level"] == "error" and error["spans"]]
             if not errors:
                 break
             unviable = schemata.leave_out(errors)
+            names = [mutants[n].name for n in range(len(mutants)) if n not in schemata.viable]
+            left_out.write_text("\n".join(names))
             print(f"{len(errors)} errors: {unviable} mutants left out", flush=True)
             if not unviable:
                 sys.exit("\n".join(error["rendered"] for error in errors))
     return schemata, messages
 
 
-def tests_of(messages: list[dict], work: Path) -> list[Test]:
+def rust_tests(messages: list[dict]) -> list[Test]:
     """Every test of the programs that were built."""
     found = []
     for message in messages:
         program = message.get("executable")
         if message["reason"] != "compiler-artifact" or not program:
             continue
-        directory = str(Path(message["manifest_path"]).parent)
-        listing = subprocess.run(
-            [program, "--list", "--format", "terse"], cwd=work, capture_output=True, text=True, check=True
-        ).stdout
-        names = (line.removesuffix(": test") for line in listing.splitlines() if line.endswith(": test"))
-        ignored = subprocess.run(
-            [program, "--list", "--format", "terse", "--ignored"],
-            cwd=work,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        found += [Test(program, directory, name) for name in names if f"{name}: test" not in ignored]
+        directory = Path(message["manifest_path"]).parent
+        if directory.name not in CRATES:
+            continue
+
+        def names(*more: str, program: str = program) -> list[str]:
+            command = [program, "--list", "--format", "terse", *more]
+            listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            return [line.removesuffix(": test") for line in listing.splitlines() if line.endswith(": test")]
+
+        ignored = set(names("--ignored"))
+        options = ("--test-threads=1", "-q", "--exact")
+        found += [
+            Test((program, *options, name), str(directory), name) for name in names() if name not in ignored
+        ]
     return found
+
+
+def python_tests(work: Path) -> list[Test]:
+    """The files of Python tests; none where pytest is not installed."""
+    if importlib.util.find_spec("pytest") is None:
+        print("Python tests are left out, since pytest is not installed: make .venv/.dev", flush=True)
+        return []
+    libraries: dict[str, str] = {}
+    for message in cargo(work, ["build"], MODULE_CRATES):
+        if message["reason"] == "compiler-artifact":
+            libraries |= {Path(file).name: file for file in message["filenames"]}
+    package = work / "tested"
+    shutil.rmtree(package, ignore_errors=True)
+    shutil.copytree(work / "python", package)
+    shutil.copy(libraries["lib_core.so"], package / "flashtwin" / "_core.abi3.so")
+    shutil.copy(libraries["libflashtwin_nbdkit.so"], package / "flashtwin" / "flashtwin_nbdkit.so")
+    os.environ["PYTHONPATH"] = str(package)
+    files = sorted(work.glob("tests/python/test_*.py"))
+    command = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
+    return [
+        Test((*command, str(file)), str(work), f"tests/python/{file.name}")
+        for file in files
+        if not TIMED.search(file.stem)
+    ]
 
 
 def reached(tests: list[Test]) -> tuple[dict[Test, float], dict[int, list[Test]]]:
@@ -214,7 +257,7 @@ def reached(tests: list[Test]) -> tuple[dict[Test, float], dict[int, list[Test]]
     for test in tests:
         trace.unlink(missing_ok=True)
         start = used_s()
-        if not test.run({"MUTANT_TRACE": str(trace)}, LONG_S):
+        if not test.run({"MUTANT_TRACE": str(trace)}, LONG_S) or used_s() - start > LONG_S:
             print(f"left out, since it fails or is long: {test.name}", flush=True)
             continue
         seconds[test] = used_s() - start
@@ -240,6 +283,29 @@ def judge(number: int, tests: list[Test], seconds: dict[Test, float], limit_s: f
     return "missed", "" if tests else "no test reaches it"
 
 
+class Judge(NamedTuple):
+    """What a worker needs to judge the mutants that it is given."""
+
+    viable: set[int]
+    untried: set[int]
+    seconds: dict[Test, float]
+    #: Tests in Rust and then in Python that reach each mutant.
+    reaching: tuple[dict[int, list[Test]], dict[int, list[Test]]]
+    limit_s: float
+
+    def line(self, number: int, mutant: Mutant) -> str:
+        """The line of a mutant for the journal."""
+        outcome, by = "untried" if number in self.untried else "unviable", ""
+        start = used_s()
+        if number in self.viable:
+            for reaching in self.reaching:
+                tests = reaching.get(number, [])
+                if outcome != "caught" and (tests or outcome != "missed"):
+                    outcome, by = judge(number, tests, self.seconds, self.limit_s)
+        spent = round(used_s() - start, 2)
+        return json.dumps({"mutant": mutant.name, "outcome": outcome, "by": by, "seconds": spent})
+
+
 def interval(hits: int, of: int) -> tuple[float, float]:
     """Wilson's interval of 95 % for a share, in percent."""
     z, share = 1.96, hits / of
@@ -254,15 +320,15 @@ def report(journal: Path) -> None:
     names = ("unviable", "untried", "caught", "missed")
     count = {name: sum(line["outcome"] == name for line in lines) for name in names}
     viable = count["caught"] + count["missed"]
+    in_python = sum(line["outcome"] == "caught" and "tests/python" in line["by"] for line in lines)
     for line in lines:
         if line["outcome"] == "missed":
             print(f"missed: {line['mutant']} ({line['by'] or 'reached'})")
     if viable:
         low, high = interval(count["caught"], viable)
         print(f"{len(lines)} mutants: {', '.join(f'{n} {name}' for name, n in count.items())}")
-        print(
-            f"caught of {viable} viable: {100 * count['caught'] / viable:.1f} % ({low:.1f} to {high:.1f} %)"
-        )
+        share = 100 * count["caught"] / viable
+        print(f"caught of {viable} viable: {share:.1f} % ({low:.1f} to {high:.1f} %), {in_python} by Python")
 
 
 def main() -> None:
@@ -275,34 +341,37 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=1, help="of the shuffling (default 1)")
     parser.add_argument(
-        "--limit", type=float, default=120, help="processor time of the tests of a mutant, s (default 120)"
+        "--limit",
+        type=float,
+        default=900,
+        help="processor time of a mutant's tests in Rust, and again in Python, s (default 900)",
     )
+    parser.add_argument("--jobs", type=int, default=2, help="mutants judged side by side (default 2)")
     parser.add_argument("--work", type=Path, default=Path("/tmp/flashtwin-mutants"), help="where the copy is")
     parser.add_argument("--report", action="store_true", help="print the results so far")
     args = parser.parse_args()
-    journal = OUT / "journal.jsonl"
+    OUT.mkdir(parents=True, exist_ok=True)
+    journal = OUT / f"{args.shard.replace('/', '-of-')}.jsonl"
     if args.report:
         report(journal)
         return
     mutants = chosen(args.shard, args.seed)
-    copy(args.work)
-    schemata, messages = build(args.work, mutants)
-    seconds, reaching = reached(tests_of(messages, args.work))
+    schemata, messages = build(args.work, mutants, journal.with_suffix(".unviable"))
+    found = [reached(tests) for tests in (rust_tests(messages), python_tests(args.work))]
+    seconds = {test: spent for timed, _ in found for test, spent in timed.items()}
     print(f"{len(seconds)} tests, {sum(seconds.values()):.0f} s", flush=True)
+    judging = Judge(
+        schemata.viable, schemata.untried, seconds, tuple(reaching for _, reaching in found), args.limit
+    )
     done = set()
     if journal.exists():
         done = {json.loads(line)["mutant"] for line in journal.read_text().splitlines()}
-    for number, mutant in enumerate(mutants):
-        if mutant.name in done:
-            continue
-        outcome, by = "untried" if number in schemata.untried else "unviable", ""
-        start = used_s()
-        if number in schemata.viable:
-            outcome, by = judge(number, reaching.get(number, []), seconds, args.limit)
-        spent = round(used_s() - start, 2)
-        line = {"mutant": mutant.name, "outcome": outcome, "by": by, "seconds": spent}
-        with journal.open("a") as file:
-            print(json.dumps(line), file=file)
+    left = [(number, mutant) for number, mutant in enumerate(mutants) if mutant.name not in done]
+    with ProcessPoolExecutor(args.jobs) as pool:
+        # In their order, so that what is in the journal is a random sample at any time.
+        for line in pool.map(judging.line, *zip(*left, strict=True)):
+            with journal.open("a") as file:
+                print(line, file=file)
     report(journal)
 
 

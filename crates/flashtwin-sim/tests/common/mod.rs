@@ -1,6 +1,7 @@
 //! Devices and loads that the tests share.
 
 pub mod case;
+pub mod drawn;
 
 use std::path::PathBuf;
 

@@ -1,14 +1,7 @@
-//! What the model computes, held to the last bit: a checksum of the summary and of every completion, for every
-//! policy, FTL, victim rule, wear levelling, profile and array, under a load at depth.
-//!
-//! `tests/data/golden.txt` has a line for each case. A change that is to leave results as they are leaves the
-//! file as it is; one that moves them writes it anew, in a commit of its own that states why:
-//!
-//!     FLASHTWIN_GOLDEN=write cargo test -p flashtwin-sim golden
+//! Runs of a load at depth on every policy, FTL, victim rule, wear levelling, profile and array: the summary and
+//! every completion.
 
-use std::fmt::Write;
-
-use crate::common::data;
+use super::{hold, Checksum};
 use flashtwin::buffer::ChosenPolicy;
 use flashtwin::spec::{builtin, builtin_array, builtin_array_names, builtin_names};
 use flashtwin::{Array, ArraySpec, Completion, Device, DeviceSpec, Ssd, Time};
@@ -31,17 +24,6 @@ const OPEN: Pacing = Pacing::Open {
     speed: Speed::RECORDED,
 };
 
-/// FNV-1a: enough to distinguish results, and short.
-struct Checksum(u64);
-
-impl Checksum {
-    fn add(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        }
-    }
-}
-
 fn checksum<S: Drivable>(mut device: Device<S>, pacing: Pacing, faults: &[Fault]) -> u64 {
     let control = Control::default();
     precondition(&mut device, Precondition::Steady, 1, &control).expect("a sound device");
@@ -57,7 +39,7 @@ fn checksum<S: Drivable>(mut device: Device<S>, pacing: Pacing, faults: &[Fault]
         check_requests: Some(701),
         ..RunConfig::default()
     };
-    let mut sum = Checksum(0xcbf2_9ce4_8422_2325);
+    let mut sum = Checksum::new();
     let mut keep = |completions: &[Completion]| {
         for c in completions {
             for number in [c.tag, c.arrival.0, c.done.0, c.hits.into(), c.pages.into()] {
@@ -96,23 +78,38 @@ const MODERN: &[(&str, &str)] = &[
     ("buffer.partial", "sectors"),
 ];
 
-/// Every case by name.
-fn cases() -> Vec<(String, u64)> {
-    let mut all: Vec<(String, u64)> = Vec::new();
-    let mut ssd = |name: String, spec: &DeviceSpec, pacing: Pacing| {
-        all.push((name, checksum(Ssd::new(spec), pacing, &[])));
-    };
+/// Cases with their checksums.
+type Cases = Vec<(String, u64)>;
+
+fn ssd(all: &mut Cases, name: String, spec: &DeviceSpec, pacing: Pacing) {
+    all.push((name, checksum(Ssd::new(spec), pacing, &[])));
+}
+
+fn policies(backend: &str, change: &[(&'static str, &str)], pacing: Pacing) -> Cases {
+    let mut all = Cases::new();
     let mut policies = ChosenPolicy::names();
     policies.extend(["gcar-ecr", "gcar-arc", "gcar-cbm", "gcar-fab"].map(String::from));
     for policy in &policies {
         let with = vec![("buffer.policy", policy.clone())];
-        ssd(format!("msr {policy}"), &small("demo", MSR, &with), OPEN);
-        ssd(
-            format!("modern {policy}"),
-            &small("demo", MODERN, &with),
-            DEPTH,
-        );
+        let spec = small("demo", change, &with);
+        ssd(&mut all, format!("{backend} {policy}"), &spec, pacing);
     }
+    all
+}
+
+#[test]
+fn policies_on_msr() {
+    hold("policies_on_msr", &policies("msr", MSR, OPEN));
+}
+
+#[test]
+fn policies_on_modern() {
+    hold("policies_on_modern", &policies("modern", MODERN, DEPTH));
+}
+
+#[test]
+fn settings() {
+    let mut all = Cases::new();
     for ftl in ["dftl", "bast", "fast", "faster"] {
         let change = [
             ("geometry.blocks_per_plane", "64"),
@@ -121,7 +118,7 @@ fn cases() -> Vec<(String, u64)> {
         ];
         for further in [&[][..], &[("buffer", "none")]] {
             let spec = small("demo", &change, &set(further));
-            ssd(format!("{ftl} {further:?}"), &spec, DEPTH);
+            ssd(&mut all, format!("{ftl} {further:?}"), &spec, DEPTH);
         }
     }
     let modern: &[&[(&'static str, &str)]] = &[
@@ -175,7 +172,7 @@ fn cases() -> Vec<(String, u64)> {
     ];
     for change in modern {
         let spec = small("demo", MODERN, &set(change));
-        ssd(format!("modern {change:?}"), &spec, DEPTH);
+        ssd(&mut all, format!("modern {change:?}"), &spec, DEPTH);
     }
     let msr: &[&[(&'static str, &str)]] = &[
         &[
@@ -192,11 +189,18 @@ fn cases() -> Vec<(String, u64)> {
     ];
     for change in msr {
         ssd(
+            &mut all,
             format!("msr {change:?}"),
             &small("demo", MSR, &set(change)),
             DEPTH,
         );
     }
+    hold("settings", &all);
+}
+
+#[test]
+fn profiles() {
+    let mut all = Cases::new();
     let fewer_blocks = [
         ("geometry.blocks_per_plane", "96"),
         ("geometry.reserve_percent", "20"),
@@ -218,13 +222,14 @@ fn cases() -> Vec<(String, u64)> {
             &fewer_blocks
         };
         let spec = small(profile, change, &Set::new());
-        ssd(format!("profile {profile}"), &spec, DEPTH);
+        ssd(&mut all, format!("profile {profile}"), &spec, DEPTH);
     }
-    arrays(&mut all);
-    all
+    hold("profiles", &all);
 }
 
-fn arrays(all: &mut Vec<(String, u64)>) {
+#[test]
+fn arrays() {
+    let mut all = Cases::new();
     const TINY: &[(&str, &str)] = &[
         ("member.geometry.chips", "4"),
         ("member.geometry.blocks_per_plane", "64"),
@@ -270,29 +275,5 @@ fn arrays(all: &mut Vec<(String, u64)>) {
             &faults,
         );
     }
-}
-
-#[test]
-fn golden_results_stay_as_they_are() {
-    let file = data("golden.txt");
-    let mut now = String::new();
-    for (name, sum) in cases() {
-        writeln!(now, "{sum:016x} {name}").expect("a string takes it");
-    }
-    if std::env::var("FLASHTWIN_GOLDEN").is_ok_and(|what| what == "write") {
-        std::fs::write(&file, &now).expect("the file can be written");
-    }
-    let before = std::fs::read_to_string(&file).expect("tests/data/golden.txt is there");
-    let moved: Vec<_> = now.lines().filter(|line| !before.contains(line)).collect();
-    assert!(
-        moved.is_empty(),
-        "{} results moved:\n{}",
-        moved.len(),
-        moved.join("\n")
-    );
-    assert_eq!(
-        now.lines().count(),
-        before.lines().count(),
-        "cases are missing"
-    );
+    hold("arrays", &all);
 }
