@@ -156,6 +156,10 @@ def copy(work: Path, but: set[str]) -> None:
             target.symlink_to(source.readlink())
         elif source.is_file() and not (name in but and target.exists()):
             put(target, source.read_bytes())
+    # A source that was renamed would be there twice.
+    for file in work.glob("crates/**/*.rs"):
+        if file.name != "mutant.rs" and not (ROOT / file.relative_to(work)).exists():
+            file.unlink()
 
 
 def cargo(work: Path, command: list[str], crates: tuple[str, ...]) -> list[dict]:
