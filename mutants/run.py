@@ -32,10 +32,10 @@ from schemata import Mutant, Schemata
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "out" / "mutants"
 CRATES = ("flashtwin", "flashtwin-sim")
-#: What the Python tests run; built together, so that all have the same dependencies.
-MODULE_CRATES = ("flashtwin-nbdkit", "flashtwin-python")
-#: Processor time of tests that are left out.
-LONG_S = 600.0
+#: What the Python tests run; built together, so that all have the same dependencies. None without pytest.
+MODULE_CRATES = ("flashtwin-nbdkit", "flashtwin-python") if importlib.util.find_spec("pytest") else ()
+#: Processor time of tests, while they are traced, that are left out.
+LONG_S = 60.0
 #: Python tests that wait for the wall clock, so that other work on the machine could fail them, or that never
 #: run the model.
 TIMED = re.compile(r"live|power_cut|starts|calibrate|fio|site|report|structure|sources|words")
@@ -231,7 +231,7 @@ def rust_tests(messages: list[dict]) -> list[Test]:
 
 def python_tests(work: Path) -> list[Test]:
     """The files of Python tests; none where pytest is not installed."""
-    if importlib.util.find_spec("pytest") is None:
+    if not MODULE_CRATES:
         print("Python tests are left out, since pytest is not installed: make .venv/.dev", flush=True)
         return []
     libraries: dict[str, str] = {}
@@ -253,21 +253,29 @@ def python_tests(work: Path) -> list[Test]:
     ]
 
 
-def reached(tests: list[Test]) -> tuple[dict[Test, float], dict[int, list[Test]]]:
+def traced(test: Test) -> tuple[float | None, set[int]]:
+    """The processor time of a test without a mutant, `None` if it fails or is long, and what it reaches."""
+    trace = OUT / f"trace-{os.getpid()}"
+    trace.unlink(missing_ok=True)
+    start = used_s()
+    passed = test.run({"MUTANT_TRACE": str(trace)}, LONG_S)
+    spent = used_s() - start
+    numbers = {int(number) for number in trace.read_text().split()} if trace.exists() else set()
+    return (spent if passed and spent < LONG_S else None), numbers
+
+
+def reached(tests: list[Test], jobs: int) -> tuple[dict[Test, float], dict[int, list[Test]]]:
     """How long each test takes without a mutant, and the tests that reach each mutant, the shortest first."""
     seconds: dict[Test, float] = {}
     reaching: dict[int, list[Test]] = {}
-    trace = OUT / "trace"
-    for test in tests:
-        trace.unlink(missing_ok=True)
-        start = used_s()
-        if not test.run({"MUTANT_TRACE": str(trace)}, LONG_S) or used_s() - start > LONG_S:
-            print(f"left out, since it fails or is long: {test.name}", flush=True)
-            continue
-        seconds[test] = used_s() - start
-        if trace.exists():
-            for number in set(trace.read_text().split()):
-                reaching.setdefault(int(number), []).append(test)
+    with ProcessPoolExecutor(jobs) as pool:
+        for test, (spent, numbers) in zip(tests, pool.map(traced, tests), strict=True):
+            if spent is None:
+                print(f"left out, since it fails or is long: {test.name}", flush=True)
+                continue
+            seconds[test] = spent
+            for number in numbers:
+                reaching.setdefault(number, []).append(test)
     for of_mutant in reaching.values():
         of_mutant.sort(key=seconds.__getitem__)
     return seconds, reaching
@@ -347,10 +355,10 @@ def main() -> None:
     parser.add_argument(
         "--limit",
         type=float,
-        default=900,
-        help="processor time of a mutant's tests in Rust, and again in Python, s (default 900)",
+        default=120,
+        help="processor time of a mutant's tests in Rust, and again in Python, s (default 120)",
     )
-    parser.add_argument("--jobs", type=int, default=2, help="mutants judged side by side (default 2)")
+    parser.add_argument("--jobs", type=int, default=2, help="tests that run side by side (default 2)")
     parser.add_argument("--work", type=Path, default=Path("/tmp/flashtwin-mutants"), help="where the copy is")
     parser.add_argument("--report", action="store_true", help="print the results so far")
     args = parser.parse_args()
@@ -361,7 +369,8 @@ def main() -> None:
         return
     mutants = chosen(args.shard, args.seed)
     schemata, messages = build(args.work, mutants, journal.with_suffix(".unviable"))
-    found = [reached(tests) for tests in (rust_tests(messages), python_tests(args.work))]
+    suites = (rust_tests(messages), python_tests(args.work))
+    found = [reached(tests, args.jobs) for tests in suites]
     seconds = {test: spent for timed, _ in found for test, spent in timed.items()}
     print(f"{len(seconds)} tests, {sum(seconds.values()):.0f} s", flush=True)
     judging = Judge(

@@ -129,7 +129,11 @@ impl FlashReport {
             flash: nand.stats().clone(),
             spent_blocks: nand.spent_blocks(),
             dead_dies: nand.dead_dies().collect(),
-            gc_time: nand.chips().iter().map(|c| c.gc_time(now)).collect(),
+            gc_time: nand
+                .chips()
+                .iter()
+                .map(|c| c.gc_time_counted(now))
+                .collect(),
             busy_time: nand.chips().iter().map(|c| c.busy_total).collect(),
             span: now - since,
             ftl_counters: match nand.ftl_counters() {

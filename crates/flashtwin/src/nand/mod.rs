@@ -232,13 +232,21 @@ pub(crate) struct Chip {
     pub in_gc: bool,
     /// Since when, if so.
     gc_since: Time,
-    /// Time of the finished GC actions.
+    /// Time of the finished GC actions. It goes on through a start of the counters, since operations that wait
+    /// have noted it.
     gc_total: Time,
+    /// What of it was before the counters were started.
+    gc_before_start: Time,
     /// Time spent with any operation, finished ones.
     pub busy_total: Time,
 }
 
 impl Chip {
+    /// Time spent in GC from the start of the counters until `now`.
+    pub fn gc_time_counted(&self, now: Time) -> Time {
+        self.gc_time(now) - self.gc_before_start
+    }
+
     /// Time spent in GC until `now`.
     #[inline(always)]
     pub fn gc_time(&self, now: Time) -> Time {
@@ -628,11 +636,8 @@ impl Nand {
     /// Starts all counters and clocks of the chips at zero again.
     pub fn reset_stats(&mut self, now: Time) {
         for chip in self.chips_mut() {
-            chip.gc_total = Time::ZERO;
+            chip.gc_before_start = chip.gc_time(now);
             chip.busy_total = Time::ZERO;
-            if chip.in_gc {
-                chip.gc_since = now;
-            }
         }
         match self {
             Nand::Msr(n) => n.stats = FlashStats::default(),
