@@ -123,12 +123,14 @@ def used_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def chosen(shard: str, seed: int) -> list[Mutant]:
-    """The mutants of a shard, which is a random sample of all."""
+def chosen(shard: str, seed: int, pattern: str | None) -> list[Mutant]:
+    """The mutants of a shard, which is a random sample of all, or those whose names match a pattern."""
     command = ["cargo", "mutants", "--list", "--json", "-p", "flashtwin"]
     text = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     mutants = [Mutant.of(entry) for entry in json.loads(text)]
     random.Random(seed).shuffle(mutants)
+    if pattern:
+        return [mutant for mutant in mutants if re.search(pattern, mutant.name)]
     number, of = (int(part) for part in shard.split("/"))
     return mutants[number - 1 :: of]
 
@@ -351,6 +353,7 @@ def main() -> None:
     parser.add_argument(
         "--shard", default="1/14", help="K/N: every Nth of the shuffled mutants (default 1/14)"
     )
+    parser.add_argument("--match", help="a pattern: the mutants with such names, in place of a shard")
     parser.add_argument("--seed", type=int, default=1, help="of the shuffling (default 1)")
     parser.add_argument(
         "--limit",
@@ -363,11 +366,11 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="print the results so far")
     args = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
-    journal = OUT / f"{args.shard.replace('/', '-of-')}.jsonl"
+    journal = OUT / f"{'matched' if args.match else args.shard.replace('/', '-of-')}.jsonl"
     if args.report:
         report(journal)
         return
-    mutants = chosen(args.shard, args.seed)
+    mutants = chosen(args.shard, args.seed, args.match)
     schemata, messages = build(args.work, mutants, journal.with_suffix(".unviable"))
     suites = (rust_tests(messages), python_tests(args.work))
     found = [reached(tests, args.jobs) for tests in suites]
