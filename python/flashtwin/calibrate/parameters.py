@@ -17,7 +17,7 @@ _HERE = Path(__file__).parent
 #: What `base.toml` sets.
 _PAGE_BYTES = 4 << 10
 _FLASH_PAGE_BYTES = 16 << 10
-_BLOCK_BYTES = 256 * _PAGE_BYTES
+BLOCK_BYTES = 256 * _PAGE_BYTES
 #: Rows of a die that may be in write-back at a time: one programs while the next is filled.
 _ROWS_IN_FLIGHT = 2
 #: Free blocks at which a die collects, so that even small dies have some.
@@ -104,14 +104,21 @@ class Profile:
     def _blocks_of_die(self) -> tuple[int, int]:
         """Return how many blocks of a die hold data of the host, and how many are spare."""
         chips = round(self.values["channels"]) * round(self.values["dies"])
-        exported = max(_BLOCKS_MIN, round(self.capacity_bytes / (chips * _BLOCK_BYTES)))
+        exported = max(_BLOCKS_MIN, round(self.capacity_bytes / (chips * BLOCK_BYTES)))
         share = self.values["reserve"] / (100 - self.values["reserve"])
         return exported, max(_SPARE_MIN, round(exported * share))
 
-    def block_step(self) -> float:
-        """Return by how much the logarithm of the reserve changes with one spare block in each die."""
+    def least_steps(self) -> Values:
+        """Return by how much logarithms change with a spare block in each die and a row of the buffer."""
         exported, spare = self._blocks_of_die()
-        return math.log((spare + 1) / (exported + spare + 1)) - math.log(spare / (exported + spare))
+        steps = {"reserve": math.log((spare + 1) / (exported + spare + 1) * (exported + spare) / spare)}
+        if "buffer" in self.values:
+            steps["buffer"] = math.log1p(self._row_bytes() / self.values["buffer"])
+        return steps
+
+    def _row_bytes(self) -> int:
+        """Return the bytes that a die programs at once."""
+        return round(self.values["planes"]) * _FLASH_PAGE_BYTES
 
     def overrides(self) -> dict[str, Value]:
         """Return the keys of the device file that the parameters determine."""
@@ -144,7 +151,7 @@ class Profile:
             keys["nand.pslc_percent"] = _decimal(values["slc"])
             keys["nand.pslc_program_us"] = _decimal(values["slc_program"])
         if "buffer" in values:
-            row_bytes = round(values["planes"]) * _FLASH_PAGE_BYTES
+            row_bytes = self._row_bytes()
             row_pages = row_bytes // _PAGE_BYTES
             # Whole rows, as drives have: with a remainder, writes of several pages wait for room otherwise.
             keys["buffer.capacity"] = max(1, round(values["buffer"] / row_bytes)) * row_bytes
