@@ -192,9 +192,13 @@ def beyond(measured: Figures, modelled: Figures, names: list[str]) -> list[str]:
 
 
 def with_whole_blocks(values: Values, capacity_bytes: int) -> Values:
-    """Return parameters whose reserve is that of the whole blocks that a device has."""
-    reserve = Profile(values, capacity_bytes).overrides()["geometry.reserve_percent"]
-    return {**values, "reserve": float(str(reserve))}
+    """Return parameters whose reserve and SLC cache are those of the whole blocks that a device has."""
+    keys = Profile(values, capacity_bytes).overrides()
+    return values | {
+        name: float(str(keys[key]))
+        for name, key in (("reserve", "geometry.reserve_percent"), ("slc", "nand.pslc_percent"))
+        if name in values
+    }
 
 
 def standing(hidden: Values, found: Calibration) -> tuple[int, list[str]]:

@@ -78,9 +78,24 @@ def test_a_step_of_the_reserve_is_one_block_of_each_die(reserve):
 
 def test_a_step_of_the_buffer_is_one_row():
     profile = Profile(VALUES | {"planes": 4}, CAPACITY)
+    assert "slc" not in profile.least_steps()
     larger = VALUES["buffer"] * math.exp(profile.least_steps()["buffer"])
     assert larger == pytest.approx(VALUES["buffer"] + (64 << 10))
     assert "buffer" not in Profile(SMALL, CAPACITY).least_steps()
+
+
+@pytest.mark.parametrize("percent", [4.0, 11.3, 20.0])
+def test_an_slc_cache_has_whole_blocks(percent):
+    def blocks(values):
+        keys = Profile(values, CAPACITY).overrides()
+        return keys["nand.pslc_percent"] * keys["geometry.blocks_per_plane"] / 100
+
+    values = VALUES | {"slc": percent, "slc_program": 150.0}
+    step = math.exp(Profile(values, CAPACITY).least_steps()["slc"])
+    whole = values | {"slc": Profile(values, CAPACITY).overrides()["nand.pslc_percent"]}
+    assert blocks(values) == pytest.approx(round(blocks(values)), abs=1e-3)
+    assert blocks(whole) == blocks(values)
+    assert round(blocks(whole | {"slc": whole["slc"] * step}) - blocks(whole)) == 1
 
 
 def test_a_measurement_is_repeated_with_its_length_and_warm_up():
@@ -232,7 +247,8 @@ def test_writes_to_an_empty_drive_show_a_cache_that_no_closed_form_sees(hidden):
     found = _choose_cache(values, writes({**values, **hidden}), writes)
     assert ("slc" in found) == bool(hidden)
     if hidden:
-        assert found["slc"] == 10
+        # One of 2.5, 5, 10 and 20 %, then one near it.
+        assert found["slc"] == pytest.approx(hidden["slc"], rel=0.1)
 
 
 def test_a_buffer_larger_than_what_was_read_is_no_cache():

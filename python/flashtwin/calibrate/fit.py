@@ -41,6 +41,8 @@ _SUSPEND_US = 20.0
 #: An SLC cache as it is tried first: shares of the raw capacity in percent, and of a program's time.
 _CACHES = (2.5, 5.0, 10.0, 20.0)
 _CACHE_PROGRAM = 0.3
+#: Factors of the best share that are tried then.
+_CACHE_TIMES = (0.7, 0.84, 1.2, 1.4)
 #: A cache must lessen the cost by this factor, or none explains the writes as well.
 _CACHE_GAIN = 0.8
 #: Other counts whose cost is below so many times that of the refined values are refined, too.
@@ -280,9 +282,9 @@ def _choose_cache(values: Values, target: Figures, measure_writes: Callable[[Val
         except FlashtwinError:
             return cost({})
 
-    costs = [error(each) for each in cached]
-    best = costs.index(min(costs))
-    return cached[best] if costs[best] < _CACHE_GAIN * error(plain) else plain
+    best = min(cached, key=error)
+    best = min([best, *({**best, "slc": best["slc"] * times} for times in _CACHE_TIMES)], key=error)
+    return best if error(best) < _CACHE_GAIN * error(plain) else plain
 
 
 def _choose_beside(values: Values, target: Figures, measure_beside: Callable[[Values], Figures]) -> Values:

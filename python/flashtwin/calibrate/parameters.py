@@ -26,6 +26,8 @@ _LOW_BLOCKS = 2
 _SPARE_MIN = _LOW_BLOCKS + 3
 #: Fewer erase blocks in a die would make the reserve too coarse.
 _BLOCKS_MIN = 32
+#: Fraction of a block that is an error of rounding.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -108,12 +110,18 @@ class Profile:
         share = self.values["reserve"] / (100 - self.values["reserve"])
         return exported, max(_SPARE_MIN, round(exported * share))
 
+    def _cached_blocks_of_die(self) -> int:
+        """Return how many blocks of a die may be in SLC mode: the share is rounded down to whole blocks."""
+        return max(1, math.floor(sum(self._blocks_of_die()) * self.values["slc"] / 100 + _ROUNDING))
+
     def least_steps(self) -> Values:
-        """Return by how much logarithms change with a spare block in each die and a row of the buffer."""
+        """Return by how much logarithms change with one block more in each die and one row of the buffer."""
         exported, spare = self._blocks_of_die()
         steps = {"reserve": math.log((spare + 1) / (exported + spare + 1) * (exported + spare) / spare)}
         if "buffer" in self.values:
             steps["buffer"] = math.log1p(self._row_bytes() / self.values["buffer"])
+        if "slc" in self.values:
+            steps["slc"] = math.log1p(1 / self._cached_blocks_of_die())
         return steps
 
     def _row_bytes(self) -> int:
@@ -133,9 +141,8 @@ class Profile:
             "geometry.chips": chips,
             "geometry.channels": round(values["channels"]),
             "geometry.blocks_per_plane": blocks,
-            # The share is rounded down to whole blocks.
-            "geometry.reserve_percent": math.ceil(spare / blocks * 1e6) / 1e4,
-            "gc.low_percent": math.ceil(_LOW_BLOCKS / blocks * 1e6) / 1e4,
+            "geometry.reserve_percent": _percent(spare, blocks),
+            "gc.low_percent": _percent(_LOW_BLOCKS, blocks),
             "nand.multi_plane": round(values["planes"]),
             "timing.read_us": _list(lists),
             "timing.program_us": _list(programs),
@@ -148,7 +155,7 @@ class Profile:
         if "suspend" in values:
             keys["nand.suspend_us"] = _decimal(values["suspend"])
         if "slc" in values:
-            keys["nand.pslc_percent"] = _decimal(values["slc"])
+            keys["nand.pslc_percent"] = _percent(self._cached_blocks_of_die(), blocks)
             keys["nand.pslc_program_us"] = _decimal(values["slc_program"])
         if "buffer" in values:
             row_bytes = self._row_bytes()
@@ -165,6 +172,11 @@ class Profile:
         """Return the device."""
         settings = [(key, as_toml(value)) for key, value in self.overrides().items()]
         return Spec.parse(base_text(), "base.toml", settings)
+
+
+def _percent(some: int, blocks: int) -> float:
+    """Return the share of some blocks, from which the model gets as many of them by rounding down."""
+    return math.ceil(some / blocks * 1e6) / 1e4
 
 
 def _decimal(value: float) -> float:

@@ -39,6 +39,7 @@ _TRIED = {
     "reserve": _FACTORS,
     "request": _FACTORS,
     "buffer": _NEAR_FACTORS,
+    "slc": _FACTORS,
 }
 _ROUNDS = len(_FACTORS)
 #: With a cost below that, a sixth of a tolerance of each figure, nothing more is tried.
