@@ -344,6 +344,18 @@ def test_a_value_that_steps_do_not_reach_is_tried():
     assert found.values["buffer"] == pytest.approx(4 << 20, rel=0.005)
 
 
+def test_a_parameter_of_which_another_value_fits_as_well_is_doubtful():
+    def repeated(values, _run=0):
+        """Figures that depend on the program time, and are the same again 10 % above."""
+        at = (math.log(values["program"] / 500) + 0.05) % 0.1
+        return {"x/mb_per_s": math.exp(at), "y/mb_per_s": values["transfer"]}
+
+    truth = {"program": 500.0, "transfer": 1.2}
+    found = Refinement(repeated(truth), truth, Journal(repeated, None, ""), threads=1).run(5, 0, 1)
+    assert found.spreads["program"] < 0.025, "sensitivities do not show it"
+    assert found.doubtful == {"program"}
+
+
 def test_counts_are_tried_again_beside_refined_values():
     truth = VALUES | {"channels": 4, "dies": 2}
 
@@ -410,6 +422,9 @@ def test_the_device_file_says_of_each_key_where_it_comes_from(calibration, tmp_p
     assert spec.name == "mydrive"
     assert "transfer_ns_per_byte = 1.2  # fitted: 1.176 to 1.224" in text
     assert "erase_us = 4000.0  # assumed: 10 % more changes no figure by more than 4.9%" in text
+    doubtful = replace(calibration, refined=replace(calibration.refined, doubtful=frozenset({"transfer"})))
+    assert not doubtful.identified("transfer")
+    assert "transfer_ns_per_byte = 1.2  # assumed: 10 % more or less fits" in device_text(doubtful, "mydrive")
     assert "channels = 2  # assumed: read-size, read-sequential fit others as well" in text
     assert 'page_bytes = "4 KiB"  # assumed' in text
     keys = [line for line in text.splitlines() if " = " in line and not line.startswith(("name", "desc"))]

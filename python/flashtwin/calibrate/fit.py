@@ -89,7 +89,7 @@ class Calibration:
         if BY_NAME[name].whole:
             return name not in self.unknown
         spread = self.spread(name)
-        return spread is not None and spread <= IDENTIFIED
+        return spread is not None and spread <= IDENTIFIED and name not in self.refined.doubtful
 
     def standing(self, name: str) -> str:
         """Return what is known of a parameter: measured, estimated, fitted or assumed."""

@@ -46,6 +46,9 @@ _ROUNDS = len(_FACTORS)
 _ENOUGH = 0.03
 #: Runs that show how far other seeds move the parameters.
 _RUNS = 4
+#: Change of a parameter's logarithm that has to fit so many times worse.
+_DOUBT = 0.10
+_WORSE = 2.0
 #: Changes below so many standard deviations between seeds count as none.
 _NOISES = 2.0
 
@@ -61,6 +64,7 @@ class Refined:
         sensitivities: change of each figure's logarithm with that of each parameter.
         evaluations: number of devices that were measured for it.
         noise: standard deviation of the logarithm of each figure between runs.
+        doubtful: parameters of which other values, with the other parameters following, fit nearly as well.
     """
 
     values: Values
@@ -69,6 +73,7 @@ class Refined:
     sensitivities: dict[str, Figures]
     evaluations: int
     noise: Figures = field(default_factory=dict)
+    doubtful: frozenset[str] = frozenset()
 
 
 class Journal:
@@ -166,6 +171,8 @@ class Refinement:
         if self._x is not refined:
             jacobian = self._jacobian()
         spreads = self._spreads(jacobian)
+        narrow = [name for name, spread in spreads.items() if spread < _DOUBT]
+        doubtful = self._doubtful(jacobian, narrow)
         self._pool.shutdown()
         return Refined(
             self.values(self._x),
@@ -180,6 +187,7 @@ class Refinement:
             },
             self._journal.evaluations,
             self._noise,
+            doubtful,
         )
 
     def _at(self, x: Sequence[float], run: int = 0) -> Figures:
@@ -349,6 +357,28 @@ class Refinement:
         step = numpy.zeros(len(self.names))
         step[free] = -numpy.linalg.solve(information[numpy.ix_(free, free)], slope[free])
         return numpy.clip(step, -_PRIOR, _PRIOR)
+
+    def _doubtful(self, jacobian: Array, names: Sequence[str]) -> frozenset[str]:
+        """Return those parameters that may differ by more than is believed without a worse fit.
+
+        Intervals from sensitivities hold for straight lines, and about the best fit of all only.
+        """
+        doubtful = set()
+        for name in names:
+            column = self.names.index(name)
+            points = []
+            for sign in (-1, 1):
+                point = self._x.copy()
+                point[column] += sign * max(_DOUBT, self._least[column])
+                points.append(point)
+            alone = self._all(points)
+            followed = [
+                point + self._following(jacobian, column, found)
+                for point, found in zip(points, alone, strict=True)
+            ]
+            if min(map(cost, [*alone, *self._all(followed)])) < max(_WORSE * self._cost, _ENOUGH):
+                doubtful.add(name)
+        return frozenset(doubtful)
 
     def _updated(self, jacobian: Array, step: Array, before: Figures) -> Array:
         """Return the sensitivities that explain the errors after a step."""
