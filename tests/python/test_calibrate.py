@@ -15,6 +15,7 @@ from flashtwin.calibrate.figures import cost, errors
 from flashtwin.calibrate.fit import (
     Calibration,
     _choose_cache,
+    _confirm_reserve,
     _jittered,
     _other_counts,
     _recount,
@@ -505,3 +506,14 @@ def test_deep_reads_of_several_pages_show_the_channels():
         for counts in ({"channels": 8, "dies": 2}, {"channels": 16, "dies": 1})
     )
     assert sixteen > 1.02 * eight
+
+
+def test_a_reserve_that_the_rate_does_not_show_is_that_of_the_reads_beside_writes():
+    def flat(values):
+        """Figures of a drive whose rate of writes no reserve changes."""
+        return {"write-random/mb_per_s": 64.0, "beside-8/read.p99_us": 100 * values["reserve"]}
+
+    found = _confirm_reserve(VALUES | {"reserve": 48.9}, flat(VALUES | {"reserve": 17.0}), flat)
+    assert found["reserve"] == 18
+    exact = VALUES | {"reserve": 17.2}
+    assert _confirm_reserve(exact, flat(VALUES | {"reserve": 17.0}), flat) == exact

@@ -115,7 +115,9 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
         "transfer": transfer,
     }
     again = figures.get("write-again/mb_per_s", fills.slow)
-    if again < fills.slow and not fills.cache_bytes:
+    # Neither a cache nor the link may hide the flash.
+    shown = not fills.cache_bytes and fills.slow < _FULL * 1e3 / _LINK_NS_PER_BYTE
+    if shown and again < fills.slow:
         values["erase"] = found.dies * BLOCK_BYTES * (1 / again - 1 / fills.slow)
     if fills.cache_bytes:
         raw = capacity_bytes / (1 - values["reserve"] / 100)

@@ -47,6 +47,8 @@ _CACHE_TIMES = (0.7, 0.84, 1.2, 1.4)
 _CACHE_GAIN = 0.8
 #: Other counts whose cost is below so many times that of the refined values are refined, too.
 _PROMISING = 3.0
+#: Reserves that are tried beside the one that has the measured rate, in percent.
+_RESERVES = (6.0, 9.0, 13.0, 18.0, 26.0, 36.0)
 #: Spreads of program times as they are tried first.
 _SPREADS = (1.1, 1.3, 1.5, 1.7)
 
@@ -165,6 +167,7 @@ def fit(
         raise FlashtwinError(f"{steady[0].name}: no results; run this experiment")
     first = choose_reserve(first, target[rate], lambda values: under(steady, _TIMES)(values)[rate])
     beside = [load for load in loads.writes(capacity) if load.name.startswith("beside")]
+    first = _confirm_reserve(first, target, under([*steady, *beside], _TIMES))
     first = _choose_beside(first, target, under(beside, _TIMES))
     if capacity < drive_bytes:
         target = _without_buffered_fills(target, capacity, first.get("buffer", 0.0))
@@ -285,6 +288,18 @@ def _choose_cache(values: Values, target: Figures, measure_writes: Callable[[Val
     best = min(cached, key=error)
     best = min([best, *({**best, "slc": best["slc"] * times} for times in _CACHE_TIMES)], key=error)
     return best if error(best) < _CACHE_GAIN * error(plain) else plain
+
+
+def _confirm_reserve(values: Values, target: Figures, measure_steady: Callable[[Values], Figures]) -> Values:
+    """Return the values with another reserve if it explains writes and the reads beside them better.
+
+    Where an SLC cache limits the rate of writes, it is nearly the same over a wide range of reserves.
+    """
+
+    def error(each: Values) -> float:
+        return cost(errors(target, measure_steady(each)))
+
+    return min([values, *({**values, "reserve": percent} for percent in _RESERVES)], key=error)
 
 
 def _choose_beside(values: Values, target: Figures, measure_beside: Callable[[Values], Figures]) -> Values:

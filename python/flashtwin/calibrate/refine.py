@@ -34,6 +34,8 @@ _FACTORS = ((0.65, 0.8, 1.25, 1.5), (0.9, 1.1), (0.95, 1.05))
 #: The same for those that closed forms find nearly.
 _NEAR_FACTORS = ((0.94, 0.97, 1.03, 1.06), (0.98, 1.02), (0.99, 1.01))
 _TRIED = {
+    # Where the link limits writes in order, no closed form shows it.
+    "program": _FACTORS,
     "erase": _FACTORS,
     "program_spread": _FACTORS,
     "reserve": _FACTORS,
