@@ -39,7 +39,7 @@ MEASURED_SEED = 7
 HELD_OUT_SEED = 7
 #: Numbers of runs. There are more while the standard error of a figure's mean is more than a third
 #: of its bound.
-RUNS = (4, 8, 16)
+RUNS = (4, 8, 16, 64)
 #: They are so much longer than in a quick plan: the 99.9th percentile is to be known within 20 %.
 HELD_OUT_TIMES = 8
 #: Bounds of the errors of held-out figures, by the ends of their names.
@@ -139,9 +139,9 @@ def judge(seed: int, level: int, device: Path, parameters: str, threads: int) ->
         half = len(true) // 2
         outside = beyond(mean(true), mean(fitted), names)
         for name in outside:
-            both = (", ".join(f"{run[name]:.4g}" for run in each) for each in (true, fitted))
+            both = (f"{mean(each)[name]:.4g} +-{standard_error(each, name):.0%}" for each in (true, fitted))
             mark = ", not determined" if name in vague else ""
-            lines.append(f"  beyond its bound{mark}: {name} {' modelled '.join(both)}")
+            lines.append(f"  beyond its bound{mark}: {name} {' modelled '.join(both)}, {len(true)} runs")
         total += len(names)
         within += len(names) - len(outside)
         apart += len(names) - len(beyond(mean(true[:half]), mean(fitted[half:]), names))
@@ -192,9 +192,13 @@ def beyond(measured: Figures, modelled: Figures, names: list[str]) -> list[str]:
 
 
 def with_whole_blocks(values: Values, capacity_bytes: int) -> Values:
-    """Return parameters whose reserve is that of the whole blocks that a device has."""
-    reserve = Profile(values, capacity_bytes).overrides()["geometry.reserve_percent"]
-    return {**values, "reserve": float(str(reserve))}
+    """Return parameters whose reserve and SLC cache are those of the whole blocks that a device has."""
+    keys = Profile(values, capacity_bytes).overrides()
+    return values | {
+        name: float(str(keys[key]))
+        for name, key in (("reserve", "geometry.reserve_percent"), ("slc", "nand.pslc_percent"))
+        if name in values
+    }
 
 
 def standing(hidden: Values, found: Calibration) -> tuple[int, list[str]]:

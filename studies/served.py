@@ -2,6 +2,7 @@
 
     python studies/served.py --seed 3
     python studies/served.py --seed 3 --dilation 100 --reads
+    python studies/served.py --seed 3 --measure && python studies/served.py --seed 3
 
 A device drawn at random as by recovery.py is served, measured by the script of a plan, and fitted unseen. The
 latency of the host is that of the device `instant`. The fitted device is compared with the hidden one in
@@ -9,6 +10,9 @@ virtual time, where there is no host.
 
 With --reads nothing is fitted: the device is filled once, and what fio measures of its reads is compared with
 the same device in virtual time. That shows what the host adds at a dilation.
+
+With --measure the script of the plan runs and nothing else, on a host that has nothing else to do; without
+it, the same command with the same --results then fits what was measured.
 """
 
 from __future__ import annotations
@@ -71,6 +75,7 @@ def main() -> int:
     parser.add_argument("--mib", type=int, default=512)
     parser.add_argument("--dilation", type=float, default=10)
     parser.add_argument("--reads", action="store_true", help="measure reads only, and fit nothing")
+    parser.add_argument("--measure", action="store_true", help="measure, and fit later")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--results", type=Path, default=Path("out/served"), help="what is there is kept")
     args = parser.parse_args()
@@ -92,6 +97,8 @@ def main() -> int:
         filled=args.reads,
     )
     print(f"host: {host_us:.2f} us of the device's time; measured in {time.monotonic() - began:.0f} s")
+    if args.measure:
+        return 0
     if args.reads:
         compare_reads(spec, results, host)
         return 0

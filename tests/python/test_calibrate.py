@@ -12,7 +12,15 @@ from calibration import SMALL
 from flashtwin.calibrate import first, loads
 from flashtwin.calibrate.device_file import device_text
 from flashtwin.calibrate.figures import cost, errors
-from flashtwin.calibrate.fit import Calibration, _choose_cache, _without_host
+from flashtwin.calibrate.fit import (
+    Calibration,
+    _choose_cache,
+    _confirm_reserve,
+    _jittered,
+    _other_counts,
+    _recount,
+    _without_host,
+)
 from flashtwin.calibrate.modelled import measure, save_results
 from flashtwin.calibrate.page import write_report
 from flashtwin.calibrate.parameters import BY_NAME, Profile, base_text
@@ -66,7 +74,29 @@ def test_a_step_of_the_reserve_is_one_block_of_each_die(reserve):
     # As it is with whole blocks.
     whole = Profile(VALUES | {"reserve": reserve}, CAPACITY)
     exact = 100 * spare(reserve) / whole.overrides()["geometry.blocks_per_plane"]
-    assert spare(exact * math.exp(whole.block_step())) == spare(reserve) + 1
+    assert spare(exact * math.exp(whole.least_steps()["reserve"])) == spare(reserve) + 1
+
+
+def test_a_step_of_the_buffer_is_one_row():
+    profile = Profile(VALUES | {"planes": 4}, CAPACITY)
+    assert "slc" not in profile.least_steps()
+    larger = VALUES["buffer"] * math.exp(profile.least_steps()["buffer"])
+    assert larger == pytest.approx(VALUES["buffer"] + (64 << 10))
+    assert "buffer" not in Profile(SMALL, CAPACITY).least_steps()
+
+
+@pytest.mark.parametrize("percent", [4.0, 11.3, 20.0])
+def test_an_slc_cache_has_whole_blocks(percent):
+    def blocks(values):
+        keys = Profile(values, CAPACITY).overrides()
+        return keys["nand.pslc_percent"] * keys["geometry.blocks_per_plane"] / 100
+
+    values = VALUES | {"slc": percent, "slc_program": 150.0}
+    step = math.exp(Profile(values, CAPACITY).least_steps()["slc"])
+    whole = values | {"slc": Profile(values, CAPACITY).overrides()["nand.pslc_percent"]}
+    assert blocks(values) == pytest.approx(round(blocks(values)), abs=1e-3)
+    assert blocks(whole) == blocks(values)
+    assert round(blocks(whole | {"slc": whole["slc"] * step}) - blocks(whole)) == 1
 
 
 def test_a_measurement_is_repeated_with_its_length_and_warm_up():
@@ -175,7 +205,7 @@ def test_a_missing_experiment_is_named(figures):
 
 
 def test_errors_are_in_tolerances_and_large_ones_count_in_proportion():
-    assert errors({"a/mb_per_s": 100.0}, {"a/mb_per_s": 100.0 * math.exp(0.01)}) == pytest.approx(
+    assert errors({"a/mb_per_s": 100.0}, {"a/mb_per_s": 100.0 * math.exp(0.004)}) == pytest.approx(
         {"a/mb_per_s": 2}
     )
     assert cost({"a/mb_per_s": 2.0}) == 4.0
@@ -186,6 +216,24 @@ def test_errors_are_in_tolerances_and_large_ones_count_in_proportion():
 def test_chance_between_runs_is_no_error():
     target, modelled = {"a/mb_per_s": 100.0}, {"a/mb_per_s": 100.0 * math.exp(0.02)}
     assert errors(target, modelled, {"a/mb_per_s": 0.2})["a/mb_per_s"] == pytest.approx(0.1, rel=0.01)
+
+
+def test_writes_over_a_full_drive_take_longer_by_the_erases():
+    again = [load for load in loads.writes(CAPACITY) if load.name == "write-again"]
+
+    def rate(values):
+        return measure(Profile(values, CAPACITY).spec(), again, 7)["write-again/mb_per_s"]
+
+    # A block takes 64 programs of 500 us with their transfers, and an erase of 4 ms or 8 ms.
+    transfer_us = (16 << 10) * 1.125 * VALUES["transfer"] / 1e3
+    programs_us = 64 * (VALUES["program"] + transfer_us)
+    slower = rate(VALUES | {"erase": 8000.0}) / rate(VALUES)
+    assert slower == pytest.approx((programs_us + 4000) / (programs_us + 8000), rel=0.01)
+    # The difference shows the erase in closed form.
+    with_again = measure(Profile(VALUES, CAPACITY).spec(), [*READS, *CHEAP_WRITES, *again], 7)
+    assert first.estimate(with_again, CAPACITY)["erase"] == pytest.approx(VALUES["erase"], rel=0.1)
+    # Nothing is moved, however small the reserve.
+    assert rate(VALUES | {"reserve": 30.0}) == pytest.approx(rate(VALUES), rel=0.01)
 
 
 @pytest.mark.parametrize("hidden", [{"slc": 9.0, "slc_program": 110.0}, {}])
@@ -200,7 +248,8 @@ def test_writes_to_an_empty_drive_show_a_cache_that_no_closed_form_sees(hidden):
     found = _choose_cache(values, writes({**values, **hidden}), writes)
     assert ("slc" in found) == bool(hidden)
     if hidden:
-        assert found["slc"] == 10
+        # One of 2.5, 5, 10 and 20 %, then one near it.
+        assert found["slc"] == pytest.approx(hidden["slc"], rel=0.1)
 
 
 def test_a_buffer_larger_than_what_was_read_is_no_cache():
@@ -284,6 +333,69 @@ def test_cma_es_gives_the_same_for_the_same_seed():
     assert found[0].cost < 0.1
 
 
+def test_a_value_that_steps_do_not_reach_is_tried():
+    def jumps(values, _run=0):
+        """Figures in which only a buffer close to the true one shows."""
+        off = abs(math.log(values["buffer"] / (4 << 20)))
+        return {"x/mb_per_s": 1000 / values["program"], "y/mb_per_s": 1.0 if off < 0.005 else 1.05}
+
+    truth = {"program": 500.0, "buffer": float(4 << 20)}
+    start = {"program": 510.0, "buffer": 1.03 * (4 << 20)}
+    found = Refinement(jumps(truth), start, Journal(jumps, None, ""), threads=1).run(5, 0, 1)
+    assert found.values["buffer"] == pytest.approx(4 << 20, rel=0.005)
+
+
+def test_a_parameter_of_which_another_value_fits_as_well_is_doubtful():
+    def repeated(values, _run=0):
+        """Figures that depend on the program time, and are the same again 10 % above."""
+        at = (math.log(values["program"] / 500) + 0.05) % 0.1
+        return {"x/mb_per_s": math.exp(at), "y/mb_per_s": values["transfer"]}
+
+    truth = {"program": 500.0, "transfer": 1.2}
+    found = Refinement(repeated(truth), truth, Journal(repeated, None, ""), threads=1).run(5, 0, 1)
+    assert found.spreads["program"] < 0.025, "sensitivities do not show it"
+    assert found.doubtful == {"program"}
+
+
+def test_counts_are_tried_again_beside_refined_values():
+    truth = VALUES | {"channels": 4, "dies": 2}
+
+    def counted(values, _run=0):
+        of_counts = {"c/mb_per_s": values["channels"], "d/mb_per_s": values["channels"] * values["dies"]}
+        return synthetic(values) | (of_counts if shown else {})
+
+    def refine(values):
+        return Refined(values, cost(errors(counted(truth), counted(values))), {}, {}, 1)
+
+    shown = True
+    start = refine(VALUES | {"channels": 8, "dies": 1})
+    found, known = _recount(start, counted(truth), counted, refine, 1)
+    assert (found.values["channels"], found.values["dies"]) == (4, 2)
+    assert known
+    # Without a figure that shows them, any will do.
+    shown = False
+    start = refine(VALUES | {"channels": 8, "dies": 2})
+    assert _recount(start, counted(truth), counted, refine, 1) == (start, False)
+
+
+def test_runs_of_the_same_requests_have_slightly_other_values():
+    runs = [_jittered(VALUES, run) for run in range(3)]
+    assert runs[0] == VALUES
+    assert runs[1] == _jittered(VALUES, 1)
+    assert runs[1] != runs[2]
+    for name, value in VALUES.items():
+        expected = value if BY_NAME[name].whole else pytest.approx(value, rel=0.0021)
+        assert runs[1][name] == expected
+        assert BY_NAME[name].whole or runs[1][name] != value
+
+
+def test_other_counts_have_the_same_product():
+    values = VALUES | {"channels": 2, "dies": 1, "planes": 8}
+    others = [tuple(each[name] for name in ("channels", "dies", "planes")) for each in _other_counts(values)]
+    # Not 16 planes, nor half a die.
+    assert sorted(others) == [(1, 2, 8), (2, 2, 4), (4, 1, 4)]
+
+
 @pytest.fixture
 def calibration(figures):
     names = [name for name in VALUES if not BY_NAME[name].whole]
@@ -311,6 +423,9 @@ def test_the_device_file_says_of_each_key_where_it_comes_from(calibration, tmp_p
     assert spec.name == "mydrive"
     assert "transfer_ns_per_byte = 1.2  # fitted: 1.176 to 1.224" in text
     assert "erase_us = 4000.0  # assumed: 10 % more changes no figure by more than 4.9%" in text
+    doubtful = replace(calibration, refined=replace(calibration.refined, doubtful=frozenset({"transfer"})))
+    assert not doubtful.identified("transfer")
+    assert "transfer_ns_per_byte = 1.2  # assumed: 10 % more or less fits" in device_text(doubtful, "mydrive")
     assert "channels = 2  # assumed: read-size, read-sequential fit others as well" in text
     assert 'page_bytes = "4 KiB"  # assumed' in text
     keys = [line for line in text.splitlines() if " = " in line and not line.startswith(("name", "desc"))]
@@ -382,3 +497,23 @@ def test_the_command_reports_what_is_missing(tmp_path, capsys):
     assert "manifest.json: there is no such file; write the plan again" in capsys.readouterr().err
     assert main(["calibrate", "fit", str(tmp_path), "-o", "x.toml", "--threads", "0"]) == 2
     assert "--threads" in capsys.readouterr().err
+
+
+def test_deep_reads_of_several_pages_show_the_channels():
+    deep = [load for load in loads.reads() if load.name == "read-deep-32k"]
+    eight, sixteen = (
+        measure(Profile(VALUES | counts, CAPACITY).spec(), deep, 7)["read-deep-32k/mb_per_s"]
+        for counts in ({"channels": 8, "dies": 2}, {"channels": 16, "dies": 1})
+    )
+    assert sixteen > 1.02 * eight
+
+
+def test_a_reserve_that_the_rate_does_not_show_is_that_of_the_reads_beside_writes():
+    def flat(values):
+        """Figures of a drive whose rate of writes no reserve changes."""
+        return {"write-random/mb_per_s": 64.0, "beside-8/read.p99_us": 100 * values["reserve"]}
+
+    found = _confirm_reserve(VALUES | {"reserve": 48.9}, flat(VALUES | {"reserve": 17.0}), flat)
+    assert found["reserve"] == 18
+    exact = VALUES | {"reserve": 17.2}
+    assert _confirm_reserve(exact, flat(VALUES | {"reserve": 17.0}), flat) == exact

@@ -54,7 +54,7 @@ def test_every_experiment_has_a_job_that_fio_reads(written):
     place, _ = written
     names = [load.name for load in plan.experiments(plan.target("drive", SIZE))]
     assert len(set(names)) == len(names)
-    files = [place / f"{name}.fio" for name in [*names, "filled", "steady"]]
+    files = [place / f"{name}.fio" for name in [*names, "filled", "refilled", "steady"]]
     subprocess.run(["fio", "--parse-only", *files], check=True, timeout=60)
 
 
@@ -117,7 +117,7 @@ def test_a_plan_of_a_network_device_prepares_it_with_jobs(tmp_path, written):
     assert done.returncode == 0, done.stderr
     calls = (tmp_path / "net" / "calls").read_text().splitlines()
     order = [call.split()[-1] for call in calls if call.startswith("--output")]
-    assert order[-4:] == ["empty.fio", "filled.fio", "steady.fio", "trimmed.fio"]
+    assert order[-5:] == ["empty.fio", "filled.fio", "refilled.fio", "steady.fio", "trimmed.fio"]
     assert order.count("trimmed.fio") == 1
     manifest = json.loads((tmp_path / "net" / plan.RESULTS / plan.MANIFEST).read_text())
     assert manifest["dilation"] == 10
@@ -143,6 +143,7 @@ def test_the_script_asks_and_goes_on_where_it_was_interrupted(written):
         measured
     )
     assert sum(call.endswith(" filled.fio") for call in calls) == 1
+    assert sum(call.endswith(" refilled.fio") for call in calls) == 1
     assert sum(call.endswith("steady.fio") for call in calls) == 1
 
 

@@ -88,6 +88,8 @@ def _of_parameter(found: Calibration, name: str) -> str:
     if standing == "assumed":
         if spread is None:
             return f"{text} fit others as well"
+        if name in found.refined.doubtful:
+            return "assumed: 10 % more or less fits nearly as well, with other values elsewhere"
         return f"assumed: 10 % more changes no figure by more than {strongest(found, name)[1]:.1%}"
     return text
 

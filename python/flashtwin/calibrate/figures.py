@@ -23,12 +23,10 @@ BEYOND_MIN = 5
 #: more from one run to the next. Bandwidths vary least, and near saturation their small errors are large
 #: ones of latencies.
 TOLERANCES = (
-    ("mb_per_s", 0.005),
-    ("p99.9_us", 0.10),
-    ("write.p", 0.06),
-    ("p99.5_us", 0.07),
-    ("p99_us", 0.05),
-    ("", 0.02),
+    ("mb_per_s", 0.002),
+    ("p99.9_us", 0.02),
+    ("write.p", 0.015),
+    ("", 0.01),
 )
 #: Weight of a latency beside that of a bandwidth: an experiment has a dozen latencies and one bandwidth.
 LATENCY_WEIGHT = 0.25

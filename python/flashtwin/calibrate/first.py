@@ -10,7 +10,7 @@ from itertools import pairwise, takewhile
 from ..errors import FlashtwinError
 from .figures import Figures, cost, errors
 from .loads import RANGE_WARMUP, STRIDES
-from .parameters import BY_NAME, Values
+from .parameters import BLOCK_BYTES, BY_NAME, Values
 
 #: A link of PCI Express 3.0 with four lanes, as in `base.toml`, in ns a byte.
 _LINK_NS_PER_BYTE = 1 / 3.938 * (256 + 24) / 256
@@ -20,6 +20,8 @@ _FLASH_PAGE_KIB = 16
 #: Time of the buffer memory and of the controller where nothing separates them from the overhead.
 _BUFFER_US = 1.0
 _REQUEST_US = 0.8
+#: Time of an erase where nothing shows it.
+_ERASE_US = 4500.0
 #: A rate within this share of the best is not yet limited by fewer dies.
 _FULL = 0.75
 #: A rate within this share above the least comes from a single die.
@@ -39,7 +41,7 @@ _FILL_TO_BUFFER = 2
 #: Writes to an empty drive that are so many times as fast as later ones go to an SLC cache.
 _CACHED = 1.3
 _HALVINGS = 6
-#: Costs so close to the best do not distinguish numbers of channels.
+#: Costs so close to the best do not distinguish counts.
 _NEAR = 1.2
 _NEAR_COST = 0.05
 #: Bits of a cell, as in `base.toml`.
@@ -109,9 +111,14 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
         "reserve": 15,
         "program": program,
         "program_spread": 1.3,
-        "erase": 4500,
+        "erase": _ERASE_US,
         "transfer": transfer,
     }
+    again = figures.get("write-again/mb_per_s", fills.slow)
+    # Neither a cache nor the link may hide the flash.
+    shown = not fills.cache_bytes and fills.slow < _FULL * 1e3 / _LINK_NS_PER_BYTE
+    if shown and again < fills.slow:
+        values["erase"] = found.dies * BLOCK_BYTES * (1 / again - 1 / fills.slow)
     if fills.cache_bytes:
         raw = capacity_bytes / (1 - values["reserve"] / 100)
         values["slc"] = 100 * fills.cache_bytes * _CELL_BITS / raw
@@ -167,12 +174,13 @@ def choose_channels(
         if dies % channels == 0
     ]
     costs = [cost(errors(figures, measure_reads(each))) for each in candidates]
-    near = [
-        each
-        for each, found in zip(candidates, costs, strict=True)
-        if found <= min(costs) * _NEAR + _NEAR_COST
-    ]
+    near = [each for each, found in zip(candidates, costs, strict=True) if is_near(found, min(costs))]
     return near[0], len(near) == 1
+
+
+def is_near(found: float, best: float) -> bool:
+    """Whether a cost is so close to the best that they do not distinguish counts."""
+    return found <= best * _NEAR + _NEAR_COST
 
 
 def choose_reserve(values: Values, rate: float, measure_rate: Callable[[Values], float]) -> Values:

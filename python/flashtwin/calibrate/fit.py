@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import permutations
 from pathlib import Path
 
 from ..errors import FlashtwinError
 from . import loads
 from .figures import Figures, cost, errors
-from .first import caches_reads, choose_channels, choose_dies, choose_reserve, protected
+from .first import caches_reads, choose_channels, choose_dies, choose_reserve, is_near, protected
 from .modelled import measure
 from .parameters import BY_NAME, Profile, Values
 from .refine import Journal, Refined, Refinement
@@ -30,13 +34,21 @@ IDENTIFIED = 0.10
 _COST_MAX = 2.0
 #: A fill of fewer times the buffer measures the buffer more than the flash.
 _FILL_TO_BUFFER = 10
+#: Share by which parameters differ between runs of the same requests that show chance.
+_JITTER = 0.002
 #: Suspension as it is tried first, in us.
 _SUSPEND_US = 20.0
 #: An SLC cache as it is tried first: shares of the raw capacity in percent, and of a program's time.
 _CACHES = (2.5, 5.0, 10.0, 20.0)
 _CACHE_PROGRAM = 0.3
+#: Factors of the best share that are tried then.
+_CACHE_TIMES = (0.7, 0.84, 1.2, 1.4)
 #: A cache must lessen the cost by this factor, or none explains the writes as well.
 _CACHE_GAIN = 0.8
+#: Other counts whose cost is below so many times that of the refined values are refined, too.
+_PROMISING = 3.0
+#: Reserves that are tried beside the one that has the measured rate, in percent.
+_RESERVES = (6.0, 9.0, 13.0, 18.0, 26.0, 36.0)
 #: Spreads of program times as they are tried first.
 _SPREADS = (1.1, 1.3, 1.5, 1.7)
 
@@ -79,7 +91,7 @@ class Calibration:
         if BY_NAME[name].whole:
             return name not in self.unknown
         spread = self.spread(name)
-        return spread is not None and spread <= IDENTIFIED
+        return spread is not None and spread <= IDENTIFIED and name not in self.refined.doubtful
 
     def standing(self, name: str) -> str:
         """Return what is known of a parameter: measured, estimated, fitted or assumed."""
@@ -133,9 +145,14 @@ def fit(
     def under(which: list[loads.Load], *times_max: int) -> Callable[..., Figures]:
         # Of the length of the measurement, or tails and drifts would differ.
         exact = [load.as_measured(results.requests, *times_max) for load in which]
-        return lambda values, run=0: measure(
-            profile_of(values).spec(), exact, loads_seed + run, in_order=results.in_order
-        )
+
+        def figures_of(values: Values, run: int = 0) -> Figures:
+            # Runs show chance: they have other requests, or the same and slightly other values.
+            shift = 0 if results.seed is not None else run
+            spec = profile_of(_jittered(values, run - shift)).spec()
+            return measure(spec, exact, loads_seed + shift, in_order=results.in_order)
+
+        return figures_of
 
     strides = [load for load in loads.reads() if load.name.startswith("read-stride")]
     first = choose_dies(target, drive_bytes, under(strides, _TIMES))
@@ -144,12 +161,13 @@ def fit(
         load for load in loads.writes(capacity) if load.name.startswith(("write-fill", "write-burst"))
     ]
     first = _choose_cache(first, target, under(in_order))
-    random = [load for load in loads.writes(capacity) if load.name == "write-random"]
+    steady = [load for load in loads.writes(capacity) if load.name == "write-random"]
     rate = "write-random/mb_per_s"
     if rate not in target:
-        raise FlashtwinError(f"{random[0].name}: no results; run this experiment")
-    first = choose_reserve(first, target[rate], lambda values: under(random, _TIMES)(values)[rate])
+        raise FlashtwinError(f"{steady[0].name}: no results; run this experiment")
+    first = choose_reserve(first, target[rate], lambda values: under(steady, _TIMES)(values)[rate])
     beside = [load for load in loads.writes(capacity) if load.name.startswith("beside")]
+    first = _confirm_reserve(first, target, under([*steady, *beside], _TIMES))
     first = _choose_beside(first, target, under(beside, _TIMES))
     if capacity < drive_bytes:
         target = _without_buffered_fills(target, capacity, first.get("buffer", 0.0))
@@ -160,9 +178,17 @@ def fit(
     # Strides show the structure; where few addresses remain they measure how much of them the buffer holds.
     refining = [load for load in loads.reads() if load not in strides] + loads.writes(capacity)
     evaluate = Journal(under(refining, _TIMES), journal, context)
-    block = {"reserve": profile_of(first).block_step()}
-    refinement = Refinement(target, first, evaluate, threads=threads, steps=block, on_progress=on_progress)
-    refined = refinement.run(steps, generations, seed)
+
+    def refine(start: Values) -> Refined:
+        least = profile_of(start).least_steps()
+        refinement = Refinement(
+            target, start, evaluate, threads=threads, steps=least, on_progress=on_progress
+        )
+        return refinement.run(steps, generations, seed)
+
+    refined = refine(first)
+    if steps:
+        refined, channels_known = _recount(refined, target, evaluate, refine, threads)
     every = [load for load in loads.every(capacity) if load.name in results.requests]
     modelled = under(every)(refined.values)
     # Figures were modelled with the host, as they were measured; the device file has none.
@@ -175,6 +201,13 @@ def fit(
     return Calibration(
         profile_of(refined.values), first, refined, both, modelled, drive_bytes, frozenset(unknown)
     )
+
+
+def _jittered(values: Values, run: int) -> Values:
+    """Return slightly other values in all runs but the first: chance is what small differences grow to."""
+    rng = random.Random(run)
+    factors = {name: 1 + rng.choice((-_JITTER, _JITTER)) for name in values if not BY_NAME[name].whole}
+    return {name: value * factors.get(name, 1.0) for name, value in values.items()} if run else values
 
 
 def _without_host(refined: Refined, host_us: float) -> Refined:
@@ -196,6 +229,46 @@ def _without_buffered_fills(target: Figures, capacity_bytes: int, buffer_bytes: 
     return {name: value for name, value in target.items() if shares.get(name, 1) * capacity_bytes >= least}
 
 
+def _recount(
+    refined: Refined,
+    target: Figures,
+    evaluate: Callable[[Values], Figures],
+    refine: Callable[[Values], Refined],
+    threads: int,
+) -> tuple[Refined, bool]:
+    """Try other counts beside refined values, with which figures distinguish them better than before.
+
+    Returns:
+        The better refinement, and whether no other count explains the figures nearly as well.
+    """
+
+    def best_other(of: Refined) -> tuple[float, Values]:
+        def error(values: Values) -> float:
+            return cost(errors(target, evaluate(values), of.noise))
+
+        others = _other_counts(of.values)
+        with ThreadPoolExecutor(threads) as pool:
+            costs = list(pool.map(error, others))
+        return min(zip(costs, others, strict=True), key=lambda each: each[0], default=(math.inf, {}))
+
+    other_cost, other = best_other(refined)
+    if other_cost < _PROMISING * refined.cost:
+        again = refine(other)
+        if again.cost < refined.cost:
+            refined = again
+            other_cost, _ = best_other(refined)
+    return refined, not is_near(other_cost, refined.cost)
+
+
+def _other_counts(values: Values) -> list[Values]:
+    """Return the values with twice as many channels, dies or planes, and half as many of another of these."""
+    return [
+        {**values, more: 2 * values[more], less: values[less] / 2}
+        for more, less in permutations((name for name in values if BY_NAME[name].whole), 2)
+        if values[less] % 2 == 0 and 2 * values[more] <= BY_NAME[more].high
+    ]
+
+
 def _choose_cache(values: Values, target: Figures, measure_writes: Callable[[Values], Figures]) -> Values:
     """Return the values with the SLC cache that explains writes to an empty drive best, or with none.
 
@@ -212,9 +285,21 @@ def _choose_cache(values: Values, target: Figures, measure_writes: Callable[[Val
         except FlashtwinError:
             return cost({})
 
-    costs = [error(each) for each in cached]
-    best = costs.index(min(costs))
-    return cached[best] if costs[best] < _CACHE_GAIN * error(plain) else plain
+    best = min(cached, key=error)
+    best = min([best, *({**best, "slc": best["slc"] * times} for times in _CACHE_TIMES)], key=error)
+    return best if error(best) < _CACHE_GAIN * error(plain) else plain
+
+
+def _confirm_reserve(values: Values, target: Figures, measure_steady: Callable[[Values], Figures]) -> Values:
+    """Return the values with another reserve if it explains writes and the reads beside them better.
+
+    Where an SLC cache limits the rate of writes, it is nearly the same over a wide range of reserves.
+    """
+
+    def error(each: Values) -> float:
+        return cost(errors(target, measure_steady(each)))
+
+    return min([values, *({**values, "reserve": percent} for percent in _RESERVES)], key=error)
 
 
 def _choose_beside(values: Values, target: Figures, measure_beside: Callable[[Values], Figures]) -> Values:

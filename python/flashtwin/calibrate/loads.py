@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 #: States that a load may start from.
-EMPTY, FILLED, STEADY, TRIMMED = "empty", "filled", "steady", "trimmed"
+EMPTY, FILLED, REFILLED, STEADY, TRIMMED = "empty", "filled", "refilled", "steady", "trimmed"
+#: States whose loads take a share of the capacity.
+_SHARES = (EMPTY, REFILLED, TRIMMED)
 
 #: Measured requests of a full plan for each one of a quick plan.
 TIMES = 4
@@ -24,7 +26,8 @@ class Load:
         name: of the experiment.
         text: the generated load (docs/traces.md).
         depth: requests in flight.
-        state: what the drive holds: nothing, sequential data, what random writes leave, or half of that.
+        state: what the drive holds: nothing, sequential data written once or twice, what random writes
+            leave, or half of that.
         requests: number of measured requests.
         warmup: number of requests before them.
         latencies: whether its latencies are figures; where a queue saturates they wander for long.
@@ -40,7 +43,7 @@ class Load:
 
     def longer(self, times: int) -> Load:
         """Return the load with so many times the requests, where their number is not what it is about."""
-        if self.state in (EMPTY, TRIMMED) or self.requests < _REPEATED_MIN:
+        if self.state in _SHARES or self.requests < _REPEATED_MIN:
             return self
         return replace(self, requests=self.requests * times, warmup=self.warmup * times)
 
@@ -60,6 +63,8 @@ class Load:
 _STEADY_RUN = (60000, 5000)
 #: The same of a load that leaves the drive in another state: it first makes its own steady state.
 _OTHER_RUN = (60000, 20000)
+#: The same of writes of 32 KiB.
+_LARGE_RUN = (12000, 3000)
 #: Block sizes of the reads at depth 1, in KiB.
 _SIZES = (4, 8, 16, 32, 64, 256)
 #: Depths of random reads; in the deeper ones only the rate is steady.
@@ -76,6 +81,8 @@ _BURSTS = (1, 2, 4, 8, 16, 32, 64)
 _BESIDE = ((2, 10), (8, 30), (32, 50))
 #: Share of the capacity written at random to a drive of which half was trimmed, in percent.
 _REWRITTEN_PERCENT = 10
+#: Share of the capacity written in order to a drive that was filled twice, in percent.
+_OVERWRITTEN_PERCENT = 40
 #: Share of the capacity written in order to an empty drive, in percent.
 FILLS = (1, 2, 3, 5, 10, 20, 40, 80)
 
@@ -94,7 +101,12 @@ def reads() -> list[Load]:
         Load(f"read-range-{m}m", f"uniform:size=4k,align=4k,range={m}M", 1, FILLED, 1000, RANGE_WARMUP, False)
         for m in RANGES
     ]
-    return [*found, Load("read-sequential", "sequential:size=128k", 32, FILLED, 2000, 0, False)]
+    return [
+        *found,
+        # Several pages of a read come over one channel or over several.
+        Load("read-deep-32k", "uniform:size=32k,align=32k", 16, FILLED, 10000, 100),
+        Load("read-sequential", "sequential:size=128k", 32, FILLED, 2000, 0, False),
+    ]
 
 
 def writes(capacity_bytes: int) -> list[Load]:
@@ -123,9 +135,24 @@ def writes(capacity_bytes: int) -> list[Load]:
         Load(f"write-burst-{m}m", "uniform:write=1,size=64k,align=64k", 8, EMPTY, m * 16, 0, False)
         for m in _BURSTS
     ]
-    return found + [
+    found += [
         Load(f"beside-{q}", f"uniform:write={share / 100},size=4k,align=4k", q, STEADY, *_STEADY_RUN)
         for q, share in _BESIDE
+    ]
+    return [
+        *found,
+        # Collections find blocks without valid pages: they erase, and move nothing.
+        Load(
+            "write-again",
+            "sequential:write=1,size=128k",
+            32,
+            REFILLED,
+            capacity_bytes * _OVERWRITTEN_PERCENT // 100 >> 17,
+            0,
+            False,
+        ),
+        # Last, since it leaves another state than writes of 4 KiB.
+        Load("write-random-32k", "uniform:write=1,size=32k,align=32k", 4, STEADY, *_LARGE_RUN),
     ]
 
 

@@ -16,7 +16,7 @@ from ..options import run_options
 from ..pacing import ClosedLoop
 from ..record import Record
 from .figures import BEYOND_MIN, OTHERS, OTHERS_PERCENT, PERCENTILES, Figures
-from .loads import FILLED, STEADY, TRIMMED, Load
+from .loads import FILLED, REFILLED, STEADY, TRIMMED, Load
 from .results import MANIFEST
 
 #: Of reads, writes and both.
@@ -59,9 +59,11 @@ class Bench:
 
     def _made(self, state: str) -> _core.Device:
         device = _core.Device(self._spec)
-        if state == FILLED:
+        if state in (FILLED, REFILLED):
             # Through the buffer, in whole rows, which preconditioning does not make.
-            self._run(device, Load("", _FILL, _FILL_DEPTH, state, self._spec.exported_bytes >> 17))
+            fill = Load("", _FILL, _FILL_DEPTH, state, self._spec.exported_bytes >> 17)
+            for _ in range(1 if state == FILLED else 2):
+                self._run(device, fill)
         elif state in (STEADY, TRIMMED):
             device.precondition("steady", self._seed, self._control)
             device.fill_buffer("steady", self._seed, self._control)

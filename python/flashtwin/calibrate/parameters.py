@@ -17,7 +17,7 @@ _HERE = Path(__file__).parent
 #: What `base.toml` sets.
 _PAGE_BYTES = 4 << 10
 _FLASH_PAGE_BYTES = 16 << 10
-_BLOCK_BYTES = 256 * _PAGE_BYTES
+BLOCK_BYTES = 256 * _PAGE_BYTES
 #: Rows of a die that may be in write-back at a time: one programs while the next is filled.
 _ROWS_IN_FLIGHT = 2
 #: Free blocks at which a die collects, so that even small dies have some.
@@ -26,6 +26,8 @@ _LOW_BLOCKS = 2
 _SPARE_MIN = _LOW_BLOCKS + 3
 #: Fewer erase blocks in a die would make the reserve too coarse.
 _BLOCKS_MIN = 32
+#: Fraction of a block that is an error of rounding.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -104,14 +106,27 @@ class Profile:
     def _blocks_of_die(self) -> tuple[int, int]:
         """Return how many blocks of a die hold data of the host, and how many are spare."""
         chips = round(self.values["channels"]) * round(self.values["dies"])
-        exported = max(_BLOCKS_MIN, round(self.capacity_bytes / (chips * _BLOCK_BYTES)))
+        exported = max(_BLOCKS_MIN, round(self.capacity_bytes / (chips * BLOCK_BYTES)))
         share = self.values["reserve"] / (100 - self.values["reserve"])
         return exported, max(_SPARE_MIN, round(exported * share))
 
-    def block_step(self) -> float:
-        """Return by how much the logarithm of the reserve changes with one spare block in each die."""
+    def _cached_blocks_of_die(self) -> int:
+        """Return how many blocks of a die may be in SLC mode: the share is rounded down to whole blocks."""
+        return max(1, math.floor(sum(self._blocks_of_die()) * self.values["slc"] / 100 + _ROUNDING))
+
+    def least_steps(self) -> Values:
+        """Return by how much logarithms change with one block more in each die and one row of the buffer."""
         exported, spare = self._blocks_of_die()
-        return math.log((spare + 1) / (exported + spare + 1)) - math.log(spare / (exported + spare))
+        steps = {"reserve": math.log((spare + 1) / (exported + spare + 1) * (exported + spare) / spare)}
+        if "buffer" in self.values:
+            steps["buffer"] = math.log1p(self._row_bytes() / self.values["buffer"])
+        if "slc" in self.values:
+            steps["slc"] = math.log1p(1 / self._cached_blocks_of_die())
+        return steps
+
+    def _row_bytes(self) -> int:
+        """Return the bytes that a die programs at once."""
+        return round(self.values["planes"]) * _FLASH_PAGE_BYTES
 
     def overrides(self) -> dict[str, Value]:
         """Return the keys of the device file that the parameters determine."""
@@ -126,9 +141,8 @@ class Profile:
             "geometry.chips": chips,
             "geometry.channels": round(values["channels"]),
             "geometry.blocks_per_plane": blocks,
-            # The share is rounded down to whole blocks.
-            "geometry.reserve_percent": math.ceil(spare / blocks * 1e6) / 1e4,
-            "gc.low_percent": math.ceil(_LOW_BLOCKS / blocks * 1e6) / 1e4,
+            "geometry.reserve_percent": _percent(spare, blocks),
+            "gc.low_percent": _percent(_LOW_BLOCKS, blocks),
             "nand.multi_plane": round(values["planes"]),
             "timing.read_us": _list(lists),
             "timing.program_us": _list(programs),
@@ -141,10 +155,10 @@ class Profile:
         if "suspend" in values:
             keys["nand.suspend_us"] = _decimal(values["suspend"])
         if "slc" in values:
-            keys["nand.pslc_percent"] = _decimal(values["slc"])
+            keys["nand.pslc_percent"] = _percent(self._cached_blocks_of_die(), blocks)
             keys["nand.pslc_program_us"] = _decimal(values["slc_program"])
         if "buffer" in values:
-            row_bytes = round(values["planes"]) * _FLASH_PAGE_BYTES
+            row_bytes = self._row_bytes()
             row_pages = row_bytes // _PAGE_BYTES
             # Whole rows, as drives have: with a remainder, writes of several pages wait for room otherwise.
             keys["buffer.capacity"] = max(1, round(values["buffer"] / row_bytes)) * row_bytes
@@ -158,6 +172,11 @@ class Profile:
         """Return the device."""
         settings = [(key, as_toml(value)) for key, value in self.overrides().items()]
         return Spec.parse(base_text(), "base.toml", settings)
+
+
+def _percent(some: int, blocks: int) -> float:
+    """Return the share of some blocks, from which the model gets as many of them by rounding down."""
+    return math.ceil(some / blocks * 1e6) / 1e4
 
 
 def _decimal(value: float) -> float:

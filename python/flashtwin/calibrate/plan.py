@@ -18,7 +18,7 @@ from ..errors import FlashtwinError
 from ..files import write_text
 from . import loads
 from .figures import PERCENTILES
-from .loads import EMPTY, FILLED, STEADY, TIMES, TRIMMED, Load
+from .loads import EMPTY, FILLED, REFILLED, STEADY, TIMES, TRIMMED, Load
 from .parameters import PARAMETERS, PROTECTION
 from .results import MANIFEST
 
@@ -36,11 +36,12 @@ _RANDOM_PER_S = 10_000
 _PREPARE = {
     EMPTY: ("rw=trim\nbs=1m", 1.0),
     FILLED: ("rw=write\nbs=128k\niodepth=32", 1.0),
+    REFILLED: ("rw=write\nbs=128k\niodepth=32", 1.0),
     STEADY: ("rw=randwrite\nbs=4k\niodepth=32\nnorandommap=1", 2.0),
     TRIMMED: ("rw=trim\nbs=1m", 0.5),
 }
 #: Order of the states: what a later one needs is destroyed by none of its own experiments.
-_ORDER = (EMPTY, FILLED, STEADY, TRIMMED)
+_ORDER = (EMPTY, FILLED, REFILLED, STEADY, TRIMMED)
 
 
 @dataclass(frozen=True)
@@ -262,7 +263,7 @@ def _takes_s(found: list[Load], where: Target, *, read_only: bool) -> float:
     in_order_bytes = (requests - random) * (128 << 10)
     prepared_s = 0.0
     if not read_only:
-        prepared_s = where.capacity_bytes / _SEQUENTIAL_BYTES_PER_S
+        prepared_s = 2 * where.capacity_bytes / _SEQUENTIAL_BYTES_PER_S
         prepared_s += _PREPARE[STEADY][1] * where.capacity_bytes / 4096 / _RANDOM_PER_S
     return prepared_s + in_order_bytes / _SEQUENTIAL_BYTES_PER_S + random / _RANDOM_PER_S + len(found)
 

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -28,14 +28,29 @@ _PRIOR = 0.7
 _DAMPINGS = ((0.0, 0.3), (0.05, 2.0))
 #: A step that gains less than this share is the last.
 _GAIN = 0.01
-#: Parameters whose effect is no straight line, on which steps would find them from afar, and the factors of
-#: them that are tried once the others are refined.
-_TRIED = ("erase", "program_spread", "reserve")
-_FACTORS = ((0.65, 0.8, 1.25, 1.5), (0.9, 1.1))
-#: With a cost below that, a third of a tolerance of each figure, nothing more is tried.
-_ENOUGH = 0.1
+#: Factors that are tried, in rounds, for parameters whose effect is no straight line, on which steps would
+#: find them from afar.
+_FACTORS = ((0.65, 0.8, 1.25, 1.5), (0.9, 1.1), (0.95, 1.05))
+#: The same for those that closed forms find nearly.
+_NEAR_FACTORS = ((0.94, 0.97, 1.03, 1.06), (0.98, 1.02), (0.99, 1.01))
+_TRIED = {
+    # Where the link limits writes in order, no closed form shows it.
+    "program": _FACTORS,
+    "erase": _FACTORS,
+    "program_spread": _FACTORS,
+    "reserve": _FACTORS,
+    "request": _FACTORS,
+    "buffer": _NEAR_FACTORS,
+    "slc": _FACTORS,
+}
+_ROUNDS = len(_FACTORS)
+#: With a cost below that, a sixth of a tolerance of each figure, nothing more is tried.
+_ENOUGH = 0.03
 #: Runs that show how far other seeds move the parameters.
 _RUNS = 4
+#: Change of a parameter's logarithm that has to fit so many times worse.
+_DOUBT = 0.10
+_WORSE = 2.0
 #: Changes below so many standard deviations between seeds count as none.
 _NOISES = 2.0
 
@@ -50,6 +65,8 @@ class Refined:
         spreads: standard error of the logarithm of each parameter.
         sensitivities: change of each figure's logarithm with that of each parameter.
         evaluations: number of devices that were measured for it.
+        noise: standard deviation of the logarithm of each figure between runs.
+        doubtful: parameters of which other values, with the other parameters following, fit nearly as well.
     """
 
     values: Values
@@ -57,6 +74,8 @@ class Refined:
     spreads: dict[str, float]
     sensitivities: dict[str, Figures]
     evaluations: int
+    noise: Figures = field(default_factory=dict)
+    doubtful: frozenset[str] = frozenset()
 
 
 class Journal:
@@ -117,8 +136,11 @@ class Refinement:
         self._on_progress = on_progress
         self._numpy = needed("numpy")
         self.names = [name for name in start if not BY_NAME[name].whole]
-        least = steps or {}
-        self._steps = [max(BY_NAME[name].step, least.get(name, 0.0)) for name in self.names]
+        #: Least changes that the device shows, and those by which sensitivities are measured.
+        self._least = [(steps or {}).get(name, 0.0) for name in self.names]
+        self._steps = [
+            max(BY_NAME[name].step, least) for name, least in zip(self.names, self._least, strict=True)
+        ]
         self._pool = ThreadPoolExecutor(threads)
         self._x = self._numpy.array([math.log(start[name]) for name in self.names])
         self._noise: Figures = {}
@@ -142,13 +164,17 @@ class Refinement:
         before = self._allowed()
         self._measure_noise()
         jacobian *= (before / self._allowed())[:, None]
-        for factors in _FACTORS:
-            if self._cost > _ENOUGH and self._jump(jacobian, factors):
-                jacobian = self._linear_steps(steps, jacobian)
+        refined = self._x
+        for which in range(_ROUNDS):
+            if self._cost > _ENOUGH and self._jump(jacobian, which):
+                jacobian = self._linear_steps(steps, jacobian, renew=False)
         if generations:
             self._search(self._whitening(jacobian), generations, seed)
+        if self._x is not refined:
             jacobian = self._jacobian()
         spreads = self._spreads(jacobian)
+        narrow = [name for name, spread in spreads.items() if spread < _DOUBT]
+        doubtful = self._doubtful(jacobian, narrow)
         self._pool.shutdown()
         return Refined(
             self.values(self._x),
@@ -162,6 +188,8 @@ class Refinement:
                 for column, name in enumerate(self.names)
             },
             self._journal.evaluations,
+            self._noise,
+            doubtful,
         )
 
     def _at(self, x: Sequence[float], run: int = 0) -> Figures:
@@ -275,11 +303,11 @@ class Refinement:
     def _whitening(self, jacobian: Array) -> Array:
         return self._numpy.linalg.cholesky(self._covariance(jacobian))
 
-    def _linear_steps(self, steps: int, jacobian: Array) -> Array:
+    def _linear_steps(self, steps: int, jacobian: Array, *, renew: bool = True) -> Array:
         """Take damped least-squares steps while they help, and return the sensitivities at their end.
 
-        Where one no longer does, the sensitivities are measured anew: in between they are only updated by
-        what the step changed (Broyden).
+        Where one no longer does, the sensitivities are measured anew (if `renew`): in between they are only
+        updated by what the step changed (Broyden).
         """
         numpy = self._numpy
         exact = False
@@ -297,29 +325,30 @@ class Refinement:
                     break
             if self._cost <= had * (1 - _GAIN):
                 jacobian, exact = self._updated(jacobian, self._x - x, before), False
-            elif exact:
+            elif exact or not renew:
                 break
             else:
                 jacobian, exact = self._jacobian(), True
-        return jacobian if exact else self._jacobian()
+        return jacobian if exact or not renew else self._jacobian()
 
-    def _jump(self, jacobian: Array, factors: Sequence[float]) -> bool:
-        """Try other values of some parameters while the others follow; return whether one was better."""
+    def _jump(self, jacobian: Array, which: int) -> bool:
+        """Try other values of some parameters, alone and with the others; return whether one was better."""
         had = self._cost
         for name in (name for name in _TRIED if name in self.names):
             column = self.names.index(name)
             points = []
-            for factor in factors:
+            for factor in _TRIED[name][which]:
                 point = self._x.copy()
                 # By no less than the device shows.
-                change = math.copysign(max(abs(math.log(factor)), self._steps[column]), math.log(factor))
+                change = math.copysign(max(abs(math.log(factor)), self._least[column]), math.log(factor))
                 point[column] = math.log(BY_NAME[name].clip(math.exp(point[column] + change)))
                 points.append(point)
-            points = [
+            alone = self._all(points)
+            followed = [
                 point + self._following(jacobian, column, found)
-                for point, found in zip(points, self._all(points), strict=True)
+                for point, found in zip(points, alone, strict=True)
             ]
-            self._take(points, self._all(points), f"{name} tried")
+            self._take([*points, *followed], [*alone, *self._all(followed)], f"{name} tried")
         return self._cost < had * (1 - _GAIN)
 
     def _following(self, jacobian: Array, fixed: int, found: Figures) -> Array:
@@ -330,6 +359,28 @@ class Refinement:
         step = numpy.zeros(len(self.names))
         step[free] = -numpy.linalg.solve(information[numpy.ix_(free, free)], slope[free])
         return numpy.clip(step, -_PRIOR, _PRIOR)
+
+    def _doubtful(self, jacobian: Array, names: Sequence[str]) -> frozenset[str]:
+        """Return those parameters that may differ by more than is believed without a worse fit.
+
+        Intervals from sensitivities hold for straight lines, and about the best fit of all only.
+        """
+        doubtful = set()
+        for name in names:
+            column = self.names.index(name)
+            points = []
+            for sign in (-1, 1):
+                point = self._x.copy()
+                point[column] += sign * max(_DOUBT, self._least[column])
+                points.append(point)
+            alone = self._all(points)
+            followed = [
+                point + self._following(jacobian, column, found)
+                for point, found in zip(points, alone, strict=True)
+            ]
+            if min(map(cost, [*alone, *self._all(followed)])) < max(_WORSE * self._cost, _ENOUGH):
+                doubtful.add(name)
+        return frozenset(doubtful)
 
     def _updated(self, jacobian: Array, step: Array, before: Figures) -> Array:
         """Return the sensitivities that explain the errors after a step."""

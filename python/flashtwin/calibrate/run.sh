@@ -70,6 +70,7 @@ prepare() {
   elif [ "$(cat results/state 2>/dev/null)" != "$1" ]; then
     echo "bringing the drive into its state: $1"
     if [ "$1" = filled ]; then empty; fi
+    if [ "$1" = refilled ]; then prepare filled; fi
     if [ "$1" = trimmed ]; then prepare steady; fi
     echo none >results/state
     fio --output=/dev/null "$1.fio"
