@@ -104,7 +104,7 @@ def test_ctrl_c_keeps_what_was_counted():
             raise KeyboardInterrupt
 
     with pytest.raises(flashtwin.Interrupted) as stopped:
-        flashtwin.hits("uniform:requests=3000000", ["lru", "sieve", "arc"], [64], progress=progress)
+        flashtwin.hits("uniform:requests=10000000", ["lru", "sieve", "arc"], [64], progress=progress)
     assert [row.policy for row in stopped.value.partial] == ["lru"]
     assert stopped.value.partial.interrupted
 

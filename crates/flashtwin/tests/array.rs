@@ -1,7 +1,8 @@
 //! Arrays as devices: what must hold of any of them.
 
 use flashtwin::{
-    Array, ArraySpec, Backend, Cause, Completion, Device, DeviceSpec, Op, Request, Rng, Ssd, Time,
+    Array, ArrayEvent, ArraySpec, Backend, Cause, Completion, Device, DeviceSpec, Op, Request, Rng,
+    Ssd, Time,
 };
 
 const SMALL: [(&str, &str); 5] = [
@@ -123,6 +124,26 @@ fn members_without_costs_are_as_through_their_front_ends() {
         assert_eq!(differ, None, "{level} {more:?}");
         assert_eq!(straight.1, through.1, "{level} {more:?}");
     }
+}
+
+/// The log of such an array names every page that members read and write.
+#[test]
+fn pages_that_go_straight_to_members_are_logged() {
+    let bare = ("member.link.bus_ns_per_sector", "0");
+    let mut device = array("raid0", "harmonia*4", &[bare]);
+    device.fill_steady(1);
+    device.set_log(true);
+    drive(&mut device, 13, 500);
+    let stats = device.raid_stats();
+    let pages = stats.member_pages_read + stats.member_pages_written;
+    let log = device.take_log();
+    let sent = log.iter().map(|event| match event {
+        ArrayEvent::Sent { pages, .. } => u64::from(*pages),
+        _ => 0,
+    });
+    assert_eq!(sent.sum::<u64>(), pages);
+    let came = |event: &&ArrayEvent| matches!(event, ArrayEvent::Came { .. });
+    assert!(pages > 1000 && log.iter().any(|event| came(&event)));
 }
 
 /// The same behind a buffer, where what happens at one instant in another order has consequences: one page
