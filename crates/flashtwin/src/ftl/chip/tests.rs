@@ -68,6 +68,17 @@ fn a_log_never_passes_a_hole_of_its_data_block() {
     assert!(ftl.lookup(0).is_some(), "page 0 is lost");
 }
 
+/// DFTL collects before a write that finds no more than two blocks free. Of 32 blocks of four pages, all free, 29 are
+/// begun and filled above that, and the first page of the 30th still finds three.
+#[test]
+fn dftl_foresees_the_page_that_begins_its_last_block() {
+    let mut setup = Setup::new("dftl", 66, 32, 4).unwrap();
+    setup.set_all(&[("low_blocks", "2")]).unwrap();
+    let outlook = Ftl::new(&setup).unwrap().outlook();
+    assert_eq!((outlook.free_blocks, outlook.open_pages), (32, 0));
+    assert_eq!(outlook.writes, 29 * 4 + 1);
+}
+
 /// A translation layer in use: writes, trims and reads, some pages missing.
 fn used(setup: &Setup, seed: u64, accesses: u32) -> Ftl {
     let mut ftl = Ftl::new(setup).unwrap();
