@@ -112,17 +112,19 @@ const BASES: [&[(&str, &str)]; 8] = [
     ],
 ];
 
+/// What a choice among components needs to have the key at all.
+fn needed(doc: &KeyDoc) -> Vec<(&str, &str)> {
+    let only = doc.only.iter();
+    only.filter_map(|(key, words)| Some((*key, *words.first()?)))
+        .collect()
+}
+
 #[test]
 fn keys_of_devices() {
     let demo = builtin("demo").expect("it is built in");
     let case = |doc: &KeyDoc| {
         let mut sum = Checksum::new();
-        // What a choice among components needs to have the key at all.
-        let only = doc
-            .only
-            .iter()
-            .filter_map(|(key, words)| Some((*key, *words.first()?)));
-        let needed: Vec<(&str, &str)> = only.collect();
+        let needed = needed(doc);
         for base in BASES {
             for value in values(doc) {
                 let mut changes = base.to_vec();
@@ -141,11 +143,7 @@ fn keys_of_arrays() {
     let text = builtin_array("harmonia-array").expect("it is built in");
     let case = |doc: &KeyDoc| {
         let mut sum = Checksum::new();
-        let only = doc
-            .only
-            .iter()
-            .filter_map(|(key, words)| Some((*key, *words.first()?)));
-        let needed: Vec<(&str, &str)> = only.collect();
+        let needed = needed(doc);
         for level in ["raid0", "raid1", "raid10", "raid5", "raid6", "swan"] {
             for value in values(doc) {
                 let mut changes = vec![("array.level", level)];
