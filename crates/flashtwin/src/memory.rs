@@ -32,6 +32,24 @@ impl<T> DerefMut for Table<T> {
     }
 }
 
+impl<T> Table<T> {
+    /// `n` records from `first` on.
+    #[inline(always)]
+    pub fn part(&self, first: usize, n: usize) -> &[T] {
+        debug_assert!(first <= self.0.len() && n <= self.0.len() - first);
+        // SAFETY: numbers are those of records, see the type.
+        unsafe { self.0.get_unchecked(first..first + n) }
+    }
+
+    /// The same, to be changed.
+    #[inline(always)]
+    pub fn part_mut(&mut self, first: usize, n: usize) -> &mut [T] {
+        debug_assert!(first <= self.0.len() && n <= self.0.len() - first);
+        // SAFETY: numbers are those of records, see the type.
+        unsafe { self.0.get_unchecked_mut(first..first + n) }
+    }
+}
+
 impl<T> Index<usize> for Table<T> {
     type Output = T;
     #[inline(always)]

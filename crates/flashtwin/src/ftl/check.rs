@@ -73,12 +73,20 @@ impl PageMap {
             pairs_live = pairs_live.wrapping_add(pairs);
         }
         let (mut mapped, mut pairs_mapped) = (0u64, 0u64);
+        let mut last = [0; LANES];
         for (n, part) in self.map.chunks(LANES).enumerate() {
             let ppns = lanes(part);
             let mask = ppns.map(|ppn| if ppn == UNMAPPED { 0 } else { u32::MAX });
+            for i in 0..LANES {
+                last[i] = last[i].max(ppns[i] & mask[i]);
+            }
             mapped += u64::from(mask.iter().fold(0u32, |sum, mask| sum + (mask & 1)));
             let pairs = sum_pairs(row((n * LANES) as u32), ppns, mask);
             pairs_mapped = pairs_mapped.wrapping_add(pairs);
+        }
+        // Numbers of pages are not checked again where they are used.
+        if last.iter().any(|&ppn| ppn as usize >= self.reverse.len()) {
+            return Err("the map has a flash page beyond the last one".into());
         }
         if mapped != live || mapped != self.mapped {
             let counted = self.mapped;
@@ -95,9 +103,9 @@ impl PageMap {
     /// Number of live pages of a block, and the sum of their pairs of logical and flash page.
     fn live_pairs(&self, block: u32) -> Result<(u32, u64), String> {
         let s = &self.shape;
-        let words = &self.live[block as usize * self.words_per_block..][..self.words_per_block];
+        let words = self.live_words(block);
         let first = block * s.pages_per_block;
-        let reverse = &self.reverse[first as usize..][..s.data_pages as usize];
+        let reverse = (self.reverse).part(first as usize, s.data_pages as usize);
         let count = words.iter().map(|word| word.count_ones()).sum();
         let (mut pairs, mut largest) = (0u64, [0; LANES]);
         let bytes = words.iter().flat_map(|word| word.to_le_bytes());

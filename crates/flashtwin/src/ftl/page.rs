@@ -30,15 +30,15 @@ pub(super) const NOT_SEALED: i16 = 0x4000;
 pub(crate) struct PageMap {
     pub shape: Shape,
     /// LPN to PPN.
-    pub(super) map: Vec<u32>,
+    pub(super) map: Table<u32>,
     /// PPN to LPN; meaningful only where the live bit is set.
-    pub(super) reverse: Vec<u32>,
+    pub(super) reverse: Table<u32>,
     /// Live bits, `words_per_block` words a block.
-    pub(super) live: Vec<u64>,
+    pub(super) live: Table<u64>,
     /// Live pages of each block, with [`NOT_SEALED`] where it may not be collected.
-    pub(super) tally: Vec<i16>,
+    pub(super) tally: Table<i16>,
     /// When each block was opened, as a number that grows within its chip.
-    pub(super) seq: Vec<u32>,
+    pub(super) seq: Table<u32>,
     pub(super) erases: Vec<u32>,
     /// When each block was last erased, in erases of the device; empty where no rule needs it.
     pub(super) erased_at: Vec<u32>,
@@ -99,11 +99,11 @@ impl PageMap {
         let words_per_pool = (shape.blocks_per_pool as usize).div_ceil(64);
         let mut map = PageMap {
             shape,
-            map: large_table(UNMAPPED, shape.exported_pages as usize),
-            reverse: large_table(UNMAPPED, pages),
-            live: large_table(0, blocks * words_per_block),
-            tally: vec![NOT_SEALED; blocks],
-            seq: large_table(0, blocks),
+            map: large_table(UNMAPPED, shape.exported_pages as usize).into(),
+            reverse: large_table(UNMAPPED, pages).into(),
+            live: large_table(0, blocks * words_per_block).into(),
+            tally: vec![NOT_SEALED; blocks].into(),
+            seq: large_table(0, blocks).into(),
             erases: vec![0; blocks],
             erased_at: match shape.wear_aware {
                 None => Vec::new(),
@@ -209,7 +209,7 @@ impl PageMap {
     /// that the block may not be collected.
     pub fn tallies(&self, pool: u32) -> &[i16] {
         let n = self.shape.blocks_per_pool as usize;
-        &self.tally[pool as usize * n..][..n]
+        self.tally.part(pool as usize * n, n)
     }
 
     /// Tallies below this belong to blocks that may be collected.
@@ -221,10 +221,16 @@ impl PageMap {
         self.least[pool as usize]
     }
 
+    /// Live bits of a block.
+    #[inline(always)]
+    pub(super) fn live_words(&self, block: u32) -> &[u64] {
+        (self.live).part(block as usize * self.words_per_block, self.words_per_block)
+    }
+
     /// The first live page of `block` at or after `page`.
     #[inline(always)]
     pub fn next_live(&self, block: u32, page: u32) -> Option<u32> {
-        let words = &self.live[block as usize * self.words_per_block..][..self.words_per_block];
+        let words = self.live_words(block);
         let mut i = page as usize / 64;
         let mut mask = u64::MAX << (page % 64);
         while i < words.len() {

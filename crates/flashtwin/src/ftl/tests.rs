@@ -446,6 +446,22 @@ fn impossible_hot_frontiers_are_refused() {
     });
 }
 
+/// Where its numbers are used nothing checks them any more.
+#[test]
+fn a_map_of_pages_that_are_not_there_is_refused() {
+    let (_, load, state) = saved(1);
+    let lpn = (0..).find(|&lpn| load.map.lookup(Lpn(lpn)).is_some());
+    let at = 4 * lpn.unwrap() as usize;
+    let pages = load.map.reverse.len() as u32;
+    for beyond in [pages, pages + 1, u32::MAX - 1] {
+        let mut changed = state.clone();
+        changed[at..at + 4].copy_from_slice(&beyond.to_le_bytes());
+        let error = load.map.clone().load(&mut &changed[..]).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("a flash page beyond the last one"), "{error}");
+    }
+}
+
 /// States that only long runs would lead to.
 impl PageMap {
     pub(crate) fn set_erases(&mut self, block: u32, erases: u32) {

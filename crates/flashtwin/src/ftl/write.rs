@@ -109,10 +109,10 @@ impl PageMap {
         let mut lpns = std::mem::take(&mut self.moving);
         lpns.clear();
         let first_page = block as usize * self.shape.pages_per_block as usize;
-        let words =
-            block as usize * self.words_per_block..(block as usize + 1) * self.words_per_block;
-        for (i, word) in self.live[words.clone()].iter().enumerate() {
-            let mut bits = *word;
+        let words = self.words_per_block;
+        let live = self.live.part_mut(block as usize * words, words);
+        for (i, word) in live.iter_mut().enumerate() {
+            let mut bits = std::mem::take(word);
             while bits != 0 {
                 let lpn = self.reverse[first_page + i * 64 + bits.trailing_zeros() as usize];
                 prefetch(&self.map, lpn as usize);
@@ -120,7 +120,6 @@ impl PageMap {
                 bits &= bits - 1;
             }
         }
-        self.live[words].fill(0);
         let tally = &mut self.tally[block as usize];
         *tally &= NOT_SEALED;
         let least = &mut self.least[self.by_blocks_per_pool.div(block) as usize];
@@ -144,7 +143,9 @@ impl PageMap {
             let (to, page) = self.advance(pool, stream, n);
             let sealed = n == left;
             let ppn = to * self.shape.pages_per_block + page;
-            self.reverse[ppn as usize..][..now.len()].copy_from_slice(now);
+            self.reverse
+                .part_mut(ppn as usize, now.len())
+                .copy_from_slice(now);
             for (i, &lpn) in now.iter().enumerate() {
                 self.map[lpn as usize] = ppn + i as u32;
             }
@@ -162,7 +163,8 @@ impl PageMap {
     /// Marks `n` pages of `block` from `page` on as live.
     #[inline]
     fn set_live(&mut self, block: u32, page: u32, n: u32) {
-        let words = &mut self.live[block as usize * self.words_per_block..][..self.words_per_block];
+        let words = self.words_per_block;
+        let words = self.live.part_mut(block as usize * words, words);
         let (mut at, end) = (page, page + n);
         while at < end {
             let in_word = (64 - at % 64).min(end - at);
