@@ -54,7 +54,7 @@ impl<B: Backend> Device<B> {
     #[inline(never)]
     fn direct_flash_done(&mut self, done: &Done) {
         if done.op.owner & OWNER_IS_REQUEST == 0 {
-            return self.outside.push(*done);
+            return self.outside.push(OutsideDone::of(done));
         }
         let id = ReqId(done.op.owner & !OWNER_IS_REQUEST);
         if !self.requests[id].flushing {

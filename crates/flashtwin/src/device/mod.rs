@@ -38,6 +38,7 @@ use controller::Controller;
 pub use gauges::Gauges;
 use link::Link;
 use partial_write::PageWrites;
+pub(crate) use port::OutsideDone;
 use power::ProgramLog;
 pub use power::{Durable, PageProgram};
 use queues::Queues;
@@ -99,7 +100,7 @@ pub struct Device<B: Backend> {
     requests: Requests,
     completions: Vec<Completion>,
     /// Page operations done that came past the front end.
-    outside: Vec<Done>,
+    outside: Vec<OutsideDone>,
     metrics: Metrics,
     address: Address,
     /// Requests done except for the time of buffer and processor, the next to complete first.

@@ -9,6 +9,30 @@ use crate::nand::{Cause, Done, PageOp};
 use crate::units::Stream;
 use crate::units::{Lpn, Time};
 
+/// A page operation from outside that is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutsideDone {
+    /// The tag with which it was sent by [`Device::submit_pages`].
+    pub tag: u32,
+    pub written: bool,
+    pub queue_gc: Time,
+    pub transfer: Time,
+    pub array: Time,
+}
+
+impl OutsideDone {
+    #[inline(always)]
+    pub fn of(done: &Done) -> OutsideDone {
+        OutsideDone {
+            tag: done.op.owner & !OWNER_IS_OUTSIDE,
+            written: done.written,
+            queue_gc: done.queue_gc,
+            transfer: done.transfer,
+            array: done.array,
+        }
+    }
+}
+
 impl<B: Backend> Device<B> {
     /// Requests pass the front end in no time and are kept nowhere in it.
     pub(crate) fn is_bare(&self) -> bool {
@@ -65,13 +89,12 @@ impl<B: Backend> Device<B> {
             match unit {
                 Some(unit) => (self.backend).enqueue(unit as usize, op, now, &mut self.events),
                 // Nothing to read, or refused.
-                None => self.outside.push(Done {
-                    op,
+                None => self.outside.push(OutsideDone {
+                    tag,
+                    written: !refused,
                     queue_gc: Time::ZERO,
                     transfer: Time::ZERO,
                     array: Time::ZERO,
-                    written: !refused,
-                    failed: false,
                 }),
             }
         }
@@ -96,7 +119,7 @@ impl<B: Backend> Device<B> {
             while let Some(page) = done {
                 debug_assert!(page.op.owner & OWNER_IS_OUTSIDE != 0, "whose page is this?");
                 self.read_only |= !page.written;
-                self.outside.push(page);
+                self.outside.push(OutsideDone::of(&page));
                 done = self.backend.more_done();
             }
             self.backend.activate(chip, at, &mut self.events);
@@ -111,15 +134,7 @@ impl<B: Backend> Device<B> {
 
     /// What of it is done, oldest first. The caller clears it.
     #[inline]
-    pub(crate) fn outside_done(&mut self) -> &mut Vec<Done> {
+    pub(crate) fn outside_done(&mut self) -> &mut Vec<OutsideDone> {
         &mut self.outside
-    }
-}
-
-impl Done {
-    /// The tag with which a page was sent by [`Device::submit_pages`].
-    #[inline]
-    pub(crate) fn tag(&self) -> u32 {
-        self.op.owner & !OWNER_IS_OUTSIDE
     }
 }

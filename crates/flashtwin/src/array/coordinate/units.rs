@@ -80,7 +80,8 @@ impl Units {
     #[inline]
     pub fn of_page(&self, layout: &Layout, members: &[Member], lpn: Lpn) -> Option<ChipId> {
         let (stripe, place) = layout.stripe_of(lpn);
-        let member = layout.data_member(stripe, place);
+        let placed = layout.members_of(stripe);
+        let member = placed.data(place);
         if self.protect == Protect::Data {
             return self.of_spot(
                 members,
@@ -92,7 +93,7 @@ impl Units {
         }
         let within = match layout.parity {
             0 => 0,
-            _ => narrow(layout.parity_member(stripe, 0)),
+            _ => narrow(placed.parity(0)),
         };
         Some(ChipId::of(self.first[member] + within))
     }

@@ -331,8 +331,9 @@ impl Io {
 
     /// Starts loading what a write of these places of a stripe will touch.
     pub fn prefetch_old_copies(&self, stripe: Stripe, places: impl Iterator<Item = u32>) {
+        let members = self.layout.members_of(stripe);
         for at in places {
-            let member = &self.members[self.layout.member_at(stripe, at)];
+            let member = &self.members[members.at(at)];
             member.drive.ssd.backend.prefetch_old_copy(Lpn(stripe.0));
         }
     }

@@ -286,8 +286,10 @@ impl Jobs {
             Op::Read => job.writes,
             _ => 0,
         };
+        let layout = io.layout;
+        let members = layout.members_of(stripe);
         for at in each(places) {
-            let member = io.layout.member_at(stripe, at);
+            let member = members.at(at);
             let order = Order::new(member, (stripe.0, pages), how, Owner::Job(id));
             io.send(order, clock, |_| SentFor::Job { job: id, place: at });
         }

@@ -8,7 +8,7 @@ pub(crate) mod plan;
 
 use crate::divide::Divider;
 use crate::spec::{Level, Rotation};
-use crate::units::{narrow, Lpn};
+use crate::units::Lpn;
 use plan::Places;
 
 /// A page on a member.
@@ -101,49 +101,35 @@ impl Layout {
         Lpn((row * self.data + place) * self.chunk.by() + offset)
     }
 
-    /// The member that holds the first copy of a data place of a page stripe.
+    /// The members of a page stripe.
     #[inline(always)]
-    pub fn data_member(&self, stripe: Stripe, place: u32) -> usize {
-        let member = match self.level {
-            Level::Raid0 | Level::Raid1 | Level::Swan => place,
-            Level::Raid10 => 2 * place,
-            Level::Raid5 | Level::Raid6 => {
-                let first = narrow(self.parity_member(stripe, 0));
-                if self.rotation.is_symmetric() {
-                    self.wrap(first + self.parity + place)
-                } else {
-                    // In the order of members, past those of parity; the two of RAID-6 may wrap.
-                    let last = first + self.parity;
-                    let wrapped = last.saturating_sub(self.members);
-                    let before = first - wrapped;
-                    wrapped
-                        + place
-                        + if place < before {
-                            0
-                        } else {
-                            self.parity - wrapped
-                        }
+    pub fn members_of(&self, stripe: Stripe) -> MembersOf<'_> {
+        let parity = match self.parity {
+            0 => 0,
+            _ => {
+                let turn = self.by_members.div_rem(self.row_of(stripe)).1;
+                match self.rotation.goes_left() {
+                    true => self.members - 1 - turn,
+                    false => turn,
                 }
             }
         };
-        member as usize
+        MembersOf {
+            layout: self,
+            parity,
+        }
+    }
+
+    /// The member that holds the first copy of a data place of a page stripe.
+    #[inline(always)]
+    pub fn data_member(&self, stripe: Stripe, place: u32) -> usize {
+        self.members_of(stripe).data(place)
     }
 
     /// The member with the parity of a page stripe: 0 is P, 1 is Q.
     #[inline(always)]
     pub fn parity_member(&self, stripe: Stripe, which: u32) -> usize {
-        let turn = self.by_members.div_rem(self.chunk.div(stripe.0)).1;
-        let first = if self.rotation.goes_left() {
-            self.members - 1 - turn
-        } else {
-            turn
-        };
-        self.wrap(first + which) as usize
-    }
-
-    #[inline(always)]
-    fn wrap(&self, member: u32) -> u32 {
-        self.by_members.div_rem(member).1
+        self.members_of(stripe).parity(which)
     }
 
     // ---- places of a page stripe: those of data, then of parity; with mirrors, the copies of each ----
@@ -156,13 +142,7 @@ impl Layout {
     /// The member at a place.
     #[inline(always)]
     pub fn member_at(&self, stripe: Stripe, at: u32) -> usize {
-        if self.copies > 1 {
-            at as usize
-        } else if at < self.data {
-            self.data_member(stripe, at)
-        } else {
-            self.parity_member(stripe, at - self.data)
-        }
+        self.members_of(stripe).at(at)
     }
 
     /// The places of which this is true.
@@ -189,6 +169,69 @@ impl Layout {
         Spot {
             member: self.data_member(stripe, place),
             lpn: Lpn(stripe.0),
+        }
+    }
+}
+
+/// Which members hold what of one page stripe.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MembersOf<'a> {
+    layout: &'a Layout,
+    /// The one with P, where there is parity.
+    parity: u32,
+}
+
+impl MembersOf<'_> {
+    /// The first copy of a data place.
+    #[inline(always)]
+    pub fn data(&self, place: u32) -> usize {
+        let of = self.layout;
+        let member = match of.level {
+            Level::Raid0 | Level::Raid1 | Level::Swan => place,
+            Level::Raid10 => 2 * place,
+            Level::Raid5 | Level::Raid6 if of.rotation.is_symmetric() => {
+                self.wrap(self.parity + of.parity + place)
+            }
+            // In the order of members, past those of parity; the two of RAID-6 may wrap.
+            Level::Raid5 | Level::Raid6 => {
+                let last = self.parity + of.parity;
+                let wrapped = last.saturating_sub(of.members);
+                let before = self.parity - wrapped;
+                let past = match place < before {
+                    true => 0,
+                    false => of.parity - wrapped,
+                };
+                wrapped + place + past
+            }
+        };
+        member as usize
+    }
+
+    /// The parity: 0 is P, 1 is Q.
+    #[inline(always)]
+    pub fn parity(&self, which: u32) -> usize {
+        self.wrap(self.parity + which) as usize
+    }
+
+    /// What is at a place.
+    #[inline(always)]
+    pub fn at(&self, place: u32) -> usize {
+        let of = self.layout;
+        if of.copies > 1 {
+            place as usize
+        } else if place < of.data {
+            self.data(place)
+        } else {
+            self.parity(place - of.data)
+        }
+    }
+
+    /// A member counted from the one with P on is less than once around.
+    #[inline(always)]
+    fn wrap(&self, member: u32) -> u32 {
+        match member.checked_sub(self.layout.members) {
+            Some(wrapped) => wrapped,
+            None => member,
         }
     }
 }

@@ -186,13 +186,13 @@ impl Ahead {
     fn collect(&mut self, drive: &mut Drive) {
         let at = drive.ssd.now();
         for page in drive.ssd.outside_done().drain(..) {
-            let slot = &mut self.slots[page.tag()];
+            let slot = &mut self.slots[page.tag];
             slot.left -= 1;
             slot.written &= page.written;
             if slot.left == 0 {
                 self.answers.push_back(Answer {
                     at,
-                    slot: page.tag(),
+                    slot: page.tag,
                     spent: Spent::of_page(&page),
                     written: slot.written,
                 });

@@ -1,5 +1,6 @@
 //! Where the time of a page operation went, as far as it is not waiting.
 
+use crate::device::OutsideDone;
 use crate::nand::{Done, PageOp};
 use crate::request::Breakdown;
 use crate::units::Time;
@@ -13,7 +14,7 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    pub fn of_page(page: &Done) -> Spent {
+    pub fn of_page(page: &OutsideDone) -> Spent {
         Spent {
             queue_gc: page.queue_gc,
             transfer: page.transfer,

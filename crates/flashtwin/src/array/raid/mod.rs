@@ -21,7 +21,7 @@ use super::member::spent::Spent;
 use super::member::State;
 use super::record::log::ArrayEvent;
 use super::swan::Swan;
-use crate::device::{Device, Work};
+use crate::device::{Device, OutsideDone, Work};
 use crate::events::EventQueue;
 use crate::nand::{Done, PageOp};
 use crate::request::{Completion, Op, Status};
@@ -63,7 +63,7 @@ pub struct Raid {
     /// They have been, to the end.
     pub(super) ahead_ends: bool,
     completions: Vec<Completion>,
-    pages_done: Vec<Done>,
+    pages_done: Vec<OutsideDone>,
 }
 
 impl Raid {
@@ -119,16 +119,28 @@ impl Raid {
             self.take_foreseen(member, clock);
             return self.take_held(member, clock);
         }
-        let mut pages = std::mem::take(&mut self.pages_done);
         let ssd = &mut self.io.members[member].drive.ssd;
-        std::mem::swap(&mut pages, ssd.outside_done());
-        for page in pages.drain(..) {
-            let id = page.tag();
-            if let Some(written) = self.io.requests.page_done(id, page.written) {
-                self.answered(member, id, Spent::of_page(&page), written, clock);
+        std::mem::swap(&mut self.pages_done, ssd.outside_done());
+        for at in 0..self.pages_done.len() {
+            let page = self.pages_done[at];
+            if let Some(written) = self.io.requests.page_done(page.tag, page.written) {
+                self.answered(member, page.tag, Spent::of_page(&page), written, clock);
             }
         }
-        self.pages_done = pages;
+        self.pages_done.clear();
+        let ssd = &mut self.io.members[member].drive.ssd;
+        if !ssd.completions().is_empty() {
+            self.take_completions(member, clock);
+        }
+        self.take_held(member, clock);
+        if let Some(swan) = &mut self.swan {
+            swan.goes_on(&mut self.io, clock);
+            self.io.deliver(clock);
+        }
+    }
+
+    /// Takes the requests that a member has completed.
+    fn take_completions(&mut self, member: usize, clock: &mut Clock) {
         let mut completions = std::mem::take(&mut self.completions);
         let ssd = &mut self.io.members[member].drive.ssd;
         std::mem::swap(&mut completions, ssd.completions());
@@ -137,11 +149,6 @@ impl Raid {
             self.answered(member, narrow(c.tag), spent, written, clock);
         }
         self.completions = completions;
-        self.take_held(member, clock);
-        if let Some(swan) = &mut self.swan {
-            swan.goes_on(&mut self.io, clock);
-            self.io.deliver(clock);
-        }
     }
 
     /// The same of a member that was simulated ahead.
@@ -213,6 +220,20 @@ impl Raid {
         }
     }
 
+    /// What happens at a resource of the array's own.
+    fn own_event(&mut self, own: usize, clock: &mut Clock) {
+        let io = &mut self.io;
+        if own == 0 {
+            io.members.own.went_off();
+            io.check(clock);
+        } else if own == HEDGING {
+            hedged::due(io, &mut self.jobs, clock);
+        } else if !io.members.lost {
+            debug_assert_eq!(own, REBUILDING);
+            self.jobs.rebuild_due(io, clock);
+        }
+    }
+
     /// What a write of one page touches: it and its parity.
     #[inline]
     fn for_each_touched(&self, lpn: Lpn, touch: impl Fn(&Flash, Lpn)) {
@@ -224,9 +245,10 @@ impl Raid {
         let (stripe, place) = layout.stripe_of(lpn);
         let lpn = Lpn(stripe.0);
         let touch = |member: usize| touch(&self.io.members[member].drive.ssd.backend, lpn);
-        touch(layout.data_member(stripe, place));
+        let members = layout.members_of(stripe);
+        touch(members.data(place));
         for which in 0..layout.parity {
-            touch(layout.parity_member(stripe, which));
+            touch(members.parity(which));
         }
     }
 }
@@ -291,20 +313,18 @@ impl Work for Raid {
             let member = self.direct.event(io, resource, clock, finished);
             return io.watch.units.first_of(member);
         }
-        if resource == members {
-            io.members.own.went_off();
-            io.check(clock);
-        } else if resource == members + HEDGING {
-            hedged::due(io, &mut self.jobs, clock);
-        } else if io.members.lost {
-            // Nothing waits for what members still do.
-        } else if resource == members + REBUILDING {
-            self.jobs.rebuild_due(io, clock);
+        if resource < members {
+            // Nothing waits for what members of a lost array still do.
+            if !io.members.lost {
+                io.members[resource].alarm.went_off();
+                self.member_event(resource, clock);
+            }
         } else {
-            io.members[resource].alarm.went_off();
-            self.member_event(resource, clock);
+            self.own_event(resource - members, clock);
         }
-        *finished = self.io.ops.done.pop_front();
+        if !self.io.ops.done.is_empty() {
+            *finished = self.io.ops.done.pop_front();
+        }
         match resource < members {
             true => self.io.watch.units.first_of(resource),
             false => 0,
