@@ -102,6 +102,7 @@ fn foresee(io: &mut Io, number: u32, request: &Request, page_bytes: u64) {
     };
     for page in first..end {
         let Spot { member, lpn } = io.layout.spot(Lpn(narrow(page)));
+        io.members[member].becomes_unusual();
         let ahead = io.members[member].ahead.get_or_insert_default();
         ahead.foresee(number, request.arrival, lpn, op, fua);
     }

@@ -75,7 +75,9 @@ impl Array {
     /// Fails if there is no such member, or it has failed.
     pub fn slow_member(&mut self, member: usize, times_milli: u32) -> Result<(), MemberError> {
         self.backend.may_use(member)?;
-        self.backend.io.members[member].slow.set(times_milli);
+        let member = &mut self.backend.io.members[member];
+        member.becomes_unusual();
+        member.slow.set(times_milli);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
+use crate::memory;
 use crate::units::narrow;
 
 /// No number.
@@ -10,7 +11,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Items by their numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Table<T> {
-    items: Vec<T>,
+    items: memory::Table<T>,
     free: Vec<u32>,
 }
 
@@ -44,12 +45,12 @@ impl<T> Table<T> {
 
     /// All items with their numbers, removed ones too.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
-        (0..).zip(&mut self.items)
+        (0..).zip(self.items.iter_mut())
     }
 
     /// The items that were not removed.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        let items = (0..).zip(&self.items);
+        let items = (0..).zip(self.items.iter());
         let there = items.filter(|(id, _)| !self.free.contains(id));
         there.map(|(_, item)| item)
     }
@@ -58,7 +59,7 @@ impl<T> Table<T> {
 impl<T> Default for Table<T> {
     fn default() -> Table<T> {
         Table {
-            items: Vec::new(),
+            items: Vec::new().into(),
             free: Vec::new(),
         }
     }

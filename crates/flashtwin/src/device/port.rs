@@ -103,27 +103,48 @@ impl<B: Backend> Device<B> {
     /// [`Device::advance`] for a bare device, where nothing but the flash has anything to do.
     #[inline]
     pub(crate) fn advance_flash(&mut self, until: Time) {
-        loop {
-            let at = self.events.next_time();
-            if at > until {
-                self.now = self.now.max(until);
-                return;
+        while self.events.next_time() <= until {
+            if let Some(page) = self.flash_step() {
+                self.outside.push(page);
             }
-            debug_assert!(at >= self.now, "an event in the past");
-            self.now = at;
-            let Some(resource) = self.events.pop() else {
-                return;
-            };
-            let mut done = None;
-            let chip = (self.backend).on_event(resource, at, &mut self.events, &mut done);
-            while let Some(page) = done {
-                debug_assert!(page.op.owner & OWNER_IS_OUTSIDE != 0, "whose page is this?");
-                self.read_only |= !page.written;
-                self.outside.push(OutsideDone::of(&page));
-                done = self.backend.more_done();
-            }
-            self.backend.activate(chip, at, &mut self.events);
         }
+        self.now = self.now.max(until);
+    }
+
+    /// The same; a page operation that alone was done then is not among [`Device::outside_done`], but the result.
+    #[inline(always)]
+    pub(crate) fn advance_flash_to_one(&mut self, until: Time) -> Option<OutsideDone> {
+        if self.events.next_time() > until {
+            self.now = self.now.max(until);
+            return None;
+        }
+        let page = self.flash_step();
+        if self.events.next_time() > until && self.outside.is_empty() {
+            self.now = self.now.max(until);
+            return page;
+        }
+        self.outside.extend(page);
+        self.advance_flash(until);
+        None
+    }
+
+    /// The flash does the next thing that is pending: what of the pages is done by that.
+    #[inline(always)]
+    fn flash_step(&mut self) -> Option<OutsideDone> {
+        let at = self.events.next_time();
+        debug_assert!(at >= self.now, "an event in the past");
+        let resource = self.events.pop()?;
+        self.now = at;
+        let mut done = None;
+        let chip = (self.backend).on_event(resource, at, &mut self.events, &mut done);
+        let page = done.map(|done| {
+            debug_assert!(done.op.owner & OWNER_IS_OUTSIDE != 0, "whose page is this?");
+            self.read_only |= !done.written;
+            OutsideDone::of(&done)
+        });
+        debug_assert!(self.backend.more_done().is_none(), "flash does one thing at a time");
+        self.backend.activate(chip, at, &mut self.events);
+        page
     }
 
     /// When its flash will next do something.

@@ -16,6 +16,8 @@ use crate::units::Time;
 pub(crate) struct Watch {
     pub units: Units,
     pub coordinator: Coordinator,
+    /// It does nothing.
+    is_local: bool,
     /// When members collect, if that is logged.
     pub timeline: Option<Timeline>,
 }
@@ -23,9 +25,11 @@ pub(crate) struct Watch {
 impl Watch {
     pub fn new(spec: &ArraySpec, members: &Members) -> Watch {
         let pools = members.iter().map(|member| member.drive.ssd.pool_blocks());
+        let coordinator = Coordinator::new(spec, pools);
         Watch {
             units: Units::new(spec),
-            coordinator: Coordinator::new(spec, pools),
+            is_local: coordinator.is_local(),
+            coordinator,
             timeline: None,
         }
     }
@@ -40,11 +44,11 @@ impl Watch {
         record: &mut Record,
         clock: &mut Clock,
     ) {
-        if members[member].ahead.is_some() {
+        if !members[member].is_usual() && members[member].ahead.is_some() {
             return;
         }
         self.note(member, members, clock.now);
-        if !self.coordinator.is_local() {
+        if !self.is_local {
             self.coordinate(member, members, record, clock);
         }
     }

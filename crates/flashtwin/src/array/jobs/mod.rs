@@ -12,7 +12,7 @@ use super::clock::Clock;
 use super::io::ops::Chain;
 use super::io::requests::Owner;
 use super::io::{Io, Order};
-use super::layout::plan::{each, plan_write, sources, Method, Places};
+use super::layout::plan::{count, each, plan_write, sources, Method, Places};
 use super::layout::Stripe;
 use super::member::spent::Spent;
 use super::member::State;
@@ -195,8 +195,8 @@ impl Jobs {
                 let plan = plan_write(data, parity, places, missing);
                 method = plan.method;
                 stats.stripes[plan.method as usize] += pages;
-                stats.pages_read_for_parity += pages * u64::from(plan.reads.count_ones());
-                let of_parity = (plan.writes >> data).count_ones();
+                stats.pages_read_for_parity += pages * u64::from(count(plan.reads));
+                let of_parity = count(plan.writes >> data);
                 stats.parity_pages_written += pages * u64::from(of_parity);
                 if plan.method == Method::Recover {
                     stats.pages_recovered += pages;
@@ -207,7 +207,7 @@ impl Jobs {
                 stats.pages_recovered += pages;
                 // What was asked for may have come back while this waited for its row, and another
                 // member may have failed since.
-                let without = match (missing | places).count_ones() as usize > parity {
+                let without = match count(missing | places) as usize > parity {
                     true => missing,
                     false => missing | places,
                 };
@@ -277,7 +277,7 @@ impl Jobs {
     /// Sends one request to each of the members at these places, at least one.
     fn send_places(&mut self, io: &mut Io, id: u32, places: Places, op: Op, clock: &mut Clock) {
         let job = &mut self.jobs[id];
-        job.left = places.count_ones();
+        job.left = count(places);
         let JobSpec {
             stripe, pages, fua, ..
         } = job.what;

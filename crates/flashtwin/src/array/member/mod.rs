@@ -7,10 +7,12 @@ pub(super) mod rows;
 pub(super) mod slow;
 pub(super) mod spent;
 
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 use super::clock::{Alarm, Clock};
 use super::record::history::Condition;
+use crate::device::OutsideDone;
+use crate::memory::Table;
 use crate::request::Op;
 use crate::spec::{ArraySpec, DeviceSpec};
 use crate::units::Time;
@@ -44,13 +46,17 @@ pub(crate) struct Member {
     pub under_way: u32,
     pub alarm: Alarm,
     pub slow: Slow,
+    /// It takes pages, was never simulated ahead and never made slow: what it does comes from its flash alone.
+    is_usual: bool,
 }
 
 impl Member {
     /// The member with this number.
     pub fn new(spec: &DeviceSpec, number: usize) -> Member {
+        let drive = Drive::new(spec);
         Member {
-            drive: Drive::new(spec),
+            is_usual: drive.takes_pages,
+            drive,
             state: State::There,
             rows: Rows::default(),
             volatile: spec.buffer.as_ref().is_some_and(|b| !b.is_protected()),
@@ -59,6 +65,24 @@ impl Member {
             alarm: Alarm::of(number),
             slow: Slow::default(),
         }
+    }
+
+    /// See the field.
+    #[inline(always)]
+    pub fn is_usual(&self) -> bool {
+        debug_assert!(
+            !self.is_usual
+                || self.drive.takes_pages
+                    && self.ahead.is_none()
+                    && !self.slow.is_slow()
+                    && self.slow.next_answer() == Time::NEVER
+        );
+        self.is_usual
+    }
+
+    /// It is about to be simulated ahead, or made slow.
+    pub fn becomes_unusual(&mut self) {
+        self.is_usual = false;
     }
 
     /// Nothing was ever asked of it.
@@ -75,26 +99,42 @@ impl Member {
     #[inline(always)]
     pub fn ask(&mut self, now: Time, pages: (u32, u32), op: Op, fua: bool, tag: u32) {
         self.under_way += 1;
+        if self.is_usual() {
+            return self.drive.submit(now, pages, op, fua, tag);
+        }
         match &mut self.ahead {
             Some(ahead) => ahead.send(&mut self.drive, now, pages, op, fua, tag),
             None => self.drive.submit(now, pages, op, fua, tag),
         }
     }
 
-    /// Lets all happen that is due by `now`; returns when the next thing is, [`Time::NEVER`] if
-    /// there is none.
+    /// Lets all happen that is due by `now`.
     #[inline(always)]
-    pub fn advance(&mut self, now: Time) -> Time {
+    pub fn advance(&mut self, now: Time) {
         match &mut self.ahead {
             Some(ahead) => ahead.advance(&mut self.drive, now),
             None => self.drive.advance(now),
         }
-        self.next_event()
+    }
+
+    /// The same; a page operation that is all it has done is the result, and nowhere else.
+    #[inline(always)]
+    pub fn advance_to_one(&mut self, now: Time) -> Option<OutsideDone> {
+        match self.is_usual() {
+            true => self.drive.ssd.advance_flash_to_one(now),
+            false => {
+                self.advance(now);
+                None
+            }
+        }
     }
 
     /// When the next thing happens there, [`Time::NEVER`] if there is none.
     #[inline(always)]
     pub fn next_event(&self) -> Time {
+        if self.is_usual() {
+            return self.drive.ssd.next_flash_event();
+        }
         let own = match &self.ahead {
             Some(ahead) => ahead.next_event(&self.drive),
             None => self.drive.next_event(),
@@ -105,6 +145,9 @@ impl Member {
     /// Something it was sent is done and not taken yet.
     #[inline(always)]
     pub fn has_answers(&mut self, now: Time) -> bool {
+        if self.is_usual() {
+            return self.drive.has_answers();
+        }
         let own = match &self.ahead {
             Some(ahead) => ahead.next_answer() <= now,
             None => self.drive.has_answers(),
@@ -131,7 +174,7 @@ impl Member {
 /// All members, and what the array has to do itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
-    list: Vec<Member>,
+    list: Table<Member>,
     /// No member is missing or being rebuilt.
     pub whole: bool,
     /// More is missing than redundancy makes up for: nothing is done any more.
@@ -143,7 +186,7 @@ pub(crate) struct Members {
 impl Members {
     pub fn new(spec: &ArraySpec) -> Members {
         Members {
-            list: Members::fresh(spec),
+            list: Members::fresh(spec).into(),
             whole: true,
             lost: false,
             own: Alarm::of(spec.members.len()),
@@ -158,12 +201,12 @@ impl Members {
 
     /// All members, whose places are empty until others take them.
     pub fn take(&mut self) -> Vec<Member> {
-        std::mem::take(&mut self.list)
+        std::mem::take(&mut *self.list)
     }
 
     /// Others take the places of all members.
     pub fn replace(&mut self, members: Vec<Member>) {
-        self.list = members;
+        self.list = members.into();
         self.count();
     }
 
@@ -207,5 +250,22 @@ impl DerefMut for Members {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [Member] {
         &mut self.list
+    }
+}
+
+// Members are known by their numbers: those of layouts and of resources.
+impl Index<usize> for Members {
+    type Output = Member;
+
+    #[inline(always)]
+    fn index(&self, member: usize) -> &Member {
+        &self.list[member]
+    }
+}
+
+impl IndexMut<usize> for Members {
+    #[inline(always)]
+    fn index_mut(&mut self, member: usize) -> &mut Member {
+        &mut self.list[member]
     }
 }

@@ -4,7 +4,7 @@ use crate::array::clock::Clock;
 use crate::array::io::ops::Chain;
 use crate::array::io::Io;
 use crate::array::jobs::{JobSpec, Jobs, Kind};
-use crate::array::layout::plan::Places;
+use crate::array::layout::plan::{count, Places};
 use crate::array::layout::{Layout, Spot, Stripe};
 use crate::array::member::spent::Spent;
 use crate::array::table::NONE;
@@ -112,7 +112,7 @@ impl Batch {
                 io.ops.append(&mut chain, id);
             }
             from = stretch.end;
-            let pages = stretch.pages * stretch.places.count_ones();
+            let pages = stretch.pages * count(stretch.places);
             io.record.stats.data_pages_written += u64::from(pages);
             let (kind, place) = (Kind::Write(stretch.places), (stretch.stripe, stretch.pages));
             let what = JobSpec::new(kind, place, (chain, fua));
@@ -141,7 +141,7 @@ impl Batch {
         while from < self.sorted.len() {
             let stretch = stretch(&io.layout, &self.sorted, from);
             from = stretch.end;
-            let whole = stretch.places.count_ones() as usize == io.layout.data();
+            let whole = count(stretch.places) as usize == io.layout.data();
             if io.layout.parity == 0 || whole {
                 let (kind, place) = (Kind::Trim(stretch.places), (stretch.stripe, stretch.pages));
                 let what = JobSpec::new(kind, place, (Chain::EMPTY, false));

@@ -103,15 +103,36 @@ impl Raid {
     // ---- what members have done ----
 
     fn member_event(&mut self, member: usize, clock: &mut Clock) {
-        let next = self.io.members[member].advance(clock.now);
+        let page = self.io.members[member].advance_to_one(clock.now);
         self.io.look_at(member, clock);
-        if self.io.members[member].has_answers(clock.now) {
-            self.take_answers(member, clock);
-            self.io.members[member].wake(clock);
-        } else {
-            self.io.members[member].alarm.set(next, clock);
+        let has_more = self.io.members[member].has_answers(clock.now);
+        if let Some(page) = &page {
+            self.page_answered(member, page, clock);
         }
+        if has_more {
+            self.take_answers(member, clock);
+        } else if page.is_some() {
+            self.swan_goes_on(clock);
+        }
+        self.io.members[member].wake(clock);
         self.io.may_be_idle(clock);
+    }
+
+    /// A member has done a page operation.
+    #[inline(always)]
+    fn page_answered(&mut self, member: usize, page: &OutsideDone, clock: &mut Clock) {
+        if let Some(written) = self.io.requests.page_done(page.tag, page.written) {
+            self.answered(member, page.tag, Spent::of_page(page), written, clock);
+        }
+    }
+
+    /// What members have done may let the volume go on.
+    #[inline(always)]
+    fn swan_goes_on(&mut self, clock: &mut Clock) {
+        if let Some(swan) = &mut self.swan {
+            swan.goes_on(&mut self.io, clock);
+            self.io.deliver(clock);
+        }
     }
 
     fn take_answers(&mut self, member: usize, clock: &mut Clock) {
@@ -123,9 +144,7 @@ impl Raid {
         std::mem::swap(&mut self.pages_done, ssd.outside_done());
         for at in 0..self.pages_done.len() {
             let page = self.pages_done[at];
-            if let Some(written) = self.io.requests.page_done(page.tag, page.written) {
-                self.answered(member, page.tag, Spent::of_page(&page), written, clock);
-            }
+            self.page_answered(member, &page, clock);
         }
         self.pages_done.clear();
         let ssd = &mut self.io.members[member].drive.ssd;
@@ -133,10 +152,7 @@ impl Raid {
             self.take_completions(member, clock);
         }
         self.take_held(member, clock);
-        if let Some(swan) = &mut self.swan {
-            swan.goes_on(&mut self.io, clock);
-            self.io.deliver(clock);
-        }
+        self.swan_goes_on(clock);
     }
 
     /// Takes the requests that a member has completed.
@@ -168,7 +184,8 @@ impl Raid {
     /// Takes what comes from a slow member by now.
     #[inline(always)]
     fn take_held(&mut self, member: usize, clock: &mut Clock) {
-        if self.io.members[member].slow.next_answer() <= clock.now {
+        let m = &self.io.members[member];
+        if !m.is_usual() && m.slow.next_answer() <= clock.now {
             self.take_held_now(member, clock);
         }
     }
@@ -191,10 +208,11 @@ impl Raid {
     /// A member has done a request.
     #[inline(always)]
     fn answered(&mut self, member: usize, id: u32, spent: Spent, written: bool, clock: &mut Clock) {
-        let slow = &mut self.io.members[member].slow;
-        if !slow.is_slow() {
+        let m = &mut self.io.members[member];
+        if m.is_usual() || !m.slow.is_slow() {
             return self.request_done(id, spent, written, clock);
         }
+        let slow = &mut m.slow;
         let asked = self.io.requests.sent(id);
         slow.hold_part(asked, clock.now, id, spent, written);
     }
