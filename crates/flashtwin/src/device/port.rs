@@ -142,7 +142,10 @@ impl<B: Backend> Device<B> {
             self.read_only |= !done.written;
             OutsideDone::of(&done)
         });
-        debug_assert!(self.backend.more_done().is_none(), "flash does one thing at a time");
+        debug_assert!(
+            self.backend.more_done().is_none(),
+            "flash does one thing at a time"
+        );
         self.backend.activate(chip, at, &mut self.events);
         page
     }

@@ -104,7 +104,7 @@ impl Jobs {
     pub fn new(spec: &ArraySpec, rebuilding: usize) -> Jobs {
         Jobs {
             jobs: Table::default(),
-            rows: RowLocks::default(),
+            rows: RowLocks::new(),
             rebuild: Rebuild::new(spec, rebuilding),
             stretch: Stretch::new(spec.members.len()),
         }

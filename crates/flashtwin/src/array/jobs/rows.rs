@@ -1,53 +1,53 @@
 //! Rows as locks: each is one job's at a time, and the others wait for it in their order.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::VecDeque;
 
-/// Rows are numbers without pattern enough: one multiplication spreads them.
-#[derive(Clone, Copy, Debug, Default)]
-struct RowHasher(u64);
+use crate::buffer::{Directory, PageId};
+use crate::units::Lpn;
 
-impl Hasher for RowHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u32(byte.into());
-        }
-    }
-    fn write_u32(&mut self, row: u32) {
-        self.0 = (self.0 ^ u64::from(row)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
+/// Rows at a time that the table is made for; more take longer to find.
+const ROWS: usize = 1024;
 
 /// Of each row that is a job's, the jobs that wait for it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct RowLocks {
-    waiting: HashMap<u32, VecDeque<u32>, BuildHasherDefault<RowHasher>>,
-    /// Queues of waiting jobs to be used again.
-    spare: Vec<VecDeque<u32>>,
+    /// The lock of each such row, by the row's number in place of a page's.
+    locks: Directory,
+    /// Of each lock.
+    waiting: Vec<VecDeque<u32>>,
+    free: Vec<u32>,
 }
 
 impl RowLocks {
+    pub fn new() -> RowLocks {
+        RowLocks {
+            locks: Directory::new(ROWS),
+            waiting: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
     /// The row is the job's now; else, if false, the job waits for it.
     pub fn take(&mut self, row: u32, job: u32) -> bool {
-        if let Some(waiting) = self.waiting.get_mut(&row) {
-            waiting.push_back(job);
+        if let Some(PageId(lock)) = self.locks.get(Lpn(row)) {
+            self.waiting[lock as usize].push_back(job);
             return false;
         }
-        let none = self.spare.pop().unwrap_or_default();
-        self.waiting.insert(row, none);
+        let lock = self.free.pop().unwrap_or(self.waiting.len() as u32);
+        if lock as usize == self.waiting.len() {
+            self.waiting.push(VecDeque::new());
+        }
+        self.locks.insert(Lpn(row), PageId(lock));
         true
     }
 
     /// A job gives a row back: the next one has it.
     pub fn give_back(&mut self, row: u32) -> Option<u32> {
-        let waiting = self.waiting.get_mut(&row);
-        let next = waiting.and_then(VecDeque::pop_front);
+        let lock = self.locks.get(Lpn(row))?;
+        let next = self.waiting[lock.0 as usize].pop_front();
         if next.is_none() {
-            let empty = self.waiting.remove(&row);
-            self.spare.extend(empty);
+            self.locks.remove(Lpn(row), lock);
+            self.free.push(lock.0);
         }
         next
     }

@@ -82,9 +82,7 @@ pub(crate) fn plan_write(data: usize, parity: usize, written: Places, missing: P
     let modify = (written & missing == 0).then_some(old);
     let reconstruct = (rest & missing == 0).then_some(rest);
     match (modify, reconstruct) {
-        (Some(old), Some(rest)) if count(rest) < count(old) => {
-            plan(Method::ReconstructWrite, rest)
-        }
+        (Some(old), Some(rest)) if count(rest) < count(old) => plan(Method::ReconstructWrite, rest),
         (Some(old), _) => plan(Method::ReadModifyWrite, old),
         (None, Some(rest)) => plan(Method::ReconstructWrite, rest),
         (None, None) => plan(Method::Recover, sources(data, parity, missing)),
