@@ -44,7 +44,7 @@ impl Passed {
     }
 
     /// The page, which may be noted, is about to be removed from the list. Returns whether it was noted.
-    #[inline]
+    #[inline(always)]
     pub fn leave(&mut self, page: PageId, links: &Links, ages: &Ages) -> bool {
         let noted = self.holds(page);
         if noted {
@@ -69,7 +69,7 @@ impl Passed {
     }
 
     /// The page may belong on another list.
-    #[inline]
+    #[inline(always)]
     pub fn moved(&mut self, page: PageId, device: &dyn DeviceView, ages: &Ages) {
         if !self.holds(page) {
             return;

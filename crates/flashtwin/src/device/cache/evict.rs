@@ -2,12 +2,11 @@
 
 use super::page::{Index, Pool, Rank, Want};
 use super::view::{with_view, View};
-use super::Cache;
 use crate::buffer::{Access, PageId, Policy, Prefetch, Way};
 use crate::device::{Backend, Device};
 use crate::memory::prefetch;
 use crate::nand::FlashEvent;
-use crate::units::ChipId;
+use crate::units::{ChipId, Lpn};
 
 /// What a user's policy may break.
 const HELD: &str = "a policy names pages that it holds";
@@ -42,63 +41,84 @@ impl<B: Backend> Device<B> {
             );
             return None;
         }
-        let Cache {
-            eviction: out,
-            pages,
-            counters,
-            ..
-        } = &mut self.cache;
+        let out = &self.cache.eviction;
         let single = out.padding.is_empty() && out.merged.is_empty();
-        let evicted = match out.victims[..] {
-            [one] if single => Evicted::One(one.0),
-            _ => Evicted::Group,
-        };
-        let mut dirty = 0;
-        for page in &out.victims {
-            let p = pages.get_mut(page.0 as usize);
-            let p = p.expect(HELD);
-            debug_assert!(p.is_ready(), "a page in flight is evicted");
-            p.rank = Rank::Left;
-            p.by = access.request as u32;
-            dirty += u64::from(p.dirty);
+        match out.victims[..] {
+            [one] if single => self.evict_one(one, access),
+            _ => self.evict_group(access),
         }
-        counters.evictions += 1;
-        counters.inspected += out.inspected;
-        counters.evicted_dirty += dirty;
-        counters.evicted_clean += out.victims.len() as u64 - dirty;
-        if dirty > 0 {
-            let class = (64 - (dirty - 1).leading_zeros()).min(7);
-            counters.destages[class as usize] += 1;
+    }
+
+    /// The last eviction names this page alone.
+    #[inline(always)]
+    fn evict_one(&mut self, page: PageId, access: &Access) -> Option<Evicted> {
+        let cache = &mut self.cache;
+        let inspected = cache.eviction.inspected;
+        let p = cache.pages.get_mut(page.0 as usize).expect(HELD);
+        debug_assert!(p.is_ready(), "a page in flight is evicted");
+        p.rank = Rank::Left;
+        p.by = access.request as u32;
+        cache.counters.evictions += 1;
+        cache.counters.inspected += inspected;
+        if p.dirty {
+            let lpn = p.lpn;
+            cache.counters.evicted_dirty += 1;
+            cache.counters.destages[0] += 1;
+            self.count_if_in_gc(lpn);
+        } else {
+            cache.counters.evicted_clean += 1;
         }
-        let inspected = out.inspected;
         self.charge_scan(inspected);
         if self.cache.is_logged() {
             self.log_eviction(access);
         }
-        if dirty > 0 {
-            self.count_victims_in_gc();
-        }
-        if let Evicted::One(_) = evicted {
-            self.look_ahead();
-        }
-        Some(evicted)
+        self.look_ahead();
+        Some(Evicted::One(page.0))
     }
 
-    /// Counts the dirty victims whose flash copy is on a chip in GC (ECR Fig. 3).
-    #[inline(always)]
-    fn count_victims_in_gc(&mut self) {
-        let cache = &mut self.cache;
-        let units_in_gc = self.backend.units_in_gc();
-        if units_in_gc.is_empty() {
-            return;
-        }
-        for page in &cache.eviction.victims {
-            let p = &cache.pages[page.0 as usize];
+    /// The last eviction names several pages, or some to be written with its victims.
+    #[inline(never)]
+    fn evict_group(&mut self, access: &Access) -> Option<Evicted> {
+        let victims = std::mem::take(&mut self.cache.eviction.victims);
+        let mut dirty = 0;
+        for page in &victims {
+            let p = self.cache.pages.get_mut(page.0 as usize);
+            let p = p.expect(HELD);
+            debug_assert!(p.is_ready(), "a page in flight is evicted");
+            p.rank = Rank::Left;
+            p.by = access.request as u32;
             if p.dirty {
-                let unit = self.backend.unit_of(p.lpn);
-                let in_gc = unit.is_some_and(|unit| units_in_gc.contains(unit));
-                cache.counters.evicted_dirty_in_gc += u64::from(in_gc);
+                let lpn = p.lpn;
+                dirty += 1;
+                self.count_if_in_gc(lpn);
             }
+        }
+        let inspected = self.cache.eviction.inspected;
+        let counters = &mut self.cache.counters;
+        counters.evictions += 1;
+        counters.inspected += inspected;
+        counters.evicted_dirty += dirty;
+        counters.evicted_clean += victims.len() as u64 - dirty;
+        if dirty > 0 {
+            let class = (64 - (dirty - 1).leading_zeros()).min(7);
+            counters.destages[class as usize] += 1;
+        }
+        self.cache.eviction.victims = victims;
+        self.charge_scan(inspected);
+        if self.cache.is_logged() {
+            self.log_eviction(access);
+        }
+        Some(Evicted::Group)
+    }
+
+    /// Counts a dirty victim whose flash copy is on a chip in GC (ECR Fig. 3).
+    #[inline(always)]
+    fn count_if_in_gc(&mut self, lpn: Lpn) {
+        let units_in_gc = self.backend.units_in_gc();
+        if !units_in_gc.is_empty() {
+            let unit = self.backend.unit_of(lpn);
+            let in_gc = unit.is_some_and(|unit| units_in_gc.contains(unit));
+            self.cache.counters.evicted_dirty_in_gc += u64::from(in_gc);
         }
     }
 

@@ -29,6 +29,12 @@ impl<B: Backend> Device<B> {
         }
     }
 
+    /// The same for one of several pages.
+    #[inline(never)]
+    pub(in crate::device) fn one_cached_page(&mut self, request: ReqId, lpn: Lpn, sectors: u64) {
+        self.cached_page(request, lpn, sectors);
+    }
+
     #[inline(never)]
     fn hold_up(&mut self, request: ReqId, lpn: Lpn, sectors: u64) {
         self.cache.held_up.push_back(HeldUp {
