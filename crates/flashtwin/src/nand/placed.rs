@@ -81,7 +81,7 @@ impl Nand {
     }
 
     /// Starts loading what follows from that.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch_old_copy(&self, lpn: Lpn) {
         if let Placed::Map(map) = self.placed() {
             map.prefetch_old_copy(lpn);
