@@ -149,6 +149,34 @@ impl Room {
         false
     }
 
+    /// Evicts the page that a policy in order names, if that is not in flight; `None` under any other policy.
+    #[inline(always)]
+    pub fn evict_oldest(&mut self, in_flight: impl Fn(PageId) -> bool) -> Option<PageId> {
+        let list = self.policy.in_order()?;
+        let page = list.list().oldest().filter(|&page| !in_flight(page))?;
+        list.remove(page);
+        self.pages -= 1;
+        Some(page)
+    }
+
+    /// Takes a page in under a policy in order; false, with nothing changed, under any other one.
+    #[inline(always)]
+    pub fn insert_newest(&mut self, page: PageId) -> bool {
+        let Some(list) = self.policy.in_order() else {
+            return false;
+        };
+        list.push_newest(page);
+        self.pages += 1;
+        true
+    }
+
+    /// It matters to the policy where the flash copies of pages are, and whether they are in flight.
+    #[inline(always)]
+    pub fn heeds_moves(&mut self) -> bool {
+        let list = self.policy.in_order();
+        list.is_none_or(|list| list.has_passed_over())
+    }
+
     /// Takes pages in flight out of the victims.
     #[inline(never)]
     fn keep_in_flight(&mut self, device: &dyn DeviceView, incoming: &Access, out: &mut Eviction) {

@@ -95,6 +95,12 @@ impl Aged {
         &self.list
     }
 
+    /// A search has passed over some of its pages.
+    #[inline(always)]
+    pub fn has_passed_over(&self) -> bool {
+        self.past.passed.holds_any()
+    }
+
     /// Pages that searches are likely to find next, soonest first.
     #[inline(always)]
     pub fn next_three(&self) -> [Option<PageId>; 3] {

@@ -28,10 +28,16 @@ impl Passed {
         self.pages
     }
 
+    /// Some pages are noted.
+    #[inline(always)]
+    pub fn holds_any(&self) -> bool {
+        self.mark.is_some()
+    }
+
     /// The page is noted.
     #[inline(always)]
     pub fn holds(&self, page: PageId) -> bool {
-        self.mark.is_some() && self.chips.holds(page)
+        self.holds_any() && self.chips.holds(page)
     }
 
     /// The least recent page that is not noted, of the list that begins with `oldest` at that end.

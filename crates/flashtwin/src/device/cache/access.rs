@@ -191,9 +191,9 @@ impl<B: Backend> Device<B> {
         });
         cache.in_flight += u32::from(is_ranked);
         cache.directory.insert(lpn, PageId(id));
-        with_view!(self, |cache, view| {
-            cache.room.insert(&view, way, PageId(id), &access)
-        });
+        if !(is_ranked && cache.room.insert_newest(PageId(id))) {
+            self.insert_by_view(way, id, &access);
+        }
         if write {
             self.link_older(id, older);
             self.cache().set_unstable(id);
@@ -217,6 +217,14 @@ impl<B: Backend> Device<B> {
             }
         }
         true
+    }
+
+    /// The page comes in under a policy that may look at the device, or into the read cache.
+    #[inline(never)]
+    fn insert_by_view(&mut self, way: Way, id: u32, access: &Access) {
+        with_view!(self, |cache, view| {
+            cache.room.insert(&view, way, PageId(id), access)
+        });
     }
 
     /// The page is programmed after the copy `older` of the same logical page, which is being written back; what

@@ -2,6 +2,7 @@
 
 use super::page::{Index, Pool, Rank, Want};
 use super::view::{with_view, View};
+use super::Cache;
 use crate::buffer::{Access, PageId, Policy, Prefetch, Way};
 use crate::device::{Backend, Device};
 use crate::memory::prefetch;
@@ -30,6 +31,22 @@ impl<B: Backend> Device<B> {
         if !self.cache.room.is_full(way, access) {
             return Some(Evicted::Nothing);
         }
+        let Cache {
+            room, pages, log, ..
+        } = &mut self.cache;
+        if way == Way::Policy && log.is_none() {
+            let in_flight = |page: PageId| !pages[page.0 as usize].is_ready();
+            if let Some(page) = room.evict_oldest(in_flight) {
+                self.evict_one(page, 1, access);
+                return Some(Evicted::One(page.0));
+            }
+        }
+        self.evict_by_view(way, access)
+    }
+
+    /// The same for a place that is full, under a policy that may look at the device.
+    #[inline(never)]
+    fn evict_by_view(&mut self, way: Way, access: &Access) -> Option<Evicted> {
         let found = with_view!(self, |cache, view| {
             cache.eviction.clear();
             cache.room.evict(&view, way, access, &mut cache.eviction)
@@ -43,18 +60,28 @@ impl<B: Backend> Device<B> {
         }
         let out = &self.cache.eviction;
         let single = out.padding.is_empty() && out.merged.is_empty();
-        match out.victims[..] {
-            [one] if single => self.evict_one(one, access),
-            _ => self.evict_group(access),
+        let evicted = match out.victims[..] {
+            [one] if single => {
+                assert!((one.0 as usize) < self.cache.pages.len(), "{HELD}");
+                self.evict_one(one, out.inspected, access);
+                Evicted::One(one.0)
+            }
+            _ => {
+                self.evict_group(access);
+                Evicted::Group
+            }
+        };
+        if self.cache.is_logged() {
+            self.log_eviction(access);
         }
+        Some(evicted)
     }
 
-    /// The last eviction names this page alone.
+    /// This page alone leaves, the last of `inspected` entries of the policy.
     #[inline(always)]
-    fn evict_one(&mut self, page: PageId, access: &Access) -> Option<Evicted> {
+    fn evict_one(&mut self, page: PageId, inspected: u64, access: &Access) {
         let cache = &mut self.cache;
-        let inspected = cache.eviction.inspected;
-        let p = cache.pages.get_mut(page.0 as usize).expect(HELD);
+        let p = &mut cache.pages[page.0 as usize];
         debug_assert!(p.is_ready(), "a page in flight is evicted");
         p.rank = Rank::Left;
         p.by = access.request as u32;
@@ -69,16 +96,12 @@ impl<B: Backend> Device<B> {
             cache.counters.evicted_clean += 1;
         }
         self.charge_scan(inspected);
-        if self.cache.is_logged() {
-            self.log_eviction(access);
-        }
         self.look_ahead();
-        Some(Evicted::One(page.0))
     }
 
     /// The last eviction names several pages, or some to be written with its victims.
     #[inline(never)]
-    fn evict_group(&mut self, access: &Access) -> Option<Evicted> {
+    fn evict_group(&mut self, access: &Access) {
         let victims = std::mem::take(&mut self.cache.eviction.victims);
         let mut dirty = 0;
         for page in &victims {
@@ -105,10 +128,6 @@ impl<B: Backend> Device<B> {
         }
         self.cache.eviction.victims = victims;
         self.charge_scan(inspected);
-        if self.cache.is_logged() {
-            self.log_eviction(access);
-        }
-        Some(Evicted::Group)
     }
 
     /// Counts a dirty victim whose flash copy is on a chip in GC (ECR Fig. 3).

@@ -254,6 +254,13 @@ impl Cache {
         self.unstable[id as usize / 64] |= 1 << (id % 64);
     }
 
+    /// Flash has what the page holds.
+    #[inline(always)]
+    fn clear_unstable(&mut self, id: u32) {
+        debug_assert!(!self.pages[id as usize].is_unstable());
+        self.unstable[id as usize / 64] &= !(1 << (id % 64));
+    }
+
     /// Keeps the page among the unstable ones exactly while flash lacks what it holds.
     #[inline(always)]
     fn note_stability(&mut self, id: u32) {
