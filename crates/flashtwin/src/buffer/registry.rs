@@ -1,7 +1,7 @@
 //! Every policy of the table (in the folder's `mod.rs`) behind one type; dispatch by match, no call through a pointer.
 
-use super::entry::Entry;
 use super::age_index::Aged;
+use super::entry::Entry;
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use crate::units::{ChipId, Lpn};
 use crate::units::{PageId, Stream};

@@ -149,25 +149,29 @@ impl Room {
         false
     }
 
-    /// Evicts the page that a policy in order names, if that is not in flight; `None` under any other policy.
+    /// Pages that the host reads come among those that the policy ranks, if it admits them.
     #[inline(always)]
-    pub fn evict_oldest(&mut self, in_flight: impl Fn(PageId) -> bool) -> Option<PageId> {
-        let list = self.policy.in_order()?;
-        let page = list.list().oldest().filter(|&page| !in_flight(page))?;
-        list.remove(page);
-        self.pages -= 1;
-        Some(page)
+    pub fn takes_reads(&self) -> bool {
+        self.read_capacity == 0
     }
 
-    /// Takes a page in under a policy in order; false, with nothing changed, under any other one.
+    /// The page that a policy in order evicts if it is not in flight, where there is no room and nothing has been
+    /// passed over; `None` under any other policy.
     #[inline(always)]
-    pub fn insert_newest(&mut self, page: PageId) -> bool {
-        let Some(list) = self.policy.in_order() else {
-            return false;
-        };
-        list.push_newest(page);
-        self.pages += 1;
-        true
+    pub fn oldest_in_order(&mut self) -> Option<PageId> {
+        let list = self.policy.in_order()?;
+        if self.pages < self.capacity || list.has_passed_over() {
+            return None;
+        }
+        list.list().oldest()
+    }
+
+    /// The page that [`Room::oldest_in_order`] returned leaves, and `page` comes in.
+    #[inline(always)]
+    pub fn exchange_oldest(&mut self, page: PageId) {
+        if let Some(list) = self.policy.in_order() {
+            list.exchange_oldest(page);
+        }
     }
 
     /// It matters to the policy where the flash copies of pages are, and whether they are in flight.

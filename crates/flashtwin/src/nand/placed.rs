@@ -72,7 +72,7 @@ impl Nand {
     }
 
     /// Starts loading what an operation on the page will touch first.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
         match self.placed() {
             Placed::Map(map) => map.prefetch(lpn),

@@ -129,7 +129,7 @@ impl Work for Flash {
         self.nand.trim(lpn, now, events);
     }
 
-    #[inline]
+    #[inline(always)]
     fn prefetch(&self, lpn: Lpn) {
         self.nand.prefetch(lpn);
     }

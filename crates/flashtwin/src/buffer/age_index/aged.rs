@@ -114,6 +114,14 @@ impl Aged {
         self.list.push_newest(page);
     }
 
+    /// Takes out the least recent page of a list of which nothing has been passed over, and puts `page`, which is
+    /// not in the list, at the most recent end.
+    #[inline(always)]
+    pub fn exchange_oldest(&mut self, page: PageId) {
+        debug_assert!(!self.has_passed_over());
+        self.list.exchange_oldest(page);
+    }
+
     /// Makes a page of the list the most recent one.
     #[inline]
     pub fn renew(&mut self, page: PageId) {

@@ -1,8 +1,7 @@
 //! Making room: the victims of an access, and write-backs that idle chips start.
 
-use super::page::{Index, Pool, Rank, Want};
+use super::page::{Pool, Rank, Want};
 use super::view::{with_view, View};
-use super::Cache;
 use crate::buffer::{Access, PageId, Policy, Prefetch, Way};
 use crate::device::{Backend, Device};
 use crate::memory::prefetch;
@@ -31,22 +30,6 @@ impl<B: Backend> Device<B> {
         if !self.cache.room.is_full(way, access) {
             return Some(Evicted::Nothing);
         }
-        let Cache {
-            room, pages, log, ..
-        } = &mut self.cache;
-        if way == Way::Policy && log.is_none() {
-            let in_flight = |page: PageId| !pages[page.0 as usize].is_ready();
-            if let Some(page) = room.evict_oldest(in_flight) {
-                self.evict_one(page, 1, access);
-                return Some(Evicted::One(page.0));
-            }
-        }
-        self.evict_by_view(way, access)
-    }
-
-    /// The same for a place that is full, under a policy that may look at the device.
-    #[inline(never)]
-    fn evict_by_view(&mut self, way: Way, access: &Access) -> Option<Evicted> {
         let found = with_view!(self, |cache, view| {
             cache.eviction.clear();
             cache.room.evict(&view, way, access, &mut cache.eviction)
@@ -63,7 +46,8 @@ impl<B: Backend> Device<B> {
         let evicted = match out.victims[..] {
             [one] if single => {
                 assert!((one.0 as usize) < self.cache.pages.len(), "{HELD}");
-                self.evict_one(one, out.inspected, access);
+                self.evict_one(one.0, out.inspected, access.request as u32);
+                self.look_ahead();
                 Evicted::One(one.0)
             }
             _ => {
@@ -79,12 +63,12 @@ impl<B: Backend> Device<B> {
 
     /// This page alone leaves, the last of `inspected` entries of the policy.
     #[inline(always)]
-    fn evict_one(&mut self, page: PageId, inspected: u64, access: &Access) {
+    pub(super) fn evict_one(&mut self, id: u32, inspected: u64, by: u32) {
         let cache = &mut self.cache;
-        let p = &mut cache.pages[page.0 as usize];
+        let p = &mut cache.pages[id as usize];
         debug_assert!(p.is_ready(), "a page in flight is evicted");
         p.rank = Rank::Left;
-        p.by = access.request as u32;
+        p.by = by;
         cache.counters.evictions += 1;
         cache.counters.inspected += inspected;
         if p.dirty {
@@ -96,7 +80,6 @@ impl<B: Backend> Device<B> {
             cache.counters.evicted_clean += 1;
         }
         self.charge_scan(inspected);
-        self.look_ahead();
     }
 
     /// The last eviction names several pages, or some to be written with its victims.
@@ -145,7 +128,7 @@ impl<B: Backend> Device<B> {
     /// where its address leads, then where that leads. What was the third victim from now at the last eviction is
     /// the second one now.
     #[inline(always)]
-    fn look_ahead(&mut self) {
+    pub(super) fn look_ahead(&mut self) {
         let cache = &mut self.cache;
         let Some(third) = cache.room.policy.third_victim() else {
             return;
@@ -165,10 +148,7 @@ impl<B: Backend> Device<B> {
     pub(super) fn seek_slot(&mut self, id: u32, pool: Pool, evicted: Evicted) {
         let cache = &mut self.cache;
         match evicted {
-            Evicted::One(victim) => {
-                cache.pages[victim as usize].slot_successor = Some(Index::new(id));
-                self.pump_on(victim);
-            }
+            Evicted::One(victim) => self.hand_over_slot(victim, id),
             Evicted::Group => {
                 cache.waiting[pool as usize].push_back(id);
                 self.write_group();

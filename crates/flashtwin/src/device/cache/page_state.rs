@@ -391,7 +391,7 @@ impl<B: Backend> Device<B> {
 
     /// An evicted page is done with: its slot goes to its successor.
     #[inline(always)]
-    fn release(&mut self, id: u32) {
+    pub(super) fn release(&mut self, id: u32) {
         let cache = self.cache();
         let p = &mut cache.pages[id as usize];
         debug_assert!(
