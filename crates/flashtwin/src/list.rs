@@ -157,6 +157,28 @@ impl<const N: usize> Lists<N> {
         links[page.0 as usize] = APART;
     }
 
+    /// Takes the least recent page out of a list, and puts a page that is in no list at the most recent end.
+    #[inline(always)]
+    pub fn exchange_oldest(&mut self, list: usize, page: PageId) {
+        let links = &mut self.links.0;
+        reach(links, page.0 as usize, APART);
+        let links = &mut links[..];
+        let ends = &mut self.ends[list];
+        let (oldest, newest) = (ends.oldest, ends.newest);
+        if oldest == newest {
+            if let Some(only) = id(oldest) {
+                self.remove(list, only);
+            }
+            return self.push_newest(list, page);
+        }
+        let second = links[oldest as usize].0;
+        links[oldest as usize] = APART;
+        links[second as usize].1 = NONE;
+        links[newest as usize].0 = page.0;
+        links[page.0 as usize] = (NONE, newest);
+        (ends.oldest, ends.newest) = (second, page.0);
+    }
+
     /// Pages of a list from the least recent to the most recent.
     pub fn iter_oldest_first(&self, list: usize) -> impl Iterator<Item = PageId> + '_ {
         self.links.iter_from(self.oldest(list))
@@ -249,6 +271,12 @@ impl List {
     #[inline(always)]
     pub fn remove(&mut self, page: PageId) {
         self.0.remove(0, page);
+    }
+
+    /// Takes the least recent page out, and puts a page that is not in the list at the most recent end.
+    #[inline(always)]
+    pub(crate) fn exchange_oldest(&mut self, page: PageId) {
+        self.0.exchange_oldest(0, page);
     }
 
     /// Pages from the least recent to the most recent.

@@ -86,6 +86,12 @@ impl Space {
         self.bytes / self.alignment
     }
 
+    /// A start for a request of `bytes`, any that fits equally often.
+    #[inline(always)]
+    pub fn draw(self, rng: &mut Rng, bytes: u64) -> u64 {
+        rng.below((self.bytes - bytes) / self.alignment + 1) * self.alignment
+    }
+
     pub fn fits(self, start: u64, bytes: u64) -> bool {
         start
             .checked_add(bytes)
@@ -154,9 +160,7 @@ impl Sampler {
     #[inline]
     pub fn draw(&mut self, rng: &mut Rng, space: Space, bytes: u64) -> Option<u64> {
         let start = match self {
-            Sampler::Uniform => {
-                rng.below((space.bytes - bytes) / space.alignment + 1) * space.alignment
-            }
+            Sampler::Uniform => space.draw(rng, bytes),
             Sampler::Normal { sigma, mean } => {
                 let at = *mean + *sigma * rng.normal();
                 if at < 0.0 || at >= space.bytes as f64 {

@@ -12,7 +12,7 @@ use crate::Workload;
 /// Requests handed out at a time.
 const BATCH: u64 = 512;
 /// Draws that may fail to fit the range before the spec is called impossible.
-const REDRAWS_MAX: u32 = 100_000;
+pub(super) const REDRAWS_MAX: u32 = 100_000;
 
 /// Streams of random numbers, one for each question.
 const STREAM_ARRIVAL: u64 = 1;
@@ -22,18 +22,18 @@ const STREAM_SHUFFLE: u64 = 4;
 const STREAM_PINNED: u64 = 5;
 
 pub(crate) struct Generator {
-    spec: GeneratorSpec,
+    pub(super) spec: GeneratorSpec,
     seed: u64,
-    space: Space,
-    sampler: Sampler,
+    pub(super) space: Space,
+    pub(super) sampler: Sampler,
     gaps: Gaps,
     rng_arrival: Rng,
-    rng_op: Rng,
-    rng_place: Rng,
+    pub(super) rng_op: Rng,
+    pub(super) rng_place: Rng,
     rng_pinned: Rng,
-    made: u64,
-    clock: u64,
-    kinds: Kinds,
+    pub(super) made: u64,
+    pub(super) clock: u64,
+    pub(super) kinds: Kinds,
     /// Requests may follow the one before, or keep near it.
     follows: bool,
     /// Kept only where requests follow.
@@ -41,11 +41,32 @@ pub(crate) struct Generator {
 }
 
 /// Bounds of the draw of a request's kind, in units of [`Rng::units`]: the share of writes, that of writes and
-/// trims, and that of these and flushes.
-struct Kinds {
+/// trims, and that of these and flushes; and the share of writes that are forced.
+#[derive(Clone, Copy)]
+pub(super) struct Kinds {
     write: u64,
     trim: u64,
     flush: u64,
+    fua: f64,
+}
+
+impl Kinds {
+    /// The kind of a request, and whether it is a forced write.
+    #[inline(always)]
+    pub fn draw(self, rng: &mut Rng) -> (Op, bool) {
+        let drawn = rng.units();
+        if drawn <= self.write {
+            return (Op::Write, self.fua > 0.0 && rng.chance(self.fua));
+        }
+        let op = if drawn <= self.trim {
+            Op::Trim
+        } else if drawn <= self.flush {
+            Op::Flush
+        } else {
+            Op::Read
+        };
+        (op, false)
+    }
 }
 
 /// The last request with an address.
@@ -77,6 +98,7 @@ impl Generator {
                 write: Rng::units_up_to(spec.write),
                 trim: Rng::units_up_to(spec.write + spec.trim),
                 flush: Rng::units_up_to(spec.write + spec.trim + spec.flush),
+                fua: spec.fua,
             },
             follows: spec.sequential + spec.local > 0.0,
             previous: None,
@@ -84,29 +106,22 @@ impl Generator {
         })
     }
 
+    /// When the next request arrives; `None` if that is too late. The first one arrives at 0, as the first of a
+    /// trace does.
     #[inline(always)]
-    fn draw_op(&mut self) -> (Op, bool) {
-        let (of, drawn) = (&self.kinds, self.rng_op.units());
-        if drawn <= of.write {
-            let fua = self.spec.fua > 0.0 && self.rng_op.chance(self.spec.fua);
-            return (Op::Write, fua);
+    pub(super) fn next_arrival(&mut self) -> Option<Time> {
+        if self.made > 0 {
+            let gap = self.gaps.draw(&mut self.rng_arrival);
+            self.clock = self.clock.checked_add(gap)?;
         }
-        let op = if drawn <= of.trim {
-            Op::Trim
-        } else if drawn <= of.flush {
-            Op::Flush
-        } else {
-            Op::Read
-        };
-        (op, false)
+        Some(Time(self.clock))
     }
 
     /// Start, size and kind, as DiskSim's generator decides them: sequential requests keep the
     /// kind of the one before; what does not fit the range is drawn again as a whole.
     #[inline(always)]
-    fn draw(&mut self) -> Result<Request, WorkloadError> {
-        let arrival = Time(self.clock);
-        let (mut op, mut fua) = self.draw_op();
+    fn draw(&mut self, arrival: Time) -> Result<Request, WorkloadError> {
+        let (mut op, mut fua) = self.kinds.draw(&mut self.rng_op);
         if op == Op::Flush {
             return Ok(Request {
                 arrival,
@@ -161,7 +176,7 @@ impl Generator {
     }
 
     #[cold]
-    fn never_fits(&self) -> WorkloadError {
+    pub(super) fn never_fits(&self) -> WorkloadError {
         WorkloadError::new(
             ErrorKind::Option,
             format!(
@@ -173,7 +188,7 @@ impl Generator {
     }
 
     #[cold]
-    fn too_long(&self) -> WorkloadError {
+    pub(super) fn too_long(&self) -> WorkloadError {
         let text = format!(
             "{}: request {} would arrive after 213 days; raise the rate or ask for fewer requests",
             self.spec, self.made
@@ -220,20 +235,17 @@ impl Workload for Generator {
         let left = self.spec.requests.map_or(u64::MAX, |n| n - self.made);
         let count = left.min(BATCH);
         let before = out.len();
+        if !self.follows && self.spec.pinned == 0.0 {
+            self.draw_columns(count, out)?;
+            return Ok(out.len() - before);
+        }
         out.reserve(count as usize);
         for _ in 0..count {
             if out.len() - before >= BATCH as usize {
                 break;
             }
-            // The first request arrives at 0, as the first of a trace does.
-            if self.made > 0 {
-                let gap = self.gaps.draw(&mut self.rng_arrival);
-                match self.clock.checked_add(gap) {
-                    Some(clock) => self.clock = clock,
-                    None => return Err(self.too_long()),
-                }
-            }
-            let request = self.draw()?;
+            let arrival = self.next_arrival().ok_or_else(|| self.too_long())?;
+            let request = self.draw(arrival)?;
             self.made += 1;
             if self.spec.pinned > 0.0
                 && request.bytes > 0

@@ -2,6 +2,7 @@
 
 pub(crate) mod address;
 pub(crate) mod arrival;
+mod columns;
 pub(crate) mod generator;
 pub(crate) mod locality;
 pub(crate) mod rng;

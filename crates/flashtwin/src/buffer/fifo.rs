@@ -43,6 +43,11 @@ impl Fifo {
             queue: Aged::new(setup),
         }
     }
+
+    #[inline(always)]
+    pub(super) fn list_mut(&mut self) -> &mut Aged {
+        &mut self.queue
+    }
 }
 
 impl Policy for Fifo {

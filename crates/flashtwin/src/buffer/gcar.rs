@@ -10,7 +10,8 @@ use std::num::NonZeroU32;
 
 use super::entry::{cost, example_with, Entry, Family, Make, FILTER};
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
-use super::{PageId, Setup};
+use super::registry::Base;
+use super::{Aged, PageId, Setup};
 use crate::chips::ChipSet;
 use crate::component::{parameters, Kind};
 use crate::component::{source, Provenance};
@@ -269,6 +270,17 @@ impl<P> Gcar<P> {
     /// What is filtered.
     pub fn base(&self) -> &P {
         &self.base
+    }
+}
+
+impl Gcar<Base> {
+    /// The list of a policy in order that is not filtered, see [`Base::in_order`].
+    #[inline(always)]
+    pub(super) fn in_order(&mut self) -> Option<&mut Aged> {
+        match self.skip {
+            Skip::Nobody => self.base.in_order(),
+            Skip::Gc | Skip::GcSoon => None,
+        }
     }
 }
 

@@ -51,6 +51,11 @@ impl Lru {
             list: Aged::new(setup),
         }
     }
+
+    #[inline(always)]
+    pub(super) fn list_mut(&mut self) -> &mut Aged {
+        &mut self.list
+    }
 }
 
 impl Policy for Lru {

@@ -1,5 +1,6 @@
 //! Every policy of the table (in the folder's `mod.rs`) behind one type; dispatch by match, no call through a pointer.
 
+use super::age_index::Aged;
 use super::entry::Entry;
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use crate::units::{ChipId, Lpn};
@@ -139,6 +140,19 @@ impl Policy for Base {
     }
     fn reset_counters(&mut self) {
         each!(self, p => p.reset_counters())
+    }
+}
+
+impl Base {
+    /// The list of a policy in order: its victim is the least recent page that is not in flight, whatever the chips
+    /// do, and a page that comes in is the most recent one.
+    #[inline(always)]
+    pub fn in_order(&mut self) -> Option<&mut Aged> {
+        match self {
+            Base::Lru(lru) => Some(lru.list_mut()),
+            Base::Fifo(fifo) => Some(fifo.list_mut()),
+            _ => None,
+        }
     }
 }
 

@@ -149,6 +149,38 @@ impl Room {
         false
     }
 
+    /// Pages that the host reads come among those that the policy ranks, if it admits them.
+    #[inline(always)]
+    pub fn takes_reads(&self) -> bool {
+        self.read_capacity == 0
+    }
+
+    /// The page that a policy in order evicts if it is not in flight, where there is no room and nothing has been
+    /// passed over; `None` under any other policy.
+    #[inline(always)]
+    pub fn oldest_in_order(&mut self) -> Option<PageId> {
+        let list = self.policy.in_order()?;
+        if self.pages < self.capacity || list.has_passed_over() {
+            return None;
+        }
+        list.list().oldest()
+    }
+
+    /// The page that [`Room::oldest_in_order`] returned leaves, and `page` comes in.
+    #[inline(always)]
+    pub fn exchange_oldest(&mut self, page: PageId) {
+        if let Some(list) = self.policy.in_order() {
+            list.exchange_oldest(page);
+        }
+    }
+
+    /// It matters to the policy where the flash copies of pages are, and whether they are in flight.
+    #[inline(always)]
+    pub fn heeds_moves(&mut self) -> bool {
+        let list = self.policy.in_order();
+        list.is_none_or(|list| list.has_passed_over())
+    }
+
     /// Takes pages in flight out of the victims.
     #[inline(never)]
     fn keep_in_flight(&mut self, device: &dyn DeviceView, incoming: &Access, out: &mut Eviction) {

@@ -67,12 +67,22 @@ impl<B: Backend> Device<B> {
     #[inline(always)]
     fn dispatch_to_cache(&mut self, id: ReqId, first: u32, pages: u32) {
         let r = &self.requests[id];
-        let spans = r.spans(&self.address);
         if r.op == Op::Write && r.fua {
             self.report_loss(id);
         }
+        if pages > 1 {
+            return self.dispatch_pages(id, first, pages);
+        }
+        let spans = self.requests[id].spans(&self.address);
+        self.cached_page(id, Lpn(first), spans.of(0, 1));
+    }
+
+    /// The same for several pages.
+    #[inline(never)]
+    fn dispatch_pages(&mut self, id: ReqId, first: u32, pages: u32) {
+        let spans = self.requests[id].spans(&self.address);
         for i in 0..pages {
-            self.cached_page(id, Lpn(first + i), spans.of(i, pages));
+            self.one_cached_page(id, Lpn(first + i), spans.of(i, pages));
         }
     }
 

@@ -22,6 +22,20 @@ impl<B: Backend> Device<B> {
             0 => self.cache.on_behalf(owner),
             _ => self.requests[ReqId(owner & !OWNER_IS_REQUEST)].number as u32,
         };
+        self.queue_for(request, chip, lpn, cause, owner, (stream, fua));
+    }
+
+    /// The same for the sake of the request with this number.
+    #[inline(always)]
+    pub(super) fn queue_for(
+        &mut self,
+        request: u32,
+        chip: u32,
+        lpn: Lpn,
+        cause: Cause,
+        owner: u32,
+        (stream, fua): (Stream, bool),
+    ) {
         let op = PageOp {
             lpn,
             owner,

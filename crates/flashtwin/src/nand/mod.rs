@@ -257,11 +257,17 @@ impl Chip {
         }
     }
 
+    /// An operation comes.
+    #[inline(always)]
+    fn came(&mut self, op: &mut PageOp, now: Time) {
+        op.gc_before = self.gc_time(now);
+        self.inside[op.kind()] += 1;
+    }
+
     /// An operation comes: a read that overtakes, or one that waits for its turn.
     #[inline(always)]
     fn take_in(&mut self, mut op: PageOp, overtakes: bool, now: Time) {
-        op.gc_before = self.gc_time(now);
-        self.inside[op.kind()] += 1;
+        self.came(&mut op, now);
         match overtakes {
             true => self.reads.push_back(op),
             false => self.queue.push_back(op),
@@ -328,10 +334,7 @@ impl Nand {
     #[inline(always)]
     pub fn take_in(&mut self, chip: usize, op: PageOp, now: Time, events: &mut EventQueue) {
         match self {
-            Nand::Msr(n) => {
-                n.chips[chip].take_in(op, false, now);
-                n.activate(chip, now, events);
-            }
+            Nand::Msr(n) => n.take_in(chip, op, now, events),
             Nand::Modern(n) => {
                 let overtakes = op.is_read() && n.reads_overtake();
                 n.chips[chip].take_in(op, overtakes, now);

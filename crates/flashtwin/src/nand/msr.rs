@@ -143,27 +143,50 @@ impl Msr {
         !self.chips[chip].in_gc && self.service[chip].running.is_empty()
     }
 
+    /// An operation comes. An idle chip that need not clean starts on it at once.
+    #[inline(always)]
+    pub fn take_in(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
+        let starts = self.is_idle(chip)
+            && self.chips[chip].queue.is_empty()
+            && self.params.parallel_units == 1
+            && !self.may_clean(chip);
+        self.chips[chip].came(&mut op, now);
+        if starts {
+            return self.serve_one(chip, &op, now, events);
+        }
+        self.chips[chip].queue.push_back(op);
+        self.activate(chip, now, events);
+    }
+
     #[inline(always)]
     pub fn activate(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
-        if self.is_idle(chip) {
+        if self.is_idle(chip) && self.has_work(chip) {
             self.start_next(chip, now, events);
         }
+    }
+
+    /// Something waits for the chip, or it may clean by itself.
+    #[inline(always)]
+    fn has_work(&self, chip: usize) -> bool {
+        let waits = !self.chips[chip].queue.is_empty();
+        waits || self.params.cleaning_in_background || self.orders.any(chip)
+    }
+
+    /// A pool of the chip is at its watermark, or under an order.
+    #[inline(always)]
+    fn may_clean(&self, chip: usize) -> bool {
+        self.orders.any(chip) || self.ftl.is_needy(chip as u32)
     }
 
     /// A chip that is idle cleans, or starts what waits.
     #[inline(never)]
     fn start_next(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
-        let waits = !self.chips[chip].queue.is_empty();
-        if !waits && !self.params.cleaning_in_background && !self.orders.any(chip) {
-            return;
-        }
         // The reference asks at this point in the foreground as well: any waiting page, reads
         // too, makes it clean first (Q8). In the background it only asks more often (Q11).
-        let may_clean = self.orders.any(chip) || self.ftl.is_needy(chip as u32);
-        if may_clean && self.clean_now(chip, now, events) {
+        if self.may_clean(chip) && self.clean_now(chip, now, events) {
             return;
         }
-        if waits {
+        if !self.chips[chip].queue.is_empty() {
             self.serve(chip, now, events);
         }
     }
@@ -193,35 +216,38 @@ impl Msr {
     /// Takes the next batch off the queue and starts it.
     #[inline(always)]
     fn serve(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
-        self.service[chip].batch_since = now;
-        if self.params.parallel_units == 1 {
-            let op = self.chips[chip]
-                .queue
-                .pop_front()
-                .expect("activate saw a waiting operation");
-            if op.is_read() {
-                let done_at = now + self.times.transfer + self.times.read;
-                self.serve_read(chip, op, now, (now, done_at));
-            } else {
-                let plane = if self.params.copy_back {
-                    self.pick_plane(chip, op.lpn, op.stream, &[])
-                } else {
-                    0
-                };
-                let loaded_at = now + self.times.transfer;
-                self.serve_write(chip, Planned { op, plane }, now, (now, loaded_at));
-            }
-        } else {
-            self.serve_batch(chip, now);
+        if self.params.parallel_units > 1 {
+            return self.serve_batch(chip, now, events);
         }
-        let running = &self.service[chip].running;
-        events.set(chip, running[running.len() - 1].done_at);
+        if let Some(op) = self.chips[chip].queue.pop_front() {
+            self.serve_one(chip, &op, now, events);
+        }
+    }
+
+    /// Starts an operation by itself.
+    #[inline(never)]
+    fn serve_one(&mut self, chip: usize, op: &PageOp, now: Time, events: &mut EventQueue) {
+        self.service[chip].batch_since = now;
+        let done_at = if op.is_read() {
+            let done_at = now + self.times.transfer + self.times.read;
+            self.serve_read(chip, op, now, (now, done_at))
+        } else {
+            let plane = if self.params.copy_back {
+                self.pick_plane(chip, op.lpn, op.stream, &[])
+            } else {
+                0
+            };
+            let loaded_at = now + self.times.transfer;
+            self.serve_write(chip, (op, plane), now, (now, loaded_at))
+        };
+        events.set(chip, done_at);
     }
 
     /// A batch over several parallel units: rounds, in each the head page of every unit that has
     /// one; array times overlap, transfers do not. All reads, then all writes.
     #[inline(never)]
-    fn serve_batch(&mut self, chip: usize, now: Time) {
+    fn serve_batch(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
+        self.service[chip].batch_since = now;
         let units = self.params.parallel_units;
         let mut reads = std::mem::take(&mut self.reads);
         let mut writes = std::mem::take(&mut self.writes);
@@ -242,11 +268,11 @@ impl Msr {
         let mut base = now;
         self.in_rounds(&mut reads, units, &mut base, |msr, planned, base, rank| {
             let done_at = base + msr.times.transfer * rank + msr.times.read;
-            msr.serve_read(chip, planned.op, now, (base, done_at))
+            msr.serve_read(chip, &planned.op, now, (base, done_at))
         });
         self.in_rounds(&mut writes, units, &mut base, |msr, planned, base, rank| {
             let loaded_at = base + msr.times.transfer * rank;
-            msr.serve_write(chip, planned, now, (base, loaded_at))
+            msr.serve_write(chip, (&planned.op, planned.plane), now, (base, loaded_at))
         });
         self.reads = reads;
         self.writes = writes;
@@ -254,6 +280,7 @@ impl Msr {
         let running = &mut self.service[chip].running;
         running.sort_by_key(|r| r.done_at);
         running.reverse();
+        events.set(chip, running[running.len() - 1].done_at);
     }
 
     /// Serves `planned` in rounds over the units and empties it; `base` becomes the end.
@@ -285,14 +312,14 @@ impl Msr {
     fn serve_read(
         &mut self,
         chip: usize,
-        op: PageOp,
+        op: &PageOp,
         now: Time,
         (since, done_at): (Time, Time),
     ) -> Time {
         self.stats.add(op.cause, 1);
         if self.log.is_some() {
             let plane = self.plane_in_chip(op.lpn);
-            self.log_page(chip, plane, op, now, (since, done_at));
+            self.log_page(chip, plane, *op, now, (since, done_at));
         }
         self.start(
             chip,
@@ -311,11 +338,10 @@ impl Msr {
     fn serve_write(
         &mut self,
         chip: usize,
-        planned: Planned,
+        (op, plane): (&PageOp, u32),
         now: Time,
         (since, loaded_at): (Time, Time),
     ) -> Time {
-        let Planned { op, plane } = planned;
         let pool = self.pool(chip, plane);
         let Ok(stream) = self.ftl.make_room(pool, op.stream) else {
             self.stats.writes_failed += 1;
@@ -333,7 +359,7 @@ impl Msr {
         }
         let done_at = loaded_at + (transfer - self.times.transfer) + array;
         if self.log.is_some() {
-            self.log_page(chip, plane, op, now, (since, done_at));
+            self.log_page(chip, plane, *op, now, (since, done_at));
         }
         self.start(chip, op, now, done_at, transfer, array, true)
     }
@@ -343,7 +369,7 @@ impl Msr {
     fn start(
         &mut self,
         chip: usize,
-        op: PageOp,
+        op: &PageOp,
         now: Time,
         done_at: Time,
         transfer: Time,
@@ -352,7 +378,7 @@ impl Msr {
     ) -> Time {
         let queue_gc = self.chips[chip].gc_time(now) - op.gc_before;
         let done = Done {
-            op,
+            op: *op,
             queue_gc,
             transfer,
             array,

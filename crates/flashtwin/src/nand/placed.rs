@@ -72,7 +72,7 @@ impl Nand {
     }
 
     /// Starts loading what an operation on the page will touch first.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch(&self, lpn: Lpn) {
         match self.placed() {
             Placed::Map(map) => map.prefetch(lpn),
@@ -81,7 +81,7 @@ impl Nand {
     }
 
     /// Starts loading what follows from that.
-    #[inline]
+    #[inline(always)]
     pub fn prefetch_old_copy(&self, lpn: Lpn) {
         if let Placed::Map(map) = self.placed() {
             map.prefetch_old_copy(lpn);

@@ -85,7 +85,7 @@ impl Work for Flash {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn unit_of_copy(&self, lpn: Lpn) -> Option<u32> {
         if self.placement.is_static {
             let chip = self.placement.chip(lpn);
@@ -129,12 +129,12 @@ impl Work for Flash {
         self.nand.trim(lpn, now, events);
     }
 
-    #[inline]
+    #[inline(always)]
     fn prefetch(&self, lpn: Lpn) {
         self.nand.prefetch(lpn);
     }
 
-    #[inline]
+    #[inline(always)]
     fn prefetch_old_copy(&self, lpn: Lpn) {
         self.nand.prefetch_old_copy(lpn);
     }

@@ -95,6 +95,12 @@ impl Aged {
         &self.list
     }
 
+    /// A search has passed over some of its pages.
+    #[inline(always)]
+    pub fn has_passed_over(&self) -> bool {
+        self.past.passed.holds_any()
+    }
+
     /// Pages that searches are likely to find next, soonest first.
     #[inline(always)]
     pub fn next_three(&self) -> [Option<PageId>; 3] {
@@ -106,6 +112,14 @@ impl Aged {
     #[inline(always)]
     pub fn push_newest(&mut self, page: PageId) {
         self.list.push_newest(page);
+    }
+
+    /// Takes out the least recent page of a list of which nothing has been passed over, and puts `page`, which is
+    /// not in the list, at the most recent end.
+    #[inline(always)]
+    pub fn exchange_oldest(&mut self, page: PageId) {
+        debug_assert!(!self.has_passed_over());
+        self.list.exchange_oldest(page);
     }
 
     /// Makes a page of the list the most recent one.

@@ -28,10 +28,16 @@ impl Passed {
         self.pages
     }
 
+    /// Some pages are noted.
+    #[inline(always)]
+    pub fn holds_any(&self) -> bool {
+        self.mark.is_some()
+    }
+
     /// The page is noted.
     #[inline(always)]
     pub fn holds(&self, page: PageId) -> bool {
-        self.mark.is_some() && self.chips.holds(page)
+        self.holds_any() && self.chips.holds(page)
     }
 
     /// The least recent page that is not noted, of the list that begins with `oldest` at that end.
@@ -44,7 +50,7 @@ impl Passed {
     }
 
     /// The page, which may be noted, is about to be removed from the list. Returns whether it was noted.
-    #[inline]
+    #[inline(always)]
     pub fn leave(&mut self, page: PageId, links: &Links, ages: &Ages) -> bool {
         let noted = self.holds(page);
         if noted {
@@ -69,7 +75,7 @@ impl Passed {
     }
 
     /// The page may belong on another list.
-    #[inline]
+    #[inline(always)]
     pub fn moved(&mut self, page: PageId, device: &dyn DeviceView, ages: &Ages) {
         if !self.holds(page) {
             return;

@@ -1,6 +1,6 @@
 //! Page accesses of host requests: hits, misses, reads of what is cached.
 
-use super::page::{Index, Page, Pool, Rank, Residency};
+use super::page::{Index, Page, Pool, Rank};
 use super::view::{with_view, View};
 use super::waiters::Wants;
 use crate::buffer::{Access, PageId, Way};
@@ -113,7 +113,7 @@ impl<B: Backend> Device<B> {
 
     /// A write whose page is in the directory and dirty: it is done once the page has its slot.
     #[inline(always)]
-    fn write_cached(&mut self, request: ReqId, id: u32) {
+    pub(super) fn write_cached(&mut self, request: ReqId, id: u32) {
         let since = self.requests[request].dispatched;
         let through = self.requests[request].fua && !self.cache.protected;
         if self.page(id).is_awaiting() {
@@ -158,7 +158,19 @@ impl<B: Backend> Device<B> {
         sectors: u64,
         older: Option<u32>,
     ) -> bool {
-        let since = self.requests[request].dispatched;
+        self.usual_miss(request, lpn, write, sectors, older)
+            || self.any_miss(request, lpn, write, sectors, older)
+    }
+
+    #[inline(never)]
+    fn any_miss(
+        &mut self,
+        request: ReqId,
+        lpn: Lpn,
+        write: bool,
+        sectors: u64,
+        older: Option<u32>,
+    ) -> bool {
         let access = self.access(request, lpn, write, write);
         let way = self.cache.room.way(&access);
         let pool = match way {
@@ -199,23 +211,10 @@ impl<B: Backend> Device<B> {
             self.cache().set_unstable(id);
         }
         self.seek_slot(id, pool, evicted);
-        if write {
-            let through = self.requests[request].fua && !self.cache.protected;
-            match &mut self.page(id).residency {
-                Residency::Awaiting { writer } if !through => {
-                    *writer = Some(Index::new(request.0));
-                }
-                _ => self.write_cached(request, id),
-            }
-        } else {
+        if !write {
             self.requests[request].read_cache_only &= pool == Pool::ReadCache;
-            let whole = self.cache.whole;
-            self.cache()
-                .wait(id, request, since, Wants::Data(sectors & whole));
-            if self.page(id).is_ready() {
-                self.fill(id);
-            }
         }
+        self.await_slot(request, id, write, sectors);
         true
     }
 

@@ -1,13 +1,12 @@
 //! Making room: the victims of an access, and write-backs that idle chips start.
 
-use super::page::{Index, Pool, Rank, Want};
+use super::page::{Pool, Rank, Want};
 use super::view::{with_view, View};
-use super::Cache;
 use crate::buffer::{Access, PageId, Policy, Prefetch, Way};
 use crate::device::{Backend, Device};
 use crate::memory::prefetch;
 use crate::nand::FlashEvent;
-use crate::units::ChipId;
+use crate::units::{ChipId, Lpn};
 
 /// What a user's policy may break.
 const HELD: &str = "a policy names pages that it holds";
@@ -42,63 +41,86 @@ impl<B: Backend> Device<B> {
             );
             return None;
         }
-        let Cache {
-            eviction: out,
-            pages,
-            counters,
-            ..
-        } = &mut self.cache;
+        let out = &self.cache.eviction;
         let single = out.padding.is_empty() && out.merged.is_empty();
         let evicted = match out.victims[..] {
-            [one] if single => Evicted::One(one.0),
-            _ => Evicted::Group,
+            [one] if single => {
+                assert!((one.0 as usize) < self.cache.pages.len(), "{HELD}");
+                self.evict_one(one.0, out.inspected, access.request as u32);
+                self.look_ahead();
+                Evicted::One(one.0)
+            }
+            _ => {
+                self.evict_group(access);
+                Evicted::Group
+            }
         };
-        let mut dirty = 0;
-        for page in &out.victims {
-            let p = pages.get_mut(page.0 as usize);
-            let p = p.expect(HELD);
-            debug_assert!(p.is_ready(), "a page in flight is evicted");
-            p.rank = Rank::Left;
-            p.by = access.request as u32;
-            dirty += u64::from(p.dirty);
-        }
-        counters.evictions += 1;
-        counters.inspected += out.inspected;
-        counters.evicted_dirty += dirty;
-        counters.evicted_clean += out.victims.len() as u64 - dirty;
-        if dirty > 0 {
-            let class = (64 - (dirty - 1).leading_zeros()).min(7);
-            counters.destages[class as usize] += 1;
-        }
-        let inspected = out.inspected;
-        self.charge_scan(inspected);
         if self.cache.is_logged() {
             self.log_eviction(access);
-        }
-        if dirty > 0 {
-            self.count_victims_in_gc();
-        }
-        if let Evicted::One(_) = evicted {
-            self.look_ahead();
         }
         Some(evicted)
     }
 
-    /// Counts the dirty victims whose flash copy is on a chip in GC (ECR Fig. 3).
+    /// This page alone leaves, the last of `inspected` entries of the policy.
     #[inline(always)]
-    fn count_victims_in_gc(&mut self) {
+    pub(super) fn evict_one(&mut self, id: u32, inspected: u64, by: u32) {
         let cache = &mut self.cache;
-        let units_in_gc = self.backend.units_in_gc();
-        if units_in_gc.is_empty() {
-            return;
+        let p = &mut cache.pages[id as usize];
+        debug_assert!(p.is_ready(), "a page in flight is evicted");
+        p.rank = Rank::Left;
+        p.by = by;
+        cache.counters.evictions += 1;
+        cache.counters.inspected += inspected;
+        if p.dirty {
+            let lpn = p.lpn;
+            cache.counters.evicted_dirty += 1;
+            cache.counters.destages[0] += 1;
+            self.count_if_in_gc(lpn);
+        } else {
+            cache.counters.evicted_clean += 1;
         }
-        for page in &cache.eviction.victims {
-            let p = &cache.pages[page.0 as usize];
+        self.charge_scan(inspected);
+    }
+
+    /// The last eviction names several pages, or some to be written with its victims.
+    #[inline(never)]
+    fn evict_group(&mut self, access: &Access) {
+        let victims = std::mem::take(&mut self.cache.eviction.victims);
+        let mut dirty = 0;
+        for page in &victims {
+            let p = self.cache.pages.get_mut(page.0 as usize);
+            let p = p.expect(HELD);
+            debug_assert!(p.is_ready(), "a page in flight is evicted");
+            p.rank = Rank::Left;
+            p.by = access.request as u32;
             if p.dirty {
-                let unit = self.backend.unit_of(p.lpn);
-                let in_gc = unit.is_some_and(|unit| units_in_gc.contains(unit));
-                cache.counters.evicted_dirty_in_gc += u64::from(in_gc);
+                let lpn = p.lpn;
+                dirty += 1;
+                self.count_if_in_gc(lpn);
             }
+        }
+        let inspected = self.cache.eviction.inspected;
+        let counters = &mut self.cache.counters;
+        counters.evictions += 1;
+        counters.inspected += inspected;
+        counters.evicted_dirty += dirty;
+        counters.evicted_clean += victims.len() as u64 - dirty;
+        if dirty > 0 {
+            let class = (64 - (dirty - 1).leading_zeros()).min(7);
+            counters.destages[class as usize] += 1;
+        }
+        self.cache.eviction.victims = victims;
+        self.charge_scan(inspected);
+    }
+
+    /// Counts a dirty victim whose flash copy is on a chip in GC (ECR Fig. 3).
+    #[inline(always)]
+    fn count_if_in_gc(&mut self, lpn: Lpn) {
+        let units_in_gc = self.backend.units_in_gc();
+        if !units_in_gc.is_empty() {
+            let unit = self.backend.unit_of(lpn);
+            let in_gc = unit.is_some_and(|unit| units_in_gc.contains(unit));
+            self.cache.counters.evicted_dirty_in_gc += u64::from(in_gc);
         }
     }
 
@@ -106,7 +128,7 @@ impl<B: Backend> Device<B> {
     /// where its address leads, then where that leads. What was the third victim from now at the last eviction is
     /// the second one now.
     #[inline(always)]
-    fn look_ahead(&mut self) {
+    pub(super) fn look_ahead(&mut self) {
         let cache = &mut self.cache;
         let Some(third) = cache.room.policy.third_victim() else {
             return;
@@ -126,10 +148,7 @@ impl<B: Backend> Device<B> {
     pub(super) fn seek_slot(&mut self, id: u32, pool: Pool, evicted: Evicted) {
         let cache = &mut self.cache;
         match evicted {
-            Evicted::One(victim) => {
-                cache.pages[victim as usize].slot_successor = Some(Index::new(id));
-                self.pump_on(victim);
-            }
+            Evicted::One(victim) => self.hand_over_slot(victim, id),
             Evicted::Group => {
                 cache.waiting[pool as usize].push_back(id);
                 self.write_group();

@@ -29,6 +29,12 @@ impl<B: Backend> Device<B> {
         }
     }
 
+    /// The same for one of several pages.
+    #[inline(never)]
+    pub(in crate::device) fn one_cached_page(&mut self, request: ReqId, lpn: Lpn, sectors: u64) {
+        self.cached_page(request, lpn, sectors);
+    }
+
     #[inline(never)]
     fn hold_up(&mut self, request: ReqId, lpn: Lpn, sectors: u64) {
         self.cache.held_up.push_back(HeldUp {
@@ -65,18 +71,34 @@ impl<B: Backend> Device<B> {
     pub(super) fn residency_changed(&mut self, id: u32) {
         let cache = &mut self.cache;
         let p = &mut cache.pages[id as usize];
-        let was = p.rank;
-        p.rank = match (was, p.pool) {
-            (Rank::Left, _) | (_, Pool::ReadCache) => was,
-            (_, Pool::Policy) if p.is_ready() => Rank::Evictable,
-            (_, Pool::Policy) => Rank::InFlight,
-        };
-        let (is, was) = (p.rank == Rank::InFlight, was == Rank::InFlight);
-        cache.in_flight = cache.in_flight + u32::from(is) - u32::from(was);
-        cache.may_go_on |= !is;
-        if is != was {
-            with_view!(self, |cache, view| cache.room.moved(&view, PageId(id)));
+        match (p.rank, p.is_ready()) {
+            _ if p.pool == Pool::ReadCache => cache.may_go_on = true,
+            (Rank::Left, _) | (Rank::Evictable, true) => cache.may_go_on = true,
+            (Rank::InFlight, false) => {}
+            (Rank::InFlight, true) => {
+                p.rank = Rank::Evictable;
+                cache.in_flight -= 1;
+                cache.may_go_on = true;
+                self.notify_moved(id);
+            }
+            (Rank::Evictable, false) => {
+                p.rank = Rank::InFlight;
+                cache.in_flight += 1;
+                self.notify_moved(id);
+            }
         }
+    }
+
+    #[inline(always)]
+    fn notify_moved(&mut self, id: u32) {
+        if self.cache.room.heeds_moves() {
+            self.notify_policy_moved(id);
+        }
+    }
+
+    #[inline(never)]
+    fn notify_policy_moved(&mut self, id: u32) {
+        with_view!(self, |cache, view| cache.room.moved(&view, PageId(id)));
     }
 
     /// The page, which may be in flight, has left the policy.

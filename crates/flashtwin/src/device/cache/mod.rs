@@ -12,6 +12,7 @@
 //! | `page`, `page_state` | the record of a page; its states, and the steps from one to the next |
 //! | `waiters` | accesses that wait for a page |
 //! | `access` | hits, misses, reads of what is cached |
+//! | `in_order` | the usual miss, in short |
 //! | `in_flight` | pages that cannot be evicted yet, and the accesses that wait for one |
 //! | `evict`, `groups` | victims; pages that are written together |
 //! | `flush`, `trim`, `power_cut` | flushes, trims, power loss |
@@ -23,6 +24,7 @@ mod exchange_policy;
 mod flush;
 mod groups;
 mod in_flight;
+mod in_order;
 mod log;
 mod page;
 mod page_state;
@@ -252,6 +254,13 @@ impl Cache {
     fn set_unstable(&mut self, id: u32) {
         debug_assert!(self.pages[id as usize].is_unstable());
         self.unstable[id as usize / 64] |= 1 << (id % 64);
+    }
+
+    /// Flash has what the page holds.
+    #[inline(always)]
+    fn clear_unstable(&mut self, id: u32) {
+        debug_assert!(!self.pages[id as usize].is_unstable());
+        self.unstable[id as usize / 64] &= !(1 << (id % 64));
     }
 
     /// Keeps the page among the unstable ones exactly while flash lacks what it holds.

@@ -191,6 +191,18 @@ impl Page {
         matches!(self.program, Program::Running { .. })
     }
 
+    /// The page was evicted, holds its slot until its running program has ended, and nothing else is wanted of it.
+    #[inline(always)]
+    pub fn is_held_by_program(&self) -> bool {
+        debug_assert!(self.has_left());
+        self.residency == Residency::Ready(Slot::Held)
+            && matches!(self.program, Program::Running { trimmed: false, .. })
+            && !self.dirty
+            && self.want == Want::Nothing
+            && self.group == Membership::None
+            && self.waiters.is_empty()
+    }
+
     /// Flash lacks what the page holds.
     #[inline]
     pub fn is_unstable(&self) -> bool {

@@ -256,6 +256,21 @@ impl<B: Backend> Device<B> {
             self.cache.log_written(&done.op, self.now);
         }
         let p = self.page(id);
+        if done.op.cause == Cause::Destage && done.written && p.is_held_by_program() {
+            p.program = Program::None;
+            let lpn = p.lpn;
+            if self.cache.chips_move {
+                self.notify_policy(id, lpn, false);
+            }
+            return self.release(id);
+        }
+        self.program_ended(id, done);
+    }
+
+    /// The same for a page that stays, or of which more is wanted.
+    #[inline(never)]
+    fn program_ended(&mut self, id: u32, done: &Done) {
+        let p = self.page(id);
         let program = std::mem::replace(&mut p.program, Program::None);
         let Program::Running { fresh, trimmed } = program else {
             unreachable!("the end of a program that was not running");
@@ -280,7 +295,7 @@ impl<B: Backend> Device<B> {
         if !self.page(id).waiters.is_empty() {
             self.serve_waiters(id, Some(done), true);
         }
-        self.pump_on(id);
+        self.pump(id);
         if held_credit {
             self.next_write_back();
         }
@@ -376,7 +391,7 @@ impl<B: Backend> Device<B> {
 
     /// An evicted page is done with: its slot goes to its successor.
     #[inline(always)]
-    fn release(&mut self, id: u32) {
+    pub(super) fn release(&mut self, id: u32) {
         let cache = self.cache();
         let p = &mut cache.pages[id as usize];
         debug_assert!(
@@ -385,23 +400,14 @@ impl<B: Backend> Device<B> {
         );
         // Queues that still name this record find nothing to do.
         let residency = std::mem::replace(&mut p.residency, Residency::Free);
-        let (lpn, older, younger) = (p.lpn, p.older, p.younger);
+        let (lpn, has_copies) = (p.lpn, p.older.is_some() || p.younger.is_some());
         cache.directory.remove(lpn, PageId(id));
+        cache.clear_unstable(id);
         // All links are mended before the slot is passed on, which may release further pages.
-        let mut wake = None;
-        if let Some(older) = older {
-            // Trimmed before its turn: the copies around it now follow each other.
-            cache.pages[older.get() as usize].younger = younger;
-        }
-        if let Some(younger) = younger {
-            let y = &mut cache.pages[younger.get() as usize];
-            y.older = older;
-            if older.is_none() && y.program == Program::BehindOlder {
-                y.program = Program::None;
-                wake = Some(younger.get());
-            }
-        }
-        cache.note_stability(id);
+        let wake = match has_copies {
+            true => cache.unlink_copies(id),
+            false => None,
+        };
         if residency == Residency::Ready(Slot::Held) {
             self.pass_on_slot(id);
         }
@@ -423,5 +429,27 @@ impl<B: Backend> Device<B> {
             Some(waiting) => self.give_slot(waiting),
             None => cache.free_slots[pool] += 1,
         }
+    }
+}
+
+impl Cache {
+    /// Takes a page from between the copies of the same logical page; returns the next one if that is to be
+    /// programmed now.
+    #[inline(never)]
+    fn unlink_copies(&mut self, id: u32) -> Option<u32> {
+        let p = &self.pages[id as usize];
+        let (older, younger) = (p.older, p.younger);
+        if let Some(older) = older {
+            // Trimmed before its turn: the copies around it now follow each other.
+            self.pages[older.get() as usize].younger = younger;
+        }
+        let younger = younger?.get();
+        let y = &mut self.pages[younger as usize];
+        y.older = older;
+        let waited = older.is_none() && y.program == Program::BehindOlder;
+        if waited {
+            y.program = Program::None;
+        }
+        waited.then_some(younger)
     }
 }
