@@ -371,6 +371,14 @@ impl PageMap {
         }
     }
 
+    /// [`PageMap::move_stream`] is the cold one for every page.
+    pub fn moves_to_one_stream(&self) -> bool {
+        match self.shape.apart {
+            Apart::Below(_) => false,
+            Apart::AsAsked | Apart::Moved | Apart::Cached => true,
+        }
+    }
+
     /// Blocks of its chip opened after a block.
     #[inline]
     pub fn age_of(&self, block: u32) -> u32 {

@@ -82,6 +82,9 @@ pub(crate) struct Modern {
     resting: Vec<bool>,
     channels: Table<Channel>,
     layout: Layout,
+    /// What a move of a collection takes, where all are alike: each is a read and a program, and nothing else is
+    /// due.
+    move_time: Option<Time>,
     params: Box<ModernNand>,
     summary_transfer: Option<Time>,
     retries: Rng,
@@ -92,7 +95,13 @@ impl Modern {
         let g = &spec.geometry;
         let dies = g.chips as usize;
         let ftl = PageMap::new(Shape::of(spec, false), spec.low_blocks_chip());
+        let layout = Layout::new(spec, params);
+        let are_alike = params.copy_back
+            && params.slc_cache.is_none()
+            && params.read_retry_ppm == 0
+            && ftl.moves_to_one_stream();
         Modern {
+            move_time: layout.move_one().filter(|_| are_alike),
             orders: Orders::new(&ftl),
             ftl,
             chips: vec![Chip::default(); dies].into(),
@@ -111,7 +120,7 @@ impl Modern {
             timed: vec![false; dies],
             resting: vec![false; dies],
             channels: vec![Channel::default(); g.channels as usize].into(),
-            layout: Layout::new(spec, params),
+            layout,
             params: Box::new(params.clone()),
             summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
             retries: Rng::new(RETRY_SEED),

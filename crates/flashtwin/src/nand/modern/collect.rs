@@ -139,10 +139,14 @@ impl Modern {
         false
     }
 
-    /// Moves the next live page of the block under collection in the map; or erases the block, and returns
-    /// `None`.
+    /// Moves the next live page of the block under collection in the map, to the stream that `goes_to` gives it; or
+    /// erases the block, and returns `None`.
     #[inline(always)]
-    fn collect_page(&mut self, die: usize) -> Option<Move> {
+    fn collect_page(
+        &mut self,
+        die: usize,
+        goes_to: impl FnOnce(&PageMap, Lpn) -> Stream,
+    ) -> Option<Move> {
         let run = self.collecting[die].as_mut().expect("a run is under way");
         let Some(from_page) = self.ftl.next_live(run.block, run.page) else {
             self.ftl.erase(run.block);
@@ -162,7 +166,7 @@ impl Modern {
         let pool = die as u32;
         let stream = self
             .ftl
-            .make_room(pool, self.ftl.move_stream(lpn))
+            .make_room(pool, goes_to(&self.ftl, lpn))
             .expect("worth_collecting saw the room");
         let page = self.ftl.next_page(pool, stream);
         let sealed = self.ftl.move_page(block, from_page, pool, stream);
@@ -201,7 +205,8 @@ impl Modern {
             if moved == left || last.sealed || !self.has_more(die, last.stream) {
                 return (moved, sensing.total(), last.sealed);
             }
-            last = self.collect_page(die).expect("a live page was seen");
+            let next = self.collect_page(die, PageMap::move_stream);
+            last = next.expect("a live page was seen");
             moved += 1;
         }
     }
@@ -215,8 +220,32 @@ impl Modern {
     /// Begins the next move of the run, or the erase.
     #[inline(always)]
     pub(super) fn start_gc_step(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+        match self.move_time {
+            Some(time) if self.log.is_none() => self.start_plain_move(die, time, now, events),
+            _ => self.start_any_move(die, now, events),
+        }
+    }
+
+    /// The same where each move takes this time and a program of its own, and all go to one block.
+    #[inline(always)]
+    fn start_plain_move(&mut self, die: usize, time: Time, now: Time, events: &mut EventQueue) {
+        let mut time = time;
+        match self.collect_page(die, |_, _| Stream::Cold) {
+            None => time = self.times.erase,
+            Some(Move { sealed: true, .. }) => {
+                if let Some(transfer) = self.summary_transfer {
+                    time += transfer + self.times.program;
+                }
+            }
+            Some(_) => {}
+        }
+        self.start_pulse(die, time, now, events);
+    }
+
+    #[inline(never)]
+    fn start_any_move(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let run = self.collecting[die].expect("a run is under way");
-        let Some(first) = self.collect_page(die) else {
+        let Some(first) = self.collect_page(die, PageMap::move_stream) else {
             if self.log.is_some() {
                 self.log_part(die, (Cause::Erase, 0), Some(run.block), now);
             }
@@ -264,7 +293,7 @@ impl Modern {
 
     /// Collects the whole block of the run, in no time.
     pub(super) fn collect_untimed(&mut self, die: usize) {
-        while self.collect_page(die).is_some() {}
+        while self.collect_page(die, PageMap::move_stream).is_some() {}
     }
 
     pub fn write_untimed(&mut self, die: usize, lpn: Lpn, asked: Stream) -> bool {

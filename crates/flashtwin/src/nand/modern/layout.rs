@@ -48,6 +48,14 @@ impl Layout {
         }
     }
 
+    /// Reading a page and programming it elsewhere, where that takes the same time for every page.
+    pub fn move_one(&self) -> Option<Time> {
+        match (self.unit, &self.read[..], &self.program[..]) {
+            (1, &[read], &[program]) => Some(read + program),
+            _ => None,
+        }
+    }
+
     /// Programming the row of page `page` of a block.
     #[inline(always)]
     pub fn program(&self, page: u32) -> Time {
