@@ -11,8 +11,9 @@ virtual time, where there is no host.
 With --reads nothing is fitted: the device is filled once, and what fio measures of its reads is compared with
 the same device in virtual time. That shows what the host adds at a dilation.
 
-With --measure the script of the plan runs and nothing else, on a host that has nothing else to do; without
-it, the same command with the same --results then fits what was measured.
+With --measure the script of the plan runs and nothing else, on a host that has nothing else to do or with
+real-time priority (chrt -r 10); without it, the same command with the same --results then fits what was
+measured.
 """
 
 from __future__ import annotations
@@ -23,84 +24,33 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Container
-from dataclasses import replace
 from pathlib import Path
 
 from recovery import bound, draw, off, parameters, standing
 
 import flashtwin
 from flashtwin.calibrate import loads, plan
-from flashtwin.calibrate.figures import Figures
 from flashtwin.calibrate.fit import fit
-from flashtwin.calibrate.host import latency_us, mean_bytes, with_host
+from flashtwin.calibrate.host import latency_us, with_host
 from flashtwin.calibrate.modelled import measure
 from flashtwin.calibrate.parameters import Profile
 from flashtwin.calibrate.results import Results, read_results
 from flashtwin.devices import Spec
 
-#: More requests a second than this share of those of `instant` at depth 1 are limited by the host.
-_OF_HOST = 0.25
-#: Dilation of experiments that the host limits, in times of that of the others.
-_SLOWER = 10
 _SEED = 1
 
 
 def measured(
-    device: str | Path,
-    folder: Path,
-    capacity: int,
-    dilation: float,
-    *,
-    read_only: bool,
-    filled: bool = False,
-    only: Container[str] | None = None,
+    device: str | Path, folder: Path, capacity: int, dilation: float, *, read_only: bool, filled: bool = False
 ) -> Results:
     """Serve a device and return what fio measures of it, in the device's time."""
     with flashtwin.serve(device, dilation=dilation, precondition="none", store="none") as server:
         where = plan.target(server.uri, capacity)
-        plan.write(folder, where, read_only=read_only, dilation=dilation, only=only)
+        plan.write(folder, where, read_only=read_only, dilation=dilation)
         if filled:
             subprocess.run(["fio", "--output=/dev/null", f"{loads.FILLED}.fio"], check=True, cwd=folder)
         subprocess.run([folder / plan.SCRIPT, "--yes"], check=True, stdout=sys.stderr)
     return read_results(folder / plan.RESULTS, loads.rates_only())
-
-
-def limited(results: Results, host: Results) -> list[str]:
-    """Return the experiments on a filled device whose request rate is near the limit of the host.
-
-    The device `instant` completes many requests at a time. Those of a device with latencies complete one by
-    one, as at depth 1, and each then takes more time of client and server.
-    """
-    most_mb_per_s = _OF_HOST * host.figures["read-size-4k/mb_per_s"]
-    found = []
-    for load in [*loads.reads(), *loads.writes(results.capacity_bytes)]:
-        rate = results.figures.get(f"{load.name}/mb_per_s", 0.0)
-        if load.state == loads.FILLED and rate * (4 << 10) / mean_bytes(load) > most_mb_per_s:
-            found.append(load.name)
-    return found
-
-
-def in_slower_time(host: Figures, times: float) -> Figures:
-    """Return figures of the host in the time of a device with so many times the dilation."""
-    return {
-        name: value * times if name.endswith("mb_per_s") else value / times for name, value in host.items()
-    }
-
-
-def both(fast: Results, slow: Results) -> Results:
-    """Return results, with the figures of some experiments from others."""
-    experiments = slow.requests.keys()
-
-    def merged(some: Figures, others: Figures) -> Figures:
-        kept = {name: value for name, value in some.items() if name.split("/")[0] not in experiments}
-        return {**kept, **others}
-
-    return replace(
-        fast,
-        figures=merged(fast.figures, slow.figures),
-        uncertain=merged(fast.uncertain, slow.uncertain),
-    )
 
 
 def compare_reads(spec: Spec, results: Results, host: Results) -> None:
@@ -147,27 +97,13 @@ def main() -> int:
         read_only=args.reads,
         filled=args.reads,
     )
-    again = [] if args.reads else limited(results, host)
-    if again:
-        slow = measured(
-            folder / "hidden.toml",
-            folder / "slow",
-            spec.exported_bytes,
-            args.dilation * _SLOWER,
-            read_only=False,
-            only=again,
-        )
-        print(f"at a dilation of {args.dilation * _SLOWER:g}: {', '.join(again)}")
     print(f"host: {host_us:.2f} us of the device's time; measured in {time.monotonic() - began:.0f} s")
     if args.measure:
         return 0
     if args.reads:
         compare_reads(spec, results, host)
         return 0
-    results = with_host(results, host.figures)
-    if again:
-        results = both(results, with_host(slow, in_slower_time(host.figures, _SLOWER)))
-    found = fit(results, threads=args.threads, host_us=host_us)
+    found = fit(with_host(results, host.figures), threads=args.threads, host_us=host_us)
     print(f"cost {found.refined.cost:.2f}, {found.refined.evaluations} evaluations")
     print("\n".join(parameters(hidden, found)))
     known, wrong = standing(hidden, found)

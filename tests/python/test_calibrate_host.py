@@ -7,7 +7,7 @@ import pytest
 
 import flashtwin
 from calibration import SMALL
-from flashtwin.calibrate import loads, plan
+from flashtwin.calibrate import loads
 from flashtwin.calibrate.host import latency_us, with_host
 from flashtwin.calibrate.modelled import measure
 from flashtwin.calibrate.parameters import Profile
@@ -97,11 +97,3 @@ def test_on_a_drive_blocks_that_were_trimmed_are_erased():
         for in_order in (True, False)
     ]
     assert rates[0] < 0.99 * rates[1]
-
-
-def test_a_plan_may_have_some_experiments_only(tmp_path):
-    where = plan.target(tmp_path / "test.bin", CAPACITY)
-    plan.write(tmp_path / "plan", where, only={"read-depth-32", "write-rate"})
-    manifest = json.loads((tmp_path / "plan/results/manifest.json").read_text())
-    assert [each["name"] for each in manifest["experiments"]] == ["read-depth-32", "write-rate"]
-    assert "EXPERIMENTS='filled:read-depth-32 filled:write-rate'" in (tmp_path / "plan/run.sh").read_text()

@@ -43,7 +43,7 @@ def with_host(results: Results, host: Figures) -> Results:
         for name in (name for name in results.figures if name.startswith(f"{load.name}/")):
             value = results.figures[name]
             if name.endswith("mb_per_s"):
-                us = load.depth * mean_bytes(load) / value
+                us = load.depth * _bytes(load) / value
                 host_us = _mean_us(host, load.depth)
             else:
                 us = value
@@ -65,7 +65,6 @@ def _percentile_us(host: Figures, depth: int, percentile: str) -> float | None:
     return next((host[key] for key in (f"{name}/read.{percentile}" for name in names) if key in host), None)
 
 
-def mean_bytes(load: loads.Load) -> int:
-    """Return the size of the requests of an experiment that is fitted."""
+def _bytes(load: loads.Load) -> int:
     found = _SIZE.search(load.text)
     return int(found[1]) << 10 if found else _BYTES

@@ -8,7 +8,7 @@ import platform
 import re
 import shlex
 import stat
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
@@ -155,22 +155,11 @@ def write(
     read_only: bool = False,
     full: bool = False,
     dilation: float = 1.0,
-    only: Container[str] | None = None,
 ) -> float:
-    """Write job files, script and manifest; return about how long the script takes, in seconds.
-
-    Args:
-        folder: for the plan.
-        where: the target.
-        read_only: only the experiments that destroy nothing.
-        full: with more requests each.
-        dilation: of the time of a served device.
-        only: names of the experiments to run; all if None.
-    """
+    """Write job files, script and manifest; return about how long the script takes, in seconds."""
     place = Path(folder)
     (place / RESULTS).mkdir(parents=True, exist_ok=True)
     found = experiments(where, read_only=read_only, full=full)
-    found = [load for load in found if only is None or load.name in only]
     for load in found:
         write_text(place / f"{load.name}.fio", job(load, where), "a job of fio")
     for state, (text, times) in _PREPARE.items():
