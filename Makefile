@@ -72,7 +72,7 @@ validate: $(VENV)/.flashtwin
 	cargo test --release -p flashtwin-sim --test all clock
 	cargo run --release -p flashtwin-bench held
 ifdef SLOW
-	python studies/recovery.py --first 501
+	python studies/recovery.py --first 601
 	cargo test --release -p flashtwin-sim --test all shadow -- --ignored
 	python studies/power_cut.py checker 20
 	python studies/long_run.py

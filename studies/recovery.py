@@ -2,10 +2,10 @@
 
     python studies/recovery.py --first 101
 
-Each device ends with a row of a table: its parts, held-out figures (means of several runs) within their
-bounds where hidden and fitted device run the same requests, figures (means of half of the runs) within them
-where they run different ones, figures whose mean remained vague, parameters identified, and those of them
-that are off by more than 10 %. What was found of a device is kept in the folder of the results: an
+Each device ends with a row of a table: its parts, held-out figures (of several runs together) within their
+bounds where hidden and fitted device run the same requests, figures (of half of the runs) within them where
+they run different ones, figures that stayed undecided, parameters identified, and those of them that are off
+by more than 10 %. What was found of a device is kept in the folder of the results: an
 interrupted study goes on where it was.
 """
 
@@ -18,7 +18,9 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import flashtwin
@@ -26,7 +28,7 @@ from flashtwin.calibrate import loads
 from flashtwin.calibrate.device_file import write_device
 from flashtwin.calibrate.figures import Figures
 from flashtwin.calibrate.fit import Calibration, fit
-from flashtwin.calibrate.modelled import measure, save_results
+from flashtwin.calibrate.modelled import Bench, percentiles, save_results
 from flashtwin.calibrate.parameters import Profile, Values
 from flashtwin.calibrate.results import read_results
 from flashtwin.devices import Spec
@@ -37,16 +39,19 @@ MEASURED_SEED = 7
 #: collections may fall into step for millions of requests, so that one run differs from another by
 #: more than the bounds.
 HELD_OUT_SEED = 7
-#: Numbers of runs. There are more while the standard error of a figure's mean is more than a third
-#: of its bound.
+#: Numbers of runs. There are more while the error of a figure is less than so many standard errors from its
+#: bound, on either side. Few runs show standard errors badly: below SURE_RUNS, there are more also while that
+#: of the hidden device alone is more than a third of the bound.
 RUNS = (4, 8, 16, 64)
+DECIDED = 2.0
+SURE_RUNS = 64
+#: Most groups of runs whose differences show the standard error.
+GROUPS = 8
 #: They are so much longer than in a quick plan: the 99.9th percentile is to be known within 20 %.
 HELD_OUT_TIMES = 8
 #: Bounds of the errors of held-out figures, by the ends of their names.
 BOUNDS = {"mb_per_s": 0.05, "p50_us": 0.10, "p90_us": 0.10, "p95_us": 0.10, "p99_us": 0.10, "p99.9_us": 0.20}
-ROW = (
-    "| device | parts | within bounds | other requests | hidden device, other requests | identified | wrong |"
-)
+ROW = "| device | parts | within bounds | other requests | undecided | identified | wrong |"
 
 
 def draw(rng: random.Random, level: int) -> Values:
@@ -125,54 +130,124 @@ def judge(seed: int, level: int, device: Path, parameters: str, threads: int) ->
     spec = Profile(hidden, CAPACITY_BYTES).spec()
     lines = []
     within = apart = total = 0
-    undetermined = 0
+    open_ = 0
     for load in loads.held_out():
         longer = load.longer(HELD_OUT_TIMES)
-        true: list[Figures] = []
+        true: list[Run] = []
+        fitted: list[Run] = []
         for count in RUNS:
             true += runs(spec, longer, range(len(true), count), threads)
-            names = [name for name in true[0] if bound(name)]
-            vague = [name for name in names if standard_error(true, name) > (bound(name) or 0) / 3]
-            if not vague:
+            fitted += runs(flashtwin.device(device), longer, range(len(fitted), count), threads)
+            found = compared(true, fitted)
+            undecided = [name for name, each in found.items() if each.is_undecided]
+            is_vague = any(each.hidden_error > (bound(name) or 0) / 3 for name, each in found.items())
+            if not undecided and (count >= SURE_RUNS or not is_vague):
                 break
-        fitted = runs(flashtwin.device(device), longer, range(len(true)), threads)
         half = len(true) // 2
-        outside = beyond(mean(true), mean(fitted), names)
-        for name in outside:
-            both = (f"{mean(each)[name]:.4g} +-{standard_error(each, name):.0%}" for each in (true, fitted))
-            mark = ", not determined" if name in vague else ""
-            lines.append(f"  beyond its bound{mark}: {name} {' modelled '.join(both)}, {len(true)} runs")
-        total += len(names)
-        within += len(names) - len(outside)
-        apart += len(names) - len(beyond(mean(true[:half]), mean(fitted[half:]), names))
-        undetermined += len(vague)
+        outside = [each for each in found.values() if each.is_beyond]
+        for each in outside:
+            mark = ", undecided" if each.is_undecided else ""
+            lines.append(
+                f"  beyond its bound{mark}: {each.name} {each.hidden:.4g}, modelled {each.fitted:.4g}, "
+                f"{each.error:+.1%} +-{each.standard_error:.1%}, {len(true)} runs"
+            )
+        total += len(found)
+        within += len(found) - len(outside)
+        halves = compared(true[:half], fitted[half:])
+        apart += len(halves) - sum(each.is_beyond for each in halves.values())
+        open_ += len(undecided)
     parts = [part for part in ("buffer", "suspend", "slc") if part in hidden]
     cells = [
         str(seed),
         ", ".join(parts) or "-",
         f"{within} of {total}",
         f"{apart} of {total}",
-        str(undetermined),
+        str(open_),
     ]
     lines.append(f"| {' | '.join([*cells, parameters])} |")
     return lines, within == total and parameters.endswith("| -")
 
 
-def runs(spec: Spec, load: loads.Load, which: range, threads: int) -> list[Figures]:
-    """Return the figures of a load in some runs."""
+@dataclass(frozen=True)
+class Run:
+    """A run of a load: its bandwidth, and the numbers of requests by their latency in ns."""
+
+    experiment: str
+    mb_per_s: float
+    histograms: dict[str, Counter[int]]
+
+
+def runs(spec: Spec, load: loads.Load, which: range, threads: int) -> list[Run]:
+    """Return some runs of a load."""
+
+    def run(number: int) -> Run:
+        summary, histograms = Bench(spec, HELD_OUT_SEED + number).run(load)
+        kinds = {kind: Counter(dict(histograms[kind])) for kind in ("read", "write")}
+        return Run(load.name, summary["throughput"]["mb_per_s"], kinds)
+
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(lambda run: measure(spec, [load], HELD_OUT_SEED + run), which))
+        return list(pool.map(run, which))
 
 
-def mean(runs: list[Figures]) -> Figures:
-    """Return the mean of each figure."""
-    return {name: math.fsum(run[name] for run in runs) / len(runs) for name in runs[0]}
+def together(runs: list[Run]) -> Figures:
+    """Return the mean bandwidth of runs, and the percentiles of the requests of them all."""
+    experiment = runs[0].experiment
+    figures = {f"{experiment}/mb_per_s": statistics.fmean(run.mb_per_s for run in runs)}
+    for kind in runs[0].histograms:
+        every: Counter[int] = Counter()
+        for run in runs:
+            every.update(run.histograms[kind])
+        for what, us in percentiles(sorted(every.items())).items():
+            figures[f"{experiment}/{kind}.{what}"] = us
+    return figures
 
 
-def standard_error(runs: list[Figures], name: str) -> float:
-    """Return the standard error of the mean of a figure, as a share of it."""
-    values = [run[name] for run in runs]
-    return statistics.stdev(values) / math.sqrt(len(values)) / statistics.fmean(values)
+@dataclass(frozen=True)
+class Compared:
+    """A figure of a hidden device and of the fitted one.
+
+    Attributes:
+        name: of the figure.
+        hidden: of the hidden device.
+        fitted: of the fitted one.
+        hidden_error: standard error of the hidden device's, as a share of it.
+        standard_error: of the ratio of both.
+    """
+
+    name: str
+    hidden: float
+    fitted: float
+    hidden_error: float
+    standard_error: float
+
+    @property
+    def error(self) -> float:
+        """The error as a share."""
+        return self.fitted / self.hidden - 1
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether the error is beyond its bound."""
+        return off(self.hidden, self.fitted, self.name)
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether more runs might move the error over its bound."""
+        return abs(abs(self.error) - (bound(self.name) or 0)) < DECIDED * self.standard_error
+
+
+def compared(true: list[Run], fitted: list[Run]) -> dict[str, Compared]:
+    """Compare the figures that have bounds; groups of runs show the standard errors."""
+    count = min(GROUPS, len(true))
+    groups = [(together(true[first::count]), together(fitted[first::count])) for first in range(count)]
+    every, modelled = together(true), together(fitted)
+    found = {}
+    for name in (name for name in every if bound(name)):
+        hidden = [ours[name] for ours, _ in groups]
+        ratios = [theirs[name] / ours[name] for ours, theirs in groups]
+        own, both = (statistics.stdev(each) / math.sqrt(count) for each in (hidden, ratios))
+        found[name] = Compared(name, every[name], modelled[name], own / statistics.fmean(hidden), both)
+    return found
 
 
 def bound(figure: str) -> float | None:
@@ -184,11 +259,6 @@ def bound(figure: str) -> float | None:
 def off(measured: float, modelled: float, figure: str) -> bool:
     """Whether a figure is beyond its bound."""
     return abs(modelled / measured - 1) > (bound(figure) or math.inf)
-
-
-def beyond(measured: Figures, modelled: Figures, names: list[str]) -> list[str]:
-    """Return the figures beyond their bounds."""
-    return [name for name in names if off(measured[name], modelled[name], name)]
 
 
 def with_whole_blocks(values: Values, capacity_bytes: int) -> Values:

@@ -11,8 +11,9 @@ virtual time, where there is no host.
 With --reads nothing is fitted: the device is filled once, and what fio measures of its reads is compared with
 the same device in virtual time. That shows what the host adds at a dilation.
 
-With --measure the script of the plan runs and nothing else, on a host that has nothing else to do; without
-it, the same command with the same --results then fits what was measured.
+With --measure the script of the plan runs and nothing else, on a host that has nothing else to do or with
+real-time priority (chrt -r 10); without it, the same command with the same --results then fits what was
+measured.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from recovery import bound, draw, off, parameters, standing
 import flashtwin
 from flashtwin.calibrate import loads, plan
 from flashtwin.calibrate.fit import fit
+from flashtwin.calibrate.host import latency_us, with_host
 from flashtwin.calibrate.modelled import measure
 from flashtwin.calibrate.parameters import Profile
 from flashtwin.calibrate.results import Results, read_results
 from flashtwin.devices import Spec
 
-_HOST_LATENCY = "read-size-4k/read.p50_us"
 _SEED = 1
 
 
@@ -87,7 +88,7 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "hidden.toml").write_text(spec.to_toml(), encoding="utf-8")
     host = measured("instant", folder / "host", 256 << 20, args.dilation, read_only=True)
-    host_us = host.figures[_HOST_LATENCY]
+    host_us = latency_us(host.figures, "instant")
     results = measured(
         folder / "hidden.toml",
         folder / "plan",
@@ -102,7 +103,7 @@ def main() -> int:
     if args.reads:
         compare_reads(spec, results, host)
         return 0
-    found = fit(results, threads=args.threads, host_us=host_us)
+    found = fit(with_host(results, host.figures), threads=args.threads, host_us=host_us)
     print(f"cost {found.refined.cost:.2f}, {found.refined.evaluations} evaluations")
     print("\n".join(parameters(hidden, found)))
     known, wrong = standing(hidden, found)

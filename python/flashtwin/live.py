@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
     from .metrics import MetricsServer
 
+#: Requests of a client that are in flight at a time: nbdkit has a thread for each, by default 16, so that the
+#: device would see no deeper queue.
+_IN_FLIGHT = 256
 #: Timeout of a stop in seconds: the state of a large device takes minutes to write.
 _STOP_S = 600
 #: How the plugin's messages about an incomplete stop begin; its messages about clients begin otherwise.
@@ -305,7 +308,8 @@ def serve(
             "snapshot": start,
             "size": size_bytes,
         }
-        command = [program, "--foreground", "--exit-with-parent", "--pidfile", str(place / "pid"), *listen]
+        command = [program, "--foreground", "--exit-with-parent", "--pidfile", str(place / "pid")]
+        command += ["--threads", str(_IN_FLIGHT), *listen]
         given = (f"{key}={value}" for key, value in settings.items() if value is not None)
         command += [str(PLUGIN), *given]
         process = nbdkit.start(command, place, lock)

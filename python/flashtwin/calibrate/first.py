@@ -141,7 +141,10 @@ def estimate(figures: Figures, capacity_bytes: int, found: Dies | None = None) -
 
 
 def choose_dies(
-    figures: Figures, capacity_bytes: int, measure_strides: Callable[[Values], Figures]
+    figures: Figures,
+    capacity_bytes: int,
+    measure_strides: Callable[[Values], Figures],
+    uncertain: Figures | None = None,
 ) -> Values:
     """Return first estimates with the row and dies that explain strides, of those near the closed form."""
     start = estimate(figures, capacity_bytes)
@@ -155,13 +158,16 @@ def choose_dies(
     def error(each: Values) -> float:
         # Each die on a channel of its own, so that no channel limits the rates.
         apart = {**each, "channels": each["dies"], "dies": 1}
-        return cost(errors(figures, measure_strides(apart)))
+        return cost(errors(figures, measure_strides(apart), uncertain))
 
     return min(tried, key=error)
 
 
 def choose_channels(
-    values: Values, figures: Figures, measure_reads: Callable[[Values], Figures]
+    values: Values,
+    figures: Figures,
+    measure_reads: Callable[[Values], Figures],
+    uncertain: Figures | None = None,
 ) -> tuple[Values, bool]:
     """Return the values with the fewest channels that explain reads, and whether no other number does.
 
@@ -173,7 +179,7 @@ def choose_channels(
         for channels in _CHANNELS
         if dies % channels == 0
     ]
-    costs = [cost(errors(figures, measure_reads(each))) for each in candidates]
+    costs = [cost(errors(figures, measure_reads(each), uncertain)) for each in candidates]
     near = [each for each, found in zip(candidates, costs, strict=True) if is_near(found, min(costs))]
     return near[0], len(near) == 1
 

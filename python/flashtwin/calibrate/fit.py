@@ -34,8 +34,9 @@ IDENTIFIED = 0.10
 _COST_MAX = 2.0
 #: A fill of fewer times the buffer measures the buffer more than the flash.
 _FILL_TO_BUFFER = 10
-#: Share by which parameters differ between runs of the same requests that show chance.
-_JITTER = 0.002
+#: Share by which parameters differ between runs of the same requests that show chance. It is so small that
+#: what a parameter does to a figure by itself counts as none.
+_JITTER = 0.0003
 #: Suspension as it is tried first, in us.
 _SUSPEND_US = 20.0
 #: An SLC cache as it is tried first: shares of the raw capacity in percent, and of a program's time.
@@ -129,7 +130,7 @@ def fit(
         FlashtwinError: an experiment is missing, or an extra package.
     """
     results.require_whole()
-    figures, drive_bytes = results.figures, results.capacity_bytes
+    figures, drive_bytes, uncertain = results.figures, results.capacity_bytes, results.uncertain
     fills = [load for load in loads.writes(drive_bytes) if load.name.startswith("write-fill")]
     results.require_size({load.name: load.requests for load in fills})
     capacity = min(drive_bytes, _CAPACITY_MAX)
@@ -155,20 +156,20 @@ def fit(
         return figures_of
 
     strides = [load for load in loads.reads() if load.name.startswith("read-stride")]
-    first = choose_dies(target, drive_bytes, under(strides, _TIMES))
-    first, channels_known = choose_channels(first, target, under(loads.reads(), _TIMES))
+    first = choose_dies(target, drive_bytes, under(strides, _TIMES), uncertain)
+    first, channels_known = choose_channels(first, target, under(loads.reads(), _TIMES), uncertain)
     in_order = [
         load for load in loads.writes(capacity) if load.name.startswith(("write-fill", "write-burst"))
     ]
-    first = _choose_cache(first, target, under(in_order))
+    first = _choose_cache(first, target, under(in_order), uncertain)
     steady = [load for load in loads.writes(capacity) if load.name == "write-random"]
     rate = "write-random/mb_per_s"
     if rate not in target:
         raise FlashtwinError(f"{steady[0].name}: no results; run this experiment")
     first = choose_reserve(first, target[rate], lambda values: under(steady, _TIMES)(values)[rate])
     beside = [load for load in loads.writes(capacity) if load.name.startswith("beside")]
-    first = _confirm_reserve(first, target, under([*steady, *beside], _TIMES))
-    first = _choose_beside(first, target, under(beside, _TIMES))
+    first = _confirm_reserve(first, target, under([*steady, *beside], _TIMES), uncertain)
+    first = _choose_beside(first, target, under(beside, _TIMES), uncertain)
     if capacity < drive_bytes:
         target = _without_buffered_fills(target, capacity, first.get("buffer", 0.0))
     if not caches_reads(target):
@@ -182,7 +183,13 @@ def fit(
     def refine(start: Values) -> Refined:
         least = profile_of(start).least_steps()
         refinement = Refinement(
-            target, start, evaluate, threads=threads, steps=least, on_progress=on_progress
+            target,
+            start,
+            evaluate,
+            threads=threads,
+            steps=least,
+            uncertain=uncertain,
+            on_progress=on_progress,
         )
         return refinement.run(steps, generations, seed)
 
@@ -269,7 +276,12 @@ def _other_counts(values: Values) -> list[Values]:
     ]
 
 
-def _choose_cache(values: Values, target: Figures, measure_writes: Callable[[Values], Figures]) -> Values:
+def _choose_cache(
+    values: Values,
+    target: Figures,
+    measure_writes: Callable[[Values], Figures],
+    uncertain: Figures | None = None,
+) -> Values:
     """Return the values with the SLC cache that explains writes to an empty drive best, or with none.
 
     Where the buffer takes what goes to a small cache, or channels limit its rate, no closed form shows it.
@@ -281,7 +293,7 @@ def _choose_cache(values: Values, target: Figures, measure_writes: Callable[[Val
 
     def error(each: Values) -> float:
         try:
-            return cost(errors(target, measure_writes(each)))
+            return cost(errors(target, measure_writes(each), uncertain))
         except FlashtwinError:
             return cost({})
 
@@ -290,19 +302,29 @@ def _choose_cache(values: Values, target: Figures, measure_writes: Callable[[Val
     return best if error(best) < _CACHE_GAIN * error(plain) else plain
 
 
-def _confirm_reserve(values: Values, target: Figures, measure_steady: Callable[[Values], Figures]) -> Values:
+def _confirm_reserve(
+    values: Values,
+    target: Figures,
+    measure_steady: Callable[[Values], Figures],
+    uncertain: Figures | None = None,
+) -> Values:
     """Return the values with another reserve if it explains writes and the reads beside them better.
 
     Where an SLC cache limits the rate of writes, it is nearly the same over a wide range of reserves.
     """
 
     def error(each: Values) -> float:
-        return cost(errors(target, measure_steady(each)))
+        return cost(errors(target, measure_steady(each), uncertain))
 
     return min([values, *({**values, "reserve": percent} for percent in _RESERVES)], key=error)
 
 
-def _choose_beside(values: Values, target: Figures, measure_beside: Callable[[Values], Figures]) -> Values:
+def _choose_beside(
+    values: Values,
+    target: Figures,
+    measure_beside: Callable[[Values], Figures],
+    uncertain: Figures | None = None,
+) -> Values:
     """Return the values with the suspension and the spread of programs that reads beside writes show best.
 
     What they do to the percentiles is no straight line, on which a refinement could find them from afar.
@@ -314,7 +336,7 @@ def _choose_beside(values: Values, target: Figures, measure_beside: Callable[[Va
 
     def error(each: Values) -> float:
         try:
-            return cost(errors(target, measure_beside(each)))
+            return cost(errors(target, measure_beside(each), uncertain))
         except FlashtwinError:
             return cost({})
 

@@ -16,7 +16,7 @@ from ..options import run_options
 from ..pacing import ClosedLoop
 from ..record import Record
 from .figures import BEYOND_MIN, OTHERS, OTHERS_PERCENT, PERCENTILES, Figures
-from .loads import FILLED, REFILLED, STEADY, TRIMMED, Load
+from .loads import EMPTY, FILLED, REFILLED, STEADY, TRIMMED, Load
 from .results import MANIFEST
 
 #: Of reads, writes and both.
@@ -28,21 +28,22 @@ _FILL_DEPTH = 32
 #: How random writes go on until they are steady.
 _WEAR_IN = "uniform:write=1,size=4k,align=4k"
 _WEAR_IN_REQUESTS = 60000
-#: Half of the drive is trimmed, in requests of 1 MiB.
+#: Half of the drive is trimmed, or all of it, in requests of 1 MiB.
 _TRIM = "sequential:trim=1,size=1M,align=1M,range=50%"
+_TRIM_ALL = "sequential:trim=1,size=1M,align=1M"
 
 
 class Bench:
     """A device on which loads run, from copies of a new or filled one, or one after the other once steady.
 
-    With `in_order` those on a filled device run one after the other, too, as on a drive: its buffer then
-    holds what the load before read.
+    With `in_order` those on an empty and on a filled device run one after the other, too, as on a drive: its
+    buffer then holds what the load before read, and blocks that a trim emptied are still to be erased.
     """
 
     def __init__(self, spec: Spec, seed: int, *, in_order: bool = False) -> None:
         self._spec = spec
         self._seed = seed
-        self._kept = (STEADY, FILLED) if in_order else (STEADY,)
+        self._kept = (STEADY, FILLED, EMPTY) if in_order else (STEADY,)
         self._control = _core.Control()
         self._states: dict[str, _core.Device] = {}
 
@@ -54,6 +55,8 @@ class Bench:
         # Random writes leave a steady device steady: it is worn in once for all its loads.
         if load.state not in self._kept:
             device = device.fork(self._spec, None)
+        elif load.state == EMPTY:
+            self._run(device, Load("", _TRIM_ALL, 1, EMPTY, self._spec.exported_bytes >> 20))
         as_json, (read, write, every) = self._run(device, load)
         return json.loads(as_json), {"read": read, "write": write, "all": every}
 
@@ -102,7 +105,7 @@ def measure(spec: Spec, loads: Iterable[Load], seed: int, *, in_order: bool = Fa
         for kind in others:
             found[f"{load.name}/{kind}.p{OTHERS_PERCENT}_us"] = summary[kind][f"p{OTHERS_PERCENT}_us"]
         for kind in ("read", "write") if load.latencies else ():
-            for what, us in _percentiles(histograms[kind]).items():
+            for what, us in percentiles(histograms[kind]).items():
                 found[f"{load.name}/{kind}.{what}"] = us
     return found
 
@@ -133,7 +136,8 @@ def save_results(
     write_text(folder / MANIFEST, json.dumps(manifest, indent=1) + "\n", "the manifest")
 
 
-def _percentiles(histogram: _core.Histogram) -> Figures:
+def percentiles(histogram: _core.Histogram) -> Figures:
+    """Return the percentiles of a histogram that enough requests lie beyond."""
     total = sum(count for _, count in histogram)
     wanted = [percent for percent in PERCENTILES if total * (100 - percent) >= 100 * BEYOND_MIN]
     found: Figures = {}

@@ -50,7 +50,7 @@ _ENOUGH = 0.03
 _RUNS = 4
 #: Change of a parameter's logarithm that has to fit so many times worse.
 _DOUBT = 0.10
-_WORSE = 2.0
+_WORSE = 3.0
 #: Changes below so many standard deviations between seeds count as none.
 _NOISES = 2.0
 
@@ -127,9 +127,15 @@ class Refinement:
         *,
         threads: int,
         steps: Mapping[str, float] | None = None,
+        uncertain: Mapping[str, float] | None = None,
         on_progress: Callable[[str, float], None] | None = None,
     ) -> None:
-        """Begin at `start`; `steps` are least changes of logarithms that a device shows."""
+        """Begin at `start`.
+
+        Args:
+            steps: least changes of logarithms that a device shows.
+            uncertain: errors of the logarithms of measured figures.
+        """
         self._target = target
         self._start = start
         self._journal = evaluate
@@ -143,7 +149,8 @@ class Refinement:
         ]
         self._pool = ThreadPoolExecutor(threads)
         self._x = self._numpy.array([math.log(start[name]) for name in self.names])
-        self._noise: Figures = {}
+        self._uncertain = dict(uncertain or {})
+        self._noise: Figures = self._uncertain
         self._errors = self._at(self._x)
         self._cost = cost(self._errors)
         #: Figures that count, in an order.
@@ -202,7 +209,10 @@ class Refinement:
         """Find how far each figure varies from run to run where the search is: chance is no error."""
         runs = list(self._pool.map(lambda run: self._journal(self.values(self._x), run), range(_RUNS)))
         self._noise = {
-            name: float(self._numpy.std([math.log(run[name]) for run in runs], ddof=1))
+            name: math.hypot(
+                float(self._numpy.std([math.log(run[name]) for run in runs], ddof=1)),
+                self._uncertain.get(name, 0.0),
+            )
             for name in self._target
             if all(run.get(name, 0) > 0 for run in runs)
         }

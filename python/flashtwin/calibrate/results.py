@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ class Results:
         folder: where the results are.
         planned: experiments that the manifest names.
         seed: of the loads, if flashtwin generated them; None for those of fio, which draws its own addresses.
+        uncertain: errors of measurement that are known, as shares of their figures.
     """
 
     figures: Figures
@@ -35,6 +36,7 @@ class Results:
     folder: Path = Path()
     planned: tuple[str, ...] = ()
     seed: int | None = None
+    uncertain: Figures = field(default_factory=dict)
 
     @property
     def in_order(self) -> bool:
@@ -95,6 +97,12 @@ def of_job(job: Mapping[str, Any]) -> Figures:
     return figures
 
 
+def _uncertain(job: Mapping[str, Any]) -> float:
+    """Return the error of a bandwidth as a share: fio rounds the run time up to whole milliseconds."""
+    run_ms = max(float(job.get(kind, {}).get("runtime", 0)) for kind in ("read", "write"))
+    return 1 / run_ms if run_ms > 0 else 0.0
+
+
 def _percentiles(latency: Mapping[str, Any]) -> dict[float, float]:
     return {float(percent): ns for percent, ns in latency.get("percentile", {}).items()}
 
@@ -145,7 +153,9 @@ def read_results(folder: Path, rates_only: Container[str]) -> Results:
         for name, value in found.figures.items()
     }
     names = tuple(str(each.get("name", "")) for each in planned)
-    return Results(in_device_time, capacity, found.requests, folder, names, seed)
+    # Of ours the rates are exact.
+    uncertain = found.uncertain if seed is None else {}
+    return Results(in_device_time, capacity, found.requests, folder, names, seed, uncertain)
 
 
 class _Found:
@@ -155,6 +165,7 @@ class _Found:
         self._capacity_bytes = capacity_bytes
         self.figures: Figures = {}
         self.requests: dict[str, int] = {}
+        self.uncertain: Figures = {}
         self._rates_only = rates_only
         self._files: dict[str, Path] = {}
         self._drives: dict[str, Path] = {}
@@ -174,6 +185,7 @@ class _Found:
             bytes_ = int(size) if size.isdecimal() else self._capacity_bytes
             requests = sum(int(job.get(kind, {}).get("total_ios", 0)) for kind in ("read", "write"))
             figures = of_job(job)
+            uncertain = _uncertain(job)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError, ZeroDivisionError):
             raise FlashtwinError(f"{path}: no summary of fio in it; {_again(path)}") from None
         self._drives.setdefault(drive, path)
@@ -188,6 +200,7 @@ class _Found:
                 f"{_again(path)}"
             )
         self.add(path.stem, figures, requests, path)
+        self.uncertain[f"{path.stem}/mb_per_s"] = uncertain
 
     def add(self, experiment: str, values: Figures, requests: int, path: Path) -> None:
         """Add the figures of an experiment."""

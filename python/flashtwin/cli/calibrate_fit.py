@@ -11,6 +11,7 @@ from .. import FlashtwinError
 from ..calibrate import loads
 from ..calibrate.device_file import write_device
 from ..calibrate.fit import Calibration, fit
+from ..calibrate.host import latency_us, with_host
 from ..calibrate.modelled import save_results
 from ..calibrate.page import write_report
 from ..calibrate.results import read_results
@@ -70,7 +71,7 @@ started again. Needs the extra packages: pip install 'flashtwin[calibrate]'.
     p.add_argument(
         "--host",
         metavar="RESULTS",
-        help="results of a device that takes no time, whose latency of a 4 KiB read is taken out",
+        help="results of the device `instant`: its latency of a 4 KiB read is taken out",
     )
     p.set_defaults(command=run_fit)
     p = new(
@@ -113,16 +114,14 @@ def run_fit(args: argparse.Namespace) -> int:
             "--generations, --seed, --threads: give 0 or more generations, 1 or more of the others"
         )
     folder = Path(args.results)
-    host_us = 0.0
+    results, host_us = read_results(folder, loads.rates_only()), 0.0
     if args.host is not None:
-        name = "read-size-4k/read.p50_us"
-        figures = read_results(Path(args.host), loads.rates_only()).figures
-        if name not in figures:
-            raise FlashtwinError(f"{args.host}: {name} is missing; run read-size-4k on the device `instant`")
-        host_us = figures[name]
+        host = read_results(Path(args.host), loads.rates_only()).figures
+        host_us = latency_us(host, args.host)
+        results = with_host(results, host)
     lines = ProgressLines()
     found = fit(
-        read_results(folder, loads.rates_only()),
+        results,
         steps=args.steps,
         generations=args.generations,
         seed=args.seed,

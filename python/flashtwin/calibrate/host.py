@@ -1,0 +1,70 @@
+"""The host's part in figures of a served device, from those of the device `instant` on the same host."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+from ..errors import FlashtwinError
+from . import loads
+from .figures import Figures
+from .results import Results
+
+#: Experiments with one request in flight, and with more.
+_ONE = "read-size-4k"
+_MORE = ("read-depth-2", 2)
+_BYTES = 4 << 10
+_MEDIAN = "p50_us"
+_SIZE = re.compile(r"size=(\d+)k")
+
+
+def latency_us(host: Figures, where: str) -> float:
+    """Return the latency that the host adds to a request, which a fit takes out.
+
+    Raises:
+        FlashtwinError: it was not measured.
+    """
+    name = f"{_ONE}/read.{_MEDIAN}"
+    if name not in host:
+        raise FlashtwinError(f"{where}: {name} is missing; run {_ONE} on the device `instant`")
+    return host[name]
+
+
+def with_host(results: Results, host: Figures) -> Results:
+    """Return results whose figures are as uncertain as the host makes them.
+
+    A fit takes out the median latency of the host. What requests of the device `instant` take beyond that, at
+    another percentile or with others in flight, is an error of unknown size.
+    """
+    taken_out_us = latency_us(host, "host")
+    uncertain = dict(results.uncertain)
+    for load in [*loads.reads(), *loads.writes(results.capacity_bytes)]:
+        for name in (name for name in results.figures if name.startswith(f"{load.name}/")):
+            value = results.figures[name]
+            if name.endswith("mb_per_s"):
+                us = load.depth * _bytes(load) / value
+                host_us = _mean_us(host, load.depth)
+            else:
+                us = value
+                host_us = _percentile_us(host, load.depth, name[name.rindex(".p") + 1 :])
+            added = (taken_out_us if host_us is None else host_us) - taken_out_us
+            uncertain[name] = math.hypot(uncertain.get(name, 0.0), added / us)
+    return replace(results, uncertain=uncertain)
+
+
+def _mean_us(host: Figures, depth: int) -> float | None:
+    experiment, in_flight = (_ONE, 1) if depth == 1 else _MORE
+    rate = host.get(f"{experiment}/mb_per_s")
+    return in_flight * _BYTES / rate if rate else None
+
+
+def _percentile_us(host: Figures, depth: int, percentile: str) -> float | None:
+    # Far percentiles need more requests than those at depth 1.
+    names = (_ONE, _MORE[0]) if depth == 1 else (_MORE[0],)
+    return next((host[key] for key in (f"{name}/read.{percentile}" for name in names) if key in host), None)
+
+
+def _bytes(load: loads.Load) -> int:
+    found = _SIZE.search(load.text)
+    return int(found[1]) << 10 if found else _BYTES
