@@ -130,6 +130,10 @@ impl<B: Backend> Device<B> {
         if self.requests[id].op == Op::Flush && self.flush_behind(id) {
             return;
         }
+        if self.latencies.are_none {
+            self.requests[id].pages_done = self.now;
+            return self.leave(id);
+        }
         let search = self.search_left(id);
         let r = &mut self.requests[id];
         r.pages_done = self.now;

@@ -60,10 +60,8 @@ impl Link {
     /// No request holds the bus or waits for it.
     #[inline]
     fn is_free(&self) -> bool {
-        self.on_bus.is_none()
-            && !self.handing_on
-            && self.leaving.is_empty()
-            && self.arriving.is_empty()
+        let waiting = self.leaving.len() | self.arriving.len();
+        waiting == 0 && self.on_bus.is_none() && !self.handing_on
     }
 }
 
@@ -111,7 +109,7 @@ impl Pending {
     }
 
     /// Sets or changes an instant.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, which: usize, at: Time, order: u64) {
         let entry = u128::from(at.0) << 64 | u128::from(order << WHICH_BITS | which as u64);
         let was = std::mem::replace(&mut self.entries[which], entry);

@@ -116,6 +116,8 @@ pub struct Device<B: Backend> {
 /// Access times of the buffer memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct BufferLatencies {
+    /// Neither the buffer nor a search of the processor takes time.
+    are_none: bool,
     read: Time,
     write: Time,
     read_cache: Time,
@@ -164,6 +166,7 @@ impl<B: Backend> Device<B> {
         let latencies = front
             .buffer
             .map_or(BufferLatencies::default(), |b| BufferLatencies {
+                are_none: false,
                 read: b.latency,
                 write: b.write_latency,
                 read_cache: if b.read_cache_pages > 0 {
@@ -172,12 +175,18 @@ impl<B: Backend> Device<B> {
                     b.latency
                 },
             });
+        let controller = Controller::new(front.controller);
+        let times = [latencies.read, latencies.write, latencies.read_cache];
+        let latencies = BufferLatencies {
+            are_none: times == [Time::ZERO; 3] && controller.is_free_of_cost(),
+            ..latencies
+        };
         Device {
             now: Time::ZERO,
             events: EventQueue::new(backend.resources()),
             queues: Queues::new(front.host),
             link: Link::new(front.link),
-            controller: Controller::new(front.controller),
+            controller,
             cache: Cache::new(front, policy),
             requests: Requests::default(),
             completions: Vec::new(),

@@ -79,25 +79,32 @@ impl Wire {
     }
 
     /// How long the data of one request keeps it.
-    #[inline]
-    pub fn time(self, sectors: u64) -> Time {
-        let bytes = sectors * u64::from(spec::SECTOR_BYTES);
-        match self {
+    #[inline(always)]
+    pub fn time(&self, sectors: u64) -> Time {
+        match *self {
             Wire::Bus { per_sector } => per_sector * sectors,
-            Wire::Sata => {
-                let frames = bytes.div_ceil(SATA_FRAME_BYTES);
-                let bits = (bytes + frames * SATA_FRAMING_BYTES) * 8;
-                SATA_COMMAND + SATA_TURN * frames + at_rate(bits, SATA_BYTES_PER_S * 8)
-            }
+            Wire::Sata => in_frames(sectors),
             Wire::Pcie {
                 bits_per_s,
                 payload,
-            } => {
-                let packets = bytes.div_ceil(payload);
-                at_rate((bytes + packets * PCIE_PACKET_BYTES) * 8, bits_per_s)
-            }
+            } => in_packets(sectors, bits_per_s, payload),
         }
     }
+}
+
+#[inline(never)]
+fn in_frames(sectors: u64) -> Time {
+    let bytes = sectors * u64::from(spec::SECTOR_BYTES);
+    let frames = bytes.div_ceil(SATA_FRAME_BYTES);
+    let bits = (bytes + frames * SATA_FRAMING_BYTES) * 8;
+    SATA_COMMAND + SATA_TURN * frames + at_rate(bits, SATA_BYTES_PER_S * 8)
+}
+
+#[inline(never)]
+fn in_packets(sectors: u64, bits_per_s: u64, payload: u64) -> Time {
+    let bytes = sectors * u64::from(spec::SECTOR_BYTES);
+    let packets = bytes.div_ceil(payload);
+    at_rate((bytes + packets * PCIE_PACKET_BYTES) * 8, bits_per_s)
 }
 
 /// To the nearest picosecond.

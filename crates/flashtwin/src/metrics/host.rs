@@ -50,7 +50,7 @@ impl OpMetrics {
         self.response_ps_sum += response.0 as u128;
         self.add_squares(response.0 as u128 * response.0 as u128);
         self.response_max = self.response_max.max(response);
-        self.parts.add(c.breakdown.parts(), response);
+        self.parts.add(&c.breakdown, response);
         self.times.record(response);
     }
 
@@ -280,6 +280,7 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::Breakdown;
 
     fn of(times: &[u64]) -> OpMetrics {
         let mut metrics = OpMetrics::default();
@@ -312,9 +313,11 @@ mod tests {
                 response_ps_sum: u128::from(response),
                 ..OpMetrics::default()
             };
-            let mut all = [Time::ZERO; 8];
-            all[0] = Time(parts);
-            op.parts.add(all, Time(response));
+            let parts = Breakdown {
+                link: Time(parts),
+                ..Breakdown::default()
+            };
+            op.parts.add(&parts, Time(response));
             op.times.record(Time(response));
             op
         };

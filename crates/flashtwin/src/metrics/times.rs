@@ -3,7 +3,8 @@
 
 use hdrhistogram::Histogram;
 
-use crate::memory::prefetch;
+use crate::memory::{prefetch, Table};
+use crate::request::Breakdown;
 use crate::units::Time;
 
 /// Longest response time distinguished; those beyond the last counter count as this.
@@ -36,17 +37,17 @@ const WAITING: usize = 16;
 #[derive(Clone, Debug)]
 pub(super) struct Times {
     /// Of response times; the last one of none.
-    counts: Vec<u64>,
+    counts: Table<u64>,
     /// The counters of the last response times, which do not count these yet; at first, the one of none.
     waiting: [u32; WAITING],
-    /// The one that waits longest.
+    /// The one that waits longest; after the last it is the first again.
     turn: usize,
 }
 
 impl Default for Times {
     fn default() -> Times {
         Times {
-            counts: vec![0; COUNTERS + 1],
+            counts: vec![0; COUNTERS + 1].into(),
             waiting: [COUNTERS as u32; WAITING],
             turn: 0,
         }
@@ -61,14 +62,15 @@ impl Times {
             _ => index(LONGEST_NS),
         };
         prefetch(&self.counts, counter);
-        let due = std::mem::replace(&mut self.waiting[self.turn], counter as u32);
-        self.turn = (self.turn + 1) % WAITING;
+        let turn = self.turn % WAITING;
+        let due = std::mem::replace(&mut self.waiting[turn], counter as u32);
+        self.turn = turn + 1;
         self.counts[due as usize] += 1;
     }
 
     /// How often each was met, in the order of the counters.
     fn counted(&self) -> Vec<u64> {
-        let mut counts = self.counts.clone();
+        let mut counts = self.counts.to_vec();
         self.waiting
             .iter()
             .for_each(|&counter| counts[counter as usize] += 1);
@@ -116,21 +118,21 @@ impl PartSums {
 
     /// Adds the parts of a response time.
     #[inline(always)]
-    pub fn add(&mut self, parts: [Time; 8], whole: Time) {
+    pub fn add(&mut self, parts: &Breakdown, whole: Time) {
         if whole.0 >= Self::SHORT_MAX || self.requests == Self::REQUESTS_MAX {
             return self.add_long(parts);
         }
         self.requests += 1;
-        for (last, part) in self.last.iter_mut().zip(parts) {
+        for (last, part) in self.last.iter_mut().zip(parts.parts()) {
             *last += part.0;
         }
     }
 
     #[cold]
-    fn add_long(&mut self, parts: [Time; 8]) {
+    fn add_long(&mut self, parts: &Breakdown) {
         self.sums = self.all();
         (self.last, self.requests) = ([0; 8], 0);
-        for (sum, part) in self.sums.iter_mut().zip(parts) {
+        for (sum, part) in self.sums.iter_mut().zip(parts.parts()) {
             *sum += u128::from(part.0);
         }
     }
@@ -189,9 +191,19 @@ mod tests {
         let mut plain = [0u128; 8];
         for whole in [1, PartSums::SHORT_MAX - 1, u64::MAX] {
             for _ in 0..3 {
-                let parts = std::array::from_fn(|i| Time(whole / (i as u64 + 1)));
-                sums.add(parts, Time(whole));
-                for (sum, part) in plain.iter_mut().zip(parts) {
+                let part = |i: u64| Time(whole / i);
+                let parts = Breakdown {
+                    link: part(1),
+                    slot: part(2),
+                    queue_host: part(3),
+                    queue_gc: part(4),
+                    transfer: part(5),
+                    array: part(6),
+                    buffer: part(7),
+                    cpu: part(8),
+                };
+                sums.add(&parts, Time(whole));
+                for (sum, part) in plain.iter_mut().zip(parts.parts()) {
                     *sum += u128::from(part.0);
                 }
             }

@@ -41,6 +41,7 @@ impl Breakdown {
     ];
 
     /// The parts in the order of [`Breakdown::NAMES`].
+    #[inline(always)]
     pub fn parts(&self) -> [Time; 8] {
         [
             self.link,

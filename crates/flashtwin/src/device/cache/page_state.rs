@@ -48,7 +48,9 @@ impl<B: Backend> Device<B> {
                 },
             );
         }
-        if !self.page(id).waiters.is_empty() {
+        if self.cache.lacks_for_lone_waiter(id) {
+            self.fill(id);
+        } else if !self.page(id).waiters.is_empty() {
             self.serve_waiters(id, None, false);
             if self.page(id).is_ready() {
                 self.fill_if_wanted(id);

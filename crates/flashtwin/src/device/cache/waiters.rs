@@ -87,6 +87,14 @@ impl Waiters {
         Some(waiter)
     }
 
+    /// The waiter of a list that has no other.
+    #[inline(always)]
+    pub fn lone(&self, list: WaitList) -> Option<&Waiter> {
+        let last = list.0?.get();
+        let entry = &self.entries[last as usize];
+        (entry.next == last).then_some(&entry.waiter)
+    }
+
     /// The waiters of a list, the first one first.
     pub fn iter(&self, list: WaitList) -> impl Iterator<Item = &Waiter> {
         let last = list.0.map(|last| last.get());
@@ -117,6 +125,14 @@ impl Cache {
     pub(super) fn is_program_awaited(&self, page: u32) -> bool {
         self.waiters_of(page)
             .any(|waiter| matches!(waiter.wants, Wants::Programs(_)))
+    }
+
+    /// One access waits, for sectors that the page lacks: there is nothing to serve.
+    #[inline(always)]
+    pub(super) fn lacks_for_lone_waiter(&self, page: u32) -> bool {
+        let p = &self.pages[page as usize];
+        let lone = self.waiters.lone(p.waiters);
+        lone.is_some_and(|w| matches!(w.wants, Wants::Data(sectors) if sectors & !p.valid != 0))
     }
 
     /// An access waits for sectors that the page lacks.
