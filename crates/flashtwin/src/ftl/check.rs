@@ -84,17 +84,15 @@ impl PageMap {
             let pairs = sum_pairs(row((n * LANES) as u32), ppns, mask);
             pairs_mapped = pairs_mapped.wrapping_add(pairs);
         }
-        // Numbers of pages are not checked again where they are used.
-        if last.iter().any(|&ppn| ppn as usize >= self.reverse.len()) {
-            return Err("the map has a flash page beyond the last one".into());
-        }
         if mapped != live || mapped != self.mapped {
             let counted = self.mapped;
             return Err(format!(
                 "{live} live flash pages, {mapped} mapped pages, {counted} counted"
             ));
         }
-        if pairs_live != pairs_mapped {
+        // Numbers of pages are not checked again where they are used.
+        let is_beyond = |&ppn: &u32| ppn as usize >= self.reverse.len();
+        if pairs_live != pairs_mapped || last.iter().any(is_beyond) {
             return Err("a live flash page is not where the map has its logical page".into());
         }
         Ok(())
