@@ -62,8 +62,6 @@ pub(crate) struct Io {
     pub runs: Runs,
     pub requests: Requests,
     pub hedge: Option<Box<Hedge>>,
-    /// Something happens at a resource of the event queue.
-    pub in_event: bool,
     /// A member has memory that a power loss empties.
     pub volatile: bool,
     /// What the array's buffer evicts must not be lost, while that buffer survives a power loss and members' do
@@ -87,7 +85,6 @@ impl Io {
             runs: Runs::new(members.len()),
             requests: Requests::default(),
             hedge: Hedge::of(spec, hedging),
-            in_event: false,
             volatile,
             through: volatile && spec.buffer.as_ref().is_some_and(Buffer::is_protected),
             reads_around_gc: spec.reads == Reads::AroundGc,
@@ -177,11 +174,10 @@ impl Io {
         }
     }
 
-    /// Lets the front end have what is done, at this instant. In the middle of an event it takes that by itself, at
-    /// the end.
+    /// Lets the front end have what is done, at this instant.
     #[inline(always)]
     pub fn deliver(&mut self, clock: &mut Clock) {
-        if !self.in_event && !self.ops.done.is_empty() {
+        if !self.ops.done.is_empty() {
             self.members.own.set(clock.now, clock);
         }
     }

@@ -331,7 +331,6 @@ impl Work for Raid {
             let member = self.direct.event(io, resource, clock, finished);
             return io.watch.units.first_of(member);
         }
-        io.in_event = true;
         if resource < members {
             // Nothing waits for what members of a lost array still do.
             if !io.members.lost {
@@ -341,7 +340,6 @@ impl Work for Raid {
         } else {
             self.own_event(resource - members, clock);
         }
-        self.io.in_event = false;
         if !self.io.ops.done.is_empty() {
             *finished = self.io.ops.done.pop_front();
         }
