@@ -162,6 +162,27 @@ impl EventQueue {
         self.first = self.first.min(entry);
     }
 
+    /// Forgets the pending instant of a resource, if it has one.
+    pub fn forget(&mut self, resource: usize) {
+        let entry = self.slots[resource].entry;
+        if entry == NOTHING {
+            return;
+        }
+        if entry == self.first {
+            self.pop();
+        } else if (self.linked_from(self.buckets[self.bucket(entry)].first))
+            .any(|at| at as usize == resource)
+        {
+            self.take_out(resource as u32);
+        }
+    }
+
+    /// A resource and those after it in its bucket.
+    fn linked_from(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
+        let next = |&at: &u32| Some(self.slots[at as usize].next).filter(|&at| at != NONE);
+        std::iter::successors(Some(first).filter(|&at| at != NONE), next)
+    }
+
     #[inline(always)]
     fn entry(&mut self, resource: usize, at: Time) -> u128 {
         let mut order = self.take_order();
@@ -300,10 +321,7 @@ impl EventQueue {
             return;
         }
         let pending: Vec<u128> = (self.buckets.iter())
-            .flat_map(|bucket| {
-                let next = |&at: &u32| Some(self.slots[at as usize].next).filter(|&at| at != NONE);
-                std::iter::successors(Some(bucket.first).filter(|&at| at != NONE), next)
-            })
+            .flat_map(|bucket| self.linked_from(bucket.first))
             .map(|at| self.slots[at as usize].entry)
             .collect();
         self.shift = shift;
@@ -362,8 +380,12 @@ mod tests {
         let mut queue = EventQueue::new(64);
         let mut plain: Vec<(Time, u64, usize)> = Vec::new();
         for _ in 0..20_000 {
-            let what = rng.below(5);
-            if what < 2 && plain.len() < 64 {
+            let what = rng.below(6);
+            if what == 5 {
+                let resource = rng.below(64) as usize;
+                queue.forget(resource);
+                plain.retain(|p| p.2 != resource);
+            } else if what < 2 && plain.len() < 64 {
                 let free = (0..64).filter(|r| plain.iter().all(|p| p.2 != *r));
                 let free: Vec<usize> = free.collect();
                 let resource = free[rng.below(free.len() as u64) as usize];

@@ -41,7 +41,7 @@ impl Array {
         if !may || requests.iter().any(cannot) {
             return false;
         }
-        self.backend.direct.open = false;
+        self.backend.direct.leave();
         self.backend.ahead_ends = last;
         let io = &mut self.backend.io;
         for (number, request) in (0..).zip(requests) {
@@ -88,7 +88,7 @@ impl Raid {
             && !io.record.log.is_on()
             && io.watch.timeline.is_none()
             && (io.members.iter().any(|m| m.ahead.is_some()) || idle())
-            && (!self.direct.open || at_rest())
+            && (io.members.iter().all(|m| m.drive.place.is_none()) || at_rest())
     }
 }
 
@@ -102,8 +102,7 @@ fn foresee(io: &mut Io, number: u32, request: &Request, page_bytes: u64) {
     };
     for page in first..end {
         let Spot { member, lpn } = io.layout.spot(Lpn(narrow(page)));
-        io.members[member].becomes_unusual();
-        let ahead = io.members[member].ahead.get_or_insert_default();
+        let ahead = io.members[member].goes_ahead();
         ahead.foresee(number, request.arrival, lpn, op, fua);
     }
 }

@@ -23,7 +23,7 @@ impl Array {
     pub fn fail_member(&mut self, member: usize) -> Result<(), MemberError> {
         let (raid, mut clock) = self.raid_now();
         raid.may_fail(member)?;
-        raid.lose(member, clock.now);
+        raid.lose(member, &mut clock);
         raid.replan(member, &mut clock);
         Ok(())
     }
@@ -76,7 +76,7 @@ impl Array {
     pub fn slow_member(&mut self, member: usize, times_milli: u32) -> Result<(), MemberError> {
         self.backend.may_use(member)?;
         let member = &mut self.backend.io.members[member];
-        member.becomes_unusual();
+        member.becomes_slow();
         member.slow.set(times_milli);
         Ok(())
     }
@@ -172,17 +172,17 @@ impl Raid {
     }
 
     /// Nothing of the member is left.
-    fn lose(&mut self, member: usize, now: Time) {
+    fn lose(&mut self, member: usize, clock: &mut Clock) {
         let mut lost = Member::new(&self.spec.members[member], member);
         let m = &mut self.io.members[member];
         lost.drive.ssd.set_logs(m.drive.ssd.is_logged());
-        m.drive = lost.drive;
+        m.exchange(lost.drive, clock);
         m.state = State::Failed;
         m.rows = lost.rows;
         m.slow = lost.slow;
         self.io.members.whole = false;
         self.io.record.log.tell(|| ArrayEvent::Failed { member });
-        self.io.begin_phase(now);
+        self.io.begin_phase(clock.now);
     }
 
     /// What was in flight at a lost member goes on without it.
@@ -236,15 +236,8 @@ impl Raid {
     /// Orders a member to collect, which can.
     fn collect_at(&mut self, member: usize, die: Option<u32>, clock: &mut Clock) {
         let io = &mut self.io;
-        if self.direct.open {
-            self.direct.collect(io, member, die, clock);
-        } else {
-            let m = &mut io.members[member];
-            m.advance(clock.now);
-            // It was asked before whether it can.
-            let _ = m.drive.ssd.collect(die);
-            m.wake(clock);
-        }
+        io.members[member].collect(clock, die);
+        io.members[member].wake(clock);
         io.look_at(member, clock);
     }
 

@@ -5,6 +5,7 @@
 //! its flash, at the same instants as through the front end, and come back here.
 
 use super::{Backend, Device, OWNER_IS_OUTSIDE};
+use crate::events::EventQueue;
 use crate::nand::{Cause, Done, PageOp};
 use crate::units::Stream;
 use crate::units::{Lpn, Time};
@@ -31,6 +32,17 @@ impl OutsideDone {
             array: done.array,
         }
     }
+
+    /// There was nothing to do, or it was refused.
+    fn at_once(tag: u32, written: bool) -> OutsideDone {
+        OutsideDone {
+            tag,
+            written,
+            queue_gc: Time::ZERO,
+            transfer: Time::ZERO,
+            array: Time::ZERO,
+        }
+    }
 }
 
 impl<B: Backend> Device<B> {
@@ -51,103 +63,99 @@ impl<B: Backend> Device<B> {
         self.requests.take_number() as u32
     }
 
+    /// What goes to its flash and comes back goes through here.
+    #[inline(always)]
+    fn port(&mut self) -> (Port<'_, B>, &mut EventQueue) {
+        debug_assert!(self.is_bare(), "pages sent past a front end that has a say");
+        let port = Port {
+            backend: &mut self.backend,
+            outside: &mut self.outside,
+            read_only: &mut self.read_only,
+        };
+        (port, &mut self.events)
+    }
+
     /// Reads or writes pages at `now`; each comes to [`Device::outside_done`] with `tag`. Only if
     /// [`Device::is_bare`].
     #[inline(always)]
     pub(crate) fn submit_pages(
         &mut self,
         now: Time,
-        (first, pages): (Lpn, u32),
-        (cause, fua): (Cause, bool),
+        pages: (Lpn, u32),
+        how: (Cause, bool),
         tag: u32,
     ) {
-        debug_assert!(self.is_bare(), "pages sent past a front end that has a say");
         debug_assert!(
             now >= self.now && self.next_event().is_none_or(|at| at >= now),
             "pages sent before the device was advanced"
         );
         self.now = now;
         let request = self.take_number();
+        let (mut port, events) = self.port();
+        port.submit(events, now, pages, how, (tag, request));
+    }
+
+    /// The same where what is pending at its flash is among `events`.
+    #[inline(always)]
+    pub(crate) fn submit_among(
+        &mut self,
+        events: &mut EventQueue,
+        now: Time,
+        pages: (Lpn, u32),
+        how: (Cause, bool),
+        tag: u32,
+    ) {
+        let request = self.take_number();
+        self.port()
+            .0
+            .submit(events, now, pages, how, (tag, request));
+    }
+
+    /// Forgets pages likewise.
+    pub(crate) fn trim_among(
+        &mut self,
+        events: &mut EventQueue,
+        now: Time,
+        (first, pages): (Lpn, u32),
+        tag: u32,
+    ) {
+        self.take_number();
+        let read_only = self.read_only;
+        let port = self.port().0;
         for lpn in first.0..first.0 + pages {
-            let op = PageOp {
-                lpn: Lpn(lpn),
-                owner: tag | OWNER_IS_OUTSIDE,
-                cause,
-                request,
-                stream: Stream::Cold,
-                fua,
-                again: 0,
-                enqueued: now,
-                gc_before: Time::ZERO,
-            };
-            let refused = !op.is_read() && self.read_only;
-            let unit = match op.is_read() {
-                true => self.backend.unit_of_copy(op.lpn),
-                false if refused => None,
-                false => Some(self.backend.unit_for_write(op.lpn)),
-            };
-            match unit {
-                Some(unit) => (self.backend).enqueue(unit as usize, op, now, &mut self.events),
-                // Nothing to read, or refused.
-                None => self.outside.push(OutsideDone {
-                    tag,
-                    written: !refused,
-                    queue_gc: Time::ZERO,
-                    transfer: Time::ZERO,
-                    array: Time::ZERO,
-                }),
+            if !read_only {
+                port.backend.trim(Lpn(lpn), now, events);
             }
+            port.outside.push(OutsideDone::at_once(tag, !read_only));
         }
+    }
+
+    /// What is pending at this resource of its flash, among `events`, happens: what of the pages is done by that.
+    #[inline(always)]
+    pub(crate) fn step_among(
+        &mut self,
+        events: &mut EventQueue,
+        resource: usize,
+        at: Time,
+    ) -> Option<OutsideDone> {
+        self.port().0.step(events, resource, at)
     }
 
     /// [`Device::advance`] for a bare device, where nothing but the flash has anything to do.
     #[inline]
     pub(crate) fn advance_flash(&mut self, until: Time) {
         while self.events.next_time() <= until {
-            if let Some(page) = self.flash_step() {
-                self.outside.push(page);
-            }
+            let at = self.events.next_time();
+            debug_assert!(at >= self.now, "an event in the past");
+            let Some(resource) = self.events.pop() else {
+                break;
+            };
+            self.now = at;
+            let (mut port, events) = self.port();
+            let page = port.step(events, resource, at);
+            self.outside.extend(page);
         }
         self.now = self.now.max(until);
-    }
-
-    /// The same; a page operation that alone was done then is not among [`Device::outside_done`], but the result.
-    #[inline(always)]
-    pub(crate) fn advance_flash_to_one(&mut self, until: Time) -> Option<OutsideDone> {
-        if self.events.next_time() > until {
-            self.now = self.now.max(until);
-            return None;
-        }
-        let page = self.flash_step();
-        if self.events.next_time() > until && self.outside.is_empty() {
-            self.now = self.now.max(until);
-            return page;
-        }
-        self.outside.extend(page);
-        self.advance_flash(until);
-        None
-    }
-
-    /// The flash does the next thing that is pending: what of the pages is done by that.
-    #[inline(always)]
-    fn flash_step(&mut self) -> Option<OutsideDone> {
-        let at = self.events.next_time();
-        debug_assert!(at >= self.now, "an event in the past");
-        let resource = self.events.pop()?;
-        self.now = at;
-        let mut done = None;
-        let chip = (self.backend).on_event(resource, at, &mut self.events, &mut done);
-        let page = done.map(|done| {
-            debug_assert!(done.op.owner & OWNER_IS_OUTSIDE != 0, "whose page is this?");
-            self.read_only |= !done.written;
-            OutsideDone::of(&done)
-        });
-        debug_assert!(
-            self.backend.more_done().is_none(),
-            "flash does one thing at a time"
-        );
-        self.backend.activate(chip, at, &mut self.events);
-        page
     }
 
     /// When its flash will next do something.
@@ -160,5 +168,67 @@ impl<B: Backend> Device<B> {
     #[inline]
     pub(crate) fn outside_done(&mut self) -> &mut Vec<OutsideDone> {
         &mut self.outside
+    }
+}
+
+/// The flash of a bare device, and what comes from it.
+struct Port<'a, B> {
+    backend: &'a mut B,
+    outside: &'a mut Vec<OutsideDone>,
+    read_only: &'a mut bool,
+}
+
+impl<B: Backend> Port<'_, B> {
+    #[inline(always)]
+    fn submit(
+        &mut self,
+        events: &mut EventQueue,
+        now: Time,
+        (first, pages): (Lpn, u32),
+        (cause, fua): (Cause, bool),
+        (tag, request): (u32, u32),
+    ) {
+        for lpn in first.0..first.0 + pages {
+            let op = PageOp {
+                lpn: Lpn(lpn),
+                owner: tag | OWNER_IS_OUTSIDE,
+                cause,
+                request,
+                stream: Stream::Cold,
+                fua,
+                again: 0,
+                enqueued: now,
+                gc_before: Time::ZERO,
+            };
+            let refused = !op.is_read() && *self.read_only;
+            let unit = match op.is_read() {
+                true => self.backend.unit_of_copy(op.lpn),
+                false if refused => None,
+                false => Some(self.backend.unit_for_write(op.lpn)),
+            };
+            match unit {
+                Some(unit) => self.backend.enqueue(unit as usize, op, now, events),
+                // Nothing to read, or refused.
+                None => self.outside.push(OutsideDone::at_once(tag, !refused)),
+            }
+        }
+    }
+
+    /// What is pending at a resource happens: what of the pages is done by that.
+    #[inline(always)]
+    fn step(&mut self, events: &mut EventQueue, resource: usize, at: Time) -> Option<OutsideDone> {
+        let mut done = None;
+        let chip = self.backend.on_event(resource, at, events, &mut done);
+        let page = done.map(|done| {
+            debug_assert!(done.op.owner & OWNER_IS_OUTSIDE != 0, "whose page is this?");
+            *self.read_only |= !done.written;
+            OutsideDone::of(&done)
+        });
+        debug_assert!(
+            self.backend.more_done().is_none(),
+            "flash does one thing at a time"
+        );
+        self.backend.activate(chip, at, events);
+        page
     }
 }

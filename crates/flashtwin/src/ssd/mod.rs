@@ -216,6 +216,12 @@ impl Flash {
         self.activate_all(now, events);
     }
 
+    /// FORCE_GC: orders the whole drive to collect.
+    pub(crate) fn force_gc(&mut self, force: Force, now: Time, events: &mut EventQueue) {
+        self.nand.force_gc(force);
+        self.activate_all(now, events);
+    }
+
     fn activate_all(&mut self, now: Time, events: &mut EventQueue) {
         for chip in 0..self.spec.geometry.chips as usize {
             self.nand.activate(chip, now, events);
@@ -319,14 +325,7 @@ impl Ssd {
     /// FORCE_GC: orders the whole drive to collect, at this instant.
     pub(crate) fn force_gc(&mut self, now: Time, force: Force) {
         self.advance(now);
-        self.backend.nand.force_gc(force);
-        self.activate_all();
-    }
-
-    /// Lets every chip look again at what it has to do.
-    pub(crate) fn activate_all(&mut self) {
-        let now = self.now();
-        self.backend.activate_all(now, &mut self.events);
+        self.backend.force_gc(force, now, &mut self.events);
     }
 
     /// Orders the drive to stop.

@@ -101,7 +101,7 @@ impl Watch {
                 Message::Force { to, force } => {
                     record.stats.gc_forced += 1;
                     self.coordinator.tells(to, true);
-                    members[to].drive.ssd.force_gc(clock.now, force);
+                    members[to].force_gc(clock, force);
                     self.note(to, members, clock.now);
                     self.observe(to, members, record, clock.now);
                     members[to].wake(clock);

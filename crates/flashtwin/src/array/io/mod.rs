@@ -72,9 +72,10 @@ pub(crate) struct Io {
 }
 
 impl Io {
-    /// Of an array that was never written; `hedging` is the resource of the event queue for hedging.
-    pub fn new(spec: &ArraySpec, hedging: usize) -> Io {
-        let members = Members::new(spec);
+    /// Of an array that was never written; `hedging` is the resource of the event queue for hedging, `before` how many
+    /// come before those of members' flash.
+    pub fn new(spec: &ArraySpec, hedging: usize, before: usize) -> Io {
+        let members = Members::new(spec, before);
         let volatile = members.iter().any(|member| member.volatile);
         let of = narrow(members.len());
         Io {
@@ -206,7 +207,7 @@ impl Io {
             Op::Write => stats.member_pages_written += u64::from(pages),
             Op::Trim | Op::Flush => {}
         }
-        self.members[member].ask(clock.now, (first, pages), op, fua, part);
+        self.members[member].ask(clock, (first, pages), (op, fua), part);
         self.look_at(member, clock);
         self.members[member].wake(clock);
         self.record.log.tell(|| ArrayEvent::Sent {

@@ -1,5 +1,7 @@
 //! The SSD of a member, asked page by page where its front end takes no time.
 
+use crate::array::clock::Clock;
+use crate::events::EventQueue;
 use crate::nand::Cause;
 use crate::request::{Op, Request};
 use crate::spec::DeviceSpec;
@@ -12,6 +14,17 @@ pub(crate) struct Drive {
     pub ssd: Ssd,
     /// Reads and writes go to its flash page by page: its front end takes no time.
     pub takes_pages: bool,
+    /// Where what is pending at its flash stands in the array's event queue. `None`: it is in a queue of the SSD's own.
+    pub place: Option<Place>,
+}
+
+/// A place in the array's event queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// The first resource.
+    pub first: usize,
+    /// The member, as the group of what is set there.
+    pub member: usize,
 }
 
 impl Drive {
@@ -21,18 +34,47 @@ impl Drive {
         Drive {
             takes_pages: ssd.is_bare(),
             ssd,
+            place: None,
         }
+    }
+
+    /// Has its flash do something, with its resources among those of the array.
+    #[inline(always)]
+    pub fn among<T>(
+        &mut self,
+        place: Place,
+        clock: &mut Clock,
+        act: impl FnOnce(&mut Ssd, &mut EventQueue, Time) -> T,
+    ) -> T {
+        self.ssd.set_now(clock.now);
+        clock.events.enter(place.first, place.member);
+        let result = act(&mut self.ssd, clock.events, clock.now);
+        clock.events.leave();
+        result
+    }
+
+    /// Asks for pages, or for something to be done about them, with what is pending in the array's queue; the
+    /// response will carry `tag`.
+    #[inline(always)]
+    pub fn submit_among(
+        &mut self,
+        place: Place,
+        clock: &mut Clock,
+        (first, pages): (u32, u32),
+        (op, fua): (Op, bool),
+        tag: u32,
+    ) {
+        let pages = (Lpn(first), pages);
+        self.among(place, clock, |ssd, events, now| match cause_of(op) {
+            Some(cause) => ssd.submit_among(events, now, pages, (cause, fua), tag),
+            None => ssd.trim_among(events, now, pages, tag),
+        });
     }
 
     /// Asks for pages, or for something to be done about them; the response will carry `tag`.
     #[inline(always)]
     pub fn submit(&mut self, now: Time, (first, pages): (u32, u32), op: Op, fua: bool, tag: u32) {
-        let cause = match op {
-            Op::Read => Some(Cause::HostRead),
-            Op::Write => Some(Cause::HostWrite),
-            Op::Trim | Op::Flush => None,
-        };
-        match cause.filter(|_| self.takes_pages) {
+        match cause_of(op).filter(|_| self.takes_pages) {
             Some(cause) => (self.ssd).submit_pages(now, (Lpn(first), pages), (cause, fua), tag),
             None => {
                 let page_bytes = u64::from(self.ssd.spec().geometry.page_bytes);
@@ -49,7 +91,7 @@ impl Drive {
         }
     }
 
-    /// Lets all happen that is due by `now`.
+    /// Lets all happen that is due by `now` in its own queue.
     #[inline]
     pub fn advance(&mut self, now: Time) {
         match self.takes_pages {
@@ -71,5 +113,15 @@ impl Drive {
     #[inline(always)]
     pub fn has_answers(&mut self) -> bool {
         !self.ssd.outside_done().is_empty() || !self.ssd.completions().is_empty()
+    }
+}
+
+/// What pages are read or written for; `None` for what does neither.
+#[inline(always)]
+fn cause_of(op: Op) -> Option<Cause> {
+    match op {
+        Op::Read => Some(Cause::HostRead),
+        Op::Write => Some(Cause::HostWrite),
+        Op::Trim | Op::Flush => None,
     }
 }

@@ -11,14 +11,15 @@ use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 use super::clock::{Alarm, Clock};
 use super::record::history::Condition;
-use crate::device::OutsideDone;
+use crate::device::Work;
+use crate::gc::Force;
 use crate::memory::Table;
 use crate::request::Op;
 use crate::spec::{ArraySpec, DeviceSpec};
 use crate::units::Time;
 use ahead::Ahead;
 
-use drive::Drive;
+use drive::{Drive, Place};
 use rows::Rows;
 use slow::Slow;
 
@@ -46,7 +47,8 @@ pub(crate) struct Member {
     pub under_way: u32,
     pub alarm: Alarm,
     pub slow: Slow,
-    /// It takes pages, was never simulated ahead and never made slow: what it does comes from its flash alone.
+    /// It takes pages, with what is pending in the array's queue, and was never made slow: what it does comes from its
+    /// flash alone.
     is_usual: bool,
 }
 
@@ -55,7 +57,7 @@ impl Member {
     pub fn new(spec: &DeviceSpec, number: usize) -> Member {
         let drive = Drive::new(spec);
         Member {
-            is_usual: drive.takes_pages,
+            is_usual: false,
             drive,
             state: State::There,
             rows: Rows::default(),
@@ -72,7 +74,7 @@ impl Member {
     pub fn is_usual(&self) -> bool {
         debug_assert!(
             !self.is_usual
-                || self.drive.takes_pages
+                || self.drive.place.is_some()
                     && self.ahead.is_none()
                     && !self.slow.is_slow()
                     && self.slow.next_answer() == Time::NEVER
@@ -80,9 +82,33 @@ impl Member {
         self.is_usual
     }
 
-    /// It is about to be simulated ahead, or made slow.
-    pub fn becomes_unusual(&mut self) {
+    /// It is about to be made slow.
+    pub fn becomes_slow(&mut self) {
         self.is_usual = false;
+    }
+
+    /// It is about to be simulated ahead: what is pending at its flash is no business of the array's.
+    pub fn goes_ahead(&mut self) -> &mut Ahead {
+        self.is_usual = false;
+        self.drive.place = None;
+        self.ahead.get_or_insert_default()
+    }
+
+    /// What is pending at its flash stands in the array's event queue.
+    fn stands_at(&mut self, place: Place) {
+        self.drive.place = Some(place);
+        self.is_usual = true;
+    }
+
+    /// Another drive takes the place of this one.
+    pub fn exchange(&mut self, drive: Drive, clock: &mut Clock) {
+        let place = self.drive.place;
+        if let Some(Place { first, .. }) = place {
+            for resource in 0..self.drive.ssd.backend.resources() {
+                clock.events.forget(first + resource);
+            }
+        }
+        self.drive = Drive { place, ..drive };
     }
 
     /// Nothing was ever asked of it.
@@ -97,18 +123,19 @@ impl Member {
 
     /// Asks for pages, or for something to be done about them; the response will carry `tag`.
     #[inline(always)]
-    pub fn ask(&mut self, now: Time, pages: (u32, u32), op: Op, fua: bool, tag: u32) {
+    pub fn ask(&mut self, clock: &mut Clock, pages: (u32, u32), how: (Op, bool), tag: u32) {
         self.under_way += 1;
-        if self.is_usual() {
-            return self.drive.submit(now, pages, op, fua, tag);
+        if let Some(place) = self.drive.place {
+            return self.drive.submit_among(place, clock, pages, how, tag);
         }
+        let (op, fua) = how;
         match &mut self.ahead {
-            Some(ahead) => ahead.send(&mut self.drive, now, pages, op, fua, tag),
-            None => self.drive.submit(now, pages, op, fua, tag),
+            Some(ahead) => ahead.send(&mut self.drive, clock.now, pages, op, fua, tag),
+            None => self.drive.submit(clock.now, pages, op, fua, tag),
         }
     }
 
-    /// Lets all happen that is due by `now`.
+    /// Lets all happen that is due by `now` in its own queue.
     #[inline(always)]
     pub fn advance(&mut self, now: Time) {
         match &mut self.ahead {
@@ -117,24 +144,8 @@ impl Member {
         }
     }
 
-    /// The same; a page operation that is all it has done is the result, and nowhere else.
-    #[inline(always)]
-    pub fn advance_to_one(&mut self, now: Time) -> Option<OutsideDone> {
-        match self.is_usual() {
-            true => self.drive.ssd.advance_flash_to_one(now),
-            false => {
-                self.advance(now);
-                None
-            }
-        }
-    }
-
-    /// When the next thing happens there, [`Time::NEVER`] if there is none.
-    #[inline(always)]
+    /// When the next thing happens in its own queue, or comes from it; [`Time::NEVER`] if there is none.
     pub fn next_event(&self) -> Time {
-        if self.is_usual() {
-            return self.drive.ssd.next_flash_event();
-        }
         let own = match &self.ahead {
             Some(ahead) => ahead.next_event(&self.drive),
             None => self.drive.next_event(),
@@ -158,11 +169,35 @@ impl Member {
     /// The member's own next instant may have come nearer.
     #[inline(always)]
     pub fn wake(&mut self, clock: &mut Clock) {
-        let at = match self.has_answers(clock.now) {
-            false => self.next_event(),
-            true => clock.now,
-        };
-        self.alarm.set(at, clock);
+        match self.has_answers(clock.now) {
+            true => self.alarm.set(clock.now, clock),
+            false if self.is_usual() => {}
+            false => self.alarm.set(self.next_event(), clock),
+        }
+    }
+
+    /// Orders it to collect, as the coordinator specifies.
+    pub fn force_gc(&mut self, clock: &mut Clock, force: Force) {
+        match self.drive.place {
+            Some(place) => (self.drive).among(place, clock, |ssd, events, now| {
+                ssd.backend.force_gc(force, now, events);
+            }),
+            None => self.drive.ssd.force_gc(clock.now, force),
+        }
+    }
+
+    /// Orders it, or one of its dies, to collect a block, which it can.
+    pub fn collect(&mut self, clock: &mut Clock, die: Option<u32>) {
+        match self.drive.place {
+            Some(place) => (self.drive).among(place, clock, |ssd, events, now| {
+                ssd.backend.collect(die, now, events);
+            }),
+            None => {
+                self.advance(clock.now);
+                // It was asked before whether it can.
+                let _ = self.drive.ssd.collect(die);
+            }
+        }
     }
 
     /// The number of the last request to it.
@@ -175,6 +210,9 @@ impl Member {
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
     list: Table<Member>,
+    /// The member of each resource of the array's event queue that is one of flash; and how many others come before.
+    member_of: Table<u16>,
+    before: usize,
     /// No member is missing or being rebuilt.
     pub whole: bool,
     /// More is missing than redundancy makes up for: nothing is done any more.
@@ -184,19 +222,37 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    pub fn new(spec: &ArraySpec) -> Members {
-        Members {
-            list: Members::fresh(spec).into(),
+    /// New members; `before` resources of the array's event queue come before those of their flash.
+    pub fn new(spec: &ArraySpec, before: usize) -> Members {
+        let mut members = Members {
+            list: Vec::new().into(),
+            member_of: Table::default(),
+            before,
             whole: true,
             lost: false,
             own: Alarm::of(spec.members.len()),
-        }
+        };
+        members.replace(Members::fresh(spec));
+        members
     }
 
     /// New members.
     pub fn fresh(spec: &ArraySpec) -> Vec<Member> {
         let numbered = spec.members.iter().zip(0..);
         numbered.map(|(spec, at)| Member::new(spec, at)).collect()
+    }
+
+    /// Resources of the array's event queue that are those of flash.
+    pub fn flash_resources(&self) -> usize {
+        self.member_of.len()
+    }
+
+    /// The member of a resource, and its number there, if it is one of flash.
+    #[inline(always)]
+    pub fn flash_at(&self, resource: usize) -> Option<(usize, Place)> {
+        let member = *self.member_of.get(resource.checked_sub(self.before)?)?;
+        let place = self.list[usize::from(member)].drive.place;
+        Some((resource, place?))
     }
 
     /// All members, whose places are empty until others take them.
@@ -207,6 +263,19 @@ impl Members {
     /// Others take the places of all members.
     pub fn replace(&mut self, members: Vec<Member>) {
         self.list = members.into();
+        self.member_of = Table::default();
+        for (number, member) in self.list.iter_mut().enumerate() {
+            if member.drive.takes_pages {
+                let first = self.before + self.member_of.len();
+                member.stands_at(Place {
+                    first,
+                    member: number,
+                });
+                for _ in 0..member.drive.ssd.backend.resources() {
+                    self.member_of.push(number as u16);
+                }
+            }
+        }
         self.count();
     }
 

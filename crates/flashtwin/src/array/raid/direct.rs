@@ -12,6 +12,7 @@ use crate::array::clock::Clock;
 use crate::array::coordinate;
 use crate::array::io::Io;
 use crate::array::layout::{Spot, Stripe};
+use crate::array::member::drive::Place;
 use crate::array::member::slow::Held;
 use crate::array::member::spent::Spent;
 use crate::array::member::Member;
@@ -21,6 +22,7 @@ use crate::events::EventQueue;
 use crate::nand::{Done, PageOp};
 use crate::request::Op;
 use crate::spec::{ArraySpec, Level, Reads};
+use crate::ssd::Ssd;
 use crate::units::Stream;
 use crate::units::{narrow, Lpn};
 
@@ -29,10 +31,8 @@ use crate::units::{narrow, Lpn};
 pub(crate) struct Direct {
     /// It is taken.
     pub open: bool,
-    /// The first resource of each member's flash.
-    first: Vec<usize>,
-    /// The member of each of them.
-    member_of: Vec<u16>,
+    /// What members' flash has to do was taken this way.
+    pub takes_part: bool,
     /// Member and chip of the event that is being reported to the front end.
     at: Option<(usize, usize)>,
     /// Numbers in the log of operations that it contains, by owner and page.
@@ -40,48 +40,35 @@ pub(crate) struct Direct {
 }
 
 impl Direct {
-    /// `own` resources are the array's.
-    pub fn of(spec: &ArraySpec, members: &[Member], own: usize) -> Direct {
+    pub fn of(spec: &ArraySpec, members: &[Member]) -> Direct {
         let open = spec.level == Level::Raid0
             && coordinate::is_local(spec)
             && spec.reads == Reads::Direct
             && members.iter().all(|member| member.drive.takes_pages);
-        let (mut first, mut member_of) = (Vec::new(), Vec::new());
-        if open {
-            for (number, member) in (0..).zip(members) {
-                first.push(own + member_of.len());
-                member_of.extend((0..member.drive.ssd.backend.resources()).map(|_| number));
-            }
-        }
         Direct {
             open,
-            first,
-            member_of,
+            takes_part: open,
             at: None,
             told: HashMap::new(),
         }
     }
 
-    /// Resources of all members' flash.
-    pub fn resources(&self) -> usize {
-        self.member_of.len()
+    /// Members are simulated ahead: what their flash does is no business of the array's.
+    pub fn leave(&mut self) {
+        (self.open, self.takes_part) = (false, false);
     }
 
-    /// Has a member's flash do something, with its resources among those of `events`.
+    /// Has a member's flash do something, with its resources among those of the array.
     #[inline]
     fn on_flash<T>(
-        &self,
         io: &mut Io,
         member: usize,
         clock: &mut Clock,
-        act: impl FnOnce(&mut Member, &mut EventQueue) -> T,
+        act: impl FnOnce(&mut Ssd, &mut EventQueue) -> T,
     ) -> T {
-        let m = &mut io.members[member];
-        m.drive.ssd.set_now(clock.now);
-        clock.events.enter(self.first[member], member);
-        let result = act(m, clock.events);
-        clock.events.leave();
-        result
+        let drive = &mut io.members[member].drive;
+        let place = drive.place.expect("its place is the array's queue");
+        drive.among(place, clock, |ssd, events, _| act(ssd, events))
     }
 
     #[inline]
@@ -104,21 +91,21 @@ impl Direct {
             op.request = self.tell_sent(io, &whole, member, lpn);
         }
         let now = clock.now;
-        let taken = self.on_flash(io, member, clock, |member, events| {
-            let read_only = member.drive.ssd.read_only;
-            let flash = &mut member.drive.ssd.backend;
+        let taken = Direct::on_flash(io, member, clock, |ssd, events| {
+            let read_only = ssd.read_only;
+            let flash = &mut ssd.backend;
             let unit = match is_read {
                 true => flash.unit_of_copy(lpn),
                 false if read_only => None,
                 false => Some(flash.unit_for_write(lpn)),
             };
             if let Some(unit) = unit {
-                member.under_way += 1;
                 flash.enqueue(unit as usize, op, now, events);
             }
             unit.is_some()
         });
         if taken {
+            io.members[member].under_way += 1;
             return io.look_at(member, clock);
         }
         // Nothing to read, or refused.
@@ -127,28 +114,25 @@ impl Direct {
         io.deliver(clock);
     }
 
-    /// What happened at a resource of a member's flash: the member, and into `finished` what is done.
+    /// What is pending at a resource of a member's flash happens; into `finished` what is done.
     #[inline]
     pub fn event(
         &mut self,
         io: &mut Io,
         resource: usize,
+        Place { first, member }: Place,
         clock: &mut Clock,
         finished: &mut Option<Done>,
-    ) -> usize {
-        let own = self.first[0];
-        let member = usize::from(self.member_of[resource - own]);
-        let local = resource - self.first[member];
+    ) {
         let now = clock.now;
-        let chip = self.on_flash(io, member, clock, |member, events| {
-            (member.drive.ssd.backend).on_event(local, now, events, finished)
+        let chip = Direct::on_flash(io, member, clock, |ssd, events| {
+            (ssd.backend).on_event(resource - first, now, events, finished)
         });
         self.at = Some((member, chip));
         if let Some(done) = finished.take() {
             io.members[member].drive.ssd.read_only |= !done.written;
             *finished = self.answered(io, member, done, clock);
         }
-        member
     }
 
     /// A member's flash has done a page operation: it, unless a slow member holds it back.
@@ -199,21 +183,13 @@ impl Direct {
         }
     }
 
-    /// Orders a member's flash to collect.
-    pub fn collect(&mut self, io: &mut Io, member: usize, die: Option<u32>, clock: &mut Clock) {
-        let now = clock.now;
-        self.on_flash(io, member, clock, |member, events| {
-            member.drive.ssd.backend.collect(die, now, events);
-        });
-    }
-
     /// The front end knows what happened: the chip goes on.
     #[inline]
     pub fn goes_on(&mut self, io: &mut Io, clock: &mut Clock) {
         if let Some((member, chip)) = self.at.take() {
             let now = clock.now;
-            self.on_flash(io, member, clock, |member, events| {
-                member.drive.ssd.backend.activate(chip, now, events);
+            Direct::on_flash(io, member, clock, |ssd, events| {
+                ssd.backend.activate(chip, now, events);
             });
             // Not of interest in an array that has lost data.
             if self.open {
@@ -226,9 +202,9 @@ impl Direct {
         io.record.log.tell(|| ArrayEvent::Forgotten { lpn });
         let Spot { member, lpn } = io.layout.spot(lpn);
         let now = clock.now;
-        self.on_flash(io, member, clock, |member, events| {
-            if !member.drive.ssd.read_only {
-                member.drive.ssd.backend.trim(lpn, now, events);
+        Direct::on_flash(io, member, clock, |ssd, events| {
+            if !ssd.read_only {
+                ssd.backend.trim(lpn, now, events);
             }
         });
         io.look_at(member, clock);

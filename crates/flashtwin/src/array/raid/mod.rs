@@ -16,6 +16,7 @@ use super::io::requests::Owner;
 use super::io::Io;
 use super::jobs::Jobs;
 use super::layout::{Spot, Stripe};
+use super::member::drive::Place;
 use super::member::slow::Held;
 use super::member::spent::Spent;
 use super::member::State;
@@ -69,11 +70,11 @@ pub struct Raid {
 impl Raid {
     pub(super) fn new(spec: &ArraySpec) -> Raid {
         let members = spec.members.len();
-        let io = Io::new(spec, members + HEDGING);
+        let io = Io::new(spec, members + HEDGING, members + OWN);
         Raid {
             jobs: Jobs::new(spec, members + REBUILDING),
             swan: Swan::of(spec),
-            direct: Direct::of(spec, &io.members, members + OWN),
+            direct: Direct::of(spec, &io.members),
             batch: Batch::default(),
             independent: members_are_independent(spec),
             ahead_ends: false,
@@ -102,19 +103,35 @@ impl Raid {
 
     // ---- what members have done ----
 
+    /// Something happened in a member's own queue, or comes from it.
     fn member_event(&mut self, member: usize, clock: &mut Clock) {
-        let page = self.io.members[member].advance_to_one(clock.now);
-        self.io.look_at(member, clock);
-        let has_more = self.io.members[member].has_answers(clock.now);
-        if let Some(page) = &page {
-            self.page_answered(member, page, clock);
+        if self.io.members[member].drive.place.is_none() {
+            self.io.members[member].advance(clock.now);
+            self.io.look_at(member, clock);
         }
-        if has_more {
+        if self.io.members[member].has_answers(clock.now) {
             self.take_answers(member, clock);
-        } else if page.is_some() {
-            self.swan_goes_on(clock);
         }
         self.io.members[member].wake(clock);
+        self.io.may_be_idle(clock);
+    }
+
+    /// What is pending at a resource of a member's flash happens.
+    #[inline(always)]
+    fn flash_event(&mut self, resource: usize, place: Place, clock: &mut Clock) {
+        let member = place.member;
+        let drive = &mut self.io.members[member].drive;
+        let page = drive.among(place, clock, |ssd, events, now| {
+            ssd.step_among(events, resource - place.first, now)
+        });
+        self.io.look_at(member, clock);
+        if let Some(page) = &page {
+            self.page_answered(member, page, clock);
+            self.swan_goes_on(clock);
+            if !self.io.members[member].is_usual() {
+                self.io.members[member].wake(clock);
+            }
+        }
         self.io.may_be_idle(clock);
     }
 
@@ -285,7 +302,7 @@ fn members_are_independent(spec: &ArraySpec) -> bool {
 
 impl Work for Raid {
     fn resources(&self) -> usize {
-        self.io.members.len() + OWN + self.direct.resources()
+        self.io.members.len() + OWN + self.io.members.flash_resources()
     }
 
     fn unit_for_write(&mut self, lpn: Lpn) -> u32 {
@@ -327,9 +344,14 @@ impl Work for Raid {
         let clock = &mut Clock { now, events };
         let members = self.io.members.len();
         let io = &mut self.io;
-        if resource >= members + OWN {
-            let member = self.direct.event(io, resource, clock, finished);
-            return io.watch.units.first_of(member);
+        if let Some((resource, place)) = io.members.flash_at(resource) {
+            if self.direct.takes_part {
+                (self.direct).event(io, resource, place, clock, finished);
+            } else if !io.members.lost {
+                self.flash_event(resource, place, clock);
+                *finished = self.io.ops.done.pop_front();
+            }
+            return self.io.watch.units.first_of(place.member);
         }
         if resource < members {
             // Nothing waits for what members of a lost array still do.

@@ -48,7 +48,7 @@ fn read(level: &str, after_us: Option<&str>, collects: bool) -> (Time, RaidStats
         let holder = holder(&array);
         let (raid, mut clock) = array.raid_now();
         let member = &mut raid.io.members[holder];
-        member.drive.ssd.force_gc(clock.now, force);
+        member.force_gc(&mut clock, force);
         assert!(member.drive.ssd.is_in_gc());
         member.wake(&mut clock);
     }
