@@ -17,7 +17,7 @@ pub(crate) struct Watch {
     pub units: Units,
     pub coordinator: Coordinator,
     /// It does nothing.
-    is_local: bool,
+    pub is_local: bool,
     /// When members collect, if that is logged.
     pub timeline: Option<Timeline>,
 }
@@ -130,8 +130,9 @@ impl Watch {
     }
 
     /// The host wants something.
+    #[inline(always)]
     pub fn leave_idle(&mut self, members: &mut Members, record: &mut Record, clock: &mut Clock) {
-        if self.coordinator.leave_idle() {
+        if !self.is_local && self.coordinator.leave_idle() {
             self.carry_out(members, record, clock);
         }
     }

@@ -76,6 +76,14 @@ impl Layout {
         self.chunk.by()
     }
 
+    /// A write of one page reads it and its parity, and writes both: as [`plan_write`] plans it while nothing is
+    /// missing.
+    ///
+    /// [`plan_write`]: super::layout::plan::plan_write
+    pub fn writes_pairs(&self) -> bool {
+        self.parity == 1 && self.data > 2
+    }
+
     /// There is redundancy to be kept: what changes a row happens one after the other.
     pub fn has_rows(&self) -> bool {
         self.parity > 0 || self.copies > 1

@@ -71,6 +71,22 @@ impl Drive {
         });
     }
 
+    /// Asks for one page likewise; false, with nothing done, if there is nothing to read or it is refused.
+    #[inline(always)]
+    pub fn submit_one_among(
+        &mut self,
+        clock: &mut Clock,
+        page: Lpn,
+        how: (Cause, bool),
+        tag: u32,
+    ) -> bool {
+        self.place.is_some_and(|place| {
+            self.among(place, clock, |ssd, events, now| {
+                ssd.submit_one_among(events, now, page, how, tag)
+            })
+        })
+    }
+
     /// Asks for pages, or for something to be done about them; the response will carry `tag`.
     #[inline(always)]
     pub fn submit(&mut self, now: Time, (first, pages): (u32, u32), op: Op, fua: bool, tag: u32) {
@@ -118,7 +134,7 @@ impl Drive {
 
 /// What pages are read or written for; `None` for what does neither.
 #[inline(always)]
-fn cause_of(op: Op) -> Option<Cause> {
+pub(crate) fn cause_of(op: Op) -> Option<Cause> {
     match op {
         Op::Read => Some(Cause::HostRead),
         Op::Write => Some(Cause::HostWrite),
