@@ -4,6 +4,7 @@
 use crate::array::layout::{Layout, Spot, Stripe};
 use crate::array::member::Member;
 use crate::chips::ChipSet;
+use crate::memory::Table;
 use crate::spec::{ArraySpec, DeviceSpec, Level, MemberInGc, Protect};
 use crate::units::{narrow, ChipId, Lpn};
 
@@ -12,9 +13,9 @@ use crate::units::{narrow, ChipId, Lpn};
 pub(crate) struct Units {
     pub collecting: ChipSet,
     /// The first unit of each member.
-    first: Vec<u32>,
+    first: Table<u32>,
     /// Which members count as being in GC.
-    in_gc: Vec<bool>,
+    in_gc: Table<bool>,
     /// The number of chips in GC from which on a member counts.
     least_chips: Vec<u32>,
     /// One is enough.
@@ -44,8 +45,8 @@ impl Units {
         }
         Units {
             collecting: ChipSet::none(units),
-            in_gc: vec![false; first.len()],
-            first,
+            in_gc: vec![false; first.len()].into(),
+            first: first.into(),
             least_chips: spec.members.iter().map(least_chips).collect(),
             any_chip_counts: spec.member_in_gc == MemberInGc::Any,
             level: spec.level,
@@ -111,9 +112,15 @@ impl Units {
     /// Looks at whether a member, or which of its chips, is in GC.
     #[inline(always)]
     pub fn note(&mut self, member: usize, chips: &ChipSet) {
-        if !self.any_chip_counts || chips.is_empty() == self.in_gc[member] {
+        if !self.is_noted(member, chips) {
             self.note_chips(member, chips);
         }
+    }
+
+    /// It has not changed since it was last looked at; false if that takes a closer look.
+    #[inline(always)]
+    pub fn is_noted(&self, member: usize, chips: &ChipSet) -> bool {
+        self.any_chip_counts && chips.is_empty() != self.in_gc[member]
     }
 
     /// The same where it may have changed.

@@ -44,6 +44,22 @@ impl Watch {
         record: &mut Record,
         clock: &mut Clock,
     ) {
+        let m = &members[member];
+        let is_plain = m.is_usual() && self.is_local && self.timeline.is_none();
+        if is_plain && self.units.is_noted(member, m.drive.ssd.chips_in_gc()) {
+            return;
+        }
+        self.look_closer(member, members, record, clock);
+    }
+
+    #[inline(never)]
+    fn look_closer(
+        &mut self,
+        member: usize,
+        members: &mut Members,
+        record: &mut Record,
+        clock: &mut Clock,
+    ) {
         if !members[member].is_usual() && members[member].ahead.is_some() {
             return;
         }

@@ -159,6 +159,7 @@ impl Io {
     }
 
     /// The operations of a chain are done.
+    #[inline(always)]
     pub fn finish(&mut self, mut chain: Chain, spent: Spent, written: bool) {
         while chain.head != NONE {
             let op = chain.head;

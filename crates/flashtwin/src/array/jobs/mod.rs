@@ -130,6 +130,7 @@ impl Jobs {
         }
     }
 
+    #[inline(always)]
     fn new_job(&mut self, io: &Io, what: JobSpec) -> u32 {
         let rows = match what.kind {
             Kind::Rebuild => what.pages / io.layout.chunk_pages(),
@@ -151,6 +152,7 @@ impl Jobs {
     }
 
     /// Has this done once it is its turn in the rows it is about.
+    #[inline(always)]
     pub fn add(&mut self, io: &mut Io, what: JobSpec, clock: &mut Clock) {
         let id = self.new_job(io, what);
         self.take_rows(io, id, clock);
@@ -190,6 +192,7 @@ impl Jobs {
 
     /// Takes the rows that a job needs, in ascending order, so that no two wait for each other. It
     /// begins when it has them all.
+    #[inline(always)]
     fn take_rows(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &mut self.jobs[id];
         let first = io.layout.row_of(job.what.stripe);
@@ -485,13 +488,19 @@ impl Jobs {
         let first = io.layout.row_of(what.stripe);
         for row in first..first + rows {
             if let Some(next) = self.rows.give_back(row) {
-                self.jobs[next].rows_held += 1;
-                self.take_rows(io, next, clock);
+                self.next_of_row(io, next, clock);
             }
         }
         if what.kind == Kind::Rebuild {
             self.rebuild_on(io, clock);
         }
+    }
+
+    /// It is this job's turn in a row that it waited for.
+    #[inline(never)]
+    fn next_of_row(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
+        self.jobs[id].rows_held += 1;
+        self.take_rows(io, id, clock);
     }
 
     // ---- rebuilding ----

@@ -383,7 +383,7 @@ impl Work for Raid {
         let clock = &mut Clock { now, events };
         let members = self.io.members.len();
         let io = &mut self.io;
-        if let Some((resource, place)) = io.members.flash_at(resource) {
+        if let Some(place) = io.members.flash_at(resource) {
             if self.direct.takes_part {
                 (self.direct).event(io, resource, place, clock, finished);
             } else if !io.members.lost {
