@@ -113,14 +113,18 @@ impl<B: Backend> Device<B> {
 
     /// One page likewise; false, with nothing done, if there is nothing to read or it is refused.
     #[inline(always)]
-    pub(crate) fn submit_one_among(
+    pub(crate) fn submit_one_among<const READ: bool>(
         &mut self,
         events: &mut EventQueue,
         now: Time,
         page: Lpn,
-        how: (Cause, bool),
+        fua: bool,
         tag: u32,
     ) -> bool {
+        let how = match READ {
+            true => (Cause::HostRead, false),
+            false => (Cause::HostWrite, fua),
+        };
         let request = self.requests.next_number() as u32;
         let is_sent = (self.port().0).submit_one(events, now, page, how, (tag, request));
         if is_sent {

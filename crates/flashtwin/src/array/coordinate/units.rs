@@ -19,7 +19,7 @@ pub(crate) struct Units {
     /// The number of chips in GC from which on a member counts.
     least_chips: Vec<u32>,
     /// One is enough.
-    any_chip_counts: bool,
+    pub any_chip_counts: bool,
     level: Level,
     protect: Protect,
     member_in_gc: MemberInGc,
@@ -80,8 +80,7 @@ impl Units {
     /// The unit of a page.
     #[inline]
     pub fn of_page(&self, layout: &Layout, members: &[Member], lpn: Lpn) -> Option<ChipId> {
-        let (stripe, place) = layout.stripe_of(lpn);
-        let placed = layout.members_of(stripe);
+        let (stripe, place, placed) = layout.placed(lpn);
         let member = placed.data(place);
         if self.protect == Protect::Data {
             return self.of_spot(
@@ -112,15 +111,15 @@ impl Units {
     /// Looks at whether a member, or which of its chips, is in GC.
     #[inline(always)]
     pub fn note(&mut self, member: usize, chips: &ChipSet) {
-        if !self.is_noted(member, chips) {
+        if !self.any_chip_counts || !self.is_noted(member, chips) {
             self.note_chips(member, chips);
         }
     }
 
-    /// It has not changed since it was last looked at; false if that takes a closer look.
+    /// Where one chip is enough: nothing has changed since the member was last looked at.
     #[inline(always)]
     pub fn is_noted(&self, member: usize, chips: &ChipSet) -> bool {
-        self.any_chip_counts && chips.is_empty() != self.in_gc[member]
+        chips.is_empty() != self.in_gc[member]
     }
 
     /// The same where it may have changed.

@@ -19,7 +19,7 @@ use super::record::log::{ArrayEvent, SentFor};
 use super::record::Record;
 use super::table::NONE;
 use crate::device::Work;
-use crate::nand::{Cause, PageOp};
+use crate::nand::PageOp;
 use crate::request::Op;
 use crate::spec::{ArraySpec, Buffer, Reads};
 use crate::units::{narrow, Lpn, Time};
@@ -102,10 +102,18 @@ impl Io {
     }
 
     /// Looks at a member after something happened there.
-    #[inline(always)]
+    #[inline(never)]
     pub fn look_at(&mut self, member: usize, clock: &mut Clock) {
         let (members, record) = (&mut self.members, &mut self.record);
         self.watch.look_at(member, members, record, clock);
+    }
+
+    /// The same of one whose flash does things by the array's event queue.
+    #[inline(always)]
+    pub fn look_at_flash(&mut self, member: usize, clock: &mut Clock) {
+        if !self.watch.has_seen(member, &self.members) {
+            self.look_at(member, clock);
+        }
     }
 
     /// Looks at which members are in GC.
@@ -230,25 +238,26 @@ impl Io {
     /// Sends one page for a job to a member's flash, and keeps no record of it; false, with nothing done, where there is
     /// more to it.
     #[inline(always)]
-    pub fn send_page(
+    pub fn send_page<const READ: bool>(
         &mut self,
         member: usize,
         lpn: Lpn,
-        how: (Cause, bool),
+        fua: bool,
         job: u32,
         clock: &mut Clock,
     ) -> bool {
         let m = &mut self.members[member];
-        if !m.is_usual() || !m.drive.submit_one_among(clock, lpn, how, OF_JOB | job) {
+        let tag = OF_JOB | job;
+        if !m.is_usual() || !(m.drive).submit_one_among::<READ>(clock, lpn, fua, tag) {
             return false;
         }
         m.under_way += 1;
         let stats = &mut self.record.stats;
-        match how.0 {
-            Cause::HostRead => stats.member_pages_read += 1,
-            _ => stats.member_pages_written += 1,
+        match READ {
+            true => stats.member_pages_read += 1,
+            false => stats.member_pages_written += 1,
         }
-        self.look_at(member, clock);
+        self.look_at_flash(member, clock);
         true
     }
 

@@ -14,12 +14,10 @@ use super::io::requests::Owner;
 use super::io::{Io, Order};
 use super::layout::plan::{count, each, plan_write, sources, Method, Places, Plan};
 use super::layout::Stripe;
-use super::member::drive::cause_of;
 use super::member::spent::Spent;
 use super::member::State;
 use super::record::log::{ArrayEvent, JobKind, SentFor};
 use super::table::Table;
-use crate::nand::Cause;
 use crate::request::Op;
 use crate::spec::ArraySpec;
 use crate::units::Lpn;
@@ -248,7 +246,7 @@ impl Jobs {
         job.writes = both;
         let pair = [data as u16, members.parity(0) as u16];
         job.pair = Some(pair);
-        self.send_pair(io, id, pair, Op::Read, clock);
+        self.send_pair::<true>(io, id, pair, clock);
         for member in pair {
             let stripe = self.jobs[id].what.stripe;
             io.prefetch_old_copy(member.into(), stripe);
@@ -257,22 +255,28 @@ impl Jobs {
 
     /// Sends a page to each of the two members.
     #[inline(always)]
-    fn send_pair(&mut self, io: &mut Io, id: u32, pair: [u16; 2], op: Op, clock: &mut Clock) {
+    fn send_pair<const READ: bool>(
+        &mut self,
+        io: &mut Io,
+        id: u32,
+        pair: [u16; 2],
+        clock: &mut Clock,
+    ) {
         let job = &mut self.jobs[id];
-        let (stripe, fua) = (job.what.stripe, job.what.fua && op == Op::Write);
+        let (stripe, fua) = (job.what.stripe, job.what.fua && !READ);
         job.left = 2;
-        job.pages_at = 0;
+        let mut pages_at = 0;
         for member in pair {
             let member = usize::from(member);
-            let how = match op {
-                Op::Read => (Cause::HostRead, false),
-                _ => (Cause::HostWrite, fua),
-            };
-            match io.send_page(member, Lpn(stripe.0), how, id, clock) {
-                true => self.jobs[id].pages_at |= 1 << member,
-                false => send_one(io, id, (member, stripe), (op, fua), clock),
+            match io.send_page::<READ>(member, Lpn(stripe.0), fua, id, clock) {
+                true => pages_at |= 1 << member,
+                false => {
+                    let op = if READ { Op::Read } else { Op::Write };
+                    send_one(io, id, (member, stripe), (op, fua), clock);
+                }
             }
         }
+        job.pages_at = pages_at;
     }
 
     /// [`Jobs::begin`], whatever the job.
@@ -352,7 +356,7 @@ impl Jobs {
         let job = &mut self.jobs[id];
         job.phase = Phase::Writing;
         match job.pair {
-            Some(pair) if io.members.whole => self.send_pair(io, id, pair, Op::Write, clock),
+            Some(pair) if io.members.whole => self.send_pair::<false>(io, id, pair, clock),
             _ => self.write_any(io, id, clock),
         }
     }
@@ -394,14 +398,19 @@ impl Jobs {
         };
         let layout = io.layout;
         let members = layout.members_of(stripe);
-        let cause = cause_of(op).filter(|_| pages == 1 && !io.record.log.is_on());
+        let single = pages == 1 && !io.record.log.is_on();
         for at in each(places) {
             let member = members.at(at);
-            if let Some(cause) = cause {
-                if io.send_page(member, Lpn(stripe.0), (cause, how.1), id, clock) {
-                    job.pages_at |= 1 << member;
-                    continue;
-                }
+            let page = Lpn(stripe.0);
+            let is_sent = single
+                && match op {
+                    Op::Read => io.send_page::<true>(member, page, false, id, clock),
+                    Op::Write => io.send_page::<false>(member, page, fua, id, clock),
+                    Op::Trim | Op::Flush => false,
+                };
+            if is_sent {
+                job.pages_at |= 1 << member;
+                continue;
             }
             let order = Order::new(member, (stripe.0, pages), how, Owner::Job(id));
             io.send(order, clock, |_| SentFor::Job { job: id, place: at });

@@ -72,18 +72,19 @@ impl Drive {
     }
 
     /// Asks for one page likewise; false, with nothing done, if there is nothing to read or it is refused.
-    #[inline(always)]
-    pub fn submit_one_among(
+    #[inline(never)]
+    pub fn submit_one_among<const READ: bool>(
         &mut self,
         clock: &mut Clock,
         page: Lpn,
-        how: (Cause, bool),
+        fua: bool,
         tag: u32,
     ) -> bool {
-        self.place.is_some_and(|place| {
-            self.among(place, clock, |ssd, events, now| {
-                ssd.submit_one_among(events, now, page, how, tag)
-            })
+        let Some(place) = self.place else {
+            return false;
+        };
+        self.among(place, clock, |ssd, events, now| {
+            ssd.submit_one_among::<READ>(events, now, page, fua, tag)
         })
     }
 
@@ -134,7 +135,7 @@ impl Drive {
 
 /// What pages are read or written for; `None` for what does neither.
 #[inline(always)]
-pub(crate) fn cause_of(op: Op) -> Option<Cause> {
+fn cause_of(op: Op) -> Option<Cause> {
     match op {
         Op::Read => Some(Cause::HostRead),
         Op::Write => Some(Cause::HostWrite),

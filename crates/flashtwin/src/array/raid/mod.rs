@@ -130,20 +130,21 @@ impl Raid {
         drive.among(place, clock, |ssd, events, now| {
             ssd.step_among(events, resource - place.first, now, done);
         });
-        self.io.look_at(member, clock);
+        self.io.look_at_flash(member, clock);
         if let Some(page) = done {
             let (asked, page) = (page.op.enqueued, OutsideDone::of(page));
             *done = None;
-            match page.tag & OF_JOB {
-                0 => self.page_answered(member, &page, clock),
-                _ => {
-                    let what = (page.tag, Spent::of_page(&page), page.written);
-                    self.answered(member, asked, what, clock);
+            let what = (page.tag, Spent::of_page(&page), page.written);
+            match (page.tag & OF_JOB != 0, self.io.members[member].is_usual()) {
+                (true, true) => self.done_for_job(member, what, clock),
+                (of_job, _) => {
+                    match of_job {
+                        true => self.answered(member, asked, what, clock),
+                        false => self.page_answered(member, &page, clock),
+                    }
+                    self.swan_goes_on(clock);
+                    self.io.members[member].wake(clock);
                 }
-            }
-            self.swan_goes_on(clock);
-            if !self.io.members[member].is_usual() {
-                self.io.members[member].wake(clock);
             }
         }
         self.io.may_be_idle(clock);
@@ -265,9 +266,20 @@ impl Raid {
         (id, spent, written): (u32, Spent, bool),
         clock: &mut Clock,
     ) {
-        if id & OF_JOB == 0 {
-            return self.request_done(id, spent, written, clock);
+        match id & OF_JOB {
+            0 => self.request_done(id, spent, written, clock),
+            _ => self.done_for_job(member, (id, spent, written), clock),
         }
+    }
+
+    /// A page that was sent for a job without a record is done.
+    #[inline(always)]
+    fn done_for_job(
+        &mut self,
+        member: usize,
+        (id, spent, written): (u32, Spent, bool),
+        clock: &mut Clock,
+    ) {
         self.io.members[member].under_way -= 1;
         let done = (member, spent, written);
         (self.jobs).page_done(&mut self.io, id & !OF_JOB, done, clock);
@@ -316,10 +328,9 @@ impl Raid {
             return swan.volume.prefetch(lpn);
         }
         let layout = &self.io.layout;
-        let (stripe, place) = layout.stripe_of(lpn);
+        let (stripe, place, members) = layout.placed(lpn);
         let lpn = Lpn(stripe.0);
         let touch = |member: usize| touch(&self.io.members[member].drive.ssd.backend, lpn);
-        let members = layout.members_of(stripe);
         touch(members.data(place));
         for which in 0..layout.parity {
             touch(members.parity(which));
@@ -486,7 +497,10 @@ impl Work for Raid {
 
     #[inline]
     fn prefetch_old_copy(&self, lpn: Lpn) {
-        self.for_each_touched(lpn, |flash, lpn| flash.prefetch_old_copy(lpn));
+        // With parity a page is read before it is written, and what the write touches is loaded while it is.
+        if self.io.layout.parity == 0 {
+            self.for_each_touched(lpn, |flash, lpn| flash.prefetch_old_copy(lpn));
+        }
     }
 
     fn reset_stats(&mut self, now: Time) {
