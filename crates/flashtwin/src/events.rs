@@ -143,9 +143,18 @@ impl EventQueue {
     /// Sets the pending instant of a resource that has none.
     #[inline(always)]
     pub fn set(&mut self, resource: usize, at: Time) {
-        let entry = self.entry(self.base + resource, at);
-        self.put(entry);
-        self.first = self.first.min(entry);
+        let resource = self.base + resource;
+        let entry = self.entry(resource, at);
+        self.put(entry, resource);
+        self.note(entry);
+    }
+
+    /// Something is pending that may be the earliest. It seldom is.
+    #[inline(always)]
+    fn note(&mut self, entry: u128) {
+        if entry < self.first {
+            self.first = entry;
+        }
     }
 
     /// Moves the pending instant of a resource, which must have a later one.
@@ -158,8 +167,8 @@ impl EventQueue {
             "resource {resource} has nothing pending later"
         );
         self.take_out(resource as u32);
-        self.put(entry);
-        self.first = self.first.min(entry);
+        self.put(entry, resource);
+        self.note(entry);
     }
 
     /// Forgets the pending instant of a resource, if it has one.
@@ -207,10 +216,9 @@ impl EventQueue {
 
     /// Puts an entry where it belongs in its bucket.
     #[inline(always)]
-    fn put(&mut self, entry: u128) {
-        let (at, new) = (self.bucket(entry), resource(entry) as u32);
+    fn put(&mut self, entry: u128, resource: usize) {
+        let (at, new) = (self.bucket(entry), resource as u32);
         let bucket = &mut self.buckets[at];
-        let mut next = NONE;
         if bucket.last == NONE {
             *bucket = Bucket {
                 first: new,
@@ -221,15 +229,18 @@ impl EventQueue {
             self.slots[bucket.last as usize].next = new;
             bucket.last = new;
         } else {
-            next = self.put_before_last(at, entry);
+            return self.put_before_last(at, entry, new);
         }
-        self.slots[new as usize] = Slot { entry, next };
+        self.slots[resource] = Slot { entry, next: NONE };
     }
 
-    /// Links an entry that is not the last of its bucket; returns the resource after it.
+    /// The same for one that is not the last of its bucket.
     #[inline(never)]
-    fn put_before_last(&mut self, at: usize, entry: u128) -> u32 {
-        let new = resource(entry) as u32;
+    fn put_before_last(&mut self, at: usize, entry: u128, new: u32) {
+        if self.looks > self.looks_max {
+            self.choose_width();
+            return self.put(entry, new as usize);
+        }
         let mut before = NONE;
         let mut after = self.buckets[at].first;
         while self.slots[after as usize].entry < entry {
@@ -240,7 +251,8 @@ impl EventQueue {
             NONE => self.buckets[at].first = new,
             before => self.slots[before as usize].next = new,
         }
-        after
+        let next = after;
+        self.slots[new as usize] = Slot { entry, next };
     }
 
     /// Takes a resource's instant out of its bucket.
@@ -264,10 +276,9 @@ impl EventQueue {
         }
     }
 
-    /// The earliest entry, of which none is in a span before `span`.
+    /// The earliest entry, of which none is in a span before `span`, whose bucket is `start`.
     #[inline(always)]
-    fn find_first(&mut self, span: u64) -> u128 {
-        let start = span as usize & (self.buckets.len() - 1);
+    fn find_first(&mut self, span: u64, start: usize) -> u128 {
         let bits = NonZeroU64::new(self.occupied[start / 64] >> (start % 64));
         if let Some(bits) = bits {
             let ahead = bits.trailing_zeros();
@@ -283,6 +294,15 @@ impl EventQueue {
     /// The same, where the next bucket that holds any is in another word or holds those of a later round.
     #[inline(never)]
     fn search(&mut self, span: u64) -> u128 {
+        if self.looks > self.looks_max {
+            let shift = self.shift;
+            self.choose_width();
+            return self.look_through(span << shift >> self.shift);
+        }
+        self.look_through(span)
+    }
+
+    fn look_through(&mut self, span: u64) -> u128 {
         let (rounds, words) = (self.buckets.len() - 1, self.occupied.len() - 1);
         let start = span as usize & rounds;
         let mut word = start / 64;
@@ -320,17 +340,18 @@ impl EventQueue {
         if shift == self.shift {
             return;
         }
-        let pending: Vec<u128> = (self.buckets.iter())
+        let mut pending: Vec<u128> = (self.buckets.iter())
             .flat_map(|bucket| self.linked_from(bucket.first))
             .map(|at| self.slots[at as usize].entry)
             .collect();
+        // Each is then the last of its bucket.
+        pending.sort_unstable();
         self.shift = shift;
         self.buckets.fill(EMPTY);
         self.occupied.fill(0);
         for entry in pending {
-            self.put(entry);
+            self.put(entry, resource(entry));
         }
-        self.looks = 0;
     }
 
     /// The earliest pending instant, [`Time::NEVER`] if there is none.
@@ -348,11 +369,8 @@ impl EventQueue {
     /// Takes the resource of the earliest pending instant, which is not pending any more.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<usize> {
-        if self.first == NOTHING {
+        if self.next_time() == Time::NEVER {
             return None;
-        }
-        if self.looks > self.looks_max {
-            self.choose_width();
         }
         let (span, taken) = (self.span(self.first), resource(self.first));
         let at = span as usize & (self.buckets.len() - 1);
@@ -364,7 +382,7 @@ impl EventQueue {
             bucket.last = NONE;
             self.occupied[at / 64] &= !(1 << (at % 64));
         }
-        self.first = self.find_first(span);
+        self.first = self.find_first(span, at);
         Some(taken)
     }
 }
@@ -379,7 +397,12 @@ mod tests {
         let mut rng = Rng::new(7);
         let mut queue = EventQueue::new(64);
         let mut plain: Vec<(Time, u64, usize)> = Vec::new();
-        for _ in 0..20_000 {
+        // The instant of what was taken last.
+        let mut last = Time::ZERO;
+        let mut widths = std::collections::BTreeSet::new();
+        for step in 0..60_000 {
+            // Within a bucket of the first width, over many, and so far apart that widths are chosen anew.
+            let apart = [9, 1 << 24, 1 << 40][step / 2_000 % 3];
             let what = rng.below(6);
             if what == 5 {
                 let resource = rng.below(64) as usize;
@@ -389,25 +412,27 @@ mod tests {
                 let free = (0..64).filter(|r| plain.iter().all(|p| p.2 != *r));
                 let free: Vec<usize> = free.collect();
                 let resource = free[rng.below(free.len() as u64) as usize];
-                let at = Time(rng.below(9));
+                let at = last + Time(rng.below(apart));
                 queue.set(resource, at);
                 plain.push((at, queue.last_order, resource));
-            } else if what == 2 && plain.iter().any(|p| p.0 > Time::ZERO) {
-                let later: Vec<usize> = (0..plain.len())
-                    .filter(|&i| plain[i].0 > Time::ZERO)
-                    .collect();
+            } else if what == 2 && plain.iter().any(|p| p.0 > last) {
+                let later: Vec<usize> = (0..plain.len()).filter(|&i| plain[i].0 > last).collect();
                 let p = &mut plain[later[rng.below(later.len() as u64) as usize]];
-                let at = Time(rng.below(p.0 .0));
+                let at = Time(last.0 + rng.below(p.0 .0 - last.0));
                 queue.bring_forward(p.2, at);
                 (p.0, p.1) = (at, queue.last_order);
             } else if let Some(resource) = queue.pop() {
                 let first = plain.iter().enumerate().min_by_key(|(_, p)| **p).unwrap().0;
-                assert_eq!(resource, plain.swap_remove(first).2);
+                let taken = plain.swap_remove(first);
+                assert_eq!(resource, taken.2);
+                last = taken.0;
             } else {
                 assert!(plain.is_empty());
             }
             let least = plain.iter().map(|p| p.0).min().unwrap_or(Time::NEVER);
             assert_eq!(queue.next_time(), least);
+            widths.insert(queue.shift);
         }
+        assert!(widths.len() > 2, "{widths:?}");
     }
 }
