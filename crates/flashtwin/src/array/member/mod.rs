@@ -109,6 +109,7 @@ impl Member {
             }
         }
         self.drive = Drive { place, ..drive };
+        self.drive.ssd.set_now(clock.now);
     }
 
     /// Nothing was ever asked of it.
