@@ -25,6 +25,14 @@ pub(super) const UNMAPPED: u32 = u32::MAX;
 /// are signed because that is what the smallest common vector instructions compare.
 pub(super) const NOT_SEALED: i16 = 0x4000;
 
+/// Where the first live page of a block is looked for: pages before it are not live.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LiveFrom {
+    /// A word of its live bits, and the page of the first of them.
+    pub(super) word: u32,
+    first: u32,
+}
+
 /// Logical-to-physical map, its inverse, and the state of every block.
 #[derive(Clone, Debug)]
 pub(crate) struct PageMap {
@@ -241,6 +249,33 @@ impl PageMap {
             i += 1;
         }
         None
+    }
+
+    /// From the first page of `block` on.
+    pub fn live_from(&self, block: u32) -> LiveFrom {
+        LiveFrom {
+            word: block * self.words_per_block as u32,
+            first: self.first_ppn(block).0,
+        }
+    }
+
+    /// The first live page of `block`, where none is before `from`, which moves on to it.
+    #[inline(always)]
+    pub fn first_live(&self, block: u32, from: &mut LiveFrom) -> Option<Ppn> {
+        match NonZeroU64::new(self.live[from.word as usize]) {
+            Some(bits) => Some(Ppn(from.first + bits.trailing_zeros())),
+            None => self.first_live_beyond(block, from),
+        }
+    }
+
+    /// The same where there is none in this word.
+    #[inline(never)]
+    fn first_live_beyond(&self, block: u32, from: &mut LiveFrom) -> Option<Ppn> {
+        let end = (block + 1) * self.words_per_block as u32;
+        let word = (from.word..end).find(|&word| self.live[word as usize] != 0)?;
+        from.first += 64 * (word - from.word);
+        from.word = word;
+        self.first_live(block, from)
     }
 
     pub fn pages_mapped(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! Changing where pages are: writing, forgetting, and moving what a block still holds.
 
-use super::page::{PageMap, NOT_SEALED, UNMAPPED};
+use super::page::{LiveFrom, PageMap, NOT_SEALED, UNMAPPED};
 use super::shape::Apart;
 use crate::memory::prefetch;
 use crate::units::Stream;
@@ -33,6 +33,18 @@ impl PageMap {
         );
         self.forget(block, page, pool);
         self.place(pool, stream, Lpn(lpn))
+    }
+
+    /// Moves the page that [`PageMap::first_live`] found in `block` to the cold frontier of its pool, which has room,
+    /// as [`PageMap::move_page`] does.
+    #[inline(always)]
+    pub fn move_first(&mut self, block: u32, from: &LiveFrom, page: Ppn, pool: u32) -> bool {
+        let lpn = self.lpn_at(page);
+        debug_assert_eq!(self.lookup(lpn), Some(page));
+        let word = &mut self.live[from.word as usize];
+        *word &= *word - 1;
+        self.count_dead(block, pool);
+        self.place(pool, Stream::Cold, lpn)
     }
 
     /// Puts `lpn` at a frontier; its old copy is forgotten already.
@@ -68,6 +80,12 @@ impl PageMap {
             "page {page} of {block} is not live"
         );
         *word &= !(1 << (page % 64));
+        self.count_dead(block, pool);
+    }
+
+    /// A page of `block`, which is in `pool`, is live no more.
+    #[inline(always)]
+    fn count_dead(&mut self, block: u32, pool: u32) {
         let tally = &mut self.tally[block as usize];
         *tally -= 1;
         let least = &mut self.least[pool as usize];

@@ -651,9 +651,13 @@ impl Nand {
 
     /// Starts or stops keeping a log of every operation.
     pub fn set_log(&mut self, on: bool) {
-        *self.log_mut() = on.then(Vec::new);
-        if let Nand::Layered(n) = self {
-            n.forget_notes();
+        match self {
+            Nand::Msr(n) => n.log = on.then(Vec::new),
+            Nand::Modern(n) => n.set_log(on),
+            Nand::Layered(n) => {
+                n.log = on.then(Vec::new);
+                n.forget_notes();
+            }
         }
     }
 

@@ -85,6 +85,8 @@ pub(crate) struct Modern {
     /// What a move of a collection takes, where all are alike: each is a read and a program, and nothing else is
     /// due.
     move_time: Option<Time>,
+    /// The same unless a log is kept.
+    plain_move: Option<Time>,
     params: Box<ModernNand>,
     summary_transfer: Option<Time>,
     retries: Rng,
@@ -100,8 +102,10 @@ impl Modern {
             && params.slc_cache.is_none()
             && params.read_retry_ppm == 0
             && ftl.moves_to_one_stream();
+        let move_time = layout.move_one().filter(|_| are_alike);
         Modern {
-            move_time: layout.move_one().filter(|_| are_alike),
+            move_time,
+            plain_move: move_time,
             orders: Orders::new(&ftl),
             ftl,
             chips: vec![Chip::default(); dies].into(),
@@ -162,23 +166,44 @@ impl Modern {
     /// host comes between: what [`Modern::on_event`] and [`Modern::activate`] do then.
     #[inline(always)]
     pub fn goes_on(&mut self, resource: usize, now: Time, events: &mut EventQueue) -> bool {
-        if resource >= self.chips.len() || self.collecting[resource].is_none() {
+        let die = resource;
+        if die >= self.chips.len() {
             return false;
         }
-        let (die, lane) = (resource, &self.lanes[resource]);
-        let ends = lane.steps.is_empty() && lane.ends <= now && lane.held.is_none();
-        if !ends
-            || !lane.ops.is_empty()
-            || !self.chips[die].reads.is_empty()
-            || self.params.cached_commands
-            || self.log.is_some()
-            || self.yields(die)
+        let (lane, chip) = (&self.lanes[die], &self.chips[die]);
+        if lane.step != Some(Step::Move)
+            || lane.ends > now
+            || !chip.reads.is_empty()
+            || !chip.queue.is_empty() && self.yields_to_queue(die)
+            || self.collecting[die].is_none()
         {
             return false;
         }
-        self.chips[die].busy_total += now - lane.since;
-        self.start_gc_step(die, now, events);
-        true
+        match self.plain_move {
+            Some(time) => {
+                self.chips[die].busy_total += now - lane.since;
+                self.start_plain_move(die, time, now, events);
+                true
+            }
+            None => self.goes_on_otherwise(die, now, events),
+        }
+    }
+
+    /// The same where moves differ, or a log is kept.
+    #[inline(never)]
+    fn goes_on_otherwise(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
+        let alone = self.log.is_none();
+        if alone {
+            self.chips[die].busy_total += now - self.lanes[die].since;
+            self.start_any_move(die, now, events);
+        }
+        alone
+    }
+
+    /// Starts or stops keeping a log.
+    pub fn set_log(&mut self, on: bool) {
+        self.log = on.then(Vec::new);
+        self.plain_move = self.move_time.filter(|_| !on);
     }
 
     #[inline(always)]
@@ -270,6 +295,7 @@ impl Modern {
                 lane.ends = now + time;
                 set(lane, at, events);
             }
+            Some(Step::Move) => unreachable!("a move begins by itself"),
             Some(Step::Transfer(time)) => {
                 lane.steps.pop_front();
                 // Neighbours stand on different channels.
@@ -454,9 +480,14 @@ impl Modern {
     /// A collection lets what waits go first: there is room for it, or it is its turn.
     #[inline(always)]
     fn yields(&self, die: usize) -> bool {
+        !self.chips[die].queue.is_empty() && self.yields_to_queue(die)
+    }
+
+    /// The same where something waits.
+    #[inline]
+    fn yields_to_queue(&self, die: usize) -> bool {
         let folds = || self.collecting[die].is_some_and(|run| run.folds);
-        !self.chips[die].queue.is_empty()
-            && (self.preemptible || self.orders.yields || folds())
+        (self.preemptible || self.orders.yields || folds())
             && (!self.ftl.is_needy(die as u32) || self.preemptible && self.keeps_pace(die))
     }
 
@@ -473,7 +504,7 @@ impl Modern {
         if data_come
             || !self.params.suspend
             || lane.held.is_some()
-            || !matches!(lane.step, Some(Step::Pulse(_)))
+            || !matches!(lane.step, Some(Step::Pulse(_) | Step::Move))
             || lane.passed >= self.params.suspend_limit
             || lane.ends - now <= self.params.suspend_rest
         {

@@ -11,6 +11,8 @@ pub(super) enum Step {
     Array(Time),
     /// The array programs or erases: it may be suspended.
     Pulse(Time),
+    /// The same for a move of a collection, after which nothing is due in this lane.
+    Move,
     /// A page crosses the channel.
     Transfer(Time),
     /// The first of the operations has ended.
@@ -21,7 +23,8 @@ impl Step {
     fn time(self) -> Time {
         match self {
             Step::Array(time) | Step::Pulse(time) | Step::Transfer(time) => time,
-            Step::Deliver => Time::ZERO,
+            // It is never waiting.
+            Step::Move | Step::Deliver => Time::ZERO,
         }
     }
 }

@@ -35,6 +35,23 @@ impl Modern {
         set(lane, at, events);
     }
 
+    /// Lets a free die begin with a move of a collection that the array does alone.
+    #[inline(always)]
+    pub(super) fn start_move(
+        &mut self,
+        die: usize,
+        time: Time,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        let lane = &mut self.lanes[die];
+        lane.since = now;
+        lane.passed = 0;
+        lane.step = Some(Step::Move);
+        lane.ends = now + time;
+        set(lane, die, events);
+    }
+
     /// One read of a flash page, with those that its errors ask for.
     #[inline(always)]
     pub(super) fn sense(&mut self, ppn: Ppn) -> Time {
