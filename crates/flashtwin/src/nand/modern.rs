@@ -298,28 +298,41 @@ impl Modern {
             Some(Step::Move) => unreachable!("a move begins by itself"),
             Some(Step::Transfer(time)) => {
                 lane.steps.pop_front();
-                // Neighbours stand on different channels.
-                let channel = die % self.channels.len();
-                let resource = self.first_channel() + channel;
-                let lane = &mut self.lanes[at];
-                let c = &mut self.channels[channel];
-                if c.busy_with.is_none() {
-                    c.busy_with = Some(at as u32);
-                    lane.ends = now + time;
-                    events.set(resource, now + time);
-                    if self.log.is_some() {
-                        self.log_transfer(at, now);
-                    }
-                } else {
-                    lane.ends = Time::NEVER;
-                    c.waiting.push_back((at as u32, time));
-                }
+                self.cross_channel(at, die, time, now, events);
             }
             None => self.ended(at, done.is_some(), now),
         }
         if let Some(done) = done {
             self.lanes[die].served = now;
             self.chips[die].ended(&done.op);
+        }
+    }
+
+    /// A page crosses the channel of its die, or waits for it.
+    #[inline(always)]
+    fn cross_channel(
+        &mut self,
+        at: usize,
+        die: usize,
+        time: Time,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        // Neighbours stand on different channels.
+        let channel = die % self.channels.len();
+        let resource = self.first_channel() + channel;
+        let lane = &mut self.lanes[at];
+        let c = &mut self.channels[channel];
+        if c.busy_with.is_none() {
+            c.busy_with = Some(at as u32);
+            lane.ends = now + time;
+            events.set(resource, now + time);
+            if self.log.is_some() {
+                self.log_transfer(at, now);
+            }
+        } else {
+            lane.ends = Time::NEVER;
+            c.waiting.push_back((at as u32, time));
         }
     }
 
@@ -424,14 +437,25 @@ impl Modern {
         if let Some(op) = self.chips[die].reads.pop_front() {
             return self.start_reads(die, op, Time::ZERO, now, events);
         }
-        if self.collecting[die].is_none() {
+        if self.collecting[die].is_none() && self.may_collect(die) {
             self.begin_to_collect(die, now, events);
         }
         let collects = self.collecting[die].is_some();
         if collects && !self.yields(die) {
             return self.start_gc_step_again(die, now, events);
         }
-        self.start_next(die, collects, now, events);
+        if !self.chips[die].queue.is_empty() {
+            self.start_next(die, collects, now, events);
+        }
+    }
+
+    /// Whether [`Modern::begin_to_collect`] has anything to look at.
+    #[inline(always)]
+    fn may_collect(&self, die: usize) -> bool {
+        match self.chips[die].queue.is_empty() {
+            true => self.params.background_gc || self.ideal || self.orders.any(die),
+            false => (self.orders).wants(die as u32, self.free_of(die), self.ftl.low()),
+        }
     }
 
     /// Begins to collect a block, if the watermarks or the array's controller ask for it.

@@ -70,7 +70,8 @@ impl Modern {
     }
 
     /// What counts against the watermark of a die, in blocks.
-    fn free_of(&self, die: usize) -> u32 {
+    #[inline(always)]
+    pub(super) fn free_of(&self, die: usize) -> u32 {
         match self.in_pages {
             true => self.ftl.free_beside_open(die as u32),
             false => self.ftl.pool(die as u32).free,
