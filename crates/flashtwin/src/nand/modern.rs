@@ -118,7 +118,14 @@ impl Modern {
             preemptible: spec.gc.preemptible,
             ideal: spec.gc.ideal,
             times: Latencies::of(spec, params.copy_back),
-            lanes: vec![Lane::default(); (2 + usize::from(params.cached_commands)) * dies].into(),
+            lanes: (0..(2 + usize::from(params.cached_commands)) * dies)
+                .map(|lane| Lane {
+                    // Neighbours stand on different channels.
+                    channel: (lane % dies % g.channels as usize) as u16,
+                    ..Lane::default()
+                })
+                .collect::<Vec<_>>()
+                .into(),
             collecting: vec![None; dies].into(),
             sets: (spec.gc.superblocks).then(|| Box::new(Superblocks::new(g.chips))),
             timed: vec![false; dies],
@@ -147,11 +154,16 @@ impl Modern {
 
     #[inline(always)]
     fn die_of(&self, lane: usize) -> usize {
-        let dies = self.chips.len();
-        match lane.checked_sub(dies) {
-            None => lane,
-            Some(other) => other.checked_sub(dies).unwrap_or(other),
+        match lane < self.chips.len() {
+            true => lane,
+            false => self.die_of_other(lane),
         }
+    }
+
+    /// The same of a lane that is not a die's first.
+    #[inline(never)]
+    fn die_of_other(&self, lane: usize) -> usize {
+        lane % self.chips.len()
     }
 
     /// The lane of the reads for which a die is suspended.
@@ -274,9 +286,18 @@ impl Modern {
     fn proceed(&mut self, at: usize, now: Time, events: &mut EventQueue, done: &mut Option<Done>) {
         let die = self.die_of(at);
         let lane = &mut self.lanes[at];
-        if lane.steps.first() == Some(&Step::Deliver) {
-            lane.steps.pop_front();
-            lane.ops.move_front(done);
+        match lane.steps.first() {
+            // The data are there.
+            Some(&Step::Pulse(time)) if at < 2 * self.chips.len() => {
+                lane.step = lane.steps.pop_front();
+                lane.ends = now + time;
+                return set(lane, at, events);
+            }
+            Some(Step::Deliver) => {
+                lane.steps.pop_front();
+                lane.ops.move_front(done);
+            }
+            _ => {}
         }
         lane.step = lane.steps.first().copied();
         if self.must_wait(at) {
@@ -318,8 +339,7 @@ impl Modern {
         now: Time,
         events: &mut EventQueue,
     ) {
-        // Neighbours stand on different channels.
-        let channel = die % self.channels.len();
+        let channel = usize::from(self.lanes[die].channel);
         let resource = self.first_channel() + channel;
         let lane = &mut self.lanes[at];
         let c = &mut self.channels[channel];

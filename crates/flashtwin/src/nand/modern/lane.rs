@@ -42,6 +42,8 @@ pub(super) struct Lane {
     pub ends: Time,
     /// What is left of a suspended step.
     pub held: Option<Time>,
+    /// The channel of its die.
+    pub channel: u16,
     /// An instant of the lane is in the event queue.
     pub pending: bool,
     /// Reads that went before what the lane has in hand.
