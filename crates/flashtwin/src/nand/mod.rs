@@ -337,6 +337,9 @@ impl Nand {
             Nand::Msr(n) => n.take_in(chip, op, now, events),
             Nand::Modern(n) => {
                 let overtakes = op.is_read() && n.reads_overtake();
+                if n.takes_at_once(chip, &op, overtakes) {
+                    return n.start_at_once(chip, op, now, events);
+                }
                 n.chips[chip].take_in(op, overtakes, now);
                 if overtakes {
                     n.read_came(chip, now, events);

@@ -478,6 +478,37 @@ impl Modern {
         }
     }
 
+    /// Whether an operation that comes finds its die idle, so that queueing it and [`Modern::activate`] would start it.
+    #[inline(always)]
+    pub fn takes_at_once(&self, die: usize, op: &PageOp, overtakes: bool) -> bool {
+        let chip = &self.chips[die];
+        self.lanes[die].is_free()
+            && self.sets.is_none()
+            && !self.params.cached_commands
+            && chip.reads.is_empty()
+            && (overtakes
+                || chip.queue.is_empty()
+                    && (self.layout.unit == 1 || op.is_read())
+                    && self.collecting[die].is_none()
+                    && !(self.orders).wants(die as u32, self.free_of(die), self.ftl.low()))
+    }
+
+    /// Starts such an operation.
+    #[inline(always)]
+    pub fn start_at_once(
+        &mut self,
+        die: usize,
+        mut op: PageOp,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        self.chips[die].came(&mut op, now);
+        match op.is_read() {
+            true => self.start_reads(die, op, Time::ZERO, now, events),
+            false => self.start_writes(die, op, now, events),
+        }
+    }
+
     /// Begins to collect a block, if the watermarks or the array's controller ask for it.
     #[inline(never)]
     fn begin_to_collect(&mut self, die: usize, now: Time, events: &mut EventQueue) {
