@@ -38,6 +38,7 @@ struct Slot {
 /// first.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
+    /// [`NONE`]: it holds none, and `last` has no meaning.
     first: u32,
     last: u32,
 }
@@ -219,7 +220,7 @@ impl EventQueue {
     fn put(&mut self, entry: u128, resource: usize) {
         let (at, new) = (self.bucket(entry), resource as u32);
         let bucket = &mut self.buckets[at];
-        if bucket.last == NONE {
+        if bucket.first == NONE {
             *bucket = Bucket {
                 first: new,
                 last: new,
@@ -276,11 +277,11 @@ impl EventQueue {
         }
     }
 
-    /// The earliest entry, of which none is in a span before `span`, whose bucket is `start`.
+    /// The earliest entry, of which none is in a span before `span`. Its bucket is `start`, and the first one that
+    /// holds any is the first of the bits `ahead`, unless there are none.
     #[inline(always)]
-    fn find_first(&mut self, span: u64, start: usize) -> u128 {
-        let bits = NonZeroU64::new(self.occupied[start / 64] >> (start % 64));
-        if let Some(bits) = bits {
+    fn find_first(&mut self, span: u64, start: usize, ahead: u64) -> u128 {
+        if let Some(bits) = NonZeroU64::new(ahead) {
             let ahead = bits.trailing_zeros();
             let bucket = self.buckets[start + ahead as usize];
             let entry = self.slots[bucket.first as usize].entry;
@@ -376,13 +377,14 @@ impl EventQueue {
         let at = span as usize & (self.buckets.len() - 1);
         // The earliest entry stands first in its bucket.
         let next = self.slots[taken].next;
-        let bucket = &mut self.buckets[at];
-        bucket.first = next;
+        self.buckets[at].first = next;
+        let word = &mut self.occupied[at / 64];
+        let mut ahead = *word >> (at % 64);
         if next == NONE {
-            bucket.last = NONE;
-            self.occupied[at / 64] &= !(1 << (at % 64));
+            *word ^= 1 << (at % 64);
+            ahead ^= 1;
         }
-        self.first = self.find_first(span, at);
+        self.first = self.find_first(span, at, ahead);
         Some(taken)
     }
 }

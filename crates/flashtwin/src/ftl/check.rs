@@ -251,7 +251,9 @@ impl Counts {
         };
         Counts {
             room: (0..pools).map(|pool| map.count_room(pool)).collect(),
-            least: (0..pools as u32).map(|pool| map.find_least(pool)).collect(),
+            least: (0..map.least.len())
+                .map(|strip| map.find_least(strip))
+                .collect(),
             needy: chips
                 .clone()
                 .map(|chip| needy(chip).count() as u16)

@@ -24,6 +24,16 @@ pub(super) const UNMAPPED: u32 = u32::MAX;
 /// Flag in a tally: this block may not be collected (free, open, worn out or set aside). Tallies
 /// are signed because that is what the smallest common vector instructions compare.
 pub(super) const NOT_SEALED: i16 = 0x4000;
+/// Blocks of a strip at most, as a power of two.
+const STRIP_SHIFT_MAX: u32 = 6;
+
+/// Where the first live page of a block is looked for: pages before it are not live.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LiveFrom {
+    /// A word of its live bits, and the page of the first of them.
+    pub(super) word: u32,
+    first: u32,
+}
 
 /// Logical-to-physical map, its inverse, and the state of every block.
 #[derive(Clone, Debug)]
@@ -51,8 +61,10 @@ pub(crate) struct PageMap {
     pub(super) room: Table<i32>,
     /// Per chip, the pools with most of it.
     pub(super) roomiest: Table<Roomiest>,
-    /// Per pool, the lowest of its tallies.
+    /// The lowest of the tallies of each strip: `1 << strip_shift` blocks, all of one pool. One of the whole pool would
+    /// take a look at all its blocks for every erase.
     pub(super) least: Table<i16>,
+    pub(super) strip_shift: u32,
     /// Blocks in SLC mode as bits, and their number by pool; empty where there are none.
     pub(super) slc_bits: Vec<u64>,
     pub(super) slc_used: Vec<u32>,
@@ -97,6 +109,7 @@ impl PageMap {
         let pools = (shape.chips * shape.pools_per_chip) as usize;
         let words_per_block = (shape.pages_per_block as usize).div_ceil(64);
         let words_per_pool = (shape.blocks_per_pool as usize).div_ceil(64);
+        let strip_shift = shape.blocks_per_pool.trailing_zeros().min(STRIP_SHIFT_MAX);
         let mut map = PageMap {
             shape,
             map: large_table(UNMAPPED, shape.exported_pages as usize).into(),
@@ -114,7 +127,8 @@ impl PageMap {
             hot: Vec::new(),
             room: vec![0; pools].into(),
             roomiest: vec![Roomiest::UNKNOWN; shape.chips as usize].into(),
-            least: vec![NOT_SEALED; pools].into(),
+            least: vec![NOT_SEALED; blocks >> strip_shift].into(),
+            strip_shift,
             slc_bits: match shape.slc_blocks {
                 0 => Vec::new(),
                 _ => vec![0; blocks.div_ceil(64)],
@@ -218,7 +232,20 @@ impl PageMap {
     /// The lowest of [`PageMap::tallies`].
     #[inline]
     pub fn least_tally(&self, pool: u32) -> i16 {
-        self.least[pool as usize]
+        let strips = self.least_of_strips(pool).iter();
+        strips.fold(NOT_SEALED, |least, &t| least.min(t))
+    }
+
+    /// The lowest tally of each strip of a pool. All strips are as long.
+    pub fn least_of_strips(&self, pool: u32) -> &[i16] {
+        let n = (self.shape.blocks_per_pool >> self.strip_shift) as usize;
+        self.least.part(pool as usize * n, n)
+    }
+
+    /// The strip of a block.
+    #[inline(always)]
+    pub(super) fn strip_of(&self, block: u32) -> usize {
+        (block >> self.strip_shift) as usize
     }
 
     /// Live bits of a block.
@@ -241,6 +268,33 @@ impl PageMap {
             i += 1;
         }
         None
+    }
+
+    /// From the first page of `block` on.
+    pub fn live_from(&self, block: u32) -> LiveFrom {
+        LiveFrom {
+            word: block * self.words_per_block as u32,
+            first: self.first_ppn(block).0,
+        }
+    }
+
+    /// The first live page of `block`, where none is before `from`, which moves on to it.
+    #[inline(always)]
+    pub fn first_live(&self, block: u32, from: &mut LiveFrom) -> Option<Ppn> {
+        match NonZeroU64::new(self.live[from.word as usize]) {
+            Some(bits) => Some(Ppn(from.first + bits.trailing_zeros())),
+            None => self.first_live_beyond(block, from),
+        }
+    }
+
+    /// The same where there is none in this word.
+    #[inline(never)]
+    fn first_live_beyond(&self, block: u32, from: &mut LiveFrom) -> Option<Ppn> {
+        let end = (block + 1) * self.words_per_block as u32;
+        let word = (from.word..end).find(|&word| self.live[word as usize] != 0)?;
+        from.first += 64 * (word - from.word);
+        from.word = word;
+        self.first_live(block, from)
     }
 
     pub fn pages_mapped(&self) -> u64 {

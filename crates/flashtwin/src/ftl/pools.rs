@@ -44,6 +44,12 @@ impl PageMap {
         }
     }
 
+    /// The cold open block of the pool is not full.
+    #[inline(always)]
+    pub fn has_room_for_move(&self, pool: u32) -> bool {
+        self.pools[pool as usize].next_page < self.shape.data_pages
+    }
+
     /// Data pages of a block that the stream writes to.
     #[inline(always)]
     pub(super) fn end_of(&self, stream: Stream) -> u32 {
@@ -265,7 +271,8 @@ impl PageMap {
         let room = self.room[pool as usize] + self.shape.pages_per_block as i32;
         self.set_room(pool, room);
         // The only step that raises the least tally.
-        self.least[pool as usize] = self.find_least(pool);
+        let strip = self.strip_of(block);
+        self.least[strip] = self.find_least(strip);
     }
 
     pub(super) fn set_free(&mut self, pool: u32, bit: u32, free: bool) {
@@ -472,9 +479,10 @@ impl PageMap {
     /// 0 if none may.
     #[inline]
     pub fn fewest_live_of_chip(&self, chip: u32) -> u32 {
-        let n = self.shape.pools_per_chip as usize;
-        let of_pools = &self.least.as_slice()[chip as usize * n..][..n];
-        let least = of_pools.iter().fold(NOT_SEALED, |a, &b| a.min(b));
+        let n = self.shape.pools_per_chip * self.shape.blocks_per_pool;
+        let n = (n >> self.strip_shift) as usize;
+        let strips = self.least.part(chip as usize * n, n).iter();
+        let least = strips.fold(NOT_SEALED, |a, &b| a.min(b));
         if least < NOT_SEALED {
             least as u32
         } else {
@@ -498,7 +506,9 @@ impl PageMap {
         }
         for pool in 0..self.pools.len() {
             self.set_room(pool as u32, self.count_room(pool));
-            self.least[pool] = self.find_least(pool as u32);
+        }
+        for strip in 0..self.least.len() {
+            self.least[strip] = self.find_least(strip);
         }
         self.regroup();
     }
@@ -519,8 +529,10 @@ impl PageMap {
         pools.map(|pool| pool.active_seq).min().unwrap_or(0)
     }
 
-    pub(super) fn find_least(&self, pool: u32) -> i16 {
-        let tallies = self.tallies(pool).iter();
+    /// The lowest tally of the blocks of a strip.
+    pub(super) fn find_least(&self, strip: usize) -> i16 {
+        let n = 1 << self.strip_shift;
+        let tallies = self.tally.part(strip * n, n).iter();
         tallies.fold(NOT_SEALED, |least, &t| least.min(t))
     }
 

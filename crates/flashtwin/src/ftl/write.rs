@@ -1,6 +1,6 @@
 //! Changing where pages are: writing, forgetting, and moving what a block still holds.
 
-use super::page::{PageMap, NOT_SEALED, UNMAPPED};
+use super::page::{LiveFrom, PageMap, NOT_SEALED, UNMAPPED};
 use super::shape::Apart;
 use crate::memory::prefetch;
 use crate::units::Stream;
@@ -31,8 +31,20 @@ impl PageMap {
             self.map[lpn as usize], ppn,
             "a live page is where its map says"
         );
-        self.forget(block, page, pool);
+        self.forget(block, page);
         self.place(pool, stream, Lpn(lpn))
+    }
+
+    /// Moves the page that [`PageMap::first_live`] found in `block` to the cold frontier of its pool, which has room,
+    /// as [`PageMap::move_page`] does.
+    #[inline(always)]
+    pub fn move_first(&mut self, block: u32, from: &LiveFrom, page: Ppn, pool: u32) -> bool {
+        let lpn = self.lpn_at(page);
+        debug_assert_eq!(self.lookup(lpn), Some(page));
+        let word = &mut self.live[from.word as usize];
+        *word &= *word - 1;
+        self.count_dead(block);
+        self.place(pool, Stream::Cold, lpn)
     }
 
     /// Puts `lpn` at a frontier; its old copy is forgotten already.
@@ -55,22 +67,28 @@ impl PageMap {
     #[inline(always)]
     fn invalidate(&mut self, ppn: Ppn) {
         let (block, page) = self.by_pages_per_block.div_rem(ppn.0);
-        let pool = self.by_blocks_per_pool.div(block);
-        self.forget(block, page, pool);
+        self.forget(block, page);
     }
 
-    /// Page `page` of `block`, which is in `pool`, is live no more.
+    /// Page `page` of `block` is live no more.
     #[inline(always)]
-    fn forget(&mut self, block: u32, page: u32, pool: u32) {
+    fn forget(&mut self, block: u32, page: u32) {
         let word = &mut self.live[block as usize * self.words_per_block + page as usize / 64];
         debug_assert!(
             *word >> (page % 64) & 1 == 1,
             "page {page} of {block} is not live"
         );
         *word &= !(1 << (page % 64));
+        self.count_dead(block);
+    }
+
+    /// A page of `block` is live no more.
+    #[inline(always)]
+    fn count_dead(&mut self, block: u32) {
+        let strip = self.strip_of(block);
         let tally = &mut self.tally[block as usize];
         *tally -= 1;
-        let least = &mut self.least[pool as usize];
+        let least = &mut self.least[strip];
         if *tally < *least {
             *least = *tally;
         }
@@ -90,9 +108,10 @@ impl PageMap {
     #[inline(never)]
     pub(super) fn seal(&mut self, block: u32) {
         if !self.is_spent(block) {
+            let strip = self.strip_of(block);
             let tally = &mut self.tally[block as usize];
             *tally &= !NOT_SEALED;
-            let least = &mut self.least[self.by_blocks_per_pool.div(block) as usize];
+            let least = &mut self.least[strip];
             *least = (*least).min(*tally);
         }
     }
@@ -120,9 +139,10 @@ impl PageMap {
                 bits &= bits - 1;
             }
         }
+        let strip = self.strip_of(block);
         let tally = &mut self.tally[block as usize];
         *tally &= NOT_SEALED;
-        let least = &mut self.least[self.by_blocks_per_pool.div(block) as usize];
+        let least = &mut self.least[strip];
         *least = (*least).min(*tally);
         let mut rest = &lpns[..];
         while !rest.is_empty() {

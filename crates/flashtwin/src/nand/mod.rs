@@ -337,6 +337,9 @@ impl Nand {
             Nand::Msr(n) => n.take_in(chip, op, now, events),
             Nand::Modern(n) => {
                 let overtakes = op.is_read() && n.reads_overtake();
+                if n.takes_at_once(chip, &op, overtakes) {
+                    return n.start_at_once(chip, op, now, events);
+                }
                 n.chips[chip].take_in(op, overtakes, now);
                 if overtakes {
                     n.read_came(chip, now, events);
@@ -651,9 +654,13 @@ impl Nand {
 
     /// Starts or stops keeping a log of every operation.
     pub fn set_log(&mut self, on: bool) {
-        *self.log_mut() = on.then(Vec::new);
-        if let Nand::Layered(n) = self {
-            n.forget_notes();
+        match self {
+            Nand::Msr(n) => n.log = on.then(Vec::new),
+            Nand::Modern(n) => n.set_log(on),
+            Nand::Layered(n) => {
+                n.log = on.then(Vec::new);
+                n.forget_notes();
+            }
         }
     }
 

@@ -85,6 +85,8 @@ pub(crate) struct Modern {
     /// What a move of a collection takes, where all are alike: each is a read and a program, and nothing else is
     /// due.
     move_time: Option<Time>,
+    /// The same unless a log is kept.
+    plain_move: Option<Time>,
     params: Box<ModernNand>,
     summary_transfer: Option<Time>,
     retries: Rng,
@@ -100,8 +102,10 @@ impl Modern {
             && params.slc_cache.is_none()
             && params.read_retry_ppm == 0
             && ftl.moves_to_one_stream();
+        let move_time = layout.move_one().filter(|_| are_alike);
         Modern {
-            move_time: layout.move_one().filter(|_| are_alike),
+            move_time,
+            plain_move: move_time,
             orders: Orders::new(&ftl),
             ftl,
             chips: vec![Chip::default(); dies].into(),
@@ -114,7 +118,14 @@ impl Modern {
             preemptible: spec.gc.preemptible,
             ideal: spec.gc.ideal,
             times: Latencies::of(spec, params.copy_back),
-            lanes: vec![Lane::default(); (2 + usize::from(params.cached_commands)) * dies].into(),
+            lanes: (0..(2 + usize::from(params.cached_commands)) * dies)
+                .map(|lane| Lane {
+                    // Neighbours stand on different channels.
+                    channel: (lane % dies % g.channels as usize) as u16,
+                    ..Lane::default()
+                })
+                .collect::<Vec<_>>()
+                .into(),
             collecting: vec![None; dies].into(),
             sets: (spec.gc.superblocks).then(|| Box::new(Superblocks::new(g.chips))),
             timed: vec![false; dies],
@@ -143,11 +154,16 @@ impl Modern {
 
     #[inline(always)]
     fn die_of(&self, lane: usize) -> usize {
-        let dies = self.chips.len();
-        match lane.checked_sub(dies) {
-            None => lane,
-            Some(other) => other.checked_sub(dies).unwrap_or(other),
+        match lane < self.chips.len() {
+            true => lane,
+            false => self.die_of_other(lane),
         }
+    }
+
+    /// The same of a lane that is not a die's first.
+    #[inline(never)]
+    fn die_of_other(&self, lane: usize) -> usize {
+        lane % self.chips.len()
     }
 
     /// The lane of the reads for which a die is suspended.
@@ -162,23 +178,44 @@ impl Modern {
     /// host comes between: what [`Modern::on_event`] and [`Modern::activate`] do then.
     #[inline(always)]
     pub fn goes_on(&mut self, resource: usize, now: Time, events: &mut EventQueue) -> bool {
-        if resource >= self.chips.len() || self.collecting[resource].is_none() {
+        let die = resource;
+        if die >= self.chips.len() {
             return false;
         }
-        let (die, lane) = (resource, &self.lanes[resource]);
-        let ends = lane.steps.is_empty() && lane.ends <= now && lane.held.is_none();
-        if !ends
-            || !lane.ops.is_empty()
-            || !self.chips[die].reads.is_empty()
-            || self.params.cached_commands
-            || self.log.is_some()
-            || self.yields(die)
+        let (lane, chip) = (&self.lanes[die], &self.chips[die]);
+        if lane.step != Some(Step::Move)
+            || lane.ends > now
+            || !chip.reads.is_empty()
+            || !chip.queue.is_empty() && self.yields_to_queue(die)
+            || self.collecting[die].is_none()
         {
             return false;
         }
-        self.chips[die].busy_total += now - lane.since;
-        self.start_gc_step(die, now, events);
-        true
+        match self.plain_move {
+            Some(time) => {
+                self.chips[die].busy_total += now - lane.since;
+                self.start_plain_move(die, time, now, events);
+                true
+            }
+            None => self.goes_on_otherwise(die, now, events),
+        }
+    }
+
+    /// The same where moves differ, or a log is kept.
+    #[inline(never)]
+    fn goes_on_otherwise(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
+        let alone = self.log.is_none();
+        if alone {
+            self.chips[die].busy_total += now - self.lanes[die].since;
+            self.start_any_move(die, now, events);
+        }
+        alone
+    }
+
+    /// Starts or stops keeping a log.
+    pub fn set_log(&mut self, on: bool) {
+        self.log = on.then(Vec::new);
+        self.plain_move = self.move_time.filter(|_| !on);
     }
 
     #[inline(always)]
@@ -249,9 +286,18 @@ impl Modern {
     fn proceed(&mut self, at: usize, now: Time, events: &mut EventQueue, done: &mut Option<Done>) {
         let die = self.die_of(at);
         let lane = &mut self.lanes[at];
-        if lane.steps.first() == Some(&Step::Deliver) {
-            lane.steps.pop_front();
-            lane.ops.move_front(done);
+        match lane.steps.first() {
+            // The data are there.
+            Some(&Step::Pulse(time)) if at < 2 * self.chips.len() => {
+                lane.step = lane.steps.pop_front();
+                lane.ends = now + time;
+                return set(lane, at, events);
+            }
+            Some(Step::Deliver) => {
+                lane.steps.pop_front();
+                lane.ops.move_front(done);
+            }
+            _ => {}
         }
         lane.step = lane.steps.first().copied();
         if self.must_wait(at) {
@@ -270,30 +316,43 @@ impl Modern {
                 lane.ends = now + time;
                 set(lane, at, events);
             }
+            Some(Step::Move) => unreachable!("a move begins by itself"),
             Some(Step::Transfer(time)) => {
                 lane.steps.pop_front();
-                // Neighbours stand on different channels.
-                let channel = die % self.channels.len();
-                let resource = self.first_channel() + channel;
-                let lane = &mut self.lanes[at];
-                let c = &mut self.channels[channel];
-                if c.busy_with.is_none() {
-                    c.busy_with = Some(at as u32);
-                    lane.ends = now + time;
-                    events.set(resource, now + time);
-                    if self.log.is_some() {
-                        self.log_transfer(at, now);
-                    }
-                } else {
-                    lane.ends = Time::NEVER;
-                    c.waiting.push_back((at as u32, time));
-                }
+                self.cross_channel(at, die, time, now, events);
             }
             None => self.ended(at, done.is_some(), now),
         }
         if let Some(done) = done {
             self.lanes[die].served = now;
             self.chips[die].ended(&done.op);
+        }
+    }
+
+    /// A page crosses the channel of its die, or waits for it.
+    #[inline(always)]
+    fn cross_channel(
+        &mut self,
+        at: usize,
+        die: usize,
+        time: Time,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        let channel = usize::from(self.lanes[die].channel);
+        let resource = self.first_channel() + channel;
+        let lane = &mut self.lanes[at];
+        let c = &mut self.channels[channel];
+        if c.busy_with.is_none() {
+            c.busy_with = Some(at as u32);
+            lane.ends = now + time;
+            events.set(resource, now + time);
+            if self.log.is_some() {
+                self.log_transfer(at, now);
+            }
+        } else {
+            lane.ends = Time::NEVER;
+            c.waiting.push_back((at as u32, time));
         }
     }
 
@@ -398,14 +457,56 @@ impl Modern {
         if let Some(op) = self.chips[die].reads.pop_front() {
             return self.start_reads(die, op, Time::ZERO, now, events);
         }
-        if self.collecting[die].is_none() {
+        if self.collecting[die].is_none() && self.may_collect(die) {
             self.begin_to_collect(die, now, events);
         }
         let collects = self.collecting[die].is_some();
         if collects && !self.yields(die) {
             return self.start_gc_step_again(die, now, events);
         }
-        self.start_next(die, collects, now, events);
+        if !self.chips[die].queue.is_empty() {
+            self.start_next(die, collects, now, events);
+        }
+    }
+
+    /// Whether [`Modern::begin_to_collect`] has anything to look at.
+    #[inline(always)]
+    fn may_collect(&self, die: usize) -> bool {
+        match self.chips[die].queue.is_empty() {
+            true => self.params.background_gc || self.ideal || self.orders.any(die),
+            false => (self.orders).wants(die as u32, self.free_of(die), self.ftl.low()),
+        }
+    }
+
+    /// Whether an operation that comes finds its die idle, so that queueing it and [`Modern::activate`] would start it.
+    #[inline(always)]
+    pub fn takes_at_once(&self, die: usize, op: &PageOp, overtakes: bool) -> bool {
+        let chip = &self.chips[die];
+        self.lanes[die].is_free()
+            && self.sets.is_none()
+            && !self.params.cached_commands
+            && chip.reads.is_empty()
+            && (overtakes
+                || chip.queue.is_empty()
+                    && (self.layout.unit == 1 || op.is_read())
+                    && self.collecting[die].is_none()
+                    && !(self.orders).wants(die as u32, self.free_of(die), self.ftl.low()))
+    }
+
+    /// Starts such an operation.
+    #[inline(always)]
+    pub fn start_at_once(
+        &mut self,
+        die: usize,
+        mut op: PageOp,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        self.chips[die].came(&mut op, now);
+        match op.is_read() {
+            true => self.start_reads(die, op, Time::ZERO, now, events),
+            false => self.start_writes(die, op, now, events),
+        }
     }
 
     /// Begins to collect a block, if the watermarks or the array's controller ask for it.
@@ -454,9 +555,14 @@ impl Modern {
     /// A collection lets what waits go first: there is room for it, or it is its turn.
     #[inline(always)]
     fn yields(&self, die: usize) -> bool {
+        !self.chips[die].queue.is_empty() && self.yields_to_queue(die)
+    }
+
+    /// The same where something waits.
+    #[inline]
+    fn yields_to_queue(&self, die: usize) -> bool {
         let folds = || self.collecting[die].is_some_and(|run| run.folds);
-        !self.chips[die].queue.is_empty()
-            && (self.preemptible || self.orders.yields || folds())
+        (self.preemptible || self.orders.yields || folds())
             && (!self.ftl.is_needy(die as u32) || self.preemptible && self.keeps_pace(die))
     }
 
@@ -473,7 +579,7 @@ impl Modern {
         if data_come
             || !self.params.suspend
             || lane.held.is_some()
-            || !matches!(lane.step, Some(Step::Pulse(_)))
+            || !matches!(lane.step, Some(Step::Pulse(_) | Step::Move))
             || lane.passed >= self.params.suspend_limit
             || lane.ends - now <= self.params.suspend_rest
         {

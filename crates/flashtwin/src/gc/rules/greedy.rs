@@ -32,7 +32,13 @@ impl Rule for Greedy {
         if least >= PageMap::CANDIDATE_END {
             return None;
         }
-        let at = position(pool.ftl.tallies(pool.pool), least, pool.tie)?;
+        let (strips, tallies) = (
+            pool.ftl.least_of_strips(pool.pool),
+            pool.ftl.tallies(pool.pool),
+        );
+        let n = tallies.len() / strips.len();
+        let first = position(strips, least, pool.tie)? * n;
+        let at = first + position(&tallies[first..first + n], least, pool.tie)?;
         pool.candidate(at as u32)
     }
 }

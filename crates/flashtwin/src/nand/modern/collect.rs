@@ -2,6 +2,7 @@
 
 use super::lane::Step;
 use super::*;
+use crate::ftl::LiveFrom;
 use crate::gc::{self, Tie};
 
 /// Pages ahead of the one being moved whose map entries are fetched.
@@ -13,7 +14,7 @@ const FAR_AHEAD: u32 = 20;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub block: u32,
-    page: u32,
+    from: LiveFrom,
     /// The block is in SLC mode.
     pub folds: bool,
     /// Live pages when the collection of the block began.
@@ -69,7 +70,8 @@ impl Modern {
     }
 
     /// What counts against the watermark of a die, in blocks.
-    fn free_of(&self, die: usize) -> u32 {
+    #[inline(always)]
+    pub(super) fn free_of(&self, die: usize) -> u32 {
         match self.in_pages {
             true => self.ftl.free_beside_open(die as u32),
             false => self.ftl.pool(die as u32).free,
@@ -91,7 +93,7 @@ impl Modern {
         let block = pool * self.ftl.shape.blocks_per_pool + bit;
         self.collecting[die] = Some(Run {
             block,
-            page: 0,
+            from: self.ftl.live_from(block),
             folds: self.ftl.is_slc(block),
             live: valid,
             moved: 0,
@@ -148,18 +150,17 @@ impl Modern {
         goes_to: impl FnOnce(&PageMap, Lpn) -> Stream,
     ) -> Option<Move> {
         let run = self.collecting[die].as_mut().expect("a run is under way");
-        let Some(from_page) = self.ftl.next_live(run.block, run.page) else {
+        let Some(from) = self.ftl.first_live(run.block, &mut run.from) else {
             self.ftl.erase(run.block);
             self.stats.add(Cause::Erase, 1);
             self.collecting[die] = None;
             self.orders.collected(&self.ftl, die as u32, true);
             return None;
         };
-        run.page = from_page + 1;
         run.moved += 1;
-        let from = Ppn(self.ftl.first_ppn(run.block).0 + from_page);
         self.ftl.prefetch_at(Ppn(from.0 + AHEAD));
         self.ftl.prefetch_lpn_at(Ppn(from.0 + FAR_AHEAD));
+        let from_page = from.0 - self.ftl.first_ppn(run.block).0;
         let block = run.block;
         let cause = run.moves();
         let lpn = self.ftl.lpn_at(from);
@@ -185,8 +186,8 @@ impl Modern {
     /// The block under collection has another live page, which goes where the one before went.
     fn has_more(&self, die: usize, stream: Stream) -> bool {
         let next = self.collecting[die].and_then(|run| {
-            let page = self.ftl.next_live(run.block, run.page)?;
-            Some(self.ftl.lpn_at(Ppn(self.ftl.first_ppn(run.block).0 + page)))
+            let page = self.ftl.first_live(run.block, &mut { run.from })?;
+            Some(self.ftl.lpn_at(page))
         });
         next.is_some_and(|lpn| self.ftl.move_stream(lpn) == stream)
     }
@@ -220,30 +221,44 @@ impl Modern {
     /// Begins the next move of the run, or the erase.
     #[inline(always)]
     pub(super) fn start_gc_step(&mut self, die: usize, now: Time, events: &mut EventQueue) {
-        match self.move_time {
-            Some(time) if self.log.is_none() => self.start_plain_move(die, time, now, events),
+        match self.plain_move {
+            Some(time) => self.start_plain_move(die, time, now, events),
             _ => self.start_any_move(die, now, events),
         }
     }
 
     /// The same where each move takes this time and a program of its own, and all go to one block.
     #[inline(always)]
-    fn start_plain_move(&mut self, die: usize, time: Time, now: Time, events: &mut EventQueue) {
-        let mut time = time;
-        match self.collect_page(die, |_, _| Stream::Cold) {
-            None => time = self.times.erase,
-            Some(Move { sealed: true, .. }) => {
-                if let Some(transfer) = self.summary_transfer {
-                    time += transfer + self.times.program;
-                }
-            }
-            Some(_) => {}
+    pub(super) fn start_plain_move(
+        &mut self,
+        die: usize,
+        time: Time,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        let pool = die as u32;
+        let run = self.collecting[die].as_mut().expect("a run is under way");
+        if !self.ftl.has_room_for_move(pool) {
+            return self.start_any_move(die, now, events);
         }
-        self.start_pulse(die, time, now, events);
+        let Some(page) = self.ftl.first_live(run.block, &mut run.from) else {
+            return self.start_any_move(die, now, events);
+        };
+        run.moved += 1;
+        self.ftl.prefetch_at(Ppn(page.0 + AHEAD));
+        self.ftl.prefetch_lpn_at(Ppn(page.0 + FAR_AHEAD));
+        self.stats.add(run.moves(), 1);
+        let sealed = self.ftl.move_first(run.block, &run.from, page, pool);
+        let mut time = time;
+        if let (true, Some(transfer)) = (sealed, self.summary_transfer) {
+            self.stats.add(Cause::Summary, 1);
+            time += transfer + self.times.program;
+        }
+        self.start_move(die, time, now, events);
     }
 
     #[inline(never)]
-    fn start_any_move(&mut self, die: usize, now: Time, events: &mut EventQueue) {
+    pub(super) fn start_any_move(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let run = self.collecting[die].expect("a run is under way");
         let Some(first) = self.collect_page(die, PageMap::move_stream) else {
             if self.log.is_some() {
@@ -266,7 +281,11 @@ impl Modern {
             program += self.times.program;
         }
         if self.params.copy_back {
-            return self.start_pulse(die, read + program + summary, now, events);
+            let time = read + program + summary;
+            return match self.params.cached_commands {
+                true => self.start_pulse(die, time, now, events),
+                false => self.start_move(die, time, now, events),
+            };
         }
         let steps = &mut self.lanes[die].steps;
         steps.push_back(Step::Array(read));

@@ -80,7 +80,7 @@ impl Modern {
     #[cold]
     pub(super) fn log_transfer(&mut self, at: usize, now: Time) {
         let lane = &self.lanes[at];
-        let channel = self.die_of(at) % self.channels.len();
+        let channel = usize::from(self.lanes[self.die_of(at)].channel);
         let Some(log) = &mut self.log else { return };
         // Reads end one by one, each after its transfer; of writes as many are left as steps are.
         let left = |step: &&Step| matches!(step, Step::Transfer(_));

@@ -11,6 +11,8 @@ pub(super) enum Step {
     Array(Time),
     /// The array programs or erases: it may be suspended.
     Pulse(Time),
+    /// The same for a move of a collection, after which nothing is due in this lane.
+    Move,
     /// A page crosses the channel.
     Transfer(Time),
     /// The first of the operations has ended.
@@ -21,7 +23,8 @@ impl Step {
     fn time(self) -> Time {
         match self {
             Step::Array(time) | Step::Pulse(time) | Step::Transfer(time) => time,
-            Step::Deliver => Time::ZERO,
+            // It is never waiting.
+            Step::Move | Step::Deliver => Time::ZERO,
         }
     }
 }
@@ -39,6 +42,8 @@ pub(super) struct Lane {
     pub ends: Time,
     /// What is left of a suspended step.
     pub held: Option<Time>,
+    /// The channel of its die.
+    pub channel: u16,
     /// An instant of the lane is in the event queue.
     pub pending: bool,
     /// Reads that went before what the lane has in hand.

@@ -35,6 +35,23 @@ impl Modern {
         set(lane, at, events);
     }
 
+    /// Lets a free die begin with a move of a collection that the array does alone.
+    #[inline(always)]
+    pub(super) fn start_move(
+        &mut self,
+        die: usize,
+        time: Time,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        let lane = &mut self.lanes[die];
+        lane.since = now;
+        lane.passed = 0;
+        lane.step = Some(Step::Move);
+        lane.ends = now + time;
+        set(lane, die, events);
+    }
+
     /// One read of a flash page, with those that its errors ask for.
     #[inline(always)]
     pub(super) fn sense(&mut self, ppn: Ppn) -> Time {
@@ -153,6 +170,9 @@ impl Modern {
         if page == 0 {
             self.block_opened();
         }
+        if self.layout.unit == 1 && self.log.is_none() {
+            return self.start_write(at, &first, stream, page, now, events);
+        }
         let left = self.layout.left_in_row(page);
         let mut array = self.program(stream, page);
         let mut next = Some(first);
@@ -193,6 +213,46 @@ impl Modern {
         self.start(at, now, events);
     }
 
+    /// Starts a program of a write that has room, where one takes one page and no log is kept.
+    #[inline(always)]
+    fn start_write(
+        &mut self,
+        at: usize,
+        op: &PageOp,
+        stream: Stream,
+        page: u32,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        let die = self.die_of(at);
+        let mut array = self.program(stream, page);
+        let mut transfer = self.times.transfer;
+        let sealed = self.ftl.append(die as u32, stream, op.lpn);
+        self.count_passed(die);
+        self.stats.add_program(op);
+        if let (true, Some(summary)) = (sealed, self.summary_transfer) {
+            self.stats.add(Cause::Summary, 1);
+            transfer += summary;
+            array += self.times.program;
+        }
+        let queue_gc = self.chips[die].gc_time(now) - op.gc_before;
+        let lane = &mut self.lanes[at];
+        lane.ops.push_back(Done {
+            op: *op,
+            queue_gc,
+            transfer,
+            array,
+            written: true,
+            failed: false,
+        });
+        lane.steps.push_back(Step::Pulse(array));
+        lane.steps.push_back(Step::Deliver);
+        lane.since = now;
+        lane.passed = 0;
+        lane.step = Some(Step::Transfer(transfer));
+        self.cross_channel(at, die, transfer, now, events);
+    }
+
     /// Write-backs wait a while for others that fill their row. A host that waits does not.
     #[inline(always)]
     pub(super) fn waits_for_writes(
@@ -201,6 +261,9 @@ impl Modern {
         now: Time,
         events: &mut EventQueue,
     ) -> bool {
+        if self.layout.unit == 1 {
+            return false;
+        }
         let queue = &self.chips[die].queue;
         let Some(first) = queue.front().filter(|op| !op.is_read()) else {
             return false;
