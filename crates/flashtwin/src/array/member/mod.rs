@@ -101,15 +101,15 @@ impl Member {
     }
 
     /// Another drive takes the place of this one.
-    pub fn exchange(&mut self, drive: Drive, clock: &mut Clock) {
+    pub fn exchange(&mut self, mut drive: Drive, clock: &mut Clock) {
         let place = self.drive.place;
         if let Some(Place { first, .. }) = place {
             for resource in 0..self.drive.ssd.backend.resources() {
                 clock.events.forget(first + resource);
             }
+            drive.ssd.set_now(clock.now);
         }
         self.drive = Drive { place, ..drive };
-        self.drive.ssd.set_now(clock.now);
     }
 
     /// Nothing was ever asked of it.
