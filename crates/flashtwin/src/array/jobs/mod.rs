@@ -479,7 +479,29 @@ impl Jobs {
     }
 
     /// The job is done; the next one of its row begins.
+    #[inline(always)]
     fn end(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
+        match self.jobs[id].pair {
+            Some(_) => self.end_pair(io, id, clock),
+            None => self.end_any(io, id, clock),
+        }
+    }
+
+    /// The same of a write of one page, in fewer steps.
+    #[inline(never)]
+    fn end_pair(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
+        let job = &self.jobs[id];
+        let row = io.layout.row_of(job.what.stripe);
+        io.finish(job.what.chain, job.spent, job.written);
+        io.deliver(clock);
+        self.jobs.remove(id);
+        if let Some(next) = self.rows.give_back(row) {
+            self.next_of_row(io, next, clock);
+        }
+    }
+
+    #[inline(never)]
+    fn end_any(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &self.jobs[id];
         let (what, rows, writes, written) = (job.what, job.rows, job.writes, job.written);
         io.finish(what.chain, job.spent, written);
