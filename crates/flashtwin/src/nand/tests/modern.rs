@@ -1,6 +1,7 @@
 //! The instants at which things end on the `modern` back end, computed by hand: 25 us to read, 200 us to program,
 //! 102.4 us a transfer unless a test has others.
 
+mod general;
 mod superblock;
 
 use super::*;
