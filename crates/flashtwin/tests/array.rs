@@ -142,6 +142,63 @@ fn members_without_costs_are_as_through_their_front_ends() {
     }
 }
 
+/// The same where members grow slow, fail and are replaced while what was asked of them is in flight. With these
+/// seeds a rebuild never ends at the instant of something that wants the same member.
+#[test]
+fn members_without_costs_go_wrong_as_through_their_front_ends() {
+    let bare = ("member.link.bus_ns_per_sector", "0");
+    let through = ("member.host.commands", "65535");
+    let levels = ["raid1", "raid10", "raid5", "raid6"];
+    for (level, seed) in levels.iter().flat_map(|&level| [(level, 1), (level, 11)]) {
+        let results = [&[bare][..], &[bare, through]].map(|front| {
+            let more = [("array.rebuild_depth", "1")];
+            let mut device = array(level, "harmonia*4", &[&more, front].concat());
+            device.fill_steady(1);
+            let pages = device.exported_bytes() / 4096;
+            let (mut rng, mut now) = (Rng::new(seed), Time::ZERO);
+            let mut in_flight = [0; 3];
+            for tag in 0..6000 {
+                now += Time(rng.below(4_000_000_000));
+                let request = Request {
+                    arrival: now,
+                    offset: rng.below(pages) * 4096,
+                    bytes: 4096,
+                    op: [Op::Read, Op::Write, Op::Write][rng.below(3) as usize],
+                    fua: rng.below(8) == 0,
+                };
+                device.advance(now);
+                device.submit(now, &request, tag).unwrap();
+                let member = (tag / 1000) as usize % 4;
+                match tag % 1000 {
+                    100 => device.slow_member(member, 3000).unwrap(),
+                    200 => device.fail_member(member).unwrap(),
+                    220 => device.replace_member(member).unwrap(),
+                    _ => continue,
+                }
+                in_flight[usize::from(tag % 1000 > 100)] += device.outstanding();
+            }
+            while device.step() {}
+            assert!(in_flight[0] > 4 && in_flight[1] > 8, "{in_flight:?}");
+            let mut done = std::mem::take(device.completions());
+            once_each(&done, 6000);
+            done.sort_by_key(|c| (c.done, c.tag));
+            // Which of two simultaneous operations was waited for last, and to when a member that is gone is
+            // reported, are other matters.
+            let done = done.iter().map(|c| (c.tag, c.done, c.status));
+            let members = device.member_reports();
+            let counts: Vec<_> = members.iter().map(|m| (&m.flash, &m.gc_time)).collect();
+            (
+                done.collect::<Vec<_>>(),
+                format!("{counts:?} {:?}", device.raid_stats()),
+            )
+        });
+        let [straight, through] = &results;
+        let differ = straight.0.iter().zip(&through.0).find(|(a, b)| a != b);
+        assert_eq!(differ, None, "{level} {seed}");
+        assert_eq!(straight.1, through.1, "{level} {seed}");
+    }
+}
+
 /// The log of such an array names every page that members read and write.
 #[test]
 fn pages_that_go_straight_to_members_are_logged() {

@@ -198,6 +198,7 @@ impl Raid {
                 Owner::Task(_) => unreachable!("a volume does without none of its members"),
             }
         }
+        self.jobs.pages_lost(&mut self.io, member, clock);
         self.place(clock);
     }
 

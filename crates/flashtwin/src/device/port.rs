@@ -111,6 +111,28 @@ impl<B: Backend> Device<B> {
             .submit(events, now, pages, how, (tag, request));
     }
 
+    /// One page likewise; false, with nothing done, if there is nothing to read or it is refused.
+    #[inline(always)]
+    pub(crate) fn submit_one_among<const READ: bool>(
+        &mut self,
+        events: &mut EventQueue,
+        now: Time,
+        page: Lpn,
+        fua: bool,
+        tag: u32,
+    ) -> bool {
+        let how = match READ {
+            true => (Cause::HostRead, false),
+            false => (Cause::HostWrite, fua),
+        };
+        let request = self.requests.next_number() as u32;
+        let is_sent = (self.port().0).submit_one(events, now, page, how, (tag, request));
+        if is_sent {
+            self.take_number();
+        }
+        is_sent
+    }
+
     /// Forgets pages likewise.
     pub(crate) fn trim_among(
         &mut self,
@@ -130,15 +152,17 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// What is pending at this resource of its flash, among `events`, happens: what of the pages is done by that.
+    /// What is pending at this resource of its flash, among `events`, happens; into `done` what of the pages is done by
+    /// that.
     #[inline(always)]
     pub(crate) fn step_among(
         &mut self,
         events: &mut EventQueue,
         resource: usize,
         at: Time,
-    ) -> Option<OutsideDone> {
-        self.port().0.step(events, resource, at)
+        done: &mut Option<Done>,
+    ) {
+        self.port().0.step(events, resource, at, done);
     }
 
     /// [`Device::advance`] for a bare device, where nothing but the flash has anything to do.
@@ -152,8 +176,9 @@ impl<B: Backend> Device<B> {
             };
             self.now = at;
             let (mut port, events) = self.port();
-            let page = port.step(events, resource, at);
-            self.outside.extend(page);
+            let mut done = None;
+            port.step(events, resource, at, &mut done);
+            self.outside.extend(done.as_ref().map(OutsideDone::of));
         }
         self.now = self.now.max(until);
     }
@@ -189,46 +214,65 @@ impl<B: Backend> Port<'_, B> {
         (tag, request): (u32, u32),
     ) {
         for lpn in first.0..first.0 + pages {
-            let op = PageOp {
-                lpn: Lpn(lpn),
-                owner: tag | OWNER_IS_OUTSIDE,
-                cause,
-                request,
-                stream: Stream::Cold,
-                fua,
-                again: 0,
-                enqueued: now,
-                gc_before: Time::ZERO,
-            };
-            let refused = !op.is_read() && *self.read_only;
-            let unit = match op.is_read() {
-                true => self.backend.unit_of_copy(op.lpn),
-                false if refused => None,
-                false => Some(self.backend.unit_for_write(op.lpn)),
-            };
-            match unit {
-                Some(unit) => self.backend.enqueue(unit as usize, op, now, events),
+            let how = (cause, fua);
+            if !self.submit_one(events, now, Lpn(lpn), how, (tag, request)) {
                 // Nothing to read, or refused.
-                None => self.outside.push(OutsideDone::at_once(tag, !refused)),
+                let is_read = cause == Cause::HostRead;
+                self.outside.push(OutsideDone::at_once(tag, is_read));
             }
         }
     }
 
-    /// What is pending at a resource happens: what of the pages is done by that.
+    /// False, with nothing done, if there is nothing to read or it is refused.
     #[inline(always)]
-    fn step(&mut self, events: &mut EventQueue, resource: usize, at: Time) -> Option<OutsideDone> {
-        let mut done = None;
-        let chip = self.backend.on_event(resource, at, events, &mut done);
-        let page = done.map(|done| {
+    fn submit_one(
+        &mut self,
+        events: &mut EventQueue,
+        now: Time,
+        lpn: Lpn,
+        (cause, fua): (Cause, bool),
+        (tag, request): (u32, u32),
+    ) -> bool {
+        let op = PageOp {
+            lpn,
+            owner: tag | OWNER_IS_OUTSIDE,
+            cause,
+            request,
+            stream: Stream::Cold,
+            fua,
+            again: 0,
+            enqueued: now,
+            gc_before: Time::ZERO,
+        };
+        let unit = match op.is_read() {
+            true => self.backend.unit_of_copy(lpn),
+            false if *self.read_only => None,
+            false => Some(self.backend.unit_for_write(lpn)),
+        };
+        if let Some(unit) = unit {
+            self.backend.enqueue(unit as usize, op, now, events);
+        }
+        unit.is_some()
+    }
+
+    /// What is pending at a resource happens; into `done` what of the pages is done by that.
+    #[inline(always)]
+    fn step(
+        &mut self,
+        events: &mut EventQueue,
+        resource: usize,
+        at: Time,
+        done: &mut Option<Done>,
+    ) {
+        let chip = self.backend.on_event(resource, at, events, done);
+        if let Some(done) = done {
             debug_assert!(done.op.owner & OWNER_IS_OUTSIDE != 0, "whose page is this?");
             *self.read_only |= !done.written;
-            OutsideDone::of(&done)
-        });
+        }
         debug_assert!(
             self.backend.more_done().is_none(),
             "flash does one thing at a time"
         );
         self.backend.activate(chip, at, events);
-        page
     }
 }

@@ -4,6 +4,7 @@
 use crate::array::layout::{Layout, Spot, Stripe};
 use crate::array::member::Member;
 use crate::chips::ChipSet;
+use crate::memory::Table;
 use crate::spec::{ArraySpec, DeviceSpec, Level, MemberInGc, Protect};
 use crate::units::{narrow, ChipId, Lpn};
 
@@ -12,13 +13,13 @@ use crate::units::{narrow, ChipId, Lpn};
 pub(crate) struct Units {
     pub collecting: ChipSet,
     /// The first unit of each member.
-    first: Vec<u32>,
+    first: Table<u32>,
     /// Which members count as being in GC.
-    in_gc: Vec<bool>,
+    in_gc: Table<bool>,
     /// The number of chips in GC from which on a member counts.
     least_chips: Vec<u32>,
     /// One is enough.
-    any_chip_counts: bool,
+    pub any_chip_counts: bool,
     level: Level,
     protect: Protect,
     member_in_gc: MemberInGc,
@@ -44,8 +45,8 @@ impl Units {
         }
         Units {
             collecting: ChipSet::none(units),
-            in_gc: vec![false; first.len()],
-            first,
+            in_gc: vec![false; first.len()].into(),
+            first: first.into(),
             least_chips: spec.members.iter().map(least_chips).collect(),
             any_chip_counts: spec.member_in_gc == MemberInGc::Any,
             level: spec.level,
@@ -79,8 +80,7 @@ impl Units {
     /// The unit of a page.
     #[inline]
     pub fn of_page(&self, layout: &Layout, members: &[Member], lpn: Lpn) -> Option<ChipId> {
-        let (stripe, place) = layout.stripe_of(lpn);
-        let placed = layout.members_of(stripe);
+        let (stripe, place, placed) = layout.placed(lpn);
         let member = placed.data(place);
         if self.protect == Protect::Data {
             return self.of_spot(
@@ -111,9 +111,15 @@ impl Units {
     /// Looks at whether a member, or which of its chips, is in GC.
     #[inline(always)]
     pub fn note(&mut self, member: usize, chips: &ChipSet) {
-        if !self.any_chip_counts || chips.is_empty() == self.in_gc[member] {
+        if !self.any_chip_counts || !self.is_noted(member, chips) {
             self.note_chips(member, chips);
         }
+    }
+
+    /// Where one chip is enough: nothing has changed since the member was last looked at.
+    #[inline(always)]
+    pub fn is_noted(&self, member: usize, chips: &ChipSet) -> bool {
+        chips.is_empty() != self.in_gc[member]
     }
 
     /// The same where it may have changed.

@@ -17,21 +17,37 @@ pub(crate) struct Watch {
     pub units: Units,
     pub coordinator: Coordinator,
     /// It does nothing.
-    is_local: bool,
+    pub is_local: bool,
     /// When members collect, if that is logged.
     pub timeline: Option<Timeline>,
+    /// All there is to see of a member is whether any chip of it is in GC.
+    is_plain: bool,
 }
 
 impl Watch {
     pub fn new(spec: &ArraySpec, members: &Members) -> Watch {
         let pools = members.iter().map(|member| member.drive.ssd.pool_blocks());
         let coordinator = Coordinator::new(spec, pools);
-        Watch {
+        let mut watch = Watch {
             units: Units::new(spec),
             is_local: coordinator.is_local(),
             coordinator,
             timeline: None,
-        }
+            is_plain: false,
+        };
+        watch.is_plain = watch.sees_chips_alone();
+        watch
+    }
+
+    fn sees_chips_alone(&self) -> bool {
+        self.is_local && self.timeline.is_none() && self.units.any_chip_counts
+    }
+
+    /// There is nothing new to see of a member; false if that takes a closer look.
+    #[inline(always)]
+    pub fn has_seen(&self, member: usize, members: &Members) -> bool {
+        let chips = members[member].drive.ssd.chips_in_gc();
+        self.is_plain && self.units.is_noted(member, chips)
     }
 
     /// Looks at a member after something happened there: whether it is in GC, whether its coordinator
@@ -130,8 +146,9 @@ impl Watch {
     }
 
     /// The host wants something.
+    #[inline(always)]
     pub fn leave_idle(&mut self, members: &mut Members, record: &mut Record, clock: &mut Clock) {
-        if self.coordinator.leave_idle() {
+        if !self.is_local && self.coordinator.leave_idle() {
             self.carry_out(members, record, clock);
         }
     }
@@ -145,6 +162,7 @@ impl Watch {
     /// Starts or stops the log of when members collect.
     pub fn set_timeline(&mut self, on: bool, members: &Members, now: Time) {
         self.timeline = on.then(|| Timeline::new(members.len()));
+        self.is_plain = self.sees_chips_alone();
         for member in 0..members.len() {
             self.note_interval(member, members, now);
         }

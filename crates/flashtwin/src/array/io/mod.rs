@@ -25,7 +25,7 @@ use crate::spec::{ArraySpec, Buffer, Reads};
 use crate::units::{narrow, Lpn, Time};
 use hedge::Hedge;
 use ops::{Chain, Ops};
-use requests::{Owner, Requests};
+use requests::{Owner, Requests, OF_JOB};
 use runs::{Run, Runs};
 
 /// What a member is asked, and for whom.
@@ -69,6 +69,8 @@ pub(crate) struct Io {
     pub through: bool,
     /// Pages are read from elsewhere while their chip collects.
     reads_around_gc: bool,
+    /// An event is being dealt with: the front end takes what is done when that ends.
+    pub in_event: bool,
 }
 
 impl Io {
@@ -89,6 +91,7 @@ impl Io {
             volatile,
             through: volatile && spec.buffer.as_ref().is_some_and(Buffer::is_protected),
             reads_around_gc: spec.reads == Reads::AroundGc,
+            in_event: false,
             members,
         }
     }
@@ -99,10 +102,18 @@ impl Io {
     }
 
     /// Looks at a member after something happened there.
-    #[inline(always)]
+    #[inline(never)]
     pub fn look_at(&mut self, member: usize, clock: &mut Clock) {
         let (members, record) = (&mut self.members, &mut self.record);
         self.watch.look_at(member, members, record, clock);
+    }
+
+    /// The same of one whose flash does things by the array's event queue.
+    #[inline(always)]
+    pub fn look_at_flash(&mut self, member: usize, clock: &mut Clock) {
+        if !self.watch.has_seen(member, &self.members) {
+            self.look_at(member, clock);
+        }
     }
 
     /// Looks at which members are in GC.
@@ -127,8 +138,9 @@ impl Io {
     }
 
     /// The array may have nothing to do any more.
+    #[inline(always)]
     pub fn may_be_idle(&mut self, clock: &mut Clock) {
-        if !self.watch.coordinator.is_idle() && self.is_empty() {
+        if !self.watch.is_local && !self.watch.coordinator.is_idle() && self.is_empty() {
             self.watch.become_idle(&mut self.members, clock);
         }
     }
@@ -155,6 +167,7 @@ impl Io {
     }
 
     /// The operations of a chain are done.
+    #[inline(always)]
     pub fn finish(&mut self, mut chain: Chain, spent: Spent, written: bool) {
         while chain.head != NONE {
             let op = chain.head;
@@ -178,7 +191,7 @@ impl Io {
     /// Lets the front end have what is done, at this instant.
     #[inline(always)]
     pub fn deliver(&mut self, clock: &mut Clock) {
-        if !self.ops.done.is_empty() {
+        if !self.in_event && !self.ops.done.is_empty() {
             self.members.own.set(clock.now, clock);
         }
     }
@@ -220,6 +233,32 @@ impl Io {
             number: self.members[member].last_number(),
         });
         part
+    }
+
+    /// Sends one page for a job to a member's flash, and keeps no record of it; false, with nothing done, where there is
+    /// more to it.
+    #[inline(always)]
+    pub fn send_page<const READ: bool>(
+        &mut self,
+        member: usize,
+        lpn: Lpn,
+        fua: bool,
+        job: u32,
+        clock: &mut Clock,
+    ) -> bool {
+        let m = &mut self.members[member];
+        let tag = OF_JOB | job;
+        if !m.is_usual() || !(m.drive).submit_one_among::<READ>(clock, lpn, fua, tag) {
+            return false;
+        }
+        m.under_way += 1;
+        let stats = &mut self.record.stats;
+        match READ {
+            true => stats.member_pages_read += 1,
+            false => stats.member_pages_written += 1,
+        }
+        self.look_at_flash(member, clock);
+        true
     }
 
     /// Adds a page to what is being put together for its member.
@@ -334,8 +373,14 @@ impl Io {
     pub fn prefetch_old_copies(&self, stripe: Stripe, places: impl Iterator<Item = u32>) {
         let members = self.layout.members_of(stripe);
         for at in places {
-            let member = &self.members[members.at(at)];
-            member.drive.ssd.backend.prefetch_old_copy(Lpn(stripe.0));
+            self.prefetch_old_copy(members.at(at), stripe);
         }
+    }
+
+    /// The same of one member.
+    #[inline(always)]
+    pub fn prefetch_old_copy(&self, member: usize, stripe: Stripe) {
+        let flash = &self.members[member].drive.ssd.backend;
+        flash.prefetch_old_copy(Lpn(stripe.0));
     }
 }

@@ -4,6 +4,10 @@ use super::ops::{Chain, Ops};
 use crate::array::table::Table;
 use crate::units::Time;
 
+/// Added to the number of a job: it stands for the number of a request of one page for that job, of which no record
+/// is kept.
+pub(crate) const OF_JOB: u32 = 1 << 29;
+
 /// For whom a request is sent to a member.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Owner {

@@ -12,7 +12,7 @@ use super::clock::Clock;
 use super::io::ops::Chain;
 use super::io::requests::Owner;
 use super::io::{Io, Order};
-use super::layout::plan::{count, each, plan_write, sources, Method, Places};
+use super::layout::plan::{count, each, plan_write, sources, Method, Places, Plan};
 use super::layout::Stripe;
 use super::member::spent::Spent;
 use super::member::State;
@@ -20,6 +20,7 @@ use super::record::log::{ArrayEvent, JobKind, SentFor};
 use super::table::Table;
 use crate::request::Op;
 use crate::spec::ArraySpec;
+use crate::units::Lpn;
 use rebuild::Rebuild;
 use rows::RowLocks;
 use stretch::Stretch;
@@ -86,8 +87,25 @@ struct Job {
     writes: Places,
     /// Requests to members in flight.
     left: u32,
+    /// The members, as bits, that some of these went to as pages without a record ([`Io::send_page`]).
+    pages_at: u64,
     spent: Spent,
     written: bool,
+    /// The members with the page and with its parity, if both are read, and then both written, and nothing else.
+    pair: Option<[u16; 2]>,
+}
+
+/// Sends a page of a job to a member, as a request of which a record is kept.
+#[cold]
+fn send_one(
+    io: &mut Io,
+    id: u32,
+    (member, stripe): (usize, Stripe),
+    how: (Op, bool),
+    clock: &mut Clock,
+) {
+    let order = Order::new(member, (stripe.0, 1), how, Owner::Job(id));
+    io.send(order, clock, |_| SentFor::Job { job: id, place: 0 });
 }
 
 /// All jobs.
@@ -110,6 +128,7 @@ impl Jobs {
         }
     }
 
+    #[inline(always)]
     fn new_job(&mut self, io: &Io, what: JobSpec) -> u32 {
         let rows = match what.kind {
             Kind::Rebuild => what.pages / io.layout.chunk_pages(),
@@ -123,12 +142,15 @@ impl Jobs {
             again: false,
             writes: 0,
             left: 0,
+            pages_at: 0,
             spent: Spent::default(),
             written: true,
+            pair: None,
         })
     }
 
     /// Has this done once it is its turn in the rows it is about.
+    #[inline(always)]
     pub fn add(&mut self, io: &mut Io, what: JobSpec, clock: &mut Clock) {
         let id = self.new_job(io, what);
         self.take_rows(io, id, clock);
@@ -168,6 +190,7 @@ impl Jobs {
 
     /// Takes the rows that a job needs, in ascending order, so that no two wait for each other. It
     /// begins when it has them all.
+    #[inline(always)]
     fn take_rows(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &mut self.jobs[id];
         let first = io.layout.row_of(job.what.stripe);
@@ -182,8 +205,85 @@ impl Jobs {
     }
 
     /// The row is the job's: it reads what it needs.
+    #[inline]
     fn begin(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
+        let job = &self.jobs[id];
+        match job.what.kind {
+            Kind::Write(places)
+                if job.what.pages == 1
+                    && places.is_power_of_two()
+                    && io.members.whole
+                    && io.layout.writes_pairs()
+                    && !io.record.log.is_on() =>
+            {
+                self.begin_pair(io, id, places, clock);
+            }
+            _ => self.begin_any(io, id, clock),
+        }
+    }
+
+    /// The same of a write of one page in an array with one parity, whole and without a log: as
+    /// [`Jobs::begin_any`] would, in fewer steps.
+    fn begin_pair(&mut self, io: &mut Io, id: u32, written: Places, clock: &mut Clock) {
+        let Io { layout, record, .. } = io;
+        let both = written | 1 << layout.data();
+        debug_assert_eq!(
+            plan_write(layout.data(), 1, written, 0),
+            Plan {
+                method: Method::ReadModifyWrite,
+                reads: both,
+                writes: both,
+            }
+        );
+        let stats = &mut record.stats;
+        stats.stripes[Method::ReadModifyWrite as usize] += 1;
+        stats.pages_read_for_parity += 2;
+        stats.parity_pages_written += 1;
+        let job = &mut self.jobs[id];
+        let members = layout.members_of(job.what.stripe);
+        let data = members.data(written.trailing_zeros());
+        job.phase = Phase::Reading;
+        job.writes = both;
+        let pair = [data as u16, members.parity(0) as u16];
+        job.pair = Some(pair);
+        self.send_pair::<true>(io, id, pair, clock);
+        for member in pair {
+            let stripe = self.jobs[id].what.stripe;
+            io.prefetch_old_copy(member.into(), stripe);
+        }
+    }
+
+    /// Sends a page to each of the two members.
+    #[inline(always)]
+    fn send_pair<const READ: bool>(
+        &mut self,
+        io: &mut Io,
+        id: u32,
+        pair: [u16; 2],
+        clock: &mut Clock,
+    ) {
+        let job = &mut self.jobs[id];
+        let (stripe, fua) = (job.what.stripe, job.what.fua && !READ);
+        job.left = 2;
+        let mut pages_at = 0;
+        for member in pair {
+            let member = usize::from(member);
+            match io.send_page::<READ>(member, Lpn(stripe.0), fua, id, clock) {
+                true => pages_at |= 1 << member,
+                false => {
+                    let op = if READ { Op::Read } else { Op::Write };
+                    send_one(io, id, (member, stripe), (op, fua), clock);
+                }
+            }
+        }
+        job.pages_at = pages_at;
+    }
+
+    /// [`Jobs::begin`], whatever the job.
+    #[inline(never)]
+    fn begin_any(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let what = self.jobs[id].what;
+        self.jobs[id].pair = None;
         let pages = u64::from(what.pages);
         let missing = io.missing(what.stripe);
         let (layout, stats) = (&io.layout, &mut io.record.stats);
@@ -251,9 +351,19 @@ impl Jobs {
         }
     }
 
+    #[inline]
     fn write_phase(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &mut self.jobs[id];
         job.phase = Phase::Writing;
+        match job.pair {
+            Some(pair) if io.members.whole => self.send_pair::<false>(io, id, pair, clock),
+            _ => self.write_any(io, id, clock),
+        }
+    }
+
+    #[inline(never)]
+    fn write_any(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
+        let job = &mut self.jobs[id];
         if job.what.kind == Kind::Rebuild {
             let (still, sent) = (self.stretch).write(io, id, job.what.extent(), job.writes, clock);
             (job.writes, job.left) = (still, sent);
@@ -288,8 +398,20 @@ impl Jobs {
         };
         let layout = io.layout;
         let members = layout.members_of(stripe);
+        let single = pages == 1 && !io.record.log.is_on();
         for at in each(places) {
             let member = members.at(at);
+            let page = Lpn(stripe.0);
+            let is_sent = single
+                && match op {
+                    Op::Read => io.send_page::<true>(member, page, false, id, clock),
+                    Op::Write => io.send_page::<false>(member, page, fua, id, clock),
+                    Op::Trim | Op::Flush => false,
+                };
+            if is_sent {
+                job.pages_at |= 1 << member;
+                continue;
+            }
             let order = Order::new(member, (stripe.0, pages), how, Owner::Job(id));
             io.send(order, clock, |_| SentFor::Job { job: id, place: at });
         }
@@ -304,7 +426,34 @@ impl Jobs {
         self.step_done(io, id, Spent::default(), true, clock);
     }
 
+    /// A page that was sent to this member without a record is done.
+    #[inline(always)]
+    pub fn page_done(
+        &mut self,
+        io: &mut Io,
+        id: u32,
+        (member, spent, written): (usize, Spent, bool),
+        clock: &mut Clock,
+    ) {
+        self.jobs[id].pages_at &= !(1 << member);
+        self.step_done(io, id, spent, written, clock);
+    }
+
+    /// Pages that were sent to this member without a record are lost with it.
+    pub fn pages_lost(&mut self, io: &mut Io, member: usize, clock: &mut Clock) {
+        let of_member = |job: &mut Job| job.pages_at >> member & 1 == 1;
+        let all = self.jobs.iter_mut();
+        let ids: Vec<u32> = all
+            .filter_map(|(id, job)| of_member(job).then_some(id))
+            .collect();
+        for id in ids {
+            self.jobs[id].pages_at &= !(1 << member);
+            self.step_lost(io, id, clock);
+        }
+    }
+
     /// A request of a job is done.
+    #[inline(always)]
     pub fn step_done(
         &mut self,
         io: &mut Io,
@@ -348,13 +497,19 @@ impl Jobs {
         let first = io.layout.row_of(what.stripe);
         for row in first..first + rows {
             if let Some(next) = self.rows.give_back(row) {
-                self.jobs[next].rows_held += 1;
-                self.take_rows(io, next, clock);
+                self.next_of_row(io, next, clock);
             }
         }
         if what.kind == Kind::Rebuild {
             self.rebuild_on(io, clock);
         }
+    }
+
+    /// It is this job's turn in a row that it waited for.
+    #[inline(never)]
+    fn next_of_row(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
+        self.jobs[id].rows_held += 1;
+        self.take_rows(io, id, clock);
     }
 
     // ---- rebuilding ----

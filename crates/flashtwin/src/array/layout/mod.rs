@@ -76,6 +76,14 @@ impl Layout {
         self.chunk.by()
     }
 
+    /// A write of one page reads it and its parity, and writes both: as [`plan_write`] plans it while nothing is
+    /// missing.
+    ///
+    /// [`plan_write`]: super::layout::plan::plan_write
+    pub fn writes_pairs(&self) -> bool {
+        self.parity == 1 && self.data > 2
+    }
+
     /// There is redundancy to be kept: what changes a row happens one after the other.
     pub fn has_rows(&self) -> bool {
         self.parity > 0 || self.copies > 1
@@ -90,9 +98,17 @@ impl Layout {
     /// The page stripe of a page, and its place among the data units.
     #[inline(always)]
     pub fn stripe_of(&self, lpn: Lpn) -> (Stripe, u32) {
+        let (stripe, place, _) = self.placed(lpn);
+        (stripe, place)
+    }
+
+    /// The same, and the members of the stripe.
+    #[inline(always)]
+    pub fn placed(&self, lpn: Lpn) -> (Stripe, u32, MembersOf<'_>) {
         let (unit, offset) = self.chunk.div_rem(lpn.0);
         let (row, place) = self.by_data.div_rem(unit);
-        (Stripe(row * self.chunk.by() + offset), place)
+        let stripe = Stripe(row * self.chunk.by() + offset);
+        (stripe, place, self.members_of_row(row))
     }
 
     /// The page at a place of a page stripe.
@@ -104,10 +120,15 @@ impl Layout {
     /// The members of a page stripe.
     #[inline(always)]
     pub fn members_of(&self, stripe: Stripe) -> MembersOf<'_> {
+        self.members_of_row(self.row_of(stripe))
+    }
+
+    #[inline(always)]
+    fn members_of_row(&self, row: u32) -> MembersOf<'_> {
         let parity = match self.parity {
             0 => 0,
             _ => {
-                let turn = self.by_members.div_rem(self.row_of(stripe)).1;
+                let turn = self.by_members.div_rem(row).1;
                 match self.rotation.goes_left() {
                     true => self.members - 1 - turn,
                     false => turn,
@@ -165,9 +186,9 @@ impl Layout {
     /// Where the first copy of a page lies.
     #[inline]
     pub fn spot(&self, lpn: Lpn) -> Spot {
-        let (stripe, place) = self.stripe_of(lpn);
+        let (stripe, place, members) = self.placed(lpn);
         Spot {
-            member: self.data_member(stripe, place),
+            member: members.data(place),
             lpn: Lpn(stripe.0),
         }
     }

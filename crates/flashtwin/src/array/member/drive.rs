@@ -71,6 +71,23 @@ impl Drive {
         });
     }
 
+    /// Asks for one page likewise; false, with nothing done, if there is nothing to read or it is refused.
+    #[inline(never)]
+    pub fn submit_one_among<const READ: bool>(
+        &mut self,
+        clock: &mut Clock,
+        page: Lpn,
+        fua: bool,
+        tag: u32,
+    ) -> bool {
+        let Some(place) = self.place else {
+            return false;
+        };
+        self.among(place, clock, |ssd, events, now| {
+            ssd.submit_one_among::<READ>(events, now, page, fua, tag)
+        })
+    }
+
     /// Asks for pages, or for something to be done about them; the response will carry `tag`.
     #[inline(always)]
     pub fn submit(&mut self, now: Time, (first, pages): (u32, u32), op: Op, fua: bool, tag: u32) {

@@ -109,6 +109,7 @@ impl Member {
             }
         }
         self.drive = Drive { place, ..drive };
+        self.drive.ssd.set_now(clock.now);
     }
 
     /// Nothing was ever asked of it.
@@ -210,8 +211,8 @@ impl Member {
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
     list: Table<Member>,
-    /// The member of each resource of the array's event queue that is one of flash; and how many others come before.
-    member_of: Table<u16>,
+    /// The place of each resource of the array's event queue that is one of flash; and how many others come before.
+    places: Table<Place>,
     before: usize,
     /// No member is missing or being rebuilt.
     pub whole: bool,
@@ -226,7 +227,7 @@ impl Members {
     pub fn new(spec: &ArraySpec, before: usize) -> Members {
         let mut members = Members {
             list: Vec::new().into(),
-            member_of: Table::default(),
+            places: Vec::new().into(),
             before,
             whole: true,
             lost: false,
@@ -244,15 +245,14 @@ impl Members {
 
     /// Resources of the array's event queue that are those of flash.
     pub fn flash_resources(&self) -> usize {
-        self.member_of.len()
+        self.places.len()
     }
 
-    /// The member of a resource, and its number there, if it is one of flash.
+    /// The place of a resource, if it is one of flash.
     #[inline(always)]
-    pub fn flash_at(&self, resource: usize) -> Option<(usize, Place)> {
-        let member = *self.member_of.get(resource.checked_sub(self.before)?)?;
-        let place = self.list[usize::from(member)].drive.place;
-        Some((resource, place?))
+    pub fn flash_at(&self, resource: usize) -> Option<Place> {
+        let at = resource.checked_sub(self.before)?;
+        Some(self.places[at])
     }
 
     /// All members, whose places are empty until others take them.
@@ -263,17 +263,16 @@ impl Members {
     /// Others take the places of all members.
     pub fn replace(&mut self, members: Vec<Member>) {
         self.list = members.into();
-        self.member_of = Table::default();
+        self.places.clear();
         for (number, member) in self.list.iter_mut().enumerate() {
             if member.drive.takes_pages {
-                let first = self.before + self.member_of.len();
-                member.stands_at(Place {
-                    first,
+                let place = Place {
+                    first: self.before + self.places.len(),
                     member: number,
-                });
-                for _ in 0..member.drive.ssd.backend.resources() {
-                    self.member_of.push(number as u16);
-                }
+                };
+                member.stands_at(place);
+                let resources = member.drive.ssd.backend.resources();
+                self.places.extend(std::iter::repeat_n(place, resources));
             }
         }
         self.count();

@@ -72,7 +72,20 @@ impl Batch {
         io.deliver(clock);
     }
 
+    #[inline(always)]
     pub fn place(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
+        match self.ops[..] {
+            [id] if self.trims.is_empty() && io.layout.has_rows() && !io.ops.get(id).is_read() => {
+                self.ops.clear();
+                write_one(io, jobs, id, clock);
+            }
+            _ => self.place_any(io, jobs, clock),
+        }
+    }
+
+    /// The same, whatever was queued.
+    #[inline(never)]
+    fn place_any(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
         io.runs.alone = self.ops.len() == 1;
         for &id in &self.ops {
             let op = *io.ops.get(id);
@@ -150,6 +163,20 @@ impl Batch {
         }
         self.sorted.clear();
     }
+}
+
+/// One page is written, as [`Batch::write_stripes`] writes several.
+#[inline(always)]
+fn write_one(io: &mut Io, jobs: &mut Jobs, id: u32, clock: &mut Clock) {
+    let op = io.ops.get(id);
+    let ((stripe, place), fua) = (io.layout.stripe_of(op.lpn), op.fua | io.through);
+    io.record.stats.data_pages_written += 1;
+    let what = (Kind::Write(1 << place), (stripe, 1));
+    jobs.add(
+        io,
+        JobSpec::new(what.0, what.1, (Chain::only(id), fua)),
+        clock,
+    );
 }
 
 /// The stretch that begins at `from`, of places sorted by stripe.

@@ -184,17 +184,22 @@ impl Direct {
     }
 
     /// The front end knows what happened: the chip goes on.
-    #[inline]
+    #[inline(always)]
     pub fn goes_on(&mut self, io: &mut Io, clock: &mut Clock) {
         if let Some((member, chip)) = self.at.take() {
-            let now = clock.now;
-            Direct::on_flash(io, member, clock, |ssd, events| {
-                ssd.backend.activate(chip, now, events);
-            });
-            // Not of interest in an array that has lost data.
-            if self.open {
-                io.look_at(member, clock);
-            }
+            self.chip_goes_on(io, member, chip, clock);
+        }
+    }
+
+    #[inline(never)]
+    fn chip_goes_on(&self, io: &mut Io, member: usize, chip: usize, clock: &mut Clock) {
+        let now = clock.now;
+        Direct::on_flash(io, member, clock, |ssd, events| {
+            ssd.backend.activate(chip, now, events);
+        });
+        // Not of interest in an array that has lost data.
+        if self.open {
+            io.look_at(member, clock);
         }
     }
 

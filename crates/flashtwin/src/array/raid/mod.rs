@@ -12,7 +12,7 @@ mod hedged;
 
 use super::clock::Clock;
 use super::coordinate;
-use super::io::requests::Owner;
+use super::io::requests::{Owner, OF_JOB};
 use super::io::Io;
 use super::jobs::Jobs;
 use super::layout::{Spot, Stripe};
@@ -118,18 +118,33 @@ impl Raid {
 
     /// What is pending at a resource of a member's flash happens.
     #[inline(always)]
-    fn flash_event(&mut self, resource: usize, place: Place, clock: &mut Clock) {
+    fn flash_event(
+        &mut self,
+        resource: usize,
+        place: Place,
+        clock: &mut Clock,
+        done: &mut Option<Done>,
+    ) {
         let member = place.member;
         let drive = &mut self.io.members[member].drive;
-        let page = drive.among(place, clock, |ssd, events, now| {
-            ssd.step_among(events, resource - place.first, now)
+        drive.among(place, clock, |ssd, events, now| {
+            ssd.step_among(events, resource - place.first, now, done);
         });
-        self.io.look_at(member, clock);
-        if let Some(page) = &page {
-            self.page_answered(member, page, clock);
-            self.swan_goes_on(clock);
-            if !self.io.members[member].is_usual() {
-                self.io.members[member].wake(clock);
+        self.io.look_at_flash(member, clock);
+        if let Some(page) = done {
+            let (asked, page) = (page.op.enqueued, OutsideDone::of(page));
+            *done = None;
+            let what = (page.tag, Spent::of_page(&page), page.written);
+            match (page.tag & OF_JOB != 0, self.io.members[member].is_usual()) {
+                (true, true) => self.done_for_job(member, what, clock),
+                (of_job, _) => {
+                    match of_job {
+                        true => self.answered(member, asked, what, clock),
+                        false => self.page_answered(member, &page, clock),
+                    }
+                    self.swan_goes_on(clock);
+                    self.io.members[member].wake(clock);
+                }
             }
         }
         self.io.may_be_idle(clock);
@@ -139,7 +154,9 @@ impl Raid {
     #[inline(always)]
     fn page_answered(&mut self, member: usize, page: &OutsideDone, clock: &mut Clock) {
         if let Some(written) = self.io.requests.page_done(page.tag, page.written) {
-            self.answered(member, page.tag, Spent::of_page(page), written, clock);
+            let asked = self.io.requests.sent(page.tag);
+            let what = (page.tag, Spent::of_page(page), written);
+            self.answered(member, asked, what, clock);
         }
     }
 
@@ -179,7 +196,8 @@ impl Raid {
         std::mem::swap(&mut completions, ssd.completions());
         for c in completions.drain(..) {
             let (spent, written) = (Spent::of(&c.breakdown), c.status == Status::Ok);
-            self.answered(member, narrow(c.tag), spent, written, clock);
+            let (id, asked) = (narrow(c.tag), self.io.requests.sent(narrow(c.tag)));
+            self.answered(member, asked, (id, spent, written), clock);
         }
         self.completions = completions;
     }
@@ -191,7 +209,8 @@ impl Raid {
             let Some((id, answer)) = ahead.and_then(|ahead| ahead.take(clock.now)) else {
                 break;
             };
-            self.answered(member, id, answer.spent, answer.written, clock);
+            let asked = self.io.requests.sent(id);
+            self.answered(member, asked, (id, answer.spent, answer.written), clock);
         }
         let ends = self.ahead_ends;
         let ahead = &mut self.io.members[member].ahead;
@@ -212,7 +231,7 @@ impl Raid {
         while let Some(answer) = self.io.members[member].slow.take(clock.now) {
             match answer {
                 Held::Part(id, spent, written) => {
-                    self.request_done(id, spent, written, clock);
+                    self.done_by(member, (id, spent, written), clock);
                 }
                 Held::Page(done) => {
                     let done = self.direct.came(&mut self.io, member, done);
@@ -222,16 +241,48 @@ impl Raid {
         }
     }
 
-    /// A member has done a request.
+    /// A member has done a request of which it was `asked` then: number, time spent, and that it was written.
     #[inline(always)]
-    fn answered(&mut self, member: usize, id: u32, spent: Spent, written: bool, clock: &mut Clock) {
+    fn answered(
+        &mut self,
+        member: usize,
+        asked: Time,
+        what: (u32, Spent, bool),
+        clock: &mut Clock,
+    ) {
         let m = &mut self.io.members[member];
         if m.is_usual() || !m.slow.is_slow() {
-            return self.request_done(id, spent, written, clock);
+            return self.done_by(member, what, clock);
         }
-        let slow = &mut m.slow;
-        let asked = self.io.requests.sent(id);
-        slow.hold_part(asked, clock.now, id, spent, written);
+        let (id, spent, written) = what;
+        m.slow.hold_part(asked, clock.now, id, spent, written);
+    }
+
+    /// A response of a member has come.
+    #[inline(always)]
+    fn done_by(
+        &mut self,
+        member: usize,
+        (id, spent, written): (u32, Spent, bool),
+        clock: &mut Clock,
+    ) {
+        match id & OF_JOB {
+            0 => self.request_done(id, spent, written, clock),
+            _ => self.done_for_job(member, (id, spent, written), clock),
+        }
+    }
+
+    /// A page that was sent for a job without a record is done.
+    #[inline(always)]
+    fn done_for_job(
+        &mut self,
+        member: usize,
+        (id, spent, written): (u32, Spent, bool),
+        clock: &mut Clock,
+    ) {
+        self.io.members[member].under_way -= 1;
+        let done = (member, spent, written);
+        (self.jobs).page_done(&mut self.io, id & !OF_JOB, done, clock);
     }
 
     fn request_done(&mut self, id: u32, spent: Spent, written: bool, clock: &mut Clock) {
@@ -277,10 +328,9 @@ impl Raid {
             return swan.volume.prefetch(lpn);
         }
         let layout = &self.io.layout;
-        let (stripe, place) = layout.stripe_of(lpn);
+        let (stripe, place, members) = layout.placed(lpn);
         let lpn = Lpn(stripe.0);
         let touch = |member: usize| touch(&self.io.members[member].drive.ssd.backend, lpn);
-        let members = layout.members_of(stripe);
         touch(members.data(place));
         for which in 0..layout.parity {
             touch(members.parity(which));
@@ -344,12 +394,16 @@ impl Work for Raid {
         let clock = &mut Clock { now, events };
         let members = self.io.members.len();
         let io = &mut self.io;
-        if let Some((resource, place)) = io.members.flash_at(resource) {
+        if let Some(place) = io.members.flash_at(resource) {
             if self.direct.takes_part {
                 (self.direct).event(io, resource, place, clock, finished);
             } else if !io.members.lost {
-                self.flash_event(resource, place, clock);
-                *finished = self.io.ops.done.pop_front();
+                self.io.in_event = true;
+                self.flash_event(resource, place, clock, finished);
+                self.io.in_event = false;
+                if !self.io.ops.done.is_empty() {
+                    *finished = self.io.ops.done.pop_front();
+                }
             }
             return self.io.watch.units.first_of(place.member);
         }
@@ -443,7 +497,10 @@ impl Work for Raid {
 
     #[inline]
     fn prefetch_old_copy(&self, lpn: Lpn) {
-        self.for_each_touched(lpn, |flash, lpn| flash.prefetch_old_copy(lpn));
+        // With parity a page is read before it is written, and what the write touches is loaded while it is.
+        if self.io.layout.parity == 0 {
+            self.for_each_touched(lpn, |flash, lpn| flash.prefetch_old_copy(lpn));
+        }
     }
 
     fn reset_stats(&mut self, now: Time) {
