@@ -30,7 +30,7 @@ pub(super) const NOT_SEALED: i16 = 0x4000;
 pub(crate) struct LiveFrom {
     /// A word of its live bits, and the page of the first of them.
     pub(super) word: u32,
-    first: u32,
+    pub(super) first: u32,
 }
 
 /// Logical-to-physical map, its inverse, and the state of every block.
