@@ -112,12 +112,17 @@ impl Bench {
         if !self.general && self.nand.goes_on(resource, self.now, &mut self.events) {
             return true;
         }
+        self.on_event(resource);
+        true
+    }
+
+    /// What is due now happens.
+    fn on_event(&mut self, resource: usize) {
         let mut done = None;
         let chip = (self.nand).on_event(resource, self.now, &mut self.events, &mut done);
         assert!(done.is_none_or(|done| done.written));
         self.done.extend(done.map(|done| (self.now, done)));
         self.nand.activate(chip, self.now, &mut self.events);
-        true
     }
 
     /// Eqs 1 to 4 with everything counted afresh.
