@@ -55,6 +55,8 @@ pub struct EventQueue {
     slots: Table<Slot>,
     /// A power of two.
     buckets: Table<Bucket>,
+    /// Bits of the number of a span that give its bucket.
+    wrap: usize,
     /// The buckets that hold any, as bits.
     occupied: Table<u64>,
     /// Width of a bucket, as a power of two of picoseconds.
@@ -98,6 +100,7 @@ impl EventQueue {
         EventQueue {
             slots: vec![slot; resources].into(),
             buckets: vec![EMPTY; buckets].into(),
+            wrap: buckets - 1,
             occupied: vec![0; buckets / 64].into(),
             shift: SHIFT_FIRST,
             first: NOTHING,
@@ -212,7 +215,7 @@ impl EventQueue {
 
     #[inline(always)]
     fn bucket(&self, entry: u128) -> usize {
-        self.span(entry) as usize & (self.buckets.len() - 1)
+        self.span(entry) as usize & self.wrap
     }
 
     /// Puts an entry where it belongs in its bucket.
@@ -304,7 +307,7 @@ impl EventQueue {
     }
 
     fn look_through(&mut self, span: u64) -> u128 {
-        let (rounds, words) = (self.buckets.len() - 1, self.occupied.len() - 1);
+        let (rounds, words) = (self.wrap, self.occupied.len() - 1);
         let start = span as usize & rounds;
         let mut word = start / 64;
         let mut bits = self.occupied[word] & (u64::MAX << (start % 64));
@@ -374,7 +377,7 @@ impl EventQueue {
             return None;
         }
         let (span, taken) = (self.span(self.first), resource(self.first));
-        let at = span as usize & (self.buckets.len() - 1);
+        let at = span as usize & self.wrap;
         // The earliest entry stands first in its bucket.
         let next = self.slots[taken].next;
         self.buckets[at].first = next;

@@ -32,7 +32,7 @@ const STRIP_SHIFT_MAX: u32 = 6;
 pub(crate) struct LiveFrom {
     /// A word of its live bits, and the page of the first of them.
     pub(super) word: u32,
-    first: u32,
+    pub(super) first: u32,
 }
 
 /// Logical-to-physical map, its inverse, and the state of every block.

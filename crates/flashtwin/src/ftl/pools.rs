@@ -44,12 +44,6 @@ impl PageMap {
         }
     }
 
-    /// The cold open block of the pool is not full.
-    #[inline(always)]
-    pub fn has_room_for_move(&self, pool: u32) -> bool {
-        self.pools[pool as usize].next_page < self.shape.data_pages
-    }
-
     /// Data pages of a block that the stream writes to.
     #[inline(always)]
     pub(super) fn end_of(&self, stream: Stream) -> u32 {

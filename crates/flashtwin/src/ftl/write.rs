@@ -35,33 +35,54 @@ impl PageMap {
         self.place(pool, stream, Lpn(lpn))
     }
 
-    /// Moves the page that [`PageMap::first_live`] found in `block` to the cold frontier of its pool, which has room,
-    /// as [`PageMap::move_page`] does.
+    /// Moves the first live page of `block`, where none is before `from`, to the cold frontier of its pool, the only
+    /// one of its chip, as [`PageMap::move_page`] does: the page, and whether that sealed the frontier's block. `None`,
+    /// with nothing done, if the word at `from` has no live page or the frontier no room.
     #[inline(always)]
-    pub fn move_first(&mut self, block: u32, from: &LiveFrom, page: Ppn, pool: u32) -> bool {
-        let lpn = self.lpn_at(page);
-        debug_assert_eq!(self.lookup(lpn), Some(page));
-        let word = &mut self.live[from.word as usize];
-        *word &= *word - 1;
+    pub fn move_first(&mut self, block: u32, from: LiveFrom, pool: u32) -> Option<(Ppn, bool)> {
+        debug_assert_eq!(self.shape.pools_per_chip, 1);
+        let bits = self.live[from.word as usize];
+        let frontier = &mut self.pools[pool as usize];
+        let (active, page) = (frontier.active, frontier.next_page);
+        let left = self.shape.data_pages - page;
+        if bits == 0 || left == 0 {
+            return None;
+        }
+        frontier.next_page = page + 1;
+        self.room[pool as usize] -= 1;
+        let old = Ppn(from.first + bits.trailing_zeros());
+        let lpn = self.lpn_at(old);
+        debug_assert_eq!(self.lookup(lpn), Some(old));
+        self.live[from.word as usize] = bits & (bits - 1);
         self.count_dead(block);
-        self.place(pool, Stream::Cold, lpn)
+        self.fill_page(active, page, lpn);
+        if left == 1 {
+            self.seal(active);
+        }
+        Some((old, left == 1))
     }
 
     /// Puts `lpn` at a frontier; its old copy is forgotten already.
     #[inline(always)]
     fn place(&mut self, pool: u32, stream: Stream, lpn: Lpn) -> bool {
         let (active, page) = self.advance(pool, stream, 1);
-        let block = active as usize;
         let sealed = page + 1 == self.end_of(stream);
+        self.fill_page(active, page, lpn);
+        if sealed {
+            self.seal(active);
+        }
+        sealed
+    }
+
+    /// Page `page` of an open block holds `lpn`.
+    #[inline(always)]
+    fn fill_page(&mut self, active: u32, page: u32, lpn: Lpn) {
+        let block = active as usize;
         let ppn = active * self.shape.pages_per_block + page;
         self.reverse[ppn as usize] = lpn.0;
         self.map[lpn.0 as usize] = ppn;
         self.live[block * self.words_per_block + page as usize / 64] |= 1 << (page % 64);
         self.tally[block] += 1;
-        if sealed {
-            self.seal(active);
-        }
-        sealed
     }
 
     #[inline(always)]

@@ -183,39 +183,45 @@ impl Modern {
             return false;
         }
         let (lane, chip) = (&self.lanes[die], &self.chips[die]);
-        if lane.step != Some(Step::Move)
-            || lane.ends > now
-            || !chip.reads.is_empty()
-            || !chip.queue.is_empty() && self.yields_to_queue(die)
-            || self.collecting[die].is_none()
-        {
+        if lane.step != Some(Step::Move) || lane.ends > now || !chip.reads.is_empty() {
             return false;
         }
-        match self.plain_move {
-            Some(time) => {
-                self.chips[die].busy_total += now - lane.since;
-                self.start_plain_move(die, time, now, events);
-                true
+        let Some(run) = &self.collecting[die] else {
+            return false;
+        };
+        let may_yield = run.folds | self.preemptible | self.orders.yields;
+        if let (false, Some(time)) = (may_yield, self.plain_move) {
+            let since = lane.since;
+            if let Some(time) = self.move_plainly(die, time) {
+                self.chips[die].busy_total += now - since;
+                self.start_next_move(die, time, now, events);
+                return true;
             }
-            None => self.goes_on_otherwise(die, now, events),
         }
+        self.goes_on_otherwise(die, now, events)
     }
 
-    /// The same where moves differ, or a log is kept.
+    /// The same where moves differ, something may come between, or a log is kept.
     #[inline(never)]
     fn goes_on_otherwise(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
-        let alone = self.log.is_none();
-        if alone {
+        let goes_on = self.log.is_none() && !self.yields(die);
+        if goes_on {
             self.chips[die].busy_total += now - self.lanes[die].since;
-            self.start_any_move(die, now, events);
+            self.start_gc_step(die, now, events);
         }
-        alone
+        goes_on
     }
 
     /// Starts or stops keeping a log.
     pub fn set_log(&mut self, on: bool) {
         self.log = on.then(Vec::new);
         self.plain_move = self.move_time.filter(|_| !on);
+    }
+
+    /// Moves of collections take no short way.
+    #[cfg(test)]
+    pub fn move_in_general(&mut self) {
+        self.plain_move = None;
     }
 
     #[inline(always)]
@@ -555,14 +561,9 @@ impl Modern {
     /// A collection lets what waits go first: there is room for it, or it is its turn.
     #[inline(always)]
     fn yields(&self, die: usize) -> bool {
-        !self.chips[die].queue.is_empty() && self.yields_to_queue(die)
-    }
-
-    /// The same where something waits.
-    #[inline]
-    fn yields_to_queue(&self, die: usize) -> bool {
         let folds = || self.collecting[die].is_some_and(|run| run.folds);
-        (self.preemptible || self.orders.yields || folds())
+        !self.chips[die].queue.is_empty()
+            && (self.preemptible || self.orders.yields || folds())
             && (!self.ftl.is_needy(die as u32) || self.preemptible && self.keeps_pace(die))
     }
 

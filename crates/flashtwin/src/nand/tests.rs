@@ -18,6 +18,8 @@ struct Bench {
     rng: Rng,
     /// What has ended, and when.
     done: Vec<(Time, Done)>,
+    /// Nothing takes the shorter way that usual operations have.
+    general: bool,
 }
 
 impl Bench {
@@ -57,6 +59,7 @@ impl Bench {
             chips: spec.geometry.chips,
             rng: Rng::new(seed),
             done: Vec::new(),
+            general: false,
         }
     }
 
@@ -93,7 +96,10 @@ impl Bench {
             enqueued: self.now,
             gc_before: Time::ZERO,
         };
-        self.nand.enqueue(chip, op, self.now, &mut self.events);
+        match self.general {
+            true => self.queue(chip, op),
+            false => self.nand.enqueue(chip, op, self.now, &mut self.events),
+        }
     }
 
     /// Lets the next thing happen; false if all chips rest.
@@ -103,12 +109,20 @@ impl Bench {
             at => at,
         };
         let resource = self.events.pop().unwrap();
+        if !self.general && self.nand.goes_on(resource, self.now, &mut self.events) {
+            return true;
+        }
+        self.on_event(resource);
+        true
+    }
+
+    /// What is due now happens.
+    fn on_event(&mut self, resource: usize) {
         let mut done = None;
         let chip = (self.nand).on_event(resource, self.now, &mut self.events, &mut done);
         assert!(done.is_none_or(|done| done.written));
         self.done.extend(done.map(|done| (self.now, done)));
         self.nand.activate(chip, self.now, &mut self.events);
-        true
     }
 
     /// Eqs 1 to 4 with everything counted afresh.

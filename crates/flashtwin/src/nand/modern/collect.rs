@@ -10,8 +10,9 @@ const AHEAD: u32 = 4;
 /// Pages ahead of which it is looked up which they are.
 const FAR_AHEAD: u32 = 20;
 
-/// A block being collected.
+/// A block being collected. As long as a power of two: it is looked up at every move.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(super) struct Run {
     pub block: u32,
     from: LiveFrom,
@@ -221,40 +222,39 @@ impl Modern {
     /// Begins the next move of the run, or the erase.
     #[inline(always)]
     pub(super) fn start_gc_step(&mut self, die: usize, now: Time, events: &mut EventQueue) {
-        match self.plain_move {
-            Some(time) => self.start_plain_move(die, time, now, events),
-            _ => self.start_any_move(die, now, events),
+        match self
+            .plain_move
+            .and_then(|time| self.move_plainly(die, time))
+        {
+            Some(time) => self.start_move(die, time, now, events),
+            None => self.start_any_move(die, now, events),
         }
     }
 
-    /// The same where each move takes this time and a program of its own, and all go to one block.
+    /// Makes the next move of the run where each takes `time` and a program of its own, and all go to one block: how
+    /// long it takes. `None`, with nothing done, if it is to be looked for farther on, or needs another block.
     #[inline(always)]
-    pub(super) fn start_plain_move(
-        &mut self,
-        die: usize,
-        time: Time,
-        now: Time,
-        events: &mut EventQueue,
-    ) {
-        let pool = die as u32;
-        let run = self.collecting[die].as_mut().expect("a run is under way");
-        if !self.ftl.has_room_for_move(pool) {
-            return self.start_any_move(die, now, events);
-        }
-        let Some(page) = self.ftl.first_live(run.block, &mut run.from) else {
-            return self.start_any_move(die, now, events);
-        };
+    pub(super) fn move_plainly(&mut self, die: usize, time: Time) -> Option<Time> {
+        let run = self.collecting[die].as_mut()?;
+        let (page, sealed) = self.ftl.move_first(run.block, run.from, die as u32)?;
         run.moved += 1;
         self.ftl.prefetch_at(Ppn(page.0 + AHEAD));
         self.ftl.prefetch_lpn_at(Ppn(page.0 + FAR_AHEAD));
         self.stats.add(run.moves(), 1);
-        let sealed = self.ftl.move_first(run.block, &run.from, page, pool);
-        let mut time = time;
-        if let (true, Some(transfer)) = (sealed, self.summary_transfer) {
-            self.stats.add(Cause::Summary, 1);
-            time += transfer + self.times.program;
+        match sealed {
+            true => Some(time + self.summary()),
+            false => Some(time),
         }
-        self.start_move(die, time, now, events);
+    }
+
+    /// A block is sealed: counts its summary page, if there is one. What that takes.
+    #[inline(never)]
+    fn summary(&mut self) -> Time {
+        let Some(transfer) = self.summary_transfer else {
+            return Time::ZERO;
+        };
+        self.stats.add(Cause::Summary, 1);
+        transfer + self.times.program
     }
 
     #[inline(never)]

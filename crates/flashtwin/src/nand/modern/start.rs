@@ -45,11 +45,25 @@ impl Modern {
         events: &mut EventQueue,
     ) {
         let lane = &mut self.lanes[die];
+        lane.step = Some(Step::Move);
+        lane.pending = true;
+        self.start_next_move(die, time, now, events);
+    }
+
+    /// The same after another move.
+    #[inline(always)]
+    pub(super) fn start_next_move(
+        &mut self,
+        die: usize,
+        time: Time,
+        now: Time,
+        events: &mut EventQueue,
+    ) {
+        let lane = &mut self.lanes[die];
         lane.since = now;
         lane.passed = 0;
-        lane.step = Some(Step::Move);
         lane.ends = now + time;
-        set(lane, die, events);
+        events.set(die, lane.ends);
     }
 
     /// One read of a flash page, with those that its errors ask for.

@@ -1,6 +1,7 @@
 //! The instants at which things end on the `modern` back end, computed by hand: 25 us to read, 200 us to program,
 //! 102.4 us a transfer unless a test has others.
 
+mod general;
 mod superblock;
 
 use super::*;
@@ -53,6 +54,77 @@ impl Bench {
 }
 
 use Cause::{Destage, Flush, HostRead};
+
+#[test]
+fn short_ways_of_a_collection_are_as_the_general_one() {
+    let common = [
+        ("nand.backend", "modern"),
+        ("geometry.channels", "1"),
+        ("geometry.pages_per_block", "96"),
+        ("nand.copy_back", "true"),
+    ];
+    let variants: [&[(&str, &str)]; 6] = [
+        &[],
+        &[("nand.suspend", "true")],
+        &[("gc.preemptible", "true")],
+        &[("ftl.summary_page", "false")],
+        &[("ftl.separation", "gc")],
+        &[("nand.read_retry_percent", "20")],
+    ];
+    for variant in variants {
+        let all: Vec<_> = common.iter().chain(variant).copied().collect();
+        let mut short = Bench::new(&all, 3);
+        let mut general = Bench::new(&all, 3);
+        general.general = true;
+        match &mut general.nand {
+            Nand::Modern(nand) => nand.move_in_general(),
+            _ => panic!("another back end"),
+        }
+        let mut gone_on = 0;
+        for _ in 0..20_000 {
+            if short.rng.below(3) == 0 {
+                general.rng.below(3);
+                short.enqueue(7);
+                general.enqueue(7);
+            } else {
+                general.rng.below(3);
+                let next = short.events.next_time();
+                let Some(resource) = short.events.pop() else {
+                    continue;
+                };
+                short.now = next;
+                if short.nand.goes_on(resource, next, &mut short.events) {
+                    gone_on += 1;
+                } else {
+                    short.on_event(resource);
+                }
+                assert!(general.step());
+            }
+            assert_eq!(short.now, general.now);
+            assert_eq!(short.events.next_time(), general.events.next_time());
+            assert_eq!(short.done.len(), general.done.len());
+        }
+        assert_eq!(short.nand.stats(), general.nand.stats());
+        let maps = [&short, &general].map(|bench| bench.nand.ftl());
+        for lpn in (0..maps[0].shape.exported_pages).map(Lpn) {
+            assert_eq!(maps[0].lookup(lpn), maps[1].lookup(lpn));
+        }
+        for pool in 0..3 {
+            assert_eq!(maps[0].tallies(pool), maps[1].tallies(pool));
+            assert_eq!(maps[0].least_tally(pool), maps[1].least_tally(pool));
+        }
+        let busy = |bench: &Bench| {
+            bench
+                .nand
+                .chips()
+                .iter()
+                .map(|chip| chip.busy_total)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(busy(&short), busy(&general));
+        assert!(gone_on > 2_000, "{variant:?}: {gone_on}");
+    }
+}
 
 #[test]
 fn a_read_suspends_a_program() {
