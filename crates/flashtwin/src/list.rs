@@ -11,6 +11,14 @@ fn id(n: u32) -> Option<PageId> {
     (n != NONE).then_some(PageId(n))
 }
 
+/// The links of a page that an end of a list or the links of another page of it name: the table reaches that far.
+#[inline(always)]
+fn link(links: &mut [(u32, u32)], page: u32) -> &mut (u32, u32) {
+    debug_assert!((page as usize) < links.len(), "page {page} of a list");
+    // SAFETY: only pages within the table are ever linked.
+    unsafe { links.get_unchecked_mut(page as usize) }
+}
+
 /// (towards most recent, towards least recent) of each page.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Links(Vec<(u32, u32)>);
@@ -157,26 +165,30 @@ impl<const N: usize> Lists<N> {
         links[page.0 as usize] = APART;
     }
 
-    /// Takes the least recent page out of a list, and puts a page that is in no list at the most recent end.
+    /// The list has three pages or more, and the table of links reaches as far as `page`.
     #[inline(always)]
-    pub fn exchange_oldest(&mut self, list: usize, page: PageId) {
-        let links = &mut self.links.0;
-        reach(links, page.0 as usize, APART);
-        let links = &mut links[..];
+    pub fn can_exchange(&self, list: usize, page: PageId) -> bool {
+        self.ends[list].len > 2 && self.links.0.len() > page.0 as usize
+    }
+
+    /// Takes the least recent page out of a list, and puts a page that is in no list at the most recent end; only if
+    /// [`Lists::can_exchange`]. Returns the page that is third from the least recent end then, and starts loading its
+    /// place.
+    #[inline(always)]
+    pub fn exchange_oldest(&mut self, list: usize, page: PageId) -> PageId {
+        debug_assert!(self.can_exchange(list, page));
+        let links = &mut self.links.0[..];
         let ends = &mut self.ends[list];
         let (oldest, newest) = (ends.oldest, ends.newest);
-        if oldest == newest {
-            if let Some(only) = id(oldest) {
-                self.remove(list, only);
-            }
-            return self.push_newest(list, page);
-        }
-        let second = links[oldest as usize].0;
-        links[oldest as usize] = APART;
-        links[second as usize].1 = NONE;
-        links[newest as usize].0 = page.0;
-        links[page.0 as usize] = (NONE, newest);
+        link(links, newest).0 = page.0;
+        *link(links, page.0) = (NONE, newest);
+        let second = std::mem::replace(link(links, oldest), APART).0;
+        link(links, second).1 = NONE;
         (ends.oldest, ends.newest) = (second, page.0);
+        let next = link(links, second).0;
+        let third = PageId(link(links, next).0);
+        self.links.prefetch(third);
+        third
     }
 
     /// Pages of a list from the least recent to the most recent.
@@ -273,10 +285,16 @@ impl List {
         self.0.remove(0, page);
     }
 
-    /// Takes the least recent page out, and puts a page that is not in the list at the most recent end.
+    /// See [`Lists::can_exchange`].
     #[inline(always)]
-    pub(crate) fn exchange_oldest(&mut self, page: PageId) {
-        self.0.exchange_oldest(0, page);
+    pub(crate) fn can_exchange(&self, page: PageId) -> bool {
+        self.0.can_exchange(0, page)
+    }
+
+    /// See [`Lists::exchange_oldest`].
+    #[inline(always)]
+    pub(crate) fn exchange_oldest(&mut self, page: PageId) -> PageId {
+        self.0.exchange_oldest(0, page)
     }
 
     /// Pages from the least recent to the most recent.

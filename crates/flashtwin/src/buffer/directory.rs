@@ -84,6 +84,12 @@ impl Directory {
     #[inline(always)]
     pub fn insert(&mut self, lpn: Lpn, page: PageId) {
         reach(&mut self.next, page.0 as usize, END);
+        self.insert_again(lpn, page);
+    }
+
+    /// The same for a page that has been in the table before.
+    #[inline(always)]
+    pub fn insert_again(&mut self, lpn: Lpn, page: PageId) {
         let chain = self.chain(lpn);
         self.next[page.0 as usize] = self.heads[chain];
         self.heads[chain] = Link {

@@ -4,7 +4,7 @@
 //! by itself.
 
 use super::policy::{Access, DeviceView, Eviction, Policy, Prefetch, Skip};
-use super::{AnyPolicy, List, Setup};
+use super::{Aged, AnyPolicy, List, Setup};
 use crate::memory::reach;
 use crate::units::Lpn;
 use crate::units::PageId;
@@ -155,23 +155,12 @@ impl Room {
         self.read_capacity == 0
     }
 
-    /// The page that a policy in order evicts if it is not in flight, where there is no room and nothing has been
-    /// passed over; `None` under any other policy.
+    /// The list of a policy in order, where there is no room and nothing has been passed over: its least recent page
+    /// is evicted next if it is not in flight. `None` under any other policy.
     #[inline(always)]
-    pub fn oldest_in_order(&mut self) -> Option<PageId> {
+    pub fn full_in_order(&mut self) -> Option<&mut Aged> {
         let list = self.policy.in_order()?;
-        if self.pages < self.capacity || list.has_passed_over() {
-            return None;
-        }
-        list.list().oldest()
-    }
-
-    /// The page that [`Room::oldest_in_order`] returned leaves, and `page` comes in.
-    #[inline(always)]
-    pub fn exchange_oldest(&mut self, page: PageId) {
-        if let Some(list) = self.policy.in_order() {
-            list.exchange_oldest(page);
-        }
+        (self.pages >= self.capacity && !list.has_passed_over()).then_some(list)
     }
 
     /// It matters to the policy where the flash copies of pages are, and whether they are in flight.

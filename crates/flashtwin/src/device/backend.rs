@@ -42,12 +42,20 @@ pub trait Backend: Clone + std::fmt::Debug + sealed::Work {
 pub(crate) mod sealed {
     use super::*;
 
+    /// There is no single unit.
+    pub const NO_HOME: u32 = u32::MAX;
+
     /// Taking work and giving it back.
     pub trait Work {
         /// Resources of the event queue this back end uses, from 0.
         fn resources(&self) -> usize;
         /// Unit a write of the page goes to.
         fn unit_for_write(&mut self, lpn: Lpn) -> u32;
+        /// The only unit that copies of the page are written to; [`NO_HOME`] if there may be several.
+        #[inline(always)]
+        fn home(&self, _lpn: Lpn) -> u32 {
+            NO_HOME
+        }
         /// Unit that holds the page's copy, if there is one.
         fn unit_of_copy(&self, lpn: Lpn) -> Option<u32>;
         /// Queues an operation.
@@ -91,6 +99,12 @@ pub(crate) mod sealed {
         fn prefetch(&self, _lpn: Lpn) {}
         /// Starts loading what follows from that.
         fn prefetch_old_copy(&self, _lpn: Lpn) {}
+        /// Both, for pages that will be written soon: `next` first.
+        #[inline(always)]
+        fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
+            self.prefetch(later);
+            self.prefetch_old_copy(next);
+        }
         /// Starts all counters and clocks at zero again.
         fn reset_stats(&mut self, now: Time);
     }

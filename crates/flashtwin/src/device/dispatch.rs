@@ -21,6 +21,8 @@ impl<B: Backend> Device<B> {
     #[inline(never)]
     fn dispatch_past_cache(&mut self, id: ReqId) {
         let r = &mut self.requests[id];
+        // Where no page sets them.
+        r.parts = Breakdown::default();
         let (op, first, pages) = (r.op, r.first_page, r.pages);
         if self.broken {
             r.status = Status::Failed;

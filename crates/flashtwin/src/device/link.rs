@@ -22,10 +22,24 @@ pub(super) const BUFFER: usize = 2;
 pub(super) const CPU: usize = 3;
 pub(super) const WAY_OUT: usize = 4;
 
+/// How requests pass the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// In no time.
+    Free,
+    /// One at a time, with their commands or data.
+    Bus,
+    /// Data one request at a time; commands whatever the wire carries.
+    QueuedBus,
+    /// Data one request at a time in each direction.
+    Duplex,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Link {
     overhead: Time,
     wire: Wire,
+    mode: Mode,
     pub pending: Pending,
     /// Requests in their command overhead, with its end.
     commands: VecDeque<(Time, ReqId)>,
@@ -39,9 +53,17 @@ pub(super) struct Link {
 
 impl Link {
     pub fn new(spec: &spec::Link) -> Link {
+        let wire = Wire::new(spec);
+        let mode = match wire {
+            _ if wire.is_none() => Mode::Free,
+            _ if wire.is_duplex() => Mode::Duplex,
+            _ if wire.queues_commands() => Mode::QueuedBus,
+            _ => Mode::Bus,
+        };
         Link {
             overhead: spec.command_overhead,
-            wire: Wire::new(spec),
+            wire,
+            mode,
             pending: Pending::default(),
             commands: VecDeque::new(),
             arriving: VecDeque::new(),
@@ -54,7 +76,7 @@ impl Link {
 
     /// Requests take no time on it and do not wait for each other.
     pub fn is_free_of_cost(&self) -> bool {
-        self.overhead == Time::ZERO && self.wire.is_none()
+        self.overhead == Time::ZERO && self.mode == Mode::Free
     }
 
     /// No request holds the bus or waits for it.
@@ -176,10 +198,10 @@ impl<B: Backend> Device<B> {
 
     #[inline(always)]
     fn enter(&mut self, id: ReqId) {
-        if self.link.wire.is_none() {
+        if self.link.mode == Mode::Free {
             return self.reach_controller(id);
         }
-        if self.link.wire.is_duplex() {
+        if self.link.mode == Mode::Duplex {
             return match (self.requests[id].op, self.link.on_bus) {
                 (Op::Write, Some(_)) => self.link.arriving.push_back(id),
                 (Op::Write, None) => self.put_on_bus(id),
@@ -187,7 +209,7 @@ impl<B: Backend> Device<B> {
             };
         }
         let is_write = self.requests[id].op == Op::Write;
-        if !is_write && self.link.wire.queues_commands() {
+        if !is_write && self.link.mode == Mode::QueuedBus {
             return self.without_bus(|device| device.reach_controller(id));
         }
         if !self.link.is_free() {
@@ -212,10 +234,10 @@ impl<B: Backend> Device<B> {
     /// A request's pages are all done.
     #[inline(always)]
     pub(super) fn leave(&mut self, id: ReqId) {
-        if self.link.wire.is_none() {
+        if self.link.mode == Mode::Free {
             return self.complete(id);
         }
-        if self.link.wire.is_duplex() {
+        if self.link.mode == Mode::Duplex {
             return match (self.returns_data(id), self.link.on_way_out) {
                 (true, Some(_)) => self.link.leaving.push_back(id),
                 (true, None) => self.put_on_way_out(id),
@@ -240,17 +262,24 @@ impl<B: Backend> Device<B> {
         r.op == Op::Read && r.status == Status::Ok
     }
 
+    /// How long the data of a request keeps the wire.
+    #[inline(always)]
+    fn wire_time(&self, id: ReqId) -> Time {
+        let sectors = self.requests[id].link_sectors(&self.address);
+        self.link.wire.time(sectors)
+    }
+
     #[inline(always)]
     fn put_on_bus(&mut self, id: ReqId) {
         self.link.on_bus = Some(id);
-        let until = self.now + self.link.wire.time(self.requests[id].link_sectors);
+        let until = self.now + self.wire_time(id);
         let order = self.events.take_order();
         self.link.pending.set(BUS, until, order);
     }
 
     fn put_on_way_out(&mut self, id: ReqId) {
         self.link.on_way_out = Some(id);
-        let until = self.now + self.link.wire.time(self.requests[id].link_sectors);
+        let until = self.now + self.wire_time(id);
         let order = self.events.take_order();
         self.link.pending.set(WAY_OUT, until, order);
     }
@@ -277,7 +306,7 @@ impl<B: Backend> Device<B> {
             .on_bus
             .take()
             .expect("the bus's event has a request");
-        if self.link.wire.is_duplex() {
+        if self.link.mode == Mode::Duplex {
             if let Some(next) = self.link.arriving.pop_front() {
                 self.put_on_bus(next);
             }
@@ -302,7 +331,7 @@ impl<B: Backend> Device<B> {
 
     #[inline(never)]
     fn pass_bus(&mut self) {
-        if self.link.wire.is_duplex() {
+        if self.link.mode == Mode::Duplex {
             return;
         }
         self.link.handing_on = true;

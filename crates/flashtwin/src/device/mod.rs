@@ -30,7 +30,7 @@ use crate::nand::{Cause, Done, PageOp};
 use crate::request::{Breakdown, Completion, Op, Request, Status};
 use crate::spec::{self, Partial};
 use crate::units::{Lpn, Time};
-pub(crate) use backend::sealed::Work;
+pub(crate) use backend::sealed::{Work, NO_HOME};
 pub use backend::Backend;
 use cache::Cache;
 pub use cache::{BufferEvent, PowerCut};

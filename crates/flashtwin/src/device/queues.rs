@@ -49,6 +49,8 @@ pub(super) struct Queues {
     burst: u32,
     depth: u32,
     commands: u32,
+    /// Requests may have to wait for others to be finished.
+    is_limited: bool,
     assign: Assign,
     /// Where the turns of reads, and of other requests, stand.
     turns: [usize; 2],
@@ -91,6 +93,7 @@ impl Queues {
             burst: no_limit(host.burst),
             depth: no_limit(host.queue_depth),
             commands: no_limit(host.commands),
+            is_limited: host.queue_depth != 0 || host.commands != 0,
             assign: host.assign,
             turns: [0, 0],
             waiting: 0,
@@ -102,7 +105,7 @@ impl Queues {
     /// Requests may have to wait for others to be finished.
     #[inline]
     pub fn is_limited(&self) -> bool {
-        self.depth != u32::MAX || self.commands != u32::MAX
+        self.is_limited
     }
 
     /// The queue of a request that names none.

@@ -12,7 +12,7 @@ use crate::units::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReqId(pub u32);
 
-/// A request between arrival and completion.
+/// A request between arrival and completion. Its queue, its parts and the instants after its arrival are set as it gets on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InDevice {
     pub tag: u64,
@@ -45,8 +45,6 @@ pub(super) struct InDevice {
     pub flushing: bool,
     /// Parts of the page that finished last.
     pub parts: Breakdown,
-    /// Sectors that cross the host link.
-    pub link_sectors: u64,
 }
 
 /// Which sectors of its first and last page a request covers; all of those between.
@@ -82,6 +80,15 @@ pub(super) fn low_bits(n: u64) -> u64 {
 }
 
 impl InDevice {
+    /// Sectors of a read or write that cross the host link.
+    #[inline(always)]
+    pub fn link_sectors(&self, address: &Address) -> u64 {
+        match address.round {
+            true => u64::from(self.pages) * (address.page_bytes / 512),
+            false => self.bytes.div_ceil(512),
+        }
+    }
+
     /// The sectors covered; whole pages where requests are rounded.
     #[inline(always)]
     pub fn spans(&self, address: &Address) -> Spans {
@@ -145,39 +152,25 @@ impl Requests {
                 address.page_of(request.offset + request.bytes - 1) + 1,
             ),
         };
-        let link_sectors = match request.op {
-            Op::Flush | Op::Trim => 0,
-            _ if address.round => (end - first) * (address.page_bytes / 512),
-            _ => request.bytes.div_ceil(512),
-        };
         let number = self.take_number();
         let id = match self.free.pop() {
             Some(id) => id,
             None => self.one_more(),
         };
-        self.places[id.0 as usize] = InDevice {
-            tag,
-            number,
-            arrival: now,
-            dispatched: now,
-            pages_done: now,
-            offset: request.offset,
-            bytes: request.bytes,
-            first_page: first as u32,
-            pages: (end - first) as u32,
-            left: (end - first) as u32,
-            queue: 0,
-            hits: 0,
-            read_cache_only: true,
-            cpu: Time::ZERO,
-            cpu_until: Time::ZERO,
-            op: request.op,
-            fua: request.fua,
-            status: Status::Ok,
-            flushing: false,
-            parts: Breakdown::default(),
-            link_sectors,
-        };
+        let r = &mut self.places[id.0 as usize];
+        r.tag = tag;
+        r.number = number;
+        r.arrival = now;
+        (r.offset, r.bytes) = (request.offset, request.bytes);
+        r.first_page = first as u32;
+        r.pages = (end - first) as u32;
+        r.left = r.pages;
+        r.hits = 0;
+        r.read_cache_only = true;
+        (r.cpu, r.cpu_until) = (Time::ZERO, Time::ZERO);
+        (r.op, r.fua) = (request.op, request.fua);
+        r.status = Status::Ok;
+        r.flushing = false;
         id
     }
 

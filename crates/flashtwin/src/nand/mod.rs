@@ -146,13 +146,16 @@ pub struct PageOp {
     pub gc_before: Time,
 }
 
+/// The causes of reads, as bits.
+const READS: u32 = 1 << Cause::HostRead as u32
+    | 1 << Cause::PartialRead as u32
+    | 1 << Cause::Fill as u32
+    | 1 << Cause::PaddingRead as u32;
+
 impl PageOp {
     #[inline]
     pub fn is_read(&self) -> bool {
-        matches!(
-            self.cause,
-            Cause::HostRead | Cause::PartialRead | Cause::Fill | Cause::PaddingRead
-        )
+        READS >> self.cause as u32 & 1 == 1
     }
 
     /// 0 for a read, 1 for a write: the place of its kind among counters.

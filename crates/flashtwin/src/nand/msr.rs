@@ -144,7 +144,7 @@ impl Msr {
     }
 
     /// An operation comes. An idle chip that need not clean starts on it at once.
-    #[inline(always)]
+    #[inline(never)]
     pub fn take_in(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
         let starts = self.is_idle(chip)
             && self.chips[chip].queue.is_empty()
@@ -152,7 +152,7 @@ impl Msr {
             && !self.may_clean(chip);
         self.chips[chip].came(&mut op, now);
         if starts {
-            return self.serve_one(chip, &op, now, events);
+            return self.serve_one_now(chip, &op, now, events);
         }
         self.chips[chip].queue.push_back(op);
         self.activate(chip, now, events);
@@ -227,6 +227,12 @@ impl Msr {
     /// Starts an operation by itself.
     #[inline(never)]
     fn serve_one(&mut self, chip: usize, op: &PageOp, now: Time, events: &mut EventQueue) {
+        self.serve_one_now(chip, op, now, events);
+    }
+
+    /// The same, inlined: for an operation that has just come.
+    #[inline(always)]
+    fn serve_one_now(&mut self, chip: usize, op: &PageOp, now: Time, events: &mut EventQueue) {
         self.service[chip].batch_since = now;
         let done_at = if op.is_read() {
             let done_at = now + self.times.transfer + self.times.read;

@@ -88,6 +88,18 @@ impl Nand {
         }
     }
 
+    /// Both, for pages that will be written soon: `next` first.
+    #[inline(always)]
+    pub fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
+        match self.placed() {
+            Placed::Map(map) => {
+                map.prefetch(later);
+                map.prefetch_old_copy(next);
+            }
+            Placed::Layers(layers) => layers.prefetch(later),
+        }
+    }
+
     /// The open block that a write goes to.
     #[inline(always)]
     pub(super) fn host_stream(&self, lpn: Lpn, asked: Stream) -> Stream {

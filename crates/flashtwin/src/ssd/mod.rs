@@ -9,7 +9,7 @@ mod precondition;
 
 use crate::buffer::{Setup, UserPolicy};
 use crate::chips::ChipSet;
-use crate::device::{Backend, Device, Front, PowerCut, Work};
+use crate::device::{Backend, Device, Front, PowerCut, Work, NO_HOME};
 use crate::divide::Divider;
 use crate::events::EventQueue;
 use crate::gc::{Force, Orders};
@@ -86,6 +86,14 @@ impl Work for Flash {
     }
 
     #[inline(always)]
+    fn home(&self, lpn: Lpn) -> u32 {
+        match self.placement.is_static {
+            true => self.placement.chip(lpn),
+            false => NO_HOME,
+        }
+    }
+
+    #[inline(always)]
     fn unit_of_copy(&self, lpn: Lpn) -> Option<u32> {
         if self.placement.is_static {
             let chip = self.placement.chip(lpn);
@@ -137,6 +145,11 @@ impl Work for Flash {
     #[inline(always)]
     fn prefetch_old_copy(&self, lpn: Lpn) {
         self.nand.prefetch_old_copy(lpn);
+    }
+
+    #[inline(always)]
+    fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
+        self.nand.prefetch_ahead(next, later);
     }
 
     fn reset_stats(&mut self, now: Time) {

@@ -115,11 +115,12 @@ impl Aged {
     }
 
     /// Takes out the least recent page of a list of which nothing has been passed over, and puts `page`, which is
-    /// not in the list, at the most recent end.
+    /// not in the list, at the most recent end; only if [`List::can_exchange`]. Returns the page that leaves third from
+    /// then on, if none is passed over.
     #[inline(always)]
-    pub fn exchange_oldest(&mut self, page: PageId) {
+    pub fn exchange_oldest(&mut self, page: PageId) -> PageId {
         debug_assert!(!self.has_passed_over());
-        self.list.exchange_oldest(page);
+        self.list.exchange_oldest(page)
     }
 
     /// Makes a page of the list the most recent one.

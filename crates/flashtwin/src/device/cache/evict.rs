@@ -3,7 +3,7 @@
 use super::page::{Pool, Rank, Want};
 use super::view::{with_view, View};
 use crate::buffer::{Access, PageId, Policy, Prefetch, Way};
-use crate::device::{Backend, Device};
+use crate::device::{Backend, Device, NO_HOME};
 use crate::memory::prefetch;
 use crate::nand::FlashEvent;
 use crate::units::{ChipId, Lpn};
@@ -61,9 +61,11 @@ impl<B: Backend> Device<B> {
         Some(evicted)
     }
 
-    /// This page alone leaves, the last of `inspected` entries of the policy.
+    /// This page alone leaves, the last of `inspected` entries of the policy. Returns the only unit that it is written
+    /// to, if it is dirty and there is one; else [`NO_HOME`].
     #[inline(always)]
-    pub(super) fn evict_one(&mut self, id: u32, inspected: u64, by: u32) {
+    pub(super) fn evict_one(&mut self, id: u32, inspected: u64, by: u32) -> u32 {
+        self.charge_scan(inspected);
         let cache = &mut self.cache;
         let p = &mut cache.pages[id as usize];
         debug_assert!(p.is_ready(), "a page in flight is evicted");
@@ -71,15 +73,16 @@ impl<B: Backend> Device<B> {
         p.by = by;
         cache.counters.evictions += 1;
         cache.counters.inspected += inspected;
-        if p.dirty {
-            let lpn = p.lpn;
-            cache.counters.evicted_dirty += 1;
-            cache.counters.destages[0] += 1;
-            self.count_if_in_gc(lpn);
-        } else {
+        if !p.dirty {
             cache.counters.evicted_clean += 1;
+            return NO_HOME;
         }
-        self.charge_scan(inspected);
+        cache.counters.evicted_dirty += 1;
+        cache.counters.destages[0] += 1;
+        let lpn = p.lpn;
+        let home = self.backend.home(lpn);
+        self.count_if_in_gc(lpn, home);
+        home
     }
 
     /// The last eviction names several pages, or some to be written with its victims.
@@ -96,7 +99,7 @@ impl<B: Backend> Device<B> {
             if p.dirty {
                 let lpn = p.lpn;
                 dirty += 1;
-                self.count_if_in_gc(lpn);
+                self.count_if_in_gc(lpn, NO_HOME);
             }
         }
         let inspected = self.cache.eviction.inspected;
@@ -115,11 +118,14 @@ impl<B: Backend> Device<B> {
 
     /// Counts a dirty victim whose flash copy is on a chip in GC (ECR Fig. 3).
     #[inline(always)]
-    fn count_if_in_gc(&mut self, lpn: Lpn) {
-        let units_in_gc = self.backend.units_in_gc();
-        if !units_in_gc.is_empty() {
-            let unit = self.backend.unit_of(lpn);
-            let in_gc = unit.is_some_and(|unit| units_in_gc.contains(unit));
+    fn count_if_in_gc(&mut self, lpn: Lpn, home: u32) {
+        let unit = match home {
+            NO_HOME if self.backend.units_in_gc().is_empty() => None,
+            NO_HOME => self.backend.unit_of(lpn),
+            unit => Some(ChipId(unit as u16)),
+        };
+        if let Some(unit) = unit {
+            let in_gc = self.backend.units_in_gc().contains(unit);
             self.cache.counters.evicted_dirty_in_gc += u64::from(in_gc);
         }
     }
@@ -129,18 +135,22 @@ impl<B: Backend> Device<B> {
     /// the second one now.
     #[inline(always)]
     pub(super) fn look_ahead(&mut self) {
+        if let Some(third) = self.cache.room.policy.third_victim() {
+            self.look_ahead_to(third);
+        }
+    }
+
+    /// The same where the third one is known.
+    #[inline(always)]
+    pub(super) fn look_ahead_to(&mut self, third: PageId) {
         let cache = &mut self.cache;
-        let Some(third) = cache.room.policy.third_victim() else {
-            return;
-        };
         prefetch(&cache.pages, third.0 as usize);
         let [second, first] = cache.ahead;
         cache.ahead = [third, second];
-        let lpn = cache.pages[second.0 as usize].lpn;
-        cache.directory.prefetch(lpn);
-        self.backend.prefetch(lpn);
-        let lpn = cache.pages[first.0 as usize].lpn;
-        self.backend.prefetch_old_copy(lpn);
+        let later = cache.pages[second.0 as usize].lpn;
+        let next = cache.pages[first.0 as usize].lpn;
+        cache.directory.prefetch(later);
+        self.backend.prefetch_ahead(next, later);
     }
 
     /// The page waits for its slot: that of its victim, a free one, or the next that comes free.

@@ -2,24 +2,44 @@
 //! buffer is full, and the page that leaves needs no more than its write-back. Everything else takes the way of
 //! [`super::access`], with the same result.
 
-use super::page::{Index, Membership, Page, Pool, Program, Rank, Residency, Slot, Want};
+use super::page::{Index, Page, Pool, Program, Rank, Residency};
 use super::waiters::Wants;
 use super::Cache;
-use crate::buffer::{PageId, Policy};
+use crate::buffer::{PageId, Policy, Stream};
 use crate::device::requests::ReqId;
-use crate::device::{Backend, Device};
+use crate::device::{Backend, Device, NO_HOME};
 use crate::nand::Cause;
 use crate::units::Lpn;
 
+/// What a usual miss exchanges.
+struct Exchanged {
+    victim: u32,
+    /// The record of the page that comes in.
+    id: u32,
+    /// The page that leaves third from now on.
+    third: PageId,
+}
+
 impl Cache {
-    /// The page that an access of this kind evicts, if the miss is a usual one.
+    /// Exchanges the victim for the page that comes in, in the policy's list, if a miss of this kind is a usual one;
+    /// `None`, with nothing changed, if it is not.
     #[inline(always)]
-    fn usual_victim(&mut self, write: bool) -> Option<u32> {
+    fn exchange_usual(&mut self, write: bool) -> Option<Exchanged> {
         if self.log.is_some() || !(write || self.room.takes_reads()) {
             return None;
         }
-        let PageId(victim) = self.room.oldest_in_order()?;
-        self.pages[victim as usize].is_ready().then_some(victim)
+        let list = self.room.full_in_order()?;
+        let PageId(victim) = list.list().oldest()?;
+        if !self.pages[victim as usize].is_plain() {
+            return None;
+        }
+        let id = *self.free_pages.last()?;
+        if !list.list().can_exchange(PageId(id)) {
+            return None;
+        }
+        self.free_pages.truncate(self.free_pages.len() - 1);
+        let third = list.exchange_oldest(PageId(id));
+        Some(Exchanged { victim, id, third })
     }
 }
 
@@ -34,54 +54,78 @@ impl<B: Backend> Device<B> {
         sectors: u64,
         older: Option<u32>,
     ) -> bool {
-        let Some(victim) = self.cache.usual_victim(write) else {
+        // Two copies, each without the steps of the other.
+        match write {
+            true => self.usual_miss_of::<true>(request, lpn, sectors, older),
+            false => self.usual_miss_of::<false>(request, lpn, sectors, older),
+        }
+    }
+
+    #[inline(always)]
+    fn usual_miss_of<const WRITE: bool>(
+        &mut self,
+        request: ReqId,
+        lpn: Lpn,
+        sectors: u64,
+        older: Option<u32>,
+    ) -> bool {
+        let write = WRITE;
+        let Some(Exchanged { victim, id, third }) = self.cache.exchange_usual(write) else {
             return false;
         };
-        let by = self.requests[request].number as u32;
-        self.evict_one(victim, 1, by);
+        self.look_ahead_to(third);
+        let r = &self.requests[request];
+        let by = r.number as u32;
+        // `give_slot` completes a write that waits for the slot alone.
+        let is_plain_write = write && (!r.fua || self.cache.protected);
         let cache = &mut self.cache;
-        let id = cache.add_page(Page {
+        cache.pages[id as usize] = Page {
             dirty: write,
             by,
             rank: Rank::InFlight,
             valid: if write { sectors } else { 0 },
+            residency: Residency::Awaiting {
+                writer: is_plain_write.then(|| Index::new(request.0)),
+            },
             ..Page::new(lpn, Pool::Policy)
-        });
+        };
         cache.in_flight += 1;
-        cache.directory.insert(lpn, PageId(id));
-        cache.room.exchange_oldest(PageId(id));
-        self.look_ahead();
-        let cache = &mut self.cache;
+        cache.directory.insert_again(lpn, PageId(id));
         if write {
             cache.set_unstable(id);
         }
         if older.is_some() {
             self.link_older(id, older);
         }
-        self.hand_over_slot(victim, id);
-        self.await_slot(request, id, write, sectors);
+        let home = self.evict_one(victim, 1, by);
+        // Policies in order do not separate streams.
+        self.write_back_plain(victim, id, home, Stream::Cold);
+        if !is_plain_write {
+            self.await_slot(request, id, write, sectors);
+        }
         true
     }
 
     /// The evicted page `victim` is written back if it is dirty, and gives its slot to `successor` when that is done.
     #[inline(always)]
     pub(super) fn hand_over_slot(&mut self, victim: u32, successor: u32) {
+        if self.page(victim).is_plain() {
+            let stream = self.cache.room.policy.stream(PageId(victim));
+            return self.write_back_plain(victim, successor, NO_HOME, stream);
+        }
+        self.page(victim).slot_successor = Some(Index::new(successor));
+        self.pump(victim);
+    }
+
+    /// Does this for a page that [`Page::is_plain`]; `home` is the only unit that it is written to, or [`NO_HOME`].
+    #[inline(always)]
+    fn write_back_plain(&mut self, victim: u32, successor: u32, home: u32, stream: Stream) {
         let whole = self.cache.whole;
         let is_blocking = self.cache.background.is_none();
         let p = self.page(victim);
+        debug_assert!(p.is_plain() && p.has_left());
         p.slot_successor = Some(Index::new(successor));
-        let is_plain = p.residency == Residency::Ready(Slot::Held)
-            && !p.is_programming()
-            && p.older.is_none()
-            && p.want == Want::Nothing
-            && p.group == Membership::None;
-        if !is_plain {
-            return self.pump(victim);
-        }
-        if !p.dirty {
-            return self.release(victim);
-        }
-        if p.valid != whole || !is_blocking {
+        if !p.dirty || p.valid != whole || !is_blocking {
             return self.pump(victim);
         }
         p.program = Program::Running {
@@ -90,13 +134,15 @@ impl<B: Backend> Device<B> {
         };
         p.dirty = false;
         let (lpn, by) = (p.lpn, p.by);
-        let unit = self.backend.unit_for_write(lpn);
-        let stream = self.cache.room.policy.stream(PageId(victim));
+        let unit = match home {
+            NO_HOME => self.backend.unit_for_write(lpn),
+            unit => unit,
+        };
         self.queue_for(by, unit, lpn, Cause::Destage, victim, (stream, false));
     }
 
     /// The access waits for the slot of its page, which may have come already.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn await_slot(&mut self, request: ReqId, id: u32, write: bool, sectors: u64) {
         if write {
             let through = self.requests[request].fua && !self.cache.protected;

@@ -15,7 +15,8 @@ impl Index {
     #[inline]
     pub fn new(index: u32) -> Index {
         debug_assert!(index < u32::MAX, "tables are shorter");
-        Index(NonZeroU32::MIN.saturating_add(index))
+        // SAFETY: an index is below `u32::MAX`, so that this is not 0.
+        Index(unsafe { NonZeroU32::new_unchecked(index.wrapping_add(1)) })
     }
 
     #[inline]
@@ -201,6 +202,17 @@ impl Page {
             && self.want == Want::Nothing
             && self.group == Membership::None
             && self.waiters.is_empty()
+    }
+
+    /// The page holds its slot, no program of it runs, and its eviction is the only reason for one: there is no older
+    /// copy, no other want and no group.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.residency == Residency::Ready(Slot::Held)
+            && !self.is_programming()
+            && self.older.is_none()
+            && self.want == Want::Nothing
+            && self.group == Membership::None
     }
 
     /// Flash lacks what the page holds.

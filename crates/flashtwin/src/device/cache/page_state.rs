@@ -28,6 +28,12 @@ impl<B: Backend> Device<B> {
     /// The page gets its slot.
     #[inline(never)]
     pub(super) fn give_slot(&mut self, id: u32) {
+        self.give_slot_now(id);
+    }
+
+    /// The same, inlined: for the most frequent caller.
+    #[inline(always)]
+    fn give_slot_now(&mut self, id: u32) {
         let now = self.now;
         let p = self.page(id);
         let Residency::Awaiting { writer } = p.residency else {
@@ -264,7 +270,7 @@ impl<B: Backend> Device<B> {
             if self.cache.chips_move && self.cache.room.heeds_moves() {
                 self.notify_policy(id, lpn, false);
             }
-            return self.release(id);
+            return self.release_to::<true>(id);
         }
         self.program_ended(id, done);
     }
@@ -394,6 +400,12 @@ impl<B: Backend> Device<B> {
     /// An evicted page is done with: its slot goes to its successor.
     #[inline(always)]
     pub(super) fn release(&mut self, id: u32) {
+        self.release_to::<false>(id);
+    }
+
+    /// The same; `INLINED` inlines what gives the slot to the successor.
+    #[inline(always)]
+    fn release_to<const INLINED: bool>(&mut self, id: u32) {
         let cache = self.cache();
         let p = &mut cache.pages[id as usize];
         debug_assert!(
@@ -411,7 +423,7 @@ impl<B: Backend> Device<B> {
             false => None,
         };
         if residency == Residency::Ready(Slot::Held) {
-            self.pass_on_slot(id);
+            self.pass_on_slot_to::<INLINED>(id);
         }
         self.cache().free_pages.push(id);
         if let Some(younger) = wake {
@@ -421,10 +433,18 @@ impl<B: Backend> Device<B> {
 
     #[inline(always)]
     fn pass_on_slot(&mut self, id: u32) {
+        self.pass_on_slot_to::<false>(id);
+    }
+
+    #[inline(always)]
+    fn pass_on_slot_to<const INLINED: bool>(&mut self, id: u32) {
         let p = self.page(id);
         let pool = p.pool as usize;
         if let Some(successor) = p.slot_successor.take() {
-            return self.give_slot(successor.get());
+            return match INLINED {
+                true => self.give_slot_now(successor.get()),
+                false => self.give_slot(successor.get()),
+            };
         }
         let cache = self.cache();
         match cache.waiting[pool].pop_front() {
