@@ -282,11 +282,12 @@ impl<S: Drivable> Driver<'_, S> {
                 true => 0,
                 false => usize::MAX,
             };
+            let mut laters = batch.iter().skip(AHEAD);
             for (i, request) in batch.iter().enumerate() {
                 if i >= foreseen {
                     foreseen = i + self.look_ahead(&batch[i..])?;
                 }
-                if let Some(later) = batch.get(i + AHEAD) {
+                if let Some(later) = laters.next() {
                     self.device.prefetch(later);
                 }
                 if self.submitted == self.pause_at && !self.pause()? {

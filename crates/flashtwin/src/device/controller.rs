@@ -46,10 +46,22 @@ impl<B: Backend> Device<B> {
     /// A request has come over the host link.
     #[inline(always)]
     pub(super) fn reach_controller(&mut self, id: ReqId) {
-        let is_free = self.controller.is_free_of_cost();
-        if is_free && !self.queues.is_limited() {
-            return self.dispatch(id);
+        match self.takes_at_once() {
+            true => self.dispatch(id),
+            false => self.wait_for_controller(id),
         }
+    }
+
+    /// A request that has come over the host link is dispatched at once.
+    #[inline(always)]
+    pub(super) fn takes_at_once(&self) -> bool {
+        self.controller.is_free_of_cost() && !self.queues.is_limited()
+    }
+
+    /// A request waits until the controller takes it.
+    #[inline(never)]
+    pub(super) fn wait_for_controller(&mut self, id: ReqId) {
+        let is_free = self.controller.is_free_of_cost();
         // Until it is dispatched, this is when it came here.
         self.requests[id].dispatched = self.now;
         self.queues.push(self.requests[id].queue, id);

@@ -7,6 +7,12 @@ impl<B: Backend> Device<B> {
     /// waiting only for itself (D-35).
     #[inline(never)]
     pub(super) fn dispatch(&mut self, id: ReqId) {
+        self.dispatch_now(id);
+    }
+
+    /// The same, inlined: for the most frequent caller.
+    #[inline(always)]
+    pub(super) fn dispatch_now(&mut self, id: ReqId) {
         let r = &mut self.requests[id];
         r.dispatched = self.now;
         let (op, first, pages) = (r.op, r.first_page, r.pages);
@@ -21,7 +27,7 @@ impl<B: Backend> Device<B> {
     #[inline(never)]
     fn dispatch_past_cache(&mut self, id: ReqId) {
         let r = &mut self.requests[id];
-        // Where no page sets them.
+        // No page sets the parts of these requests.
         r.parts = Breakdown::default();
         let (op, first, pages) = (r.op, r.first_page, r.pages);
         if self.broken {

@@ -313,7 +313,10 @@ impl<B: Backend> Device<B> {
             return self.reach_controller(id);
         }
         if self.requests[id].op == Op::Write {
-            self.without_bus(|device| device.reach_controller(id));
+            self.without_bus(|device| match device.takes_at_once() {
+                true => device.dispatch_now(id),
+                false => device.wait_for_controller(id),
+            });
         } else {
             self.complete(id);
             self.hand_on_bus();

@@ -457,7 +457,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// The request, which is one of this device, comes in.
-    #[inline(never)]
+    #[inline(always)]
     fn begin(&mut self, now: Time, request: &Request, tag: u64, queue: Option<u16>) {
         self.now = now;
         self.metrics.arrived(now);
