@@ -86,6 +86,10 @@ fn main() -> Result<(), Failure> {
         names = flashtwin::buffer::ChosenPolicy::names();
     }
     let wanted = |name| part.as_deref().is_none_or(|part| part == name);
+    // First, in memory that nothing else has had: it measures what a page takes.
+    if wanted("device") {
+        device()?;
+    }
     if wanted("policies") {
         policies::rates(&names)?;
     }
@@ -100,9 +104,6 @@ fn main() -> Result<(), Failure> {
     }
     if wanted("arrays") {
         arrays::ratios()?;
-    }
-    if wanted("device") {
-        device()?;
     }
     if part.is_none() {
         stages::table(&[])?;
