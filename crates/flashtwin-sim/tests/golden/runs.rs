@@ -267,6 +267,26 @@ fn arrays() {
         member: 1,
     };
     let faults = [fault(FaultKind::Fail, 20), fault(FaultKind::Replace, 40)];
+    // Members whose front ends take no time: what their flash has pending stands in the array's event queue.
+    let bare = ("member.link.bus_ns_per_sector", "0");
+    for name in ["raid0", "raid1", "raid10", "raid5", "raid6", "swan"] {
+        let [of, chunk] = level(name);
+        let change = [of, chunk, bare];
+        array(format!("array bare {name}"), "harmonia-array", &change, &[]);
+        if !["raid0", "swan"].contains(&name) {
+            let name = format!("array bare {name} fails");
+            array(name, "harmonia-array", &change, &faults);
+        }
+    }
+    for coordination in ["inclusive", "selective", "idle", "turns"] {
+        let change = [("array.coordination", coordination), bare];
+        array(
+            format!("array bare {coordination}"),
+            "raid5-array",
+            &change,
+            &[],
+        );
+    }
     for name in ["raid5", "raid6", "raid10"] {
         array(
             format!("array {name} fails"),
