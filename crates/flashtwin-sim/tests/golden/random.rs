@@ -3,6 +3,7 @@
 
 use super::{hold, Checksum};
 use crate::common::drawn::{draw_array, draw_changed_device, draw_request, one_in, pick};
+use flashtwin::spec::{Link, LinkKind};
 use flashtwin::{Array, Condition, Device, Op, Request, Rng, Ssd, Time};
 use flashtwin_sim::Drivable;
 
@@ -278,4 +279,22 @@ fn arrays_a() {
 #[test]
 fn arrays_b() {
     hold("random_arrays_b", &random_arrays(200..400));
+}
+
+/// Members whose links take no time and which have no buffer take pages past their front ends.
+#[test]
+fn arrays_of_bare_members() {
+    let cases = lines(0..200, |rng, sum| {
+        let mut spec = draw_array(rng);
+        for member in &mut spec.members {
+            member.link = Link {
+                kind: LinkKind::Reference,
+                command_overhead: Time::ZERO,
+                bus_per_sector: Time::ZERO,
+            };
+            member.buffer = None;
+        }
+        run(|| Array::new(&spec), rng, &OF_ARRAY, sum);
+    });
+    hold("random_arrays_bare", &cases);
 }
