@@ -356,7 +356,9 @@ impl Jobs {
         let job = &mut self.jobs[id];
         job.phase = Phase::Writing;
         match job.pair {
-            Some(pair) if io.members.whole => self.send_pair::<false>(io, id, pair, clock),
+            Some(pair) if io.members.whole && !io.record.log.is_on() => {
+                self.send_pair::<false>(io, id, pair, clock);
+            }
             _ => self.write_any(io, id, clock),
         }
     }
