@@ -50,13 +50,7 @@ fn rate<S: Drivable>(
     };
     device.reset_metrics(None);
     let began = Instant::now();
-    run(
-        device,
-        &mut *load,
-        &config,
-        &Control::default(),
-        &mut |_| Ok(()),
-    )?;
+    run(device, &mut *load, &config, &Control::default(), None)?;
     Ok(operations(device) as f64 / began.elapsed().as_secs_f64())
 }
 

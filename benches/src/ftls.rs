@@ -68,9 +68,7 @@ fn rate(ssd: &mut Ssd, requests: u64, seed: u64) -> Result<f64, Failure> {
     };
     ssd.reset_metrics(None);
     let began = Instant::now();
-    run(ssd, &mut *load, &config, &Control::default(), &mut |_| {
-        Ok(())
-    })?;
+    run(ssd, &mut *load, &config, &Control::default(), None)?;
     Ok(page_operations(&ssd.flash_report()) as f64 / began.elapsed().as_secs_f64())
 }
 

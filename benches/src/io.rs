@@ -83,7 +83,7 @@ fn ahead(trace: &Path, rounds: usize) -> Result<f64, Failure> {
             }
             let began = Instant::now();
             let control = Control::default();
-            run(&mut ssd, &mut *workload, &config, &control, &mut |_| Ok(()))?;
+            run(&mut ssd, &mut *workload, &config, &control, None)?;
             Ok(began.elapsed().as_secs_f64())
         });
         ratios.push(ahead? / between?);

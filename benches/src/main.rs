@@ -51,9 +51,7 @@ fn model_rate(ssd: &mut Ssd, seed: u64) -> Result<f64, Failure> {
         ..RunConfig::default()
     };
     let began = Instant::now();
-    let outcome = run(ssd, &mut *load, &config, &Control::default(), &mut |_| {
-        Ok(())
-    })?;
+    let outcome = run(ssd, &mut *load, &config, &Control::default(), None)?;
     let seconds = began.elapsed().as_secs_f64();
     Ok(outcome.submitted as f64 / seconds)
 }

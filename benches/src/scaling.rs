@@ -90,13 +90,7 @@ fn replay<S: Drivable>(
         ..RunConfig::default()
     };
     let began = Instant::now();
-    run(
-        device,
-        &mut *load,
-        &config,
-        &Control::default(),
-        &mut |_| Ok(()),
-    )?;
+    run(device, &mut *load, &config, &Control::default(), None)?;
     Ok(began.elapsed().as_secs_f64())
 }
 

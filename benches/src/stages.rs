@@ -329,13 +329,7 @@ fn measure<S: Drivable>(device: &mut Device<S>, requests: u64) -> Result<(), Fai
             requests_max: Some(requests),
             ..RunConfig::default()
         };
-        run(
-            device,
-            &mut *load,
-            &config,
-            &Control::default(),
-            &mut |_| Ok(()),
-        )?;
+        run(device, &mut *load, &config, &Control::default(), None)?;
         Ok(())
     };
     replay(requests / 4)?;

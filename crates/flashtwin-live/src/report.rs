@@ -77,7 +77,10 @@ impl CallCounts {
             hits: now.hits.saturating_sub(before.hits),
             refused: now.refused.saturating_sub(before.refused),
             failed: now.failed.saturating_sub(before.failed),
-            total_s: now.response_ps_sum.saturating_sub(before.response_ps_sum) as f64 / 1e12,
+            total_s: now
+                .response_ps_sum()
+                .saturating_sub(before.response_ps_sum()) as f64
+                / 1e12,
             percentiles: Percentiles::of(&since(&before.histogram_ns(), &now.histogram_ns())),
         }
     }

@@ -15,7 +15,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::columns;
 use crate::control::Control;
 use crate::errors::{of_json, of_sim, of_spec, DeviceError, FlashtwinError};
-use crate::log::{logging, Take};
+use crate::log::logging;
 use crate::options::{describe, RunOptions};
 use crate::user::{Failure, UserPolicy};
 use crate::workload::Workload;
@@ -416,12 +416,12 @@ impl Device {
         let requests: &mut dyn flashtwin_workload::Workload = &mut **requests;
         let began = Instant::now();
         let (outcome, raised) = py.detach(|| {
-            let mut run = |take: &mut Take| {
+            let mut run = |take: Option<&mut flashtwin_sim::Sink>| {
                 either!(state, device => flashtwin_sim::run(device, requests, &config, control, take))
             };
             match &sink {
-                Some(sink) => logging(sink, run),
-                None => (run(&mut |_| Ok(())), Ok(())),
+                Some(sink) => logging(sink, |take| run(Some(take))),
+                None => (run(None), Ok(())),
             }
         });
         let failed = self.failure.as_ref().and_then(|failure| failure.take());

@@ -5,7 +5,7 @@ use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
 
 use flashtwin::Completion;
-use flashtwin_sim::SimError;
+use flashtwin_sim::{SimError, Sink};
 use pyo3::prelude::*;
 
 use crate::columns;
@@ -16,12 +16,9 @@ const PIECE: usize = 8192;
 /// Pieces that may wait for the sink. A Parquet writer takes many in an instant, then encodes them.
 const WAITING: usize = 16;
 
-/// What a run calls with its completions.
-pub type Take<'a> = dyn FnMut(&[Completion]) -> Result<(), SimError> + 'a;
-
 /// Runs `body`, and passes the completions that it takes to `sink` as columns, in their order and in
 /// pieces of the same size however they arrived. Returns what `sink` raised, too.
-pub fn logging<T>(sink: &Py<PyAny>, body: impl FnOnce(&mut Take) -> T) -> (T, PyResult<()>) {
+pub fn logging<T>(sink: &Py<PyAny>, body: impl FnOnce(&mut Sink) -> T) -> (T, PyResult<()>) {
     let (full, to_write) = sync_channel::<Vec<Completion>>(WAITING);
     let (written, empty) = channel::<Vec<Completion>>();
     thread::scope(|scope| {

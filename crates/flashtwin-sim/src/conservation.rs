@@ -134,7 +134,7 @@ mod tests {
             ..RunConfig::default()
         };
         let control = Control::default();
-        run(&mut ssd, &mut *load, &config, &control, &mut |_| Ok(())).expect("a sound run");
+        run(&mut ssd, &mut *load, &config, &control, None).expect("a sound run");
         (ssd, books)
     }
 

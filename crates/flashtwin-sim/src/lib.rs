@@ -30,7 +30,7 @@ pub use history::{History, HistoryPoint};
 pub use measure::{measure, Figure};
 pub use outcome::{Outcome, Steady};
 pub use precondition::{fill_buffer, precondition, InitialState, Precondition};
-pub use run::{run, Beyond, Pacing, RunConfig};
+pub use run::{run, Beyond, Pacing, RunConfig, Sink};
 pub use snapshot::{load_snapshot, save_snapshot};
 pub use speed::Speed;
 pub use subject::{Described, Drivable, Logged};

@@ -109,7 +109,10 @@ pub(crate) const CLOCK_MAX: Time = Time::from_s(213 * 86_400);
 /// Events between two looks at the control, once all requests are submitted.
 const LOOK: u32 = 4096;
 
-/// Runs a workload on a device. `sink` gets every measured completion, in order of completion.
+/// What takes every measured completion of a run, in order of completion.
+pub type Sink<'a> = dyn FnMut(&[Completion]) -> Result<(), SimError> + 'a;
+
+/// Runs a workload on a device. `sink`, if there is one, gets the completions; without, they are only counted.
 ///
 /// # Errors
 /// Fails if the configuration is wrong, the workload cannot be read or lies beyond the device, no request reached
@@ -119,7 +122,19 @@ pub fn run<S: Drivable>(
     workload: &mut dyn Workload,
     config: &RunConfig,
     control: &Control,
-    sink: &mut dyn FnMut(&[Completion]) -> Result<(), SimError>,
+    sink: Option<&mut Sink>,
+) -> Result<Outcome, SimError> {
+    let result = run_measured(device, workload, config, control, sink);
+    device.collect_completions(true);
+    result
+}
+
+fn run_measured<S: Drivable>(
+    device: &mut Device<S>,
+    workload: &mut dyn Workload,
+    config: &RunConfig,
+    control: &Control,
+    sink: Option<&mut Sink>,
 ) -> Result<Outcome, SimError> {
     let total = requests_to_run(workload, config)?;
     control.done.store(0, Ordering::Relaxed);
@@ -133,7 +148,11 @@ pub fn run<S: Drivable>(
         device,
         config,
         control,
-        sink,
+        // Coerced, so that it is borrowed as long as the rest.
+        sink: match sink {
+            Some(sink) => Some(sink),
+            None => None,
+        },
         submitted: 0,
         dropped: 0,
         wrapped: 0,
@@ -218,7 +237,7 @@ pub(crate) struct Driver<'a, S: Drivable> {
     pub(crate) agenda: Agenda,
     pub(crate) config: &'a RunConfig,
     control: &'a Control,
-    sink: &'a mut dyn FnMut(&[Completion]) -> Result<(), SimError>,
+    sink: Option<&'a mut Sink<'a>>,
     start: Time,
     pub(crate) exported_bytes: u64,
     pub(crate) submitted: u64,
@@ -511,6 +530,8 @@ impl<S: Drivable> Driver<'_, S> {
             .map(recording);
         let records = self.history.is_some() || self.timeline.is_some();
         self.watches = self.warming || records || self.config.span_max.is_some();
+        let takes = records || self.sink.is_some() || !self.agenda.is_empty();
+        self.device.collect_completions(takes && !self.warming);
     }
 
     /// Lets all happen that is due up to and at `until`.
@@ -612,7 +633,9 @@ impl<S: Drivable> Driver<'_, S> {
             if let Some(history) = &mut self.history {
                 completions.iter().for_each(|c| history.record(c));
             }
-            (self.sink)(&completions)?;
+            if let Some(sink) = &mut self.sink {
+                sink(&completions)?;
+            }
         }
         completions.clear();
         *self.device.completions() = completions;

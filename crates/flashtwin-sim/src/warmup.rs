@@ -63,7 +63,7 @@ impl Sample {
         let flash = device.flash_report_without_wear();
         Sample {
             requests: host.requests,
-            response_ps: host.response_ps_sum,
+            response_ps: host.response_ps_sum(),
             pages: host.pages,
             hits: host.hits,
             programs: flash.programs(),

@@ -34,8 +34,7 @@ fn run_on(
     workload: &mut dyn Workload,
     config: &RunConfig,
 ) -> Result<Outcome, SimError> {
-    let mut sink = |_: &[flashtwin::Completion]| Ok(());
-    run(ssd, workload, config, &Control::default(), &mut sink)
+    run(ssd, workload, config, &Control::default(), None)
 }
 
 /// The request that came too late.

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use flashtwin::{Array, ArraySpec, DeviceSpec, Ssd, Time};
+use flashtwin::{Array, ArraySpec, Completion, DeviceSpec, Op, Request, Ssd, Time};
 use flashtwin_sim::{
-    run, Control, Fault, FaultKind, Pacing, RunConfig, RunInfo, SimError, Summary,
+    run, Control, Fault, FaultKind, Outcome, Pacing, RunConfig, RunInfo, SimError, Sink, Summary,
 };
 use flashtwin_workload::GeneratorSpec;
 
@@ -47,20 +47,24 @@ fn config(faults: &[Fault]) -> RunConfig {
     }
 }
 
-fn result(array: &mut Array, load: &str, config: &RunConfig) -> Result<Summary, SimError> {
+fn outcome(
+    array: &mut Array,
+    load: &str,
+    config: &RunConfig,
+    sink: Option<&mut Sink>,
+) -> Result<Outcome, SimError> {
     let spec = GeneratorSpec::parse(load).expect("a sound load");
     let mut workload = spec.build(array.exported_bytes(), 5).expect("a sound load");
+    run(array, &mut *workload, config, &Control::default(), sink)
+}
+
+fn result(array: &mut Array, load: &str, config: &RunConfig) -> Result<Summary, SimError> {
     let mut seen = 0;
-    let outcome = run(
-        array,
-        &mut *workload,
-        config,
-        &Control::default(),
-        &mut |c| {
-            seen += c.len() as u64;
-            Ok(())
-        },
-    )?;
+    let mut count = |c: &[Completion]| {
+        seen += c.len() as u64;
+        Ok(())
+    };
+    let outcome = outcome(array, load, config, Some(&mut count))?;
     assert_eq!(seen, outcome.submitted - config.warmup_requests);
     Ok(Summary::new(array, &outcome, &RunInfo::default()))
 }
@@ -198,13 +202,7 @@ fn faults_that_cannot_happen_are_refused_before_the_run() {
     let spec = GeneratorSpec::parse(LOAD).expect("a sound load");
     let mut load = spec.build(ssd.exported_bytes(), 1).expect("a sound load");
     let faults = config(&[fault(Fail, 0, 1)]);
-    let error = run(
-        &mut ssd,
-        &mut *load,
-        &faults,
-        &Control::default(),
-        &mut |_| Ok(()),
-    );
+    let error = run(&mut ssd, &mut *load, &faults, &Control::default(), None);
     let message = error.expect_err("it is no array").to_string();
     assert!(message.contains("needs an array"), "{message}");
 }
@@ -233,10 +231,51 @@ fn a_long_rebuild_ends_with_the_run_or_is_stopped() {
         control.stop.store(true, Ordering::Relaxed);
         Ok(())
     };
-    let outcome = run(&mut device, &mut *workload, &faults, &control, &mut stop);
+    let outcome = run(
+        &mut device,
+        &mut *workload,
+        &faults,
+        &control,
+        Some(&mut stop),
+    );
     let outcome = outcome.expect("a sound run");
     assert!(outcome.interrupted);
     assert!(control.rows_to_rebuild.load(Ordering::Relaxed) > 0);
     assert!(device.rebuild_progress().is_some());
     assert_eq!(device.outstanding(), 0);
+}
+
+/// Where no one takes the completions they are not kept, and nothing else differs.
+#[test]
+fn completions_that_are_not_taken_are_counted() {
+    let with_faults = config(&[fault(Fail, 3, 10), fault(Replace, 3, 20)]);
+    let with_warmup = RunConfig {
+        warmup_requests: 500,
+        ..config(&[])
+    };
+    let with_history = RunConfig {
+        history: true,
+        ..config(&[])
+    };
+    for config in [with_faults, with_warmup, with_history, config(&[])] {
+        let taken = result(&mut array("raid5", &[]), LOAD, &config).expect("a sound run");
+        let mut array = array("raid5", &[]);
+        let outcome = outcome(&mut array, LOAD, &config, None).expect("a sound run");
+        let counted = Summary::new(&array, &outcome, &RunInfo::default());
+        assert!(array.completions().is_empty());
+        assert_eq!(format!("{counted:?}"), format!("{taken:?}"));
+        // After the run the array keeps them again.
+        let write = Request {
+            arrival: array.now(),
+            offset: 0,
+            bytes: 4096,
+            op: Op::Write,
+            fua: false,
+        };
+        array
+            .submit(array.now(), &write, 7)
+            .expect("it is on the array");
+        while array.step() {}
+        assert_eq!(array.completions().len(), 1);
+    }
 }

@@ -39,7 +39,7 @@ fn waiting_on_one_die_is_that_of_m_d_1() {
                 &mut *workload,
                 &RunConfig::default(),
                 &flashtwin_sim::Control::default(),
-                &mut |_| Ok(()),
+                None,
             )
             .expect("a sound run");
             let summary = Summary::new(&ssd, &outcome, &RunInfo::default());

@@ -120,7 +120,7 @@ fn result(spec: &[(&str, &str)], odd: Odd, config: &RunConfig, batch: usize) -> 
         &mut workload,
         config,
         &Control::default(),
-        &mut keep,
+        Some(&mut keep),
     );
     let outcome = outcome.expect("the load is sound");
     // What it does next depends on the state in which it was left.
@@ -140,7 +140,7 @@ fn result(spec: &[(&str, &str)], odd: Odd, config: &RunConfig, batch: usize) -> 
         &mut workload,
         &again,
         &Control::default(),
-        &mut keep,
+        Some(&mut keep),
     )
     .expect("the load is sound");
     let reports = format!("{:?}", array.member_reports());
@@ -245,13 +245,7 @@ fn members_do_not_run_beyond_the_end_of_the_clock() {
         };
         let mut array = array(&[]);
         let control = Control::default();
-        let result = run(
-            &mut array,
-            &mut workload,
-            &config,
-            &control,
-            &mut |_| Ok(()),
-        );
+        let result = run(&mut array, &mut workload, &config, &control, None);
         assert!(
             matches!(result, Err(SimError::Clock { request: 8 })),
             "{threads} threads, batches of {batch}"

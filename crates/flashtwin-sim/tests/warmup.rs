@@ -163,13 +163,12 @@ fn senseless_limits_are_refused() {
     let refused = |config: &RunConfig, known| {
         let mut workload = writes(|_| RANGE, 2000, 2_000);
         workload.known = known;
-        let sink = &mut |_: &[Completion]| Ok(());
         match run(
             &mut device(),
             &mut workload,
             config,
             &Control::default(),
-            sink,
+            None,
         ) {
             Err(SimError::Config(message)) => message,
             other => panic!("{other:?}"),

@@ -92,10 +92,16 @@ fn outcome<S: Drivable>(device: &Device<S>, config: &RunConfig) -> (String, Opti
     let control = Control::default();
     let Outcome {
         flash, timeline, ..
-    } = run(&mut device, &mut load, config, &control, &mut |all| {
-        all.iter().for_each(|c| text += &format!("{c:?}\n"));
-        Ok(())
-    })
+    } = run(
+        &mut device,
+        &mut load,
+        config,
+        &control,
+        Some(&mut |all| {
+            all.iter().for_each(|c| text += &format!("{c:?}\n"));
+            Ok(())
+        }),
+    )
     .unwrap();
     (format!("{text}{flash:?}"), timeline)
 }

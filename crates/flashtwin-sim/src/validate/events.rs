@@ -184,14 +184,14 @@ fn replay(
         &mut Listed::new(requests),
         &config,
         &control,
-        &mut |completions| {
+        Some(&mut |completions| {
             got.extend(
                 completions
                     .iter()
                     .map(|c| timed(What::HostDone, c.done, Time::ZERO)),
             );
             Ok(())
-        },
+        }),
     )?;
     got.extend(ssd.take_flash_log().into_iter().filter_map(told));
     Ok(got)

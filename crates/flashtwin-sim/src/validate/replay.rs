@@ -232,12 +232,12 @@ fn replay(spec: &DeviceSpec, rows: &[Row]) -> Result<(Vec<Time>, u64, u64), SimE
         &mut listed,
         &config,
         &control,
-        &mut |completions| {
+        Some(&mut |completions| {
             completions
                 .iter()
                 .for_each(|c| got[c.tag as usize] = c.done);
             Ok(())
-        },
+        }),
     )?;
     let flash = &outcome.flash.flash;
     Ok((got, flash.count(Cause::Erase), flash.count(Cause::GcMove)))

@@ -44,10 +44,10 @@ pub fn run_all(
         workload,
         config,
         &Control::default(),
-        &mut |completions| {
+        Some(&mut |completions| {
             all.extend_from_slice(completions);
             Ok(())
-        },
+        }),
     );
     (outcome.unwrap_or_else(|e| panic!("{e}")), all)
 }

@@ -48,7 +48,8 @@ fn checksum<S: Drivable>(mut device: Device<S>, pacing: Pacing, faults: &[Fault]
         }
         Ok(())
     };
-    let outcome = run(&mut device, &mut *load, &config, &control, &mut keep).expect("it runs");
+    let outcome =
+        run(&mut device, &mut *load, &config, &control, Some(&mut keep)).expect("it runs");
     let summary = Summary::new(&device, &outcome, &RunInfo::default());
     sum.add(&serde_json::to_vec(&summary).expect("a summary is plain data"));
     sum.0

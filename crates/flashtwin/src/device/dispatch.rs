@@ -187,36 +187,50 @@ impl<B: Backend> Device<B> {
     /// The request is complete for the host.
     #[inline(never)]
     pub(super) fn complete(&mut self, id: ReqId) {
+        let now = self.now;
         let r = self.requests.remove(id);
+        if self.broken {
+            r.status = Status::Failed;
+        }
+        r.parts.link = (r.dispatched - r.arrival - r.cpu) + (now - r.pages_done);
+        r.parts.cpu += r.cpu;
+        debug_assert_eq!(
+            r.parts.total(),
+            now - r.arrival,
+            "the parts are not the whole"
+        );
+        self.metrics.finished(&Finished {
+            op: r.op,
+            status: r.status,
+            bytes: r.bytes,
+            pages: r.pages,
+            hits: r.hits,
+            arrival: r.arrival,
+            done: now,
+            breakdown: &r.parts,
+        });
         let queue = r.queue;
-        let status = match self.broken {
-            true => Status::Failed,
-            false => r.status,
-        };
-        let at = self.completions.len();
+        self.leave_queue(queue);
+        if self.collects_completions {
+            self.collect_completion(id);
+        }
+    }
+
+    /// Keeps the completion of a request that has been removed for the caller.
+    #[inline(never)]
+    fn collect_completion(&mut self, id: ReqId) {
+        let r = &self.requests[id];
         self.completions.push(Completion {
             tag: r.tag,
             op: r.op,
-            status,
+            status: r.status,
             offset: r.offset,
             bytes: r.bytes,
             pages: r.pages,
             hits: r.hits,
             arrival: r.arrival,
             done: self.now,
-            breakdown: Breakdown {
-                link: (r.dispatched - r.arrival - r.cpu) + (self.now - r.pages_done),
-                cpu: r.parts.cpu + r.cpu,
-                ..r.parts
-            },
+            breakdown: r.parts,
         });
-        let completion = &self.completions[at];
-        debug_assert_eq!(
-            completion.breakdown.total(),
-            completion.done - completion.arrival,
-            "the parts are not the whole"
-        );
-        self.metrics.completed(completion);
-        self.leave_queue(queue);
     }
 }

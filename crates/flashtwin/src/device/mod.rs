@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 
 use crate::buffer::{Setup, Stream, UserPolicy};
 use crate::events::EventQueue;
-use crate::metrics::{FlashReport, Metrics};
+use crate::metrics::{Finished, FlashReport, Metrics};
 use crate::nand::{Cause, Done, PageOp};
 use crate::request::{Breakdown, Completion, Op, Request, Status};
 use crate::spec::{self, Partial};
@@ -99,6 +99,7 @@ pub struct Device<B: Backend> {
     cache: Cache,
     requests: Requests,
     completions: Vec<Completion>,
+    collects_completions: bool,
     /// Page operations done that came past the front end.
     outside: Vec<OutsideDone>,
     metrics: Metrics,
@@ -190,6 +191,7 @@ impl<B: Backend> Device<B> {
             cache: Cache::new(front, policy),
             requests: Requests::default(),
             completions: Vec::new(),
+            collects_completions: true,
             outside: Vec::new(),
             metrics: Metrics::default(),
             address: Address::new(front),
@@ -269,6 +271,12 @@ impl<B: Backend> Device<B> {
         self.backend.reset_stats(self.now);
         self.metrics.flash_since(self.now);
         self.cache.reset_counters();
+    }
+
+    /// Whether finished requests are collected for [`Device::completions`], as at first; if not, only the metrics
+    /// count them.
+    pub fn collect_completions(&mut self, collect: bool) {
+        self.collects_completions = collect;
     }
 
     /// Finished requests, oldest first. The caller clears them.

@@ -183,9 +183,9 @@ impl Requests {
 
     /// Frees the place; what stands there is good until the next request is added.
     #[inline(always)]
-    pub fn remove(&mut self, id: ReqId) -> &InDevice {
+    pub fn remove(&mut self, id: ReqId) -> &mut InDevice {
         self.free.push(id);
-        &self.places[id.0 as usize]
+        &mut self.places[id.0 as usize]
     }
 }
 

@@ -4,8 +4,36 @@ use hdrhistogram::Histogram;
 
 use super::times::{PartSums, Times};
 use super::Series;
-use crate::request::{Completion, Op, Status};
+use crate::request::{Breakdown, Completion, Op, Status};
 use crate::units::Time;
+
+/// What the metrics take of a finished request.
+#[derive(Clone, Copy)]
+pub(crate) struct Finished<'a> {
+    pub op: Op,
+    pub status: Status,
+    pub bytes: u64,
+    pub pages: u32,
+    pub hits: u32,
+    pub arrival: Time,
+    pub done: Time,
+    pub breakdown: &'a Breakdown,
+}
+
+impl Finished<'_> {
+    fn of(c: &Completion) -> Finished<'_> {
+        Finished {
+            op: c.op,
+            status: c.status,
+            bytes: c.bytes,
+            pages: c.pages,
+            hits: c.hits,
+            arrival: c.arrival,
+            done: c.done,
+            breakdown: &c.breakdown,
+        }
+    }
+}
 
 /// Response times of one kind of request. Requests that were refused or failed are counted, and count
 /// nowhere else.
@@ -23,35 +51,49 @@ pub struct OpMetrics {
     pub refused: u64,
     /// Requests that ended with [`Status::Failed`]: data are lost, of an array or with a die.
     pub failed: u64,
-    /// Sum of the response times, in ps.
-    pub response_ps_sum: u128,
     /// Sum of the squares of the response times, in ps squared; at most what the number holds: 10^8 times
     /// 1000 s.
     pub response_ps_squares: u128,
     /// Longest response time.
     pub response_max: Time,
-    /// Sums of the parts of the response times, in the order of [`crate::request::Breakdown::NAMES`].
+    /// Sums of the response times and of their parts.
     parts: PartSums,
     times: Times,
 }
 
 impl OpMetrics {
     /// Counts a request.
-    #[inline(always)]
+    #[inline]
     pub fn record(&mut self, c: &Completion) {
-        if c.status != Status::Ok {
-            return self.record_error(c.status);
+        self.count(&Finished::of(c));
+    }
+
+    #[inline(always)]
+    fn count(&mut self, f: &Finished) {
+        if f.status != Status::Ok {
+            return self.record_error(f.status);
         }
-        let response = c.done - c.arrival;
+        let response = f.done - f.arrival;
         self.requests += 1;
-        self.bytes += c.bytes;
-        self.pages += c.pages as u64;
-        self.hits += c.hits as u64;
-        self.response_ps_sum += response.0 as u128;
+        self.bytes += f.bytes;
+        self.pages += f.pages as u64;
+        self.hits += f.hits as u64;
         self.add_squares(response.0 as u128 * response.0 as u128);
-        self.response_max = self.response_max.max(response);
-        self.parts.add(&c.breakdown, response);
+        if response > self.response_max {
+            self.raise_max(response);
+        }
+        self.parts.add(f.breakdown, response);
         self.times.record(response);
+    }
+
+    #[cold]
+    fn raise_max(&mut self, response: Time) {
+        self.response_max = response;
+    }
+
+    /// Sum of the response times, in ps.
+    pub fn response_ps_sum(&self) -> u128 {
+        self.parts.whole()
     }
 
     /// Counts a request that was refused or failed.
@@ -72,7 +114,6 @@ impl OpMetrics {
         self.hits += other.hits;
         self.refused += other.refused;
         self.failed += other.failed;
-        self.response_ps_sum += other.response_ps_sum;
         self.add_squares(other.response_ps_squares);
         self.response_max = self.response_max.max(other.response_max);
         self.parts.merge(&other.parts);
@@ -89,7 +130,7 @@ impl OpMetrics {
         if self.requests == 0 {
             return 0.0;
         }
-        self.response_ps_sum as f64 / self.requests as f64 * 1e-6
+        self.response_ps_sum() as f64 / self.requests as f64 * 1e-6
     }
 
     /// Standard deviation of the response time in microseconds, over all requests.
@@ -99,7 +140,7 @@ impl OpMetrics {
         }
         let (n, sum, squares) = (
             u128::from(self.requests),
-            self.response_ps_sum,
+            self.response_ps_sum(),
             self.response_ps_squares,
         );
         // n squared times the variance; in whole numbers, so that equal times deviate by nothing.
@@ -113,7 +154,16 @@ impl OpMetrics {
 
     #[inline(always)]
     fn add_squares(&mut self, squares: u128) {
-        self.response_ps_squares = self.response_ps_squares.saturating_add(squares);
+        let (sum, is_more) = self.response_ps_squares.overflowing_add(squares);
+        self.response_ps_squares = sum;
+        if is_more {
+            self.limit_squares();
+        }
+    }
+
+    #[cold]
+    fn limit_squares(&mut self) {
+        self.response_ps_squares = u128::MAX;
     }
 
     /// Checks that each request was counted once, and that the parts of the response times are the whole.
@@ -125,7 +175,7 @@ impl OpMetrics {
                 self.requests
             ));
         }
-        let (parts, whole) = (self.parts.all().iter().sum::<u128>(), self.response_ps_sum);
+        let (parts, whole) = (self.parts.all().iter().sum::<u128>(), self.parts.whole());
         match parts == whole {
             true => Ok(()),
             false => Err(format!(
@@ -147,11 +197,12 @@ pub struct Metrics {
     /// Requests are somebody else's to measure: those of an array's members.
     elsewhere: bool,
     ops: [OpMetrics; 4],
-    /// Requests in the device, and since when their number stands.
+    /// Requests in the device.
     inside: u64,
-    changed: Time,
-    /// Integral of the number inside over time, in ps.
+    /// The sum of the instants at which requests left the device, less that at which they came, in ps: what the
+    /// integral of the number inside over time is once the device is empty. Until then negative, modulo 2^128.
     inside_ps: u128,
+    last_arrival: Time,
     /// Time that requests that were refused or failed spent inside, in ps.
     errors_ps_sum: u128,
     series: Option<Series>,
@@ -163,7 +214,7 @@ impl Metrics {
     pub fn new(since: Time, interval: Option<Time>) -> Metrics {
         Metrics {
             since,
-            changed: since,
+            last_arrival: since,
             last_done: since,
             series: interval.map(|interval| Series::new(since, interval)),
             ..Metrics::default()
@@ -181,45 +232,55 @@ impl Metrics {
     }
 
     #[inline(always)]
-    fn count_inside(&mut self, now: Time) {
-        self.inside_ps += (now - self.changed).0 as u128 * self.inside as u128;
-        self.changed = now;
-    }
-
-    #[inline(always)]
     pub(crate) fn arrived(&mut self, now: Time) {
         if self.elsewhere {
             return;
         }
-        self.count_inside(now);
+        self.inside_ps = self.inside_ps.wrapping_sub(u128::from(now.0));
         self.inside += 1;
+        self.last_arrival = now;
     }
 
     #[inline(always)]
-    pub(crate) fn completed(&mut self, c: &Completion) {
+    pub(crate) fn finished(&mut self, f: &Finished) {
         if self.elsewhere {
             return;
         }
-        self.count_inside(c.done);
+        self.inside_ps = self.inside_ps.wrapping_add(u128::from(f.done.0));
         self.inside -= 1;
-        self.last_done = c.done;
-        self.ops[c.op as usize].record(c);
-        if c.status != Status::Ok {
-            self.errors_ps_sum += (c.done - c.arrival).0 as u128;
-        } else if let Some(series) = &mut self.series {
-            series.record(c);
+        self.last_done = f.done;
+        self.ops[f.op as usize].count(f);
+        if f.status != Status::Ok {
+            self.errors_ps_sum += (f.done - f.arrival).0 as u128;
+        } else if self.series.is_some() {
+            self.record_point(*f);
         }
         // Little's law, exact once the device is empty: the time requests spent inside is the
         // integral of their number.
         debug_assert!(
-            self.inside > 0 || self.inside_ps == self.response_ps_sum(),
+            self.inside > 0 || self.inside_ps() == self.response_ps_sum(),
             "Little's law"
         );
     }
 
+    /// Apart, and by value: `f` stays in registers where there is no series.
+    #[inline(never)]
+    fn record_point(&mut self, f: Finished) {
+        if let Some(series) = &mut self.series {
+            series.record(&f);
+        }
+    }
+
+    /// Integral of the number of requests inside over time, until one last came or left, in ps.
+    fn inside_ps(&self) -> u128 {
+        let until = self.last_arrival.max(self.last_done);
+        let of_inside = u128::from(self.inside) * u128::from(until.0);
+        self.inside_ps.wrapping_add(of_inside)
+    }
+
     /// Time that all requests spent in the device, with or without an error, in ps.
     pub fn response_ps_sum(&self) -> u128 {
-        let ops = self.ops.iter().map(|o| o.response_ps_sum);
+        let ops = self.ops.iter().map(|o| o.response_ps_sum());
         ops.sum::<u128>() + self.errors_ps_sum
     }
 
@@ -254,7 +315,7 @@ impl Metrics {
         for (op, name) in self.ops.iter().zip(["read", "write", "trim", "flush"]) {
             op.check().map_err(|what| format!("{name}: {what}"))?;
         }
-        let (integral, whole) = (self.inside_ps, self.response_ps_sum());
+        let (integral, whole) = (self.inside_ps(), self.response_ps_sum());
         match self.inside > 0 || integral == whole {
             true => Ok(()),
             false => Err(format!(
@@ -268,7 +329,7 @@ impl Metrics {
         if self.span() == Time::ZERO {
             return 0.0;
         }
-        self.inside_ps as f64 / self.span().0 as f64
+        self.inside_ps() as f64 / self.span().0 as f64
     }
 
     /// The time series, if one is kept.
@@ -280,13 +341,13 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Breakdown;
 
     fn of(times: &[u64]) -> OpMetrics {
         let mut metrics = OpMetrics::default();
         for &ps in times {
             metrics.requests += 1;
-            metrics.response_ps_sum += u128::from(ps);
+            let parts = Breakdown::default();
+            metrics.parts.add(&parts, Time(ps));
             metrics.add_squares(u128::from(ps) * u128::from(ps));
         }
         metrics
@@ -300,7 +361,8 @@ mod tests {
         let hour = 3_600_000_000_000_000;
         let mut many = of(&[hour, 3 * hour]);
         many.requests *= 1_000_000;
-        many.response_ps_sum *= 1_000_000;
+        let once = many.parts.clone();
+        (1..1_000_000).for_each(|_| many.parts.merge(&once));
         many.response_ps_squares *= 1_000_000;
         assert!((many.response_us_deviation() / 3.6e9 - 1.0).abs() < 1e-6);
     }
@@ -310,7 +372,6 @@ mod tests {
         let of = |parts: u64, response: u64| {
             let mut op = OpMetrics {
                 requests: 1,
-                response_ps_sum: u128::from(response),
                 ..OpMetrics::default()
             };
             let parts = Breakdown {

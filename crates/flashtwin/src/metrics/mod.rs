@@ -6,5 +6,6 @@ mod series;
 mod times;
 
 pub use flash::{EraseSpread, FlashReport};
+pub(crate) use host::Finished;
 pub use host::{Metrics, OpMetrics};
 pub use series::{Point, Series};

@@ -1,6 +1,7 @@
 //! A time series of what the host met: one point an interval.
 
-use crate::request::{Completion, Op};
+use super::host::Finished;
+use crate::request::Op;
 use crate::units::Time;
 
 /// Requests that completed within one interval.
@@ -60,9 +61,9 @@ impl Series {
     }
 
     #[inline]
-    pub(crate) fn record(&mut self, c: &Completion) {
-        if c.done >= self.end_of_last {
-            let interval = (c.done - self.start).0 / self.interval.0;
+    pub(crate) fn record(&mut self, f: &Finished) {
+        if f.done >= self.end_of_last {
+            let interval = (f.done - self.start).0 / self.interval.0;
             let end = self.interval.0.saturating_mul(interval + 1);
             self.end_of_last = Time(end.saturating_add(self.start.0));
             self.points.push(Point {
@@ -73,8 +74,8 @@ impl Series {
         let Some(p) = self.points.last_mut() else {
             return;
         };
-        let response = c.done - c.arrival;
-        match c.op {
+        let response = f.done - f.arrival;
+        match f.op {
             Op::Read => {
                 p.reads += 1;
                 p.read_ps_sum = p.read_ps_sum.saturating_add(response.0);
@@ -85,10 +86,10 @@ impl Series {
             }
             Op::Trim | Op::Flush => return,
         }
-        p.bytes += c.bytes;
-        p.pages += c.pages as u64;
-        p.hits += c.hits as u64;
+        p.bytes += f.bytes;
+        p.pages += f.pages as u64;
+        p.hits += f.hits as u64;
         p.response_max = p.response_max.max(response);
-        p.queue_gc_ps_sum = p.queue_gc_ps_sum.saturating_add(c.breakdown.queue_gc.0);
+        p.queue_gc_ps_sum = p.queue_gc_ps_sum.saturating_add(f.breakdown.queue_gc.0);
     }
 }

@@ -102,48 +102,50 @@ impl Times {
     }
 }
 
-/// Sums of the parts of response times, in picoseconds.
+/// Sums of response times and of their parts, in picoseconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PartSums {
+    whole: u128,
     sums: [u128; 8],
-    /// Of the last requests; not yet in the sums.
+    /// Of the last requests; not yet in the sums. No part has more than the whole.
+    last_whole: u64,
     last: [u64; 8],
-    requests: u32,
 }
 
 impl PartSums {
-    /// So many requests whose parts are less than this, in picoseconds (9 s), cannot overflow `last`.
-    const REQUESTS_MAX: u32 = 1 << 20;
-    const SHORT_MAX: u64 = 1 << 43;
-
-    /// Adds the parts of a response time.
+    /// Adds a response time and its parts.
     #[inline(always)]
     pub fn add(&mut self, parts: &Breakdown, whole: Time) {
-        if whole.0 >= Self::SHORT_MAX || self.requests == Self::REQUESTS_MAX {
-            return self.add_long(parts);
-        }
-        self.requests += 1;
+        let Some(last_whole) = self.last_whole.checked_add(whole.0) else {
+            return self.add_to_sums(parts, whole);
+        };
+        self.last_whole = last_whole;
         for (last, part) in self.last.iter_mut().zip(parts.parts()) {
-            *last += part.0;
+            *last = last.wrapping_add(part.0);
         }
     }
 
+    /// The same where the last sums are full.
     #[cold]
-    fn add_long(&mut self, parts: &Breakdown) {
-        self.sums = self.all();
-        (self.last, self.requests) = ([0; 8], 0);
-        for (sum, part) in self.sums.iter_mut().zip(parts.parts()) {
-            *sum += u128::from(part.0);
-        }
+    fn add_to_sums(&mut self, parts: &Breakdown, whole: Time) {
+        (self.whole, self.sums) = (self.whole(), self.all());
+        (self.last_whole, self.last) = (0, [0; 8]);
+        self.add(parts, whole);
     }
 
     pub fn merge(&mut self, other: &PartSums) {
+        self.whole += other.whole();
         for (sum, more) in self.sums.iter_mut().zip(other.all()) {
             *sum += more;
         }
     }
 
-    /// The sums over all requests.
+    /// The sum of the response times.
+    pub fn whole(&self) -> u128 {
+        self.whole + u128::from(self.last_whole)
+    }
+
+    /// The sums of their parts.
     pub fn all(&self) -> [u128; 8] {
         std::array::from_fn(|i| self.sums[i] + u128::from(self.last[i]))
     }
@@ -188,8 +190,8 @@ mod tests {
     #[test]
     fn sums_of_parts_hold_more_than_a_time() {
         let mut sums = PartSums::default();
-        let mut plain = [0u128; 8];
-        for whole in [1, PartSums::SHORT_MAX - 1, u64::MAX] {
+        let (mut plain, mut wholes) = ([0u128; 8], 0);
+        for whole in [1, 1 << 43, u64::MAX] {
             for _ in 0..3 {
                 let part = |i: u64| Time(whole / i);
                 let parts = Breakdown {
@@ -203,14 +205,16 @@ mod tests {
                     cpu: part(8),
                 };
                 sums.add(&parts, Time(whole));
+                wholes += u128::from(whole);
                 for (sum, part) in plain.iter_mut().zip(parts.parts()) {
                     *sum += u128::from(part.0);
                 }
             }
         }
-        assert_eq!(sums.all(), plain);
+        assert_eq!((sums.all(), sums.whole()), (plain, wholes));
         let mut twice = sums.clone();
         twice.merge(&sums);
         assert_eq!(twice.all(), plain.map(|sum| 2 * sum));
+        assert_eq!(twice.whole(), 2 * wholes);
     }
 }
