@@ -47,6 +47,19 @@ pub(crate) mod sealed {
 
     /// Taking work and giving it back.
     pub trait Work {
+        /// The front end before it is a plain one.
+        const PLAIN: bool = false;
+        /// Which kind of its type it is, all its life.
+        #[inline(always)]
+        fn kind(&self) -> u8 {
+            0
+        }
+        /// Lets the compiler leave out what other kinds do.
+        ///
+        /// # Safety
+        /// [`Work::kind`] must be `kind`.
+        #[inline(always)]
+        unsafe fn assume(&self, _kind: u8) {}
         /// Resources of the event queue this back end uses, from 0.
         fn resources(&self) -> usize;
         /// Unit a write of the page goes to.

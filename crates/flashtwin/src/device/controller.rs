@@ -55,7 +55,7 @@ impl<B: Backend> Device<B> {
     /// A request that has come over the host link is dispatched at once.
     #[inline(always)]
     pub(super) fn takes_at_once(&self) -> bool {
-        self.controller.is_free_of_cost() && !self.queues.is_limited()
+        B::PLAIN || self.controller.is_free_of_cost() && !self.queues.is_limited()
     }
 
     /// A request waits until the controller takes it.

@@ -7,18 +7,18 @@ impl<B: Backend> Device<B> {
     /// waiting only for itself (D-35).
     #[inline(never)]
     pub(super) fn dispatch(&mut self, id: ReqId) {
-        self.dispatch_now(id);
+        self.dispatch_now(id, self.requests[id].op);
     }
 
     /// The same, inlined: for the most frequent caller.
     #[inline(always)]
-    pub(super) fn dispatch_now(&mut self, id: ReqId) {
+    pub(super) fn dispatch_now(&mut self, id: ReqId, op: Op) {
         let r = &mut self.requests[id];
         r.dispatched = self.now;
-        let (op, first, pages) = (r.op, r.first_page, r.pages);
+        let (first, pages) = (r.first_page, r.pages);
         let is_access = matches!(op, Op::Read | Op::Write) && pages > 0;
-        if is_access && self.cache.present && !self.refuses(op) {
-            return self.dispatch_to_cache(id, first, pages);
+        if is_access && (B::PLAIN || self.cache.present) && !self.refuses(op) {
+            return self.dispatch_to_cache(id, op == Op::Write, first, pages);
         }
         self.dispatch_past_cache(id);
     }
@@ -73,24 +73,23 @@ impl<B: Backend> Device<B> {
 
     /// A read or a write reaches the buffer.
     #[inline(always)]
-    fn dispatch_to_cache(&mut self, id: ReqId, first: u32, pages: u32) {
-        let r = &self.requests[id];
-        if r.op == Op::Write && r.fua {
+    fn dispatch_to_cache(&mut self, id: ReqId, write: bool, first: u32, pages: u32) {
+        if write && self.requests[id].fua {
             self.report_loss(id);
         }
         if pages > 1 {
-            return self.dispatch_pages(id, first, pages);
+            return self.dispatch_pages(id, write, first, pages);
         }
         let spans = self.requests[id].spans(&self.address);
-        self.cached_page(id, Lpn(first), spans.of(0, 1));
+        self.cached_page(id, Lpn(first), write, spans.of(0, 1));
     }
 
     /// The same for several pages.
     #[inline(never)]
-    fn dispatch_pages(&mut self, id: ReqId, first: u32, pages: u32) {
+    fn dispatch_pages(&mut self, id: ReqId, write: bool, first: u32, pages: u32) {
         let spans = self.requests[id].spans(&self.address);
         for i in 0..pages {
-            self.one_cached_page(id, Lpn(first + i), spans.of(i, pages));
+            self.one_cached_page(id, Lpn(first + i), write, spans.of(i, pages));
         }
     }
 
@@ -138,7 +137,7 @@ impl<B: Backend> Device<B> {
         if self.requests[id].op == Op::Flush && self.flush_behind(id) {
             return;
         }
-        if self.latencies.are_none {
+        if B::PLAIN || self.latencies.are_none {
             self.requests[id].pages_done = self.now;
             return self.leave(id);
         }
@@ -199,7 +198,7 @@ impl<B: Backend> Device<B> {
             now - r.arrival,
             "the parts are not the whole"
         );
-        self.metrics.finished(&Finished {
+        let finished = Finished {
             op: r.op,
             status: r.status,
             bytes: r.bytes,
@@ -208,7 +207,8 @@ impl<B: Backend> Device<B> {
             arrival: r.arrival,
             done: now,
             breakdown: &r.parts,
-        });
+        };
+        self.metrics.finished(&finished, B::PLAIN);
         let queue = r.queue;
         self.leave_queue(queue);
         if self.collects_completions {

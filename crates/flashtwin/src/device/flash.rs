@@ -47,7 +47,9 @@ impl<B: Backend> Device<B> {
             enqueued: self.now,
             gc_before: Time::ZERO,
         };
-        self.programs.queued(&op);
+        if !B::PLAIN {
+            self.programs.queued(&op);
+        }
         self.backend
             .enqueue(chip as usize, op, self.now, &mut self.events);
     }
@@ -58,7 +60,9 @@ impl<B: Backend> Device<B> {
             self.read_only = true;
         }
         if done.op.owner & (OWNER_IS_REQUEST | OWNER_IS_OUTSIDE) == 0 {
-            self.programs.done(done);
+            if !B::PLAIN {
+                self.programs.done(done);
+            }
             return self.cached_flash_done(done);
         }
         self.direct_flash_done(done);

@@ -15,6 +15,7 @@ impl<B: Backend> Device<B> {
     /// Starts or stops the log of the buffer.
     pub fn set_buffer_log(&mut self, on: bool) {
         self.cache.set_log(on);
+        self.find_path();
     }
 
     /// Takes what was logged of the buffer since the last call.

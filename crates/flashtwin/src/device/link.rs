@@ -24,7 +24,7 @@ pub(super) const WAY_OUT: usize = 4;
 
 /// How requests pass the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+pub(super) enum Mode {
     /// In no time.
     Free,
     /// One at a time, with their commands or data.
@@ -76,7 +76,12 @@ impl Link {
 
     /// Requests take no time on it and do not wait for each other.
     pub fn is_free_of_cost(&self) -> bool {
-        self.overhead == Time::ZERO && self.mode == Mode::Free
+        self.has_mode_alone(Mode::Free)
+    }
+
+    /// Requests have nothing but this on their way.
+    pub fn has_mode_alone(&self, mode: Mode) -> bool {
+        self.overhead == Time::ZERO && self.mode == mode
     }
 
     /// No request holds the bus or waits for it.
@@ -100,6 +105,11 @@ pub(super) struct Pending {
 
 /// Low bits of an entry: which it is.
 const WHICH_BITS: u32 = 3;
+
+#[inline(always)]
+fn entry(which: usize, at: Time, order: u64) -> u128 {
+    u128::from(at.0) << 64 | u128::from(order << WHICH_BITS | which as u64)
+}
 
 impl Default for Pending {
     fn default() -> Pending {
@@ -133,7 +143,7 @@ impl Pending {
     /// Sets or changes an instant.
     #[inline(always)]
     pub fn set(&mut self, which: usize, at: Time, order: u64) {
-        let entry = u128::from(at.0) << 64 | u128::from(order << WHICH_BITS | which as u64);
+        let entry = entry(which, at, order);
         let was = std::mem::replace(&mut self.entries[which], entry);
         self.set |= 1 << which;
         if entry < self.first {
@@ -141,6 +151,24 @@ impl Pending {
         } else if was == self.first {
             self.find_first();
         }
+    }
+
+    /// Sets an instant where no other is pending.
+    #[inline(always)]
+    fn set_alone(&mut self, which: usize, at: Time, order: u64) {
+        debug_assert_eq!(self.set, 0);
+        self.first = entry(which, at, order);
+        self.entries[which] = self.first;
+        self.set = 1 << which;
+    }
+
+    /// The only pending instant is pending no more.
+    #[inline(always)]
+    fn clear_alone(&mut self, which: usize) {
+        debug_assert_eq!(self.set, 1 << which);
+        self.first = u128::MAX;
+        self.entries[which] = self.first;
+        self.set = 0;
     }
 
     /// An instant is pending no more.
@@ -165,10 +193,18 @@ impl Pending {
 }
 
 impl<B: Backend> Device<B> {
+    #[inline(always)]
+    fn link_mode(&self) -> Mode {
+        match B::PLAIN {
+            true => Mode::Bus,
+            false => self.link.mode,
+        }
+    }
+
     /// A request reaches the device.
     #[inline(always)]
     pub(super) fn arrive(&mut self, id: ReqId) {
-        if self.link.overhead == Time::ZERO {
+        if B::PLAIN || self.link.overhead == Time::ZERO {
             return self.enter(id);
         }
         let at = self.now + self.link.overhead;
@@ -198,10 +234,10 @@ impl<B: Backend> Device<B> {
 
     #[inline(always)]
     fn enter(&mut self, id: ReqId) {
-        if self.link.mode == Mode::Free {
+        if self.link_mode() == Mode::Free {
             return self.reach_controller(id);
         }
-        if self.link.mode == Mode::Duplex {
+        if self.link_mode() == Mode::Duplex {
             return match (self.requests[id].op, self.link.on_bus) {
                 (Op::Write, Some(_)) => self.link.arriving.push_back(id),
                 (Op::Write, None) => self.put_on_bus(id),
@@ -209,7 +245,7 @@ impl<B: Backend> Device<B> {
             };
         }
         let is_write = self.requests[id].op == Op::Write;
-        if !is_write && self.link.mode == Mode::QueuedBus {
+        if !is_write && self.link_mode() == Mode::QueuedBus {
             return self.without_bus(|device| device.reach_controller(id));
         }
         if !self.link.is_free() {
@@ -234,10 +270,10 @@ impl<B: Backend> Device<B> {
     /// A request's pages are all done.
     #[inline(always)]
     pub(super) fn leave(&mut self, id: ReqId) {
-        if self.link.mode == Mode::Free {
+        if self.link_mode() == Mode::Free {
             return self.complete(id);
         }
-        if self.link.mode == Mode::Duplex {
+        if self.link_mode() == Mode::Duplex {
             return match (self.returns_data(id), self.link.on_way_out) {
                 (true, Some(_)) => self.link.leaving.push_back(id),
                 (true, None) => self.put_on_way_out(id),
@@ -274,7 +310,10 @@ impl<B: Backend> Device<B> {
         self.link.on_bus = Some(id);
         let until = self.now + self.wire_time(id);
         let order = self.events.take_order();
-        self.link.pending.set(BUS, until, order);
+        match B::PLAIN {
+            true => self.link.pending.set_alone(BUS, until, order),
+            false => self.link.pending.set(BUS, until, order),
+        }
     }
 
     fn put_on_way_out(&mut self, id: ReqId) {
@@ -300,13 +339,16 @@ impl<B: Backend> Device<B> {
     }
 
     pub(super) fn bus_done(&mut self) {
-        self.link.pending.clear(BUS);
+        match B::PLAIN {
+            true => self.link.pending.clear_alone(BUS),
+            false => self.link.pending.clear(BUS),
+        }
         let id = self
             .link
             .on_bus
             .take()
             .expect("the bus's event has a request");
-        if self.link.mode == Mode::Duplex {
+        if self.link_mode() == Mode::Duplex {
             if let Some(next) = self.link.arriving.pop_front() {
                 self.put_on_bus(next);
             }
@@ -314,7 +356,7 @@ impl<B: Backend> Device<B> {
         }
         if self.requests[id].op == Op::Write {
             self.without_bus(|device| match device.takes_at_once() {
-                true => device.dispatch_now(id),
+                true => device.dispatch_now(id, Op::Write),
                 false => device.wait_for_controller(id),
             });
         } else {
@@ -334,7 +376,7 @@ impl<B: Backend> Device<B> {
 
     #[inline(never)]
     fn pass_bus(&mut self) {
-        if self.link.mode == Mode::Duplex {
+        if self.link_mode() == Mode::Duplex {
             return;
         }
         self.link.handing_on = true;

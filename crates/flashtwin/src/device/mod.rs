@@ -15,6 +15,7 @@ mod flash;
 mod gauges;
 mod link;
 mod partial_write;
+mod plain;
 mod port;
 mod power;
 mod queues;
@@ -38,6 +39,7 @@ use controller::Controller;
 pub use gauges::Gauges;
 use link::Link;
 use partial_write::PageWrites;
+use plain::Path;
 pub(crate) use port::OutsideDone;
 use power::ProgramLog;
 pub use power::{Durable, PageProgram};
@@ -87,10 +89,14 @@ pub(crate) struct Front<'a> {
     pub setup: Setup,
 }
 
-/// A device: a front end, and what is behind it. Cloning it clones its whole state.
+/// A device: a front end, and what is behind it. Cloning it clones its whole state. As C lays it out:
+/// [`Device::as_plain`] depends on that.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Device<B: Backend> {
     now: Time,
+    /// The one that requests take.
+    path: Path,
     pub(crate) events: EventQueue,
     pub(crate) backend: B,
     queues: Queues,
@@ -182,8 +188,9 @@ impl<B: Backend> Device<B> {
             are_none: times == [Time::ZERO; 3] && controller.is_free_of_cost(),
             ..latencies
         };
-        Device {
+        let mut device = Device {
             now: Time::ZERO,
+            path: Path::Any,
             events: EventQueue::new(backend.resources()),
             queues: Queues::new(front.host),
             link: Link::new(front.link),
@@ -202,7 +209,9 @@ impl<B: Backend> Device<B> {
             read_only: false,
             broken: false,
             backend,
-        }
+        };
+        device.find_path();
+        device
     }
 
     // ---- state ----
@@ -258,11 +267,13 @@ impl<B: Backend> Device<B> {
         self.backend.reset_stats(self.now);
         self.metrics = Metrics::new(self.now, interval);
         self.cache.reset_counters();
+        self.find_path();
     }
 
     /// For the member of an array: what its requests meet is the array's to measure.
     pub(crate) fn leave_measuring(&mut self) {
         self.metrics.leave_requests();
+        self.find_path();
     }
 
     /// Starts the counters of flash and buffer at zero, with requests in flight or not: for the member of an
@@ -338,8 +349,20 @@ impl<B: Backend> Device<B> {
 
     /// Lets the next thing happen, and what follows as long as it is due before `limit` and at this very instant,
     /// or `below` requests or more are in the device.
-    #[inline(never)]
+    #[inline(always)]
     fn run_events(&mut self, limit: Time, below: usize) {
+        debug_assert_eq!(self.path, self.path_now());
+        match self.path {
+            Path::Plain(0) => self.as_plain::<0>().run_on(limit, below),
+            Path::Plain(1) => self.as_plain::<1>().run_on(limit, below),
+            Path::Plain(2) => self.as_plain::<2>().run_on(limit, below),
+            Path::Any | Path::Plain(_) => self.run_on(limit, below),
+        }
+    }
+
+    /// The same, on the path that is chosen.
+    #[inline(never)]
+    fn run_on(&mut self, limit: Time, below: usize) {
         loop {
             let (flash_at, link_at) = (self.events.next_time(), self.link.pending.next_time());
             self.next_step(flash_at, link_at);
@@ -364,6 +387,7 @@ impl<B: Backend> Device<B> {
             }
         } else {
             match self.link.pending.next() {
+                _ if B::PLAIN => self.bus_done(),
                 link::BUS => self.bus_done(),
                 link::WAY_OUT => self.out_done(),
                 link::OVERHEAD => self.overhead_done(),
@@ -443,6 +467,23 @@ impl<B: Backend> Device<B> {
         tag: u64,
         queue: Option<u16>,
     ) -> Result<(), OutOfRange> {
+        debug_assert_eq!(self.path, self.path_now());
+        match self.path {
+            Path::Plain(0) => self.as_plain::<0>().submit_on(now, request, tag, queue),
+            Path::Plain(1) => self.as_plain::<1>().submit_on(now, request, tag, queue),
+            Path::Plain(2) => self.as_plain::<2>().submit_on(now, request, tag, queue),
+            Path::Any | Path::Plain(_) => self.submit_on(now, request, tag, queue),
+        }
+    }
+
+    /// The same, on the path that is chosen.
+    fn submit_on(
+        &mut self,
+        now: Time,
+        request: &Request,
+        tag: u64,
+        queue: Option<u16>,
+    ) -> Result<(), OutOfRange> {
         debug_assert!(now >= self.now, "submitted in the past");
         debug_assert!(
             self.next_event().is_none_or(|at| at >= now),
@@ -468,9 +509,14 @@ impl<B: Backend> Device<B> {
     #[inline(always)]
     fn begin(&mut self, now: Time, request: &Request, tag: u64, queue: Option<u16>) {
         self.now = now;
-        self.metrics.arrived(now);
+        self.metrics.arrived(now, B::PLAIN);
+        if B::PLAIN {
+            // SAFETY: a plain front end has pages of a power of two.
+            unsafe { std::hint::assert_unchecked(self.address.page_shift.is_some()) };
+        }
         let id = self.requests.add(request, tag, now, &self.address);
         let queue = match queue {
+            _ if B::PLAIN => 0,
             Some(number) => self.queues.queue_of(number),
             None => self.queues.queue_for(request.op),
         };

@@ -45,6 +45,10 @@ pub(super) struct ProgramLog {
 }
 
 impl ProgramLog {
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
     #[inline]
     pub fn queued(&mut self, op: &PageOp) {
         if self.on && !op.is_read() {
@@ -82,6 +86,7 @@ impl<B: Backend> Device<B> {
             on,
             told: Vec::new(),
         };
+        self.find_path();
     }
 
     /// Takes what was logged since the last call, in its order.
@@ -117,6 +122,7 @@ impl<B: Backend> Device<B> {
         self.programs.told.clear();
         self.metrics = Metrics::new(self.now, None);
         self.backend.reset_stats(self.now);
+        self.find_path();
         Some(cut)
     }
 

@@ -108,6 +108,11 @@ impl Queues {
         self.is_limited
     }
 
+    /// There is one, and nothing waits.
+    pub fn are_plain(&self) -> bool {
+        self.queues.len() == 1 && !self.is_limited
+    }
+
     /// The queue of a request that names none.
     #[inline]
     pub fn queue_for(&mut self, op: Op) -> u16 {
@@ -228,9 +233,9 @@ impl<B: Backend> Device<B> {
     #[inline(always)]
     pub(super) fn enter_queue(&mut self, id: ReqId, queue: u16) {
         self.requests[id].queue = queue;
-        match self.queues.is_limited() {
-            false => self.arrive(id),
-            true => self.enter_limited(id, queue),
+        match B::PLAIN || !self.queues.is_limited() {
+            true => self.arrive(id),
+            false => self.enter_limited(id, queue),
         }
     }
 
@@ -245,7 +250,7 @@ impl<B: Backend> Device<B> {
     /// A request has been finished: others have its place, once nothing is in the middle of anything.
     #[inline]
     pub(super) fn leave_queue(&mut self, queue: u16) {
-        if self.queues.is_limited() {
+        if !B::PLAIN && self.queues.is_limited() {
             self.queues.finished(queue);
         }
     }
@@ -253,7 +258,7 @@ impl<B: Backend> Device<B> {
     /// Lets requests in for which there is a place now.
     #[inline(always)]
     pub(super) fn admit_pending(&mut self) {
-        if self.queues.stirred {
+        if !B::PLAIN && self.queues.stirred {
             self.admit_stirred();
         }
     }

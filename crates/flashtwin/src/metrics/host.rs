@@ -231,9 +231,15 @@ impl Metrics {
         self.elsewhere = true;
     }
 
+    /// They count no requests.
+    pub(crate) fn are_elsewhere(&self) -> bool {
+        self.elsewhere
+    }
+
+    /// A request has come in; `here`: they are known to count it.
     #[inline(always)]
-    pub(crate) fn arrived(&mut self, now: Time) {
-        if self.elsewhere {
+    pub(crate) fn arrived(&mut self, now: Time, here: bool) {
+        if !here && self.elsewhere {
             return;
         }
         self.inside_ps = self.inside_ps.wrapping_sub(u128::from(now.0));
@@ -241,9 +247,10 @@ impl Metrics {
         self.last_arrival = now;
     }
 
+    /// A request has been finished; `here` as in [`Metrics::arrived`].
     #[inline(always)]
-    pub(crate) fn finished(&mut self, f: &Finished) {
-        if self.elsewhere {
+    pub(crate) fn finished(&mut self, f: &Finished, here: bool) {
+        if !here && self.elsewhere {
             return;
         }
         self.inside_ps = self.inside_ps.wrapping_add(u128::from(f.done.0));

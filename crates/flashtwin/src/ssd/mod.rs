@@ -12,6 +12,7 @@ use crate::chips::ChipSet;
 use crate::device::{Backend, Device, Front, PowerCut, Work, NO_HOME};
 use crate::divide::Divider;
 use crate::events::EventQueue;
+use crate::ftl::Apart;
 use crate::gc::{Force, Orders};
 use crate::metrics::FlashReport;
 use crate::nand::{Done, FlashEvent, Nand, PageOp, PoolBlocks};
@@ -66,7 +67,36 @@ impl Places {
     }
 }
 
+/// Kinds of flash: with static placement and pages in the streams that are asked for, the most frequent ones.
+const ANY: u8 = 0;
+const STATIC_MSR: u8 = 1;
+const STATIC_MODERN: u8 = 2;
+
 impl Work for Flash {
+    #[inline(always)]
+    fn kind(&self) -> u8 {
+        match &self.nand {
+            _ if !self.placement.is_static => ANY,
+            Nand::Msr(n) if n.ftl.shape.apart == Apart::AsAsked => STATIC_MSR,
+            Nand::Modern(n) if n.ftl.shape.apart == Apart::AsAsked => STATIC_MODERN,
+            _ => ANY,
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn assume(&self, kind: u8) {
+        let is_kind = match (kind, &self.nand) {
+            (STATIC_MSR, Nand::Msr(n)) => n.ftl.shape.apart == Apart::AsAsked,
+            (STATIC_MODERN, Nand::Modern(n)) => n.ftl.shape.apart == Apart::AsAsked,
+            _ => kind == ANY,
+        };
+        // SAFETY: the caller's.
+        unsafe {
+            std::hint::assert_unchecked(kind == ANY || self.placement.is_static);
+            std::hint::assert_unchecked(is_kind);
+        }
+    }
+
     fn resources(&self) -> usize {
         self.nand.resources()
     }

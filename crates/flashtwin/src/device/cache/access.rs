@@ -27,26 +27,36 @@ impl<B: Backend> Device<B> {
     /// One page access of a host request; `sectors` are those it covers. False, with nothing changed, if
     /// it needs room and all that might make room is in flight.
     #[inline(always)]
-    pub(super) fn access_page(&mut self, request: ReqId, lpn: Lpn, sectors: u64) -> bool {
+    pub(super) fn access_page(
+        &mut self,
+        request: ReqId,
+        lpn: Lpn,
+        write: bool,
+        sectors: u64,
+    ) -> bool {
         match self.cache.find(lpn) {
-            None => {
-                let write = self.requests[request].op == Op::Write;
-                self.miss(request, lpn, write, sectors, None)
-            }
-            Some(page) => self.access_found(request, lpn, page.0, sectors),
+            None => self.miss(request, lpn, write, sectors, None),
+            Some(page) => self.access_found(request, lpn, page.0, write, sectors),
         }
     }
 
     /// The same for an access that has waited.
     #[inline(never)]
     pub(super) fn access_page_again(&mut self, request: ReqId, lpn: Lpn, sectors: u64) -> bool {
-        self.access_page(request, lpn, sectors)
+        let write = self.requests[request].op == Op::Write;
+        self.access_page(request, lpn, write, sectors)
     }
 
     /// An access to a page that is in the directory, as `id`: cached, or leaving.
     #[inline(never)]
-    fn access_found(&mut self, request: ReqId, lpn: Lpn, id: u32, sectors: u64) -> bool {
-        let write = self.requests[request].op == Op::Write;
+    fn access_found(
+        &mut self,
+        request: ReqId,
+        lpn: Lpn,
+        id: u32,
+        write: bool,
+        sectors: u64,
+    ) -> bool {
         if !self.page(id).has_left() {
             if write && self.page(id).pool == Pool::ReadCache {
                 self.leave_read_cache(id);
@@ -59,7 +69,7 @@ impl<B: Backend> Device<B> {
             return self.miss(request, lpn, write, sectors, Some(id));
         }
         self.requests[request].hits += 1;
-        if self.cache.is_logged() {
+        if self.logs_buffer() {
             self.log_access(request, lpn, true);
         }
         self.read_cached(request, id, sectors);
@@ -82,7 +92,7 @@ impl<B: Backend> Device<B> {
             p.valid |= sectors;
             cache.set_unstable(id);
         }
-        if self.cache.is_logged() {
+        if self.logs_buffer() {
             self.log_access(request, lpn, true);
         }
         let access = self.access(request, lpn, write, dirty);
@@ -103,7 +113,8 @@ impl<B: Backend> Device<B> {
     fn done_at_once(&mut self, request: ReqId, id: u32) {
         let since = self.requests[request].dispatched;
         let slot = self.now - since;
-        self.cache.count_slot_wait(id, since, slot);
+        let is_logged = self.logs_buffer();
+        (self.cache).count_slot_wait(id, since, slot, is_logged);
         let parts = Breakdown {
             slot,
             ..Breakdown::default()
@@ -182,7 +193,7 @@ impl<B: Backend> Device<B> {
         let Some(evicted) = self.make_room(way, &access) else {
             return false;
         };
-        if self.cache.is_logged() {
+        if self.logs_buffer() {
             self.log_access(request, lpn, false);
         }
         if way == Way::Past {

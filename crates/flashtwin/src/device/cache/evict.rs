@@ -55,7 +55,7 @@ impl<B: Backend> Device<B> {
                 Evicted::Group
             }
         };
-        if self.cache.is_logged() {
+        if self.logs_buffer() {
             self.log_eviction(access);
         }
         Some(evicted)
@@ -174,7 +174,7 @@ impl<B: Backend> Device<B> {
     /// An idle chip may write back what the policy names, one page at a time.
     #[inline(always)]
     pub(in crate::device) fn idle_chip(&mut self, chip: usize) {
-        if self.cache.uses_idle && self.backend.is_idle(chip) {
+        if !B::PLAIN && self.cache.uses_idle && self.backend.is_idle(chip) {
             self.write_back_at(chip);
         }
     }

@@ -21,6 +21,7 @@ impl<B: Backend> Device<B> {
         let order = self.eviction_order();
         let policy = AnyPolicy::of(policy, setup);
         self.cache.uses_idle = policy.wants_idle();
+        self.find_path();
         with_view!(self, |cache, view| cache.room.exchange(&view, policy));
         let mut leaving = Vec::new();
         for (page, number) in order.into_iter().zip(1..) {

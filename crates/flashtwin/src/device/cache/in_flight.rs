@@ -22,17 +22,29 @@ pub(super) struct HeldUp {
 impl<B: Backend> Device<B> {
     /// One page access of a host request; `sectors` are those it covers.
     #[inline(always)]
-    pub(in crate::device) fn cached_page(&mut self, request: ReqId, lpn: Lpn, sectors: u64) {
+    pub(in crate::device) fn cached_page(
+        &mut self,
+        request: ReqId,
+        lpn: Lpn,
+        write: bool,
+        sectors: u64,
+    ) {
         let must_wait = !self.cache.held_up.is_empty();
-        if must_wait || !self.access_page(request, lpn, sectors) {
+        if must_wait || !self.access_page(request, lpn, write, sectors) {
             self.hold_up(request, lpn, sectors);
         }
     }
 
     /// The same for one of several pages.
     #[inline(never)]
-    pub(in crate::device) fn one_cached_page(&mut self, request: ReqId, lpn: Lpn, sectors: u64) {
-        self.cached_page(request, lpn, sectors);
+    pub(in crate::device) fn one_cached_page(
+        &mut self,
+        request: ReqId,
+        lpn: Lpn,
+        write: bool,
+        sectors: u64,
+    ) {
+        self.cached_page(request, lpn, write, sectors);
     }
 
     #[inline(never)]

@@ -24,8 +24,8 @@ impl Cache {
     /// Exchanges the victim for the page that comes in, in the policy's list, if a miss of this kind is a usual one;
     /// `None`, with nothing changed, if it is not.
     #[inline(always)]
-    fn exchange_usual(&mut self, write: bool) -> Option<Exchanged> {
-        if self.log.is_some() || !(write || self.room.takes_reads()) {
+    fn exchange_usual(&mut self, write: bool, is_logged: bool) -> Option<Exchanged> {
+        if is_logged || !(write || self.room.takes_reads()) {
             return None;
         }
         let list = self.room.full_in_order()?;
@@ -70,7 +70,7 @@ impl<B: Backend> Device<B> {
         older: Option<u32>,
     ) -> bool {
         let write = WRITE;
-        let Some(Exchanged { victim, id, third }) = self.cache.exchange_usual(write) else {
+        let Some(Exchanged { victim, id, third }) = self.cache.exchange_usual(write, self.logs_buffer()) else {
             return false;
         };
         self.look_ahead_to(third);
@@ -121,7 +121,7 @@ impl<B: Backend> Device<B> {
     #[inline(always)]
     fn write_back_plain(&mut self, victim: u32, successor: u32, home: u32, stream: Stream) {
         let whole = self.cache.whole;
-        let is_blocking = self.cache.background.is_none();
+        let is_blocking = self.background().is_none();
         let p = self.page(victim);
         debug_assert!(p.is_plain() && p.has_left());
         p.slot_successor = Some(Index::new(successor));

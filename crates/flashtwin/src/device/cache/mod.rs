@@ -178,6 +178,13 @@ impl Cache {
         }
     }
 
+    /// It is there and blocks, its policy does not write back by itself, pages do not move to other chips, and nothing
+    /// is logged.
+    pub fn is_plain(&self) -> bool {
+        let is_steady = !self.uses_idle && !self.chips_move && self.background.is_none();
+        self.present && is_steady && !self.is_logged()
+    }
+
     /// Starts loading what an access to `lpn` will touch.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
@@ -239,11 +246,11 @@ impl Cache {
 
     /// An access to the page `id` has waited since `since` for a slot.
     #[inline(always)]
-    fn count_slot_wait(&mut self, id: u32, since: Time, slot: Time) {
+    fn count_slot_wait(&mut self, id: u32, since: Time, slot: Time, is_logged: bool) {
         if slot > Time::ZERO {
             self.counters.slot_waits += 1;
             self.counters.slot_wait_total += u128::from(slot.0);
-            if self.is_logged() {
+            if is_logged {
                 self.log_wait(id, since, slot);
             }
         }

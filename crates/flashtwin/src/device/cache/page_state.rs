@@ -25,6 +25,21 @@ impl<B: Backend> Device<B> {
         &mut self.cache.pages[id as usize]
     }
 
+    /// What happens in the buffer is logged.
+    #[inline(always)]
+    pub(super) fn logs_buffer(&self) -> bool {
+        !B::PLAIN && self.cache.is_logged()
+    }
+
+    /// Write-backs at a time in background mode; `None`: blocking.
+    #[inline(always)]
+    pub(super) fn background(&self) -> Option<u32> {
+        match B::PLAIN {
+            true => None,
+            false => self.cache.background,
+        }
+    }
+
     /// The page gets its slot.
     #[inline(never)]
     pub(super) fn give_slot(&mut self, id: u32) {
@@ -45,7 +60,8 @@ impl<B: Backend> Device<B> {
             let writer = ReqId(writer.get());
             let since = self.requests[writer].dispatched;
             let slot = now - since;
-            self.cache().count_slot_wait(id, since, slot);
+            let is_logged = self.logs_buffer();
+            (self.cache).count_slot_wait(id, since, slot, is_logged);
             self.page_done(
                 writer,
                 Breakdown {
@@ -165,7 +181,7 @@ impl<B: Backend> Device<B> {
         if p.valid != whole {
             return self.fill(id);
         }
-        if let (true, Slot::Held, Some(depth)) = (left, slot, self.cache.background) {
+        if let (true, Slot::Held, Some(depth)) = (left, slot, self.background()) {
             return self.write_back_in_background(id, depth);
         }
         self.start_program(id);
@@ -260,14 +276,14 @@ impl<B: Backend> Device<B> {
 
     #[inline(always)]
     fn page_programmed(&mut self, id: u32, done: &Done) {
-        if self.cache.is_logged() {
+        if self.logs_buffer() {
             self.cache.log_written(&done.op, self.now);
         }
         let p = self.page(id);
         if done.op.cause == Cause::Destage && done.written && p.is_held_by_program() {
             p.program = Program::None;
             let lpn = p.lpn;
-            if self.cache.chips_move && self.cache.room.heeds_moves() {
+            if !B::PLAIN && self.cache.chips_move && self.cache.room.heeds_moves() {
                 self.notify_policy(id, lpn, false);
             }
             return self.release_to::<true>(id);

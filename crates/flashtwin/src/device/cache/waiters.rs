@@ -182,7 +182,8 @@ impl<B: Backend> Device<B> {
                 Some(wants) => self.cache.wait(id, w.request, w.since, wants),
                 None => {
                     let parts = wait_parts(w.since, slot_at, done, now);
-                    self.cache.count_slot_wait(id, w.since, parts.slot);
+                    let is_logged = self.logs_buffer();
+                    (self.cache).count_slot_wait(id, w.since, parts.slot, is_logged);
                     self.page_done(w.request, parts);
                 }
             }

@@ -1,0 +1,215 @@
+//! The plain front end: one that has nothing of what most devices lack, and whose path need not ask for it.
+//!
+//! The path of a request is one text, compiled more than once: for any device, and for those that are plain
+//! ([`Device::is_plain`]), with flash of any kind and of the most frequent kinds. Which one a request takes is decided
+//! where it enters; [`Work::PLAIN`] is what the text asks.
+
+use super::link::Mode;
+use super::{Backend, Device};
+use crate::chips::ChipSet;
+use crate::device::Work;
+use crate::events::EventQueue;
+use crate::metrics::FlashReport;
+use crate::nand::{Done, PageOp};
+use crate::units::{ChipId, Lpn, Time};
+
+/// Which copy of the path requests take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Path {
+    Any,
+    /// That of a plain front end, before a back end of this [`Work::kind`].
+    Plain(u8),
+}
+
+/// A back end of this kind behind a plain front end.
+#[derive(Clone, Debug)]
+#[repr(transparent)]
+pub(crate) struct Plain<B, const KIND: u8>(B);
+
+impl<B: Backend> Device<B> {
+    /// There is one submission queue, and a bus without command overhead; processor and buffer take no time; the
+    /// buffer blocks, and has a policy that neither writes back by itself nor sees pages move; nothing is logged.
+    fn is_plain(&self) -> bool {
+        let front = self.queues.are_plain()
+            && self.link.has_mode_alone(Mode::Bus)
+            && self.latencies.are_none
+            && self.controller.is_free_of_cost()
+            && self.address.page_shift.is_some();
+        front && self.cache.is_plain() && !self.programs.is_on() && !self.metrics.are_elsewhere()
+    }
+
+    /// Finds the path anew: something has changed that it depends on.
+    pub(super) fn find_path(&mut self) {
+        self.path = self.path_now();
+    }
+
+    pub(super) fn path_now(&self) -> Path {
+        match self.is_plain() {
+            true => Path::Plain(self.backend.kind()),
+            false => Path::Any,
+        }
+    }
+
+    /// The device as one that is plain, which it must be, with the kind of back end that it has.
+    #[inline(always)]
+    pub(super) fn as_plain<const KIND: u8>(&mut self) -> &mut Device<Plain<B, KIND>> {
+        debug_assert_eq!(self.path, Path::Plain(KIND));
+        // SAFETY: `Device` is laid out as C has it and `Plain` as what it holds, so that both devices are laid out
+        // alike.
+        unsafe { &mut *std::ptr::from_mut(self).cast() }
+    }
+}
+
+impl<B: Backend, const KIND: u8> Plain<B, KIND> {
+    #[inline(always)]
+    fn get(&self) -> &B {
+        // SAFETY: a device with this path has a back end of this kind.
+        unsafe { self.0.assume(KIND) };
+        &self.0
+    }
+
+    #[inline(always)]
+    fn get_mut(&mut self) -> &mut B {
+        // SAFETY: see above.
+        unsafe { self.0.assume(KIND) };
+        &mut self.0
+    }
+}
+
+impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
+    const PLAIN: bool = true;
+
+    fn resources(&self) -> usize {
+        self.0.resources()
+    }
+
+    #[inline(always)]
+    fn unit_for_write(&mut self, lpn: Lpn) -> u32 {
+        self.get_mut().unit_for_write(lpn)
+    }
+
+    #[inline(always)]
+    fn home(&self, lpn: Lpn) -> u32 {
+        self.get().home(lpn)
+    }
+
+    #[inline(always)]
+    fn unit_of_copy(&self, lpn: Lpn) -> Option<u32> {
+        self.get().unit_of_copy(lpn)
+    }
+
+    #[inline(always)]
+    fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue) {
+        self.get_mut().enqueue(unit, op, now, events);
+    }
+
+    #[inline(always)]
+    fn settle(&mut self, now: Time, events: &mut EventQueue) {
+        self.get_mut().settle(now, events);
+    }
+
+    #[inline(always)]
+    fn goes_on(&mut self, resource: usize, now: Time, events: &mut EventQueue) -> bool {
+        self.get_mut().goes_on(resource, now, events)
+    }
+
+    #[inline(always)]
+    fn on_event(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        done: &mut Option<Done>,
+    ) -> usize {
+        self.get_mut().on_event(resource, now, events, done)
+    }
+
+    #[inline(always)]
+    fn more_done(&mut self) -> Option<Done> {
+        self.get_mut().more_done()
+    }
+
+    #[inline(always)]
+    fn activate(&mut self, unit: usize, now: Time, events: &mut EventQueue) {
+        self.get_mut().activate(unit, now, events);
+    }
+
+    fn is_volatile(&self) -> bool {
+        self.0.is_volatile()
+    }
+
+    fn flush(&mut self, op: PageOp, now: Time, events: &mut EventQueue) {
+        self.0.flush(op, now, events);
+    }
+
+    fn lost(&self, lost: &mut Vec<Lpn>) {
+        self.0.lost(lost);
+    }
+
+    fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
+        self.0.trim(lpn, now, events);
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.get().prefetch(lpn);
+    }
+
+    #[inline(always)]
+    fn prefetch_old_copy(&self, lpn: Lpn) {
+        self.get().prefetch_old_copy(lpn);
+    }
+
+    #[inline(always)]
+    fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
+        self.get().prefetch_ahead(next, later);
+    }
+
+    fn reset_stats(&mut self, now: Time) {
+        self.0.reset_stats(now);
+    }
+}
+
+impl<B: Backend, const KIND: u8> Backend for Plain<B, KIND> {
+    #[inline(always)]
+    fn unit_of(&self, lpn: Lpn) -> Option<ChipId> {
+        self.get().unit_of(lpn)
+    }
+
+    #[inline(always)]
+    fn units_in_gc(&self) -> &ChipSet {
+        self.get().units_in_gc()
+    }
+
+    fn drain_time(&self, unit: usize, exact: bool, now: Time) -> Time {
+        self.get().drain_time(unit, exact, now)
+    }
+
+    fn load(&self, unit: usize) -> Time {
+        self.get().load(unit)
+    }
+
+    fn is_idle(&self, unit: usize) -> bool {
+        self.get().is_idle(unit)
+    }
+
+    fn free_blocks(&self, unit: usize) -> u32 {
+        self.get().free_blocks(unit)
+    }
+
+    fn gc_trigger_blocks(&self, unit: usize) -> u32 {
+        self.get().gc_trigger_blocks(unit)
+    }
+
+    fn open_pages(&self, unit: usize) -> u32 {
+        self.get().open_pages(unit)
+    }
+
+    fn report(&self, now: Time, since: Time) -> FlashReport {
+        self.0.report(now, since)
+    }
+
+    fn report_without_wear(&self, now: Time, since: Time) -> FlashReport {
+        self.0.report_without_wear(now, since)
+    }
+}
