@@ -147,7 +147,7 @@ impl<B: Backend> Device<B> {
         let buffer = match r.op {
             Op::Flush => Time::ZERO,
             Op::Write => self.latencies.write,
-            Op::Read if r.read_cache_only => self.latencies.read_cache,
+            Op::Read if !r.past_read_cache => self.latencies.read_cache,
             Op::Read | Op::Trim => self.latencies.read,
         };
         if buffer + search == Time::ZERO {
@@ -188,9 +188,6 @@ impl<B: Backend> Device<B> {
     pub(super) fn complete(&mut self, id: ReqId) {
         let now = self.now;
         let r = self.requests.remove(id);
-        if self.broken {
-            r.status = Status::Failed;
-        }
         r.parts.link = (r.dispatched - r.arrival - r.cpu) + (now - r.pages_done);
         r.parts.cpu += r.cpu;
         debug_assert_eq!(
@@ -198,39 +195,40 @@ impl<B: Backend> Device<B> {
             now - r.arrival,
             "the parts are not the whole"
         );
-        let finished = Finished {
-            op: r.op,
-            status: r.status,
-            bytes: r.bytes,
-            pages: r.pages,
-            hits: r.hits,
-            arrival: r.arrival,
-            done: now,
-            breakdown: &r.parts,
-        };
-        self.metrics.finished(&finished, B::PLAIN);
         let queue = r.queue;
-        self.leave_queue(queue);
-        if self.collects_completions {
-            self.collect_completion(id);
+        let is_usual = !self.broken && !self.collects_completions;
+        // What is unusual is apart, so that this needs no room on the stack.
+        if !is_usual || !self.metrics.finished(&r.finished(now), B::PLAIN) {
+            self.complete_unusually(id);
         }
+        self.leave_queue(queue);
     }
 
-    /// Keeps the completion of a request that has been removed for the caller.
+    /// The same where the request, which has been removed, failed or more than usual is kept of it.
     #[inline(never)]
-    fn collect_completion(&mut self, id: ReqId) {
-        let r = &self.requests[id];
-        self.completions.push(Completion {
-            tag: r.tag,
-            op: r.op,
-            status: r.status,
-            offset: r.offset,
-            bytes: r.bytes,
-            pages: r.pages,
-            hits: r.hits,
-            arrival: r.arrival,
-            done: self.now,
-            breakdown: r.parts,
-        });
+    fn complete_unusually(&mut self, id: ReqId) {
+        let now = self.now;
+        let r = &mut self.requests[id];
+        if self.broken {
+            r.status = Status::Failed;
+        }
+        let finished = r.finished(now);
+        if !self.metrics.finished(&finished, false) {
+            self.metrics.finished_unusually(&finished);
+        }
+        if self.collects_completions {
+            self.completions.push(Completion {
+                tag: r.tag,
+                op: r.op,
+                status: r.status,
+                offset: r.offset,
+                bytes: r.bytes,
+                pages: r.pages,
+                hits: r.hits,
+                arrival: r.arrival,
+                done: now,
+                breakdown: r.parts,
+            });
+        }
     }
 }

@@ -85,7 +85,7 @@ impl Link {
     }
 
     /// No request holds the bus or waits for it.
-    #[inline]
+    #[inline(always)]
     fn is_free(&self) -> bool {
         let waiting = self.leaving.len() | self.arriving.len();
         waiting == 0 && self.on_bus.is_none() && !self.handing_on
@@ -267,6 +267,16 @@ impl<B: Backend> Device<B> {
         self.hand_on_bus();
     }
 
+    /// The same for an event, which is in the middle of nothing.
+    #[inline(always)]
+    pub(super) fn from_event(&mut self, work: impl FnOnce(&mut Device<B>)) {
+        debug_assert!(!self.link.handing_on, "an event within another's work");
+        self.link.handing_on = true;
+        work(self);
+        self.link.handing_on = false;
+        self.hand_on_bus();
+    }
+
     /// A request's pages are all done.
     #[inline(always)]
     pub(super) fn leave(&mut self, id: ReqId) {
@@ -302,6 +312,10 @@ impl<B: Backend> Device<B> {
     #[inline(always)]
     fn wire_time(&self, id: ReqId) -> Time {
         let sectors = self.requests[id].link_sectors(&self.address);
+        if B::PLAIN {
+            // SAFETY: the wire of a plain front end is a bus.
+            unsafe { std::hint::assert_unchecked(self.link.wire.is_bus()) };
+        }
         self.link.wire.time(sectors)
     }
 
@@ -355,7 +369,7 @@ impl<B: Backend> Device<B> {
             return self.reach_controller(id);
         }
         if self.requests[id].op == Op::Write {
-            self.without_bus(|device| match device.takes_at_once() {
+            self.from_event(|device| match device.takes_at_once() {
                 true => device.dispatch_now(id, Op::Write),
                 false => device.wait_for_controller(id),
             });

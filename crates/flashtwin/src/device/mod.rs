@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 
 use crate::buffer::{Setup, Stream, UserPolicy};
 use crate::events::EventQueue;
-use crate::metrics::{Finished, FlashReport, Metrics};
+use crate::metrics::{FlashReport, Metrics};
 use crate::nand::{Cause, Done, PageOp};
 use crate::request::{Breakdown, Completion, Op, Request, Status};
 use crate::spec::{self, Partial};
@@ -39,7 +39,7 @@ use controller::Controller;
 pub use gauges::Gauges;
 use link::Link;
 use partial_write::PageWrites;
-use plain::Path;
+use plain::{on_path, Path};
 pub(crate) use port::OutsideDone;
 use power::ProgramLog;
 pub use power::{Durable, PageProgram};
@@ -190,7 +190,7 @@ impl<B: Backend> Device<B> {
         };
         let mut device = Device {
             now: Time::ZERO,
-            path: Path::Any,
+            path: Path::ANY,
             events: EventQueue::new(backend.resources()),
             queues: Queues::new(front.host),
             link: Link::new(front.link),
@@ -352,12 +352,7 @@ impl<B: Backend> Device<B> {
     #[inline(always)]
     fn run_events(&mut self, limit: Time, below: usize) {
         debug_assert_eq!(self.path, self.path_now());
-        match self.path {
-            Path::Plain(0) => self.as_plain::<0>().run_on(limit, below),
-            Path::Plain(1) => self.as_plain::<1>().run_on(limit, below),
-            Path::Plain(2) => self.as_plain::<2>().run_on(limit, below),
-            Path::Any | Path::Plain(_) => self.run_on(limit, below),
-        }
+        on_path!(self, device => device.run_on(limit, below))
     }
 
     /// The same, on the path that is chosen.
@@ -412,7 +407,7 @@ impl<B: Backend> Device<B> {
         }
         let chip = (self.backend).on_event(resource, now, &mut self.events, &mut done);
         if let Some(done) = &done {
-            self.without_bus(|device| {
+            self.from_event(|device| {
                 device.flash_done(done);
                 while let Some(done) = device.backend.more_done() {
                     device.flash_done(&done);
@@ -468,12 +463,7 @@ impl<B: Backend> Device<B> {
         queue: Option<u16>,
     ) -> Result<(), OutOfRange> {
         debug_assert_eq!(self.path, self.path_now());
-        match self.path {
-            Path::Plain(0) => self.as_plain::<0>().submit_on(now, request, tag, queue),
-            Path::Plain(1) => self.as_plain::<1>().submit_on(now, request, tag, queue),
-            Path::Plain(2) => self.as_plain::<2>().submit_on(now, request, tag, queue),
-            Path::Any | Path::Plain(_) => self.submit_on(now, request, tag, queue),
-        }
+        on_path!(self, device => device.submit_on(now, request, tag, queue))
     }
 
     /// The same, on the path that is chosen.

@@ -15,11 +15,36 @@ use crate::units::{ChipId, Lpn, Time};
 
 /// Which copy of the path requests take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Path {
-    Any,
+pub(super) struct Path(pub u8);
+
+impl Path {
+    pub const ANY: Path = Path(0);
+
     /// That of a plain front end, before a back end of this [`Work::kind`].
-    Plain(u8),
+    pub const fn plain(kind: u8) -> Path {
+        Path(kind + 1)
+    }
 }
+
+/// Runs something on the path that a device's requests take.
+macro_rules! on_path {
+    ($device:expr, $on:ident => $work:expr) => {
+        on_path!($device, $on => $work, 0 1 2)
+    };
+    ($device:expr, $on:ident => $work:expr, $($kind:literal)+) => {
+        match $device.path {
+            $(Path(path) if path == Path::plain($kind).0 => {
+                let $on = $device.as_plain::<$kind>();
+                $work
+            })+
+            _ => {
+                let $on = $device;
+                $work
+            }
+        }
+    };
+}
+pub(super) use on_path;
 
 /// A back end of this kind behind a plain front end.
 #[derive(Clone, Debug)]
@@ -45,15 +70,15 @@ impl<B: Backend> Device<B> {
 
     pub(super) fn path_now(&self) -> Path {
         match self.is_plain() {
-            true => Path::Plain(self.backend.kind()),
-            false => Path::Any,
+            true => Path::plain(self.backend.kind()),
+            false => Path::ANY,
         }
     }
 
     /// The device as one that is plain, which it must be, with the kind of back end that it has.
     #[inline(always)]
     pub(super) fn as_plain<const KIND: u8>(&mut self) -> &mut Device<Plain<B, KIND>> {
-        debug_assert_eq!(self.path, Path::Plain(KIND));
+        debug_assert_eq!(self.path, Path::plain(KIND));
         // SAFETY: `Device` is laid out as C has it and `Plain` as what it holds, so that both devices are laid out
         // alike.
         unsafe { &mut *std::ptr::from_mut(self).cast() }

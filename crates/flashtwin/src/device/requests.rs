@@ -4,16 +4,19 @@ use std::ops::{Index, IndexMut};
 
 use super::Address;
 use crate::memory::Table;
+use crate::metrics::Finished;
 use crate::request::Breakdown;
 use crate::request::{Op, Request, Status};
 use crate::units::Time;
 
 /// Place of a request in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ReqId(pub u32);
 
 /// A request between arrival and completion. Its queue, its parts and the instants after its arrival are set as it gets on.
+/// What begins at zero stands together, so that it is set in few steps.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(super) struct InDevice {
     pub tag: u64,
     /// Its number in the order of arrival.
@@ -27,22 +30,22 @@ pub(super) struct InDevice {
     pub bytes: u64,
     pub first_page: u32,
     pub pages: u32,
-    /// Its submission queue.
-    pub queue: u16,
     /// Pages still to be done.
     pub left: u32,
+    pub op: Op,
+    pub fua: bool,
+    /// Its submission queue.
+    pub queue: u16,
     pub hits: u32,
-    /// All pages read so far came from the separate read cache.
-    pub read_cache_only: bool,
+    pub status: Status,
+    /// A page read came from elsewhere than the separate read cache.
+    pub past_read_cache: bool,
+    /// A flush whose last step has begun: what is behind the front end writes what it holds.
+    pub flushing: bool,
     /// Time at the controller's processor before its pages were accessed.
     pub cpu: Time,
     /// The processor works for it until then.
     pub cpu_until: Time,
-    pub op: Op,
-    pub fua: bool,
-    pub status: Status,
-    /// A flush whose last step has begun: what is behind the front end writes what it holds.
-    pub flushing: bool,
     /// Parts of the page that finished last.
     pub parts: Breakdown,
 }
@@ -80,6 +83,21 @@ pub(super) fn low_bits(n: u64) -> u64 {
 }
 
 impl InDevice {
+    /// What the metrics take of it, once it has been finished at `now`.
+    #[inline(always)]
+    pub fn finished(&self, now: Time) -> Finished<'_> {
+        Finished {
+            op: self.op,
+            status: self.status,
+            bytes: self.bytes,
+            pages: self.pages,
+            hits: self.hits,
+            arrival: self.arrival,
+            done: now,
+            breakdown: &self.parts,
+        }
+    }
+
     /// Sectors of a read or write that cross the host link.
     #[inline(always)]
     pub fn link_sectors(&self, address: &Address) -> u64 {
@@ -114,14 +132,16 @@ impl InDevice {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Requests {
     places: Table<InDevice>,
-    free: Vec<ReqId>,
+    /// The free places are the first `free` of these, which are as many as there are places.
+    are_free: Table<ReqId>,
+    free: usize,
     next_number: u64,
 }
 
 impl Requests {
     #[inline(always)]
     pub fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.places.len() - self.free
     }
 
     /// The number of the next request.
@@ -153,10 +173,11 @@ impl Requests {
             ),
         };
         let number = self.take_number();
-        let id = match self.free.pop() {
-            Some(id) => id,
-            None => self.one_more(),
-        };
+        if self.free == 0 {
+            self.one_more();
+        }
+        self.free -= 1;
+        let id = self.are_free[self.free];
         let r = &mut self.places[id.0 as usize];
         r.tag = tag;
         r.number = number;
@@ -165,26 +186,30 @@ impl Requests {
         r.first_page = first as u32;
         r.pages = (end - first) as u32;
         r.left = r.pages;
-        r.hits = 0;
-        r.read_cache_only = true;
-        (r.cpu, r.cpu_until) = (Time::ZERO, Time::ZERO);
         (r.op, r.fua) = (request.op, request.fua);
+        r.hits = 0;
         r.status = Status::Ok;
+        r.past_read_cache = false;
         r.flushing = false;
+        (r.cpu, r.cpu_until) = (Time::ZERO, Time::ZERO);
         id
     }
 
     /// A place that there was not before.
     #[cold]
-    fn one_more(&mut self) -> ReqId {
+    fn one_more(&mut self) {
+        let id = ReqId(self.places.len() as u32);
         self.places.push(InDevice::default());
-        ReqId(self.places.len() as u32 - 1)
+        self.are_free.push(id);
+        self.are_free[0] = id;
+        self.free = 1;
     }
 
     /// Frees the place; what stands there is good until the next request is added.
     #[inline(always)]
     pub fn remove(&mut self, id: ReqId) -> &mut InDevice {
-        self.free.push(id);
+        self.are_free[self.free] = id;
+        self.free += 1;
         &mut self.places[id.0 as usize]
     }
 }

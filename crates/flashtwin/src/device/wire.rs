@@ -66,6 +66,12 @@ impl Wire {
         )
     }
 
+    /// It is the reference's.
+    #[inline(always)]
+    pub fn is_bus(self) -> bool {
+        matches!(self, Wire::Bus { .. })
+    }
+
     /// A command without data comes in whatever the wire carries.
     #[inline]
     pub fn queues_commands(self) -> bool {

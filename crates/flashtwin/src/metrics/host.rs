@@ -8,7 +8,6 @@ use crate::request::{Breakdown, Completion, Op, Status};
 use crate::units::Time;
 
 /// What the metrics take of a finished request.
-#[derive(Clone, Copy)]
 pub(crate) struct Finished<'a> {
     pub op: Op,
     pub status: Status,
@@ -68,42 +67,62 @@ impl OpMetrics {
         self.count(&Finished::of(c));
     }
 
-    #[inline(always)]
+    /// Counts a request in any case.
     fn count(&mut self, f: &Finished) {
-        if f.status != Status::Ok {
-            return self.record_error(f.status);
+        match f.status {
+            Status::Ok => {}
+            Status::ReadOnly => return self.refused += 1,
+            Status::Failed => return self.failed += 1,
+        }
+        if self.count_usual(f) {
+            return;
         }
         let response = f.done - f.arrival;
+        let squares = self.squares_with(response).unwrap_or(u128::MAX);
+        self.parts.add(f.breakdown, response);
+        self.response_max = self.response_max.max(response);
+        self.count_one(f, squares);
+    }
+
+    /// Counts a request without an error whose response time is not the longest, and with which no sum overflows;
+    /// false, with nothing counted, if it is another one.
+    #[inline(always)]
+    fn count_usual(&mut self, f: &Finished) -> bool {
+        let response = f.done - f.arrival;
+        let whole = self.parts.last_whole_with(response);
+        let squares = self.squares_with(response);
+        let (Some(whole), Some(squares)) = (whole, squares) else {
+            return false;
+        };
+        if f.status != Status::Ok || response > self.response_max {
+            return false;
+        }
+        self.parts.add_last(f.breakdown, whole);
+        self.count_one(f, squares);
+        true
+    }
+
+    /// The sum of the squares with that of one more response time.
+    #[inline(always)]
+    fn squares_with(&self, response: Time) -> Option<u128> {
+        let square = u128::from(response.0) * u128::from(response.0);
+        self.response_ps_squares.checked_add(square)
+    }
+
+    /// Counts a request without an error whose parts have been counted.
+    #[inline(always)]
+    fn count_one(&mut self, f: &Finished, squares: u128) {
         self.requests += 1;
         self.bytes += f.bytes;
         self.pages += f.pages as u64;
         self.hits += f.hits as u64;
-        self.add_squares(response.0 as u128 * response.0 as u128);
-        if response > self.response_max {
-            self.raise_max(response);
-        }
-        self.parts.add(f.breakdown, response);
-        self.times.record(response);
-    }
-
-    #[cold]
-    fn raise_max(&mut self, response: Time) {
-        self.response_max = response;
+        self.response_ps_squares = squares;
+        self.times.record(f.done - f.arrival);
     }
 
     /// Sum of the response times, in ps.
     pub fn response_ps_sum(&self) -> u128 {
         self.parts.whole()
-    }
-
-    /// Counts a request that was refused or failed.
-    #[cold]
-    fn record_error(&mut self, status: Status) {
-        match status {
-            Status::Ok => {}
-            Status::ReadOnly => self.refused += 1,
-            Status::Failed => self.failed += 1,
-        }
     }
 
     /// Adds what another collected.
@@ -114,7 +133,8 @@ impl OpMetrics {
         self.hits += other.hits;
         self.refused += other.refused;
         self.failed += other.failed;
-        self.add_squares(other.response_ps_squares);
+        let squares = self.response_ps_squares;
+        self.response_ps_squares = squares.saturating_add(other.response_ps_squares);
         self.response_max = self.response_max.max(other.response_max);
         self.parts.merge(&other.parts);
         self.times.merge(&other.times);
@@ -150,20 +170,6 @@ impl OpMetrics {
             None => n as f64 * squares as f64 - (sum as f64).powi(2),
         };
         scaled.max(0.0).sqrt() / self.requests as f64 * 1e-6
-    }
-
-    #[inline(always)]
-    fn add_squares(&mut self, squares: u128) {
-        let (sum, is_more) = self.response_ps_squares.overflowing_add(squares);
-        self.response_ps_squares = sum;
-        if is_more {
-            self.limit_squares();
-        }
-    }
-
-    #[cold]
-    fn limit_squares(&mut self) {
-        self.response_ps_squares = u128::MAX;
     }
 
     /// Checks that each request was counted once, and that the parts of the response times are the whole.
@@ -247,35 +253,43 @@ impl Metrics {
         self.last_arrival = now;
     }
 
-    /// A request has been finished; `here` as in [`Metrics::arrived`].
+    /// A request has been finished; `here` as in [`Metrics::arrived`]. False, with nothing counted, if that is more
+    /// than usual: then [`Metrics::finished_unusually`] counts it.
     #[inline(always)]
-    pub(crate) fn finished(&mut self, f: &Finished, here: bool) {
+    pub(crate) fn finished(&mut self, f: &Finished, here: bool) -> bool {
         if !here && self.elsewhere {
-            return;
+            return true;
         }
-        self.inside_ps = self.inside_ps.wrapping_add(u128::from(f.done.0));
-        self.inside -= 1;
-        self.last_done = f.done;
+        if self.series.is_some() || !self.ops[f.op as usize].count_usual(f) {
+            return false;
+        }
+        self.left(f.done);
+        true
+    }
+
+    /// The same in any case.
+    pub(crate) fn finished_unusually(&mut self, f: &Finished) {
         self.ops[f.op as usize].count(f);
         if f.status != Status::Ok {
             self.errors_ps_sum += (f.done - f.arrival).0 as u128;
-        } else if self.series.is_some() {
-            self.record_point(*f);
+        } else if let Some(series) = &mut self.series {
+            series.record(f);
         }
+        self.left(f.done);
+    }
+
+    /// A request that is counted left the device.
+    #[inline(always)]
+    fn left(&mut self, now: Time) {
+        self.inside_ps = self.inside_ps.wrapping_add(u128::from(now.0));
+        self.inside -= 1;
+        self.last_done = now;
         // Little's law, exact once the device is empty: the time requests spent inside is the
         // integral of their number.
         debug_assert!(
             self.inside > 0 || self.inside_ps() == self.response_ps_sum(),
             "Little's law"
         );
-    }
-
-    /// Apart, and by value: `f` stays in registers where there is no series.
-    #[inline(never)]
-    fn record_point(&mut self, f: Finished) {
-        if let Some(series) = &mut self.series {
-            series.record(&f);
-        }
     }
 
     /// Integral of the number of requests inside over time, until one last came or left, in ps.
@@ -355,7 +369,7 @@ mod tests {
             metrics.requests += 1;
             let parts = Breakdown::default();
             metrics.parts.add(&parts, Time(ps));
-            metrics.add_squares(u128::from(ps) * u128::from(ps));
+            metrics.response_ps_squares += u128::from(ps) * u128::from(ps);
         }
         metrics
     }

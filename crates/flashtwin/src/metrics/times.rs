@@ -114,23 +114,28 @@ pub(super) struct PartSums {
 
 impl PartSums {
     /// Adds a response time and its parts.
-    #[inline(always)]
     pub fn add(&mut self, parts: &Breakdown, whole: Time) {
-        let Some(last_whole) = self.last_whole.checked_add(whole.0) else {
-            return self.add_to_sums(parts, whole);
-        };
+        let last_whole = self.last_whole_with(whole).unwrap_or_else(|| {
+            (self.whole, self.sums) = (self.whole(), self.all());
+            (self.last_whole, self.last) = (0, [0; 8]);
+            whole.0
+        });
+        self.add_last(parts, last_whole);
+    }
+
+    /// What the last response times amount to with this one; `None` if that is too much for the last sums.
+    #[inline(always)]
+    pub fn last_whole_with(&self, whole: Time) -> Option<u64> {
+        self.last_whole.checked_add(whole.0)
+    }
+
+    /// Adds the parts of a response time with which the last ones amount to `last_whole`.
+    #[inline(always)]
+    pub fn add_last(&mut self, parts: &Breakdown, last_whole: u64) {
         self.last_whole = last_whole;
         for (last, part) in self.last.iter_mut().zip(parts.parts()) {
             *last = last.wrapping_add(part.0);
         }
-    }
-
-    /// The same where the last sums are full.
-    #[cold]
-    fn add_to_sums(&mut self, parts: &Breakdown, whole: Time) {
-        (self.whole, self.sums) = (self.whole(), self.all());
-        (self.last_whole, self.last) = (0, [0; 8]);
-        self.add(parts, whole);
     }
 
     pub fn merge(&mut self, other: &PartSums) {

@@ -146,7 +146,7 @@ impl<B: Backend> Device<B> {
     fn read_cached(&mut self, request: ReqId, id: u32, sectors: u64) {
         let since = self.requests[request].dispatched;
         let whole = self.cache.whole;
-        self.requests[request].read_cache_only &= self.page(id).pool == Pool::ReadCache;
+        self.requests[request].past_read_cache |= self.page(id).pool != Pool::ReadCache;
         let p = self.page(id);
         let ready = p.is_ready();
         if ready && sectors & whole & !p.valid == 0 {
@@ -223,7 +223,7 @@ impl<B: Backend> Device<B> {
         }
         self.seek_slot(id, pool, evicted);
         if !write {
-            self.requests[request].read_cache_only &= pool == Pool::ReadCache;
+            self.requests[request].past_read_cache |= pool != Pool::ReadCache;
         }
         self.await_slot(request, id, write, sectors);
         true

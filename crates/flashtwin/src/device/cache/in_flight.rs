@@ -87,18 +87,25 @@ impl<B: Backend> Device<B> {
             _ if p.pool == Pool::ReadCache => cache.may_go_on = true,
             (Rank::Left, _) | (Rank::Evictable, true) => cache.may_go_on = true,
             (Rank::InFlight, false) => {}
-            (Rank::InFlight, true) => {
-                p.rank = Rank::Evictable;
-                cache.in_flight -= 1;
-                cache.may_go_on = true;
-                self.notify_moved(id);
-            }
+            (Rank::InFlight, true) => self.has_arrived(id),
             (Rank::Evictable, false) => {
                 p.rank = Rank::InFlight;
                 cache.in_flight += 1;
                 self.notify_moved(id);
             }
         }
+    }
+
+    /// The page, which the policy holds, is in flight no more.
+    #[inline(always)]
+    pub(super) fn has_arrived(&mut self, id: u32) {
+        let cache = &mut self.cache;
+        let p = &mut cache.pages[id as usize];
+        debug_assert!(p.rank == Rank::InFlight && p.is_ready());
+        p.rank = Rank::Evictable;
+        cache.in_flight -= 1;
+        cache.may_go_on = true;
+        self.notify_moved(id);
     }
 
     #[inline(always)]

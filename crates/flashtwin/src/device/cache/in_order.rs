@@ -70,7 +70,9 @@ impl<B: Backend> Device<B> {
         older: Option<u32>,
     ) -> bool {
         let write = WRITE;
-        let Some(Exchanged { victim, id, third }) = self.cache.exchange_usual(write, self.logs_buffer()) else {
+        let Some(Exchanged { victim, id, third }) =
+            self.cache.exchange_usual(write, self.logs_buffer())
+        else {
             return false;
         };
         self.look_ahead_to(third);

@@ -192,6 +192,16 @@ impl Page {
         matches!(self.program, Program::Running { .. })
     }
 
+    /// Once the page has its slot nothing is to be done with it: it is the policy's, nobody waits for it but its
+    /// writer, and nothing is wanted of it.
+    #[inline(always)]
+    pub fn is_plain_arrival(&self) -> bool {
+        self.rank == Rank::InFlight
+            && self.pool == Pool::Policy
+            && self.waiters.is_empty()
+            && self.want == Want::Nothing
+    }
+
     /// The page was evicted, holds its slot until its running program has ended, and nothing else is wanted of it.
     #[inline(always)]
     pub fn is_held_by_program(&self) -> bool {

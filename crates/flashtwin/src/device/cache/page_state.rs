@@ -54,6 +54,7 @@ impl<B: Backend> Device<B> {
         let Residency::Awaiting { writer } = p.residency else {
             unreachable!("a slot for a page that has one");
         };
+        let is_usual = p.is_plain_arrival();
         p.residency = Residency::Ready(Slot::Held);
         p.slot_at = now;
         if let Some(writer) = writer {
@@ -69,6 +70,9 @@ impl<B: Backend> Device<B> {
                     ..Breakdown::default()
                 },
             );
+        }
+        if is_usual {
+            return self.has_arrived(id);
         }
         if self.cache.lacks_for_lone_waiter(id) {
             self.fill(id);
