@@ -53,7 +53,7 @@ pub(crate) struct Plain<B, const KIND: u8>(B);
 
 impl<B: Backend> Device<B> {
     /// There is one submission queue, and a bus without command overhead; processor and buffer take no time; the
-    /// buffer blocks, and has a policy that neither writes back by itself nor sees pages move; nothing is logged.
+    /// buffer blocks, and its policy does not write back by itself; nothing is logged.
     fn is_plain(&self) -> bool {
         let front = self.queues.are_plain()
             && self.link.has_mode_alone(Mode::Bus)

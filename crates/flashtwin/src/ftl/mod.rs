@@ -5,6 +5,7 @@ mod check;
 pub mod chip;
 mod fill;
 mod frontier;
+mod least;
 mod levelling;
 mod page;
 mod pools;

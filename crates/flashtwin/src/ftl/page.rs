@@ -229,25 +229,6 @@ impl PageMap {
     /// Tallies below this belong to blocks that may be collected.
     pub const CANDIDATE_END: i16 = NOT_SEALED;
 
-    /// The lowest of [`PageMap::tallies`].
-    #[inline]
-    pub fn least_tally(&self, pool: u32) -> i16 {
-        let strips = self.least_of_strips(pool).iter();
-        strips.fold(NOT_SEALED, |least, &t| least.min(t))
-    }
-
-    /// The lowest tally of each strip of a pool. All strips are as long.
-    pub fn least_of_strips(&self, pool: u32) -> &[i16] {
-        let n = (self.shape.blocks_per_pool >> self.strip_shift) as usize;
-        self.least.part(pool as usize * n, n)
-    }
-
-    /// The strip of a block.
-    #[inline(always)]
-    pub(super) fn strip_of(&self, block: u32) -> usize {
-        (block >> self.strip_shift) as usize
-    }
-
     /// Live bits of a block.
     #[inline(always)]
     pub(super) fn live_words(&self, block: u32) -> &[u64] {

@@ -203,8 +203,12 @@ impl PageMap {
             self.needy[chip] += 1;
         }
         p.free -= 1;
+        let is_needy = p.free == self.low;
         self.lowest = self.lowest.min(p.free);
         self.chip_free[chip] -= 1;
+        if is_needy {
+            self.prefetch_victim(pool);
+        }
     }
 
     /// Takes a free block of a pool that is not written at a frontier.
@@ -469,21 +473,6 @@ impl PageMap {
         pages.saturating_sub(summary_pages)
     }
 
-    /// Live pages of the block of the chip that holds fewest among those that may be collected;
-    /// 0 if none may.
-    #[inline]
-    pub fn fewest_live_of_chip(&self, chip: u32) -> u32 {
-        let n = self.shape.pools_per_chip * self.shape.blocks_per_pool;
-        let n = (n >> self.strip_shift) as usize;
-        let strips = self.least.part(chip as usize * n, n).iter();
-        let least = strips.fold(NOT_SEALED, |a, &b| a.min(b));
-        if least < NOT_SEALED {
-            least as u32
-        } else {
-            0
-        }
-    }
-
     /// Computes afresh what is derived from pools and tallies, after they were set wholesale. They may have come
     /// from a file and be nonsense: then `check` reports it.
     pub(super) fn recount(&mut self) {
@@ -521,13 +510,6 @@ impl PageMap {
         }
         let pools = self.pools_of_chip(chip).iter();
         pools.map(|pool| pool.active_seq).min().unwrap_or(0)
-    }
-
-    /// The lowest tally of the blocks of a strip.
-    pub(super) fn find_least(&self, strip: usize) -> i16 {
-        let n = 1 << self.strip_shift;
-        let tallies = self.tally.part(strip * n, n).iter();
-        tallies.fold(NOT_SEALED, |least, &t| least.min(t))
     }
 
     // ---- initial states ----

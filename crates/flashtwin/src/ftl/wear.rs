@@ -18,7 +18,9 @@ impl PageMap {
     /// The block may not be erased again: what it holds stays where it is.
     #[inline]
     pub fn is_spent(&self, block: u32) -> bool {
-        self.erases[block as usize] >= self.erases_survived(block)
+        // Where blocks survive any number of erases, theirs are not looked at.
+        self.shape.erase_limit != u32::MAX
+            && self.erases[block as usize] >= self.erases_survived(block)
     }
 
     /// Blocks that have had all the erases they survive.

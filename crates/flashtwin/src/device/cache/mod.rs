@@ -178,11 +178,10 @@ impl Cache {
         }
     }
 
-    /// It is there and blocks, its policy does not write back by itself, pages do not move to other chips, and nothing
-    /// is logged.
+    /// It is there and blocks, its policy does not write back by itself, and nothing is logged.
     pub fn is_plain(&self) -> bool {
-        let is_steady = !self.uses_idle && !self.chips_move && self.background.is_none();
-        self.present && is_steady && !self.is_logged()
+        let blocks = self.background.is_none() && !self.uses_idle;
+        self.present && blocks && !self.is_logged()
     }
 
     /// Starts loading what an access to `lpn` will touch.

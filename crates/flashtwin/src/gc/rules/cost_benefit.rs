@@ -18,10 +18,10 @@ impl Rule for CostBenefit {
         CostBenefit
     }
 
-    fn choose(&self, pool: &Pool) -> Option<Candidate> {
+    fn choose<'a>(&self, pool: &Pool<'a>) -> Option<Candidate<'a>> {
         let pages = pool.data_pages();
         pool.best(|a, b| {
-            let benefit = |c: &Candidate| u128::from(c.age) * u128::from(pages - c.live);
+            let benefit = |c: &Candidate| u128::from(c.age()) * u128::from(pages - c.live);
             benefit(a) * u128::from(b.live) > benefit(b) * u128::from(a.live)
         })
     }

@@ -29,7 +29,7 @@ impl Rule for DChoices {
         DChoices { choices }
     }
 
-    fn choose(&self, pool: &Pool) -> Option<Candidate> {
+    fn choose<'a>(&self, pool: &Pool<'a>) -> Option<Candidate<'a>> {
         pool.drawn(self.choices)
     }
 }

@@ -18,7 +18,7 @@ impl Rule for Fifo {
         Fifo
     }
 
-    fn choose(&self, pool: &Pool) -> Option<Candidate> {
-        pool.best(|a, b| a.age > b.age)
+    fn choose<'a>(&self, pool: &Pool<'a>) -> Option<Candidate<'a>> {
+        pool.best(|a, b| a.age() > b.age())
     }
 }

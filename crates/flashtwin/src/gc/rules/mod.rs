@@ -53,7 +53,7 @@ macro_rules! declare {
             }
 
             #[inline]
-            fn choose(&self, pool: &Pool) -> Option<Candidate> {
+            fn choose<'a>(&self, pool: &Pool<'a>) -> Option<Candidate<'a>> {
                 match self { $(Victims::$Type(rule) => rule.choose(pool),)+ }
             }
         }
@@ -71,7 +71,7 @@ trait Rule: Sized {
     fn new(settings: &Settings) -> Self;
 
     /// The block to collect next; `None` if none may be.
-    fn choose(&self, pool: &Pool) -> Option<Candidate>;
+    fn choose<'a>(&self, pool: &Pool<'a>) -> Option<Candidate<'a>>;
 }
 
 /// The rule of GCaR, Harmonia and ECR, which some parts of the model ask for.
@@ -98,14 +98,27 @@ pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<
     of.choose(&pool).map(|chosen| (chosen.bit, chosen.live))
 }
 
-/// A block that may be collected.
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
+/// A block that may be collected. What only some rules ask for is looked up when they do: it is seldom in the
+/// processor's caches.
+#[derive(Clone, Copy)]
+struct Candidate<'a> {
+    ftl: &'a PageMap,
+    block: u32,
     /// Position in its pool.
     bit: u32,
     live: u32,
-    age: u32,
-    erases: u32,
+}
+
+impl Candidate<'_> {
+    #[inline]
+    fn age(&self) -> u32 {
+        self.ftl.age_of(self.block)
+    }
+
+    #[inline]
+    fn erases(&self) -> u32 {
+        self.ftl.erase_counts()[self.block as usize]
+    }
 }
 
 /// A pool of blocks as the rules see it.
@@ -115,7 +128,7 @@ struct Pool<'a> {
     tie: Tie,
 }
 
-impl Pool<'_> {
+impl<'a> Pool<'a> {
     /// Blocks in it, candidates or not.
     fn blocks(&self) -> u32 {
         self.ftl.shape.blocks_per_pool
@@ -126,23 +139,23 @@ impl Pool<'_> {
         self.ftl.shape.data_pages
     }
 
-    fn candidate(&self, bit: u32) -> Option<Candidate> {
+    #[inline]
+    fn candidate(&self, bit: u32) -> Option<Candidate<'a>> {
         let live = self.ftl.tallies(self.pool)[bit as usize];
-        let block = self.pool * self.blocks() + bit;
         (live < PageMap::CANDIDATE_END).then(|| Candidate {
+            ftl: self.ftl,
+            block: self.pool * self.blocks() + bit,
             bit,
             live: live as u32,
-            age: self.ftl.age_of(block),
-            erases: self.ftl.erase_counts()[block as usize],
         })
     }
 
-    fn candidates(&self) -> impl Iterator<Item = Candidate> + '_ {
+    fn candidates(&self) -> impl Iterator<Item = Candidate<'a>> + '_ {
         (0..self.blocks()).filter_map(|bit| self.candidate(bit))
     }
 
     /// The candidate that is better than all others.
-    fn best(&self, better: impl Fn(&Candidate, &Candidate) -> bool) -> Option<Candidate> {
+    fn best(&self, better: impl Fn(&Candidate, &Candidate) -> bool) -> Option<Candidate<'a>> {
         self.candidates().reduce(|best, next| {
             let replaces = match self.tie {
                 Tie::Lowest => better(&next, &best),
@@ -158,7 +171,7 @@ impl Pool<'_> {
 
     /// The candidate with the fewest live pages among `choices` drawn at random; the greedy one where
     /// draws meet no candidate.
-    fn drawn(&self, choices: u32) -> Option<Candidate> {
+    fn drawn(&self, choices: u32) -> Option<Candidate<'a>> {
         const DRAWS_MAX: usize = 64;
         let mut rng = Rng::new(self.ftl.position_hash(self.pool));
         let mut found: Option<Candidate> = None;

@@ -18,7 +18,7 @@ impl Rule for Random {
         Random
     }
 
-    fn choose(&self, pool: &Pool) -> Option<Candidate> {
+    fn choose<'a>(&self, pool: &Pool<'a>) -> Option<Candidate<'a>> {
         pool.drawn(1)
     }
 }

@@ -30,16 +30,16 @@ impl Rule for Windowed {
         Windowed { window_percent }
     }
 
-    fn choose(&self, pool: &Pool) -> Option<Candidate> {
+    fn choose<'a>(&self, pool: &Pool<'a>) -> Option<Candidate<'a>> {
         let blocks = f64::from(pool.blocks()) * self.window_percent / 100.0;
-        let mut ages: Vec<u32> = pool.candidates().map(|c| c.age).collect();
+        let mut ages: Vec<u32> = pool.candidates().map(|c| c.age()).collect();
         let last = (blocks as usize).clamp(1, ages.len().max(1)) - 1;
         let least_age = match ages.get(last) {
             Some(_) => *ages.select_nth_unstable_by(last, |a, b| b.cmp(a)).1,
             None => 0,
         };
         pool.best(|a, b| {
-            let within = |c: &Candidate| c.age >= least_age;
+            let within = |c: &Candidate| c.age() >= least_age;
             within(a) && (!within(b) || a.live < b.live)
         })
     }

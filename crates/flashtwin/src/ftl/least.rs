@@ -1,0 +1,161 @@
+//! The block of a pool with the fewest live pages among those that may be collected.
+//!
+//! The tallies of a pool stand together as 16-bit numbers, so looking at all of them is a few vector instructions per
+//! 64 blocks, once per collected block: cheaper than keeping them sorted on every invalidation. The lowest of each
+//! strip is kept along; here its block is found.
+
+use super::page::{PageMap, NOT_SEALED};
+use crate::memory::prefetch;
+
+impl PageMap {
+    /// The lowest of [`PageMap::tallies`].
+    #[inline]
+    pub fn least_tally(&self, pool: u32) -> i16 {
+        let strips = self.least_of_strips(pool).iter();
+        strips.fold(NOT_SEALED, |least, &t| least.min(t))
+    }
+
+    /// The lowest tally of each strip of a pool. All strips are as long.
+    fn least_of_strips(&self, pool: u32) -> &[i16] {
+        let n = (self.shape.blocks_per_pool >> self.strip_shift) as usize;
+        self.least.part(pool as usize * n, n)
+    }
+
+    /// The strip of a block.
+    #[inline(always)]
+    pub(super) fn strip_of(&self, block: u32) -> usize {
+        (block >> self.strip_shift) as usize
+    }
+
+    /// Position in its pool of the block with the lowest tally of those that may be collected; of equals the last, or
+    /// the first. `None` if none may be.
+    #[inline]
+    pub fn position_of_least(&self, pool: u32, last: bool) -> Option<u32> {
+        let least = self.least_tally(pool);
+        if least >= PageMap::CANDIDATE_END {
+            return None;
+        }
+        let (strips, tallies) = (self.least_of_strips(pool), self.tallies(pool));
+        let n = tallies.len() / strips.len();
+        let first = position(strips, least, last)? * n;
+        let at = first + position(&tallies[first..first + n], least, last)?;
+        Some(at as u32)
+    }
+
+    /// Starts loading what a collection will touch first, of the block that it is likely to take: the pool has
+    /// come so low that it is collected when its chip comes free.
+    #[inline(never)]
+    pub(super) fn prefetch_victim(&self, pool: u32) {
+        if let Some(bit) = self.position_of_least(pool, true) {
+            self.prefetch_block(pool * self.shape.blocks_per_pool + bit);
+        }
+    }
+
+    /// Starts loading which pages of a block are live, and their logical numbers.
+    #[inline(always)]
+    pub(super) fn prefetch_block(&self, block: u32) {
+        const WORDS: usize = 64 / size_of::<u64>();
+        const NUMBERS: usize = 64 / size_of::<u32>();
+        let (block, pages) = (block as usize, self.shape.pages_per_block as usize);
+        let words = block * self.words_per_block..(block + 1) * self.words_per_block;
+        words.step_by(WORDS).for_each(|i| prefetch(&self.live, i));
+        let numbers = block * pages..(block + 1) * pages;
+        numbers
+            .step_by(NUMBERS)
+            .for_each(|i| prefetch(&self.reverse, i));
+    }
+
+    /// Live pages of the block of the chip that holds fewest among those that may be collected;
+    /// 0 if none may.
+    #[inline]
+    pub fn fewest_live_of_chip(&self, chip: u32) -> u32 {
+        let n = self.shape.pools_per_chip * self.shape.blocks_per_pool;
+        let n = (n >> self.strip_shift) as usize;
+        let strips = self.least.part(chip as usize * n, n).iter();
+        let least = strips.fold(NOT_SEALED, |a, &b| a.min(b));
+        if least < NOT_SEALED {
+            least as u32
+        } else {
+            0
+        }
+    }
+
+    /// Starts loading the tallies of a strip.
+    #[inline(always)]
+    pub(super) fn prefetch_strip(&self, strip: usize) {
+        let n = 1 << self.strip_shift;
+        let first = strip * n;
+        for line in (first..first + n).step_by(64 / size_of::<i16>()) {
+            prefetch(&self.tally, line);
+        }
+    }
+
+    /// The lowest tally of the blocks of a strip.
+    pub(super) fn find_least(&self, strip: usize) -> i16 {
+        let n = 1 << self.strip_shift;
+        let tallies = self.tally.part(strip * n, n).iter();
+        tallies.fold(NOT_SEALED, |least, &t| least.min(t))
+    }
+}
+
+/// Tallies looked at in one step.
+const STEP: usize = 16;
+
+/// Where the lowest tally stands: the last of equals, or the first.
+fn position(tallies: &[i16], least: i16, last: bool) -> Option<usize> {
+    let has = |of: &[i16; STEP]| of.iter().fold(false, |found, &t| found | (t == least));
+    let is_least = |&t: &i16| t == least;
+    let (steps, rest) = tallies.as_chunks::<STEP>();
+    let in_rest = |at| steps.len() * STEP + at;
+    if last {
+        if let Some(at) = rest.iter().rposition(is_least) {
+            return Some(in_rest(at));
+        }
+        let step = steps.iter().rposition(has)?;
+        let at = steps[step].iter().rposition(is_least)?;
+        return Some(step * STEP + at);
+    }
+    match steps.iter().position(has) {
+        Some(step) => (steps[step].iter().position(is_least)).map(|at| step * STEP + at),
+        None => rest.iter().position(is_least).map(in_rest),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLOSED: i16 = PageMap::CANDIDATE_END;
+
+    #[test]
+    fn takes_the_fewest_and_breaks_ties_as_asked() {
+        let tallies = [CLOSED, 40, 12, CLOSED | 3, 12, 63];
+        assert_eq!(position(&tallies, 12, false), Some(2));
+        assert_eq!(position(&tallies, 12, true), Some(4));
+        assert_eq!(position(&tallies, 13, false), None);
+        assert_eq!(position(&[], 13, true), None);
+    }
+
+    #[test]
+    fn vector_gc_1() {
+        // Pool of 20 blocks; sealed blocks {7: 40, 9: 12, 13: 12}: victim 9.
+        let mut tallies = [CLOSED; 20];
+        (tallies[7], tallies[9], tallies[13]) = (40, 12, 12);
+        let least = *tallies.iter().min().expect("there are some");
+        assert_eq!((position(&tallies, least, false), least), (Some(9), 12));
+    }
+
+    #[test]
+    fn agrees_with_a_plain_scan_at_every_length() {
+        let mut rng = crate::rng::Rng::new(5);
+        for len in 1..200 {
+            let tallies: Vec<i16> = (0..len).map(|_| rng.below(9) as i16).collect();
+            for least in 0..9 {
+                let first = tallies.iter().position(|&t| t == least);
+                let last = tallies.iter().rposition(|&t| t == least);
+                assert_eq!(position(&tallies, least, false), first);
+                assert_eq!(position(&tallies, least, true), last);
+            }
+        }
+    }
+}
