@@ -165,14 +165,14 @@ impl<const N: usize> Lists<N> {
         links[page.0 as usize] = APART;
     }
 
-    /// The list has three pages or more, and the table of links reaches as far as `page`.
+    /// The list has four pages or more, and the table of links reaches as far as `page`.
     #[inline(always)]
     pub fn can_exchange(&self, list: usize, page: PageId) -> bool {
-        self.ends[list].len > 2 && self.links.0.len() > page.0 as usize
+        self.ends[list].len > 3 && self.links.0.len() > page.0 as usize
     }
 
     /// Takes the least recent page out of a list, and puts a page that is in no list at the most recent end; only if
-    /// [`Lists::can_exchange`]. Returns the page that is third from the least recent end then, and starts loading its
+    /// [`Lists::can_exchange`]. Returns the page that is fourth from the least recent end then, and starts loading its
     /// place.
     #[inline(always)]
     pub fn exchange_oldest(&mut self, list: usize, page: PageId) -> PageId {
@@ -186,9 +186,10 @@ impl<const N: usize> Lists<N> {
         link(links, second).1 = NONE;
         (ends.oldest, ends.newest) = (second, page.0);
         let next = link(links, second).0;
-        let third = PageId(link(links, next).0);
-        self.links.prefetch(third);
-        third
+        let third = link(links, next).0;
+        let fourth = PageId(link(links, third).0);
+        self.links.prefetch(fourth);
+        fourth
     }
 
     /// Pages of a list from the least recent to the most recent.

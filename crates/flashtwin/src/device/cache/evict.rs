@@ -134,21 +134,29 @@ impl<B: Backend> Device<B> {
     /// where its address leads, then where that leads. What was the third victim from now at the last eviction is
     /// the second one now.
     #[inline(always)]
-    pub(super) fn look_ahead(&mut self) {
+    fn look_ahead(&mut self) {
         if let Some(third) = self.cache.room.policy.third_victim() {
-            self.look_ahead_to(third);
+            let [_, second, first] = self.cache.ahead;
+            self.cache.ahead = [third, third, second];
+            self.load_ahead(third, second, first);
         }
     }
 
-    /// The same where the third one is known.
+    /// The same where the fourth one is known: the second step is made one victim earlier.
     #[inline(always)]
-    pub(super) fn look_ahead_to(&mut self, third: PageId) {
-        let cache = &mut self.cache;
-        prefetch(&cache.pages, third.0 as usize);
-        let [second, first] = cache.ahead;
-        cache.ahead = [third, second];
-        let later = cache.pages[second.0 as usize].lpn;
-        let next = cache.pages[first.0 as usize].lpn;
+    pub(super) fn look_ahead_to(&mut self, fourth: PageId) {
+        let [third, second, first] = self.cache.ahead;
+        self.cache.ahead = [fourth, third, second];
+        self.load_ahead(fourth, third, first);
+    }
+
+    /// Makes the three steps, each for a page of its own.
+    #[inline(always)]
+    fn load_ahead(&mut self, page: PageId, later: PageId, next: PageId) {
+        let cache = &self.cache;
+        prefetch(&cache.pages, page.0 as usize);
+        let later = cache.pages[later.0 as usize].lpn;
+        let next = cache.pages[next.0 as usize].lpn;
         cache.directory.prefetch(later);
         self.backend.prefetch_ahead(next, later);
     }

@@ -16,8 +16,8 @@ struct Exchanged {
     victim: u32,
     /// The record of the page that comes in.
     id: u32,
-    /// The page that leaves third from now on.
-    third: PageId,
+    /// The page that leaves fourth from now on.
+    fourth: PageId,
 }
 
 impl Cache {
@@ -38,8 +38,8 @@ impl Cache {
             return None;
         }
         self.free_pages.truncate(self.free_pages.len() - 1);
-        let third = list.exchange_oldest(PageId(id));
-        Some(Exchanged { victim, id, third })
+        let fourth = list.exchange_oldest(PageId(id));
+        Some(Exchanged { victim, id, fourth })
     }
 }
 
@@ -70,12 +70,12 @@ impl<B: Backend> Device<B> {
         older: Option<u32>,
     ) -> bool {
         let write = WRITE;
-        let Some(Exchanged { victim, id, third }) =
+        let Some(Exchanged { victim, id, fourth }) =
             self.cache.exchange_usual(write, self.logs_buffer())
         else {
             return false;
         };
-        self.look_ahead_to(third);
+        self.look_ahead_to(fourth);
         let r = &self.requests[request];
         let by = r.number as u32;
         // `give_slot` completes a write that waits for the slot alone.

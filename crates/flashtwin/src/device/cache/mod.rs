@@ -89,8 +89,8 @@ pub(super) struct Cache {
     /// Something may be evicted that could not be before.
     may_go_on: bool,
     waiters: Waiters,
-    /// Pages likely to be evicted: the third from now at the last eviction, and at the one before. A hint.
-    ahead: [PageId; 2],
+    /// Pages likely to be evicted: the fourth from now at the last eviction, then the third and the second. A hint.
+    ahead: [PageId; 3],
     groups: Vec<Group>,
     free_groups: Vec<u32>,
     /// Pages whose contents flash does not have, as bits.
@@ -153,7 +153,7 @@ impl Cache {
             held_up: VecDeque::new(),
             may_go_on: false,
             waiters: Waiters::default(),
-            ahead: [PageId(0); 2],
+            ahead: [PageId(0); 3],
             groups: Vec::new(),
             free_groups: Vec::new(),
             unstable: Table::default(),
