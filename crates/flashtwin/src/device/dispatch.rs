@@ -28,7 +28,7 @@ impl<B: Backend> Device<B> {
     fn dispatch_past_cache(&mut self, id: ReqId) {
         let r = &mut self.requests[id];
         // No page sets the parts of these requests.
-        r.parts = Breakdown::default();
+        (r.parts, r.slot_alone) = (Breakdown::default(), false);
         let (op, first, pages) = (r.op, r.first_page, r.pages);
         if self.broken {
             r.status = Status::Failed;
@@ -99,11 +99,7 @@ impl<B: Backend> Device<B> {
             // Never written, or trimmed: there is nothing to read.
             None => {
                 let slot = self.now - self.requests[id].dispatched;
-                let parts = Breakdown {
-                    slot,
-                    ..Breakdown::default()
-                };
-                self.page_done(id, parts);
+                self.page_done_in_slot(id, slot);
             }
         }
     }
@@ -123,9 +119,31 @@ impl<B: Backend> Device<B> {
             self.now - r.dispatched,
             "a page's time does not add up"
         );
+        (r.parts, r.slot_alone) = (parts, false);
+        self.one_less(id);
+    }
+
+    /// The same for a page that since the dispatch has waited for a slot, if for anything.
+    #[inline(always)]
+    pub(super) fn page_done_in_slot(&mut self, id: ReqId, slot: Time) {
+        let r = &mut self.requests[id];
+        debug_assert_eq!(slot, self.now - r.dispatched);
+        r.parts.slot = slot;
+        r.slot_alone = B::PLAIN || r.cpu == Time::ZERO;
+        if !r.slot_alone {
+            r.parts = Breakdown {
+                slot,
+                ..Breakdown::default()
+            };
+        }
+        self.one_less(id);
+    }
+
+    #[inline(always)]
+    fn one_less(&mut self, id: ReqId) {
+        let r = &mut self.requests[id];
         debug_assert!(r.left > 0, "a page completed twice");
         r.left -= 1;
-        r.parts = parts;
         if r.left == 0 {
             self.pages_done(id);
         }
@@ -159,6 +177,7 @@ impl<B: Backend> Device<B> {
     /// The request leaves the buffer once the processor has searched, and the buffer taken its time.
     fn leave_after(&mut self, id: ReqId, search: Time, buffer: Time) {
         let r = &mut self.requests[id];
+        r.write_parts_out();
         r.parts.cpu += search;
         r.parts.buffer += buffer;
         let at = self.now + search + buffer;
@@ -188,10 +207,8 @@ impl<B: Backend> Device<B> {
     pub(super) fn complete(&mut self, id: ReqId) {
         let now = self.now;
         let r = self.requests.remove(id);
-        r.parts.link = (r.dispatched - r.arrival - r.cpu) + (now - r.pages_done);
-        r.parts.cpu += r.cpu;
         debug_assert_eq!(
-            r.parts.total(),
+            r.finished(now).parts.breakdown().total(),
             now - r.arrival,
             "the parts are not the whole"
         );
@@ -227,7 +244,7 @@ impl<B: Backend> Device<B> {
                 hits: r.hits,
                 arrival: r.arrival,
                 done: now,
-                breakdown: r.parts,
+                breakdown: finished.parts.breakdown(),
             });
         }
     }

@@ -89,6 +89,7 @@ impl<B: Backend> Device<B> {
         }
         let mut parts = flash_parts(done, self.now);
         if self.requests[id].flushing {
+            self.requests[id].write_parts_out();
             parts.add(&self.requests[id].parts);
         } else if done.op.cause == Cause::HostRead {
             // It passed the buffer by, after those accesses that waited there.

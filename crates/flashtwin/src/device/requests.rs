@@ -4,7 +4,7 @@ use std::ops::{Index, IndexMut};
 
 use super::Address;
 use crate::memory::Table;
-use crate::metrics::Finished;
+use crate::metrics::{Finished, Parts};
 use crate::request::Breakdown;
 use crate::request::{Op, Request, Status};
 use crate::units::Time;
@@ -42,11 +42,13 @@ pub(super) struct InDevice {
     pub past_read_cache: bool,
     /// A flush whose last step has begun: what is behind the front end writes what it holds.
     pub flushing: bool,
+    /// Of the parts only the wait for a slot is set: all others are nothing, whatever stands there.
+    pub slot_alone: bool,
     /// Time at the controller's processor before its pages were accessed.
     pub cpu: Time,
     /// The processor works for it until then.
     pub cpu_until: Time,
-    /// Parts of the page that finished last.
+    /// Parts of the page that finished last, from its dispatch on.
     pub parts: Breakdown,
 }
 
@@ -83,9 +85,20 @@ pub(super) fn low_bits(n: u64) -> u64 {
 }
 
 impl InDevice {
+    /// Sets all its parts, where only the wait for a slot is.
+    pub fn write_parts_out(&mut self) {
+        if std::mem::take(&mut self.slot_alone) {
+            self.parts = Breakdown {
+                slot: self.parts.slot,
+                ..Breakdown::default()
+            };
+        }
+    }
+
     /// What the metrics take of it, once it has been finished at `now`.
     #[inline(always)]
     pub fn finished(&self, now: Time) -> Finished<'_> {
+        debug_assert!(!self.slot_alone || self.cpu == Time::ZERO);
         Finished {
             op: self.op,
             status: self.status,
@@ -94,7 +107,12 @@ impl InDevice {
             hits: self.hits,
             arrival: self.arrival,
             done: now,
-            breakdown: &self.parts,
+            parts: Parts {
+                link: (self.dispatched - self.arrival - self.cpu) + (now - self.pages_done),
+                cpu: self.cpu,
+                between: &self.parts,
+                slot_alone: self.slot_alone,
+            },
         }
     }
 
@@ -191,6 +209,7 @@ impl Requests {
         r.status = Status::Ok;
         r.past_read_cache = false;
         r.flushing = false;
+        r.slot_alone = false;
         (r.cpu, r.cpu_until) = (Time::ZERO, Time::ZERO);
         id
     }

@@ -2,9 +2,9 @@
 
 use hdrhistogram::Histogram;
 
-use super::times::{PartSums, Times};
+use super::times::{PartSums, Parts, Times};
 use super::Series;
-use crate::request::{Breakdown, Completion, Op, Status};
+use crate::request::{Completion, Op, Status};
 use crate::units::Time;
 
 /// What the metrics take of a finished request.
@@ -16,7 +16,7 @@ pub(crate) struct Finished<'a> {
     pub hits: u32,
     pub arrival: Time,
     pub done: Time,
-    pub breakdown: &'a Breakdown,
+    pub parts: Parts<'a>,
 }
 
 impl Finished<'_> {
@@ -29,7 +29,7 @@ impl Finished<'_> {
             hits: c.hits,
             arrival: c.arrival,
             done: c.done,
-            breakdown: &c.breakdown,
+            parts: Parts::from(&c.breakdown),
         }
     }
 }
@@ -79,7 +79,7 @@ impl OpMetrics {
         }
         let response = f.done - f.arrival;
         let squares = self.squares_with(response).unwrap_or(u128::MAX);
-        self.parts.add(f.breakdown, response);
+        self.parts.add(&f.parts, response);
         self.response_max = self.response_max.max(response);
         self.count_one(f, squares);
     }
@@ -97,7 +97,7 @@ impl OpMetrics {
         if f.status != Status::Ok || response > self.response_max {
             return false;
         }
-        self.parts.add_last(f.breakdown, whole);
+        self.parts.add_last(&f.parts, whole);
         self.count_one(f, squares);
         true
     }
@@ -362,13 +362,14 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::Breakdown;
 
     fn of(times: &[u64]) -> OpMetrics {
         let mut metrics = OpMetrics::default();
         for &ps in times {
             metrics.requests += 1;
             let parts = Breakdown::default();
-            metrics.parts.add(&parts, Time(ps));
+            metrics.parts.add(&Parts::from(&parts), Time(ps));
             metrics.response_ps_squares += u128::from(ps) * u128::from(ps);
         }
         metrics
@@ -399,7 +400,7 @@ mod tests {
                 link: Time(parts),
                 ..Breakdown::default()
             };
-            op.parts.add(&parts, Time(response));
+            op.parts.add(&Parts::from(&parts), Time(response));
             op.times.record(Time(response));
             op
         };

@@ -102,6 +102,43 @@ impl Times {
     }
 }
 
+/// The parts of a response time, as a finished request has them.
+#[derive(Clone, Copy)]
+pub(crate) struct Parts<'a> {
+    pub link: Time,
+    /// Time at the processor before its pages were accessed.
+    pub cpu: Time,
+    /// What came between: no part of the link, and of the processor what came later.
+    pub between: &'a Breakdown,
+    /// All of it is the wait for a slot; other parts are not to be read, and the processor took no time.
+    pub slot_alone: bool,
+}
+
+impl Parts<'_> {
+    /// All parts.
+    pub fn breakdown(&self) -> Breakdown {
+        let slot = Breakdown {
+            slot: self.between.slot,
+            ..Breakdown::default()
+        };
+        let mut all = if self.slot_alone { slot } else { *self.between };
+        all.link += self.link;
+        all.cpu += self.cpu;
+        all
+    }
+}
+
+impl<'a> From<&'a Breakdown> for Parts<'a> {
+    fn from(all: &'a Breakdown) -> Parts<'a> {
+        Parts {
+            link: all.link,
+            cpu: Time::ZERO,
+            between: all,
+            slot_alone: false,
+        }
+    }
+}
+
 /// Sums of response times and of their parts, in picoseconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PartSums {
@@ -114,7 +151,7 @@ pub(super) struct PartSums {
 
 impl PartSums {
     /// Adds a response time and its parts.
-    pub fn add(&mut self, parts: &Breakdown, whole: Time) {
+    pub fn add(&mut self, parts: &Parts, whole: Time) {
         let last_whole = self.last_whole_with(whole).unwrap_or_else(|| {
             (self.whole, self.sums) = (self.whole(), self.all());
             (self.last_whole, self.last) = (0, [0; 8]);
@@ -131,11 +168,19 @@ impl PartSums {
 
     /// Adds the parts of a response time with which the last ones amount to `last_whole`.
     #[inline(always)]
-    pub fn add_last(&mut self, parts: &Breakdown, last_whole: u64) {
+    pub fn add_last(&mut self, parts: &Parts, last_whole: u64) {
         self.last_whole = last_whole;
-        for (last, part) in self.last.iter_mut().zip(parts.parts()) {
+        let [link, slot, rest @ ..] = &mut self.last;
+        *link = link.wrapping_add(parts.link.0);
+        *slot = slot.wrapping_add(parts.between.slot.0);
+        if parts.slot_alone {
+            return;
+        }
+        let [_, _, of @ ..] = parts.between.parts();
+        for (last, part) in rest.iter_mut().zip(of) {
             *last = last.wrapping_add(part.0);
         }
+        rest[5] = rest[5].wrapping_add(parts.cpu.0);
     }
 
     pub fn merge(&mut self, other: &PartSums) {
@@ -209,7 +254,7 @@ mod tests {
                     buffer: part(7),
                     cpu: part(8),
                 };
-                sums.add(&parts, Time(whole));
+                sums.add(&Parts::from(&parts), Time(whole));
                 wholes += u128::from(whole);
                 for (sum, part) in plain.iter_mut().zip(parts.parts()) {
                     *sum += u128::from(part.0);

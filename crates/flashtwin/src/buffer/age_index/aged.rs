@@ -115,7 +115,7 @@ impl Aged {
     }
 
     /// Takes out the least recent page of a list of which nothing has been passed over, and puts `page`, which is
-    /// not in the list, at the most recent end; only if [`List::can_exchange`]. Returns the page that leaves third from
+    /// not in the list, at the most recent end; only if [`List::can_exchange`]. Returns the page that leaves fourth from
     /// then on, if none is passed over.
     #[inline(always)]
     pub fn exchange_oldest(&mut self, page: PageId) -> PageId {

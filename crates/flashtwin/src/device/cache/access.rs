@@ -6,7 +6,6 @@ use super::waiters::Wants;
 use crate::buffer::{Access, PageId, Way};
 use crate::device::requests::ReqId;
 use crate::device::{Backend, Device};
-use crate::request::Breakdown;
 use crate::request::Op;
 use crate::units::Lpn;
 
@@ -115,11 +114,7 @@ impl<B: Backend> Device<B> {
         let slot = self.now - since;
         let is_logged = self.logs_buffer();
         (self.cache).count_slot_wait(id, since, slot, is_logged);
-        let parts = Breakdown {
-            slot,
-            ..Breakdown::default()
-        };
-        self.page_done(request, parts);
+        self.page_done_in_slot(request, slot);
     }
 
     /// A write whose page is in the directory and dirty: it is done once the page has its slot.

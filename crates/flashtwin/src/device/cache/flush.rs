@@ -29,7 +29,7 @@ impl<B: Backend> Device<B> {
         let r = &mut self.requests[request];
         r.left -= 1;
         if r.left == 0 {
-            r.parts = parts;
+            (r.parts, r.slot_alone) = (parts, false);
             self.pages_done(request);
         }
     }

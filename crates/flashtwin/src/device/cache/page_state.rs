@@ -10,7 +10,6 @@ use crate::buffer::{PageId, Policy};
 use crate::device::requests::ReqId;
 use crate::device::{Backend, Device};
 use crate::nand::{Cause, Done};
-use crate::request::Breakdown;
 use crate::request::Status;
 use crate::units::Lpn;
 
@@ -63,13 +62,7 @@ impl<B: Backend> Device<B> {
             let slot = now - since;
             let is_logged = self.logs_buffer();
             (self.cache).count_slot_wait(id, since, slot, is_logged);
-            self.page_done(
-                writer,
-                Breakdown {
-                    slot,
-                    ..Breakdown::default()
-                },
-            );
+            self.page_done_in_slot(writer, slot);
         }
         if is_usual {
             return self.has_arrived(id);
