@@ -27,6 +27,9 @@ pub(super) const NOT_SEALED: i16 = 0x4000;
 /// Blocks of a strip at most, as a power of two.
 const STRIP_SHIFT_MAX: u32 = 6;
 
+/// Numbers of logical pages in a cache line.
+pub(super) const LPNS_OF_LINE: u32 = 16;
+
 /// Where the first live page of a block is looked for: pages before it are not live.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiveFrom {
@@ -313,11 +316,17 @@ impl PageMap {
         prefetch(&self.map, lpn.0 as usize);
     }
 
-    /// Starts loading the map entry of the logical page that stands, or stood, at `ppn`.
+    /// Starts loading the map entries of the logical pages that are live in `block` among `n` pages from `page` on, a
+    /// multiple of `n`; `n` is a power of two up to 64.
     #[inline(always)]
-    pub fn prefetch_at(&self, ppn: Ppn) {
-        if let Some(&lpn) = self.reverse.get(ppn.0 as usize) {
-            prefetch(&self.map, lpn as usize);
+    pub fn prefetch_live_maps(&self, block: u32, page: u32, n: u32) {
+        let word = self.live[block as usize * self.words_per_block + page as usize / 64];
+        let mut bits = word >> (page % 64) & u64::MAX >> (64 - n);
+        let first = self.first_ppn(block).0 + page;
+        while let Some(left) = NonZeroU64::new(bits) {
+            let lpn = self.lpn_at(Ppn(first + left.trailing_zeros()));
+            prefetch(&self.map, lpn.0 as usize);
+            bits &= bits - 1;
         }
     }
 
@@ -327,10 +336,28 @@ impl PageMap {
         prefetch(&self.reverse, ppn.0 as usize);
     }
 
-    /// Starts loading which pages of `block` are live.
-    #[inline]
-    pub fn prefetch_live(&self, block: u32) {
+    /// Starts loading which pages of `block` are live, the logical pages of the first `pages`, and how often it was
+    /// erased.
+    #[inline(always)]
+    pub fn prefetch_block(&self, block: u32, pages: u32) {
         prefetch(&self.live, block as usize * self.words_per_block);
+        prefetch(&self.erases, block as usize);
+        let first = self.first_ppn(block).0;
+        (0..pages)
+            .step_by(LPNS_OF_LINE as usize)
+            .for_each(|page| self.prefetch_lpn_at(Ppn(first + page)));
+    }
+
+    /// Starts loading what is touched when the pool opens its next block.
+    #[inline]
+    pub(super) fn prefetch_next_block(&self, pool: u32) {
+        let free = self.find_free(pool, self.pools[pool as usize].cursor);
+        if let Some(bit) = free {
+            let block = pool * self.shape.blocks_per_pool + bit;
+            self.prefetch_block(block, 1);
+            prefetch(&self.seq, block as usize);
+            prefetch(&self.tally, block as usize);
+        }
     }
 
     /// Starts loading what a write of `lpn` will touch next, once its map entry is at hand: the

@@ -98,6 +98,16 @@ pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<
     of.choose(&pool).map(|chosen| (chosen.bit, chosen.live))
 }
 
+/// The block of a pool that would be collected now, where that is found in a few steps.
+#[inline]
+pub(crate) fn likely_victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<u32> {
+    let Victims::Greedy(rule) = of else {
+        return None;
+    };
+    rule.choose(&Pool { ftl, pool, tie })
+        .map(|chosen| chosen.bit)
+}
+
 /// A block that may be collected.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
@@ -126,6 +136,8 @@ impl Pool<'_> {
         self.ftl.shape.data_pages
     }
 
+    /// A rule does not load what it does not compare.
+    #[inline(always)]
     fn candidate(&self, bit: u32) -> Option<Candidate> {
         let live = self.ftl.tallies(self.pool)[bit as usize];
         let block = self.pool * self.blocks() + bit;

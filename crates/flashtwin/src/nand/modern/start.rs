@@ -183,6 +183,9 @@ impl Modern {
         let page = self.ftl.next_page(pool, stream);
         if page == 0 {
             self.block_opened();
+            if self.is_short(die) {
+                self.expect_victim(die);
+            }
         }
         if self.layout.unit == 1 && self.log.is_none() {
             return self.start_write(at, &first, stream, page, now, events);
