@@ -163,6 +163,7 @@ fn run_measured<S: Drivable>(
         books: Books::default(),
         pause_at: 0,
         watches: false,
+        only_counts: false,
     };
     driver.begin_history();
     driver.device.reset_metrics(config.series_interval);
@@ -253,6 +254,8 @@ pub(crate) struct Driver<'a, S: Drivable> {
     pause_at: u64,
     /// Something is to be looked at before each request: the end of the warm-up or of the span, or a record.
     watches: bool,
+    /// No more than the metrics is kept of requests, and nothing is looked at before one.
+    only_counts: bool,
 }
 
 impl<S: Drivable> Driver<'_, S> {
@@ -399,6 +402,20 @@ impl<S: Drivable> Driver<'_, S> {
 
     #[inline(always)]
     fn one_inside(&mut self, request: &Request) -> Result<bool, SimError> {
+        match self.config.pacing {
+            Pacing::Closed { depth } if self.only_counts => {
+                let now = self.wait_below(depth as usize);
+                self.check_clock(now)?;
+                self.submit(now, request)?;
+                Ok(true)
+            }
+            _ => self.one_watched(request),
+        }
+    }
+
+    /// The same where the requests have times of their own, or more than their number is looked at.
+    #[inline(never)]
+    fn one_watched(&mut self, request: &Request) -> Result<bool, SimError> {
         let mut at = match self.config.pacing {
             Pacing::Open { .. } => {
                 let at = self.due(request);
@@ -422,6 +439,15 @@ impl<S: Drivable> Driver<'_, S> {
                 None => return Ok(false),
             }
         }
+        self.submit(at, request)?;
+        if self.timeline.is_some() {
+            self.look();
+        }
+        Ok(true)
+    }
+
+    #[inline(always)]
+    fn submit(&mut self, at: Time, request: &Request) -> Result<(), SimError> {
         self.device
             .submit(at, request, self.submitted)
             .map_err(|source| SimError::Beyond {
@@ -429,30 +455,25 @@ impl<S: Drivable> Driver<'_, S> {
                 source,
             })?;
         self.submitted += 1;
-        if self.timeline.is_some() {
-            self.look();
-        }
-        Ok(true)
+        Ok(())
     }
 
     /// Lets things happen until there are fewer than `depth` requests in the device; returns when that is.
     #[inline(always)]
-    fn let_finish(&mut self, depth: usize) -> Time {
-        let limit = self.agenda.next();
-        if self.timeline.is_none() && limit == Time::NEVER {
-            self.device.advance_below(depth, limit);
-            assert!(
-                self.device.outstanding() < depth,
-                "the device holds requests and has nothing to do"
-            );
-            return self.device.now();
-        }
-        self.let_finish_watched(depth)
+    fn wait_below(&mut self, depth: usize) -> Time {
+        self.device.advance_below(depth, Time::NEVER);
+        assert!(
+            self.device.outstanding() < depth,
+            "the device holds requests and has nothing to do"
+        );
+        self.device.now()
     }
 
     /// The same where the agenda may come first, or a timeline is recorded.
-    #[cold]
-    fn let_finish_watched(&mut self, depth: usize) -> Time {
+    fn let_finish(&mut self, depth: usize) -> Time {
+        if self.timeline.is_none() && self.agenda.next() == Time::NEVER {
+            return self.wait_below(depth);
+        }
         while self.device.outstanding() >= depth {
             assert!(
                 self.step(),
@@ -532,6 +553,7 @@ impl<S: Drivable> Driver<'_, S> {
         self.watches = self.warming || records || self.config.span_max.is_some();
         let takes = records || self.sink.is_some() || !self.agenda.is_empty();
         self.device.collect_completions(takes && !self.warming);
+        self.only_counts = !self.watches && !takes;
     }
 
     /// Lets all happen that is due up to and at `until`.

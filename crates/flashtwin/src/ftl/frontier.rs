@@ -2,8 +2,10 @@
 
 use super::shape::Shape;
 
-/// A pool of blocks and its write frontier, the cold one of two.
+/// A pool of blocks and its write frontier, the cold one of two. As long as a power of two: it is looked up at every
+/// move.
 #[derive(Clone, Debug)]
+#[repr(align(32))]
 pub(crate) struct Pool {
     /// The open block.
     pub active: u32,

@@ -7,6 +7,15 @@
 use super::page::{PageMap, NOT_SEALED};
 use crate::memory::prefetch;
 
+/// Which block of a pool is likely to be collected.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Foresight {
+    /// Of those with the fewest live pages the last one, or the first.
+    last: bool,
+    /// Pages whose logical numbers are loaded.
+    pages: u32,
+}
+
 impl PageMap {
     /// The lowest of [`PageMap::tallies`].
     #[inline]
@@ -42,27 +51,21 @@ impl PageMap {
         Some(at as u32)
     }
 
-    /// Starts loading what a collection will touch first, of the block that it is likely to take: the pool has
-    /// come so low that it is collected when its chip comes free.
-    #[inline(never)]
-    pub(super) fn prefetch_victim(&self, pool: u32) {
-        if let Some(bit) = self.position_of_least(pool, true) {
-            self.prefetch_block(pool * self.shape.blocks_per_pool + bit);
-        }
+    /// Pools that come so low that they are collected once their chip comes free load ahead the victim that has the
+    /// fewest live pages, the last or the first of equals, with the numbers of its first `pages` pages.
+    pub fn foresee_least(&mut self, last: bool, pages: u32) {
+        self.foresight = Some(Foresight { last, pages });
     }
 
-    /// Starts loading which pages of a block are live, and their logical numbers.
-    #[inline(always)]
-    pub(super) fn prefetch_block(&self, block: u32) {
-        const WORDS: usize = 64 / size_of::<u64>();
-        const NUMBERS: usize = 64 / size_of::<u32>();
-        let (block, pages) = (block as usize, self.shape.pages_per_block as usize);
-        let words = block * self.words_per_block..(block + 1) * self.words_per_block;
-        words.step_by(WORDS).for_each(|i| prefetch(&self.live, i));
-        let numbers = block * pages..(block + 1) * pages;
-        numbers
-            .step_by(NUMBERS)
-            .for_each(|i| prefetch(&self.reverse, i));
+    /// Does this for a pool.
+    #[inline(never)]
+    pub(super) fn load_victim(&self, pool: u32) {
+        let Some(Foresight { last, pages }) = self.foresight else {
+            return;
+        };
+        if let Some(bit) = self.position_of_least(pool, last) {
+            self.prefetch_block(pool * self.shape.blocks_per_pool + bit, pages);
+        }
     }
 
     /// Live pages of the block of the chip that holds fewest among those that may be collected;

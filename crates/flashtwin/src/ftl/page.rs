@@ -13,6 +13,7 @@
 use std::num::NonZeroU64;
 
 use super::frontier::{Frontier, Pool, Roomiest};
+use super::least::Foresight;
 use super::sets::Sets;
 use super::shape::Shape;
 use crate::divide::Divider;
@@ -26,6 +27,9 @@ pub(super) const UNMAPPED: u32 = u32::MAX;
 pub(super) const NOT_SEALED: i16 = 0x4000;
 /// Blocks of a strip at most, as a power of two.
 const STRIP_SHIFT_MAX: u32 = 6;
+
+/// Numbers of logical pages in a cache line.
+pub(super) const LPNS_OF_LINE: u32 = 16;
 
 /// Where the first live page of a block is looked for: pages before it are not live.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +102,7 @@ pub(crate) struct PageMap {
     pub(super) by_blocks_per_pool: Divider,
     pub(super) by_pools_per_chip: Divider,
     by_blocks_per_plane: Divider,
+    pub(super) foresight: Option<Foresight>,
 }
 
 impl PageMap {
@@ -154,6 +159,7 @@ impl PageMap {
             by_blocks_per_pool: Divider::new(shape.blocks_per_pool),
             by_pools_per_chip: Divider::new(shape.pools_per_chip),
             by_blocks_per_plane: Divider::new(shape.blocks_per_plane),
+            foresight: None,
         };
         if shape.streams > 1 {
             map.hot = map.hot_unopened();
@@ -294,11 +300,17 @@ impl PageMap {
         prefetch(&self.map, lpn.0 as usize);
     }
 
-    /// Starts loading the map entry of the logical page that stands, or stood, at `ppn`.
+    /// Starts loading the map entries of the logical pages that are live in `block` among `n` pages from `page` on, a
+    /// multiple of `n`; `n` is a power of two up to 64.
     #[inline(always)]
-    pub fn prefetch_at(&self, ppn: Ppn) {
-        if let Some(&lpn) = self.reverse.get(ppn.0 as usize) {
-            prefetch(&self.map, lpn as usize);
+    pub fn prefetch_live_maps(&self, block: u32, page: u32, n: u32) {
+        let word = self.live[block as usize * self.words_per_block + page as usize / 64];
+        let mut bits = word >> (page % 64) & u64::MAX >> (64 - n);
+        let first = self.first_ppn(block).0 + page;
+        while let Some(left) = NonZeroU64::new(bits) {
+            let lpn = self.lpn_at(Ppn(first + left.trailing_zeros()));
+            prefetch(&self.map, lpn.0 as usize);
+            bits &= bits - 1;
         }
     }
 
@@ -308,10 +320,28 @@ impl PageMap {
         prefetch(&self.reverse, ppn.0 as usize);
     }
 
-    /// Starts loading which pages of `block` are live.
-    #[inline]
-    pub fn prefetch_live(&self, block: u32) {
+    /// Starts loading which pages of `block` are live, the logical pages of the first `pages`, and how often it was
+    /// erased.
+    #[inline(always)]
+    pub fn prefetch_block(&self, block: u32, pages: u32) {
         prefetch(&self.live, block as usize * self.words_per_block);
+        prefetch(&self.erases, block as usize);
+        let first = self.first_ppn(block).0;
+        (0..pages)
+            .step_by(LPNS_OF_LINE as usize)
+            .for_each(|page| self.prefetch_lpn_at(Ppn(first + page)));
+    }
+
+    /// Starts loading what is touched when the pool opens its next block.
+    #[inline]
+    pub(super) fn prefetch_next_block(&self, pool: u32) {
+        let free = self.find_free(pool, self.pools[pool as usize].cursor);
+        if let Some(bit) = free {
+            let block = pool * self.shape.blocks_per_pool + bit;
+            self.prefetch_block(block, 1);
+            prefetch(&self.seq, block as usize);
+            prefetch(&self.tally, block as usize);
+        }
     }
 
     /// Starts loading what a write of `lpn` will touch next, once its map entry is at hand: the

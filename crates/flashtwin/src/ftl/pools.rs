@@ -207,7 +207,7 @@ impl PageMap {
         self.lowest = self.lowest.min(p.free);
         self.chip_free[chip] -= 1;
         if is_needy {
-            self.prefetch_victim(pool);
+            self.load_victim(pool);
         }
     }
 
@@ -289,7 +289,7 @@ impl PageMap {
     }
 
     /// The first free block at or after `from` in circular order.
-    fn find_free(&self, pool: u32, from: u32) -> Option<u32> {
+    pub(super) fn find_free(&self, pool: u32, from: u32) -> Option<u32> {
         let words = &self.free_bits[pool as usize * self.words_per_pool..][..self.words_per_pool];
         let start = from as usize / 64;
         let below = (1u64 << (from % 64)) - 1;

@@ -1,6 +1,6 @@
 //! Changing where pages are: writing, forgetting, and moving what a block still holds.
 
-use super::page::{LiveFrom, PageMap, NOT_SEALED, UNMAPPED};
+use super::page::{LiveFrom, PageMap, LPNS_OF_LINE, NOT_SEALED, UNMAPPED};
 use super::shape::Apart;
 use crate::memory::prefetch;
 use crate::units::Stream;
@@ -80,6 +80,9 @@ impl PageMap {
         let block = active as usize;
         let ppn = active * self.shape.pages_per_block + page;
         self.reverse[ppn as usize] = lpn.0;
+        if ppn % LPNS_OF_LINE == 0 {
+            self.prefetch_lpn_at(Ppn(ppn + LPNS_OF_LINE));
+        }
         self.map[lpn.0 as usize] = ppn;
         self.live[block * self.words_per_block + page as usize / 64] |= 1 << (page % 64);
         self.tally[block] += 1;
@@ -135,6 +138,7 @@ impl PageMap {
             let least = &mut self.least[strip];
             *least = (*least).min(*tally);
         }
+        self.prefetch_next_block(self.pool_of(block));
     }
 
     /// Moves all live pages of `block` to the frontiers of `pool`, which has room for them, in page order.

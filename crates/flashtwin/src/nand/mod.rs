@@ -223,25 +223,26 @@ impl FlashStats {
     }
 }
 
-/// What both back ends keep of a chip.
+/// What both back ends keep of a chip. What a move of a collection takes stands in the first cache line.
 #[derive(Clone, Debug, Default)]
+#[repr(C, align(64))]
 pub(crate) struct Chip {
-    pub queue: VecDeque<PageOp>,
     /// Host reads that overtake the queue; used only where reads have priority.
     pub reads: VecDeque<PageOp>,
-    /// Reads and writes that wait or are in service.
-    inside: [u32; 2],
-    /// A GC action is running.
-    pub in_gc: bool,
-    /// Since when, if so.
+    /// Time spent with any operation, finished ones.
+    pub busy_total: Time,
+    /// Since when a GC action is running, if one is.
     gc_since: Time,
     /// Time of the finished GC actions. It goes on through a start of the counters, since operations that wait
     /// have noted it.
     gc_total: Time,
-    /// What of it was before the counters were started.
+    /// Reads and writes that wait or are in service.
+    inside: [u32; 2],
+    pub queue: VecDeque<PageOp>,
+    /// What of `gc_total` was before the counters were started.
     gc_before_start: Time,
-    /// Time spent with any operation, finished ones.
-    pub busy_total: Time,
+    /// A GC action is running.
+    pub in_gc: bool,
 }
 
 impl Chip {

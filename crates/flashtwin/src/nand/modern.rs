@@ -24,14 +24,14 @@ use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp
 use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::{PageMap, PoolFull, Shape};
-use crate::gc::{Orders, Victims};
+use crate::gc::{self, Orders, Tie, Victims};
 use crate::memory::Table;
 use crate::rng::Rng;
 use crate::spec::{DeviceSpec, ModernNand};
 use crate::units::Stream;
 use crate::units::{ChipId, Lpn, Ppn, Time};
 
-use collect::Run;
+use collect::{Run, FAR_AHEAD};
 use lane::{Lane, Step};
 use layout::Layout;
 use std::collections::VecDeque;
@@ -96,7 +96,9 @@ impl Modern {
     pub fn new(spec: &DeviceSpec, params: &ModernNand) -> Modern {
         let g = &spec.geometry;
         let dies = g.chips as usize;
-        let ftl = PageMap::new(Shape::of(spec, false), spec.low_blocks_chip());
+        let mut ftl = PageMap::new(Shape::of(spec, false), spec.low_blocks_chip());
+        let victims = Victims::of(&spec.gc.victim);
+        gc::foresee(&mut ftl, victims, Tie::Lowest, FAR_AHEAD);
         let layout = Layout::new(spec, params);
         let are_alike = params.copy_back
             && params.slc_cache.is_none()
@@ -112,7 +114,7 @@ impl Modern {
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
-            victims: Victims::of(&spec.gc.victim),
+            victims,
             idle_blocks: spec.idle_blocks_chip(),
             in_pages: spec.gc.in_pages,
             preemptible: spec.gc.preemptible,

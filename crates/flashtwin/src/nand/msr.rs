@@ -22,6 +22,9 @@ use crate::units::{ChipId, Lpn, Ppn, Time};
 /// Reads or writes in a batch at most.
 const BATCH_MAX: usize = 100;
 
+/// Pages at most whose logical numbers are loaded ahead of a collection.
+const FORESEEN_MAX: u32 = 256;
+
 /// An operation in service.
 #[derive(Clone, Copy, Debug)]
 struct Running {
@@ -87,7 +90,12 @@ impl Msr {
         } else {
             chip_blocks
         });
-        let ftl = PageMap::new(Shape::of(spec, params.copy_back), low);
+        let mut ftl = PageMap::new(Shape::of(spec, params.copy_back), low);
+        let victims = Victims::of(&spec.gc.victim);
+        if params.copy_back {
+            let pages = g.pages_per_block.min(FORESEEN_MAX);
+            gc::foresee(&mut ftl, victims, Tie::Highest, pages);
+        }
         Msr {
             orders: Orders::new(&ftl),
             ftl,
@@ -95,7 +103,7 @@ impl Msr {
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
-            victims: Victims::of(&spec.gc.victim),
+            victims,
             ideal: spec.gc.ideal,
             times: Latencies::of(spec, params.copy_back),
             service: vec![Service::default(); g.chips as usize].into(),

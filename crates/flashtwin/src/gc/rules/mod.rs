@@ -98,6 +98,14 @@ pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<
     of.choose(&pool).map(|chosen| (chosen.bit, chosen.live))
 }
 
+/// Has the map load ahead what a collection of `pages` pages at a time will touch, where the victim is foreseen in a
+/// few steps.
+pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32) {
+    if let Victims::Greedy(_) = of {
+        ftl.foresee_least(tie == Tie::Highest, pages);
+    }
+}
+
 /// A block that may be collected. What only some rules ask for is looked up when they do: it is seldom in the
 /// processor's caches.
 #[derive(Clone, Copy)]

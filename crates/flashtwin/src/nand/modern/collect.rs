@@ -5,10 +5,12 @@ use super::*;
 use crate::ftl::LiveFrom;
 use crate::gc::{self, Tie};
 
-/// Pages ahead of the one being moved whose map entries are fetched.
+/// Pages between the one being moved and the first whose map entry is not loaded yet, at least.
 const AHEAD: u32 = 4;
-/// Pages ahead of which it is looked up which they are.
-const FAR_AHEAD: u32 = 20;
+/// Pages whose map entries are loaded together: a power of two up to 64. One by one, each would have the core wait.
+const TOGETHER: u32 = 8;
+/// Pages ahead of them of which it is loaded which they are.
+pub(super) const FAR_AHEAD: u32 = 24;
 
 /// A block being collected. As long as a power of two: it is looked up at every move.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +18,8 @@ const FAR_AHEAD: u32 = 20;
 pub(super) struct Run {
     pub block: u32,
     from: LiveFrom,
+    /// The first flash page whose map entry is not loaded yet, if it is live.
+    unloaded: u32,
     /// The block is in SLC mode.
     pub folds: bool,
     /// Live pages when the collection of the block began.
@@ -32,6 +36,27 @@ impl Run {
         match self.folds {
             true => Cause::Fold,
             false => Cause::GcMove,
+        }
+    }
+
+    /// Starts loading what the moves after that of `page` will touch, if that has not begun.
+    #[inline(always)]
+    fn load_ahead(&mut self, page: Ppn, ftl: &PageMap) {
+        if page.0 + AHEAD >= self.unloaded {
+            self.load_more(ftl);
+        }
+    }
+
+    #[inline(never)]
+    fn load_more(&mut self, ftl: &PageMap) {
+        let first = self.unloaded;
+        let page = first - ftl.first_ppn(self.block).0;
+        if page < ftl.shape.pages_per_block {
+            ftl.prefetch_live_maps(self.block, page, TOGETHER);
+            ftl.prefetch_lpn_at(Ppn(first + FAR_AHEAD));
+            self.unloaded += TOGETHER;
+        } else {
+            self.unloaded = u32::MAX;
         }
     }
 
@@ -95,16 +120,13 @@ impl Modern {
         self.collecting[die] = Some(Run {
             block,
             from: self.ftl.live_from(block),
+            unloaded: self.ftl.first_ppn(block).0,
             folds: self.ftl.is_slc(block),
             live: valid,
             moved: 0,
             passed: 0,
         });
-        self.ftl.prefetch_live(block);
-        let first = self.ftl.first_ppn(block).0;
-        (0..FAR_AHEAD)
-            .step_by(16)
-            .for_each(|page| self.ftl.prefetch_lpn_at(Ppn(first + page)));
+        self.ftl.prefetch_block(block, FAR_AHEAD);
         if let Some(log) = &mut self.log {
             log.push(FlashEvent::Victim {
                 at: now,
@@ -159,8 +181,7 @@ impl Modern {
             return None;
         };
         run.moved += 1;
-        self.ftl.prefetch_at(Ppn(from.0 + AHEAD));
-        self.ftl.prefetch_lpn_at(Ppn(from.0 + FAR_AHEAD));
+        run.load_ahead(from, &self.ftl);
         let from_page = from.0 - self.ftl.first_ppn(run.block).0;
         let block = run.block;
         let cause = run.moves();
@@ -238,8 +259,7 @@ impl Modern {
         let run = self.collecting[die].as_mut()?;
         let (page, sealed) = self.ftl.move_first(run.block, run.from, die as u32)?;
         run.moved += 1;
-        self.ftl.prefetch_at(Ppn(page.0 + AHEAD));
-        self.ftl.prefetch_lpn_at(Ppn(page.0 + FAR_AHEAD));
+        run.load_ahead(page, &self.ftl);
         self.stats.add(run.moves(), 1);
         match sealed {
             true => Some(time + self.summary()),

@@ -29,28 +29,30 @@ impl Step {
     }
 }
 
-/// The work that a die has in hand. Free while no step is running.
+/// The work that a die has in hand. Free while no step is running. What a move of a collection takes stands in the
+/// first cache line.
 #[derive(Clone, Debug, Default)]
+#[repr(C, align(64))]
 pub(super) struct Lane {
-    /// Operations of the host that have not ended; none for a move or an erase.
-    pub ops: Short<Done>,
-    /// Steps not begun, in order.
-    pub steps: Short<Step>,
     /// The running step.
     pub step: Option<Step>,
     /// When it ends; `NEVER` while it waits for the channel or is suspended.
     pub ends: Time,
+    pub since: Time,
     /// What is left of a suspended step.
     pub held: Option<Time>,
+    /// When an operation of the host ended last on the die.
+    pub served: Time,
+    /// Reads that went before what the lane has in hand.
+    pub passed: u32,
     /// The channel of its die.
     pub channel: u16,
     /// An instant of the lane is in the event queue.
     pub pending: bool,
-    /// Reads that went before what the lane has in hand.
-    pub passed: u32,
-    pub since: Time,
-    /// When an operation of the host ended last on the die.
-    pub served: Time,
+    /// Operations of the host that have not ended; none for a move or an erase.
+    pub ops: Short<Done>,
+    /// Steps not begun, in order.
+    pub steps: Short<Step>,
 }
 
 impl Lane {
