@@ -7,7 +7,6 @@
 //! after construction. What falls on one instant happens in the order in which it was set, as in the reference's
 //! event queue.
 
-use std::hint::select_unpredictable;
 use std::num::NonZeroU64;
 
 use crate::memory::Table;
@@ -52,10 +51,8 @@ const EMPTY: Bucket = Bucket {
 /// Pending instants.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// By resource, and one more that is earlier than all of them and stands in no bucket.
+    /// By resource.
     slots: Table<Slot>,
-    /// The number of the latter.
-    earliest: u32,
     /// A power of two.
     buckets: Table<Bucket>,
     /// Bits of the number of a span that give its bucket.
@@ -100,11 +97,8 @@ impl EventQueue {
             entry: NOTHING,
             next: NONE,
         };
-        let mut slots = vec![slot; resources];
-        slots.push(Slot { entry: 0, ..slot });
         EventQueue {
-            slots: slots.into(),
-            earliest: resources as u32,
+            slots: vec![slot; resources].into(),
             buckets: vec![EMPTY; buckets].into(),
             wrap: buckets - 1,
             occupied: vec![0; buckets / 64].into(),
@@ -229,16 +223,18 @@ impl EventQueue {
     fn put(&mut self, entry: u128, resource: usize) {
         let (at, new) = (self.bucket(entry), resource as u32);
         let bucket = &mut self.buckets[at];
-        let is_empty = bucket.first == NONE;
-        // Which it is cannot be predicted: both are one way.
-        let last = select_unpredictable(is_empty, self.earliest, bucket.last);
-        if entry < self.slots[last as usize].entry {
+        if bucket.first == NONE {
+            *bucket = Bucket {
+                first: new,
+                last: new,
+            };
+            self.occupied[at / 64] |= 1 << (at % 64);
+        } else if entry > self.slots[bucket.last as usize].entry {
+            self.slots[bucket.last as usize].next = new;
+            bucket.last = new;
+        } else {
             return self.put_before_last(at, entry, new);
         }
-        bucket.first = select_unpredictable(is_empty, new, bucket.first);
-        bucket.last = new;
-        self.occupied[at / 64] |= 1 << (at % 64);
-        self.slots[last as usize].next = new;
         self.slots[resource] = Slot { entry, next: NONE };
     }
 
@@ -385,10 +381,12 @@ impl EventQueue {
         // The earliest entry stands first in its bucket.
         let next = self.slots[taken].next;
         self.buckets[at].first = next;
-        let is_empty = u64::from(next == NONE);
         let word = &mut self.occupied[at / 64];
-        let ahead = (*word >> (at % 64)) ^ is_empty;
-        *word ^= is_empty << (at % 64);
+        let mut ahead = *word >> (at % 64);
+        if next == NONE {
+            *word ^= 1 << (at % 64);
+            ahead ^= 1;
+        }
         self.first = self.find_first(span, at, ahead);
         Some(taken)
     }
