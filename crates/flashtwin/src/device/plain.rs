@@ -238,3 +238,6 @@ impl<B: Backend, const KIND: u8> Backend for Plain<B, KIND> {
         self.0.report_without_wear(now, since)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! Requests on the plain path end as on that of any device.
+
+use super::super::{Backend, Device};
+use super::Path;
+use crate::request::{Op, Request};
+use crate::rng::Rng;
+use crate::spec::{builtin, builtin_array};
+use crate::units::Time;
+use crate::{Array, ArraySpec, DeviceSpec, Ssd};
+
+const PAGE: u64 = 4096;
+const MODERN: [(&str, &str); 2] = [("nand.backend", "modern"), ("geometry.channels", "2")];
+
+/// Random requests: what ended, how, and when, and what the flash did. On the path of any device where `logged`, which
+/// changes nothing but that; from one half on, the other way round.
+fn run<B: Backend>(device: &mut Device<B>, seed: u64, logged: bool, plain: Path) -> String {
+    let mut rng = Rng::new(seed);
+    let pages = device.exported_bytes() / PAGE;
+    let (mut now, mut text) = (device.now(), String::new());
+    for tag in 0..3000 {
+        if tag % 1500 == 0 {
+            device.set_program_log(logged == (tag == 0));
+            let is_logged = logged == (tag == 0);
+            assert_eq!(device.path, if is_logged { Path::ANY } else { plain });
+        }
+        now += Time::from_us(rng.below(4) * 40);
+        let span = 1 + rng.below(4).saturating_sub(rng.below(4));
+        let part = rng.below(4) == 0;
+        let request = Request {
+            arrival: now,
+            offset: rng.below(pages - span) * PAGE + if part { 512 } else { 0 },
+            bytes: if part { 1024 } else { span * PAGE },
+            op: match rng.below(40) {
+                0 => Op::Flush,
+                1 => Op::Trim,
+                2..=15 => Op::Read,
+                _ => Op::Write,
+            },
+            fua: rng.below(16) == 0,
+        };
+        device.advance(now);
+        device
+            .submit(now, &request, tag)
+            .expect("it is on the device");
+        let done = device.completions().drain(..);
+        done.for_each(|c| text += &format!("{c:?}\n"));
+    }
+    while device.step() {}
+    let done = device.completions().drain(..);
+    done.for_each(|c| text += &format!("{c:?}\n"));
+    text + &format!(
+        "{:?}\n{:?}",
+        device.flash_report(),
+        device.metrics().op(Op::Write)
+    )
+}
+
+fn compare<B: Backend>(what: &str, mut device: Device<B>, plain: Path) {
+    assert_eq!(device.path, plain, "{what}");
+    let mut other = device.clone();
+    for seed in 1..4 {
+        let (got, expected) = (
+            run(&mut device, seed, false, plain),
+            run(&mut other, seed, true, plain),
+        );
+        assert!(got == expected, "{what}, seed {seed}");
+    }
+}
+
+fn ssd(more: &[(&str, &str)]) -> Ssd {
+    let mut keys = vec![
+        ("geometry.chips", "4"),
+        ("geometry.blocks_per_plane", "32"),
+        ("geometry.pages_per_block", "16"),
+        ("geometry.reserve_percent", "30"),
+        ("buffer.capacity", "256 KiB"),
+    ];
+    keys.extend(more);
+    let text = builtin("ecr").expect("it is built in");
+    let mut ssd =
+        Ssd::new(&DeviceSpec::with_overrides(text, "ecr", &keys).expect("a sound device"));
+    ssd.fill_steady(1);
+    ssd
+}
+
+#[test]
+fn ssds_do_the_same_on_both_paths() {
+    for policy in ["lru", "fifo", "gcar-lru", "ecr", "arc", "cflru", "cda-gc"] {
+        compare(policy, ssd(&[("buffer.policy", policy)]), Path::plain(1));
+        let modern = [MODERN[0], MODERN[1], ("buffer.policy", policy)];
+        compare(&format!("{policy}, modern"), ssd(&modern), Path::plain(2));
+    }
+    let dynamic = [MODERN[0], MODERN[1], ("ftl.placement", "dynamic")];
+    compare("dynamic placement", ssd(&dynamic), Path::plain(0));
+    compare("dftl", ssd(&[("ftl.kind", "dftl")]), Path::plain(0));
+}
+
+#[test]
+fn an_array_does_the_same_on_both_paths() {
+    for level in ["raid0", "raid5"] {
+        let keys = [
+            ("array.level", level),
+            ("array.members", "ecr*4"),
+            ("buffer.capacity", "256 KiB"),
+            ("link.bus_ns_per_sector", "238.4"),
+            ("member.buffer", "none"),
+            ("member.geometry.chips", "2"),
+            ("member.geometry.blocks_per_plane", "32"),
+            ("member.geometry.pages_per_block", "16"),
+            ("member.geometry.reserve_percent", "30"),
+            ("member.link.bus_ns_per_sector", "0"),
+        ];
+        let text = builtin_array("raid5-array").expect("it is built in");
+        let spec = ArraySpec::with_overrides(text, "raid5-array", &keys).expect("a sound array");
+        let mut array = Array::new(&spec);
+        array.fill_steady(1);
+        compare(level, array, Path::plain(0));
+    }
+}
+
+/// A front end that takes time, or has limits, is not plain.
+#[test]
+fn what_has_more_than_a_plain_front_end_takes_the_way_of_any() {
+    for (key, value) in [
+        ("link.command_overhead_us", "1"),
+        ("link.kind", "pcie"),
+        ("host.queue_depth", "4"),
+        ("host.queues", "2"),
+        ("controller.request_us", "1"),
+        ("buffer.latency_us", "1"),
+        ("buffer.evict", "background"),
+        ("buffer.policy", "co-active"),
+        ("buffer", "none"),
+    ] {
+        assert_eq!(ssd(&[(key, value)]).path, Path::ANY, "{key} = {value}");
+    }
+}
