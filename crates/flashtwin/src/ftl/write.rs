@@ -82,6 +82,8 @@ impl PageMap {
         self.reverse[ppn as usize] = lpn.0;
         if ppn % LPNS_OF_LINE == 0 {
             self.prefetch_lpn_at(Ppn(ppn + LPNS_OF_LINE));
+            // Looked at when the block is sealed.
+            prefetch(&self.erases, block);
         }
         self.map[lpn.0 as usize] = ppn;
         self.live[block * self.words_per_block + page as usize / 64] |= 1 << (page % 64);

@@ -26,7 +26,7 @@ impl Rule for Greedy {
         Greedy
     }
 
-    #[inline]
+    #[inline(always)]
     fn choose(&self, pool: &Pool) -> Option<Candidate> {
         let least = pool.ftl.least_tally(pool.pool);
         if least >= PageMap::CANDIDATE_END {

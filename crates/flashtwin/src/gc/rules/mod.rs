@@ -52,9 +52,12 @@ macro_rules! declare {
                 unreachable!("{}: rules are chosen from the table", chosen.name)
             }
 
+            /// Position and live pages of the block to collect next.
             #[inline]
-            fn choose(&self, pool: &Pool) -> Option<Candidate> {
-                match self { $(Victims::$Type(rule) => rule.choose(pool),)+ }
+            fn choose(&self, pool: &Pool) -> Option<(u32, u32)> {
+                match self {
+                    $(Victims::$Type(rule) => rule.choose(pool).map(|chosen| (chosen.bit, chosen.live)),)+
+                }
             }
         }
     };
@@ -94,8 +97,7 @@ pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<
         let block = pool * ftl.shape.blocks_per_pool + bit;
         return Some((bit, ftl.valid_of(block)));
     }
-    let pool = Pool { ftl, pool, tie };
-    of.choose(&pool).map(|chosen| (chosen.bit, chosen.live))
+    of.choose(&Pool { ftl, pool, tie })
 }
 
 /// The block of a pool that would be collected now, where that is found in a few steps.

@@ -8,9 +8,9 @@ use crate::gc::{self, Tie};
 /// Pages between the one being moved and the first whose map entry is not loaded yet, at least.
 const AHEAD: u32 = 4;
 /// Pages whose map entries are loaded together: a power of two up to 64. One by one, each would have the core wait.
-const TOGETHER: u32 = 8;
+const TOGETHER: u32 = 16;
 /// Pages ahead of them of which it is loaded which they are.
-const FAR_AHEAD: u32 = 24;
+const FAR_AHEAD: u32 = 32;
 
 /// A block being collected. As long as a power of two: it is looked up at every move.
 #[derive(Clone, Copy, Debug)]
