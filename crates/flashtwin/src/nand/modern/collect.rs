@@ -53,8 +53,8 @@ impl Run {
         let page = first - ftl.first_ppn(self.block).0;
         if page < ftl.shape.pages_per_block {
             ftl.prefetch_live_maps(self.block, page, TOGETHER);
-            ftl.prefetch_lpn_at(Ppn(first + FAR_AHEAD));
-            self.unloaded += TOGETHER;
+            ftl.prefetch_lpn_at(Ppn(first.wrapping_add(FAR_AHEAD)));
+            self.unloaded = first.saturating_add(TOGETHER);
         } else {
             self.unloaded = u32::MAX;
         }
