@@ -329,7 +329,7 @@ impl PageMap {
         let first = self.first_ppn(block).0;
         (0..pages)
             .step_by(LPNS_OF_LINE as usize)
-            .for_each(|page| self.prefetch_lpn_at(Ppn(first + page)));
+            .for_each(|page| self.prefetch_lpn_at(Ppn(first.wrapping_add(page))));
     }
 
     /// Starts loading what is touched when the pool opens its next block.

@@ -80,8 +80,10 @@ impl PageMap {
         let block = active as usize;
         let ppn = active * self.shape.pages_per_block + page;
         self.reverse[ppn as usize] = lpn.0;
-        if ppn % LPNS_OF_LINE == 0 {
-            self.prefetch_lpn_at(Ppn(ppn + LPNS_OF_LINE));
+        if ppn.is_multiple_of(LPNS_OF_LINE) {
+            self.prefetch_lpn_at(Ppn(ppn.wrapping_add(LPNS_OF_LINE)));
+            // Looked at when the block is sealed.
+            prefetch(&self.erases, block);
         }
         self.map[lpn.0 as usize] = ppn;
         self.live[block * self.words_per_block + page as usize / 64] |= 1 << (page % 64);

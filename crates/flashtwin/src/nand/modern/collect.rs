@@ -8,9 +8,9 @@ use crate::gc::{self, Tie};
 /// Pages between the one being moved and the first whose map entry is not loaded yet, at least.
 const AHEAD: u32 = 4;
 /// Pages whose map entries are loaded together: a power of two up to 64. One by one, each would have the core wait.
-const TOGETHER: u32 = 8;
+const TOGETHER: u32 = 16;
 /// Pages ahead of them of which it is loaded which they are.
-pub(super) const FAR_AHEAD: u32 = 24;
+pub(super) const FAR_AHEAD: u32 = 32;
 
 /// A block being collected. As long as a power of two: it is looked up at every move.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +53,8 @@ impl Run {
         let page = first - ftl.first_ppn(self.block).0;
         if page < ftl.shape.pages_per_block {
             ftl.prefetch_live_maps(self.block, page, TOGETHER);
-            ftl.prefetch_lpn_at(Ppn(first + FAR_AHEAD));
-            self.unloaded += TOGETHER;
+            ftl.prefetch_lpn_at(Ppn(first.wrapping_add(FAR_AHEAD)));
+            self.unloaded = first.saturating_add(TOGETHER);
         } else {
             self.unloaded = u32::MAX;
         }
