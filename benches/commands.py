@@ -1,7 +1,7 @@
 """Costs of whole commands: the request log beside the run without it, `policy hits` beside libCacheSim.
 
-Commands that are compared alternate; figures are medians. All times include the start of Python. Figures
-beside libCacheSim need the package `libcachesim`.
+Commands that are compared alternate, and so does their order; figures are medians. Times include the start of
+Python. Figures beside libCacheSim need the package `libcachesim`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-ROUNDS = 3
-LOG_REQUESTS = 3_000_000
+LOG_ROUNDS = 5
+LOG_REQUESTS = 10_000_000
+HIT_ROUNDS = 3
 HIT_REQUESTS = 5_000_000
 POLICIES = {"lru": "LRU", "arc": "ARC", "s3-fifo": "S3FIFO"}
 CAPACITIES = (1_024, 16_384, 131_072)
 PAGE_BYTES = 4096
+#: Processor time of the whole machine.
+STAT = Path("/proc/stat")
 FLASHTWIN = str(Path(sys.executable).with_name("flashtwin"))
 #: Prints the miss ratio of objects of one size, as a command of its own.
 LIBCACHESIM = """
@@ -57,12 +60,31 @@ def cost(command: list[str]) -> Cost:
 
 
 def alternate(commands: dict[str, list[str]], rounds: int) -> dict[str, list[Cost]]:
-    """Run commands in turn, so that all meet the same machine."""
+    """Run commands in turn, so that all meet the same machine; every other round in reverse order."""
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
-    for _ in range(rounds):
-        for name, command in commands.items():
-            costs[name].append(cost(command))
+    for number in range(rounds):
+        for name in list(commands)[:: -1 if number % 2 else 1]:
+            costs[name].append(cost(commands[name]))
     return costs
+
+
+class Cores:
+    """How many cores other processes keep busy, on average since the start; Linux only."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._others_s = self._measure()
+
+    @staticmethod
+    def _measure() -> float:
+        user, nice, system, _idle, _iowait, *rest = map(int, STAT.read_text().split()[1:9])
+        own = os.times()
+        spent = own.user + own.system + own.children_user + own.children_system
+        return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK") - spent
+
+    def others(self) -> float:
+        """Return their number."""
+        return (self._measure() - self._others_s) / (time.monotonic() - self._began)
 
 
 def figure(name: str, value: float) -> None:
@@ -71,13 +93,19 @@ def figure(name: str, value: float) -> None:
 
 
 def log(directory: Path) -> None:
-    """Compare a run with its log to the same run without it."""
+    """Compare a run with its log to the same run without it. The log needs a core of its own."""
     load = f"uniform:write=0.8,size=4k,requests={LOG_REQUESTS}"
     run = [FLASHTWIN, "run", "--workload", load, "--device", "ecr", "--queue-depth", "64"]
     path = directory / "log.parquet"
-    costs = alternate({"plain": run, "log": [*run, "--requests", str(path)]}, ROUNDS)
+    cores = Cores() if STAT.exists() else None
+    costs = alternate({"plain": run, "log": [*run, "--requests", str(path)]}, LOG_ROUNDS)
+    if cores is not None:
+        figure("log_cores_of_others", cores.others())
     pairs = list(zip(costs["plain"], costs["log"], strict=True))
-    figure("log_ratio", median(log.wall_s / plain.wall_s for plain, log in pairs))
+    ratios = sorted(log.wall_s / plain.wall_s for plain, log in pairs)
+    figure("log_ratio", median(ratios))
+    figure("log_ratio_least", ratios[0])
+    figure("log_ratio_most", ratios[-1])
     cpu_us = [(log.cpu_s - plain.cpu_s) / LOG_REQUESTS * 1e6 for plain, log in pairs]
     figure("log_cpu_us_per_request", median(cpu_us))
     figure("log_bytes_per_request", path.stat().st_size / LOG_REQUESTS)
@@ -111,7 +139,7 @@ def hits(directory: Path) -> None:
             commands = {"ours": ours}
             if beside:
                 commands["theirs"] = [sys.executable, "-c", LIBCACHESIM, str(path), theirs, str(pages)]
-            costs = alternate(commands, ROUNDS)
+            costs = alternate(commands, HIT_ROUNDS)
             name = f"hits_{policy.replace('-', '_')}_{pages}"
             figure(f"{name}_seconds", median(one.wall_s for one in costs["ours"]))
             figure(f"{name}_cpu_seconds", median(one.cpu_s for one in costs["ours"]))

@@ -70,11 +70,11 @@ class Connection:
     def flush(self):
         self._ask(_FLUSH)
 
-    def leave_amid_writes(self, count):
-        """Send requests and disconnect while they are executed."""
+    def leave_amid_writes(self, count, offset=0):
+        """Write pages from `offset` on and disconnect amid the responses."""
         with contextlib.suppress(OSError):
             for page in range(count):
-                request = struct.pack(">IHHQQI", _MAGIC, 0, _WRITE, page, page * PAGE, PAGE)
+                request = struct.pack(">IHHQQI", _MAGIC, 0, _WRITE, page, offset + page * PAGE, PAGE)
                 self._socket.sendall(request + bytes(PAGE))
         self._socket.close()
 

@@ -1,24 +1,19 @@
 //! Clients that disconnect while several of their responses are sent. In nbdkit before 1.34.2 one thread of the
 //! connection then closes the socket for sending, and the next one asserts that it is open: the server aborts.
 //! Here that thread sleeps instead. It holds nothing but the lock for sending to the client that is gone, and a
-//! stop does not wait for connections.
+//! stop does not wait for connections. The client's other threads with responses then wait for that lock.
 
 use std::cell::Cell;
+use std::ffi::{c_char, CStr};
 use std::{mem, ptr};
 
-/// What nbdkit's threads do.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// Not a thread that has served a client.
-    Elsewhere,
-    /// In a call of the plugin.
-    Plugin,
-    /// In nbdkit: it receives or sends.
-    Server,
-}
+/// Name of a connection's threads in the kernel.
+const NAME: &CStr = c"flashtwin-nbd";
+/// Longest name of a thread, with its final zero byte.
+const NAME_BYTES: usize = 16;
 
 thread_local! {
-    static PLACE: Cell<Place> = const { Cell::new(Place::Elsewhere) };
+    static IN_CALL: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Marks the thread as one in a call of the plugin, until dropped.
@@ -26,15 +21,33 @@ pub struct InCall(());
 
 impl InCall {
     pub fn begin() -> InCall {
-        PLACE.set(Place::Plugin);
+        IN_CALL.set(true);
         InCall(())
     }
 }
 
 impl Drop for InCall {
     fn drop(&mut self) {
-        PLACE.set(Place::Server);
+        IN_CALL.set(false);
     }
+}
+
+/// Names the thread of a connection. Its workers, which nbdkit starts later, inherit the name: one of them may send
+/// a response before it has called the plugin, as when nbdkit itself refuses the request.
+pub fn name_connection() {
+    // SAFETY: the name is a string that ends in a zero byte.
+    unsafe { libc::prctl(libc::PR_SET_NAME, NAME.as_ptr()) };
+}
+
+/// Whether nbdkit is running in this thread of a connection: it receives or sends.
+fn in_nbdkit() -> bool {
+    let mut name: [c_char; NAME_BYTES] = [0; NAME_BYTES];
+    // SAFETY: the call fills the array with a string that ends in a zero byte; async-signal-safe.
+    let named = unsafe {
+        libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) == 0
+            && CStr::from_ptr(name.as_ptr()) == NAME
+    };
+    named && !IN_CALL.get()
 }
 
 /// Takes over SIGABRT.
@@ -61,7 +74,7 @@ extern "C" fn aborted(
 ) {
     // SAFETY: the kernel hands over a valid value.
     let by_thread = unsafe { (*about).si_code } == libc::SI_TKILL;
-    while by_thread && PLACE.get() == Place::Server {
+    while by_thread && in_nbdkit() {
         // SAFETY: takes no arguments; async-signal-safe.
         unsafe { libc::pause() };
     }

@@ -240,6 +240,7 @@ extern "C" fn cleanup() {
 
 /// A connection is the number of power losses before it, and no address: one more, as null is an error.
 extern "C" fn open(_readonly: c_int) -> *mut c_void {
+    hangup::name_connection();
     let cuts = SERVER.get().map_or(0, |server| server.connect().cuts());
     (cuts as usize + 1) as *mut c_void
 }

@@ -149,7 +149,9 @@ fn members_without_costs_go_wrong_as_through_their_front_ends() {
     let bare = ("member.link.bus_ns_per_sector", "0");
     let through = ("member.host.commands", "65535");
     let levels = ["raid1", "raid10", "raid5", "raid6"];
-    for (level, seed) in levels.iter().flat_map(|&level| [(level, 1), (level, 11)]) {
+    // Of single pages at members that are not slow the array keeps no record.
+    let cases = levels.map(|level| [(level, 1, true), (level, 11, true), (level, 11, false)]);
+    for (level, seed, slow) in cases.into_iter().flatten() {
         let results = [&[bare][..], &[bare, through]].map(|front| {
             let more = [("array.rebuild_depth", "1")];
             let mut device = array(level, "harmonia*4", &[&more, front].concat());
@@ -170,7 +172,7 @@ fn members_without_costs_go_wrong_as_through_their_front_ends() {
                 device.submit(now, &request, tag).unwrap();
                 let member = (tag / 1000) as usize % 4;
                 match tag % 1000 {
-                    100 => device.slow_member(member, 3000).unwrap(),
+                    100 if slow => device.slow_member(member, 3000).unwrap(),
                     200 => device.fail_member(member).unwrap(),
                     220 => device.replace_member(member).unwrap(),
                     _ => continue,
@@ -178,7 +180,8 @@ fn members_without_costs_go_wrong_as_through_their_front_ends() {
                 in_flight[usize::from(tag % 1000 > 100)] += device.outstanding();
             }
             while device.step() {}
-            assert!(in_flight[0] > 4 && in_flight[1] > 8, "{in_flight:?}");
+            let enough = in_flight[0] > 4 || !slow;
+            assert!(enough && in_flight[1] > 8, "{in_flight:?}");
             let mut done = std::mem::take(device.completions());
             once_each(&done, 6000);
             done.sort_by_key(|c| (c.done, c.tag));
@@ -194,8 +197,8 @@ fn members_without_costs_go_wrong_as_through_their_front_ends() {
         });
         let [straight, through] = &results;
         let differ = straight.0.iter().zip(&through.0).find(|(a, b)| a != b);
-        assert_eq!(differ, None, "{level} {seed}");
-        assert_eq!(straight.1, through.1, "{level} {seed}");
+        assert_eq!(differ, None, "{level} {seed} {slow}");
+        assert_eq!(straight.1, through.1, "{level} {seed} {slow}");
     }
 }
 
@@ -217,6 +220,38 @@ fn pages_that_go_straight_to_members_are_logged() {
     assert_eq!(sent.sum::<u64>(), pages);
     let came = |event: &&ArrayEvent| matches!(event, ArrayEvent::Came { .. });
     assert!(pages > 1000 && log.iter().any(|event| came(&event)));
+}
+
+/// A log that is switched on while a write reads its page and its parity names the writes of both.
+#[test]
+fn a_log_switched_on_amid_a_write_names_its_pages() {
+    let bare = ("member.link.bus_ns_per_sector", "0");
+    let mut device = array("raid5", "harmonia*4", &[bare]);
+    device.fill_steady(1);
+    let request = Request {
+        arrival: device.now(),
+        offset: 0,
+        bytes: 4096,
+        op: Op::Write,
+        fua: false,
+    };
+    device.submit(device.now(), &request, 0).unwrap();
+    let pages = |device: &Array| {
+        let stats = device.raid_stats();
+        [stats.member_pages_read, stats.member_pages_written]
+    };
+    while pages(&device) != [2, 0] {
+        assert!(device.step());
+    }
+    device.set_log(true);
+    while device.step() {}
+    assert_eq!(pages(&device), [2, 2]);
+    let sent = |event: &ArrayEvent| match *event {
+        ArrayEvent::Sent { op, pages, .. } => Some((op, pages)),
+        _ => None,
+    };
+    let sent: Vec<_> = device.take_log().iter().filter_map(sent).collect();
+    assert_eq!(sent, [(Op::Write, 1); 2]);
 }
 
 /// The same behind a buffer, where what happens at one instant in another order has consequences: one page

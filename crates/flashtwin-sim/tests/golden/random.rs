@@ -281,7 +281,7 @@ fn arrays_b() {
     hold("random_arrays_b", &random_arrays(200..400));
 }
 
-/// Members whose links take no time and which have no buffer take pages past their front ends.
+/// Pages bypass the front ends of members without a buffer whose links take no time.
 #[test]
 fn arrays_of_bare_members() {
     let cases = lines(0..200, |rng, sum| {

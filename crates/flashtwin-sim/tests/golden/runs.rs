@@ -268,7 +268,7 @@ fn arrays() {
         member: 1,
     };
     let faults = [fault(FaultKind::Fail, 20), fault(FaultKind::Replace, 40)];
-    // Members whose front ends take no time: what their flash has pending stands in the array's event queue.
+    // Members whose front ends take no time: their flash has its events in the array's queue.
     let bare = ("member.link.bus_ns_per_sector", "0");
     for name in ["raid0", "raid1", "raid10", "raid5", "raid6", "swan"] {
         let [of, chunk] = level(name);

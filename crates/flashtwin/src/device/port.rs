@@ -95,7 +95,7 @@ impl<B: Backend> Device<B> {
         port.submit(events, now, pages, how, (tag, request));
     }
 
-    /// The same where what is pending at its flash is among `events`.
+    /// The same for flash that has its events in `events`.
     #[inline(always)]
     pub(crate) fn submit_among(
         &mut self,
@@ -111,7 +111,7 @@ impl<B: Backend> Device<B> {
             .submit(events, now, pages, how, (tag, request));
     }
 
-    /// One page likewise; false, with nothing done, if there is nothing to read or it is refused.
+    /// One page likewise. Returns false, with nothing done, if there is nothing to read or it is refused.
     #[inline(always)]
     pub(crate) fn submit_one_among<const READ: bool>(
         &mut self,
@@ -152,8 +152,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// What is pending at this resource of its flash, among `events`, happens; into `done` what of the pages is done by
-    /// that.
+    /// Processes the event of this resource of its flash, which is in `events`; `done` gets a page that it completes.
     #[inline(always)]
     pub(crate) fn step_among(
         &mut self,
@@ -183,13 +182,13 @@ impl<B: Backend> Device<B> {
         self.now = self.now.max(until);
     }
 
-    /// When its flash will next do something.
+    /// Instant of the next event of its flash.
     #[inline]
     pub(crate) fn next_flash_event(&self) -> Time {
         self.events.next_time()
     }
 
-    /// What of it is done, oldest first. The caller clears it.
+    /// Completed pages, oldest first. The caller clears them.
     #[inline]
     pub(crate) fn outside_done(&mut self) -> &mut Vec<OutsideDone> {
         &mut self.outside
@@ -255,7 +254,7 @@ impl<B: Backend> Port<'_, B> {
         unit.is_some()
     }
 
-    /// What is pending at a resource happens; into `done` what of the pages is done by that.
+    /// Processes the event of a resource; `done` gets a page that it completes.
     #[inline(always)]
     fn step(
         &mut self,

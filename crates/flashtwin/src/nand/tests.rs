@@ -18,7 +18,7 @@ struct Bench {
     rng: Rng,
     /// What has ended, and when.
     done: Vec<(Time, Done)>,
-    /// Nothing takes the shorter way that usual operations have.
+    /// No operation takes a short way.
     general: bool,
 }
 

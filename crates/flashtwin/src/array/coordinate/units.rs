@@ -116,7 +116,7 @@ impl Units {
         }
     }
 
-    /// Where one chip is enough: nothing has changed since the member was last looked at.
+    /// The member has chips in GC if and only if it had some when it was last looked at.
     #[inline(always)]
     pub fn is_noted(&self, member: usize, chips: &ChipSet) -> bool {
         chips.is_empty() != self.in_gc[member]

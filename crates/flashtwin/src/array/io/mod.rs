@@ -69,13 +69,13 @@ pub(crate) struct Io {
     pub through: bool,
     /// Pages are read from elsewhere while their chip collects.
     reads_around_gc: bool,
-    /// An event is being dealt with: the front end takes what is done when that ends.
+    /// An event is being processed: the front end takes finished operations at its end.
     pub in_event: bool,
 }
 
 impl Io {
-    /// Of an array that was never written; `hedging` is the resource of the event queue for hedging, `before` how many
-    /// come before those of members' flash.
+    /// Of an array that was never written. `hedging` is the resource of the event queue for hedging, `before` the
+    /// number of resources before those of members' flash.
     pub fn new(spec: &ArraySpec, hedging: usize, before: usize) -> Io {
         let members = Members::new(spec, before);
         let volatile = members.iter().any(|member| member.volatile);
@@ -108,7 +108,7 @@ impl Io {
         self.watch.look_at(member, members, record, clock);
     }
 
-    /// The same of one whose flash does things by the array's event queue.
+    /// The same for a member whose flash has its events in the array's queue.
     #[inline(always)]
     pub fn look_at_flash(&mut self, member: usize, clock: &mut Clock) {
         if !self.watch.has_seen(member, &self.members) {
@@ -235,8 +235,8 @@ impl Io {
         part
     }
 
-    /// Sends one page for a job to a member's flash, and keeps no record of it; false, with nothing done, where there is
-    /// more to it.
+    /// Sends one page of a job to a member's flash without a record. Returns false, with nothing done, if the member or
+    /// the page needs [`Io::send`].
     #[inline(always)]
     pub fn send_page<const READ: bool>(
         &mut self,
@@ -377,7 +377,7 @@ impl Io {
         }
     }
 
-    /// The same of one member.
+    /// The same for one member.
     #[inline(always)]
     pub fn prefetch_old_copy(&self, member: usize, stripe: Stripe) {
         let flash = &self.members[member].drive.ssd.backend;

@@ -4,8 +4,8 @@ use super::ops::{Chain, Ops};
 use crate::array::table::Table;
 use crate::units::Time;
 
-/// Added to the number of a job: it stands for the number of a request of one page for that job, of which no record
-/// is kept.
+/// Marks the number of a job where a request's number would stand: a request of one page for that job, without a
+/// record.
 pub(crate) const OF_JOB: u32 = 1 << 29;
 
 /// For whom a request is sent to a member.

@@ -76,8 +76,7 @@ impl Layout {
         self.chunk.by()
     }
 
-    /// A write of one page reads it and its parity, and writes both: as [`plan_write`] plans it while nothing is
-    /// missing.
+    /// While no member is missing, [`plan_write`] has a write of one page read that page and its parity and write both.
     ///
     /// [`plan_write`]: super::layout::plan::plan_write
     pub fn writes_pairs(&self) -> bool {
@@ -102,7 +101,7 @@ impl Layout {
         (stripe, place)
     }
 
-    /// The same, and the members of the stripe.
+    /// The same with the members of the stripe.
     #[inline(always)]
     pub fn placed(&self, lpn: Lpn) -> (Stripe, u32, MembersOf<'_>) {
         let (unit, offset) = self.chunk.div_rem(lpn.0);

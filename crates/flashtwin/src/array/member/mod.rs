@@ -47,8 +47,8 @@ pub(crate) struct Member {
     pub under_way: u32,
     pub alarm: Alarm,
     pub slow: Slow,
-    /// It takes pages, with what is pending in the array's queue, and was never made slow: what it does comes from its
-    /// flash alone.
+    /// It takes pages, its flash has its events in the array's queue, and it was never made slow: all responses come
+    /// from its flash.
     is_usual: bool,
 }
 
@@ -87,14 +87,14 @@ impl Member {
         self.is_usual = false;
     }
 
-    /// It is about to be simulated ahead: what is pending at its flash is no business of the array's.
+    /// It is about to be simulated ahead, with the events of its flash in a queue of its own.
     pub fn goes_ahead(&mut self) -> &mut Ahead {
         self.is_usual = false;
         self.drive.place = None;
         self.ahead.get_or_insert_default()
     }
 
-    /// What is pending at its flash stands in the array's event queue.
+    /// From now on its flash has its events in the array's queue.
     fn stands_at(&mut self, place: Place) {
         self.drive.place = Some(place);
         self.is_usual = true;
@@ -136,7 +136,7 @@ impl Member {
         }
     }
 
-    /// Lets all happen that is due by `now` in its own queue.
+    /// Processes all events in its own queue that are due by `now`.
     #[inline(always)]
     pub fn advance(&mut self, now: Time) {
         match &mut self.ahead {
@@ -145,7 +145,7 @@ impl Member {
         }
     }
 
-    /// When the next thing happens in its own queue, or comes from it; [`Time::NEVER`] if there is none.
+    /// Instant of the next event in its own queue, or of its next response; [`Time::NEVER`] if there is none.
     pub fn next_event(&self) -> Time {
         let own = match &self.ahead {
             Some(ahead) => ahead.next_event(&self.drive),
@@ -195,7 +195,7 @@ impl Member {
             }),
             None => {
                 self.advance(clock.now);
-                // It was asked before whether it can.
+                // The caller has checked that it can.
                 let _ = self.drive.ssd.collect(die);
             }
         }
@@ -211,7 +211,7 @@ impl Member {
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
     list: Table<Member>,
-    /// The place of each resource of the array's event queue that is one of flash; and how many others come before.
+    /// For each resource of flash in the array's event queue its place; and the number of resources before these.
     places: Table<Place>,
     before: usize,
     /// No member is missing or being rebuilt.

@@ -83,7 +83,7 @@ impl Batch {
         }
     }
 
-    /// The same, whatever was queued.
+    /// [`Batch::place`] for anything queued.
     #[inline(never)]
     fn place_any(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
         io.runs.alone = self.ops.len() == 1;
@@ -165,7 +165,7 @@ impl Batch {
     }
 }
 
-/// One page is written, as [`Batch::write_stripes`] writes several.
+/// Writes one page, as [`Batch::write_stripes`] does several.
 #[inline(always)]
 fn write_one(io: &mut Io, jobs: &mut Jobs, id: u32, clock: &mut Clock) {
     let op = io.ops.get(id);

@@ -31,7 +31,7 @@ use crate::units::{narrow, Lpn};
 pub(crate) struct Direct {
     /// It is taken.
     pub open: bool,
-    /// What members' flash has to do was taken this way.
+    /// The events of members' flash are in the array's queue.
     pub takes_part: bool,
     /// Member and chip of the event that is being reported to the front end.
     at: Option<(usize, usize)>,
@@ -53,12 +53,12 @@ impl Direct {
         }
     }
 
-    /// Members are simulated ahead: what their flash does is no business of the array's.
+    /// Members are simulated ahead: the events of their flash leave the array's queue.
     pub fn leave(&mut self) {
         (self.open, self.takes_part) = (false, false);
     }
 
-    /// Has a member's flash do something, with its resources among those of the array.
+    /// Runs this on a member's flash, which has its events in the array's queue.
     #[inline]
     fn on_flash<T>(
         io: &mut Io,
@@ -114,7 +114,7 @@ impl Direct {
         io.deliver(clock);
     }
 
-    /// What is pending at a resource of a member's flash happens; into `finished` what is done.
+    /// Processes the event of a resource of a member's flash; `finished` gets a page that it completes.
     #[inline]
     pub fn event(
         &mut self,

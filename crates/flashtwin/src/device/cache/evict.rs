@@ -61,7 +61,7 @@ impl<B: Backend> Device<B> {
         Some(evicted)
     }
 
-    /// This page alone leaves, the last of `inspected` entries of the policy. Returns the only unit that it is written
+    /// Evicts this page alone, the last of `inspected` entries of the policy. Returns the only unit that it is written
     /// to, if it is dirty and there is one; else [`NO_HOME`].
     #[inline(always)]
     pub(super) fn evict_one(&mut self, id: u32, inspected: u64, by: u32) -> u32 {

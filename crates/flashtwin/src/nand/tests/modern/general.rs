@@ -1,10 +1,10 @@
-//! The shorter ways that usual operations take, against the one that all may take: random operations end at the same
-//! instants, and leave the same map and counts.
+//! The short ways of usual operations against the general way: random operations end at the same instants, and leave
+//! the same map and counts.
 
 use super::*;
 
 impl Bench {
-    /// Queues an operation, and lets its die look for what it does next. A log keeps shorter ways out.
+    /// Queues an operation and activates its die, in the general way.
     pub(in super::super) fn queue(&mut self, chip: usize, mut op: PageOp) {
         op.enqueued = self.now;
         op.stream = self.nand.host_stream(op.lpn, op.stream);
@@ -19,7 +19,7 @@ impl Bench {
         nand.activate(chip, self.now, &mut self.events);
     }
 
-    /// What can be seen of it.
+    /// Its observable state.
     fn seen(&self) -> String {
         let (ftl, chips) = (self.nand.ftl(), self.nand.chips());
         ftl.check().unwrap();
