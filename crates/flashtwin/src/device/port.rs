@@ -250,7 +250,7 @@ impl<B: Backend> Port<'_, B> {
             false => Some(self.backend.unit_for_write(lpn)),
         };
         if let Some(unit) = unit {
-            self.backend.enqueue(unit as usize, op, now, events);
+            self.backend.enqueue_here(unit as usize, op, now, events);
         }
         unit.is_some()
     }
@@ -264,7 +264,7 @@ impl<B: Backend> Port<'_, B> {
         at: Time,
         done: &mut Option<Done>,
     ) {
-        let chip = self.backend.on_event(resource, at, events, done);
+        self.backend.step(resource, at, events, done);
         if let Some(done) = done {
             debug_assert!(done.op.owner & OWNER_IS_OUTSIDE != 0, "whose page is this?");
             *self.read_only |= !done.written;
@@ -273,6 +273,5 @@ impl<B: Backend> Port<'_, B> {
             self.backend.more_done().is_none(),
             "flash does one thing at a time"
         );
-        self.backend.activate(chip, at, events);
     }
 }

@@ -66,6 +66,21 @@ impl Places {
     }
 }
 
+impl Flash {
+    /// [`Work::step`] with a die that has died.
+    #[inline(never)]
+    fn step_with_dead(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        done: &mut Option<Done>,
+    ) {
+        let unit = self.on_event(resource, now, events, done);
+        self.activate(unit, now, events);
+    }
+}
+
 impl Work for Flash {
     fn resources(&self) -> usize {
         self.nand.resources()
@@ -108,6 +123,11 @@ impl Work for Flash {
     }
 
     #[inline(always)]
+    fn enqueue_here(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue) {
+        self.nand.enqueue_here(unit, op, now, events);
+    }
+
+    #[inline(always)]
     fn goes_on(&mut self, resource: usize, now: Time, events: &mut EventQueue) -> bool {
         self.nand.goes_on(resource, now, events)
     }
@@ -125,6 +145,20 @@ impl Work for Flash {
             *done = self.after_death(unit, done.take(), now, events);
         }
         unit
+    }
+
+    #[inline(always)]
+    fn step(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        done: &mut Option<Done>,
+    ) {
+        match self.has_dead {
+            false => self.nand.step(resource, now, events, done),
+            true => self.step_with_dead(resource, now, events, done),
+        }
     }
 
     #[inline(always)]

@@ -78,7 +78,7 @@ impl Units {
     }
 
     /// The unit of a page.
-    #[inline]
+    #[inline(always)]
     pub fn of_page(&self, layout: &Layout, members: &[Member], lpn: Lpn) -> Option<ChipId> {
         let (stripe, place, placed) = layout.placed(lpn);
         let member = placed.data(place);
@@ -99,7 +99,7 @@ impl Units {
     }
 
     /// The unit of a page of a member, where units are members or their chips.
-    #[inline]
+    #[inline(always)]
     pub fn of_spot(&self, members: &[Member], spot: Spot) -> Option<ChipId> {
         let chip = match self.member_in_gc {
             MemberInGc::Chip => members[spot.member].drive.ssd.backend_unit(spot.lpn)?.0,

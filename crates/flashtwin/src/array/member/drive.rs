@@ -2,7 +2,7 @@
 
 use crate::array::clock::Clock;
 use crate::events::EventQueue;
-use crate::nand::Cause;
+use crate::nand::{Cause, Done};
 use crate::request::{Op, Request};
 use crate::spec::DeviceSpec;
 use crate::ssd::Ssd;
@@ -51,6 +51,23 @@ impl Drive {
         let result = act(&mut self.ssd, clock.events, clock.now);
         clock.events.leave();
         result
+    }
+
+    /// What is pending at a resource of its flash, among those of the array, happens; into `done` what of the pages is
+    /// done by that.
+    #[inline(always)]
+    pub fn step_among(
+        &mut self,
+        place: Place,
+        resource: usize,
+        clock: &mut Clock,
+        done: &mut Option<Done>,
+    ) {
+        self.ssd.set_now(clock.now);
+        clock.events.enter(place.first, place.member);
+        let at = resource - place.first;
+        self.ssd.step_among(clock.events, at, clock.now, done);
+        clock.events.leave();
     }
 
     /// Asks for pages, or for something to be done about them, with what is pending in the array's queue; the

@@ -71,7 +71,7 @@ impl Direct {
         drive.among(place, clock, |ssd, events, _| act(ssd, events))
     }
 
-    #[inline]
+    #[inline(never)]
     pub fn enqueue(&mut self, io: &mut Io, mut op: PageOp, clock: &mut Clock) {
         let Spot { member, lpn } = io.layout.spot(op.lpn);
         let is_read = op.is_read();

@@ -63,6 +63,8 @@ pub struct Raid {
     pub(super) independent: bool,
     /// They have been, to the end.
     pub(super) ahead_ends: bool,
+    /// See [`Work::is_quiet`].
+    is_quiet: bool,
     completions: Vec<Completion>,
     pages_done: Vec<OutsideDone>,
 }
@@ -78,6 +80,7 @@ impl Raid {
             batch: Batch::default(),
             independent: members_are_independent(spec),
             ahead_ends: false,
+            is_quiet: false,
             completions: Vec::new(),
             pages_done: Vec::new(),
             io,
@@ -118,22 +121,14 @@ impl Raid {
 
     /// What is pending at a resource of a member's flash happens.
     #[inline(always)]
-    fn flash_event(
-        &mut self,
-        resource: usize,
-        place: Place,
-        clock: &mut Clock,
-        done: &mut Option<Done>,
-    ) {
+    fn flash_event(&mut self, resource: usize, place: Place, clock: &mut Clock) {
         let member = place.member;
+        let mut done = None;
         let drive = &mut self.io.members[member].drive;
-        drive.among(place, clock, |ssd, events, now| {
-            ssd.step_among(events, resource - place.first, now, done);
-        });
+        drive.step_among(place, resource, clock, &mut done);
         self.io.look_at_flash(member, clock);
         if let Some(page) = done {
-            let (asked, page) = (page.op.enqueued, OutsideDone::of(page));
-            *done = None;
+            let (asked, page) = (page.op.enqueued, OutsideDone::of(&page));
             let what = (page.tag, Spent::of_page(&page), page.written);
             match (page.tag & OF_JOB != 0, self.io.members[member].is_usual()) {
                 (true, true) => self.done_for_job(member, what, clock),
@@ -148,6 +143,8 @@ impl Raid {
             }
         }
         self.io.may_be_idle(clock);
+        // A unit is idle where its member has nothing to do.
+        self.is_quiet = self.io.ops.done.is_empty() && self.io.members[member].under_way > 0;
     }
 
     /// A member has done a page operation.
@@ -394,12 +391,13 @@ impl Work for Raid {
         let clock = &mut Clock { now, events };
         let members = self.io.members.len();
         let io = &mut self.io;
+        self.is_quiet = false;
         if let Some(place) = io.members.flash_at(resource) {
             if self.direct.takes_part {
                 (self.direct).event(io, resource, place, clock, finished);
             } else if !io.members.lost {
                 self.io.in_event = true;
-                self.flash_event(resource, place, clock, finished);
+                self.flash_event(resource, place, clock);
                 self.io.in_event = false;
                 if !self.io.ops.done.is_empty() {
                     *finished = self.io.ops.done.pop_front();
@@ -423,6 +421,11 @@ impl Work for Raid {
             true => self.io.watch.units.first_of(resource),
             false => 0,
         }
+    }
+
+    #[inline(always)]
+    fn is_quiet(&self) -> bool {
+        self.is_quiet
     }
 
     fn is_volatile(&self) -> bool {
