@@ -355,7 +355,7 @@ impl Nand {
         self.take_in(chip, op, now, events);
     }
 
-    /// The same, inlined as far as that is of use.
+    /// The same, inlined as far as that is of use; false if the chip has not begun to collect by that.
     #[inline(always)]
     pub fn enqueue_here(
         &mut self,
@@ -363,13 +363,14 @@ impl Nand {
         mut op: PageOp,
         now: Time,
         events: &mut EventQueue,
-    ) {
+    ) -> bool {
         let Nand::Msr(n) = self else {
-            return self.enqueue(chip, op, now, events);
+            self.enqueue(chip, op, now, events);
+            return true;
         };
         op.enqueued = now;
         op.stream = n.ftl.host_stream(op.lpn, op.stream);
-        n.take_in_here(chip, op, now, events);
+        n.take_in_here(chip, op, now, events)
     }
 
     /// The same of one that has waited elsewhere already.

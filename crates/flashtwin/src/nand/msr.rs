@@ -204,7 +204,7 @@ impl Msr {
         self.take_in_here(chip, op, now, events);
     }
 
-    /// The same, inlined.
+    /// The same, inlined; false if the chip has not begun to clean by that.
     #[inline(always)]
     pub fn take_in_here(
         &mut self,
@@ -212,7 +212,7 @@ impl Msr {
         mut op: PageOp,
         now: Time,
         events: &mut EventQueue,
-    ) {
+    ) -> bool {
         let is_idle = self.is_idle(chip);
         let starts = is_idle
             && self.chips[chip].queue.is_empty()
@@ -220,12 +220,14 @@ impl Msr {
             && !self.may_clean(chip);
         self.chips[chip].came(&mut op, now);
         if starts {
-            return self.serve_one(chip, &op, now, events);
+            self.serve_one(chip, &op, now, events);
+            return false;
         }
         self.chips[chip].queue.push_back(op);
         if is_idle {
             self.start_next(chip, now, events);
         }
+        is_idle
     }
 
     #[inline(always)]

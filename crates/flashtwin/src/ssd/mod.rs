@@ -123,8 +123,14 @@ impl Work for Flash {
     }
 
     #[inline(always)]
-    fn enqueue_here(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue) {
-        self.nand.enqueue_here(unit, op, now, events);
+    fn enqueue_here(
+        &mut self,
+        unit: usize,
+        op: PageOp,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> bool {
+        self.nand.enqueue_here(unit, op, now, events)
     }
 
     #[inline(always)]

@@ -254,17 +254,22 @@ impl Io {
         clock: &mut Clock,
     ) -> bool {
         let m = &mut self.members[member];
-        let tag = OF_JOB | job;
-        if !m.is_usual() || !(m.drive).submit_one_among::<READ>(clock, lpn, fua, tag) {
+        if !m.is_usual() {
             return false;
         }
+        let sent = (m.drive).submit_one_among::<READ>(clock, lpn, fua, OF_JOB | job);
+        let Some(may_collect) = sent else {
+            return false;
+        };
         m.under_way += 1;
         let stats = &mut self.record.stats;
         match READ {
             true => stats.member_pages_read += 1,
             false => stats.member_pages_written += 1,
         }
-        self.look_at_flash(member, clock);
+        if may_collect || !self.watch.is_plain() {
+            self.look_at_flash(member, clock);
+        }
         true
     }
 

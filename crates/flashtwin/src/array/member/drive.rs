@@ -88,7 +88,8 @@ impl Drive {
         });
     }
 
-    /// Asks for one page likewise; false, with nothing done, if there is nothing to read or it is refused.
+    /// Asks for one page likewise; `None`, with nothing done, if there is nothing to read or it is refused; false if its
+    /// flash has not begun to collect by that.
     #[inline(never)]
     pub fn submit_one_among<const READ: bool>(
         &mut self,
@@ -96,10 +97,8 @@ impl Drive {
         page: Lpn,
         fua: bool,
         tag: u32,
-    ) -> bool {
-        let Some(place) = self.place else {
-            return false;
-        };
+    ) -> Option<bool> {
+        let place = self.place?;
         self.among(place, clock, |ssd, events, now| {
             ssd.submit_one_among::<READ>(events, now, page, fua, tag)
         })
