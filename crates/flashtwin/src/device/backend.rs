@@ -73,6 +73,19 @@ pub(crate) mod sealed {
         fn unit_of_copy(&self, lpn: Lpn) -> Option<u32>;
         /// Queues an operation.
         fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue);
+        /// The same, inlined: for a caller from which most operations come; false if no unit has begun to collect by
+        /// that.
+        #[inline(always)]
+        fn enqueue_here(
+            &mut self,
+            unit: usize,
+            op: PageOp,
+            now: Time,
+            events: &mut EventQueue,
+        ) -> bool {
+            self.enqueue(unit, op, now, events);
+            true
+        }
         /// All that is queued at this instant, by this event, has been queued.
         fn settle(&mut self, _now: Time, _events: &mut EventQueue) {}
         /// Deals with what was pending until now if it is a step from one move of a collection to the next, of which
@@ -90,6 +103,23 @@ pub(crate) mod sealed {
             events: &mut EventQueue,
             done: &mut Option<Done>,
         ) -> usize;
+        /// [`Work::on_event`] and then [`Work::activate`], where the front end has no part in it.
+        #[inline(always)]
+        fn step(
+            &mut self,
+            resource: usize,
+            now: Time,
+            events: &mut EventQueue,
+            done: &mut Option<Done>,
+        ) {
+            let unit = self.on_event(resource, now, events, done);
+            self.activate(unit, now, events);
+        }
+        /// The last event is of no interest to the front end: nothing is done, and its unit is not idle.
+        #[inline(always)]
+        fn is_quiet(&self) -> bool {
+            false
+        }
         /// A further operation that finished with the last event.
         fn more_done(&mut self) -> Option<Done> {
             None

@@ -406,6 +406,9 @@ impl<B: Backend> Device<B> {
             return false;
         }
         let chip = (self.backend).on_event(resource, now, &mut self.events, &mut done);
+        if self.backend.is_quiet() {
+            return false;
+        }
         if let Some(done) = &done {
             self.from_event(|device| {
                 device.flash_done(done);

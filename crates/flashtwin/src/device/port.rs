@@ -111,7 +111,8 @@ impl<B: Backend> Device<B> {
             .submit(events, now, pages, how, (tag, request));
     }
 
-    /// One page likewise. Returns false, with nothing done, if there is nothing to read or it is refused.
+    /// One page likewise. Returns `None`, with nothing done, if there is nothing to read or it is refused; false if its
+    /// flash has not begun to collect by that.
     #[inline(always)]
     pub(crate) fn submit_one_among<const READ: bool>(
         &mut self,
@@ -120,17 +121,17 @@ impl<B: Backend> Device<B> {
         page: Lpn,
         fua: bool,
         tag: u32,
-    ) -> bool {
+    ) -> Option<bool> {
         let how = match READ {
             true => (Cause::HostRead, false),
             false => (Cause::HostWrite, fua),
         };
         let request = self.requests.next_number() as u32;
-        let is_sent = (self.port().0).submit_one(events, now, page, how, (tag, request));
-        if is_sent {
+        let sent = (self.port().0).submit_one(events, now, page, how, (tag, request));
+        if sent.is_some() {
             self.take_number();
         }
-        is_sent
+        sent
     }
 
     /// Forgets pages likewise.
@@ -214,7 +215,8 @@ impl<B: Backend> Port<'_, B> {
     ) {
         for lpn in first.0..first.0 + pages {
             let how = (cause, fua);
-            if !self.submit_one(events, now, Lpn(lpn), how, (tag, request)) {
+            let sent = self.submit_one(events, now, Lpn(lpn), how, (tag, request));
+            if sent.is_none() {
                 // Nothing to read, or refused.
                 let is_read = cause == Cause::HostRead;
                 self.outside.push(OutsideDone::at_once(tag, is_read));
@@ -222,7 +224,8 @@ impl<B: Backend> Port<'_, B> {
         }
     }
 
-    /// False, with nothing done, if there is nothing to read or it is refused.
+    /// `None`, with nothing done, if there is nothing to read or it is refused; false if no unit has begun to collect by
+    /// that.
     #[inline(always)]
     fn submit_one(
         &mut self,
@@ -231,7 +234,7 @@ impl<B: Backend> Port<'_, B> {
         lpn: Lpn,
         (cause, fua): (Cause, bool),
         (tag, request): (u32, u32),
-    ) -> bool {
+    ) -> Option<bool> {
         let op = PageOp {
             lpn,
             owner: tag | OWNER_IS_OUTSIDE,
@@ -248,10 +251,7 @@ impl<B: Backend> Port<'_, B> {
             false if *self.read_only => None,
             false => Some(self.backend.unit_for_write(lpn)),
         };
-        if let Some(unit) = unit {
-            self.backend.enqueue(unit as usize, op, now, events);
-        }
-        unit.is_some()
+        unit.map(|unit| (self.backend).enqueue_here(unit as usize, op, now, events))
     }
 
     /// Processes the event of a resource; `done` gets a page that it completes.
@@ -263,7 +263,7 @@ impl<B: Backend> Port<'_, B> {
         at: Time,
         done: &mut Option<Done>,
     ) {
-        let chip = self.backend.on_event(resource, at, events, done);
+        self.backend.step(resource, at, events, done);
         if let Some(done) = done {
             debug_assert!(done.op.owner & OWNER_IS_OUTSIDE != 0, "whose page is this?");
             *self.read_only |= !done.written;
@@ -272,6 +272,5 @@ impl<B: Backend> Port<'_, B> {
             self.backend.more_done().is_none(),
             "flash does one thing at a time"
         );
-        self.backend.activate(chip, at, events);
     }
 }

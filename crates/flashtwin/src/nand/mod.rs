@@ -178,6 +178,28 @@ pub struct Done {
     pub failed: bool,
 }
 
+impl Done {
+    /// The place of one where there is none.
+    const NOTHING: Done = Done {
+        op: PageOp {
+            lpn: Lpn(0),
+            owner: 0,
+            cause: Cause::HostRead,
+            request: FlashEvent::NOBODY,
+            stream: Stream::Cold,
+            fua: false,
+            again: 0,
+            enqueued: Time::ZERO,
+            gc_before: Time::ZERO,
+        },
+        queue_gc: Time::ZERO,
+        transfer: Time::ZERO,
+        array: Time::ZERO,
+        written: false,
+        failed: false,
+    };
+}
+
 /// Counters of the flash, over the whole device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlashStats {
@@ -334,6 +356,24 @@ impl Nand {
         self.take_in(chip, op, now, events);
     }
 
+    /// The same, inlined as far as that is of use; false if the chip has not begun to collect by that.
+    #[inline(always)]
+    pub fn enqueue_here(
+        &mut self,
+        chip: usize,
+        mut op: PageOp,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> bool {
+        let Nand::Msr(n) = self else {
+            self.enqueue(chip, op, now, events);
+            return true;
+        };
+        op.enqueued = now;
+        op.stream = n.ftl.host_stream(op.lpn, op.stream);
+        n.take_in_here(chip, op, now, events)
+    }
+
     /// The same of one that has waited elsewhere already.
     #[inline(always)]
     pub fn take_in(&mut self, chip: usize, op: PageOp, now: Time, events: &mut EventQueue) {
@@ -383,6 +423,34 @@ impl Nand {
             Nand::Modern(n) => n.on_event(resource, now, events, done),
             Nand::Layered(n) => n.on_event(resource, now, events, done),
         }
+    }
+
+    /// [`Nand::on_event`], and [`Nand::activate`] of the chip that it names.
+    #[inline(always)]
+    pub fn step(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        done: &mut Option<Done>,
+    ) {
+        match self {
+            Nand::Msr(n) => n.step(resource, now, events, done),
+            Nand::Modern(_) | Nand::Layered(_) => self.step_any(resource, now, events, done),
+        }
+    }
+
+    /// The same of any back end.
+    #[inline(never)]
+    fn step_any(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        done: &mut Option<Done>,
+    ) {
+        let chip = self.on_event(resource, now, events, done);
+        self.activate(chip, now, events);
     }
 
     /// Lets a chip start its next operation, if it is free and there is one.

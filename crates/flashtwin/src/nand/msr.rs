@@ -65,10 +65,12 @@ pub(crate) struct Msr {
 }
 
 /// What one chip is doing, and its cursors.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Service {
-    /// The batch in service, the last to finish first.
-    running: Vec<Running>,
+    /// Something is in service: the operation that ends next, and the rest of its batch, the last to finish first.
+    serves: bool,
+    next: Running,
+    rest: Vec<Running>,
     batch_since: Time,
     /// When the running GC action ends.
     clean_until: Time,
@@ -78,6 +80,29 @@ struct Service {
     clean_cursor: [u32; 4],
     /// The block that is collected page by page.
     in_steps: Option<u32>,
+}
+
+impl Service {
+    /// A chip that does nothing.
+    const IDLE: Service = Service {
+        serves: false,
+        next: Running {
+            done_at: Time::NEVER,
+            done: Done::NOTHING,
+        },
+        rest: Vec::new(),
+        batch_since: Time::ZERO,
+        clean_until: Time::ZERO,
+        next_plane: 0,
+        clean_cursor: [0; 4],
+        in_steps: None,
+    };
+
+    /// The batch in service, the last to finish first.
+    fn in_service(&self) -> impl Iterator<Item = &Running> {
+        let next = self.serves.then_some(&self.next);
+        self.rest.iter().chain(next)
+    }
 }
 
 impl Msr {
@@ -106,7 +131,7 @@ impl Msr {
             victims,
             ideal: spec.gc.ideal,
             times: Latencies::of(spec, params.copy_back),
-            service: vec![Service::default(); g.chips as usize].into(),
+            service: vec![Service::IDLE; g.chips as usize].into(),
             summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
             high: (chip_blocks as f64 * spec.gc.low_percent / 100.0 + 1.0) as u32,
             planes: g.planes_per_chip,
@@ -126,44 +151,91 @@ impl Msr {
         events: &mut EventQueue,
         done: &mut Option<Done>,
     ) -> usize {
+        self.ends(chip, now, events, done);
+        chip
+    }
+
+    /// What was pending at a chip until now happens, and the chip goes on.
+    #[inline(always)]
+    pub fn step(
+        &mut self,
+        chip: usize,
+        now: Time,
+        events: &mut EventQueue,
+        done: &mut Option<Done>,
+    ) {
+        let is_idle = self.ends(chip, now, events, done);
+        debug_assert_eq!(is_idle, self.is_idle(chip));
+        if is_idle && self.has_work(chip) {
+            self.start_next(chip, now, events);
+        }
+    }
+
+    /// What was pending at a chip until now happens; true if the chip is idle then.
+    #[inline(always)]
+    fn ends(
+        &mut self,
+        chip: usize,
+        now: Time,
+        events: &mut EventQueue,
+        done: &mut Option<Done>,
+    ) -> bool {
         let c = &mut self.chips[chip];
         let s = &mut self.service[chip];
-        let Some(first) = s.running.last() else {
+        if !s.serves {
             c.busy_total += now - s.batch_since;
             c.leave_gc(now);
             self.chips_in_gc.set(ChipId(chip as u16), false);
-            return chip;
-        };
-        debug_assert_eq!(first.done_at, now);
-        c.ended(&first.done.op);
-        *done = Some(first.done);
-        let left = s.running.len() - 1;
-        s.running.truncate(left);
-        match s.running.last() {
-            Some(next) => events.set(chip, next.done_at),
-            None => c.busy_total += now - s.batch_since,
+            return true;
         }
-        chip
+        debug_assert_eq!(s.next.done_at, now);
+        c.ended(&s.next.done.op);
+        *done = Some(s.next.done);
+        let Some(next) = s.rest.pop() else {
+            c.busy_total += now - s.batch_since;
+            s.serves = false;
+            return true;
+        };
+        events.set(chip, next.done_at);
+        s.next = next;
+        false
     }
 
     #[inline(always)]
     pub fn is_idle(&self, chip: usize) -> bool {
-        !self.chips[chip].in_gc && self.service[chip].running.is_empty()
+        !self.chips[chip].in_gc && !self.service[chip].serves
     }
 
     /// An operation comes. An idle chip that need not clean starts on it at once.
     #[inline(never)]
-    pub fn take_in(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
-        let starts = self.is_idle(chip)
+    pub fn take_in(&mut self, chip: usize, op: PageOp, now: Time, events: &mut EventQueue) {
+        self.take_in_here(chip, op, now, events);
+    }
+
+    /// The same, inlined; false if the chip has not begun to clean by that.
+    #[inline(always)]
+    pub fn take_in_here(
+        &mut self,
+        chip: usize,
+        mut op: PageOp,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> bool {
+        let is_idle = self.is_idle(chip);
+        let starts = is_idle
             && self.chips[chip].queue.is_empty()
             && self.params.parallel_units == 1
             && !self.may_clean(chip);
         self.chips[chip].came(&mut op, now);
         if starts {
-            return self.serve_one_now(chip, &op, now, events);
+            self.serve_one(chip, &op, now, events);
+            return false;
         }
         self.chips[chip].queue.push_back(op);
-        self.activate(chip, now, events);
+        if is_idle {
+            self.start_next(chip, now, events);
+        }
+        is_idle
     }
 
     #[inline(always)]
@@ -227,24 +299,20 @@ impl Msr {
         if self.params.parallel_units > 1 {
             return self.serve_batch(chip, now, events);
         }
-        if let Some(op) = self.chips[chip].queue.pop_front() {
+        let queue = &mut self.chips[chip].queue;
+        if let Some(&op) = queue.front() {
+            queue.pop_front();
             self.serve_one(chip, &op, now, events);
         }
     }
 
     /// Starts an operation by itself.
-    #[inline(never)]
-    fn serve_one(&mut self, chip: usize, op: &PageOp, now: Time, events: &mut EventQueue) {
-        self.serve_one_now(chip, op, now, events);
-    }
-
-    /// The same, inlined: for an operation that has just come.
     #[inline(always)]
-    fn serve_one_now(&mut self, chip: usize, op: &PageOp, now: Time, events: &mut EventQueue) {
+    fn serve_one(&mut self, chip: usize, op: &PageOp, now: Time, events: &mut EventQueue) {
         self.service[chip].batch_since = now;
         let done_at = if op.is_read() {
             let done_at = now + self.times.transfer + self.times.read;
-            self.serve_read(chip, op, now, (now, done_at))
+            self.serve_read::<false>(chip, op, now, (now, done_at))
         } else {
             let plane = if self.params.copy_back {
                 self.pick_plane(chip, op.lpn, op.stream, &[])
@@ -252,7 +320,7 @@ impl Msr {
                 0
             };
             let loaded_at = now + self.times.transfer;
-            self.serve_write(chip, (op, plane), now, (now, loaded_at))
+            self.serve_write::<false>(chip, (op, plane), now, (now, loaded_at))
         };
         events.set(chip, done_at);
     }
@@ -282,19 +350,23 @@ impl Msr {
         let mut base = now;
         self.in_rounds(&mut reads, units, &mut base, |msr, planned, base, rank| {
             let done_at = base + msr.times.transfer * rank + msr.times.read;
-            msr.serve_read(chip, &planned.op, now, (base, done_at))
+            msr.serve_read::<true>(chip, &planned.op, now, (base, done_at))
         });
         self.in_rounds(&mut writes, units, &mut base, |msr, planned, base, rank| {
             let loaded_at = base + msr.times.transfer * rank;
-            msr.serve_write(chip, (&planned.op, planned.plane), now, (base, loaded_at))
+            let write = (&planned.op, planned.plane);
+            msr.serve_write::<true>(chip, write, now, (base, loaded_at))
         });
         self.reads = reads;
         self.writes = writes;
         // The next to finish stands last. A stable sort keeps dispatch order among equals.
-        let running = &mut self.service[chip].running;
-        running.sort_by_key(|r| r.done_at);
-        running.reverse();
-        events.set(chip, running[running.len() - 1].done_at);
+        let s = &mut self.service[chip];
+        s.rest.sort_by_key(|r| r.done_at);
+        s.rest.reverse();
+        if let Some(next) = s.rest.pop() {
+            events.set(chip, next.done_at);
+            (s.serves, s.next) = (true, next);
+        }
     }
 
     /// Serves `planned` in rounds over the units and empties it; `base` becomes the end.
@@ -321,9 +393,10 @@ impl Msr {
         }
     }
 
-    /// Starts a read of a round that began at `since`, and ends at `done_at`; returns that instant.
+    /// Starts a read of a round that began at `since`, and ends at `done_at`; returns that instant. `BATCH`: of several
+    /// operations that are put together.
     #[inline(always)]
-    fn serve_read(
+    fn serve_read<const BATCH: bool>(
         &mut self,
         chip: usize,
         op: &PageOp,
@@ -335,21 +408,14 @@ impl Msr {
             let plane = self.plane_in_chip(op.lpn);
             self.log_page(chip, plane, *op, now, (since, done_at));
         }
-        self.start(
-            chip,
-            op,
-            now,
-            done_at,
-            self.times.transfer,
-            self.times.read,
-            true,
-        )
+        let (transfer, array) = (self.times.transfer, self.times.read);
+        self.start::<BATCH>(chip, op, now, done_at, transfer, array, true)
     }
 
     /// Starts a write of a round that began at `since`; its data are in the chip's register at
     /// `loaded_at`; returns its end.
     #[inline(always)]
-    fn serve_write(
+    fn serve_write<const BATCH: bool>(
         &mut self,
         chip: usize,
         (op, plane): (&PageOp, u32),
@@ -359,7 +425,7 @@ impl Msr {
         let pool = self.pool(chip, plane);
         let Ok(stream) = self.ftl.make_room(pool, op.stream) else {
             self.stats.writes_failed += 1;
-            return self.start(chip, op, now, now, Time::ZERO, Time::ZERO, false);
+            return self.start::<BATCH>(chip, op, now, now, Time::ZERO, Time::ZERO, false);
         };
         let sealed = self.ftl.append(pool, stream, op.lpn);
         self.stats.add(op.cause, 1);
@@ -375,12 +441,12 @@ impl Msr {
         if self.log.is_some() {
             self.log_page(chip, plane, *op, now, (since, done_at));
         }
-        self.start(chip, op, now, done_at, transfer, array, true)
+        self.start::<BATCH>(chip, op, now, done_at, transfer, array, true)
     }
 
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
-    fn start(
+    fn start<const BATCH: bool>(
         &mut self,
         chip: usize,
         op: &PageOp,
@@ -399,7 +465,11 @@ impl Msr {
             written,
             failed: false,
         };
-        self.service[chip].running.push(Running { done_at, done });
+        let (s, running) = (&mut self.service[chip], Running { done_at, done });
+        match BATCH {
+            true => s.rest.push(running),
+            false => (s.serves, s.next) = (true, running),
+        }
         done_at
     }
 
@@ -505,7 +575,7 @@ impl Msr {
     /// Writes that the chip has begun.
     #[inline]
     pub fn writes_in_service(&self, chip: usize) -> u32 {
-        let running = self.service[chip].running.iter();
+        let running = self.service[chip].in_service();
         running.filter(|r| !r.done.op.is_read()).count() as u32
     }
 
@@ -520,9 +590,12 @@ impl Msr {
         }
         let writes = self.writes_in_service(chip);
         InHand {
-            reads: s.running.len() as u32 - writes,
+            reads: s.in_service().count() as u32 - writes,
             writes,
-            rest: s.running.first().map_or(Time::ZERO, |r| r.done_at - now),
+            rest: s
+                .in_service()
+                .next()
+                .map_or(Time::ZERO, |r| r.done_at - now),
             ..InHand::default()
         }
     }

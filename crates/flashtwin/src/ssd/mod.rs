@@ -67,6 +67,21 @@ impl Places {
     }
 }
 
+impl Flash {
+    /// [`Work::step`] with a die that has died.
+    #[inline(never)]
+    fn step_with_dead(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        done: &mut Option<Done>,
+    ) {
+        let unit = self.on_event(resource, now, events, done);
+        self.activate(unit, now, events);
+    }
+}
+
 /// Kinds of flash: with static placement and pages in the streams that are asked for, the most frequent ones.
 const ANY: u8 = 0;
 const STATIC_MSR: u8 = 1;
@@ -138,6 +153,17 @@ impl Work for Flash {
     }
 
     #[inline(always)]
+    fn enqueue_here(
+        &mut self,
+        unit: usize,
+        op: PageOp,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> bool {
+        self.nand.enqueue_here(unit, op, now, events)
+    }
+
+    #[inline(always)]
     fn goes_on(&mut self, resource: usize, now: Time, events: &mut EventQueue) -> bool {
         self.nand.goes_on(resource, now, events)
     }
@@ -155,6 +181,20 @@ impl Work for Flash {
             *done = self.after_death(unit, done.take(), now, events);
         }
         unit
+    }
+
+    #[inline(always)]
+    fn step(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        done: &mut Option<Done>,
+    ) {
+        match self.has_dead {
+            false => self.nand.step(resource, now, events, done),
+            true => self.step_with_dead(resource, now, events, done),
+        }
     }
 
     #[inline(always)]

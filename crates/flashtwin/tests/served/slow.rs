@@ -61,8 +61,8 @@ fn every_answer_comes_so_many_times_as_late() {
     }
 }
 
-/// Requests with `change` done after every hundredth; all completions, in order.
-fn load(array: &mut Array, mut change: impl FnMut(&mut Array, u64)) -> Vec<Completion> {
+/// Requests of up to `most` pages, with `change` done after every hundredth; all completions, in order.
+fn load(array: &mut Array, most: u64, mut change: impl FnMut(&mut Array, u64)) -> Vec<Completion> {
     let mut rng = Rng::new(11);
     let pages = array.exported_bytes() / PAGE;
     let start = array.now();
@@ -82,7 +82,7 @@ fn load(array: &mut Array, mut change: impl FnMut(&mut Array, u64)) -> Vec<Compl
         ];
         let op = op[rng.below(6) as usize];
         let mut request = request(array, op, rng.below(pages - 8));
-        request.bytes *= 1 + rng.below(8);
+        request.bytes *= 1 + rng.below(most);
         if op == Op::Flush {
             (request.offset, request.bytes) = (0, 0);
         }
@@ -123,20 +123,47 @@ fn whatever_is_asked_is_answered_once_and_the_same_each_time() {
                 .slow_member(turn as usize % 4, times[turn as usize % 3])
                 .unwrap();
         };
-        let done = load(&mut fresh.clone(), faster_and_slower);
+        let done = load(&mut fresh.clone(), 8, faster_and_slower);
         assert!(done.iter().all(|c| c.status == Status::Ok), "{level}");
-        let again = load(&mut fresh.clone(), faster_and_slower);
+        let again = load(&mut fresh.clone(), 8, faster_and_slower);
         let ends = |of: &[Completion]| -> Vec<_> { of.iter().map(|c| (c.tag, c.done)).collect() };
         assert_eq!(ends(&done), ends(&again), "{level}");
-        let plain = load(&mut fresh.clone(), |_, _| {});
+        let plain = load(&mut fresh.clone(), 8, |_, _| {});
         assert!(ends(&plain) != ends(&done), "{level}");
         // It fails while its responses are in flight; a new one is rebuilt.
-        load(&mut fresh, |array, turn| match turn {
+        load(&mut fresh, 8, |array, turn| match turn {
             1 => array.slow_member(2, 50_000).unwrap(),
             3 => array.fail_needed_member(2).unwrap(),
             5 if level != "raid0" => array.replace_member(2).unwrap(),
             _ => {}
         });
+    }
+}
+
+/// A member that was slow once is asked in more steps from then on, also while it is as fast as it is.
+#[test]
+fn members_that_were_never_slow_do_as_those_that_were() {
+    let buffer = ("buffer.capacity", "256 KiB");
+    let cases: [(&str, &[(&str, &str)]); 5] = [
+        ("raid1", &[buffer]),
+        ("raid5", &[]),
+        ("raid5", &[buffer]),
+        ("raid5", &[buffer, ("buffer.policy", "co-active")]),
+        ("raid6", &[buffer, ("buffer.policy", "co-active")]),
+    ];
+    for (level, more) in cases {
+        let mut fresh = array(level, "harmonia*5", &[BARE, more].concat());
+        fresh.fill_steady(1);
+        let mut others = fresh.clone();
+        for member in 0..5 {
+            others.slow_member(member, 1000).unwrap();
+        }
+        for pages in [1, 8] {
+            let done = |array: &mut Array| format!("{:?}", load(array, pages, |_, _| {}));
+            assert_eq!(done(&mut fresh), done(&mut others), "{level}");
+            assert_eq!(fresh.raid_stats(), others.raid_stats(), "{level}");
+            assert_eq!(fresh.flash_report(), others.flash_report(), "{level}");
+        }
     }
 }
 

@@ -80,26 +80,31 @@ impl Units {
     /// The unit of a page.
     #[inline]
     pub fn of_page(&self, layout: &Layout, members: &[Member], lpn: Lpn) -> Option<ChipId> {
-        let (stripe, place, placed) = layout.placed(lpn);
-        let member = placed.data(place);
-        if self.protect == Protect::Data {
-            return self.of_spot(
-                members,
-                Spot {
-                    member,
-                    lpn: Lpn(stripe.0),
-                },
-            );
+        match self.have_homes() {
+            true => Some(ChipId::of(self.home_of(layout, lpn))),
+            false => self.of_spot(members, layout.spot(lpn)),
         }
-        let within = match layout.parity {
-            0 => 0,
-            _ => narrow(placed.parity(0)),
-        };
-        Some(ChipId::of(self.first[member] + within))
+    }
+
+    /// A page has its unit, wherever on the member its copy lies.
+    #[inline(always)]
+    pub fn have_homes(&self) -> bool {
+        self.protect == Protect::Stripe || self.member_in_gc != MemberInGc::Chip
+    }
+
+    /// The unit of a page, where [`Units::have_homes`].
+    #[inline(always)]
+    pub fn home_of(&self, layout: &Layout, lpn: Lpn) -> u32 {
+        let (_, place, placed) = layout.placed(lpn);
+        let first = self.first[placed.data(place)];
+        match self.protect {
+            Protect::Stripe if layout.parity > 0 => first + narrow(placed.parity(0)),
+            Protect::Stripe | Protect::Data => first,
+        }
     }
 
     /// The unit of a page of a member, where units are members or their chips.
-    #[inline]
+    #[inline(always)]
     pub fn of_spot(&self, members: &[Member], spot: Spot) -> Option<ChipId> {
         let chip = match self.member_in_gc {
             MemberInGc::Chip => members[spot.member].drive.ssd.backend_unit(spot.lpn)?.0,

@@ -20,7 +20,7 @@ pub(crate) struct Watch {
     pub is_local: bool,
     /// When members collect, if that is logged.
     pub timeline: Option<Timeline>,
-    /// Of a member only matters whether any chip of it is in GC.
+    /// See [`Watch::is_plain`].
     is_plain: bool,
 }
 
@@ -41,6 +41,12 @@ impl Watch {
 
     fn sees_chips_alone(&self) -> bool {
         self.is_local && self.timeline.is_none() && self.units.any_chip_counts
+    }
+
+    /// All there is to see of a member is whether any chip of it is in GC.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.is_plain
     }
 
     /// A member is as it was when last looked at; false if this takes [`Watch::look_at`] to find out.

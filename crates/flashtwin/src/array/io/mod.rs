@@ -157,13 +157,20 @@ impl Io {
     pub fn take_in(&mut self, mut op: PageOp, what: Op, now: Time) -> u32 {
         op.enqueued = now;
         let id = self.ops.add(op);
+        if self.record.log.is_on() {
+            self.tell_asked(id, &op, what);
+        }
+        id
+    }
+
+    #[cold]
+    fn tell_asked(&mut self, id: u32, op: &PageOp, what: Op) {
         self.record.log.tell(|| ArrayEvent::Asked {
             op: id,
             lpn: op.lpn,
             request: op.request,
             what,
         });
-        id
     }
 
     /// The operations of a chain are done.
@@ -247,17 +254,22 @@ impl Io {
         clock: &mut Clock,
     ) -> bool {
         let m = &mut self.members[member];
-        let tag = OF_JOB | job;
-        if !m.is_usual() || !(m.drive).submit_one_among::<READ>(clock, lpn, fua, tag) {
+        if !m.is_usual() {
             return false;
         }
+        let sent = (m.drive).submit_one_among::<READ>(clock, lpn, fua, OF_JOB | job);
+        let Some(may_collect) = sent else {
+            return false;
+        };
         m.under_way += 1;
         let stats = &mut self.record.stats;
         match READ {
             true => stats.member_pages_read += 1,
             false => stats.member_pages_written += 1,
         }
-        self.look_at_flash(member, clock);
+        if may_collect || !self.watch.is_plain() {
+            self.look_at_flash(member, clock);
+        }
         true
     }
 
@@ -326,6 +338,12 @@ impl Io {
     }
 
     // ---- where pages can be read ----
+
+    /// A write of one page reads it and its parity, and writes both, which nothing observes.
+    #[inline(always)]
+    pub fn writes_pairs(&self) -> bool {
+        self.members.whole && self.layout.writes_pairs() && !self.record.log.is_on()
+    }
 
     /// The member holds what belongs there of a stripe.
     pub fn has(&self, member: usize, stripe: Stripe) -> bool {

@@ -4,6 +4,7 @@
 //! reads, then writes: all writes wait for all reads. Sending a flush to all members is a job, too, but of no
 //! row; `stretch` has the jobs that rebuild members.
 
+mod pair;
 mod rebuild;
 mod rows;
 mod stretch;
@@ -12,7 +13,7 @@ use super::clock::Clock;
 use super::io::ops::Chain;
 use super::io::requests::Owner;
 use super::io::{Io, Order};
-use super::layout::plan::{count, each, plan_write, sources, Method, Places, Plan};
+use super::layout::plan::{count, each, plan_write, sources, Method, Places};
 use super::layout::Stripe;
 use super::member::spent::Spent;
 use super::member::State;
@@ -21,6 +22,7 @@ use super::table::Table;
 use crate::request::Op;
 use crate::spec::ArraySpec;
 use crate::units::Lpn;
+use pair::Pair;
 use rebuild::Rebuild;
 use rows::RowLocks;
 use stretch::Stretch;
@@ -77,7 +79,8 @@ enum Phase {
 #[derive(Clone, Debug)]
 struct Job {
     what: JobSpec,
-    /// Rows it needs to itself, and those it has.
+    /// Rows it needs to itself, from the first on, and those it has.
+    first_row: u32,
     rows: u32,
     rows_held: u32,
     phase: Phase,
@@ -92,20 +95,28 @@ struct Job {
     spent: Spent,
     written: bool,
     /// The members with the page and with its parity, if both are read, and then both written, and nothing else.
-    pair: Option<[u16; 2]>,
+    pair: Option<Pair>,
 }
 
-/// Sends a page of a job to a member, as a request of which a record is kept.
-#[cold]
-fn send_one(
-    io: &mut Io,
-    id: u32,
-    (member, stripe): (usize, Stripe),
-    how: (Op, bool),
-    clock: &mut Clock,
-) {
-    let order = Order::new(member, (stripe.0, 1), how, Owner::Job(id));
-    io.send(order, clock, |_| SentFor::Job { job: id, place: 0 });
+impl Job {
+    /// One that waits for its rows, from `first_row` on.
+    #[inline(always)]
+    fn new(what: JobSpec, first_row: u32, rows: u32) -> Job {
+        Job {
+            what,
+            first_row,
+            rows,
+            rows_held: 0,
+            phase: Phase::Waiting,
+            again: false,
+            writes: 0,
+            left: 0,
+            pages_at: 0,
+            spent: Spent::default(),
+            written: true,
+            pair: None,
+        }
+    }
 }
 
 /// All jobs.
@@ -134,19 +145,8 @@ impl Jobs {
             Kind::Rebuild => what.pages / io.layout.chunk_pages(),
             Kind::Write(_) | Kind::Recover(_) | Kind::Trim(_) | Kind::Flush => 1,
         };
-        self.jobs.add(Job {
-            what,
-            rows,
-            rows_held: 0,
-            phase: Phase::Waiting,
-            again: false,
-            writes: 0,
-            left: 0,
-            pages_at: 0,
-            spent: Spent::default(),
-            written: true,
-            pair: None,
-        })
+        let first_row = io.layout.row_of(what.stripe);
+        self.jobs.add(Job::new(what, first_row, rows))
     }
 
     /// Has this done once it is its turn in the rows it is about.
@@ -193,9 +193,8 @@ impl Jobs {
     #[inline(always)]
     fn take_rows(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &mut self.jobs[id];
-        let first = io.layout.row_of(job.what.stripe);
         while job.rows_held < job.rows {
-            if !self.rows.take(first + job.rows_held, id) {
+            if !self.rows.take(job.first_row + job.rows_held, id) {
                 io.record.stats.row_waits += 1;
                 return;
             }
@@ -207,76 +206,10 @@ impl Jobs {
     /// The row is the job's: it reads what it needs.
     #[inline]
     fn begin(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
-        let job = &self.jobs[id];
-        match job.what.kind {
-            Kind::Write(places)
-                if job.what.pages == 1
-                    && places.is_power_of_two()
-                    && io.members.whole
-                    && io.layout.writes_pairs()
-                    && !io.record.log.is_on() =>
-            {
-                self.begin_pair(io, id, places, clock);
-            }
-            _ => self.begin_any(io, id, clock),
+        match self.pair_of(io, id) {
+            Some(pair) => self.begin_pair(io, id, pair, clock),
+            None => self.begin_any(io, id, clock),
         }
-    }
-
-    /// The same of a write of one page in an array with one parity, whole and without a log: as
-    /// [`Jobs::begin_any`] would, in fewer steps.
-    fn begin_pair(&mut self, io: &mut Io, id: u32, written: Places, clock: &mut Clock) {
-        let Io { layout, record, .. } = io;
-        let both = written | 1 << layout.data();
-        debug_assert_eq!(
-            plan_write(layout.data(), 1, written, 0),
-            Plan {
-                method: Method::ReadModifyWrite,
-                reads: both,
-                writes: both,
-            }
-        );
-        let stats = &mut record.stats;
-        stats.stripes[Method::ReadModifyWrite as usize] += 1;
-        stats.pages_read_for_parity += 2;
-        stats.parity_pages_written += 1;
-        let job = &mut self.jobs[id];
-        let members = layout.members_of(job.what.stripe);
-        let data = members.data(written.trailing_zeros());
-        job.phase = Phase::Reading;
-        job.writes = both;
-        let pair = [data as u16, members.parity(0) as u16];
-        job.pair = Some(pair);
-        self.send_pair::<true>(io, id, pair, clock);
-        for member in pair {
-            let stripe = self.jobs[id].what.stripe;
-            io.prefetch_old_copy(member.into(), stripe);
-        }
-    }
-
-    /// Sends a page to each of the two members.
-    #[inline(always)]
-    fn send_pair<const READ: bool>(
-        &mut self,
-        io: &mut Io,
-        id: u32,
-        pair: [u16; 2],
-        clock: &mut Clock,
-    ) {
-        let job = &mut self.jobs[id];
-        let (stripe, fua) = (job.what.stripe, job.what.fua && !READ);
-        job.left = 2;
-        let mut pages_at = 0;
-        for member in pair {
-            let member = usize::from(member);
-            match io.send_page::<READ>(member, Lpn(stripe.0), fua, id, clock) {
-                true => pages_at |= 1 << member,
-                false => {
-                    let op = if READ { Op::Read } else { Op::Write };
-                    send_one(io, id, (member, stripe), (op, fua), clock);
-                }
-            }
-        }
-        job.pages_at = pages_at;
     }
 
     /// [`Jobs::begin`], whatever the job.
@@ -356,7 +289,7 @@ impl Jobs {
         let job = &mut self.jobs[id];
         job.phase = Phase::Writing;
         match job.pair {
-            Some(pair) if io.members.whole && !io.record.log.is_on() => {
+            Some(pair) if io.writes_pairs() => {
                 self.send_pair::<false>(io, id, pair, clock);
             }
             _ => self.write_any(io, id, clock),
@@ -489,23 +422,11 @@ impl Jobs {
         }
     }
 
-    /// The same of a write of one page, in fewer steps.
-    #[inline(never)]
-    fn end_pair(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
-        let job = &self.jobs[id];
-        let row = io.layout.row_of(job.what.stripe);
-        io.finish(job.what.chain, job.spent, job.written);
-        io.deliver(clock);
-        self.jobs.remove(id);
-        if let Some(next) = self.rows.give_back(row) {
-            self.next_of_row(io, next, clock);
-        }
-    }
-
     #[inline(never)]
     fn end_any(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &self.jobs[id];
-        let (what, rows, writes, written) = (job.what, job.rows, job.writes, job.written);
+        let (what, first_row, rows) = (job.what, job.first_row, job.rows);
+        let (writes, written) = (job.writes, job.written);
         io.finish(what.chain, job.spent, written);
         io.deliver(clock);
         if what.kind == Kind::Flush {
@@ -518,8 +439,7 @@ impl Jobs {
             }
         }
         self.jobs.remove(id);
-        let first = io.layout.row_of(what.stripe);
-        for row in first..first + rows {
+        for row in first_row..first_row + rows {
             if let Some(next) = self.rows.give_back(row) {
                 self.next_of_row(io, next, clock);
             }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::buffer::{Directory, PageId};
+use crate::memory::Table;
 use crate::units::Lpn;
 
 /// Rows at a time that the table is made for; more take longer to find.
@@ -14,7 +15,7 @@ pub(super) struct RowLocks {
     /// The lock of each such row, by the row's number in place of a page's.
     locks: Directory,
     /// Of each lock.
-    waiting: Vec<VecDeque<u32>>,
+    waiting: Table<VecDeque<u32>>,
     free: Vec<u32>,
 }
 
@@ -22,26 +23,36 @@ impl RowLocks {
     pub fn new() -> RowLocks {
         RowLocks {
             locks: Directory::new(ROWS),
-            waiting: Vec::new(),
+            waiting: Vec::new().into(),
             free: Vec::new(),
         }
     }
 
     /// The row is the job's now; else, if false, the job waits for it.
+    #[inline(always)]
     pub fn take(&mut self, row: u32, job: u32) -> bool {
         if let Some(PageId(lock)) = self.locks.get(Lpn(row)) {
-            self.waiting[lock as usize].push_back(job);
+            self.wait(lock, job);
             return false;
         }
-        let lock = self.free.pop().unwrap_or(self.waiting.len() as u32);
-        if lock as usize == self.waiting.len() {
-            self.waiting.push(VecDeque::new());
-        }
+        let lock = self.free.pop().unwrap_or_else(|| self.new_lock());
         self.locks.insert(Lpn(row), PageId(lock));
         true
     }
 
+    #[inline(never)]
+    fn wait(&mut self, lock: u32, job: u32) {
+        self.waiting[lock as usize].push_back(job);
+    }
+
+    #[cold]
+    fn new_lock(&mut self) -> u32 {
+        self.waiting.push(VecDeque::new());
+        self.waiting.len() as u32 - 1
+    }
+
     /// A job gives a row back: the next one has it.
+    #[inline(always)]
     pub fn give_back(&mut self, row: u32) -> Option<u32> {
         let lock = self.locks.get(Lpn(row))?;
         let next = self.waiting[lock.0 as usize].pop_front();

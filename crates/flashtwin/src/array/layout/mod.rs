@@ -33,6 +33,8 @@ pub(crate) struct Layout {
     pub parity: u32,
     /// Copies of every page.
     pub copies: u32,
+    /// The first copies of data stand on the members after those with parity, one after the other.
+    follow_parity: bool,
     chunk: Divider,
     by_data: Divider,
     by_members: Divider,
@@ -57,6 +59,7 @@ impl Layout {
             data,
             parity,
             copies,
+            follow_parity: level != Level::Raid10 && (parity == 0 || rotation.is_symmetric()),
             chunk: Divider::new(chunk_pages),
             by_data: Divider::new(data),
             by_members: Divider::new(members),
@@ -79,6 +82,7 @@ impl Layout {
     /// While no member is missing, [`plan_write`] has a write of one page read that page and its parity and write both.
     ///
     /// [`plan_write`]: super::layout::plan::plan_write
+    #[inline(always)]
     pub fn writes_pairs(&self) -> bool {
         self.parity == 1 && self.data > 2
     }
@@ -136,6 +140,7 @@ impl Layout {
         };
         MembersOf {
             layout: self,
+            row,
             parity,
         }
     }
@@ -197,6 +202,7 @@ impl Layout {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MembersOf<'a> {
     layout: &'a Layout,
+    pub row: u32,
     /// The one with P, where there is parity.
     parity: u32,
 }
@@ -206,14 +212,20 @@ impl MembersOf<'_> {
     #[inline(always)]
     pub fn data(&self, place: u32) -> usize {
         let of = self.layout;
+        match of.follow_parity {
+            true => self.wrap(self.parity + of.parity + place) as usize,
+            false => self.data_elsewhere(place),
+        }
+    }
+
+    /// The same of other layouts.
+    #[inline(never)]
+    fn data_elsewhere(&self, place: u32) -> usize {
+        let of = self.layout;
         let member = match of.level {
-            Level::Raid0 | Level::Raid1 | Level::Swan => place,
             Level::Raid10 => 2 * place,
-            Level::Raid5 | Level::Raid6 if of.rotation.is_symmetric() => {
-                self.wrap(self.parity + of.parity + place)
-            }
             // In the order of members, past those of parity; the two of RAID-6 may wrap.
-            Level::Raid5 | Level::Raid6 => {
+            _ => {
                 let last = self.parity + of.parity;
                 let wrapped = last.saturating_sub(of.members);
                 let before = self.parity - wrapped;

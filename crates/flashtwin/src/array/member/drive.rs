@@ -2,7 +2,7 @@
 
 use crate::array::clock::Clock;
 use crate::events::EventQueue;
-use crate::nand::Cause;
+use crate::nand::{Cause, Done};
 use crate::request::{Op, Request};
 use crate::spec::DeviceSpec;
 use crate::ssd::Ssd;
@@ -53,6 +53,23 @@ impl Drive {
         result
     }
 
+    /// What is pending at a resource of its flash, among those of the array, happens; into `done` what of the pages is
+    /// done by that.
+    #[inline(always)]
+    pub fn step_among(
+        &mut self,
+        place: Place,
+        resource: usize,
+        clock: &mut Clock,
+        done: &mut Option<Done>,
+    ) {
+        self.ssd.set_now(clock.now);
+        clock.events.enter(place.first, place.member);
+        let at = resource - place.first;
+        self.ssd.step_among(clock.events, at, clock.now, done);
+        clock.events.leave();
+    }
+
     /// Asks for pages, or for something to be done about them, with what is pending in the array's queue; the
     /// response will carry `tag`.
     #[inline(always)]
@@ -71,7 +88,8 @@ impl Drive {
         });
     }
 
-    /// Asks for one page likewise. Returns false, with nothing done, if there is nothing to read or it is refused.
+    /// Asks for one page likewise. Returns `None`, with nothing done, if there is nothing to read or it is refused; false
+    /// if its flash has not begun to collect by that.
     #[inline(never)]
     pub fn submit_one_among<const READ: bool>(
         &mut self,
@@ -79,10 +97,8 @@ impl Drive {
         page: Lpn,
         fua: bool,
         tag: u32,
-    ) -> bool {
-        let Some(place) = self.place else {
-            return false;
-        };
+    ) -> Option<bool> {
+        let place = self.place?;
         self.among(place, clock, |ssd, events, now| {
             ssd.submit_one_among::<READ>(events, now, page, fua, tag)
         })

@@ -248,11 +248,16 @@ impl Members {
         self.places.len()
     }
 
-    /// The place of a resource, if it is one of flash.
+    /// A resource is one of flash.
     #[inline(always)]
-    pub fn flash_at(&self, resource: usize) -> Option<Place> {
-        let at = resource.checked_sub(self.before)?;
-        Some(self.places[at])
+    pub fn is_flash(&self, resource: usize) -> bool {
+        resource >= self.before
+    }
+
+    /// The place of a resource of flash.
+    #[inline(always)]
+    pub fn flash_at(&self, resource: usize) -> Place {
+        self.places[resource - self.before]
     }
 
     /// All members, whose places are empty until others take them.

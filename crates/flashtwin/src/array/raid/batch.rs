@@ -169,14 +169,9 @@ impl Batch {
 #[inline(always)]
 fn write_one(io: &mut Io, jobs: &mut Jobs, id: u32, clock: &mut Clock) {
     let op = io.ops.get(id);
-    let ((stripe, place), fua) = (io.layout.stripe_of(op.lpn), op.fua | io.through);
+    let what = (op.lpn, op.fua | io.through);
     io.record.stats.data_pages_written += 1;
-    let what = (Kind::Write(1 << place), (stripe, 1));
-    jobs.add(
-        io,
-        JobSpec::new(what.0, what.1, (Chain::only(id), fua)),
-        clock,
-    );
+    jobs.write_page(io, id, what, clock);
 }
 
 /// The stretch that begins at `from`, of places sorted by stripe.

@@ -24,7 +24,7 @@ use crate::request::Op;
 use crate::spec::{ArraySpec, Level, Reads};
 use crate::ssd::Ssd;
 use crate::units::Stream;
-use crate::units::{narrow, Lpn};
+use crate::units::{narrow, Lpn, Time};
 
 /// The way past the array's own queues.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ impl Direct {
         drive.among(place, clock, |ssd, events, _| act(ssd, events))
     }
 
-    #[inline]
+    #[inline(never)]
     pub fn enqueue(&mut self, io: &mut Io, mut op: PageOp, clock: &mut Clock) {
         let Spot { member, lpn } = io.layout.spot(op.lpn);
         let is_read = op.is_read();
@@ -114,17 +114,18 @@ impl Direct {
         io.deliver(clock);
     }
 
-    /// Processes the event of a resource of a member's flash; `finished` gets a page that it completes.
+    /// Processes the event of a resource of a member's flash; `finished` gets a page that it completes. Returns the
+    /// member's first unit.
     #[inline]
     pub fn event(
         &mut self,
         io: &mut Io,
         resource: usize,
-        Place { first, member }: Place,
-        clock: &mut Clock,
+        (now, events): (Time, &mut EventQueue),
         finished: &mut Option<Done>,
-    ) {
-        let now = clock.now;
+    ) -> usize {
+        let clock = &mut Clock { now, events };
+        let Place { first, member } = io.members.flash_at(resource);
         let chip = Direct::on_flash(io, member, clock, |ssd, events| {
             (ssd.backend).on_event(resource - first, now, events, finished)
         });
@@ -133,6 +134,7 @@ impl Direct {
             io.members[member].drive.ssd.read_only |= !done.written;
             *finished = self.answered(io, member, done, clock);
         }
+        io.watch.units.first_of(member)
     }
 
     /// A member's flash has done a page operation: it, unless a slow member holds it back.

@@ -16,13 +16,12 @@ use super::io::requests::{Owner, OF_JOB};
 use super::io::Io;
 use super::jobs::Jobs;
 use super::layout::{Spot, Stripe};
-use super::member::drive::Place;
 use super::member::slow::Held;
 use super::member::spent::Spent;
 use super::member::State;
 use super::record::log::ArrayEvent;
 use super::swan::Swan;
-use crate::device::{Device, OutsideDone, Work};
+use crate::device::{Device, OutsideDone, Work, NO_HOME};
 use crate::events::EventQueue;
 use crate::nand::{Done, PageOp};
 use crate::request::{Completion, Op, Status};
@@ -63,6 +62,8 @@ pub struct Raid {
     pub(super) independent: bool,
     /// They have been, to the end.
     pub(super) ahead_ends: bool,
+    /// See [`Work::is_quiet`].
+    is_quiet: bool,
     completions: Vec<Completion>,
     pages_done: Vec<OutsideDone>,
 }
@@ -78,6 +79,7 @@ impl Raid {
             batch: Batch::default(),
             independent: members_are_independent(spec),
             ahead_ends: false,
+            is_quiet: false,
             completions: Vec::new(),
             pages_done: Vec::new(),
             io,
@@ -117,37 +119,56 @@ impl Raid {
     }
 
     /// Processes the event of a resource of a member's flash.
-    #[inline(always)]
+    #[inline(never)]
     fn flash_event(
         &mut self,
         resource: usize,
-        place: Place,
-        clock: &mut Clock,
-        done: &mut Option<Done>,
-    ) {
+        now: Time,
+        events: &mut EventQueue,
+        finished: &mut Option<Done>,
+    ) -> usize {
+        let clock = &mut Clock { now, events };
+        let place = self.io.members.flash_at(resource);
         let member = place.member;
-        let drive = &mut self.io.members[member].drive;
-        drive.among(place, clock, |ssd, events, now| {
-            ssd.step_among(events, resource - place.first, now, done);
-        });
-        self.io.look_at_flash(member, clock);
-        if let Some(page) = done {
-            let (asked, page) = (page.op.enqueued, OutsideDone::of(page));
-            *done = None;
-            let what = (page.tag, Spent::of_page(&page), page.written);
-            match (page.tag & OF_JOB != 0, self.io.members[member].is_usual()) {
-                (true, true) => self.done_for_job(member, what, clock),
-                (of_job, _) => {
-                    match of_job {
-                        true => self.answered(member, asked, what, clock),
-                        false => self.page_answered(member, &page, clock),
-                    }
-                    self.swan_goes_on(clock);
-                    self.io.members[member].wake(clock);
+        if !self.io.members.lost {
+            self.io.in_event = true;
+            let mut done = None;
+            let drive = &mut self.io.members[member].drive;
+            drive.step_among(place, resource, clock, &mut done);
+            self.io.look_at_flash(member, clock);
+            match &done {
+                Some(done) if done.op.owner & OF_JOB != 0 && self.io.members[member].is_usual() => {
+                    let page = OutsideDone::of(done);
+                    let what = (page.tag, Spent::of_page(&page), page.written);
+                    self.job_page_done(member, what, clock);
                 }
+                Some(done) => self.flash_done(member, done, clock),
+                None => {}
+            }
+            self.io.may_be_idle(clock);
+            self.io.in_event = false;
+            match self.io.ops.done.is_empty() {
+                false => *finished = self.io.ops.done.pop_front(),
+                // A unit is idle where its member has nothing to do.
+                true => self.is_quiet = self.io.members[member].under_way > 0,
             }
         }
-        self.io.may_be_idle(clock);
+        self.io.watch.units.first_of(member)
+    }
+
+    /// A member's flash has done a page operation.
+    #[inline(never)]
+    fn flash_done(&mut self, member: usize, done: &Done, clock: &mut Clock) {
+        let page = OutsideDone::of(done);
+        match page.tag & OF_JOB {
+            0 => self.page_answered(member, &page, clock),
+            _ => {
+                let what = (page.tag, Spent::of_page(&page), page.written);
+                self.answered(member, done.op.enqueued, what, clock);
+            }
+        }
+        self.swan_goes_on(clock);
+        self.io.members[member].wake(clock);
     }
 
     /// A member has done a page operation.
@@ -268,13 +289,13 @@ impl Raid {
     ) {
         match id & OF_JOB {
             0 => self.request_done(id, spent, written, clock),
-            _ => self.done_for_job(member, (id, spent, written), clock),
+            _ => self.job_page_done(member, (id, spent, written), clock),
         }
     }
 
     /// A page that was sent for a job without a record is done.
     #[inline(always)]
-    fn done_for_job(
+    fn job_page_done(
         &mut self,
         member: usize,
         (id, spent, written): (u32, Spent, bool),
@@ -306,6 +327,35 @@ impl Raid {
         }
     }
 
+    /// Something happens that is not in the members' flash.
+    #[inline(never)]
+    fn other_event(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        finished: &mut Option<Done>,
+    ) -> usize {
+        let clock = &mut Clock { now, events };
+        let members = self.io.members.len();
+        if resource < members {
+            // Nothing waits for what members of a lost array still do.
+            if !self.io.members.lost {
+                self.io.members[resource].alarm.went_off();
+                self.member_event(resource, clock);
+            }
+        } else {
+            self.own_event(resource - members, clock);
+        }
+        if !self.io.ops.done.is_empty() {
+            *finished = self.io.ops.done.pop_front();
+        }
+        match resource < members {
+            true => self.io.watch.units.first_of(resource),
+            false => 0,
+        }
+    }
+
     /// What happens at a resource of the array's own.
     fn own_event(&mut self, own: usize, clock: &mut Clock) {
         let io = &mut self.io;
@@ -321,19 +371,26 @@ impl Raid {
     }
 
     /// What a write of one page touches: it and its parity.
-    #[inline]
+    #[inline(always)]
     fn for_each_touched(&self, lpn: Lpn, touch: impl Fn(&Flash, Lpn)) {
-        if let Some(swan) = &self.swan {
-            // It goes elsewhere than before: only the volume knows of both.
-            return swan.volume.prefetch(lpn);
-        }
         let layout = &self.io.layout;
         let (stripe, place, members) = layout.placed(lpn);
         let lpn = Lpn(stripe.0);
         let touch = |member: usize| touch(&self.io.members[member].drive.ssd.backend, lpn);
         touch(members.data(place));
-        for which in 0..layout.parity {
-            touch(members.parity(which));
+        if layout.parity > 0 {
+            touch(members.parity(0));
+        }
+        if layout.parity > 1 {
+            touch(members.parity(1));
+        }
+    }
+
+    /// Only a volume knows where a page goes and where it was.
+    #[inline(never)]
+    fn prefetch_of_volume(&self, lpn: Lpn) {
+        if let Some(swan) = &self.swan {
+            swan.volume.prefetch(lpn);
         }
     }
 }
@@ -357,6 +414,15 @@ impl Work for Raid {
 
     fn unit_for_write(&mut self, lpn: Lpn) -> u32 {
         narrow(self.io.layout.spot(lpn).member)
+    }
+
+    #[inline(always)]
+    fn home(&self, lpn: Lpn) -> u32 {
+        let units = &self.io.watch.units;
+        match self.swan.is_none() && units.have_homes() {
+            true => units.home_of(&self.io.layout, lpn),
+            false => NO_HOME,
+        }
     }
 
     fn unit_of_copy(&self, lpn: Lpn) -> Option<u32> {
@@ -391,38 +457,19 @@ impl Work for Raid {
         events: &mut EventQueue,
         finished: &mut Option<Done>,
     ) -> usize {
-        let clock = &mut Clock { now, events };
-        let members = self.io.members.len();
-        let io = &mut self.io;
-        if let Some(place) = io.members.flash_at(resource) {
-            if self.direct.takes_part {
-                (self.direct).event(io, resource, place, clock, finished);
-            } else if !io.members.lost {
-                self.io.in_event = true;
-                self.flash_event(resource, place, clock, finished);
-                self.io.in_event = false;
-                if !self.io.ops.done.is_empty() {
-                    *finished = self.io.ops.done.pop_front();
-                }
-            }
-            return self.io.watch.units.first_of(place.member);
+        self.is_quiet = false;
+        if !self.io.members.is_flash(resource) {
+            return self.other_event(resource, now, events, finished);
         }
-        if resource < members {
-            // Nothing waits for what members of a lost array still do.
-            if !io.members.lost {
-                io.members[resource].alarm.went_off();
-                self.member_event(resource, clock);
-            }
-        } else {
-            self.own_event(resource - members, clock);
+        match self.direct.takes_part {
+            true => (self.direct).event(&mut self.io, resource, (now, events), finished),
+            false => self.flash_event(resource, now, events, finished),
         }
-        if !self.io.ops.done.is_empty() {
-            *finished = self.io.ops.done.pop_front();
-        }
-        match resource < members {
-            true => self.io.watch.units.first_of(resource),
-            false => 0,
-        }
+    }
+
+    #[inline(always)]
+    fn is_quiet(&self) -> bool {
+        self.is_quiet
     }
 
     fn is_volatile(&self) -> bool {
@@ -492,14 +539,19 @@ impl Work for Raid {
 
     #[inline]
     fn prefetch(&self, lpn: Lpn) {
-        self.for_each_touched(lpn, |flash, lpn| flash.prefetch(lpn));
+        match self.swan {
+            None => self.for_each_touched(lpn, |flash, lpn| flash.prefetch(lpn)),
+            Some(_) => self.prefetch_of_volume(lpn),
+        }
     }
 
     #[inline]
     fn prefetch_old_copy(&self, lpn: Lpn) {
         // With parity a page is read before it is written, and what the write touches is loaded while it is.
-        if self.io.layout.parity == 0 {
-            self.for_each_touched(lpn, |flash, lpn| flash.prefetch_old_copy(lpn));
+        match self.swan {
+            None if self.io.layout.parity > 0 => {}
+            None => self.for_each_touched(lpn, |flash, lpn| flash.prefetch_old_copy(lpn)),
+            Some(_) => self.prefetch_of_volume(lpn),
         }
     }
 

@@ -1,0 +1,139 @@
+//! Writes of one page in an array with one parity, whole and without a log: what [`Jobs::begin_any`] and what follows
+//! it do, in fewer steps. A page and its parity are read, and then both written.
+
+use super::{Job, JobSpec, Jobs, Kind, Phase};
+use crate::array::clock::Clock;
+use crate::array::io::ops::Chain;
+use crate::array::io::requests::Owner;
+use crate::array::io::{Io, Order};
+use crate::array::layout::plan::{plan_write, Method, Plan};
+use crate::array::layout::{MembersOf, Stripe};
+use crate::array::record::log::SentFor;
+use crate::request::Op;
+use crate::units::Lpn;
+
+/// The members with a page and with its parity.
+pub(super) type Pair = [u16; 2];
+
+/// Those of the page at a data place.
+#[inline(always)]
+fn pair_at(place: u32, members: MembersOf) -> Pair {
+    [members.data(place) as u16, members.parity(0) as u16]
+}
+
+/// Sends a page of a job to a member, as a request of which a record is kept.
+#[cold]
+fn send_one(
+    io: &mut Io,
+    id: u32,
+    (member, stripe): (usize, Stripe),
+    how: (Op, bool),
+    clock: &mut Clock,
+) {
+    let order = Order::new(member, (stripe.0, 1), how, Owner::Job(id));
+    io.send(order, clock, |_| SentFor::Job { job: id, place: 0 });
+}
+
+impl Jobs {
+    /// Writes the page of an operation once it is its turn in its row.
+    #[inline(always)]
+    pub fn write_page(&mut self, io: &mut Io, op: u32, (lpn, fua): (Lpn, bool), clock: &mut Clock) {
+        let (stripe, place, members) = io.layout.placed(lpn);
+        let what = JobSpec::new(Kind::Write(1 << place), (stripe, 1), (Chain::only(op), fua));
+        if !io.writes_pairs() {
+            return self.add(io, what, clock);
+        }
+        let (row, pair) = (members.row, pair_at(place, members));
+        let id = self.jobs.add(Job::new(what, row, 1));
+        if !self.rows.take(row, id) {
+            io.record.stats.row_waits += 1;
+            return;
+        }
+        self.jobs[id].rows_held = 1;
+        self.begin_pair(io, id, pair, clock);
+    }
+
+    /// The pair that a job writes, if it is one.
+    #[inline(always)]
+    pub(super) fn pair_of(&self, io: &Io, id: u32) -> Option<Pair> {
+        let what = &self.jobs[id].what;
+        match what.kind {
+            Kind::Write(places)
+                if what.pages == 1 && places.is_power_of_two() && io.writes_pairs() =>
+            {
+                let members = io.layout.members_of(what.stripe);
+                Some(pair_at(places.trailing_zeros(), members))
+            }
+            _ => None,
+        }
+    }
+
+    /// The row is the job's: it reads.
+    #[inline(always)]
+    pub(super) fn begin_pair(&mut self, io: &mut Io, id: u32, pair: Pair, clock: &mut Clock) {
+        let job = &mut self.jobs[id];
+        let Kind::Write(written) = job.what.kind else {
+            unreachable!("only a write has a pair");
+        };
+        let both = written | 1 << io.layout.data();
+        debug_assert_eq!(
+            plan_write(io.layout.data(), 1, written, 0),
+            Plan {
+                method: Method::ReadModifyWrite,
+                reads: both,
+                writes: both,
+            }
+        );
+        let stats = &mut io.record.stats;
+        stats.stripes[Method::ReadModifyWrite as usize] += 1;
+        stats.pages_read_for_parity += 2;
+        stats.parity_pages_written += 1;
+        job.phase = Phase::Reading;
+        job.writes = both;
+        job.pair = Some(pair);
+        let stripe = job.what.stripe;
+        self.send_pair::<true>(io, id, pair, clock);
+        for member in pair {
+            io.prefetch_old_copy(member.into(), stripe);
+        }
+    }
+
+    /// Sends a page to each of the two members.
+    #[inline(always)]
+    pub(super) fn send_pair<const READ: bool>(
+        &mut self,
+        io: &mut Io,
+        id: u32,
+        pair: Pair,
+        clock: &mut Clock,
+    ) {
+        let job = &mut self.jobs[id];
+        let (stripe, fua) = (job.what.stripe, job.what.fua && !READ);
+        job.left = 2;
+        let mut pages_at = 0;
+        for member in pair {
+            let member = usize::from(member);
+            match io.send_page::<READ>(member, Lpn(stripe.0), fua, id, clock) {
+                true => pages_at |= 1 << member,
+                false => {
+                    let op = if READ { Op::Read } else { Op::Write };
+                    send_one(io, id, (member, stripe), (op, fua), clock);
+                }
+            }
+        }
+        job.pages_at = pages_at;
+    }
+
+    /// The job is done; the next one of its row begins.
+    #[inline(never)]
+    pub(super) fn end_pair(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
+        let job = &self.jobs[id];
+        let row = job.first_row;
+        io.finish(job.what.chain, job.spent, job.written);
+        io.deliver(clock);
+        self.jobs.remove(id);
+        if let Some(next) = self.rows.give_back(row) {
+            self.next_of_row(io, next, clock);
+        }
+    }
+}
