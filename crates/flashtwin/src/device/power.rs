@@ -113,6 +113,7 @@ impl<B: Backend> Device<B> {
         self.requests = Requests::default();
         self.writes = PageWrites::new(front);
         self.in_buffer.clear();
+        self.find_path();
         if self.backend.is_volatile() {
             steps = self.shut_down(steps);
             self.backend_to_rest(steps)?;
