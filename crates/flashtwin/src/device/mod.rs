@@ -95,7 +95,7 @@ pub(crate) struct Front<'a> {
 #[repr(C)]
 pub struct Device<B: Backend> {
     now: Time,
-    /// The one that requests take.
+    /// The copy of the path that requests take.
     path: Path,
     pub(crate) events: EventQueue,
     pub(crate) backend: B,

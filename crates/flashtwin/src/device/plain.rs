@@ -1,8 +1,8 @@
-//! The plain front end: one that has nothing of what most devices lack, and whose path need not ask for it.
+//! The plain front end: copies of a request's path that do not test for what the device does not have.
 //!
-//! The path of a request is one text, compiled more than once: for any device, and for those that are plain
-//! ([`Device::is_plain`]), with flash of any kind and of the most frequent kinds. Which one a request takes is decided
-//! where it enters; [`Work::PLAIN`] is what the text asks.
+//! The path is written once and compiled several times: for any device, and for plain ones ([`Device::is_plain`]) with
+//! any back end and with the two most frequent kinds of flash. [`Device::submit`] and the loop over events choose the
+//! copy. The code asks [`Work::PLAIN`], a constant of each copy.
 
 use super::link::Mode;
 use super::{Backend, Device};
@@ -13,7 +13,7 @@ use crate::metrics::FlashReport;
 use crate::nand::{Done, PageOp};
 use crate::units::{ChipId, Lpn, Time};
 
-/// Which copy of the path requests take.
+/// A copy of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Path(pub u8);
 
@@ -26,7 +26,7 @@ impl Path {
     }
 }
 
-/// Runs something on the path that a device's requests take.
+/// Runs something on the copy of the path that a device's requests take.
 macro_rules! on_path {
     ($device:expr, $on:ident => $work:expr) => {
         on_path!($device, $on => $work, 0 1 2)
@@ -63,7 +63,7 @@ impl<B: Backend> Device<B> {
         front && self.cache.is_plain() && !self.programs.is_on() && !self.metrics.are_elsewhere()
     }
 
-    /// Finds the path anew: something has changed that it depends on.
+    /// Chooses the copy anew, once something has changed that [`Device::is_plain`] depends on.
     pub(super) fn find_path(&mut self) {
         self.path = self.path_now();
     }
@@ -75,7 +75,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The device as one that is plain, which it must be, with the kind of back end that it has.
+    /// The same device as a plain one with a back end of this kind, which it must be.
     #[inline(always)]
     pub(super) fn as_plain<const KIND: u8>(&mut self) -> &mut Device<Plain<B, KIND>> {
         debug_assert_eq!(self.path, Path::plain(KIND));
