@@ -20,7 +20,7 @@ pub(crate) struct Watch {
     pub is_local: bool,
     /// When members collect, if that is logged.
     pub timeline: Option<Timeline>,
-    /// Of a member only matters whether any chip of it is in GC.
+    /// All there is to see of a member is whether any chip of it is in GC.
     is_plain: bool,
 }
 
@@ -43,7 +43,7 @@ impl Watch {
         self.is_local && self.timeline.is_none() && self.units.any_chip_counts
     }
 
-    /// A member is as it was when last looked at; false if this takes [`Watch::look_at`] to find out.
+    /// There is nothing new to see of a member; false if that takes a closer look.
     #[inline(always)]
     pub fn has_seen(&self, member: usize, members: &Members) -> bool {
         let chips = members[member].drive.ssd.chips_in_gc();

@@ -116,7 +116,7 @@ impl Raid {
         self.io.may_be_idle(clock);
     }
 
-    /// Processes the event of a resource of a member's flash.
+    /// What is pending at a resource of a member's flash happens.
     #[inline(always)]
     fn flash_event(
         &mut self,
@@ -241,7 +241,7 @@ impl Raid {
         }
     }
 
-    /// A member has done a request that was sent at `asked`: its number, time spent, and whether it was written.
+    /// A member has done a request of which it was `asked` then: number, time spent, and that it was written.
     #[inline(always)]
     fn answered(
         &mut self,
