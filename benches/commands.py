@@ -59,11 +59,18 @@ def cost(command: list[str]) -> Cost:
     return Cost(wall_s, spent, done.stdout)
 
 
-def alternate(commands: dict[str, list[str]], rounds: int) -> dict[str, list[Cost]]:
-    """Run commands in turn, so that all meet the same machine; every other round in reverse order."""
+def alternate(
+    commands: dict[str, list[str]], rounds: int, without: Path | None = None
+) -> dict[str, list[Cost]]:
+    """Run commands in turn, so that all meet the same machine; every other round in reverse order.
+
+    The file `without` is removed before each: replacing one takes longer than creating one.
+    """
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for number in range(rounds):
         for name in list(commands)[:: -1 if number % 2 else 1]:
+            if without is not None:
+                without.unlink(missing_ok=True)
             costs[name].append(cost(commands[name]))
     return costs
 
@@ -98,7 +105,7 @@ def log(directory: Path) -> None:
     run = [FLASHTWIN, "run", "--workload", load, "--device", "ecr", "--queue-depth", "64"]
     path = directory / "log.parquet"
     cores = Cores() if STAT.exists() else None
-    costs = alternate({"plain": run, "log": [*run, "--requests", str(path)]}, LOG_ROUNDS)
+    costs = alternate({"plain": run, "log": [*run, "--requests", str(path)]}, LOG_ROUNDS, without=path)
     if cores is not None:
         figure("log_cores_of_others", cores.others())
     pairs = list(zip(costs["plain"], costs["log"], strict=True))

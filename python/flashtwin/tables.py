@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .files import whole_file, write_text
+from .files import store_ahead, whole_file, write_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,10 +93,14 @@ def request_file(path: Path) -> Iterator[Callable[[Columns], None]]:
         # Not a context manager: after an error the writer must not write its footer.
         writer = pq.ParquetWriter(file, _schema(), **_LOG_FORM)
 
+        stored = 0
+
         def flush() -> None:
+            nonlocal stored
             if waiting:
                 writer.write_table(pa.Table.from_batches(waiting), row_group_size=_ROW_GROUP)
                 waiting.clear()
+                stored = store_ahead(file, stored)
 
         def add(columns: Columns) -> None:
             if failures:

@@ -95,7 +95,7 @@ impl<B: Backend> Device<B> {
         port.submit(events, now, pages, how, (tag, request));
     }
 
-    /// The same for flash that has its events in `events`.
+    /// The same where what is pending at its flash is among `events`.
     #[inline(always)]
     pub(crate) fn submit_among(
         &mut self,
@@ -153,7 +153,8 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// Processes the event of this resource of its flash, which is in `events`; `done` gets a page that it completes.
+    /// What is pending at this resource of its flash, among `events`, happens; into `done` what of the pages is done by
+    /// that.
     #[inline(always)]
     pub(crate) fn step_among(
         &mut self,
@@ -183,13 +184,13 @@ impl<B: Backend> Device<B> {
         self.now = self.now.max(until);
     }
 
-    /// Instant of the next event of its flash.
+    /// When its flash will next do something.
     #[inline]
     pub(crate) fn next_flash_event(&self) -> Time {
         self.events.next_time()
     }
 
-    /// Completed pages, oldest first. The caller clears them.
+    /// What of it is done, oldest first. The caller clears it.
     #[inline]
     pub(crate) fn outside_done(&mut self) -> &mut Vec<OutsideDone> {
         &mut self.outside
@@ -254,7 +255,7 @@ impl<B: Backend> Port<'_, B> {
         unit.map(|unit| (self.backend).enqueue_here(unit as usize, op, now, events))
     }
 
-    /// Processes the event of a resource; `done` gets a page that it completes.
+    /// What is pending at a resource happens; into `done` what of the pages is done by that.
     #[inline(always)]
     fn step(
         &mut self,

@@ -14,16 +14,16 @@ pub(crate) struct Drive {
     pub ssd: Ssd,
     /// Reads and writes go to its flash page by page: its front end takes no time.
     pub takes_pages: bool,
-    /// Resources of its flash in the array's event queue; `None` if the SSD has a queue of its own.
+    /// Where what is pending at its flash stands in the array's event queue. `None`: it is in a queue of the SSD's own.
     pub place: Option<Place>,
 }
 
-/// Resources of a member's flash in the array's event queue.
+/// A place in the array's event queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     /// The first resource.
     pub first: usize,
-    /// The member: the group of their events.
+    /// The member, as the group of what is set there.
     pub member: usize,
 }
 
@@ -38,7 +38,7 @@ impl Drive {
         }
     }
 
-    /// Runs `act` on its flash, which has its events in the array's queue.
+    /// Has its flash do something, with its resources among those of the array.
     #[inline(always)]
     pub fn among<T>(
         &mut self,
@@ -124,7 +124,7 @@ impl Drive {
         }
     }
 
-    /// Processes all events in its own queue that are due by `now`.
+    /// Lets all happen that is due by `now` in its own queue.
     #[inline]
     pub fn advance(&mut self, now: Time) {
         match self.takes_pages {
@@ -149,7 +149,7 @@ impl Drive {
     }
 }
 
-/// The cause of a request's page operations; `None` if it neither reads nor writes.
+/// What pages are read or written for; `None` for what does neither.
 #[inline(always)]
 fn cause_of(op: Op) -> Option<Cause> {
     match op {

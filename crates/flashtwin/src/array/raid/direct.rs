@@ -31,7 +31,7 @@ use crate::units::{narrow, Lpn, Time};
 pub(crate) struct Direct {
     /// It is taken.
     pub open: bool,
-    /// The events of members' flash are in the array's queue.
+    /// What members' flash has to do was taken this way.
     pub takes_part: bool,
     /// Member and chip of the event that is being reported to the front end.
     at: Option<(usize, usize)>,
@@ -53,12 +53,12 @@ impl Direct {
         }
     }
 
-    /// Members are simulated ahead: the events of their flash leave the array's queue.
+    /// Members are simulated ahead: what their flash does is no business of the array's.
     pub fn leave(&mut self) {
         (self.open, self.takes_part) = (false, false);
     }
 
-    /// Runs this on a member's flash, which has its events in the array's queue.
+    /// Has a member's flash do something, with its resources among those of the array.
     #[inline]
     fn on_flash<T>(
         io: &mut Io,

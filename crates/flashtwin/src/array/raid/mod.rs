@@ -262,7 +262,7 @@ impl Raid {
         }
     }
 
-    /// A member has done a request that was sent at `asked`: its number, time spent, and whether it was written.
+    /// A member has done a request of which it was `asked` then: number, time spent, and that it was written.
     #[inline(always)]
     fn answered(
         &mut self,
