@@ -118,6 +118,18 @@ impl Raid {
         self.io.may_be_idle(clock);
     }
 
+    /// What is pending at a resource of flash happens that the front end asks directly.
+    #[inline(never)]
+    fn direct_event(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        finished: &mut Option<Done>,
+    ) -> usize {
+        (self.direct).event(&mut self.io, resource, (now, events), finished)
+    }
+
     /// What is pending at a resource of a member's flash happens.
     #[inline(never)]
     fn flash_event(
@@ -462,7 +474,7 @@ impl Work for Raid {
             return self.other_event(resource, now, events, finished);
         }
         match self.direct.takes_part {
-            true => (self.direct).event(&mut self.io, resource, (now, events), finished),
+            true => self.direct_event(resource, now, events, finished),
             false => self.flash_event(resource, now, events, finished),
         }
     }
