@@ -118,6 +118,18 @@ impl Raid {
         self.io.may_be_idle(clock);
     }
 
+    /// Processes the event of a resource of flash that the front end asks directly.
+    #[inline(never)]
+    fn direct_event(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        finished: &mut Option<Done>,
+    ) -> usize {
+        (self.direct).event(&mut self.io, resource, (now, events), finished)
+    }
+
     /// Processes the event of a resource of a member's flash.
     #[inline(never)]
     fn flash_event(
@@ -462,7 +474,7 @@ impl Work for Raid {
             return self.other_event(resource, now, events, finished);
         }
         match self.direct.takes_part {
-            true => (self.direct).event(&mut self.io, resource, (now, events), finished),
+            true => self.direct_event(resource, now, events, finished),
             false => self.flash_event(resource, now, events, finished),
         }
     }
