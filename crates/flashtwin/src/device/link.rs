@@ -79,7 +79,7 @@ impl Link {
         self.has_mode_alone(Mode::Free)
     }
 
-    /// Requests have nothing but this on their way.
+    /// It has this mode, and commands take no time.
     pub fn has_mode_alone(&self, mode: Mode) -> bool {
         self.overhead == Time::ZERO && self.mode == mode
     }

@@ -4,17 +4,8 @@
 //! 64 blocks, once per collected block: cheaper than keeping them sorted on every invalidation. The lowest of each
 //! strip is kept along; here its block is found.
 
-use super::page::{PageMap, NOT_SEALED};
+use super::page::{Foresight, PageMap, NOT_SEALED};
 use crate::memory::prefetch;
-
-/// Which block of a pool is likely to be collected.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Foresight {
-    /// Of those with the fewest live pages the last one, or the first.
-    last: bool,
-    /// Pages whose logical numbers are loaded.
-    pages: u32,
-}
 
 impl PageMap {
     /// The lowest of [`PageMap::tallies`].

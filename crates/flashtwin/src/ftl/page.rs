@@ -13,7 +13,6 @@
 use std::num::NonZeroU64;
 
 use super::frontier::{Frontier, Pool, Roomiest};
-use super::least::Foresight;
 use super::sets::Sets;
 use super::shape::Shape;
 use crate::divide::Divider;
@@ -30,6 +29,15 @@ const STRIP_SHIFT_MAX: u32 = 6;
 
 /// Numbers of logical pages in a cache line.
 pub(super) const LPNS_OF_LINE: u32 = 16;
+
+/// Which block of a pool is likely to be collected.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Foresight {
+    /// Of those with the fewest live pages the last one, or the first.
+    pub last: bool,
+    /// Pages whose logical numbers are loaded.
+    pub pages: u32,
+}
 
 /// Where the first live page of a block is looked for: pages before it are not live.
 #[derive(Clone, Copy, Debug)]

@@ -292,7 +292,7 @@ impl Metrics {
         );
     }
 
-    /// Integral of the number of requests inside over time, until one last came or left, in ps.
+    /// Integral over time of the number of requests in the device, until one last came or left, in ps.
     fn inside_ps(&self) -> u128 {
         let until = self.last_arrival.max(self.last_done);
         let of_inside = u128::from(self.inside) * u128::from(until.0);

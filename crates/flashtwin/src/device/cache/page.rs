@@ -192,7 +192,7 @@ impl Page {
         matches!(self.program, Program::Running { .. })
     }
 
-    /// Once the page has its slot nothing is to be done with it: it is the policy's, nobody waits for it but its
+    /// Once the page has its slot nothing is to be done with it: it is the policy's, nothing waits for it but its
     /// writer, and nothing is wanted of it.
     #[inline(always)]
     pub fn is_plain_arrival(&self) -> bool {
