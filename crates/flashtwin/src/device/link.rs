@@ -269,7 +269,7 @@ impl<B: Backend> Device<B> {
 
     /// The same for an event, which is in the middle of nothing.
     #[inline(always)]
-    pub(super) fn from_event(&mut self, work: impl FnOnce(&mut Device<B>)) {
+    pub(super) fn without_bus_in_event(&mut self, work: impl FnOnce(&mut Device<B>)) {
         debug_assert!(!self.link.handing_on, "an event within another's work");
         self.link.handing_on = true;
         work(self);
@@ -369,7 +369,7 @@ impl<B: Backend> Device<B> {
             return self.reach_controller(id);
         }
         if self.requests[id].op == Op::Write {
-            self.from_event(|device| match device.takes_at_once() {
+            self.without_bus_in_event(|device| match device.takes_at_once() {
                 true => device.dispatch_now(id, Op::Write),
                 false => device.wait_for_controller(id),
             });

@@ -410,7 +410,7 @@ impl<B: Backend> Device<B> {
             return false;
         }
         if let Some(done) = &done {
-            self.from_event(|device| {
+            self.without_bus_in_event(|device| {
                 device.flash_done(done);
                 while let Some(done) = device.backend.more_done() {
                     device.flash_done(&done);
