@@ -402,18 +402,27 @@ impl<S: Drivable> Driver<'_, S> {
 
     #[inline(always)]
     fn one_inside(&mut self, request: &Request) -> Result<bool, SimError> {
-        match self.config.pacing {
-            Pacing::Closed { depth } if self.only_counts => {
+        if !self.only_counts {
+            return self.one_watched(request);
+        }
+        let at = match self.config.pacing {
+            Pacing::Open { .. } => {
+                let at = self.due(request);
+                self.check_clock(at)?;
+                self.device.advance(at);
+                at
+            }
+            Pacing::Closed { depth } => {
                 let now = self.wait_below(depth as usize);
                 self.check_clock(now)?;
-                self.submit(now, request)?;
-                Ok(true)
+                now
             }
-            _ => self.one_watched(request),
-        }
+        };
+        self.submit(at, request)?;
+        Ok(true)
     }
 
-    /// The same where the requests have times of their own, or more than their number is looked at.
+    /// The same where more than the metrics is kept of requests, or something may happen before one.
     #[inline(never)]
     fn one_watched(&mut self, request: &Request) -> Result<bool, SimError> {
         let mut at = match self.config.pacing {
