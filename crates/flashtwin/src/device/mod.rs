@@ -407,6 +407,7 @@ impl<B: Backend> Device<B> {
         }
         let chip = (self.backend).on_event(resource, now, &mut self.events, &mut done);
         if self.backend.is_quiet() {
+            debug_assert!(done.is_none() && !self.backend.is_idle(chip));
             return false;
         }
         if let Some(done) = &done {
