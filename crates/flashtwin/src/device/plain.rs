@@ -129,17 +129,6 @@ impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
     }
 
     #[inline(always)]
-    fn enqueue_here(
-        &mut self,
-        unit: usize,
-        op: PageOp,
-        now: Time,
-        events: &mut EventQueue,
-    ) -> bool {
-        self.get_mut().enqueue_here(unit, op, now, events)
-    }
-
-    #[inline(always)]
     fn settle(&mut self, now: Time, events: &mut EventQueue) {
         self.get_mut().settle(now, events);
     }
@@ -158,17 +147,6 @@ impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
         done: &mut Option<Done>,
     ) -> usize {
         self.get_mut().on_event(resource, now, events, done)
-    }
-
-    #[inline(always)]
-    fn step(
-        &mut self,
-        resource: usize,
-        now: Time,
-        events: &mut EventQueue,
-        done: &mut Option<Done>,
-    ) {
-        self.get_mut().step(resource, now, events, done);
     }
 
     #[inline(always)]

@@ -82,8 +82,6 @@ impl PageMap {
         self.reverse[ppn as usize] = lpn.0;
         if ppn.is_multiple_of(LPNS_OF_LINE) {
             self.prefetch_lpn_at(Ppn(ppn.wrapping_add(LPNS_OF_LINE)));
-            // Looked at when the block is sealed.
-            prefetch(&self.erases, block);
         }
         self.map[lpn.0 as usize] = ppn;
         self.live[block * self.words_per_block + page as usize / 64] |= 1 << (page % 64);
