@@ -3,7 +3,7 @@
 //! Page and block addresses are split on every flash operation; a hardware division each would be
 //! felt. (Lemire, Kaser, Kurz: "Faster remainder by direct computation", 2019.)
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Divider {
     by: u32,
     inverse: u64,

@@ -70,12 +70,10 @@ pub struct EventQueue {
     /// When the width was chosen, and the place in the order of setting by then.
     chosen_at: Time,
     chosen_order: u64,
-    /// At one instant things happen in the order of groups, and only then of setting.
-    by_group: bool,
     /// Added to the numbers of resources.
     base: usize,
-    /// The group of what is set now; none: each resource is its own.
-    group: Option<u64>,
+    /// By resource, if at one instant things happen in the order of groups, and only then of setting; else empty.
+    groups: Vec<u32>,
 }
 
 #[inline]
@@ -109,32 +107,23 @@ impl EventQueue {
             looks_max: LOOKS_MAX * resources.max(64) as u32,
             chosen_at: Time::ZERO,
             chosen_order: 0,
-            by_group: false,
             base: 0,
-            group: None,
+            groups: Vec::new(),
         }
     }
 
     /// From now on what falls on one instant happens in the order of groups, and within a group in the
-    /// order of setting.
-    pub fn order_by_group(&mut self) {
+    /// order of setting; `groups` has that of each resource.
+    pub fn order_by_group(&mut self, groups: Vec<u32>) {
         debug_assert!(self.first == NOTHING, "set before anything is pending");
-        self.by_group = true;
+        debug_assert_eq!(groups.len(), self.slots.len());
+        self.groups = groups;
     }
 
-    /// Until [`EventQueue::leave`] resources are those of a group, numbered from `first` on.
-    #[inline]
-    pub fn enter(&mut self, first: usize, group: usize) {
-        debug_assert!(self.group.is_none(), "a group within a group");
+    /// From now on [`EventQueue::set`] numbers resources from `first` on.
+    #[inline(always)]
+    pub fn number_from(&mut self, first: usize) {
         self.base = first;
-        self.group = Some(group as u64);
-    }
-
-    /// Resources are what they are again.
-    #[inline]
-    pub fn leave(&mut self) {
-        self.base = 0;
-        self.group = None;
     }
 
     /// The next place in the order of setting, for an instant that is kept elsewhere.
@@ -147,7 +136,12 @@ impl EventQueue {
     /// Sets the pending instant of a resource that has none.
     #[inline(always)]
     pub fn set(&mut self, resource: usize, at: Time) {
-        let resource = self.base + resource;
+        self.set_absolute(self.base + resource, at);
+    }
+
+    /// The same, numbered from 0.
+    #[inline(always)]
+    pub fn set_absolute(&mut self, resource: usize, at: Time) {
         let entry = self.entry(resource, at);
         self.put(entry, resource);
         self.note(entry);
@@ -161,10 +155,9 @@ impl EventQueue {
         }
     }
 
-    /// Moves the pending instant of a resource, which must have a later one.
+    /// Moves the pending instant of a resource, numbered from 0, which must have a later one.
     #[inline]
     pub fn bring_forward(&mut self, resource: usize, at: Time) {
-        let resource = self.base + resource;
         let entry = self.entry(resource, at);
         debug_assert!(
             instant(self.slots[resource].entry) > at.0,
@@ -199,9 +192,8 @@ impl EventQueue {
     #[inline(always)]
     fn entry(&mut self, resource: usize, at: Time) -> u128 {
         let mut order = self.take_order();
-        if self.by_group {
-            let group = self.group.unwrap_or(resource as u64);
-            order = group << ORDER_BITS | order & ((1 << ORDER_BITS) - 1);
+        if let Some(&group) = self.groups.get(resource) {
+            order = u64::from(group) << ORDER_BITS | order & ((1 << ORDER_BITS) - 1);
         }
         let below = order << RESOURCE_BITS | resource as u64;
         u128::from(at.0) << 64 | u128::from(below)
@@ -373,9 +365,13 @@ impl EventQueue {
     /// Takes the resource of the earliest pending instant, which is not pending any more.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<usize> {
-        if self.next_time() == Time::NEVER {
-            return None;
-        }
+        (self.next_time() != Time::NEVER).then(|| self.pop_first())
+    }
+
+    /// The same where something is pending.
+    #[inline(always)]
+    pub fn pop_first(&mut self) -> usize {
+        debug_assert!(self.next_time() != Time::NEVER);
         let (span, taken) = (self.span(self.first), resource(self.first));
         let at = span as usize & self.wrap;
         // The earliest entry stands first in its bucket.
@@ -388,7 +384,7 @@ impl EventQueue {
             ahead ^= 1;
         }
         self.first = self.find_first(span, at, ahead);
-        Some(taken)
+        taken
     }
 }
 

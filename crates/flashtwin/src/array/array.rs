@@ -53,7 +53,8 @@ impl Array {
         let independent = raid.independent;
         let mut array = Device::behind(&front(spec, units, &Host::default()), raid, policy);
         if independent {
-            array.events.order_by_group();
+            let groups = array.backend.groups_of_resources();
+            array.events.order_by_group(groups);
         }
         array
     }
@@ -110,7 +111,9 @@ impl Array {
 
     /// Starts or stops the log of what the array does.
     pub fn set_log(&mut self, on: bool) {
-        self.backend.io.record.log.set(on);
+        let io = &mut self.backend.io;
+        io.record.log.set(on);
+        io.find_way();
     }
 
     /// Takes what was logged since the last call.
@@ -125,6 +128,7 @@ impl Array {
         for member in self.backend.io.members.iter_mut() {
             member.drive.ssd.set_logs(on);
         }
+        self.backend.io.find_way();
     }
 
     /// Hands over what members logged of their flash and their buffers since the last call.
@@ -143,6 +147,7 @@ impl Array {
         let now = self.now();
         let io = &mut self.backend.io;
         io.watch.set_timeline(on, &io.members, now);
+        io.find_way();
     }
 
     /// Takes the intervals since the last call or [`crate::Device::reset_metrics`], in the order of

@@ -78,6 +78,7 @@ impl Array {
         let member = &mut self.backend.io.members[member];
         member.becomes_slow();
         member.slow.set(times_milli);
+        self.backend.io.find_way();
         Ok(())
     }
 
@@ -181,6 +182,7 @@ impl Raid {
         m.rows = lost.rows;
         m.slow = lost.slow;
         self.io.members.whole = false;
+        self.io.find_way();
         self.io.record.log.tell(|| ArrayEvent::Failed { member });
         self.io.begin_phase(clock.now);
     }
@@ -209,6 +211,7 @@ impl Raid {
         self.direct.close(io);
         io.members[member].state = State::Failed;
         io.members.whole = false;
+        io.find_way();
         io.watch.coordinator.dismiss();
         let alone = io
             .requests

@@ -94,15 +94,16 @@ pub(crate) mod sealed {
         fn goes_on(&mut self, _resource: usize, _now: Time, _events: &mut EventQueue) -> bool {
             false
         }
-        /// Deals with what was pending until now; returns the unit to activate afterwards. An operation that
-        /// finished, if one did, is put into `done`, where there is none.
+        /// Deals with what was pending until now; returns the unit to activate afterwards, `None` if that is of no
+        /// interest to the front end: nothing is done, and no unit is idle by that. An operation that finished, if one
+        /// did, is put into `done`, where there is none.
         fn on_event(
             &mut self,
             resource: usize,
             now: Time,
             events: &mut EventQueue,
             done: &mut Option<Done>,
-        ) -> usize;
+        ) -> Option<usize>;
         /// [`Work::on_event`] and then [`Work::activate`], where the front end has no part in it.
         #[inline(always)]
         fn step(
@@ -112,13 +113,9 @@ pub(crate) mod sealed {
             events: &mut EventQueue,
             done: &mut Option<Done>,
         ) {
-            let unit = self.on_event(resource, now, events, done);
-            self.activate(unit, now, events);
-        }
-        /// The last event is of no interest to the front end: nothing is done, and its unit is not idle.
-        #[inline(always)]
-        fn is_quiet(&self) -> bool {
-            false
+            if let Some(unit) = self.on_event(resource, now, events, done) {
+                self.activate(unit, now, events);
+            }
         }
         /// A further operation that finished with the last event.
         fn more_done(&mut self) -> Option<Done> {

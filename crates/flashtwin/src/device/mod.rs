@@ -358,58 +358,66 @@ impl<B: Backend> Device<B> {
     /// The same, on the path that is chosen.
     #[inline(never)]
     fn run_on(&mut self, limit: Time, below: usize) {
+        let mut link_at = self.link.pending.next_time();
+        let mut end = self.end_of_run(limit, below);
         loop {
-            let (flash_at, link_at) = (self.events.next_time(), self.link.pending.next_time());
-            self.next_step(flash_at, link_at);
-            let at = self.next_time();
-            if at >= limit || at > self.now && self.requests.len() < below {
+            let flash_at = self.events.next_time();
+            let flash_first = flash_at < link_at
+                || flash_at == link_at && self.events.next_order() < self.link.pending.next_order();
+            let at = if flash_first { flash_at } else { link_at };
+            debug_assert!(at >= self.now, "an event in the past");
+            self.now = at;
+            if !flash_first {
+                self.link_event();
+            }
+            if !flash_first || self.flash_event() {
+                self.resume_accesses();
+                self.admit_pending();
+                self.backend.settle(at, &mut self.events);
+                link_at = self.link.pending.next_time();
+                end = self.end_of_run(limit, below);
+            }
+            if self.events.next_time().min(link_at) >= end {
                 return;
             }
         }
     }
 
-    /// Lets the next pending thing happen, of the back end or of the link and the buffer.
+    /// The first instant that is too late for what comes next.
     #[inline(always)]
-    fn next_step(&mut self, flash_at: Time, link_at: Time) {
-        let at = flash_at.min(link_at);
-        debug_assert!(at >= self.now, "an event in the past");
-        self.now = at;
-        let flash_first = flash_at < link_at
-            || flash_at == link_at && self.events.next_order() < self.link.pending.next_order();
-        if flash_first {
-            if !self.flash_event() {
-                return;
-            }
-        } else {
-            match self.link.pending.next() {
-                _ if B::PLAIN => self.bus_done(),
-                link::BUS => self.bus_done(),
-                link::WAY_OUT => self.out_done(),
-                link::OVERHEAD => self.overhead_done(),
-                link::CPU => self.controller_done(),
-                _ => self.buffer_done(),
-            }
+    fn end_of_run(&self, limit: Time, below: usize) -> Time {
+        match self.requests.len() < below {
+            true => limit.min(Time(self.now.0 + 1)),
+            false => limit,
         }
-        self.resume_accesses();
-        self.admit_pending();
-        self.backend.settle(self.now, &mut self.events);
     }
 
-    /// False if that concerns the back end alone.
+    /// Lets the next pending thing happen of the link and the buffer.
+    #[inline(always)]
+    fn link_event(&mut self) {
+        match self.link.pending.next() {
+            _ if B::PLAIN => self.bus_done(),
+            link::BUS => self.bus_done(),
+            link::WAY_OUT => self.out_done(),
+            link::OVERHEAD => self.overhead_done(),
+            link::CPU => self.controller_done(),
+            _ => self.buffer_done(),
+        }
+    }
+
+    /// Lets the next pending thing happen of the back end; false if that concerns it alone.
     #[inline(always)]
     fn flash_event(&mut self) -> bool {
-        let Some(resource) = self.events.pop() else {
-            return false;
-        };
+        let resource = self.events.pop_first();
         let (now, mut done) = (self.now, None);
         if self.backend.goes_on(resource, now, &mut self.events) {
             return false;
         }
         let chip = (self.backend).on_event(resource, now, &mut self.events, &mut done);
-        if self.backend.is_quiet() {
-            debug_assert!(done.is_none() && !self.backend.is_idle(chip));
+        let Some(chip) = chip else {
+            debug_assert!(done.is_none() && self.backend.more_done().is_none());
             return false;
-        }
+        };
         if let Some(done) = &done {
             self.without_bus_in_event(|device| {
                 device.flash_done(done);

@@ -145,13 +145,8 @@ impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
         now: Time,
         events: &mut EventQueue,
         done: &mut Option<Done>,
-    ) -> usize {
+    ) -> Option<usize> {
         self.get_mut().on_event(resource, now, events, done)
-    }
-
-    #[inline(always)]
-    fn is_quiet(&self) -> bool {
-        self.get().is_quiet()
     }
 
     #[inline(always)]

@@ -33,6 +33,41 @@ impl OutsideDone {
         }
     }
 
+    /// The operation on a page that comes back with `tag`; `request` is the number that logs know it by.
+    #[inline(always)]
+    pub fn page<const READ: bool>(
+        lpn: Lpn,
+        fua: bool,
+        now: Time,
+        (tag, request): (u32, u32),
+    ) -> PageOp {
+        let (cause, fua) = match READ {
+            true => (Cause::HostRead, false),
+            false => (Cause::HostWrite, fua),
+        };
+        OutsideDone::page_for(lpn, (cause, fua), now, (tag, request))
+    }
+
+    #[inline(always)]
+    fn page_for(
+        lpn: Lpn,
+        (cause, fua): (Cause, bool),
+        now: Time,
+        (tag, request): (u32, u32),
+    ) -> PageOp {
+        PageOp {
+            lpn,
+            owner: tag | OWNER_IS_OUTSIDE,
+            cause,
+            request,
+            stream: Stream::Cold,
+            fua,
+            again: 0,
+            enqueued: now,
+            gc_before: Time::ZERO,
+        }
+    }
+
     /// There was nothing to do, or it was refused.
     fn at_once(tag: u32, written: bool) -> OutsideDone {
         OutsideDone {
@@ -233,20 +268,10 @@ impl<B: Backend> Port<'_, B> {
         events: &mut EventQueue,
         now: Time,
         lpn: Lpn,
-        (cause, fua): (Cause, bool),
-        (tag, request): (u32, u32),
+        how: (Cause, bool),
+        what: (u32, u32),
     ) -> Option<bool> {
-        let op = PageOp {
-            lpn,
-            owner: tag | OWNER_IS_OUTSIDE,
-            cause,
-            request,
-            stream: Stream::Cold,
-            fua,
-            again: 0,
-            enqueued: now,
-            gc_before: Time::ZERO,
-        };
+        let op = OutsideDone::page_for(lpn, how, now, what);
         let unit = match op.is_read() {
             true => self.backend.unit_of_copy(lpn),
             false if *self.read_only => None,

@@ -145,7 +145,9 @@ impl<B: Backend> Device<B> {
         let now = self.now;
         let unit = (self.backend).on_event(resource, now, &mut self.events, &mut None);
         while self.backend.more_done().is_some() {}
-        self.backend.activate(unit, self.now, &mut self.events);
+        if let Some(unit) = unit {
+            self.backend.activate(unit, self.now, &mut self.events);
+        }
         self.backend.settle(self.now, &mut self.events);
         true
     }

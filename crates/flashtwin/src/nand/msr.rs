@@ -8,6 +8,8 @@
 
 mod batch_log;
 mod clean;
+mod serve;
+mod short;
 
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp};
 use crate::chips::ChipSet;
@@ -15,9 +17,10 @@ use crate::events::EventQueue;
 use crate::ftl::{PageMap, Shape};
 use crate::gc::{self, Orders, Tie, Victims};
 use crate::memory::Table;
-use crate::spec::{AllocationPool, DeviceSpec, MsrNand, PlaneMapping};
+use crate::spec::{DeviceSpec, MsrNand, PlaneMapping};
 use crate::units::Stream;
 use crate::units::{ChipId, Lpn, Ppn, Time};
+use serve::ALONE;
 
 /// Reads or writes in a batch at most.
 const BATCH_MAX: usize = 100;
@@ -228,7 +231,8 @@ impl Msr {
             && !self.may_clean(chip);
         self.chips[chip].came(&mut op, now);
         if starts {
-            self.serve_one(chip, &op, now, events);
+            self.service[chip].next.done.op = op;
+            self.serve_one(chip, now, events);
             return false;
         }
         self.chips[chip].queue.push_back(op);
@@ -293,275 +297,11 @@ impl Msr {
         cleans.is_some()
     }
 
-    /// Takes the next batch off the queue and starts it.
-    #[inline(always)]
-    fn serve(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
-        if self.params.parallel_units > 1 {
-            return self.serve_batch(chip, now, events);
-        }
-        let queue = &mut self.chips[chip].queue;
-        if let Some(&op) = queue.front() {
-            queue.pop_front();
-            self.serve_one(chip, &op, now, events);
-        }
-    }
-
-    /// Starts an operation by itself.
-    #[inline(always)]
-    fn serve_one(&mut self, chip: usize, op: &PageOp, now: Time, events: &mut EventQueue) {
-        self.service[chip].batch_since = now;
-        let done_at = if op.is_read() {
-            let done_at = now + self.times.transfer + self.times.read;
-            self.serve_read::<false>(chip, op, now, (now, done_at))
-        } else {
-            let plane = if self.params.copy_back {
-                self.pick_plane(chip, op.lpn, op.stream, &[])
-            } else {
-                0
-            };
-            let loaded_at = now + self.times.transfer;
-            self.serve_write::<false>(chip, (op, plane), now, (now, loaded_at))
-        };
-        events.set(chip, done_at);
-    }
-
-    /// A batch over several parallel units: rounds, in each the head page of every unit that has
-    /// one; array times overlap, transfers do not. All reads, then all writes.
-    #[inline(never)]
-    fn serve_batch(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
-        self.service[chip].batch_since = now;
-        let units = self.params.parallel_units;
-        let mut reads = std::mem::take(&mut self.reads);
-        let mut writes = std::mem::take(&mut self.writes);
-        while reads.len() < BATCH_MAX && writes.len() < BATCH_MAX {
-            let Some(op) = self.chips[chip].queue.pop_front() else {
-                break;
-            };
-            if op.is_read() {
-                reads.push(Planned {
-                    op,
-                    plane: self.plane_in_chip(op.lpn),
-                });
-            } else {
-                let plane = self.pick_plane(chip, op.lpn, op.stream, &writes);
-                writes.push(Planned { op, plane });
-            }
-        }
-        let mut base = now;
-        self.in_rounds(&mut reads, units, &mut base, |msr, planned, base, rank| {
-            let done_at = base + msr.times.transfer * rank + msr.times.read;
-            msr.serve_read::<true>(chip, &planned.op, now, (base, done_at))
-        });
-        self.in_rounds(&mut writes, units, &mut base, |msr, planned, base, rank| {
-            let loaded_at = base + msr.times.transfer * rank;
-            let write = (&planned.op, planned.plane);
-            msr.serve_write::<true>(chip, write, now, (base, loaded_at))
-        });
-        self.reads = reads;
-        self.writes = writes;
-        // The next to finish stands last. A stable sort keeps dispatch order among equals.
-        let s = &mut self.service[chip];
-        s.rest.sort_by_key(|r| r.done_at);
-        s.rest.reverse();
-        if let Some(next) = s.rest.pop() {
-            events.set(chip, next.done_at);
-            (s.serves, s.next) = (true, next);
-        }
-    }
-
-    /// Serves `planned` in rounds over the units and empties it; `base` becomes the end.
-    fn in_rounds(
-        &mut self,
-        planned: &mut Vec<Planned>,
-        units: u32,
-        base: &mut Time,
-        serve: impl Fn(&mut Msr, Planned, Time, u64) -> Time,
-    ) {
-        let per_unit = self.planes / units;
-        while !planned.is_empty() {
-            let mut rank = 0;
-            let mut end = *base;
-            for unit in 0..units {
-                let Some(i) = planned.iter().position(|p| p.plane / per_unit == unit) else {
-                    continue;
-                };
-                rank += 1;
-                let head = planned.remove(i);
-                end = end.max(serve(self, head, *base, rank));
-            }
-            *base = end;
-        }
-    }
-
-    /// Starts a read of a round that began at `since`, and ends at `done_at`; returns that instant. `BATCH`: of several
-    /// operations that are put together.
-    #[inline(always)]
-    fn serve_read<const BATCH: bool>(
-        &mut self,
-        chip: usize,
-        op: &PageOp,
-        now: Time,
-        (since, done_at): (Time, Time),
-    ) -> Time {
-        self.stats.add(op.cause, 1);
-        if self.log.is_some() {
-            let plane = self.plane_in_chip(op.lpn);
-            self.log_page(chip, plane, *op, now, (since, done_at));
-        }
-        let (transfer, array) = (self.times.transfer, self.times.read);
-        self.start::<BATCH>(chip, op, now, done_at, transfer, array, true)
-    }
-
-    /// Starts a write of a round that began at `since`; its data are in the chip's register at
-    /// `loaded_at`; returns its end.
-    #[inline(always)]
-    fn serve_write<const BATCH: bool>(
-        &mut self,
-        chip: usize,
-        (op, plane): (&PageOp, u32),
-        now: Time,
-        (since, loaded_at): (Time, Time),
-    ) -> Time {
-        let pool = self.pool(chip, plane);
-        let Ok(stream) = self.ftl.make_room(pool, op.stream) else {
-            self.stats.writes_failed += 1;
-            return self.start::<BATCH>(chip, op, now, now, Time::ZERO, Time::ZERO, false);
-        };
-        let sealed = self.ftl.append(pool, stream, op.lpn);
-        self.stats.add(op.cause, 1);
-        let (mut transfer, mut array) = (self.times.transfer, self.times.program);
-        if sealed {
-            if let Some(summary) = self.summary_transfer {
-                self.stats.add(Cause::Summary, 1);
-                transfer += summary;
-                array += self.times.program;
-            }
-        }
-        let done_at = loaded_at + (transfer - self.times.transfer) + array;
-        if self.log.is_some() {
-            self.log_page(chip, plane, *op, now, (since, done_at));
-        }
-        self.start::<BATCH>(chip, op, now, done_at, transfer, array, true)
-    }
-
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
-    fn start<const BATCH: bool>(
-        &mut self,
-        chip: usize,
-        op: &PageOp,
-        now: Time,
-        done_at: Time,
-        transfer: Time,
-        array: Time,
-        written: bool,
-    ) -> Time {
-        let queue_gc = self.chips[chip].gc_time(now) - op.gc_before;
-        let done = Done {
-            op: *op,
-            queue_gc,
-            transfer,
-            array,
-            written,
-            failed: false,
-        };
-        let (s, running) = (&mut self.service[chip], Running { done_at, done });
-        match BATCH {
-            true => s.rest.push(running),
-            false => (s.serves, s.next) = (true, running),
-        }
-        done_at
-    }
-
-    // ---- where a write goes ----
-
-    #[inline(always)]
-    fn pool(&self, chip: usize, plane: u32) -> u32 {
-        if self.params.copy_back {
-            chip as u32 * self.planes + plane
-        } else {
-            chip as u32
-        }
-    }
-
-    /// Plane, within its chip, of a page's flash copy; 0 if it has none.
-    fn plane_in_chip(&self, lpn: Lpn) -> u32 {
-        match self.ftl.lookup(lpn) {
-            Some(ppn) => self.ftl.plane_of(self.ftl.block_of(ppn)) % self.planes,
-            None => 0,
-        }
-    }
-
-    /// The plane for a write: the one with most room for its stream among those whose open block is
-    /// younger than the old copy, searched from the chip's cursor, the first of equals. `assigned` are the
-    /// writes already given a plane in this batch.
-    #[inline(always)]
-    fn pick_plane(&mut self, chip: usize, lpn: Lpn, stream: Stream, assigned: &[Planned]) -> u32 {
-        let old = self.ftl.lookup(lpn);
-        let plane = match (self.params.allocation_pool, old) {
-            (AllocationPool::Plane, Some(_)) => self.plane_in_chip(lpn),
-            _ => {
-                let old_block = old.map_or(u32::MAX, |ppn| self.ftl.block_of(ppn));
-                let old_seq = old.map_or(0, |_| self.ftl.seq_of(old_block));
-                let start = self.service[chip].next_plane;
-                let one_stream = self.ftl.streams() == 1;
-                let younger = self.ftl.oldest_open(chip as u32) > old_seq;
-                if assigned.is_empty() && one_stream && younger && self.planes <= 64 {
-                    self.ftl.roomiest_of_chip(chip as u32, start)
-                } else {
-                    self.roomiest_eligible(chip, start, (old_block, old_seq), stream, assigned)
-                }
-            }
-        };
-        self.service[chip].next_plane = if plane + 1 == self.planes {
-            0
-        } else {
-            plane + 1
-        };
-        plane
-    }
-
-    /// The plane with most room among those whose open block is younger than the old copy or holds
-    /// it before its write pointer.
-    #[inline(never)]
-    fn roomiest_eligible(
-        &self,
-        chip: usize,
-        start: u32,
-        (old_block, old_seq): (u32, u32),
-        stream: Stream,
-        assigned: &[Planned],
-    ) -> u32 {
-        let pools = self.ftl.pools_of_chip(chip as u32);
-        let first = chip as u32 * self.planes;
-        let all_younger = self.ftl.oldest_open(chip as u32) > old_seq;
-        let mut best = (i32::MIN, start);
-        for plane in (start..self.planes).chain(0..start) {
-            let pool = &pools[plane as usize];
-            if all_younger || pool.active_seq > old_seq || pool.active == old_block {
-                let ahead = assigned.iter().filter(|w| w.plane == plane).count();
-                let room = self.ftl.room_for(first + plane, stream) - ahead as i32;
-                if room > best.0 {
-                    best = (room, plane);
-                }
-            }
-        }
-        debug_assert!(
-            best.0 > i32::MIN,
-            "the old copy's own plane is always eligible"
-        );
-        best.1
-    }
-
     pub fn write_untimed(&mut self, chip: usize, lpn: Lpn, asked: Stream) -> bool {
         while self.clean(chip, Time::ZERO).is_some() {}
         let stream = self.ftl.host_stream(lpn, asked);
-        let plane = if self.params.copy_back {
-            self.pick_plane(chip, lpn, stream, &[])
-        } else {
-            0
-        };
-        let pool = self.pool(chip, plane);
+        let plane = self.serving(chip).plane_for_one::<ALONE>(lpn, stream);
+        let pool = self.serving(chip).pool::<ALONE>(plane);
         let Ok(stream) = self.ftl.make_room(pool, stream) else {
             return false;
         };

@@ -6,6 +6,7 @@ mod collect;
 mod death;
 mod exchange_policy;
 mod precondition;
+mod short;
 
 use crate::buffer::{Setup, UserPolicy};
 use crate::chips::ChipSet;
@@ -37,7 +38,7 @@ pub struct Flash {
 }
 
 /// Which chip a page goes to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Places {
     by_stride: Divider,
     by_chips: Divider,
@@ -77,8 +78,9 @@ impl Flash {
         events: &mut EventQueue,
         done: &mut Option<Done>,
     ) {
-        let unit = self.on_event(resource, now, events, done);
-        self.activate(unit, now, events);
+        if let Some(unit) = self.on_event(resource, now, events, done) {
+            self.activate(unit, now, events);
+        }
     }
 }
 
@@ -175,12 +177,12 @@ impl Work for Flash {
         now: Time,
         events: &mut EventQueue,
         done: &mut Option<Done>,
-    ) -> usize {
+    ) -> Option<usize> {
         let unit = self.nand.on_event(resource, now, events, done);
         if self.has_dead {
             *done = self.after_death(unit, done.take(), now, events);
         }
-        unit
+        Some(unit)
     }
 
     #[inline(always)]

@@ -14,7 +14,7 @@ use super::coordinate::watch::Watch;
 use super::layout::plan::{sources, Places};
 use super::layout::{Layout, Spot, Stripe};
 use super::member::spent::Spent;
-use super::member::Members;
+use super::member::{Member, Members};
 use super::record::log::{ArrayEvent, SentFor};
 use super::record::Record;
 use super::table::NONE;
@@ -71,6 +71,8 @@ pub(crate) struct Io {
     reads_around_gc: bool,
     /// An event is being processed: the front end takes finished operations at its end.
     pub in_event: bool,
+    /// Writes of pages take a short way, see [`Io::find_way`].
+    is_short: bool,
 }
 
 impl Io {
@@ -80,7 +82,8 @@ impl Io {
         let members = Members::new(spec, before);
         let volatile = members.iter().any(|member| member.volatile);
         let of = narrow(members.len());
-        Io {
+        let mut io = Io {
+            is_short: false,
             layout: Layout::new(spec.level, spec.rotation, of, spec.chunk_pages),
             watch: Watch::new(spec, &members),
             record: Record::default(),
@@ -93,7 +96,35 @@ impl Io {
             reads_around_gc: spec.reads == Reads::AroundGc,
             in_event: false,
             members,
-        }
+        };
+        io.find_way();
+        io
+    }
+
+    /// Whether writes of pages take the short way past what their members do not have: no member ever was in any way
+    /// unusual, nor is its flash, all have the same chips for the same pages, and nothing observes them.
+    pub fn find_way(&mut self) {
+        self.is_short = self.finds_short_way();
+    }
+
+    fn finds_short_way(&self) -> bool {
+        let first = &self.members[0].drive.ssd.backend;
+        let is_simple = |member: &Member| {
+            let flash = &member.drive.ssd.backend;
+            member.is_usual() && flash.has_short_way() && flash.has_chips_of(first)
+        };
+        self.writes_pairs()
+            && !self.members.lost
+            && self.watch.is_plain()
+            && self.hedge.is_none()
+            && self.members.iter().all(is_simple)
+    }
+
+    /// See [`Io::find_way`], which is called once any of this changes.
+    #[inline(always)]
+    pub fn is_short(&self) -> bool {
+        debug_assert!(!self.is_short || self.finds_short_way());
+        self.is_short
     }
 
     /// Nothing is in flight.
@@ -262,15 +293,40 @@ impl Io {
             return false;
         };
         m.under_way += 1;
-        let stats = &mut self.record.stats;
-        match READ {
-            true => stats.member_pages_read += 1,
-            false => stats.member_pages_written += 1,
-        }
+        self.record.stats.page_sent::<READ>();
         if may_collect || !self.watch.is_plain() {
             self.look_at_flash(member, clock);
         }
         true
+    }
+
+    /// The same on the short way, to the chip of the page.
+    #[inline(always)]
+    pub fn send_short<const READ: bool>(
+        &mut self,
+        member: usize,
+        (chip, lpn): (u32, Lpn),
+        fua: bool,
+        job: u32,
+        clock: &mut Clock,
+    ) -> bool {
+        let m = &mut self.members[member];
+        let sent = (m.drive).submit_short::<READ>(clock, (chip, lpn), fua, OF_JOB | job);
+        let Some(may_collect) = sent else {
+            return false;
+        };
+        m.under_way += 1;
+        self.record.stats.page_sent::<READ>();
+        if may_collect {
+            self.look_at_flash(member, clock);
+        }
+        true
+    }
+
+    /// The chip of the pages of a stripe, if that is the same on all members.
+    #[inline(always)]
+    pub fn chip_of(&self, stripe: Stripe) -> u32 {
+        self.members[0].drive.ssd.backend.chip_of(Lpn(stripe.0))
     }
 
     /// Adds a page to what is being put together for its member.

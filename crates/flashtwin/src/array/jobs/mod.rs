@@ -96,6 +96,8 @@ struct Job {
     written: bool,
     /// The members with the page and with its parity, if both are read, and then both written, and nothing else.
     pair: Option<Pair>,
+    /// The chip of these pages, if both have it ([`Io::find_way`]).
+    chip: u32,
 }
 
 impl Job {
@@ -115,6 +117,7 @@ impl Job {
             spent: Spent::default(),
             written: true,
             pair: None,
+            chip: 0,
         }
     }
 }
@@ -289,9 +292,7 @@ impl Jobs {
         let job = &mut self.jobs[id];
         job.phase = Phase::Writing;
         match job.pair {
-            Some(pair) if io.writes_pairs() => {
-                self.send_pair::<false>(io, id, pair, clock);
-            }
+            Some(pair) if io.writes_pairs() => self.write_pair(io, id, pair, clock),
             _ => self.write_any(io, id, clock),
         }
     }

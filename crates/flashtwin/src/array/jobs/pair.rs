@@ -1,7 +1,7 @@
 //! Writes of one page in an array with one parity, whole and without a log: what [`Jobs::begin_any`] and what follows
 //! it do, in fewer steps. A page and its parity are read, and then both written.
 
-use super::{Job, JobSpec, Jobs, Kind, Phase};
+use super::{Job, JobSpec, Jobs, Kind, Phase, Spent};
 use crate::array::clock::Clock;
 use crate::array::io::ops::Chain;
 use crate::array::io::requests::Owner;
@@ -9,6 +9,9 @@ use crate::array::io::{Io, Order};
 use crate::array::layout::plan::{plan_write, Method, Plan};
 use crate::array::layout::{MembersOf, Stripe};
 use crate::array::record::log::SentFor;
+use crate::array::table::NONE;
+use crate::device::OutsideDone;
+use crate::nand::Done;
 use crate::request::Op;
 use crate::units::Lpn;
 
@@ -92,6 +95,7 @@ impl Jobs {
         job.writes = both;
         job.pair = Some(pair);
         let stripe = job.what.stripe;
+        job.chip = io.chip_of(stripe);
         self.send_pair::<true>(io, id, pair, clock);
         for member in pair {
             io.prefetch_old_copy(member.into(), stripe);
@@ -109,11 +113,16 @@ impl Jobs {
     ) {
         let job = &mut self.jobs[id];
         let (stripe, fua) = (job.what.stripe, job.what.fua && !READ);
+        let (lpn, chip, is_short) = (Lpn(stripe.0), job.chip, io.is_short());
         job.left = 2;
-        let mut pages_at = 0;
+        let mut pages_at: u64 = 0;
         for member in pair {
             let member = usize::from(member);
-            match io.send_page::<READ>(member, Lpn(stripe.0), fua, id, clock) {
+            let is_sent = match is_short {
+                true => io.send_short::<READ>(member, (chip, lpn), fua, id, clock),
+                false => io.send_page::<READ>(member, lpn, fua, id, clock),
+            };
+            match is_sent {
                 true => pages_at |= 1 << member,
                 false => {
                     let op = if READ { Op::Read } else { Op::Write };
@@ -122,6 +131,71 @@ impl Jobs {
             }
         }
         job.pages_at = pages_at;
+    }
+
+    /// A job writes a pair.
+    #[inline(always)]
+    pub fn is_pair(&self, id: u32) -> bool {
+        self.jobs[id].pair.is_some()
+    }
+
+    /// A page of a pair is done at this member, on the short way ([`Io::find_way`]); true if the other one is, too.
+    #[inline(always)]
+    pub fn page_of_pair_done(&mut self, id: u32, member: usize, page: &OutsideDone) -> bool {
+        let job = &mut self.jobs[id];
+        debug_assert!(!job.again, "a member failed");
+        job.pages_at &= !(1 << member);
+        job.written &= page.written;
+        job.left -= 1;
+        if job.left > 0 {
+            return false;
+        }
+        job.spent.add(Spent::of_page(page));
+        true
+    }
+
+    /// Both pages of a pair are read, or written. If the job is done by that, `finished` gets the first of its operations.
+    #[inline(always)]
+    pub fn pair_goes_on(
+        &mut self,
+        io: &mut Io,
+        id: u32,
+        finished: &mut Option<Done>,
+        clock: &mut Clock,
+    ) {
+        let job = &mut self.jobs[id];
+        match (job.phase, job.pair) {
+            (Phase::Reading, Some(pair)) => {
+                job.phase = Phase::Writing;
+                self.write_pair(io, id, pair, clock);
+            }
+            _ => self.end_short(io, id, finished, clock),
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn write_pair(&mut self, io: &mut Io, id: u32, pair: Pair, clock: &mut Clock) {
+        self.send_pair::<false>(io, id, pair, clock);
+    }
+
+    /// The job is done; the next one of its row begins.
+    #[inline(always)]
+    fn end_short(&mut self, io: &mut Io, id: u32, finished: &mut Option<Done>, clock: &mut Clock) {
+        let job = &self.jobs[id];
+        let (row, mut chain) = (job.first_row, job.what.chain);
+        if let Some(op) = io.ops.take_first(&mut chain) {
+            *finished = Some(job.spent.on(*io.ops.get(op), job.written));
+            io.ops.free(op);
+        }
+        if chain.head != NONE {
+            io.finish(chain, job.spent, job.written);
+        }
+        self.jobs.remove(id);
+        if let Some(next) = self.rows.give_back(row) {
+            io.in_event = true;
+            self.next_of_row(io, next, clock);
+            io.in_event = false;
+        }
     }
 
     /// The job is done; the next one of its row begins.

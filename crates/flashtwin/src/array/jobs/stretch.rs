@@ -183,6 +183,7 @@ pub(super) fn rebuilt(io: &mut Io, (first, pages): Extent, members: Places, now:
             m.state = State::There;
             m.rows = Rows::default();
             io.members.count();
+            io.find_way();
             io.begin_phase(now);
             io.record.log.tell(|| ArrayEvent::Rebuilt { member });
         }

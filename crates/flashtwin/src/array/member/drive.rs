@@ -23,7 +23,7 @@ pub(crate) struct Drive {
 pub(crate) struct Place {
     /// The first resource.
     pub first: usize,
-    /// The member, as the group of what is set there.
+    /// The member.
     pub member: usize,
 }
 
@@ -47,10 +47,8 @@ impl Drive {
         act: impl FnOnce(&mut Ssd, &mut EventQueue, Time) -> T,
     ) -> T {
         self.ssd.set_now(clock.now);
-        clock.events.enter(place.first, place.member);
-        let result = act(&mut self.ssd, clock.events, clock.now);
-        clock.events.leave();
-        result
+        clock.events.number_from(place.first);
+        act(&mut self.ssd, clock.events, clock.now)
     }
 
     /// What is pending at a resource of its flash, among those of the array, happens; into `done` what of the pages is
@@ -64,10 +62,9 @@ impl Drive {
         done: &mut Option<Done>,
     ) {
         self.ssd.set_now(clock.now);
-        clock.events.enter(place.first, place.member);
+        clock.events.number_from(place.first);
         let at = resource - place.first;
         self.ssd.step_among(clock.events, at, clock.now, done);
-        clock.events.leave();
     }
 
     /// Asks for pages, or for something to be done about them, with what is pending in the array's queue; the
@@ -102,6 +99,19 @@ impl Drive {
         self.among(place, clock, |ssd, events, now| {
             ssd.submit_one_among::<READ>(events, now, page, fua, tag)
         })
+    }
+
+    /// The same on the short way, to a chip. It must have a place.
+    #[inline(always)]
+    pub fn submit_short<const READ: bool>(
+        &mut self,
+        clock: &mut Clock,
+        page: (u32, Lpn),
+        fua: bool,
+        tag: u32,
+    ) -> Option<bool> {
+        clock.events.number_from(self.place?.first);
+        (self.ssd).submit_short::<READ>(clock.events, clock.now, page, fua, tag)
     }
 
     /// Asks for pages, or for something to be done about them; the response will carry `tag`.

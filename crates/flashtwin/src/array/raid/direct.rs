@@ -123,18 +123,18 @@ impl Direct {
         resource: usize,
         (now, events): (Time, &mut EventQueue),
         finished: &mut Option<Done>,
-    ) -> usize {
+    ) -> Option<usize> {
         let clock = &mut Clock { now, events };
         let Place { first, member } = io.members.flash_at(resource);
         let chip = Direct::on_flash(io, member, clock, |ssd, events| {
             (ssd.backend).on_event(resource - first, now, events, finished)
-        });
+        })?;
         self.at = Some((member, chip));
         if let Some(done) = finished.take() {
             io.members[member].drive.ssd.read_only |= !done.written;
             *finished = self.answered(io, member, done, clock);
         }
-        io.watch.units.first_of(member)
+        Some(io.watch.units.first_of(member))
     }
 
     /// A member's flash has done a page operation: it, unless a slow member holds it back.

@@ -9,6 +9,7 @@ mod backend;
 mod batch;
 mod direct;
 mod hedged;
+mod short;
 
 use super::clock::Clock;
 use super::coordinate;
@@ -62,8 +63,6 @@ pub struct Raid {
     pub(super) independent: bool,
     /// They have been, to the end.
     pub(super) ahead_ends: bool,
-    /// See [`Work::is_quiet`].
-    is_quiet: bool,
     completions: Vec<Completion>,
     pages_done: Vec<OutsideDone>,
 }
@@ -79,12 +78,23 @@ impl Raid {
             batch: Batch::default(),
             independent: members_are_independent(spec),
             ahead_ends: false,
-            is_quiet: false,
             completions: Vec::new(),
             pages_done: Vec::new(),
             io,
             spec: Box::new(spec.clone()),
         }
+    }
+
+    /// By resource of the array's event queue: each resource of its own a group, the flash of each member one with the
+    /// member's.
+    pub(super) fn groups_of_resources(&self) -> Vec<u32> {
+        let members = &self.io.members;
+        let own = members.len() + OWN;
+        let group = |resource| match members.is_flash(resource) {
+            true => narrow(members.flash_at(resource).member),
+            false => narrow(resource),
+        };
+        (0..own + members.flash_resources()).map(group).collect()
     }
 
     pub(super) fn place(&mut self, clock: &mut Clock) {
@@ -118,6 +128,21 @@ impl Raid {
         self.io.may_be_idle(clock);
     }
 
+    /// Processes the event of a resource of a member's flash.
+    #[inline(never)]
+    fn event_in_flash(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        finished: &mut Option<Done>,
+    ) -> Option<usize> {
+        match self.direct.takes_part {
+            true => self.direct_event(resource, now, events, finished),
+            false => self.flash_event(resource, now, events, finished),
+        }
+    }
+
     /// Processes the event of a resource of flash that the front end asks directly.
     #[inline(never)]
     fn direct_event(
@@ -126,11 +151,11 @@ impl Raid {
         now: Time,
         events: &mut EventQueue,
         finished: &mut Option<Done>,
-    ) -> usize {
+    ) -> Option<usize> {
         (self.direct).event(&mut self.io, resource, (now, events), finished)
     }
 
-    /// Processes the event of a resource of a member's flash.
+    /// The same where members are asked for pages or sent requests.
     #[inline(never)]
     fn flash_event(
         &mut self,
@@ -138,7 +163,7 @@ impl Raid {
         now: Time,
         events: &mut EventQueue,
         finished: &mut Option<Done>,
-    ) -> usize {
+    ) -> Option<usize> {
         let clock = &mut Clock { now, events };
         let place = self.io.members.flash_at(resource);
         let member = place.member;
@@ -159,13 +184,17 @@ impl Raid {
             }
             self.io.may_be_idle(clock);
             self.io.in_event = false;
-            match self.io.ops.done.is_empty() {
-                false => *finished = self.io.ops.done.pop_front(),
-                // A unit is idle where its member has nothing to do.
-                true => self.is_quiet = self.io.members[member].under_way > 0,
-            }
+            *finished = self.io.ops.done.pop_front();
         }
-        self.io.watch.units.first_of(member)
+        self.unit_of_event(member, finished)
+    }
+
+    /// What the front end is told of an event at a member's flash: the member's unit, if there is something to tell.
+    #[inline(always)]
+    fn unit_of_event(&self, member: usize, finished: &Option<Done>) -> Option<usize> {
+        // A unit is idle where its member has nothing to do.
+        let is_quiet = finished.is_none() && self.io.members[member].under_way > 0;
+        (!is_quiet).then(|| self.io.watch.units.first_of(member))
     }
 
     /// A member's flash has done a page operation.
@@ -347,7 +376,7 @@ impl Raid {
         now: Time,
         events: &mut EventQueue,
         finished: &mut Option<Done>,
-    ) -> usize {
+    ) -> Option<usize> {
         let clock = &mut Clock { now, events };
         let members = self.io.members.len();
         if resource < members {
@@ -362,10 +391,10 @@ impl Raid {
         if !self.io.ops.done.is_empty() {
             *finished = self.io.ops.done.pop_front();
         }
-        match resource < members {
+        Some(match resource < members {
             true => self.io.watch.units.first_of(resource),
             false => 0,
-        }
+        })
     }
 
     /// What happens at a resource of the array's own.
@@ -462,26 +491,21 @@ impl Work for Raid {
         }
     }
 
+    #[inline(always)]
     fn on_event(
         &mut self,
         resource: usize,
         now: Time,
         events: &mut EventQueue,
         finished: &mut Option<Done>,
-    ) -> usize {
-        self.is_quiet = false;
+    ) -> Option<usize> {
         if !self.io.members.is_flash(resource) {
             return self.other_event(resource, now, events, finished);
         }
-        match self.direct.takes_part {
-            true => self.direct_event(resource, now, events, finished),
-            false => self.flash_event(resource, now, events, finished),
+        match self.io.is_short() {
+            true => self.short_event(resource, now, events, finished),
+            false => self.event_in_flash(resource, now, events, finished),
         }
-    }
-
-    #[inline(always)]
-    fn is_quiet(&self) -> bool {
-        self.is_quiet
     }
 
     fn is_volatile(&self) -> bool {

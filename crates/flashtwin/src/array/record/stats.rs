@@ -45,3 +45,14 @@ pub struct RaidStats {
     /// To stop collecting.
     pub gc_left_off: u64,
 }
+
+impl RaidStats {
+    /// A page was sent to a member.
+    #[inline(always)]
+    pub(crate) fn page_sent<const READ: bool>(&mut self) {
+        match READ {
+            true => self.member_pages_read += 1,
+            false => self.member_pages_written += 1,
+        }
+    }
+}

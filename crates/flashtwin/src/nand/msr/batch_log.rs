@@ -12,16 +12,24 @@ impl Msr {
         }
     }
 
-    /// A page of a batch that was dispatched `now` and begins at `since`.
+    /// The page operation that was last started at a chip was so `now`, and begins at `since`; the plane of a write is
+    /// given. A write that found no free page is not logged.
     #[cold]
-    pub(super) fn log_page(
+    pub(super) fn log_started(
         &mut self,
         chip: usize,
         plane: u32,
-        op: PageOp,
         now: Time,
         (since, done_at): (Time, Time),
     ) {
+        let Done { op, written, .. } = self.service[chip].next.done;
+        if !written {
+            return;
+        }
+        let plane = match op.is_read() {
+            true => self.serving(chip).plane_of_copy(op.lpn),
+            false => plane,
+        };
         let place = self.place(chip, plane);
         let Some(log) = &mut self.log else { return };
         log.push(FlashEvent::Begin {

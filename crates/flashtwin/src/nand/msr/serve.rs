@@ -1,0 +1,335 @@
+//! Serving page operations: one by itself, or a batch over several parallel units.
+
+use super::*;
+use crate::spec::AllocationPool;
+
+/// How an operation is served: as one of a batch, by itself, or by itself in a flash with a short way
+/// ([`Msr::has_short_way`]).
+pub(super) type Way = u8;
+pub(super) const BATCH: Way = 0;
+pub(super) const ALONE: Way = 1;
+pub(super) const SHORT: Way = 2;
+
+/// A chip, and the parts of the back end that serve it. The operation to be started stands in its service as the next
+/// one to end, so that it is copied once.
+pub(super) struct Serving<'a> {
+    at: u32,
+    pub chip: &'a mut Chip,
+    pub service: &'a mut Service,
+    ftl: &'a mut PageMap,
+    stats: &'a mut FlashStats,
+    times: &'a Latencies,
+    summary_transfer: &'a Option<Time>,
+    planes: &'a u32,
+    params: &'a MsrNand,
+}
+
+impl Msr {
+    #[inline(always)]
+    pub(super) fn serving(&mut self, chip: usize) -> Serving<'_> {
+        Serving {
+            at: chip as u32,
+            chip: &mut self.chips[chip],
+            service: &mut self.service[chip],
+            ftl: &mut self.ftl,
+            stats: &mut self.stats,
+            times: &self.times,
+            summary_transfer: &self.summary_transfer,
+            planes: &self.planes,
+            params: &self.params,
+        }
+    }
+
+    /// Takes the next batch off the queue and starts it.
+    #[inline(always)]
+    pub(super) fn serve(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
+        if self.params.parallel_units > 1 {
+            return self.serve_batch(chip, now, events);
+        }
+        if self.serving(chip).take_next() {
+            self.serve_one(chip, now, events);
+        }
+    }
+
+    /// Starts the operation in the place of the next one to end, by itself.
+    #[inline(always)]
+    pub(super) fn serve_one(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
+        let (done_at, plane) = self.serving(chip).serve::<ALONE>(now);
+        if self.log.is_some() {
+            self.log_started(chip, plane, now, (now, done_at));
+        }
+        events.set(chip, done_at);
+    }
+
+    /// A batch over several parallel units: rounds, in each the head page of every unit that has
+    /// one; array times overlap, transfers do not. All reads, then all writes.
+    #[inline(never)]
+    fn serve_batch(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
+        self.service[chip].batch_since = now;
+        let units = self.params.parallel_units;
+        let mut reads = std::mem::take(&mut self.reads);
+        let mut writes = std::mem::take(&mut self.writes);
+        while reads.len() < BATCH_MAX && writes.len() < BATCH_MAX {
+            let Some(op) = self.chips[chip].queue.pop_front() else {
+                break;
+            };
+            let mut on = self.serving(chip);
+            if op.is_read() {
+                let plane = on.plane_of_copy(op.lpn);
+                reads.push(Planned { op, plane });
+            } else {
+                let plane = on.pick_plane::<BATCH>(op.lpn, op.stream, &writes);
+                writes.push(Planned { op, plane });
+            }
+        }
+        let mut base = now;
+        self.in_rounds(&mut reads, units, &mut base, |msr, planned, base, rank| {
+            let done_at = base + msr.times.transfer * rank + msr.times.read;
+            let mut on = msr.serving(chip);
+            on.service.next.done.op = planned.op;
+            on.read::<BATCH>(now, done_at);
+            if msr.log.is_some() {
+                msr.log_started(chip, planned.plane, now, (base, done_at));
+            }
+            done_at
+        });
+        self.in_rounds(&mut writes, units, &mut base, |msr, planned, base, rank| {
+            let loaded_at = base + msr.times.transfer * rank;
+            let mut on = msr.serving(chip);
+            on.service.next.done.op = planned.op;
+            let done_at = on.write::<BATCH>(planned.plane, now, loaded_at);
+            if msr.log.is_some() {
+                msr.log_started(chip, planned.plane, now, (base, done_at));
+            }
+            done_at
+        });
+        self.reads = reads;
+        self.writes = writes;
+        // The next to finish stands last. A stable sort keeps dispatch order among equals.
+        let s = &mut self.service[chip];
+        s.rest.sort_by_key(|r| r.done_at);
+        s.rest.reverse();
+        if let Some(next) = s.rest.pop() {
+            events.set(chip, next.done_at);
+            (s.serves, s.next) = (true, next);
+        }
+    }
+
+    /// Serves `planned` in rounds over the units and empties it; `base` becomes the end.
+    fn in_rounds(
+        &mut self,
+        planned: &mut Vec<Planned>,
+        units: u32,
+        base: &mut Time,
+        serve: impl Fn(&mut Msr, Planned, Time, u64) -> Time,
+    ) {
+        let per_unit = self.planes / units;
+        while !planned.is_empty() {
+            let mut rank = 0;
+            let mut end = *base;
+            for unit in 0..units {
+                let Some(i) = planned.iter().position(|p| p.plane / per_unit == unit) else {
+                    continue;
+                };
+                rank += 1;
+                let head = planned.remove(i);
+                end = end.max(serve(self, head, *base, rank));
+            }
+            *base = end;
+        }
+    }
+}
+
+impl Serving<'_> {
+    /// Takes the first operation off the chip's queue to be started; false if there is none.
+    #[inline(always)]
+    pub fn take_next(&mut self) -> bool {
+        let Some(op) = self.chip.queue.front() else {
+            return false;
+        };
+        self.service.next.done.op = *op;
+        self.chip.queue.pop_front();
+        true
+    }
+
+    /// Starts an operation by itself; returns its end, and the plane of a write.
+    #[inline(always)]
+    pub fn serve<const WAY: Way>(&mut self, now: Time) -> (Time, u32) {
+        self.service.batch_since = now;
+        let op = &self.service.next.done.op;
+        if op.is_read() {
+            let done_at = now + self.times.transfer + self.times.read;
+            self.read::<WAY>(now, done_at);
+            return (done_at, 0);
+        }
+        let plane = self.plane_for_one::<WAY>(op.lpn, op.stream);
+        let loaded_at = now + self.times.transfer;
+        (self.write::<WAY>(plane, now, loaded_at), plane)
+    }
+
+    /// Starts a read, which ends at `done_at`.
+    #[inline(always)]
+    pub fn read<const WAY: Way>(&mut self, now: Time, done_at: Time) {
+        self.stats.add(self.service.next.done.op.cause, 1);
+        let (transfer, array) = (self.times.transfer, self.times.read);
+        self.start::<WAY>(now, done_at, (transfer, array), true);
+    }
+
+    /// Starts a write to a plane; its data are in the chip's register at `loaded_at`; returns its end.
+    #[inline(always)]
+    pub fn write<const WAY: Way>(&mut self, plane: u32, now: Time, loaded_at: Time) -> Time {
+        let PageOp {
+            lpn, cause, stream, ..
+        } = self.service.next.done.op;
+        let pool = self.pool::<WAY>(plane);
+        let asked = match WAY {
+            SHORT => Stream::Cold,
+            _ => stream,
+        };
+        let Ok(stream) = self.ftl.make_room(pool, asked) else {
+            self.stats.writes_failed += 1;
+            self.start::<WAY>(now, now, (Time::ZERO, Time::ZERO), false);
+            return now;
+        };
+        let sealed = self.ftl.append(pool, stream, lpn);
+        self.stats.add(cause, 1);
+        let (mut transfer, mut array) = (self.times.transfer, self.times.program);
+        if sealed {
+            if let Some(summary) = *self.summary_transfer {
+                self.stats.add(Cause::Summary, 1);
+                transfer += summary;
+                array += self.times.program;
+            }
+        }
+        let done_at = loaded_at + (transfer - self.times.transfer) + array;
+        self.start::<WAY>(now, done_at, (transfer, array), true);
+        done_at
+    }
+
+    #[inline(always)]
+    fn start<const WAY: Way>(
+        &mut self,
+        now: Time,
+        done_at: Time,
+        (transfer, array): (Time, Time),
+        written: bool,
+    ) {
+        let s = &mut *self.service;
+        let done = &mut s.next.done;
+        done.queue_gc = self.chip.gc_time(now) - done.op.gc_before;
+        (done.transfer, done.array, done.written) = (transfer, array, written);
+        s.next.done_at = done_at;
+        match WAY {
+            BATCH => s.rest.push(s.next),
+            _ => s.serves = true,
+        }
+    }
+
+    // ---- where a write goes ----
+
+    #[inline(always)]
+    fn pools_are_planes<const WAY: Way>(&self) -> bool {
+        WAY == SHORT || self.params.copy_back
+    }
+
+    #[inline(always)]
+    pub fn pool<const WAY: Way>(&self, plane: u32) -> u32 {
+        if self.pools_are_planes::<WAY>() {
+            self.at * *self.planes + plane
+        } else {
+            self.at
+        }
+    }
+
+    /// Plane, within its chip, of a page's flash copy; 0 if it has none.
+    pub fn plane_of_copy(&self, lpn: Lpn) -> u32 {
+        match self.ftl.lookup(lpn) {
+            Some(ppn) => self.ftl.plane_of(self.ftl.block_of(ppn)) % *self.planes,
+            None => 0,
+        }
+    }
+
+    /// The plane for a write by itself; 0 if a pool is a chip.
+    #[inline(always)]
+    pub fn plane_for_one<const WAY: Way>(&mut self, lpn: Lpn, stream: Stream) -> u32 {
+        match self.pools_are_planes::<WAY>() {
+            true => self.pick_plane::<WAY>(lpn, stream, &[]),
+            false => 0,
+        }
+    }
+
+    /// The plane for a write: the one with most room for its stream among those whose open block is
+    /// younger than the old copy, searched from the chip's cursor, the first of equals. `assigned` are the
+    /// writes already given a plane in this batch.
+    #[inline(always)]
+    fn pick_plane<const WAY: Way>(
+        &mut self,
+        lpn: Lpn,
+        stream: Stream,
+        assigned: &[Planned],
+    ) -> u32 {
+        let old = self.ftl.lookup(lpn);
+        let of_old = WAY != SHORT && self.params.allocation_pool == AllocationPool::Plane;
+        let plane = match old {
+            Some(_) if of_old => self.plane_of_copy(lpn),
+            _ => {
+                let old_block = old.map_or(u32::MAX, |ppn| self.ftl.block_of(ppn));
+                let old_seq = old.map_or(0, |_| self.ftl.seq_of(old_block));
+                let start = self.service.next_plane;
+                let simple = WAY == SHORT || self.ftl.streams() == 1 && *self.planes <= 64;
+                let younger = self.ftl.oldest_open(self.at) > old_seq;
+                if assigned.is_empty() && simple && younger {
+                    self.ftl.roomiest_of_chip(self.at, start)
+                } else {
+                    let old = (old_block, old_seq);
+                    roomiest_eligible(
+                        self.ftl,
+                        (self.at, *self.planes),
+                        start,
+                        old,
+                        stream,
+                        assigned,
+                    )
+                }
+            }
+        };
+        self.service.next_plane = if plane + 1 == *self.planes {
+            0
+        } else {
+            plane + 1
+        };
+        plane
+    }
+}
+
+/// The plane of a chip with most room among those whose open block is younger than the old copy or holds
+/// it before its write pointer.
+#[inline(never)]
+fn roomiest_eligible(
+    ftl: &PageMap,
+    (chip, planes): (u32, u32),
+    start: u32,
+    (old_block, old_seq): (u32, u32),
+    stream: Stream,
+    assigned: &[Planned],
+) -> u32 {
+    let pools = ftl.pools_of_chip(chip);
+    let first = chip * planes;
+    let all_younger = ftl.oldest_open(chip) > old_seq;
+    let mut best = (i32::MIN, start);
+    for plane in (start..planes).chain(0..start) {
+        let pool = &pools[plane as usize];
+        if all_younger || pool.active_seq > old_seq || pool.active == old_block {
+            let ahead = assigned.iter().filter(|w| w.plane == plane).count();
+            let room = ftl.room_for(first + plane, stream) - ahead as i32;
+            if room > best.0 {
+                best = (room, plane);
+            }
+        }
+    }
+    debug_assert!(
+        best.0 > i32::MIN,
+        "the old copy's own plane is always eligible"
+    );
+    best.1
+}
