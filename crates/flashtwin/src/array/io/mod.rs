@@ -120,6 +120,12 @@ impl Io {
             && self.members.iter().all(is_simple)
     }
 
+    /// For tests: the short way is taken only if `allowed`.
+    #[cfg(test)]
+    pub fn allow_short_way(&mut self, allowed: bool) {
+        self.is_short &= allowed;
+    }
+
     /// See [`Io::find_way`], which is called once any of this changes.
     #[inline(always)]
     pub fn is_short(&self) -> bool {

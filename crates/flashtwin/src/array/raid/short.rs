@@ -48,3 +48,6 @@ impl Raid {
         self.unit_of_event(member, finished)
     }
 }
+
+#[cfg(test)]
+mod tests;
