@@ -192,9 +192,8 @@ impl Jobs {
         }
         self.jobs.remove(id);
         if let Some(next) = self.rows.give_back(row) {
-            io.in_event = true;
+            // In a whole array that ends nothing at once.
             self.next_of_row(io, next, clock);
-            io.in_event = false;
         }
     }
 

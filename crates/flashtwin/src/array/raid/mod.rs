@@ -189,7 +189,7 @@ impl Raid {
         self.unit_of_event(member, finished)
     }
 
-    /// What the front end is told of an event at a member's flash: the member's unit, if there is something to tell.
+    /// The unit of a member at whose flash something happened, if that is of interest to the front end.
     #[inline(always)]
     fn unit_of_event(&self, member: usize, finished: &Option<Done>) -> Option<usize> {
         // A unit is idle where its member has nothing to do.

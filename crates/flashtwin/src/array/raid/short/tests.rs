@@ -1,10 +1,11 @@
 //! What arrays do on the short way, they do on that of any array.
 
+use crate::device::{OutsideDone, Work};
 use crate::nand::Cause;
 use crate::request::{Op, Request};
 use crate::rng::Rng;
 use crate::spec::builtin_array;
-use crate::units::Time;
+use crate::units::{Lpn, Time};
 use crate::{Array, ArraySpec};
 
 const PAGE: u64 = 4096;
@@ -40,7 +41,12 @@ fn is_short(array: &Array) -> bool {
 fn advance(array: &mut Array, until: Time, short: bool) {
     while array.next_event().is_some_and(|at| at <= until) {
         array.step();
-        array.backend.io.allow_short_way(short);
+        let io = &mut array.backend.io;
+        io.allow_short_way(short);
+        for (at, member) in io.members.iter().enumerate() {
+            let collects = member.drive.ssd.is_in_gc();
+            assert_eq!(io.watch.units.is_in_gc(at), collects, "known of a member");
+        }
     }
     array.advance(until);
 }
@@ -179,4 +185,21 @@ fn what_has_more_than_the_short_way_takes_another() {
         .clone();
     other.backend.io.find_way();
     assert!(!is_short(&other));
+}
+
+/// Of operations on one page that are queued together, all are done when it is written.
+#[test]
+fn writes_of_the_same_page_at_once_are_one_write() {
+    let mut array = array(&[]);
+    let now = array.now();
+    for tag in 1..4 {
+        let op = OutsideDone::page::<false>(Lpn(5), false, now, (tag, 0));
+        array.backend.enqueue(0, op, now, &mut array.events);
+    }
+    array.backend.settle(now, &mut array.events);
+    assert!(is_short(&array));
+    while array.step() {}
+    let tags: Vec<u32> = array.outside_done().iter().map(|done| done.tag).collect();
+    assert_eq!(tags, [1, 2, 3]);
+    assert_eq!(array.raid_stats().member_pages_written, 2);
 }
