@@ -383,11 +383,11 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The first instant that is too late for what comes next.
+    /// The first instant that is too late for what comes next, if now is before `limit`.
     #[inline(always)]
     fn end_of_run(&self, limit: Time, below: usize) -> Time {
         match self.requests.len() < below {
-            true => limit.min(Time(self.now.0 + 1)),
+            true => Time(self.now.0 + 1),
             false => limit,
         }
     }

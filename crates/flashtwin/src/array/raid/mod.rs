@@ -128,21 +128,6 @@ impl Raid {
         self.io.may_be_idle(clock);
     }
 
-    /// Processes the event of a resource of a member's flash.
-    #[inline(never)]
-    fn event_in_flash(
-        &mut self,
-        resource: usize,
-        now: Time,
-        events: &mut EventQueue,
-        finished: &mut Option<Done>,
-    ) -> Option<usize> {
-        match self.direct.takes_part {
-            true => self.direct_event(resource, now, events, finished),
-            false => self.flash_event(resource, now, events, finished),
-        }
-    }
-
     /// Processes the event of a resource of flash that the front end asks directly.
     #[inline(never)]
     fn direct_event(
@@ -155,7 +140,7 @@ impl Raid {
         (self.direct).event(&mut self.io, resource, (now, events), finished)
     }
 
-    /// The same where members are asked for pages or sent requests.
+    /// Processes the event of a resource of a member's flash.
     #[inline(never)]
     fn flash_event(
         &mut self,
@@ -502,9 +487,10 @@ impl Work for Raid {
         if !self.io.members.is_flash(resource) {
             return self.other_event(resource, now, events, finished);
         }
-        match self.io.is_short() {
-            true => self.short_event(resource, now, events, finished),
-            false => self.event_in_flash(resource, now, events, finished),
+        match (self.io.is_short(), self.direct.takes_part) {
+            (true, _) => self.short_event(resource, now, events, finished),
+            (_, true) => self.direct_event(resource, now, events, finished),
+            _ => self.flash_event(resource, now, events, finished),
         }
     }
 
