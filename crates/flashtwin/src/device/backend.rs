@@ -73,19 +73,6 @@ pub(crate) mod sealed {
         fn unit_of_copy(&self, lpn: Lpn) -> Option<u32>;
         /// Queues an operation.
         fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue);
-        /// The same, inlined: for a caller from which most operations come; false if no unit has begun to collect by
-        /// that.
-        #[inline(always)]
-        fn enqueue_here(
-            &mut self,
-            unit: usize,
-            op: PageOp,
-            now: Time,
-            events: &mut EventQueue,
-        ) -> bool {
-            self.enqueue(unit, op, now, events);
-            true
-        }
         /// All that is queued at this instant, by this event, has been queued.
         fn settle(&mut self, _now: Time, _events: &mut EventQueue) {}
         /// Deals with what was pending until now if it is a step from one move of a collection to the next, of which

@@ -146,8 +146,7 @@ impl<B: Backend> Device<B> {
             .submit(events, now, pages, how, (tag, request));
     }
 
-    /// One page likewise. Returns `None`, with nothing done, if there is nothing to read or it is refused; false if its
-    /// flash has not begun to collect by that.
+    /// One page likewise; false, with nothing done, if there is nothing to read or it is refused.
     #[inline(always)]
     pub(crate) fn submit_one_among<const READ: bool>(
         &mut self,
@@ -156,14 +155,14 @@ impl<B: Backend> Device<B> {
         page: Lpn,
         fua: bool,
         tag: u32,
-    ) -> Option<bool> {
+    ) -> bool {
         let how = match READ {
             true => (Cause::HostRead, false),
             false => (Cause::HostWrite, fua),
         };
         let request = self.requests.next_number() as u32;
         let sent = (self.port().0).submit_one(events, now, page, how, (tag, request));
-        if sent.is_some() {
+        if sent {
             self.take_number();
         }
         sent
@@ -251,8 +250,7 @@ impl<B: Backend> Port<'_, B> {
     ) {
         for lpn in first.0..first.0 + pages {
             let how = (cause, fua);
-            let sent = self.submit_one(events, now, Lpn(lpn), how, (tag, request));
-            if sent.is_none() {
+            if !self.submit_one(events, now, Lpn(lpn), how, (tag, request)) {
                 // Nothing to read, or refused.
                 let is_read = cause == Cause::HostRead;
                 self.outside.push(OutsideDone::at_once(tag, is_read));
@@ -260,8 +258,7 @@ impl<B: Backend> Port<'_, B> {
         }
     }
 
-    /// `None`, with nothing done, if there is nothing to read or it is refused; false if no unit has begun to collect by
-    /// that.
+    /// False, with nothing done, if there is nothing to read or it is refused.
     #[inline(always)]
     fn submit_one(
         &mut self,
@@ -270,14 +267,17 @@ impl<B: Backend> Port<'_, B> {
         lpn: Lpn,
         how: (Cause, bool),
         what: (u32, u32),
-    ) -> Option<bool> {
+    ) -> bool {
         let op = OutsideDone::page_for(lpn, how, now, what);
         let unit = match op.is_read() {
             true => self.backend.unit_of_copy(lpn),
             false if *self.read_only => None,
             false => Some(self.backend.unit_for_write(lpn)),
         };
-        unit.map(|unit| (self.backend).enqueue_here(unit as usize, op, now, events))
+        if let Some(unit) = unit {
+            (self.backend).enqueue(unit as usize, op, now, events);
+        }
+        unit.is_some()
     }
 
     /// What is pending at a resource happens; into `done` what of the pages is done by that.

@@ -356,24 +356,6 @@ impl Nand {
         self.take_in(chip, op, now, events);
     }
 
-    /// The same, inlined as far as that is of use; false if the chip has not begun to collect by that.
-    #[inline(always)]
-    pub fn enqueue_here(
-        &mut self,
-        chip: usize,
-        mut op: PageOp,
-        now: Time,
-        events: &mut EventQueue,
-    ) -> bool {
-        let Nand::Msr(n) = self else {
-            self.enqueue(chip, op, now, events);
-            return true;
-        };
-        op.enqueued = now;
-        op.stream = n.ftl.host_stream(op.lpn, op.stream);
-        n.take_in_here(chip, op, now, events)
-    }
-
     /// The same of one that has waited elsewhere already.
     #[inline(always)]
     pub fn take_in(&mut self, chip: usize, op: PageOp, now: Time, events: &mut EventQueue) {

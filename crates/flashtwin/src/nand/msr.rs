@@ -211,19 +211,7 @@ impl Msr {
 
     /// An operation comes. An idle chip that need not clean starts on it at once.
     #[inline(never)]
-    pub fn take_in(&mut self, chip: usize, op: PageOp, now: Time, events: &mut EventQueue) {
-        self.take_in_here(chip, op, now, events);
-    }
-
-    /// The same, inlined; false if the chip has not begun to clean by that.
-    #[inline(always)]
-    pub fn take_in_here(
-        &mut self,
-        chip: usize,
-        mut op: PageOp,
-        now: Time,
-        events: &mut EventQueue,
-    ) -> bool {
+    pub fn take_in(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
         let is_idle = self.is_idle(chip);
         let starts = is_idle
             && self.chips[chip].queue.is_empty()
@@ -232,14 +220,12 @@ impl Msr {
         self.chips[chip].came(&mut op, now);
         if starts {
             self.service[chip].next.done.op = op;
-            self.serve_one(chip, now, events);
-            return false;
+            return self.serve_one(chip, now, events);
         }
         self.chips[chip].queue.push_back(op);
         if is_idle {
             self.start_next(chip, now, events);
         }
-        is_idle
     }
 
     #[inline(always)]

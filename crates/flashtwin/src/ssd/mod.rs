@@ -155,17 +155,6 @@ impl Work for Flash {
     }
 
     #[inline(always)]
-    fn enqueue_here(
-        &mut self,
-        unit: usize,
-        op: PageOp,
-        now: Time,
-        events: &mut EventQueue,
-    ) -> bool {
-        self.nand.enqueue_here(unit, op, now, events)
-    }
-
-    #[inline(always)]
     fn goes_on(&mut self, resource: usize, now: Time, events: &mut EventQueue) -> bool {
         self.nand.goes_on(resource, now, events)
     }

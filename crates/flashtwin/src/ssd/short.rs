@@ -1,5 +1,5 @@
-//! The short way to the flash of an SSD in an array: what [`crate::device::port`] does, where no page is refused its
-//! chip, and the flash does one thing at a time.
+//! The short way to the flash of an array's member: what [`crate::device::port`] does, for flash whose chips serve one
+//! operation at a time ([`Msr::has_short_way`]).
 
 use super::{Flash, Ssd, STATIC_MSR};
 use crate::device::{OutsideDone, Work};

@@ -101,8 +101,9 @@ impl Io {
         io
     }
 
-    /// Whether writes of pages take the short way past what their members do not have: no member ever was in any way
-    /// unusual, nor is its flash, all have the same chips for the same pages, and nothing observes them.
+    /// Chooses the way of writes of one page. They take the short way if the array is whole and has one parity, no member
+    /// is slow or coordinated, a page has the same chip on every member, chips serve one operation at a time, and nothing
+    /// is logged.
     pub fn find_way(&mut self) {
         self.is_short = self.finds_short_way();
     }
@@ -291,18 +292,13 @@ impl Io {
         clock: &mut Clock,
     ) -> bool {
         let m = &mut self.members[member];
-        if !m.is_usual() {
+        let tag = OF_JOB | job;
+        if !m.is_usual() || !(m.drive).submit_one_among::<READ>(clock, lpn, fua, tag) {
             return false;
         }
-        let sent = (m.drive).submit_one_among::<READ>(clock, lpn, fua, OF_JOB | job);
-        let Some(may_collect) = sent else {
-            return false;
-        };
         m.under_way += 1;
         self.record.stats.page_sent::<READ>();
-        if may_collect || !self.watch.is_plain() {
-            self.look_at_flash(member, clock);
-        }
+        self.look_at_flash(member, clock);
         true
     }
 

@@ -192,7 +192,7 @@ impl Jobs {
         }
         self.jobs.remove(id);
         if let Some(next) = self.rows.give_back(row) {
-            // In a whole array that ends nothing at once.
+            // In a whole array the next job waits for its requests, so there is nothing to deliver.
             self.next_of_row(io, next, clock);
         }
     }

@@ -85,8 +85,7 @@ impl Drive {
         });
     }
 
-    /// Asks for one page likewise. Returns `None`, with nothing done, if there is nothing to read or it is refused; false
-    /// if its flash has not begun to collect by that.
+    /// Asks for one page likewise; false, with nothing done, if there is nothing to read or it is refused.
     #[inline(never)]
     pub fn submit_one_among<const READ: bool>(
         &mut self,
@@ -94,14 +93,16 @@ impl Drive {
         page: Lpn,
         fua: bool,
         tag: u32,
-    ) -> Option<bool> {
-        let place = self.place?;
+    ) -> bool {
+        let Some(place) = self.place else {
+            return false;
+        };
         self.among(place, clock, |ssd, events, now| {
             ssd.submit_one_among::<READ>(events, now, page, fua, tag)
         })
     }
 
-    /// The same on the short way, to a chip. It must have a place.
+    /// The same on the short way, to a chip: `None` in place of false, else whether that chip may have begun to collect.
     #[inline(always)]
     pub fn submit_short<const READ: bool>(
         &mut self,

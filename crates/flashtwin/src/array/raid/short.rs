@@ -1,5 +1,4 @@
-//! The short way of writes of one page in an array with one parity, in which nothing is unusual ([`Io::find_way`]): what
-//! [`Raid::flash_event`] does, in fewer steps.
+//! The short way of a write of one page ([`Io::find_way`]): what [`Raid::flash_event`] does, in fewer steps.
 //!
 //! [`Io::find_way`]: crate::array::io::Io::find_way
 

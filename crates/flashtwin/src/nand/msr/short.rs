@@ -15,7 +15,7 @@ impl Msr {
         one && any && self.ftl.streams() == 1
     }
 
-    /// [`Msr::take_in_here`]; true if the chip may have begun to clean by that.
+    /// [`Msr::take_in`], inlined; false if the chip has not begun to clean by that.
     #[inline(always)]
     pub fn take_in_short(
         &mut self,
