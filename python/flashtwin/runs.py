@@ -192,6 +192,8 @@ class Job:
         """Make the device in the state that all runs start from."""
         began = time.monotonic()
         options, spec = self.options, self.candidates[0].spec
+        if options["log"]:
+            tables.import_ahead()
         if options["snapshot"] is None:
             base = precondition_spec(spec, options["precondition"], options["seed"], options["progress"])
         else:

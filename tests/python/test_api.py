@@ -112,11 +112,11 @@ def test_the_log_in_a_file_is_the_log_in_memory(trace, tmp_path):
 def test_a_long_log_is_cut_into_groups_of_the_same_size(tmp_path):
     first, second = tmp_path / "first.parquet", tmp_path / "second.parquet"
     for path in (first, second):
-        run("uniform:write=0.5,requests=140k", log=path, warmup_requests=77)
+        run("uniform:write=0.5,requests=70k", log=path, warmup_requests=77)
     assert first.read_bytes() == second.read_bytes()
     file = pq.read_metadata(first)
     groups = [file.row_group(i).num_rows for i in range(file.num_row_groups)]
-    assert groups == [131072, 140_000 - 77 - 131072]
+    assert groups == [32768, 32768, 70_000 - 77 - 65536]
     times = pq.read_table(first)
     done = pa.compute.add(times["arrival_ps"], times["response_ps"]).to_pylist()
     assert done == sorted(done)

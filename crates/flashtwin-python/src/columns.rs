@@ -40,25 +40,100 @@ fn column<'py, R, T: Cell>(
     })
 }
 
-/// The per-request log of a batch.
-pub fn of_completions<'py>(py: Python<'py>, rows: &[Completion]) -> PyResult<Bound<'py, PyDict>> {
-    let d = PyDict::new(py);
-    d.set_item("request", column(py, rows, |c| c.tag)?)?;
-    d.set_item("op", column(py, rows, |c| c.op as u8)?)?;
-    d.set_item("status", column(py, rows, |c| c.status as u8)?)?;
-    d.set_item("offset_bytes", column(py, rows, |c| c.offset)?)?;
-    d.set_item("size_bytes", column(py, rows, |c| c.bytes)?)?;
-    d.set_item("pages", column(py, rows, |c| c.pages)?)?;
-    d.set_item("hits", column(py, rows, |c| c.hits)?)?;
-    d.set_item("arrival_ps", column(py, rows, |c| c.arrival.0)?)?;
-    d.set_item("response_ps", column(py, rows, |c| (c.done - c.arrival).0)?)?;
-    for (i, name) in Breakdown::NAMES.iter().enumerate() {
-        d.set_item(
-            format!("{name}_ps"),
-            column(py, rows, |c| c.breakdown.parts()[i].0)?,
-        )?;
+/// Rows of the per-request log, up to a number fixed at the start.
+pub struct Log {
+    rows: usize,
+    capacity: usize,
+    columns: Vec<Column>,
+}
+
+struct Column {
+    name: String,
+    cell_bytes: usize,
+    bytes: Vec<u8>,
+}
+
+/// The columns of the log, in their order: each with its type and its value in a [`Completion`].
+macro_rules! log {
+    ($($name:ident: $type:ty = |$completion:ident| $value:expr;)*) => {
+        impl Log {
+            pub fn with_capacity(rows: usize) -> Log {
+                let numbers = [$((stringify!($name).to_string(), size_of::<$type>())),*];
+                let parts = Breakdown::NAMES.map(|name| (format!("{name}_ps"), size_of::<u64>()));
+                let columns = numbers.into_iter().chain(parts).map(|(name, cell_bytes)| Column {
+                    name,
+                    cell_bytes,
+                    bytes: vec![0; rows * cell_bytes],
+                });
+                Log { rows: 0, capacity: rows, columns: columns.collect() }
+            }
+
+            fn put(&mut self, completions: &[Completion]) {
+                let at = self.rows;
+                let mut columns = self.columns.iter_mut();
+                $(if let Some(column) = columns.next() {
+                    column.put(at, completions, |$completion| -> $type { $value });
+                })*
+                for (i, column) in columns.enumerate() {
+                    column.put(at, completions, |c| c.breakdown.parts()[i].0);
+                }
+            }
+        }
+    };
+}
+log! {
+    request: u64 = |c| c.tag;
+    op: u8 = |c| c.op as u8;
+    status: u8 = |c| c.status as u8;
+    offset_bytes: u64 = |c| c.offset;
+    size_bytes: u64 = |c| c.bytes;
+    pages: u32 = |c| c.pages;
+    hits: u32 = |c| c.hits;
+    arrival_ps: u64 = |c| c.arrival.0;
+    response_ps: u64 = |c| (c.done - c.arrival).0;
+}
+
+impl Column {
+    #[inline(always)]
+    fn put<T: Cell>(&mut self, at: usize, rows: &[Completion], value: impl Fn(&Completion) -> T) {
+        let free = &mut self.bytes[at * T::BYTES..];
+        for (row, cell) in rows.iter().zip(free.chunks_exact_mut(T::BYTES)) {
+            value(row).put(cell);
+        }
     }
-    Ok(d)
+}
+
+impl Log {
+    /// Takes as many completions as there is room for, and returns the others.
+    pub fn take<'a>(&mut self, completions: &'a [Completion]) -> &'a [Completion] {
+        let room = self.capacity - self.rows;
+        let (now, later) = completions.split_at(completions.len().min(room));
+        self.put(now);
+        self.rows += now.len();
+        later
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.rows == self.capacity
+    }
+
+    pub fn clear(&mut self) {
+        self.rows = 0;
+    }
+
+    /// The rows so far, by column.
+    pub fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let d = PyDict::new(py);
+        for column in &self.columns {
+            let used = &column.bytes[..self.rows * column.cell_bytes];
+            d.set_item(&column.name, PyBytes::new(py, used))?;
+        }
+        Ok(d)
+    }
 }
 
 /// When members of an array collected.
