@@ -16,7 +16,7 @@ use flashtwin_workload::GeneratorSpec;
 use crate::{figure, median, profile, Failure, DEPTH, LOAD};
 
 /// Rounds of all in turn; medians of the ratios of a round are reported.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
 
 /// Name, overrides of the ECR device, requests of a round: enough for half a second.
 type Case = (&'static str, &'static [(&'static str, &'static str)], u64);

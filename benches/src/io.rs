@@ -14,6 +14,8 @@ use flashtwin_workload::{
 use crate::{figure, median, profile, Failure, DEPTH};
 
 const REQUESTS: u64 = 2_000_000;
+/// Of these, how many a run replays.
+const REPLAYED: u64 = 500_000;
 
 /// A directory of its own, removed at the end.
 struct Directory(PathBuf);
@@ -72,6 +74,7 @@ fn ahead(trace: &Path, rounds: usize) -> Result<f64, Failure> {
     ssd.fill_steady(1);
     let config = RunConfig {
         pacing: Pacing::Closed { depth: DEPTH },
+        requests_max: Some(REPLAYED),
         ..RunConfig::default()
     };
     let mut ratios = Vec::new();

@@ -113,11 +113,14 @@ pub fn rates(names: &[String]) -> Result<(), Failure> {
 
 /// Prints how the time of an access grows with the buffer, for each policy.
 pub fn growth(names: &[String]) -> Result<(), Failure> {
-    let (small, large) = (random(512, 1 << 20), random(524_288, 3 << 20));
+    let (small, large) = (random(512, 1 << 18), random(524_288, 1 << 20));
     for name in names {
         let (mut little, mut big) = (buffer(name, "1MiB")?, buffer(name, "1GiB")?);
         run(&mut little, &small);
-        run(&mut big, &large);
+        // Until lists of pages that have gone are full, too.
+        for _ in 0..2 {
+            run(&mut big, &large);
+        }
         let mut ratios = Vec::new();
         for _ in 0..ROUNDS {
             ratios.push(nanoseconds(&mut big, &large) / nanoseconds(&mut little, &small));

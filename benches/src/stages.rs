@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use flashtwin::{spec, Array, ArraySpec, Device, Ssd};
 use flashtwin_sim::{run, Control, Drivable, Pacing, RunConfig};
@@ -131,11 +133,10 @@ pub fn held(record: bool) -> Result<(), Failure> {
     }
     let mut lines = vec![compiler];
     let mut wrong = Vec::new();
-    for name in HELD {
-        let case = CASES.iter().find(|case| case.0 == name).ok_or("a case")?;
-        let now = total(case.0)? / case.3;
+    let cases: Vec<&Case> = CASES.iter().filter(|c| HELD.contains(&c.0)).collect();
+    for ((name, .., requests), counts) in cases.iter().zip(count_all(&cases)?) {
+        let now = counts.total / requests;
         lines.push(format!("{name} {now}"));
-        println!("instructions_per_request_{name}: {now}");
         let known = before
             .lines()
             .find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok());
@@ -171,18 +172,40 @@ pub fn table(names: &[String]) -> Result<(), Failure> {
     let cases = CASES
         .iter()
         .filter(|case| names.is_empty() || names.iter().any(|name| name == case.0));
-    let mut found = Vec::new();
-    for case in cases {
-        let counts = count(case.0)?;
-        println!(
-            "instructions_per_request_{}: {}",
-            case.0,
-            counts.total / case.3
-        );
-        found.push((case, counts));
-    }
+    let cases: Vec<&Case> = cases.collect();
+    let counts = count_all(&cases)?;
+    let found: Vec<_> = cases.into_iter().zip(counts).collect();
     print!("{}", as_table(&found));
     Ok(())
+}
+
+/// Counts the instructions of cases on all cores, which changes none, and prints each as it is known.
+fn count_all(cases: &[&Case]) -> Result<Vec<Counts>, Failure> {
+    let next = AtomicUsize::new(0);
+    let take = || -> Result<Vec<(usize, Counts)>, String> {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some((name, .., requests)) = cases.get(at) else {
+                return Ok(done);
+            };
+            let counts = count(name).map_err(|e| e.to_string())?;
+            let each = counts.total / requests;
+            println!("instructions_per_request_{name}: {each}");
+            done.push((at, counts));
+        }
+    };
+    let cores = thread::available_parallelism()?.get().min(cases.len());
+    let mut found = thread::scope(|scope| -> Result<Vec<_>, String> {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(take)).collect();
+        let mut found = Vec::new();
+        for worker in workers {
+            found.extend(worker.join().map_err(|_| "a count ended by a panic")??);
+        }
+        Ok(found)
+    })?;
+    found.sort_by_key(|&(at, _)| at);
+    Ok(found.into_iter().map(|(_, counts)| counts).collect())
 }
 
 fn as_table(found: &[(&Case, Counts)]) -> String {
@@ -217,7 +240,8 @@ pub fn total(name: &str) -> Result<u64, Failure> {
 }
 
 fn count(name: &str) -> Result<Counts, Failure> {
-    let out = std::env::temp_dir().join(format!("flashtwin_{}.callgrind", std::process::id()));
+    let out =
+        std::env::temp_dir().join(format!("flashtwin_{}_{name}.callgrind", std::process::id()));
     let done = Command::new("valgrind")
         .args([
             "--tool=callgrind",
