@@ -53,8 +53,7 @@ test-long: $(VENV)/.flashtwin $(VENV)/.dev
 	cargo test --workspace --doc --locked
 	cargo check --manifest-path fuzz/Cargo.toml --locked
 	cargo run --release -q --locked -p flashtwin-bench held
-	$(PYTEST)
-	$(BIN)/pytest tests/release
+	$(PYTEST) tests/release tests/python
 
 # The commands of docs/validation.md; SLOW=1 adds those that take longer than minutes.
 validate: export PATH := $(abspath $(BIN)):$(PATH)
