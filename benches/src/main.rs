@@ -2,8 +2,8 @@
 //! baseline measured in the same run. No test asserts a time; this records them.
 //!
 //! `flashtwin-bench [device|io|ftls|arrays|policies|growth] [POLICY...]` prints one part, of some policies,
-//! `stages [CASE...]` instructions a request, `scaling` both for devices and arrays of many sizes. `held` compares two of these counts with those on record, as CI
-//! does; `record` records them anew.
+//! `stages [CASE...]` instructions a request, `scaling` both for devices and arrays of many sizes. `held` compares
+//! three of these counts with those on record, as CI does; `record` records them anew.
 
 mod arrays;
 mod ftls;

@@ -117,7 +117,7 @@ struct Counts {
 }
 
 /// The cases that CI holds, with what was counted last.
-const HELD: [&str; 2] = ["msr", "modern"];
+const HELD: [&str; 3] = ["msr", "modern", "raid5_of_8"];
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.txt");
 /// How far a count may be from the recorded one before CI fails.
 const TOLERANCE: f64 = 0.03;
