@@ -109,6 +109,23 @@ def test_the_log_in_a_file_is_the_log_in_memory(trace, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["log.parquet"]
 
 
+def test_a_row_of_the_log_is_a_request_of_the_trace(trace):
+    asked = [line.split(",") for line in trace.read_text().splitlines()[1:]]
+    rows = run(trace, log=True).requests.to_pylist()
+    assert sorted(row["request"] for row in rows) == list(range(len(asked)))
+    start_ps = min(row["arrival_ps"] for row in rows)
+    for row in rows:
+        time_us, op, offset, size = asked[row["request"]]
+        assert row["arrival_ps"] - start_ps == int(time_us) * 10**6
+        assert row["op"] == {"R": "read", "W": "write", "T": "trim", "F": "flush"}[op]
+        assert (row["offset_bytes"], row["size_bytes"]) == (int(offset), int(size))
+        if op in "RW":
+            assert row["pages"] == int(size) // 4096
+            assert row["hits"] <= row["pages"]
+        assert row["response_ps"] == sum(row[f"{part}_ps"] for part in flashtwin.tables.PARTS)
+        assert row["status"] == "ok"
+
+
 def test_a_long_log_is_cut_into_groups_of_the_same_size(tmp_path):
     first, second = tmp_path / "first.parquet", tmp_path / "second.parquet"
     for path in (first, second):
