@@ -18,7 +18,7 @@ from statistics import median
 from typing import NamedTuple
 
 LOG_ROUNDS = 5
-LOG_REQUESTS = 10_000_000
+LOG_REQUESTS = 5_000_000
 HIT_ROUNDS = 3
 HIT_REQUESTS = 5_000_000
 POLICIES = {"lru": "LRU", "arc": "ARC", "s3-fifo": "S3FIFO"}

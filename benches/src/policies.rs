@@ -113,12 +113,12 @@ pub fn rates(names: &[String]) -> Result<(), Failure> {
 
 /// Prints how the time of an access grows with the buffer, for each policy.
 pub fn growth(names: &[String]) -> Result<(), Failure> {
-    let (small, large) = (random(512, 1 << 18), random(524_288, 1 << 20));
+    let (small, large) = (random(512, 1 << 18), random(524_288, 1 << 19));
     for name in names {
         let (mut little, mut big) = (buffer(name, "1MiB")?, buffer(name, "1GiB")?);
         run(&mut little, &small);
         // Until lists of pages that have gone are full, too.
-        for _ in 0..2 {
+        for _ in 0..4 {
             run(&mut big, &large);
         }
         let mut ratios = Vec::new();
