@@ -117,7 +117,7 @@ pub fn growth(names: &[String]) -> Result<(), Failure> {
     for name in names {
         let (mut little, mut big) = (buffer(name, "1MiB")?, buffer(name, "1GiB")?);
         run(&mut little, &small);
-        // Until lists of pages that have gone are full, too.
+        // Until ghost lists are full, too.
         for _ in 0..4 {
             run(&mut big, &large);
         }

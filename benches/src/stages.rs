@@ -133,7 +133,11 @@ pub fn held(record: bool) -> Result<(), Failure> {
     }
     let mut lines = vec![compiler];
     let mut wrong = Vec::new();
-    let cases: Vec<&Case> = CASES.iter().filter(|c| HELD.contains(&c.0)).collect();
+    let case_of = |name| CASES.iter().find(|case| case.0 == name).ok_or("a case");
+    let cases = HELD
+        .map(case_of)
+        .into_iter()
+        .collect::<Result<Vec<_>, _>>()?;
     for ((name, .., requests), counts) in cases.iter().zip(count_all(&cases)?) {
         let now = counts.total / requests;
         lines.push(format!("{name} {now}"));
@@ -179,7 +183,7 @@ pub fn table(names: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Counts the instructions of cases on all cores, which changes none, and prints each as it is known.
+/// Counts the instructions of cases, one case on each core, and prints each count when it is known.
 fn count_all(cases: &[&Case]) -> Result<Vec<Counts>, Failure> {
     let next = AtomicUsize::new(0);
     let take = || -> Result<Vec<(usize, Counts)>, String> {

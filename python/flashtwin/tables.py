@@ -38,11 +38,11 @@ _GC_NUMBERS = {"member": "uint32", "begin_ns": "uint64", "end_ns": "uint64"}
 _WORDS = {"op": _OPS, "status": _STATUS, "kind": ["own", "forced"]}
 #: Requests in a row group of the Parquet file: 3 MB of columns, which leave the caches to the model.
 _ROW_GROUP = 32 * 1024
-#: What grows along the log.
+#: Columns whose values rise from row to row.
 _RISING = ["request", "arrival_ps"]
 #: Of the Parquet file. The log is written while the run goes on, so encoding must be faster than the
-#: model. Numbers hardly repeat, and trying a dictionary for them takes as long as all else. Least and most of
-#: a row group help to find rows only where columns rise.
+#: model. Numbers hardly repeat, and trying a dictionary for them takes as long as all else. Statistics of
+#: row groups help to find rows only where columns rise.
 _LOG_FORM: dict[str, Any] = {
     "compression": "lz4",
     "use_dictionary": ["op", "status"],
@@ -58,7 +58,7 @@ def import_ahead() -> None:
 
 @cache
 def _form(names: tuple[str, ...]) -> pa.Schema:
-    """The columns of these names. They have no nulls: of those a Parquet writer would keep account."""
+    """Columns of these names, not nullable: of nullable ones Parquet stores which cells are null."""
     import pyarrow as pa
 
     def kind(name: str) -> pa.DataType:

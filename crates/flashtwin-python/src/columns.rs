@@ -33,11 +33,17 @@ fn column<'py, R, T: Cell>(
     value: impl Fn(&R) -> T,
 ) -> PyResult<Bound<'py, PyBytes>> {
     PyBytes::new_with(py, rows.len() * T::BYTES, |bytes| {
-        for (row, cell) in rows.iter().zip(bytes.chunks_exact_mut(T::BYTES)) {
-            value(row).put(cell);
-        }
+        put_cells(bytes, rows, value);
         Ok(())
     })
+}
+
+/// Writes a cell for each row.
+#[inline(always)]
+fn put_cells<R, T: Cell>(into: &mut [u8], rows: &[R], value: impl Fn(&R) -> T) {
+    for (row, cell) in rows.iter().zip(into.chunks_exact_mut(T::BYTES)) {
+        value(row).put(cell);
+    }
 }
 
 /// Rows of the per-request log, up to a number fixed at the start.
@@ -96,10 +102,7 @@ log! {
 impl Column {
     #[inline(always)]
     fn put<T: Cell>(&mut self, at: usize, rows: &[Completion], value: impl Fn(&Completion) -> T) {
-        let free = &mut self.bytes[at * T::BYTES..];
-        for (row, cell) in rows.iter().zip(free.chunks_exact_mut(T::BYTES)) {
-            value(row).put(cell);
-        }
+        put_cells(&mut self.bytes[at * T::BYTES..], rows, value);
     }
 }
 
