@@ -23,6 +23,11 @@ const NOTHING: u128 = u128::MAX;
 const NONE: u32 = u32::MAX;
 /// Width of a bucket at first, as a power of two of picoseconds: about a microsecond.
 const SHIFT_FIRST: u32 = 20;
+/// Buckets are as many as to have room for what each resource has pending, far ahead as it may be.
+const BUCKETS_A_RESOURCE: usize = 16;
+/// A bucket is narrower than events are apart, as a power of two: whether it holds another entry, the processor cannot
+/// predict if that is as likely as not.
+const NARROWER: u32 = 2;
 /// Looks at entries and bucket words in vain, per resource, after which the width is chosen anew.
 const LOOKS_MAX: u32 = 16;
 
@@ -90,7 +95,7 @@ impl EventQueue {
     /// A queue for `resources` resources, numbered from 0.
     pub fn new(resources: usize) -> EventQueue {
         debug_assert!(resources < 1 << RESOURCE_BITS);
-        let buckets = (4 * resources).next_power_of_two().max(64);
+        let buckets = (BUCKETS_A_RESOURCE * resources).next_power_of_two().max(64);
         let slot = Slot {
             entry: NOTHING,
             next: NONE,
@@ -325,14 +330,14 @@ impl EventQueue {
         later
     }
 
-    /// Makes buckets about as wide as the time from one event to the next has been.
+    /// Makes buckets as wide as part of the time from one event to the next has been.
     #[cold]
     fn choose_width(&mut self) {
         let now = Time(instant(self.first));
         let events = (self.last_order - self.chosen_order).max(1);
         let apart = (now.0.saturating_sub(self.chosen_at.0) / events).max(1);
         (self.looks, self.chosen_at, self.chosen_order) = (0, now, self.last_order);
-        let shift = apart.ilog2();
+        let shift = apart.ilog2().saturating_sub(NARROWER);
         if shift == self.shift {
             return;
         }

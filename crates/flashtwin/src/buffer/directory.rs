@@ -29,6 +29,10 @@ impl Link {
     }
 }
 
+/// Chains for each page, at least: with half as many, four lookups of ten meet a page of another address, which the
+/// processor cannot predict.
+const HEADS_A_PAGE: usize = 4;
+
 /// The table.
 #[derive(Clone, Debug)]
 pub(crate) struct Directory {
@@ -42,7 +46,7 @@ pub(crate) struct Directory {
 impl Directory {
     /// A table for about `pages` pages.
     pub fn new(pages: usize) -> Directory {
-        let size = (pages.max(2) * 2).next_power_of_two();
+        let size = (pages.max(2) * HEADS_A_PAGE).next_power_of_two();
         Directory {
             heads: large_table(END, size).into(),
             next: room_for(pages).into(),

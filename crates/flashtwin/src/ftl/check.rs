@@ -60,8 +60,24 @@ impl PageMap {
         self.check_counts()
     }
 
-    /// Map, inverse, live bits and tallies.
-    fn check_pages(&self) -> Result<(), String> {
+    /// Map, inverse, live bits and tallies: a pass over all of them, which each run ends with.
+    pub(super) fn check_pages(&self) -> Result<(), String> {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has what this is compiled for.
+            return unsafe { self.check_pages_in_wide_vectors() };
+        }
+        self.check_pages_in_vectors()
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn check_pages_in_wide_vectors(&self) -> Result<(), String> {
+        self.check_pages_in_vectors()
+    }
+
+    #[inline(always)]
+    pub(super) fn check_pages_in_vectors(&self) -> Result<(), String> {
         let (mut live, mut pairs_live) = (0u64, 0u64);
         for block in 0..self.tally.len() as u32 {
             let (count, pairs) = self.live_pairs(block)?;
@@ -99,6 +115,7 @@ impl PageMap {
     }
 
     /// Number of live pages of a block, and the sum of their pairs of logical and flash page.
+    #[inline(always)]
     fn live_pairs(&self, block: u32) -> Result<(u32, u64), String> {
         let s = &self.shape;
         let words = self.live_words(block);

@@ -4,7 +4,7 @@
 //! 64 blocks, once per collected block: cheaper than keeping them sorted on every invalidation. The lowest of each
 //! strip is kept along; here its block is found.
 
-use super::page::{Foresight, PageMap, NOT_SEALED};
+use super::page::{PageMap, NOT_SEALED};
 use crate::memory::prefetch;
 
 impl PageMap {
@@ -40,23 +40,6 @@ impl PageMap {
         let first = position(strips, least, last)? * n;
         let at = first + position(&tallies[first..first + n], least, last)?;
         Some(at as u32)
-    }
-
-    /// Pools that come so low that they are collected once their chip comes free load ahead the victim that has the
-    /// fewest live pages, the last or the first of equals, with the numbers of its first `pages` pages.
-    pub fn foresee_least(&mut self, last: bool, pages: u32) {
-        self.foresight = Some(Foresight { last, pages });
-    }
-
-    /// Does this for a pool.
-    #[inline(never)]
-    pub(super) fn load_victim(&self, pool: u32) {
-        let Some(Foresight { last, pages }) = self.foresight else {
-            return;
-        };
-        if let Some(bit) = self.position_of_least(pool, last) {
-            self.prefetch_block(pool * self.shape.blocks_per_pool + bit, pages);
-        }
     }
 
     /// Live pages of the block of the chip that holds fewest among those that may be collected;

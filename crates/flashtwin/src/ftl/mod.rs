@@ -4,6 +4,7 @@
 mod check;
 pub mod chip;
 mod fill;
+mod foresight;
 mod frontier;
 mod least;
 mod levelling;
@@ -23,6 +24,7 @@ mod wear_aware;
 mod write;
 
 pub(crate) use fill::coprime;
+pub(crate) use foresight::Foresight;
 pub(crate) use frontier::PoolFull;
 pub(crate) use levelling::{
     Levelling, LEVELLING, REFERENCE as REFERENCE_LEVELLING, STATIC as STATIC_LEVELLING,

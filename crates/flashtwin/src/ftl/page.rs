@@ -12,6 +12,7 @@
 
 use std::num::NonZeroU64;
 
+use super::foresight::{Foreseen, Foresight};
 use super::frontier::{Frontier, Pool, Roomiest};
 use super::sets::Sets;
 use super::shape::Shape;
@@ -29,15 +30,6 @@ const STRIP_SHIFT_MAX: u32 = 6;
 
 /// Numbers of logical pages in a cache line.
 pub(super) const LPNS_OF_LINE: u32 = 16;
-
-/// Which block of a pool is likely to be collected.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Foresight {
-    /// Of those with the fewest live pages the last one, or the first.
-    pub last: bool,
-    /// Pages whose logical numbers are loaded.
-    pub pages: u32,
-}
 
 /// Where the first live page of a block is looked for: pages before it are not live.
 #[derive(Clone, Copy, Debug)]
@@ -92,8 +84,8 @@ pub(crate) struct PageMap {
     pub(super) erase_clock: u32,
     /// Logical pages with a flash copy.
     pub(super) mapped: u64,
-    /// Scratch of [`PageMap::relocate`].
-    pub(super) moving: Vec<u32>,
+    /// Scratch of [`PageMap::relocate`], with room for all pages that a block's live bits can name.
+    pub(super) moving: Table<u32>,
     /// A pool at or below this many free blocks is needy.
     pub(super) low: u32,
     /// Fewest free blocks of a pool after one was taken, since it was last asked.
@@ -111,6 +103,7 @@ pub(crate) struct PageMap {
     pub(super) by_pools_per_chip: Divider,
     by_blocks_per_plane: Divider,
     pub(super) foresight: Option<Foresight>,
+    pub(super) foreseen: Foreseen,
 }
 
 impl PageMap {
@@ -155,7 +148,7 @@ impl PageMap {
             free_bits: vec![0; pools * words_per_pool],
             last_seq: vec![0; shape.chips as usize],
             mapped: 0,
-            moving: Vec::new(),
+            moving: vec![0; words_per_block * 64].into(),
             low,
             lowest: u32::MAX,
             needy: vec![0; shape.chips as usize].into(),
@@ -168,6 +161,7 @@ impl PageMap {
             by_pools_per_chip: Divider::new(shape.pools_per_chip),
             by_blocks_per_plane: Divider::new(shape.blocks_per_plane),
             foresight: None,
+            foreseen: Foreseen::default(),
         };
         if shape.streams > 1 {
             map.hot = map.hot_unopened();

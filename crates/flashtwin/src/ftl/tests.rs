@@ -1,7 +1,7 @@
 //! Random writes and trims in random streams, collected as a chip would: the map keeps all that it
 //! claims, hot pages and cold ones keep apart, and states go from one device to another.
 
-use super::{PageMap, Shape};
+use super::{Foresight, PageMap, Shape};
 use crate::buffer::ChosenPolicy;
 use crate::component::Settings;
 use crate::gc::{self, Tie, Victims};
@@ -460,6 +460,78 @@ fn a_map_of_pages_that_are_not_there_is_refused() {
         let error = error.to_string();
         assert!(error.contains("not where the map has"), "{error}");
     }
+}
+
+/// A processor without wide vectors checks a map as one with them does.
+#[test]
+fn vectors_of_any_width_find_the_same() {
+    let (_, load, _) = saved(1);
+    let found = |map: &PageMap| {
+        let result = map.check_pages();
+        assert_eq!(result, map.check_pages_in_vectors());
+        result
+    };
+    assert_eq!(found(&load.map), Ok(()));
+    let lpn = (0..).find_map(|lpn| Some((lpn, load.map.lookup(Lpn(lpn))?)));
+    let (lpn, Ppn(ppn)) = lpn.unwrap();
+    let block = load.map.block_of(Ppn(ppn)) as usize;
+    let word = block * load.map.words_per_block;
+    let changes: [&dyn Fn(&mut PageMap); 4] = [
+        &|map| map.map[lpn as usize] ^= 1,
+        &|map| map.reverse[ppn as usize] ^= 1,
+        &|map| map.tally[block] ^= 1,
+        &|map| map.live[word] ^= 1,
+    ];
+    for (n, change) in changes.iter().enumerate() {
+        let mut map = load.map.clone();
+        change(&mut map);
+        found(&map).expect_err(&format!("change {n}"));
+    }
+}
+
+/// What a victim holds is loaded ahead word by word, each from its first page on.
+#[test]
+fn all_words_of_a_victim_have_their_turn() {
+    let made = Made {
+        chips: 1,
+        planes: 1,
+        blocks: 12,
+        pages: 130,
+        reserve: 3,
+        summary_page: false,
+        pools_are_planes: true,
+        streams: 1,
+        separation: Separation::None,
+        victim: "greedy",
+    };
+    let mut load = Load::new(made.map(), "greedy", 9);
+    load.run(3_000, 0, 0);
+    let mut map = load.map;
+    let last = false;
+    map.foresee(Foresight {
+        last,
+        pages: made.pages,
+        maps: true,
+    });
+    let pool = 0;
+    let bit = map.position_of_least(pool, last).expect("a victim");
+    map.load_victim(pool);
+    let mut seen = Vec::new();
+    for _ in 0..made.pages {
+        let is_new = map.foreseen.live == 0;
+        map.load_foreseen();
+        if is_new && map.foreseen.live != 0 {
+            seen.push((map.foreseen.first, map.foreseen.live));
+        }
+    }
+    let first = map.first_ppn(bit).0;
+    let expected: Vec<(u32, u64)> = (0..)
+        .zip(map.live_words(bit))
+        .map(|(i, &live)| (first + 64 * i, live))
+        .filter(|&(_, live)| live != 0)
+        .collect();
+    assert_eq!(seen, expected);
+    assert!(map.foreseen.next.is_empty() && map.foreseen.live == 0);
 }
 
 /// States that only long runs would lead to.

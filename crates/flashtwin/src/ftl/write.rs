@@ -151,7 +151,7 @@ impl PageMap {
         mut moved: impl FnMut(&PageMap, u32, u32, bool),
     ) {
         let mut lpns = std::mem::take(&mut self.moving);
-        lpns.clear();
+        let mut count = 0;
         let first_page = block as usize * self.shape.pages_per_block as usize;
         let words = self.words_per_block;
         let live = self.live.part_mut(block as usize * words, words);
@@ -160,7 +160,8 @@ impl PageMap {
             while bits != 0 {
                 let lpn = self.reverse[first_page + i * 64 + bits.trailing_zeros() as usize];
                 prefetch(&self.map, lpn as usize);
-                lpns.push(lpn);
+                lpns[count] = lpn;
+                count += 1;
                 bits &= bits - 1;
             }
         }
@@ -172,7 +173,7 @@ impl PageMap {
         *tally &= NOT_SEALED;
         let least = &mut self.least[strip];
         *least = (*least).min(*tally);
-        let mut rest = &lpns[..];
+        let mut rest = lpns.part(0, count);
         while !rest.is_empty() {
             let wanted = self.move_stream(Lpn(rest[0]));
             let stream = self

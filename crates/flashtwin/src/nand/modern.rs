@@ -98,7 +98,7 @@ impl Modern {
         let dies = g.chips as usize;
         let mut ftl = PageMap::new(Shape::of(spec, false), spec.low_blocks_chip());
         let victims = Victims::of(&spec.gc.victim);
-        gc::foresee(&mut ftl, victims, Tie::Lowest, FAR_AHEAD);
+        gc::foresee(&mut ftl, victims, Tie::Lowest, FAR_AHEAD, false);
         let layout = Layout::new(spec, params);
         let are_alike = params.copy_back
             && params.slc_cache.is_none()

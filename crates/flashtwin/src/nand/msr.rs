@@ -122,7 +122,7 @@ impl Msr {
         let victims = Victims::of(&spec.gc.victim);
         if params.copy_back {
             let pages = g.pages_per_block.min(FORESEEN_MAX);
-            gc::foresee(&mut ftl, victims, Tie::Highest, pages);
+            gc::foresee(&mut ftl, victims, Tie::Highest, pages, true);
         }
         Msr {
             orders: Orders::new(&ftl),

@@ -14,7 +14,7 @@ mod random;
 mod windowed;
 
 use crate::component::{Chosen, Component, Settings};
-use crate::ftl::PageMap;
+use crate::ftl::{Foresight, PageMap};
 use crate::rng::Rng;
 
 /// The table: file and type of every rule, in the order of the documentation. Another rule is another line.
@@ -98,11 +98,12 @@ pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<
     of.choose(&pool).map(|chosen| (chosen.bit, chosen.live))
 }
 
-/// Has the map load ahead what a collection of `pages` pages at a time will touch, where the victim is foreseen in a
-/// few steps.
-pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32) {
+/// Has the map load ahead what a collection of `pages` pages at a time will touch, and if `maps` where the map has them,
+/// if the victim is foreseen in a few steps.
+pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps: bool) {
     if let Victims::Greedy(_) = of {
-        ftl.foresee_least(tie == Tie::Highest, pages);
+        let last = tie == Tie::Highest;
+        ftl.foresee(Foresight { last, pages, maps });
     }
 }
 

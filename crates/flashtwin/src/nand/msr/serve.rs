@@ -191,6 +191,7 @@ impl Serving<'_> {
             self.start::<WAY>(now, now, (Time::ZERO, Time::ZERO), false);
             return now;
         };
+        self.ftl.load_foreseen();
         let sealed = self.ftl.append(pool, stream, lpn);
         self.stats.add(cause, 1);
         let (mut transfer, mut array) = (self.times.transfer, self.times.program);
