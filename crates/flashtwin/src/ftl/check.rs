@@ -193,8 +193,7 @@ impl PageMap {
         let p = self.pool(pool);
         let first = pool * self.shape.blocks_per_pool;
         let blocks = first..first + self.shape.blocks_per_pool;
-        let young =
-            |&block: &u32| self.seq[block as usize] > p.active_seq && self.valid_of(block) > 0;
+        let young = |&block: &u32| self.seq_of(block) > p.active_seq && self.valid_of(block) > 0;
         match blocks.into_iter().find(young) {
             Some(block) => Err(format!(
                 "pool {pool}: block {block} was opened after the open one"

@@ -35,7 +35,7 @@ impl PageMap {
                 let block = order(chip, n);
                 let pool = self.pool_of(block);
                 self.set_free(pool, block - pool * s.blocks_per_pool, false);
-                self.seq[block as usize] = n + 1;
+                self.rows.set_opened(block, n + 1);
                 self.set_sealed(block, n + 1 < chip_blocks || !keep_last_open);
                 for i in 0..s.data_pages {
                     let lpn = self.lpn_of(chip, page);
@@ -53,7 +53,7 @@ impl PageMap {
                 self.set_free(pool, bit, false);
                 self.last_seq[chip as usize] += 1;
                 let block = pool * s.blocks_per_pool + bit;
-                self.seq[block as usize] = self.last_seq[chip as usize];
+                self.rows.set_opened(block, self.last_seq[chip as usize]);
                 let free = (0..s.blocks_per_pool)
                     .filter(|&b| self.is_free(pool, b))
                     .count() as u32;
@@ -76,9 +76,8 @@ impl PageMap {
             let n = from.len();
             to[chip as usize * n..][..n].copy_from_slice(from);
         }
-        copy(&mut self.live, chip, &worn.live);
+        self.rows.copy_from(first_block as u32, &worn.rows);
         copy(&mut self.tally, chip, &worn.tally);
-        copy(&mut self.seq, chip, &worn.seq);
         copy(&mut self.free_bits, chip, &worn.free_bits);
         copy(&mut self.last_seq, chip, &worn.last_seq);
         for (i, from) in worn.pools.iter().enumerate() {

@@ -95,7 +95,7 @@ impl PageMap {
     #[inline(never)]
     fn begin_word(&mut self) {
         if let Some(LiveFrom { word, first }) = self.foreseen.next.pop_front() {
-            self.foreseen.live = self.live[word as usize];
+            self.foreseen.live = self.rows[word as usize];
             self.foreseen.first = first;
         }
     }

@@ -11,6 +11,7 @@ mod levelling;
 mod page;
 mod pools;
 mod retire;
+mod rows;
 mod sets;
 mod shape;
 mod slc;

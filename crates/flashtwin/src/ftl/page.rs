@@ -14,6 +14,7 @@ use std::num::NonZeroU64;
 
 use super::foresight::{Foreseen, Foresight};
 use super::frontier::{Frontier, Pool, Roomiest};
+use super::rows::Rows;
 use super::sets::Sets;
 use super::shape::Shape;
 use crate::divide::Divider;
@@ -47,12 +48,10 @@ pub(crate) struct PageMap {
     pub(super) map: Table<u32>,
     /// PPN to LPN; meaningful only where the live bit is set.
     pub(super) reverse: Table<u32>,
-    /// Live bits, `words_per_block` words a block.
-    pub(super) live: Table<u64>,
+    /// Per block, its live bits and when it was opened.
+    pub(super) rows: Rows,
     /// Live pages of each block, with [`NOT_SEALED`] where it may not be collected.
     pub(super) tally: Table<i16>,
-    /// When each block was opened, as a number that grows within its chip.
-    pub(super) seq: Table<u32>,
     pub(super) erases: Vec<u32>,
     /// When each block was last erased, in erases of the device; empty where no rule needs it.
     pub(super) erased_at: Vec<u32>,
@@ -96,7 +95,6 @@ pub(crate) struct PageMap {
     pub(super) chip_free: Vec<u32>,
     /// Lowest sequence number of the open blocks of each chip; see [`PageMap::oldest_open`].
     pub(super) oldest_open: Table<u32>,
-    pub(super) words_per_block: usize,
     pub(super) words_per_pool: usize,
     pub(super) by_pages_per_block: Divider,
     pub(super) by_blocks_per_pool: Divider,
@@ -113,16 +111,16 @@ impl PageMap {
         let blocks = (shape.chips * shape.planes_per_chip * shape.blocks_per_plane) as usize;
         let pages = blocks * shape.pages_per_block as usize;
         let pools = (shape.chips * shape.pools_per_chip) as usize;
-        let words_per_block = (shape.pages_per_block as usize).div_ceil(64);
+        let rows = Rows::new(blocks, shape.pages_per_block);
         let words_per_pool = (shape.blocks_per_pool as usize).div_ceil(64);
         let strip_shift = shape.blocks_per_pool.trailing_zeros().min(STRIP_SHIFT_MAX);
         let mut map = PageMap {
             shape,
             map: large_table(UNMAPPED, shape.exported_pages as usize).into(),
             reverse: large_table(UNMAPPED, pages).into(),
-            live: large_table(0, blocks * words_per_block).into(),
+            moving: vec![0; rows.pages_max()].into(),
+            rows,
             tally: vec![NOT_SEALED; blocks].into(),
-            seq: large_table(0, blocks).into(),
             erases: vec![0; blocks],
             erased_at: match shape.wear_aware {
                 None => Vec::new(),
@@ -148,13 +146,11 @@ impl PageMap {
             free_bits: vec![0; pools * words_per_pool],
             last_seq: vec![0; shape.chips as usize],
             mapped: 0,
-            moving: vec![0; words_per_block * 64].into(),
             low,
             lowest: u32::MAX,
             needy: vec![0; shape.chips as usize].into(),
             chip_free: vec![0; shape.chips as usize],
             oldest_open: vec![0; shape.chips as usize].into(),
-            words_per_block,
             words_per_pool,
             by_pages_per_block: Divider::new(shape.pages_per_block),
             by_blocks_per_pool: Divider::new(shape.blocks_per_pool),
@@ -218,7 +214,7 @@ impl PageMap {
     /// Sequence number of a block: a block opened later has a greater one.
     #[inline]
     pub fn seq_of(&self, block: u32) -> u32 {
-        self.seq[block as usize]
+        self.rows.opened(block)
     }
 
     /// Live pages of a block.
@@ -240,7 +236,7 @@ impl PageMap {
     /// Live bits of a block.
     #[inline(always)]
     pub(super) fn live_words(&self, block: u32) -> &[u64] {
-        (self.live).part(block as usize * self.words_per_block, self.words_per_block)
+        self.rows.live(block)
     }
 
     /// The first live page of `block` at or after `page`.
@@ -262,7 +258,7 @@ impl PageMap {
     /// From the first page of `block` on.
     pub fn live_from(&self, block: u32) -> LiveFrom {
         LiveFrom {
-            word: block * self.words_per_block as u32,
+            word: self.rows.first(block) as u32,
             first: self.first_ppn(block).0,
         }
     }
@@ -270,7 +266,7 @@ impl PageMap {
     /// The first live page of `block`, where none is before `from`, which moves on to it.
     #[inline(always)]
     pub fn first_live(&self, block: u32, from: &mut LiveFrom) -> Option<Ppn> {
-        match NonZeroU64::new(self.live[from.word as usize]) {
+        match NonZeroU64::new(self.rows[from.word as usize]) {
             Some(bits) => Some(Ppn(from.first + bits.trailing_zeros())),
             None => self.first_live_beyond(block, from),
         }
@@ -279,8 +275,8 @@ impl PageMap {
     /// The same where there is none in this word.
     #[inline(never)]
     fn first_live_beyond(&self, block: u32, from: &mut LiveFrom) -> Option<Ppn> {
-        let end = (block + 1) * self.words_per_block as u32;
-        let word = (from.word..end).find(|&word| self.live[word as usize] != 0)?;
+        let end = self.rows.end(block) as u32;
+        let word = (from.word..end).find(|&word| self.rows[word as usize] != 0)?;
         from.first += 64 * (word - from.word);
         from.word = word;
         self.first_live(block, from)
@@ -306,7 +302,7 @@ impl PageMap {
     /// multiple of `n`; `n` is a power of two up to 64.
     #[inline(always)]
     pub fn prefetch_live_maps(&self, block: u32, page: u32, n: u32) {
-        let word = self.live[block as usize * self.words_per_block + page as usize / 64];
+        let word = self.rows[self.rows.of_page(block, page)];
         let mut bits = word >> (page % 64) & u64::MAX >> (64 - n);
         let first = self.first_ppn(block).0 + page;
         while let Some(left) = NonZeroU64::new(bits) {
@@ -326,7 +322,7 @@ impl PageMap {
     /// erased.
     #[inline(always)]
     pub fn prefetch_block(&self, block: u32, pages: u32) {
-        prefetch(&self.live, block as usize * self.words_per_block);
+        self.rows.prefetch(block);
         prefetch(&self.erases, block as usize);
         let first = self.first_ppn(block).0;
         (0..pages)
@@ -341,7 +337,6 @@ impl PageMap {
         if let Some(bit) = free {
             let block = pool * self.shape.blocks_per_pool + bit;
             self.prefetch_block(block, 1);
-            prefetch(&self.seq, block as usize);
             prefetch(&self.tally, block as usize);
         }
     }
@@ -351,9 +346,8 @@ impl PageMap {
     #[inline(always)]
     pub fn prefetch_old_copy(&self, lpn: Lpn) {
         let ppn = self.map[lpn.0 as usize];
-        let block = self.by_pages_per_block.div(ppn) as usize;
-        prefetch(&self.live, block * self.words_per_block);
-        prefetch(&self.seq, block);
-        prefetch(&self.tally, block);
+        let block = self.by_pages_per_block.div(ppn);
+        self.rows.prefetch(block);
+        prefetch(&self.tally, block as usize);
     }
 }

@@ -165,7 +165,7 @@ impl PageMap {
         let chip = (pool / self.shape.pools_per_chip) as usize;
         let seq = self.last_seq[chip].wrapping_add(1);
         self.last_seq[chip] = seq;
-        self.seq[active as usize] = seq;
+        self.rows.set_opened(active, seq);
         if let Some(sets) = &mut self.sets {
             sets.opened(seq, pool, active);
         }
@@ -388,7 +388,7 @@ impl PageMap {
     #[inline]
     pub fn age_of(&self, block: u32) -> u32 {
         let chip = self.plane_of(block) / self.shape.planes_per_chip;
-        self.last_seq[chip as usize].wrapping_sub(self.seq[block as usize])
+        self.last_seq[chip as usize].wrapping_sub(self.seq_of(block))
     }
 
     /// A number that changes with every block opened or erased in a pool: a seed.
@@ -518,7 +518,7 @@ impl PageMap {
     pub(super) fn set_frontier(&mut self, pool: u32, active_bit: u32, next_page: u32, free: u32) {
         let p = &mut self.pools[pool as usize];
         p.active = pool * self.shape.blocks_per_pool + active_bit;
-        p.active_seq = self.seq[p.active as usize];
+        p.active_seq = self.rows.opened(p.active);
         p.next_page = next_page;
         p.free = free;
     }

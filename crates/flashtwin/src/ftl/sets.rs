@@ -118,10 +118,7 @@ impl PageMap {
         let last = self.last_seq.first().copied().unwrap_or(0);
         let ages = blocks.iter().filter(|&&block| block != NONE);
         let age = ages
-            .map(|&block| {
-                last.wrapping_sub(self.seq[block as usize])
-                    .wrapping_add(LEAD_MAX)
-            })
+            .map(|&block| last.wrapping_sub(self.seq_of(block)).wrapping_add(LEAD_MAX))
             .max();
         u32::MAX - age.unwrap_or(0)
     }
@@ -187,7 +184,7 @@ impl PageMap {
     fn in_use_by_seq(&self) -> Vec<(u32, u32, u32)> {
         let of_pool = self.shape.blocks_per_pool;
         let mut blocks: Vec<(u32, u32, u32)> = (0..self.tally.len() as u32)
-            .map(|block| (self.seq[block as usize], block / of_pool, block))
+            .map(|block| (self.seq_of(block), block / of_pool, block))
             .filter(|&(_, die, block)| !self.is_free(die, block % of_pool))
             .collect();
         blocks.sort_unstable();
@@ -213,7 +210,7 @@ impl PageMap {
                 .of(place as u32 / sets.dies)
                 .iter()
                 .find(|&&b| b != NONE);
-            let alien = first.is_some_and(|&b| self.seq[b as usize] != self.seq[block as usize]);
+            let alien = first.is_some_and(|&b| self.seq_of(b) != self.seq_of(block));
             if alien || set_of[block as usize] != NONE {
                 return Err(format!(
                     "block {block} is in a superblock that is not its own"

@@ -72,7 +72,7 @@ impl PageMap {
         }
         let first = pool * self.shape.blocks_per_pool;
         let last_seq = self.last_seq[(pool / self.shape.pools_per_chip) as usize];
-        let age = |bit: &u32| last_seq.wrapping_sub(self.seq[(first + bit) as usize]);
+        let age = |bit: &u32| last_seq.wrapping_sub(self.seq_of(first + bit));
         (0..self.shape.blocks_per_pool)
             .filter(|&bit| self.is_slc(first + bit))
             .filter(|&bit| self.tallies(pool)[bit as usize] < PageMap::CANDIDATE_END)

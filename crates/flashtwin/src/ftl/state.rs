@@ -93,9 +93,9 @@ impl PageMap {
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         write_u32(out, &self.map)?;
         write_u32(out, &self.reverse)?;
-        write_u64(out, &self.live)?;
+        write_u64(out, &self.rows.all_live())?;
         write_i16(out, &self.tally)?;
-        write_u32(out, &self.seq)?;
+        write_u32(out, &self.rows.all_opened())?;
         write_u32(out, &self.erases)?;
         write_u64(out, &self.free_bits)?;
         write_u32(out, &self.last_seq)?;
@@ -124,9 +124,11 @@ impl PageMap {
     pub fn load(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
         read_u32(input, &mut self.map)?;
         read_u32(input, &mut self.reverse)?;
-        read_u64(input, &mut self.live)?;
+        let (mut live, mut opened) = (self.rows.all_live(), self.rows.all_opened());
+        read_u64(input, &mut live)?;
         read_i16(input, &mut self.tally)?;
-        read_u32(input, &mut self.seq)?;
+        read_u32(input, &mut opened)?;
+        self.rows.set_all(&live, &opened);
         read_u32(input, &mut self.erases)?;
         read_u64(input, &mut self.free_bits)?;
         read_u32(input, &mut self.last_seq)?;
@@ -155,7 +157,7 @@ impl PageMap {
             }
         };
         self.slc_used = self.count_slc();
-        self.mapped = self.live.iter().map(|w| w.count_ones() as u64).sum();
+        self.mapped = live.iter().map(|w| w.count_ones() as u64).sum();
         self.recount();
         self.check().map_err(StateError::Inconsistent)?;
         if streams == 1 {

@@ -475,12 +475,12 @@ fn vectors_of_any_width_find_the_same() {
     let lpn = (0..).find_map(|lpn| Some((lpn, load.map.lookup(Lpn(lpn))?)));
     let (lpn, Ppn(ppn)) = lpn.unwrap();
     let block = load.map.block_of(Ppn(ppn)) as usize;
-    let word = block * load.map.words_per_block;
+    let word = load.map.rows.first(block as u32);
     let changes: [&dyn Fn(&mut PageMap); 4] = [
         &|map| map.map[lpn as usize] ^= 1,
         &|map| map.reverse[ppn as usize] ^= 1,
         &|map| map.tally[block] ^= 1,
-        &|map| map.live[word] ^= 1,
+        &|map| map.rows[word] ^= 1,
     ];
     for (n, change) in changes.iter().enumerate() {
         let mut map = load.map.clone();

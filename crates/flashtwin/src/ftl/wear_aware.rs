@@ -126,7 +126,7 @@ impl PageMap {
     pub fn migrate(&mut self, cold: u32, worn: u32) -> u32 {
         let pool = self.pool_of(worn);
         self.take_free(pool, worn);
-        self.seq[worn as usize] = self.seq[cold as usize];
+        self.rows.set_opened(worn, self.seq_of(cold));
         let mut pages = 0;
         while let Some(page) = self.next_live(cold, 0) {
             let lpn = self.lpn_at(Ppn(self.first_ppn(cold).0 + page));

@@ -41,7 +41,7 @@ impl PageMap {
     #[inline(always)]
     pub fn move_first(&mut self, block: u32, from: LiveFrom, pool: u32) -> Option<(Ppn, bool)> {
         debug_assert_eq!(self.shape.pools_per_chip, 1);
-        let bits = self.live[from.word as usize];
+        let bits = self.rows[from.word as usize];
         let frontier = &mut self.pools[pool as usize];
         let (active, page) = (frontier.active, frontier.next_page);
         let left = self.shape.data_pages - page;
@@ -53,7 +53,7 @@ impl PageMap {
         let old = Ppn(from.first + bits.trailing_zeros());
         let lpn = self.lpn_at(old);
         debug_assert_eq!(self.lookup(lpn), Some(old));
-        self.live[from.word as usize] = bits & (bits - 1);
+        self.rows[from.word as usize] = bits & (bits - 1);
         self.count_dead(block);
         self.fill_page(active, page, lpn);
         if left == 1 {
@@ -84,7 +84,8 @@ impl PageMap {
             self.prefetch_lpn_at(Ppn(ppn.wrapping_add(LPNS_OF_LINE)));
         }
         self.map[lpn.0 as usize] = ppn;
-        self.live[block * self.words_per_block + page as usize / 64] |= 1 << (page % 64);
+        let word = self.rows.of_page(block as u32, page);
+        self.rows[word] |= 1 << (page % 64);
         self.tally[block] += 1;
     }
 
@@ -97,7 +98,8 @@ impl PageMap {
     /// Page `page` of `block` is live no more.
     #[inline(always)]
     fn forget(&mut self, block: u32, page: u32) {
-        let word = &mut self.live[block as usize * self.words_per_block + page as usize / 64];
+        let word = self.rows.of_page(block, page);
+        let word = &mut self.rows[word];
         debug_assert!(
             *word >> (page % 64) & 1 == 1,
             "page {page} of {block} is not live"
@@ -153,9 +155,7 @@ impl PageMap {
         let mut lpns = std::mem::take(&mut self.moving);
         let mut count = 0;
         let first_page = block as usize * self.shape.pages_per_block as usize;
-        let words = self.words_per_block;
-        let live = self.live.part_mut(block as usize * words, words);
-        for (i, word) in live.iter_mut().enumerate() {
+        for (i, word) in self.rows.live_mut(block).iter_mut().enumerate() {
             let mut bits = std::mem::take(word);
             while bits != 0 {
                 let lpn = self.reverse[first_page + i * 64 + bits.trailing_zeros() as usize];
@@ -212,8 +212,7 @@ impl PageMap {
     /// Marks `n` pages of `block` from `page` on as live.
     #[inline]
     fn set_live(&mut self, block: u32, page: u32, n: u32) {
-        let words = self.words_per_block;
-        let words = self.live.part_mut(block as usize * words, words);
+        let words = self.rows.live_mut(block);
         let (mut at, end) = (page, page + n);
         while at < end {
             let in_word = (64 - at % 64).min(end - at);
@@ -230,7 +229,8 @@ impl PageMap {
         let (block, page) = self.by_pages_per_block.div_rem(ppn);
         self.reverse[ppn as usize] = lpn;
         self.map[lpn as usize] = ppn;
-        self.live[block as usize * self.words_per_block + page as usize / 64] |= 1 << (page % 64);
+        let word = self.rows.of_page(block, page);
+        self.rows[word] |= 1 << (page % 64);
         self.tally[block as usize] += 1;
     }
 
