@@ -107,7 +107,7 @@ impl PageMap {
 
     /// Forgets all wear: a preconditioned drive counts as new.
     pub fn reset_wear(&mut self) {
-        self.erases.fill(0);
+        self.rows.forget_erases();
         self.erased_at.fill(0);
         self.erase_clock = 0;
     }

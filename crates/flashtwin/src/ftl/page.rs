@@ -48,11 +48,10 @@ pub(crate) struct PageMap {
     pub(super) map: Table<u32>,
     /// PPN to LPN; meaningful only where the live bit is set.
     pub(super) reverse: Table<u32>,
-    /// Per block, its live bits and when it was opened.
+    /// Per block, its live bits, when it was opened, and its erases.
     pub(super) rows: Rows,
     /// Live pages of each block, with [`NOT_SEALED`] where it may not be collected.
     pub(super) tally: Table<i16>,
-    pub(super) erases: Vec<u32>,
     /// When each block was last erased, in erases of the device; empty where no rule needs it.
     pub(super) erased_at: Vec<u32>,
     pub(super) pools: Table<Pool>,
@@ -121,7 +120,6 @@ impl PageMap {
             moving: vec![0; rows.pages_max()].into(),
             rows,
             tally: vec![NOT_SEALED; blocks].into(),
-            erases: vec![0; blocks],
             erased_at: match shape.wear_aware {
                 None => Vec::new(),
                 Some(_) => vec![0; blocks],
@@ -286,8 +284,15 @@ impl PageMap {
         self.mapped
     }
 
-    pub fn erase_counts(&self) -> &[u32] {
-        &self.erases
+    /// Erases of all blocks.
+    pub fn erase_counts(&self) -> Vec<u32> {
+        self.rows.all_erases()
+    }
+
+    /// Erases of a block.
+    #[inline(always)]
+    pub fn erases_of(&self, block: u32) -> u32 {
+        self.rows.erases(block)
     }
 
     // ---- hints ----
@@ -323,7 +328,6 @@ impl PageMap {
     #[inline(always)]
     pub fn prefetch_block(&self, block: u32, pages: u32) {
         self.rows.prefetch(block);
-        prefetch(&self.erases, block as usize);
         let first = self.first_ppn(block).0;
         (0..pages)
             .step_by(LPNS_OF_LINE as usize)

@@ -251,7 +251,7 @@ impl PageMap {
         if self.is_slc(block) {
             self.set_slc(block, false);
         }
-        self.erases[block as usize] += 1;
+        self.rows.count_erase(block);
         if !self.erased_at.is_empty() {
             if self.erase_clock == u32::MAX {
                 self.renumber_erases();

@@ -1,5 +1,5 @@
-//! What a write looks at together of the block that holds the old copy: which of its pages are live, and when it was
-//! opened. They stand in one row, most often in one cache line.
+//! What is looked at together of a block: which of its pages are live, when it was opened, and how often it was erased.
+//! They stand in one row, most often in one cache line.
 
 use std::ops::{Index, IndexMut};
 
@@ -8,7 +8,7 @@ use crate::memory::{large_table, prefetch, Table};
 /// Bits of a word.
 const WORD: u32 = u64::BITS;
 
-/// The rows of all blocks: words of live bits, then the sequence number.
+/// The rows of all blocks: words of live bits, then one with the sequence number below and the erases above.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
     words: Table<u64>,
@@ -74,9 +74,28 @@ impl Rows {
     }
 
     #[inline(always)]
+    pub fn erases(&self, block: u32) -> u32 {
+        (self.words[self.end(block)] >> u32::BITS) as u32
+    }
+
+    #[inline(always)]
     pub fn set_opened(&mut self, block: u32, seq: u32) {
+        self.set_last(block, seq, self.erases(block));
+    }
+
+    pub fn set_erases(&mut self, block: u32, erases: u32) {
+        self.set_last(block, self.opened(block), erases);
+    }
+
+    #[inline(always)]
+    pub fn count_erase(&mut self, block: u32) {
+        self.set_last(block, self.opened(block), self.erases(block) + 1);
+    }
+
+    #[inline(always)]
+    fn set_last(&mut self, block: u32, seq: u32, erases: u32) {
         let at = self.end(block);
-        self.words[at] = seq.into();
+        self.words[at] = u64::from(erases) << u32::BITS | u64::from(seq);
     }
 
     /// Starts loading the row of a block.
@@ -105,12 +124,23 @@ impl Rows {
         (0..self.blocks()).map(|block| self.opened(block)).collect()
     }
 
-    /// Takes what [`Rows::all_live`] and [`Rows::all_opened`] gave for as many blocks.
-    pub fn set_all(&mut self, live: &[u64], opened: &[u32]) {
-        for ((block, live), &seq) in (0..).zip(live.chunks_exact(self.live)).zip(opened) {
+    /// Erases of all blocks.
+    pub fn all_erases(&self) -> Vec<u32> {
+        (0..self.blocks()).map(|block| self.erases(block)).collect()
+    }
+
+    /// Takes what [`Rows::all_live`], [`Rows::all_opened`] and [`Rows::all_erases`] gave for as many blocks.
+    pub fn set_all(&mut self, live: &[u64], opened: &[u32], erases: &[u32]) {
+        let live = live.chunks_exact(self.live);
+        for ((block, live), (&seq, &erases)) in (0..).zip(live).zip(opened.iter().zip(erases)) {
             self.live_mut(block).copy_from_slice(live);
-            self.set_opened(block, seq);
+            self.set_last(block, seq, erases);
         }
+    }
+
+    /// No block was ever erased.
+    pub fn forget_erases(&mut self) {
+        (0..self.blocks()).for_each(|block| self.set_erases(block, 0));
     }
 }
 

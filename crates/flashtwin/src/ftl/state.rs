@@ -96,7 +96,7 @@ impl PageMap {
         write_u64(out, &self.rows.all_live())?;
         write_i16(out, &self.tally)?;
         write_u32(out, &self.rows.all_opened())?;
-        write_u32(out, &self.erases)?;
+        write_u32(out, &self.rows.all_erases())?;
         write_u64(out, &self.free_bits)?;
         write_u32(out, &self.last_seq)?;
         for p in self.pools.iter() {
@@ -117,7 +117,7 @@ impl PageMap {
         let unused = |pool: &Pool| pool.next_page == 0;
         self.mapped == 0
             && self.pools.iter().all(unused)
-            && self.erases.iter().all(|&erases| erases == 0)
+            && self.erase_counts().iter().all(|&erases| erases == 0)
     }
 
     /// Reads a state over this map, which was made for the same spec except the streams.
@@ -125,11 +125,12 @@ impl PageMap {
         read_u32(input, &mut self.map)?;
         read_u32(input, &mut self.reverse)?;
         let (mut live, mut opened) = (self.rows.all_live(), self.rows.all_opened());
+        let mut erases = self.rows.all_erases();
         read_u64(input, &mut live)?;
         read_i16(input, &mut self.tally)?;
         read_u32(input, &mut opened)?;
-        self.rows.set_all(&live, &opened);
-        read_u32(input, &mut self.erases)?;
+        read_u32(input, &mut erases)?;
+        self.rows.set_all(&live, &opened, &erases);
         read_u64(input, &mut self.free_bits)?;
         read_u32(input, &mut self.last_seq)?;
         for pool in self.pools.iter_mut() {

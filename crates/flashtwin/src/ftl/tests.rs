@@ -537,7 +537,7 @@ fn all_words_of_a_victim_have_their_turn() {
 /// States that only long runs would lead to.
 impl PageMap {
     pub(crate) fn set_erases(&mut self, block: u32, erases: u32) {
-        self.erases[block as usize] = erases;
+        self.rows.set_erases(block, erases);
     }
 
     pub(crate) fn set_last_seq(&mut self, seq: u32) {

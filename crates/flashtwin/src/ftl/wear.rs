@@ -19,13 +19,12 @@ impl PageMap {
     #[inline]
     pub fn is_spent(&self, block: u32) -> bool {
         // Where blocks survive any number of erases, theirs are not looked at.
-        self.shape.erase_limit != u32::MAX
-            && self.erases[block as usize] >= self.erases_survived(block)
+        self.shape.erase_limit != u32::MAX && self.erases_of(block) >= self.erases_survived(block)
     }
 
     /// Blocks that have had all the erases they survive.
     pub fn spent_blocks(&self) -> u32 {
-        let blocks = 0..self.erases.len() as u32;
+        let blocks = 0..self.tally.len() as u32;
         blocks.filter(|&block| self.is_spent(block)).count() as u32
     }
 
@@ -33,7 +32,7 @@ impl PageMap {
     /// among equals.
     pub(super) fn find_least_worn(&self, pool: u32, from: u32) -> Option<u32> {
         let blocks = self.shape.blocks_per_pool;
-        let erases = |bit: u32| self.erases[(pool * blocks + bit) as usize];
+        let erases = |bit: u32| self.erases_of(pool * blocks + bit);
         (from..blocks)
             .chain(0..from)
             .filter(|&bit| self.is_free(pool, bit))
@@ -46,14 +45,13 @@ impl PageMap {
     pub fn left_behind(&self, pool: u32) -> Option<u32> {
         let behind = self.shape.erases_behind?;
         let first = pool * self.shape.blocks_per_pool;
-        let erases = &self.erases[first as usize..][..self.shape.blocks_per_pool as usize];
-        let sum: u64 = erases.iter().map(|&n| u64::from(n)).sum();
-        let mean = (sum / erases.len() as u64) as u32;
-        let sealed = |&bit: &usize| self.tallies(pool)[bit] < PageMap::CANDIDATE_END;
-        let least = (0..erases.len())
-            .filter(sealed)
-            .min_by_key(|&bit| erases[bit])?;
-        (erases[least].saturating_add(behind) <= mean).then_some(least as u32)
+        let bits = 0..self.shape.blocks_per_pool;
+        let erases = |bit: u32| self.erases_of(first + bit);
+        let sum: u64 = bits.clone().map(|bit| u64::from(erases(bit))).sum();
+        let mean = (sum / u64::from(self.shape.blocks_per_pool)) as u32;
+        let sealed = |&bit: &u32| self.tallies(pool)[bit as usize] < PageMap::CANDIDATE_END;
+        let least = bits.filter(sealed).min_by_key(|&bit| erases(bit))?;
+        (erases(least).saturating_add(behind) <= mean).then_some(least)
     }
 }
 
@@ -115,8 +113,8 @@ mod tests {
             assert!(nand.write_untimed(0, Lpn(rng.below(hot) as u32), Stream::Cold));
         }
         nand.ftl().check().unwrap();
-        let erases = nand.ftl().erase_counts().iter();
-        (*erases.clone().min().unwrap(), *erases.max().unwrap())
+        let erases = nand.ftl().erase_counts();
+        (*erases.iter().min().unwrap(), *erases.iter().max().unwrap())
     }
 
     #[test]

@@ -14,7 +14,7 @@ impl PageMap {
     /// Erases that a block has still before it.
     fn life(&self, block: u32) -> u64 {
         let survived = self.erases_survived(block);
-        survived.saturating_sub(self.erases[block as usize]).into()
+        survived.saturating_sub(self.erases_of(block)).into()
     }
 
     /// Life left of all blocks of a pool, and their number: their mean as a fraction.
@@ -179,7 +179,8 @@ mod tests {
                 lpn += 1;
             }
             map.seal(block);
-            (map.erases[block as usize], map.erased_at[block as usize]) = (erases, at);
+            map.rows.set_erases(block, erases);
+            map.erased_at[block as usize] = at;
         }
         map.check().unwrap();
         map
@@ -303,7 +304,10 @@ mod tests {
             assert_eq!(map.lookup(lpn), Some(Ppn(72 + page as u32)));
         }
         assert!(map.is_free(0, 5) && !map.is_free(0, 9));
-        assert_eq!((map.seq_of(9), map.erases[9], map.erases[5]), (age, 13, 1));
+        assert_eq!(
+            (map.seq_of(9), map.erases_of(9), map.erases_of(5)),
+            (age, 13, 1)
+        );
     }
 
     #[test]

@@ -168,7 +168,6 @@ impl PageMap {
         let strip = self.strip_of(block);
         // The erase that follows finds the least of them.
         self.prefetch_strip(strip);
-        prefetch(&self.erases, block as usize);
         let tally = &mut self.tally[block as usize];
         *tally &= NOT_SEALED;
         let least = &mut self.least[strip];

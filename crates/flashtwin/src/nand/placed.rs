@@ -1,6 +1,5 @@
 //! Where pages are: the page map of the whole device, or a translation layer in each chip.
 
-use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
 use super::{FlashStats, Layered, Nand};
@@ -216,10 +215,10 @@ impl Nand {
     }
 
     /// Erases of each block.
-    pub fn erase_counts(&self) -> Cow<'_, [u32]> {
+    pub fn erase_counts(&self) -> Vec<u32> {
         match self.placed() {
-            Placed::Map(map) => map.erase_counts().into(),
-            Placed::Layers(layers) => layers.erase_counts().into(),
+            Placed::Map(map) => map.erase_counts(),
+            Placed::Layers(layers) => layers.erase_counts(),
         }
     }
 

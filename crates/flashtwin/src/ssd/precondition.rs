@@ -129,7 +129,10 @@ impl Ssd {
     pub fn fill_steady(&mut self, seed: u64) {
         self.assert_idle();
         let mut rng = Rng::new(seed);
-        self.backend.nand = Nand::new(self.spec());
+        // The tables of a new device are filled as they stand: they are most of the memory of a run.
+        if !self.is_new() {
+            self.backend.nand = Nand::new(self.spec());
+        }
         if self.backend.nand.fill_steady(&mut rng) {
             self.read_only = false;
             return;

@@ -126,7 +126,7 @@ impl Candidate<'_> {
 
     #[inline]
     fn erases(&self) -> u32 {
-        self.ftl.erase_counts()[self.block as usize]
+        self.ftl.erases_of(self.block)
     }
 }
 
