@@ -117,7 +117,7 @@ impl PageMap {
         let unused = |pool: &Pool| pool.next_page == 0;
         self.mapped == 0
             && self.pools.iter().all(unused)
-            && self.erase_counts().iter().all(|&erases| erases == 0)
+            && (0..self.tally.len() as u32).all(|block| self.erases_of(block) == 0)
     }
 
     /// Reads a state over this map, which was made for the same spec except the streams.

@@ -35,7 +35,7 @@ impl Ssd {
     /// Every exported page written once in ascending order: the state the reference starts from.
     pub fn fill_sequential(&mut self) {
         self.assert_idle();
-        self.backend.nand = Nand::new(self.spec());
+        self.renew();
         self.backend.nand.fill_sequential();
     }
 
@@ -62,8 +62,15 @@ impl Ssd {
     /// A device that was never written.
     pub(crate) fn empty(&mut self) {
         self.assert_idle();
-        self.backend.nand = Nand::new(self.spec());
+        self.renew();
         self.read_only = false;
+    }
+
+    /// Makes the flash new. The tables of a new one stay as they are: they are most of the memory of a run.
+    fn renew(&mut self) {
+        if !self.is_new() {
+            self.backend.nand = Nand::new(self.spec());
+        }
     }
 
     /// Writes a page without time passing; false if the device wore out.
@@ -129,10 +136,7 @@ impl Ssd {
     pub fn fill_steady(&mut self, seed: u64) {
         self.assert_idle();
         let mut rng = Rng::new(seed);
-        // The tables of a new device are filled as they stand: they are most of the memory of a run.
-        if !self.is_new() {
-            self.backend.nand = Nand::new(self.spec());
-        }
+        self.renew();
         if self.backend.nand.fill_steady(&mut rng) {
             self.read_only = false;
             return;
