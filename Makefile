@@ -97,7 +97,8 @@ mutants: $(VENV)/.python
 site: $(VENV)/.dev
 	$(BIN)/sphinx-build -q -W --keep-going -c docs -d out/site.cache . out/site
 
-bench: $(VENV)/.flashtwin
+# With the tools of the tests, of which one is an independent simulator to compare with.
+bench: $(VENV)/.flashtwin $(VENV)/.dev
 	@cargo run --release -q --locked -p flashtwin-bench
 	@$(BIN)/python benches/commands.py
 

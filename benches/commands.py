@@ -139,6 +139,8 @@ def hits(directory: Path) -> None:
     path = directory / "t.oracleGeneral"
     write_oracle_general(path)
     beside = importlib.util.find_spec("libcachesim") is not None
+    if not beside:
+        print("hits beside libCacheSim: not measured, since its package is not installed")
     for policy, theirs in POLICIES.items():
         for pages in CAPACITIES:
             ours = [FLASHTWIN, "policy", "hits", str(path), "--format", "oraclegeneral", "--policies", policy]

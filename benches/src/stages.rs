@@ -173,6 +173,11 @@ pub fn table(names: &[String]) -> Result<(), Failure> {
         println!("instructions a request: not counted, since valgrind is not installed");
         return Ok(());
     }
+    let known = |name: &String| CASES.iter().any(|case| case.0 == name);
+    if let Some(name) = names.iter().find(|name| !known(name)) {
+        let all: Vec<_> = CASES.iter().map(|case| case.0).collect();
+        return Err(format!("no case {name}; cases: {}", all.join(", ")).into());
+    }
     let cases = CASES
         .iter()
         .filter(|case| names.is_empty() || names.iter().any(|name| name == case.0));

@@ -25,12 +25,11 @@ mod wear_aware;
 mod write;
 
 pub(crate) use fill::coprime;
-pub(crate) use foresight::Foresight;
 pub(crate) use frontier::PoolFull;
 pub(crate) use levelling::{
     Levelling, LEVELLING, REFERENCE as REFERENCE_LEVELLING, STATIC as STATIC_LEVELLING,
 };
-pub(crate) use page::{LiveFrom, PageMap};
+pub(crate) use page::{Foresight, LiveFrom, PageMap};
 pub(crate) use sets::LEAD_MAX;
 pub(crate) use shape::{Apart, Shape};
 pub use state::{StateError, StateLength};

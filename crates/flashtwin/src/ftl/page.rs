@@ -10,9 +10,9 @@
 //! Here: the arrays, and looking things up in them. `write` changes where pages are, `pools` opens
 //! and erases blocks, `check` proves the arrays against each other.
 
+use std::collections::VecDeque;
 use std::num::NonZeroU64;
 
-use super::foresight::{Foreseen, Foresight};
 use super::frontier::{Frontier, Pool, Roomiest};
 use super::rows::Rows;
 use super::sets::Sets;
@@ -31,6 +31,28 @@ const STRIP_SHIFT_MAX: u32 = 6;
 
 /// Numbers of logical pages in a cache line.
 pub(super) const LPNS_OF_LINE: u32 = 16;
+
+/// Which block of a pool is likely to be collected, and what of it is loaded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Foresight {
+    /// Of those with the fewest live pages the last one, or the first.
+    pub last: bool,
+    /// Pages whose logical numbers are loaded.
+    pub pages: u32,
+    /// Whether map entries of these pages are loaded as well, by [`PageMap::load_foreseen`].
+    pub maps: bool,
+}
+
+/// Live pages whose map entries are still to be loaded.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Foreseen {
+    /// Of the word that has its turn.
+    pub live: u64,
+    /// The flash page of its first bit.
+    pub first: u32,
+    /// Words after it.
+    pub next: VecDeque<LiveFrom>,
+}
 
 /// Where the first live page of a block is looked for: pages before it are not live.
 #[derive(Clone, Copy, Debug)]
