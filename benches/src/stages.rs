@@ -169,14 +169,14 @@ pub fn has_valgrind() -> bool {
 
 /// Prints instructions a request of every case, or of those named.
 pub fn table(names: &[String]) -> Result<(), Failure> {
-    if !has_valgrind() {
-        println!("instructions a request: not counted, since valgrind is not installed");
-        return Ok(());
-    }
     let known = |name: &String| CASES.iter().any(|case| case.0 == name);
     if let Some(name) = names.iter().find(|name| !known(name)) {
         let all: Vec<_> = CASES.iter().map(|case| case.0).collect();
         return Err(format!("no case {name}; cases: {}", all.join(", ")).into());
+    }
+    if !has_valgrind() {
+        println!("instructions a request: not counted, since valgrind is not installed");
+        return Ok(());
     }
     let cases = CASES
         .iter()

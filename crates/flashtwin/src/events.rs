@@ -23,10 +23,10 @@ const NOTHING: u128 = u128::MAX;
 const NONE: u32 = u32::MAX;
 /// Width of a bucket at first, as a power of two of picoseconds: about a microsecond.
 const SHIFT_FIRST: u32 = 20;
-/// Buckets are as many as to have room for what each resource has pending, far ahead as it may be.
+/// Buckets for each resource: with fewer, as narrow as they are, what is pending would go round them several times.
 const BUCKETS_A_RESOURCE: usize = 16;
-/// A bucket is narrower than events are apart, as a power of two: whether it holds another entry, the processor cannot
-/// predict if that is as likely as not.
+/// How much narrower a bucket is than the mean time between events, as a power of two. A bucket as wide as that holds a
+/// second entry about as often as not, which the processor cannot predict.
 const NARROWER: u32 = 2;
 /// Looks at entries and bucket words in vain, per resource, after which the width is chosen anew.
 const LOOKS_MAX: u32 = 16;
@@ -330,7 +330,7 @@ impl EventQueue {
         later
     }
 
-    /// Makes buckets as wide as part of the time from one event to the next has been.
+    /// Chooses the width of buckets by the mean time between events since the last choice.
     #[cold]
     fn choose_width(&mut self) {
         let now = Time(instant(self.first));

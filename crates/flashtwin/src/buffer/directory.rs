@@ -29,7 +29,7 @@ impl Link {
     }
 }
 
-/// Chains for each page, at least: with half as many, four lookups of ten meet a page of another address, which the
+/// Chains for each page, at least. With half as many, four lookups of ten meet another page in their chain, which the
 /// processor cannot predict.
 const HEADS_A_PAGE: usize = 4;
 

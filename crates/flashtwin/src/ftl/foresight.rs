@@ -1,14 +1,13 @@
-//! What a collection will touch is loaded before it begins: the victim is foreseen when its pool comes so low that it
-//! will be collected once its chip comes free. First which of its pages are live, and which they are; then, a few with
-//! each write of the chips, where the map has them. All at once would have the core wait.
+//! What a collection will touch is loaded before it begins. A pool comes so low that its chip will collect in it next:
+//! its victim is then known. First the victim's live bits and logical pages are loaded; then, with each write of a
+//! chip, a few of their map entries. All of these at once would make the core wait.
 
 use super::page::{Foresight, LiveFrom, PageMap};
+use super::rows::WORD;
 use crate::memory::prefetch;
 use crate::units::Ppn;
 
-/// Bits of a word.
-const WORD: u32 = u64::BITS;
-/// Map entries loaded with a write: more than collections move for it, which are 3.7 at a write amplification of 4.7.
+/// Map entries loaded with a write. At a write amplification of 4.7, collections move 3.7 pages for each.
 const MAPS_A_WRITE: usize = 5;
 /// Words of live bits that wait for their turn, at most.
 const WORDS_MAX: usize = 16;
@@ -34,16 +33,14 @@ impl PageMap {
         if !maps {
             return;
         }
-        let LiveFrom { word, first } = self.live_from(block);
-        let next = &mut self.foreseen.next;
-        for i in 0..pages.div_ceil(WORD) {
+        for page in (0..pages).step_by(WORD as usize) {
+            let word = self.rows.of_page(block, page) as u32;
+            let first = self.first_ppn(block).0 + page;
+            let next = &mut self.foreseen.next;
             if next.len() == WORDS_MAX {
                 next.pop_front();
             }
-            next.push_back(LiveFrom {
-                word: word + i,
-                first: first + i * WORD,
-            });
+            next.push_back(LiveFrom { word, first });
         }
     }
 

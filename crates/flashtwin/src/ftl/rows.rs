@@ -6,7 +6,7 @@ use std::ops::{Index, IndexMut};
 use crate::memory::{large_table, prefetch, Table};
 
 /// Bits of a word.
-const WORD: u32 = u64::BITS;
+pub(super) const WORD: u32 = u64::BITS;
 
 /// The rows of all blocks: words of live bits, then one with the sequence number below and the erases above.
 #[derive(Clone, Debug)]

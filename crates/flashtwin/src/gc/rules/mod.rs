@@ -98,8 +98,8 @@ pub(crate) fn victim(ftl: &PageMap, pool: u32, of: Victims, tie: Tie) -> Option<
     of.choose(&pool).map(|chosen| (chosen.bit, chosen.live))
 }
 
-/// Has the map load ahead what a collection of `pages` pages at a time will touch, and if `maps` where the map has them,
-/// if the victim is foreseen in a few steps.
+/// Has the map load ahead what a collection of `pages` pages at a time will touch; with `maps`, map entries too. Only
+/// for rules that find their victim in a few steps.
 pub(crate) fn foresee(ftl: &mut PageMap, of: Victims, tie: Tie, pages: u32, maps: bool) {
     if let Victims::Greedy(_) = of {
         let last = tie == Tie::Highest;
