@@ -46,10 +46,9 @@ fn put_cells<R, T: Cell>(into: &mut [u8], rows: &[R], value: impl Fn(&R) -> T) {
     }
 }
 
-/// Rows of the per-request log, up to a number fixed at the start.
+/// Columns of the per-request log, with room for a number of rows that is fixed at the start.
 pub struct Log {
     rows: usize,
-    capacity: usize,
     columns: Vec<Column>,
 }
 
@@ -58,6 +57,9 @@ struct Column {
     cell_bytes: usize,
     bytes: Vec<u8>,
 }
+
+/// Rows that are turned into columns at a time, so that they are read from memory once for all columns.
+const AT_ONCE: usize = 64;
 
 /// The columns of the log, in their order: each with its type and its value in a [`Completion`].
 macro_rules! log {
@@ -71,11 +73,10 @@ macro_rules! log {
                     cell_bytes,
                     bytes: vec![0; rows * cell_bytes],
                 });
-                Log { rows: 0, capacity: rows, columns: columns.collect() }
+                Log { rows: 0, columns: columns.collect() }
             }
 
-            fn put(&mut self, completions: &[Completion]) {
-                let at = self.rows;
+            fn put_at(&mut self, at: usize, completions: &[Completion]) {
                 let mut columns = self.columns.iter_mut();
                 $(if let Some(column) = columns.next() {
                     column.put(at, completions, |$completion| -> $type { $value });
@@ -107,28 +108,15 @@ impl Column {
 }
 
 impl Log {
-    /// Takes as many completions as there is room for, and returns the others.
-    pub fn take<'a>(&mut self, completions: &'a [Completion]) -> &'a [Completion] {
-        let room = self.capacity - self.rows;
-        let (now, later) = completions.split_at(completions.len().min(room));
-        self.put(now);
-        self.rows += now.len();
-        later
+    /// Puts completions in place of the rows so far; not more of them than there is room for.
+    pub fn put(&mut self, completions: &[Completion]) {
+        for (i, some) in completions.chunks(AT_ONCE).enumerate() {
+            self.put_at(i * AT_ONCE, some);
+        }
+        self.rows = completions.len();
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.rows == 0
-    }
-
-    pub fn is_full(&self) -> bool {
-        self.rows == self.capacity
-    }
-
-    pub fn clear(&mut self) {
-        self.rows = 0;
-    }
-
-    /// The rows so far, by column.
+    /// The rows, by column.
     pub fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let d = PyDict::new(py);
         for column in &self.columns {

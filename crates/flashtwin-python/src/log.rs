@@ -4,6 +4,7 @@
 use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
 
+use flashtwin::Completion;
 use flashtwin_sim::{SimError, Sink};
 use pyo3::prelude::*;
 
@@ -17,35 +18,39 @@ const WAITING: usize = 16;
 /// Runs `body`, and passes the completions that it takes to `sink` as columns, in their order and in
 /// pieces of the same size however they arrived. Returns what `sink` raised, too.
 ///
-/// The model's thread turns completions into columns, while they are in its first-level cache: there are a
-/// quarter fewer bytes to write, and the other thread reads each column once.
+/// The model's thread only copies rows: one stream of stores takes a third of the time of one for each column.
 pub fn logging<T>(sink: &Py<PyAny>, body: impl FnOnce(&mut Sink) -> T) -> (T, PyResult<()>) {
-    let (full, to_write) = sync_channel::<Log>(WAITING);
-    let (written, empty) = channel::<Log>();
+    let (full, to_write) = sync_channel::<Vec<Completion>>(WAITING);
+    let (read, empty) = channel::<Vec<Completion>>();
     thread::scope(|scope| {
         let writer = scope.spawn(move || {
+            let mut columns = Log::with_capacity(PIECE);
             for mut piece in to_write {
-                Python::attach(|py| {
-                    let columns = piece.to_python(py)?;
-                    sink.call1(py, (columns,)).map(drop)
-                })?;
+                columns.put(&piece);
                 piece.clear();
                 // The run may have ended.
-                let _ = written.send(piece);
+                let _ = read.send(piece);
+                Python::attach(|py| {
+                    let columns = columns.to_python(py)?;
+                    sink.call1(py, (columns,)).map(drop)
+                })?;
             }
             Ok(())
         });
         let mut spare = Vec::new();
-        let mut piece = Log::with_capacity(PIECE);
+        let mut piece = Vec::with_capacity(PIECE);
         // The writer stops only when the sink raises; the caller then prefers that exception.
         let stopped = || SimError::Sink("the request log cannot be written".into());
         let done = body(&mut |mut batch| {
             while !batch.is_empty() {
-                batch = piece.take(batch);
-                if piece.is_full() {
-                    // The one written last is nearest in the caches.
+                let room = PIECE - piece.len();
+                let (now, later) = batch.split_at(batch.len().min(room));
+                piece.extend_from_slice(now);
+                batch = later;
+                if piece.len() == PIECE {
+                    // The one read last is nearest in the caches.
                     spare.extend(empty.try_iter());
-                    let next = spare.pop().unwrap_or_else(|| Log::with_capacity(PIECE));
+                    let next = spare.pop().unwrap_or_else(|| Vec::with_capacity(PIECE));
                     full.send(std::mem::replace(&mut piece, next))
                         .map_err(|_| stopped())?;
                 }
