@@ -143,21 +143,17 @@ class UserPolicy:
 @final
 class Accesses:
     @staticmethod
-    def load(
-        workload: Workload, control: Control, *, page_bytes: int, requests_max: int | None
-    ) -> Accesses | None: ...
-    @property
-    def accesses(self) -> int: ...
-    def hits(
-        self,
-        name: str,
-        set: list[tuple[str, str]],
-        user: UserPolicy | None,
-        control: Control,
-        *,
-        capacity_pages: int,
-    ) -> dict[str, int | None] | None: ...
+    def read(workload: Workload, *, page_bytes: int, requests_max: int | None) -> Accesses: ...
 
+def count_hits(
+    accesses: Accesses,
+    name: str,
+    set: list[tuple[str, str]],
+    user: UserPolicy | None,
+    control: Control,
+    *,
+    capacity_pages: int,
+) -> dict[str, int | None] | None: ...
 def policy_names() -> list[str]: ...
 def catalog_names() -> list[str]: ...
 def is_policy(name: str) -> bool: ...

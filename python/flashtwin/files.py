@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from .errors import FlashtwinError
-from .leftovers import remove_dead_partials
+from .partials import remove_dead_partials
 
 
 @contextmanager

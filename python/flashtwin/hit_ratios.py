@@ -208,9 +208,13 @@ def hits(
     if threads < 1:
         raise FlashtwinError(f"threads: {threads}: give 1 or more")
     opened = source(workload, trace_options)
-    accesses, described = _load(opened, page_bytes, seed, requests_max, progress)
+    requests = _open(opened, seed, requests_max)
+    described = requests.describe()
+    total = requests.requests_total or opened.estimate_requests()
+    # Read on a thread of its own: the first policies follow it.
+    accesses = _core.Accesses.read(requests, page_bytes=page_bytes, requests_max=requests_max)
     tasks = [
-        Task(f"{choice.label} {pages} pages", partial(_count, accesses, choice, pages))
+        Task(f"{choice.label} {pages} pages", partial(_count, accesses, choice, pages), total)
         for choice in choices
         for pages in capacities
     ]
@@ -228,32 +232,22 @@ def _capacity(pages: int) -> int:
     return pages
 
 
-def _load(
-    opened: Source, page_bytes: int, seed: int, requests_max: int | None, progress: OnProgress | None
-) -> tuple[_core.Accesses, str]:
-    """Read the whole workload into memory."""
+def _open(opened: Source, seed: int, requests_max: int | None) -> _core.Workload:
     requests = opened.open(_RANGE_BYTES, seed)
     if opened.path is None and requests.requests_total is None and requests_max is None:
         raise FlashtwinError(
             f"{opened.text}: this load has no end; add requests=N to it, or give requests_max "
             "(--requests-max N)"
         )
-
-    def work(control: _core.Control) -> _core.Accesses | None:
-        return _core.Accesses.load(requests, control, page_bytes=page_bytes, requests_max=requests_max)
-
-    total = requests.requests_total or opened.estimate_requests()
-    results, interrupted = run_all([Task("reading", work, total)], 1, progress)
-    if interrupted:
-        raise Interrupted(None)
-    return cast(_core.Accesses, results[0]), requests.describe()
+    return requests
 
 
 def _count(
     accesses: _core.Accesses, choice: Choice, capacity_pages: int, control: _core.Control
 ) -> HitRow | None:
     user = choice.instance(capacity_pages)
-    counted = accesses.hits(
+    counted = _core.count_hits(
+        accesses,
         choice.name or "lru",
         list(choice.settings.items()),
         user,

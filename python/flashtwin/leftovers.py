@@ -12,10 +12,10 @@ import socket
 import stat
 import tempfile
 import time
-from functools import cache
 from pathlib import Path
 
 from .errors import FlashtwinError
+from .partials import locks
 
 _PREFIX = "flashtwin-"
 #: Locked by the process that uses the directory and by its server.
@@ -90,9 +90,9 @@ def wait_for_store(path: Path) -> None:
     except OSError:
         return  # The server reports the error.
     try:
-        while not _locks(store, fcntl.LOCK_EX):
+        while not locks(store, fcntl.LOCK_EX):
             # A server that is stopping shares its lock.
-            if not _locks(store, fcntl.LOCK_SH):
+            if not locks(store, fcntl.LOCK_SH):
                 pid = _holder(store)
                 who, stop = (f" (process {pid})", f"stop it (kill {pid})") if pid else ("", "stop it")
                 raise FlashtwinError(
@@ -111,51 +111,10 @@ def remove_made(listed: Path) -> None:
         with contextlib.suppress(OSError):
             made = os.open(name, os.O_RDWR | os.O_NOFOLLOW)
             try:
-                if _locks(made, fcntl.LOCK_EX, keep=True):
+                if locks(made, fcntl.LOCK_EX, keep=True):
                     name.unlink()
             finally:
                 os.close(made)
-
-
-@cache
-def remove_dead_partials(directory: Path) -> None:
-    """Remove half-written files (NAME.PID.partial) of killed processes, once in this process."""
-    for left in directory.glob("*.partial"):
-        pid = left.suffixes[-2:-1]
-        if pid and pid[0][1:].isdigit() and not _lives(int(pid[0][1:])):
-            with contextlib.suppress(OSError):
-                _remove_unlocked(left)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _remove_unlocked(left: Path) -> None:
-    """Remove a file unless it is locked: its writer may live on another machine."""
-    file = os.open(left, os.O_RDWR | os.O_NOFOLLOW)
-    try:
-        if _locks(file, fcntl.LOCK_EX, keep=True):
-            left.unlink()
-    finally:
-        os.close(file)
-
-
-def _locks(file: int, how: int, *, keep: bool = False) -> bool:
-    """Try to lock a file; keep the lock only if asked to."""
-    try:
-        fcntl.flock(file, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    if not keep:
-        fcntl.flock(file, fcntl.LOCK_UN)
-    return True
 
 
 def _holder(file: int) -> int | None:

@@ -17,10 +17,10 @@ from .devices import DEFAULT_DEVICE, Overrides, Spec
 from .devices import device as read_device
 from .errors import FlashtwinError, Interrupted
 from .faults import check as check_faults
-from .leftovers import remove_dead_partials
 from .memory import need
 from .options import PreconditionOptions, RunOptions, WorkloadOptions, check, run_options, takes
 from .pacing import ClosedLoop, OpenLoop, default_for
+from .partials import remove_dead_partials
 from .policies import Choice, PolicyLike, overrides_for, read_choices
 from .result import OutputError, Result
 from .timeline import Timeline

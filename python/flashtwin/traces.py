@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _core, words
 from .errors import FlashtwinError
-from .leftovers import remove_dead_partials
+from .partials import remove_dead_partials
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,20 @@ def test_an_address_beyond_the_last_page_is_an_error(tmp_path):
     assert len(flashtwin.hits(path, ["lru"], [64], page_bytes=1 << 20)) == 1
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_what_is_wrong_far_down_is_an_error_for_all_policies(tmp_path, threads):
+    path = lines(tmp_path, [*(f"W,{page * 4096},4096" for page in range(100_000)), "W,x,4096"])
+    with pytest.raises(flashtwin.WorkloadError, match=r"line 100002: .*found \"x\""):
+        flashtwin.hits(path, ["lru", "arc", "min"], [64], threads=threads)
+
+
+@pytest.mark.parametrize("requests_max", [1, 32_767, 32_768, 32_769, 100_000])
+def test_of_many_requests_none_is_lost(tmp_path, requests_max):
+    path = lines(tmp_path, (f"W,{page * 4096},4096" for page in range(100_000)))
+    for row in flashtwin.hits(path, ["lru", "min"], [100_000], requests_max=requests_max):
+        assert (row.accesses, row.hits) == (requests_max, 0)
+
+
 def test_ctrl_c_keeps_what_was_counted():
     def progress(p):
         if p.label.startswith("sieve"):

@@ -10,7 +10,7 @@ import pytest
 
 import flashtwin
 from conftest import LOAD, SMALL
-from flashtwin.leftovers import remove_dead_partials
+from flashtwin.partials import remove_dead_partials
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 ENDLESS = ("--workload", "uniform:write=1,requests=1e10")

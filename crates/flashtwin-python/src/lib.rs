@@ -4,6 +4,7 @@
 //! columns of bytes, and the package in `python/flashtwin` gives them a shape. Whatever takes
 //! longer than a moment runs with the GIL released. Nothing here computes a result.
 
+mod accesses;
 mod columns;
 mod control;
 mod device;
@@ -27,7 +28,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<device::Spec>()?;
     m.add_class::<device::Device>()?;
     m.add_class::<workload::Workload>()?;
-    m.add_class::<hits::Accesses>()?;
+    m.add_class::<accesses::Accesses>()?;
     m.add_class::<user::Access>()?;
     m.add_class::<user::PolicyDevice>()?;
     m.add_class::<user::UserPolicy>()?;
@@ -37,6 +38,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(policies::policy_parameters, m)?)?;
     m.add_function(wrap_pyfunction!(policies::policy_info, m)?)?;
     m.add_function(wrap_pyfunction!(policies::trace_policy, m)?)?;
+    m.add_function(wrap_pyfunction!(hits::count_hits, m)?)?;
     m.add_function(wrap_pyfunction!(ftl::ftl_names, m)?)?;
     m.add_function(wrap_pyfunction!(ftl::ftl_info, m)?)?;
     m.add_function(wrap_pyfunction!(ftl::trace_ftl, m)?)?;

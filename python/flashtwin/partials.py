@@ -1,0 +1,50 @@
+"""Half-written files that killed processes left, and locks of files."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def remove_dead_partials(directory: Path) -> None:
+    """Remove half-written files (NAME.PID.partial) of killed processes, once in this process."""
+    for left in directory.glob("*.partial"):
+        pid = left.suffixes[-2:-1]
+        if pid and pid[0][1:].isdigit() and not _lives(int(pid[0][1:])):
+            with contextlib.suppress(OSError):
+                _remove_unlocked(left)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _remove_unlocked(left: Path) -> None:
+    """Remove a file unless it is locked: its writer may live on another machine."""
+    file = os.open(left, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        if locks(file, fcntl.LOCK_EX, keep=True):
+            left.unlink()
+    finally:
+        os.close(file)
+
+
+def locks(file: int, how: int, *, keep: bool = False) -> bool:
+    """Try to lock a file; keep the lock only if asked to."""
+    try:
+        fcntl.flock(file, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    if not keep:
+        fcntl.flock(file, fcntl.LOCK_UN)
+    return True
