@@ -29,9 +29,9 @@ impl Link {
     }
 }
 
-/// Chains for each page, at least. With half as many, four lookups of ten meet another page in their chain, which the
+/// Chains for each page, at least. With a quarter as many, four lookups of ten meet another page in their chain, which the
 /// processor cannot predict.
-const HEADS_A_PAGE: usize = 4;
+const HEADS_A_PAGE: usize = 8;
 
 /// The table.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use crate::memory::prefetch;
 use crate::units::Ppn;
 
 /// Map entries loaded with a write. At a write amplification of 4.7, collections move 3.7 pages for each.
-const MAPS_A_WRITE: usize = 5;
+const MAPS_A_WRITE: usize = 4;
 /// Words of live bits that wait for their turn, at most.
 const WORDS_MAX: usize = 16;
 
