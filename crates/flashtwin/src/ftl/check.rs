@@ -1,9 +1,22 @@
 //! The arrays of the page map proved against each other.
 
+use std::panic::resume_unwind;
+use std::thread;
+
 use super::page::{PageMap, NOT_SEALED, UNMAPPED};
 
 /// Pages looked at together: what the processor's vector units are given.
 const LANES: usize = 8;
+
+/// Logical pages from which on two threads check: it then takes longer than to start one.
+const ON_TWO_THREADS: usize = 1 << 20;
+
+/// Pages, and the sum over their pairs of logical and flash page.
+#[derive(Clone, Copy, Default)]
+struct Pairs {
+    count: u64,
+    sum: u64,
+}
 
 /// The bits of a byte as masks.
 static MASKS: [[u32; LANES]; 256] = {
@@ -64,31 +77,74 @@ impl PageMap {
     pub(super) fn check_pages(&self) -> Result<(), String> {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has what this is compiled for.
-            return unsafe { self.check_pages_in_wide_vectors() };
+            // SAFETY: the processor has what these are compiled for.
+            let (live, mapped) = self.beside(
+                || unsafe { self.live_pages_in_wide_vectors() },
+                || unsafe { self.mapped_pages_in_wide_vectors() },
+            );
+            return self.compare(live?, mapped);
         }
         self.check_pages_in_vectors()
+    }
+
+    pub(super) fn check_pages_in_vectors(&self) -> Result<(), String> {
+        let (live, mapped) = self.beside(|| self.live_pages(), || self.mapped_pages());
+        self.compare(live?, mapped)
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn check_pages_in_wide_vectors(&self) -> Result<(), String> {
-        self.check_pages_in_vectors()
+    fn live_pages_in_wide_vectors(&self) -> Result<Pairs, String> {
+        self.live_pages()
     }
 
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn mapped_pages_in_wide_vectors(&self) -> (Pairs, u32) {
+        self.mapped_pages()
+    }
+
+    pub(super) fn is_checked_on_two_threads(&self) -> bool {
+        self.map.len() >= ON_TWO_THREADS
+    }
+
+    /// Results of both; of a large map, one is computed on another thread.
+    fn beside<A, B: Send>(
+        &self,
+        one: impl FnOnce() -> A,
+        other: impl FnOnce() -> B + Send,
+    ) -> (A, B) {
+        if !self.is_checked_on_two_threads() {
+            return (one(), other());
+        }
+        thread::scope(|scope| {
+            let other = scope.spawn(other);
+            let one = one();
+            let other = other.join();
+            (one, other.unwrap_or_else(|panic| resume_unwind(panic)))
+        })
+    }
+
+    /// Live flash pages by the inverse, live bits and tallies.
     #[inline(always)]
-    pub(super) fn check_pages_in_vectors(&self) -> Result<(), String> {
-        let (mut live, mut pairs_live) = (0u64, 0u64);
+    fn live_pages(&self) -> Result<Pairs, String> {
+        let mut live = Pairs::default();
         for block in 0..self.tally.len() as u32 {
-            let (count, pairs) = self.live_pairs(block)?;
+            let (count, sum) = self.live_pairs(block)?;
             if count != self.valid_of(block) {
                 let tally = self.valid_of(block);
                 return Err(format!("block {block}: {count} live pages, tally {tally}"));
             }
-            live += u64::from(count);
-            pairs_live = pairs_live.wrapping_add(pairs);
+            live.count += u64::from(count);
+            live.sum = live.sum.wrapping_add(sum);
         }
-        let (mut mapped, mut pairs_mapped) = (0u64, 0u64);
+        Ok(live)
+    }
+
+    /// Live flash pages by the map, and the last of them.
+    #[inline(always)]
+    fn mapped_pages(&self) -> (Pairs, u32) {
+        let mut mapped = Pairs::default();
         let mut last = [0; LANES];
         for (n, part) in self.map.chunks(LANES).enumerate() {
             let ppns = lanes(part);
@@ -96,19 +152,22 @@ impl PageMap {
             for i in 0..LANES {
                 last[i] = last[i].max(ppns[i] & mask[i]);
             }
-            mapped += u64::from(mask.iter().fold(0u32, |sum, mask| sum + (mask & 1)));
-            let pairs = sum_pairs(row((n * LANES) as u32), ppns, mask);
-            pairs_mapped = pairs_mapped.wrapping_add(pairs);
+            mapped.count += u64::from(mask.iter().fold(0u32, |sum, mask| sum + (mask & 1)));
+            let sum = sum_pairs(row((n * LANES) as u32), ppns, mask);
+            mapped.sum = mapped.sum.wrapping_add(sum);
         }
-        if mapped != live || mapped != self.mapped {
-            let counted = self.mapped;
+        (mapped, last.into_iter().fold(0, u32::max))
+    }
+
+    fn compare(&self, live: Pairs, (mapped, last): (Pairs, u32)) -> Result<(), String> {
+        if mapped.count != live.count || mapped.count != self.mapped {
+            let (live, mapped, counted) = (live.count, mapped.count, self.mapped);
             return Err(format!(
                 "{live} live flash pages, {mapped} mapped pages, {counted} counted"
             ));
         }
         // Numbers of pages are not checked again where they are used.
-        let is_beyond = |&ppn: &u32| ppn as usize >= self.reverse.len();
-        if pairs_live != pairs_mapped || last.iter().any(is_beyond) {
+        if live.sum != mapped.sum || last as usize >= self.reverse.len() {
             return Err("a live flash page is not where the map has its logical page".into());
         }
         Ok(())

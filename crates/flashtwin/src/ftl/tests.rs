@@ -462,20 +462,41 @@ fn a_map_of_pages_that_are_not_there_is_refused() {
     }
 }
 
-/// A processor without wide vectors checks a map as one with them does.
+/// A processor without wide vectors checks a map as one with them does, and so do two threads.
 #[test]
 fn vectors_of_any_width_find_the_same() {
-    let (_, load, _) = saved(1);
+    let (_, small, _) = saved(1);
+    let made = Made {
+        chips: 1,
+        planes: 1,
+        blocks: 520,
+        pages: 2112,
+        reserve: 4,
+        summary_page: false,
+        pools_are_planes: true,
+        streams: 1,
+        separation: Separation::None,
+        victim: "greedy",
+    };
+    let mut large = Load::new(made.map(), "greedy", 9);
+    assert!(large.map.is_checked_on_two_threads());
+    large.run(3_000, 0, 0);
+    for map in [&small.map, &large.map] {
+        finds_each_change(map);
+    }
+}
+
+fn finds_each_change(map: &PageMap) {
     let found = |map: &PageMap| {
         let result = map.check_pages();
         assert_eq!(result, map.check_pages_in_vectors());
         result
     };
-    assert_eq!(found(&load.map), Ok(()));
-    let lpn = (0..).find_map(|lpn| Some((lpn, load.map.lookup(Lpn(lpn))?)));
+    assert_eq!(found(map), Ok(()));
+    let lpn = (0..).find_map(|lpn| Some((lpn, map.lookup(Lpn(lpn))?)));
     let (lpn, Ppn(ppn)) = lpn.unwrap();
-    let block = load.map.block_of(Ppn(ppn)) as usize;
-    let word = load.map.rows.first(block as u32);
+    let block = map.block_of(Ppn(ppn)) as usize;
+    let word = map.rows.first(block as u32);
     let changes: [&dyn Fn(&mut PageMap); 4] = [
         &|map| map.map[lpn as usize] ^= 1,
         &|map| map.reverse[ppn as usize] ^= 1,
@@ -483,7 +504,7 @@ fn vectors_of_any_width_find_the_same() {
         &|map| map.rows[word] ^= 1,
     ];
     for (n, change) in changes.iter().enumerate() {
-        let mut map = load.map.clone();
+        let mut map = map.clone();
         change(&mut map);
         found(&map).expect_err(&format!("change {n}"));
     }
