@@ -92,8 +92,8 @@ struct Shared {
 #[derive(Default)]
 struct Read {
     pieces: Vec<Arc<Vec<Span>>>,
-    /// Pages read and written in them.
-    accesses: u64,
+    /// Requests in them.
+    requests: u64,
     ended: bool,
     whole: bool,
 }
@@ -189,10 +189,8 @@ impl Shared {
     }
 
     fn pass_on(&self, piece: Vec<Span>) {
-        let accesses = piece.iter().filter(|span| span.kind() != TRIM);
-        let accesses: u64 = accesses.map(|span| u64::from(span.pages())).sum();
         let mut read = self.lock();
-        read.accesses += accesses;
+        read.requests += piece.len() as u64;
         read.pieces.push(Arc::new(piece));
         drop(read);
         self.changed.notify_all();
@@ -201,7 +199,7 @@ impl Shared {
 
 impl Accesses {
     /// Waits for a piece of the workload, by its number; not while it holds the GIL. Once all is read, the
-    /// number of accesses is known to `control`.
+    /// number of requests is known to `control`.
     ///
     /// # Errors
     /// What was wrong with the workload; one of the callers gets it.
@@ -209,7 +207,7 @@ impl Accesses {
         let mut read = self.shared.lock();
         loop {
             if read.whole {
-                control.total.store(read.accesses, Ordering::Relaxed);
+                control.total.store(read.requests, Ordering::Relaxed);
             }
             if let Some(piece) = read.pieces.get(number) {
                 return Ok(Next::Piece(Arc::clone(piece)));

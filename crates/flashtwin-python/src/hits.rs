@@ -183,7 +183,7 @@ fn count(
             for lpn in span.lpns() {
                 steps += 1;
                 if steps % LOOK == 0 {
-                    control.0.done.store(count.accesses, Ordering::Relaxed);
+                    control.0.done.store(request, Ordering::Relaxed);
                     if control.0.stop.load(Ordering::Relaxed) {
                         return Ok(None);
                     }
@@ -208,6 +208,6 @@ fn count(
             request += 1;
         }
     }
-    control.0.done.store(count.accesses, Ordering::Relaxed);
+    control.0.done.store(request, Ordering::Relaxed);
     Ok(Some(count))
 }
