@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from .errors import FlashtwinError
-from .partials import locks
+from .partials import locks, remove_unlocked
 
 _PREFIX = "flashtwin-"
 #: Locked by the process that uses the directory and by its server.
@@ -109,12 +109,7 @@ def remove_made(listed: Path) -> None:
         return
     for name in map(Path, filter(None, os.fsdecode(listed.read_bytes()).split("\n"))):
         with contextlib.suppress(OSError):
-            made = os.open(name, os.O_RDWR | os.O_NOFOLLOW)
-            try:
-                if locks(made, fcntl.LOCK_EX, keep=True):
-                    name.unlink()
-            finally:
-                os.close(made)
+            remove_unlocked(name)
 
 
 def _holder(file: int) -> int | None:

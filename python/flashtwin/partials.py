@@ -16,7 +16,7 @@ def remove_dead_partials(directory: Path) -> None:
         pid = left.suffixes[-2:-1]
         if pid and pid[0][1:].isdigit() and not _lives(int(pid[0][1:])):
             with contextlib.suppress(OSError):
-                _remove_unlocked(left)
+                remove_unlocked(left)
 
 
 def _lives(pid: int) -> bool:
@@ -29,12 +29,12 @@ def _lives(pid: int) -> bool:
     return True
 
 
-def _remove_unlocked(left: Path) -> None:
-    """Remove a file unless it is locked: its writer may live on another machine."""
-    file = os.open(left, os.O_RDWR | os.O_NOFOLLOW)
+def remove_unlocked(path: Path) -> None:
+    """Remove a file unless a process has locked it, which may run on another machine."""
+    file = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
     try:
         if locks(file, fcntl.LOCK_EX, keep=True):
-            left.unlink()
+            path.unlink()
     finally:
         os.close(file)
 

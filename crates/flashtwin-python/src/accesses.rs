@@ -94,6 +94,7 @@ struct Read {
     pieces: Vec<Arc<Vec<Span>>>,
     /// Requests in them.
     requests: u64,
+    /// The reader has ended: at the end of the workload, if `whole`.
     ended: bool,
     whole: bool,
 }
@@ -123,11 +124,13 @@ impl Accesses {
         }
         let shared = Arc::new(Shared::default());
         let ending = Ending(Arc::clone(&shared));
-        let reader = thread::spawn(move || {
+        let reader = thread::Builder::new().spawn(move || {
             let shared = &ending.0;
             let mut requests = workload.get().lock()?;
             shared.read_all(&mut **requests, page_bytes, requests_max)
         });
+        let reader = reader
+            .map_err(|e| FlashtwinError::new_err(format!("no thread to read the workload: {e}")))?;
         Ok(Accesses {
             shared,
             reader: Mutex::new(Some(reader)),

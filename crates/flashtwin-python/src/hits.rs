@@ -19,7 +19,7 @@ use crate::user::UserPolicy;
 const PAGES_PER_BLOCK: u32 = 64;
 /// A buffer of 256 GiB of the usual pages.
 const CAPACITY_MAX: u32 = 1 << 26;
-/// Requests by which the page that is looked for is known beforehand.
+/// Requests between the prefetch of a page's place in the buffer and its access.
 const AHEAD: usize = 8;
 /// Pages between two looks at the wish to stop.
 const LOOK: u64 = 4096;

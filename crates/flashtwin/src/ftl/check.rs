@@ -8,7 +8,7 @@ use super::page::{PageMap, NOT_SEALED, UNMAPPED};
 /// Pages looked at together: what the processor's vector units are given.
 const LANES: usize = 8;
 
-/// Logical pages from which on two threads check: it then takes longer than to start one.
+/// Logical pages of the smallest map that two threads check. That takes milliseconds, a thread's start far less.
 const ON_TWO_THREADS: usize = 1 << 20;
 
 /// Pages, and the sum over their pairs of logical and flash page.
@@ -109,19 +109,19 @@ impl PageMap {
     }
 
     /// Results of both; of a large map, one is computed on another thread.
-    fn beside<A, B: Send>(
-        &self,
-        one: impl FnOnce() -> A,
-        other: impl FnOnce() -> B + Send,
-    ) -> (A, B) {
+    fn beside<A, B: Send>(&self, one: impl FnOnce() -> A, other: impl Fn() -> B + Sync) -> (A, B) {
         if !self.is_checked_on_two_threads() {
             return (one(), other());
         }
         thread::scope(|scope| {
-            let other = scope.spawn(other);
+            let beside = thread::Builder::new().spawn_scoped(scope, &other);
             let one = one();
-            let other = other.join();
-            (one, other.unwrap_or_else(|panic| resume_unwind(panic)))
+            let other = match beside {
+                Ok(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                // The system has no thread left.
+                Err(_) => other(),
+            };
+            (one, other)
         })
     }
 

@@ -462,7 +462,7 @@ fn a_map_of_pages_that_are_not_there_is_refused() {
     }
 }
 
-/// A processor without wide vectors checks a map as one with them does, and so do two threads.
+/// A processor without wide vectors finds in a map what one with them finds, on one thread and on two.
 #[test]
 fn vectors_of_any_width_find_the_same() {
     let (_, small, _) = saved(1);
