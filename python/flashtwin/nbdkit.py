@@ -84,19 +84,26 @@ def _spawn(command: list[str], messages: Path, lock: int) -> subprocess.Popen[by
     started: Future[subprocess.Popen[bytes]] = Future()
 
     def keep() -> None:
+        # The plugin is preloaded, since it bounds what connections use (D-203): by a number, as the path of a
+        # library to preload may hold neither blanks nor colons.
+        plugin = os.open(PLUGIN, os.O_RDONLY)
+        preload = f"/proc/self/fd/{plugin} {os.environ.get('LD_PRELOAD', '')}".strip()
         try:
             with messages.open("wb") as said:
                 process = subprocess.Popen(
                     command,
+                    env={**os.environ, "LD_PRELOAD": preload},
                     stdin=subprocess.DEVNULL,
                     stdout=said,
                     stderr=said,
                     start_new_session=True,
-                    pass_fds=(lock,),
+                    pass_fds=(lock, plugin),
                 )
         except BaseException as error:
             started.set_exception(error)
             return
+        finally:
+            os.close(plugin)
         started.set_result(process)
         # Its exit code is left to `process`; if that has taken it already, it has ended.
         with contextlib.suppress(ChildProcessError):

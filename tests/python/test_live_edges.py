@@ -1,5 +1,6 @@
 """Served devices at their edges: full disks, ends that fail, starts that look too early, threads that end."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -87,17 +88,18 @@ def test_who_sees_a_report_can_give_commands(tmp_path):
     device.write_text(flashtwin.device("demo", SMALL).to_toml())
     report, nowhere = tmp_path / "report.json", tmp_path / "none" / "ctl"
     command = ["nbdkit", "--foreground", "--unix", tmp_path / "sock", PLUGIN, f"device={device}"]
-    done = subprocess.run(
-        [*command, f"report={report}", f"control={nowhere}"], capture_output=True, timeout=60, check=False
-    )
+    run = {
+        "capture_output": True,
+        "timeout": 60,
+        "env": {**os.environ, "LD_PRELOAD": str(PLUGIN)},
+    }
+    done = subprocess.run([*command, f"report={report}", f"control={nowhere}"], check=False, **run)
     assert done.returncode == 1 and b"cannot listen on" in done.stderr
     assert not report.exists(), "it said that it was ready, and took no commands"
     # And a socket nobody listens on is not left behind.
     (tmp_path / "sock").unlink()
     control = tmp_path / "ctl"
-    done = subprocess.run(
-        [*command, f"report={nowhere}", f"control={control}"], capture_output=True, timeout=60, check=False
-    )
+    done = subprocess.run([*command, f"report={nowhere}", f"control={control}"], check=False, **run)
     assert done.returncode == 1 and b"cannot write" in done.stderr
     assert not control.exists()
 

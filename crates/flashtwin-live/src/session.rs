@@ -69,14 +69,14 @@ impl<'a> Session<'a> {
         self.still_there()
     }
 
-    /// Forgets.
+    /// Forgets these bytes, which read as zeros.
     ///
     /// # Errors
     /// Fails as [`Session::write`] does.
     pub fn trim(&self, offset: u64, bytes: u64) -> Result<(), Failure> {
         let range = self.range(offset, bytes)?;
         let store = &self.server.store;
-        self.change(|undo| undo.forget(range, || store.trim(offset, bytes)))?;
+        self.change(|undo| undo.forget(range, || store.zero(offset, bytes)))?;
         self.call(Op::Trim, offset, bytes, false)
     }
 

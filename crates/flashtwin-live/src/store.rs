@@ -179,17 +179,6 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets these bytes; they read as zeros where the file system can make holes, else as they did.
-    ///
-    /// # Errors
-    /// Fails if the system does.
-    pub fn trim(&self, offset: u64, bytes: u64) -> io::Result<()> {
-        match self {
-            Store::Sparse(sparse) if bytes > 0 => sparse.punch(offset, bytes).map(drop),
-            _ => Ok(()),
-        }
-    }
-
     /// Shares the lock: its server is stopping, and the next start can wait for the store.
     pub fn announce_release(&self) {
         if let Store::Sparse(sparse) = self {

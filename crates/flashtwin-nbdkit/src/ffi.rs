@@ -1,7 +1,11 @@
-//! What nbdkit's plugin interface looks like, version 2 (nbdkit-plugin(3)): the struct that a plugin
-//! hands over, and the functions that the server lends it. Names are the server's.
+//! nbdkit's plugin interface, version 2 (nbdkit-plugin(3)): the struct that a plugin provides, and the functions
+//! that nbdkit provides. Names are nbdkit's. Functions are looked up when they are called, since the plugin is
+//! preloaded, and a preloaded library must not keep other programs from starting.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::mem;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Calls may come at once, on one connection and on several.
 pub const THREAD_MODEL_PARALLEL: c_int = 3;
@@ -14,7 +18,7 @@ pub const CACHE_NATIVE: c_int = 2;
 pub const EXTENT_HOLE: u32 = 1;
 pub const EXTENT_ZERO: u32 = 1 << 1;
 
-/// The server's own.
+/// Opaque to plugins.
 #[repr(C)]
 pub struct Extents {
     _private: [u8; 0],
@@ -63,7 +67,7 @@ pub struct Plugin {
     pub cache: Option<extern "C" fn(*mut c_void, u32, u64, u32) -> c_int>,
     pub thread_model: Unused,
     pub can_fast_zero: Option<extern "C" fn(*mut c_void) -> c_int>,
-    pub preconnect: Unused,
+    pub preconnect: Option<extern "C" fn(c_int) -> c_int>,
     pub get_ready: Option<extern "C" fn() -> c_int>,
     pub after_fork: Option<extern "C" fn() -> c_int>,
     pub list_exports: Unused,
@@ -76,13 +80,91 @@ pub struct Plugin {
 // SAFETY: its pointers lead to constant strings, which are never written.
 unsafe impl Sync for Plugin {}
 
-extern "C" {
-    /// Prints a message as the server's; takes printf's arguments.
-    pub fn nbdkit_error(format: *const c_char, ...);
-    /// What the client receives for a call that returns -1.
-    pub fn nbdkit_set_error(errno: c_int);
-    /// Stops accepting clients and rejects new requests; returns immediately.
-    pub fn nbdkit_shutdown();
-    /// Adds a stretch to those asked for; -1 once no more are wanted.
-    pub fn nbdkit_add_extent(extents: *mut Extents, offset: u64, length: u64, kind: u32) -> c_int;
+/// A function of another library, found by name at its first call.
+pub struct Function {
+    name: &'static CStr,
+    /// Where the dynamic linker searches: `RTLD_DEFAULT` or `RTLD_NEXT`.
+    scope: *mut c_void,
+    address: AtomicPtr<c_void>,
+}
+
+// SAFETY: the scope is a constant of the dynamic linker and points to nothing.
+unsafe impl Sync for Function {}
+
+impl Function {
+    /// A function of the program.
+    pub const fn of_program(name: &'static CStr) -> Function {
+        Function::new(name, libc::RTLD_DEFAULT)
+    }
+
+    /// The function that one of the same name in this library hides.
+    pub const fn hidden(name: &'static CStr) -> Function {
+        Function::new(name, libc::RTLD_NEXT)
+    }
+
+    const fn new(name: &'static CStr, scope: *mut c_void) -> Function {
+        let address = AtomicPtr::new(ptr::null_mut());
+        Function {
+            name,
+            scope,
+            address,
+        }
+    }
+
+    /// Returns its address, which is never null.
+    ///
+    /// # Panics
+    /// Panics if no library of the process has it.
+    pub fn address(&self) -> *mut c_void {
+        let known = self.address.load(Ordering::Relaxed);
+        if !known.is_null() {
+            return known;
+        }
+        // SAFETY: the name ends in a zero byte, and the scope is one of the linker's constants.
+        let found = unsafe { libc::dlsym(self.scope, self.name.as_ptr()) };
+        assert!(!found.is_null(), "{:?}: not found", self.name);
+        self.address.store(found, Ordering::Relaxed);
+        found
+    }
+}
+
+static ERROR: Function = Function::of_program(c"nbdkit_error");
+static SET_ERROR: Function = Function::of_program(c"nbdkit_set_error");
+static SHUTDOWN: Function = Function::of_program(c"nbdkit_shutdown");
+static ADD_EXTENT: Function = Function::of_program(c"nbdkit_add_extent");
+
+/// Prints a message as the server's.
+pub fn error(message: &CStr) {
+    type Error = unsafe extern "C" fn(*const c_char, ...);
+    // SAFETY: the type is the function's (nbdkit-plugin(3)); both strings end in a zero byte, and "%s" takes the
+    // one argument that is there.
+    unsafe {
+        mem::transmute::<*mut c_void, Error>(ERROR.address())(c"%s".as_ptr(), message.as_ptr())
+    }
+}
+
+/// Sets the error that the client receives for a call that returns -1.
+pub fn set_error(errno: c_int) {
+    // SAFETY: the type is the function's; it takes a number.
+    unsafe { mem::transmute::<*mut c_void, extern "C" fn(c_int)>(SET_ERROR.address())(errno) }
+}
+
+/// Stops accepting clients and rejects new requests; returns immediately.
+pub fn shutdown() {
+    // SAFETY: the type is the function's; it takes no arguments.
+    unsafe { mem::transmute::<*mut c_void, extern "C" fn()>(SHUTDOWN.address())() }
+}
+
+/// Adds an extent to those asked for; -1 once no more are wanted.
+///
+/// # Safety
+/// `extents` is what nbdkit passed to the running call, and `offset` follows the previous extent.
+pub unsafe fn add_extent(extents: *mut Extents, offset: u64, length: u64, kind: u32) -> c_int {
+    type AddExtent = unsafe extern "C" fn(*mut Extents, u64, u64, u32) -> c_int;
+    // SAFETY: the type is the function's; the caller vouches for the arguments.
+    unsafe {
+        mem::transmute::<*mut c_void, AddExtent>(ADD_EXTENT.address())(
+            extents, offset, length, kind,
+        )
+    }
 }

@@ -5,8 +5,11 @@
 //! where threads may be started; serves; and finally, once no client is connected, `cleanup`. `stop` does not
 //! wait for clients.
 
+mod connection;
 mod ffi;
-mod hangup;
+mod interpose;
+mod limits;
+mod refuse;
 mod stop;
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
@@ -18,12 +21,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use flashtwin_live::{Control, Failure, LiveError, Ready, Server, Session, Settings};
-use hangup::InCall;
+use limits::Limits;
 
 /// Largest request that clients should make: what they assume of servers that announce no limit.
 const REQUEST_BYTES_MAX: u32 = 32 << 20;
 /// The umask of private files.
 const PRIVATE: libc::mode_t = 0o177;
+/// Most heaps of the C library.
+const ARENAS_MAX: c_int = 4;
 /// Between two reports.
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
 
@@ -54,8 +59,7 @@ fn before() -> MutexGuard<'static, Option<Before>> {
 /// Prints an error as the server's own message.
 fn complain(message: &str) {
     let text = CString::new(message.replace('\0', " ")).unwrap_or_default();
-    // SAFETY: both are strings that end in a zero byte; "%s" takes the one argument that is there.
-    unsafe { ffi::nbdkit_error(c"%s".as_ptr(), text.as_ptr()) };
+    ffi::error(&text);
 }
 
 /// Runs a step of the server's life; none, or what went wrong.
@@ -76,7 +80,10 @@ fn step(what: impl FnOnce() -> Result<(), LiveError>) -> c_int {
 
 /// Runs a call of a client: 0, or -1 with an errno.
 fn call(what: impl FnOnce(&Server) -> Result<(), Failure>) -> c_int {
-    let _place = InCall::begin();
+    if !connection::work().is_none_or(|work| work.is_whole()) {
+        ffi::set_error(libc::ESHUTDOWN);
+        return -1;
+    }
     let done = catch_unwind(AssertUnwindSafe(|| match SERVER.get() {
         Some(server) => server.admit().and_then(|_call| what(server)),
         None => Err(Failure::Lost),
@@ -86,8 +93,7 @@ fn call(what: impl FnOnce(&Server) -> Result<(), Failure>) -> c_int {
         Ok(Err(failure)) => failure.errno(),
         Err(_) => libc::EIO,
     };
-    // SAFETY: takes a number; nothing else is asked of the caller.
-    unsafe { ffi::nbdkit_set_error(errno) };
+    ffi::set_error(errno);
     -1
 }
 
@@ -121,7 +127,16 @@ extern "C" fn get_ready() -> c_int {
         if let Some(mask) = settings.umask {
             umask(mask);
         }
+        if !interpose::is_effective() {
+            return Err(LiveError::Setting(
+                "the plugin has to be preloaded: start nbdkit with LD_PRELOAD=PLUGIN, as flashtwin serve does".into(),
+            ));
+        }
+        // Each arena takes address space, and threads that allocate memory while serving are few.
+        // SAFETY: takes numbers.
+        unsafe { libc::mallopt(libc::M_ARENA_MAX, ARENAS_MAX) };
         let ready = Ready::prepare(settings)?;
+        connection::set_limits(Limits::read()?);
         // All files created from here on (sockets, report, state) are private to the owner.
         umask(umask(PRIVATE) | PRIVATE);
         *before() = Some(Before::Ready(Box::new(ready)));
@@ -238,9 +253,16 @@ extern "C" fn cleanup() {
     stop::finish();
 }
 
+/// Refuses clients beyond the limit.
+extern "C" fn preconnect(_readonly: c_int) -> c_int {
+    match connection::served().is_none_or(|connection| connection.admit()) {
+        true => 0,
+        false => -1,
+    }
+}
+
 /// A connection is the number of power losses before it, and no address: one more, as null is an error.
 extern "C" fn open(_readonly: c_int) -> *mut c_void {
-    hangup::name_connection();
     let cuts = SERVER.get().map_or(0, |server| server.connect().cuts());
     (cuts as usize + 1) as *mut c_void
 }
@@ -290,6 +312,9 @@ extern "C" fn can_extents(_: *mut c_void) -> c_int {
 }
 
 extern "C" fn pread(at: *mut c_void, to: *mut c_void, count: u32, offset: u64, _: u32) -> c_int {
+    if let Some(work) = connection::work() {
+        work.use_buffer(to, count as usize);
+    }
     ask(at, |session| {
         // SAFETY: the server hands over `count` bytes of its own for the time of this call; their contents have
         // been set before (it clears its buffers), and no other code uses them meanwhile.
@@ -305,6 +330,9 @@ extern "C" fn pwrite(
     offset: u64,
     flags: u32,
 ) -> c_int {
+    if let Some(work) = connection::work() {
+        work.use_buffer(from.cast_mut(), count as usize);
+    }
     ask(at, |session| {
         // SAFETY: the server hands over `count` bytes, which are not written for the time of this call.
         let from = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), count as usize) };
@@ -347,8 +375,7 @@ extern "C" fn extents(
                 0
             };
             // SAFETY: `extents` is the server's, for this call; stretches are added in ascending order.
-            let added =
-                unsafe { ffi::nbdkit_add_extent(extents, extent.offset, extent.bytes, kind) };
+            let added = unsafe { ffi::add_extent(extents, extent.offset, extent.bytes, kind) };
             added == 0 && flags & ffi::FLAG_REQ_ONE == 0
         })
     })
@@ -404,7 +431,7 @@ static PLUGIN: ffi::Plugin = ffi::Plugin {
     cache: Some(cache),
     thread_model: None,
     can_fast_zero: Some(yes),
-    preconnect: None,
+    preconnect: Some(preconnect),
     get_ready: Some(get_ready),
     after_fork: Some(after_fork),
     list_exports: None,

@@ -12,7 +12,7 @@ use std::{io, mem, ptr};
 
 use flashtwin_live::LiveError;
 
-use crate::{close_sockets, ffi, hangup, stop_server, trouble, SERVER};
+use crate::{close_sockets, ffi, stop_server, trouble, SERVER};
 
 /// Time for requests in flight to complete.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -69,7 +69,6 @@ pub fn handle_signals() -> Result<(), LiveError> {
             libc::sigaction(signal, &action, ptr::null_mut());
         }
     }
-    hangup::survive();
     Ok(())
 }
 
@@ -88,7 +87,6 @@ pub fn finish() {
         // SAFETY: ignoring a signal installs no code of ours.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
-    hangup::give_up();
 }
 
 /// Waits for a stop request; false after `timeout`.
@@ -109,8 +107,7 @@ fn is_requested(requests: &OwnedFd, timeout: Duration) -> bool {
 
 fn stop(requests: &OwnedFd) {
     let Some(server) = SERVER.get() else { return };
-    // SAFETY: takes no arguments and returns immediately.
-    unsafe { ffi::nbdkit_shutdown() };
+    ffi::shutdown();
     // A panic here, which has been printed, must not prevent the state from being written.
     let _ = trouble(|| {
         server.close();

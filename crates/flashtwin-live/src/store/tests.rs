@@ -26,7 +26,7 @@ impl Drop for Place {
     }
 }
 
-/// Whatever is written, trimmed and zeroed, the same is read as from a vector; stretches cover all, and
+/// Whatever is written and zeroed, the same is read as from a vector; stretches cover all, and
 /// what they call a hole is zero.
 fn behaves(store: &Store, model: &mut [u8], seed: u64) {
     let mut rng = Rng::new(seed);
@@ -34,7 +34,7 @@ fn behaves(store: &Store, model: &mut [u8], seed: u64) {
         let length = 1 + rng.below(30_000);
         let at = rng.below(BYTES - length);
         let range = at as usize..(at + length) as usize;
-        match rng.below(5) {
+        match rng.below(4) {
             0 | 1 => {
                 let data: Vec<u8> = (0..length).map(|_| rng.below(256) as u8).collect();
                 store.write(&data, at).expect("room");
@@ -42,10 +42,6 @@ fn behaves(store: &Store, model: &mut [u8], seed: u64) {
             }
             2 => {
                 store.zero(at, length).expect("room");
-                model[range].fill(0);
-            }
-            3 => {
-                store.trim(at, length).expect("room");
                 model[range].fill(0);
             }
             _ => {
@@ -95,8 +91,6 @@ fn without_holes_zeros_are_written() {
     let store = Store::Sparse(sparse);
     store.write(&[9; 200_000], 1000).expect("room");
     store.zero(2000, 150_000).expect("room");
-    // Trimming may leave what was there.
-    store.trim(160_000, 1000).expect("room");
     let mut read = vec![1; 200_000];
     store.read(&mut read, 1000).expect("there");
     let zero = 1000..151_000;
@@ -104,7 +98,7 @@ fn without_holes_zeros_are_written() {
 }
 
 #[test]
-fn trimming_gives_memory_back() {
+fn zeroing_gives_memory_back() {
     let Store::Sparse(sparse) = Store::memory(BYTES).expect("memory") else {
         unreachable!("memory is a sparse file")
     };
@@ -115,7 +109,7 @@ fn trimming_gives_memory_back() {
     assert_eq!(blocks(&sparse), 0, "nothing is taken before it is written");
     let store = Store::Sparse(sparse);
     store.write(&vec![1; BYTES as usize], 0).expect("room");
-    store.trim(0, BYTES).expect("room");
+    store.zero(0, BYTES).expect("room");
     let Store::Sparse(sparse) = store else {
         unreachable!()
     };

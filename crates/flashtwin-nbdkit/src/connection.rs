@@ -1,0 +1,631 @@
+//! A connection of a client: its threads, the data of its requests in flight, and its end (D-203).
+//!
+//! nbdkit starts one thread for a connection and, after the handshake, `REQUESTS_MAX` workers. A worker takes the
+//! connection's read lock, receives a request, gives the lock back, calls the plugin, and sends the response under
+//! the write lock. If a response cannot be sent, or a request is invalid or incomplete, the worker closes the socket
+//! for sending, and nbdkit before 1.34.2 aborts when the next worker sends. So a worker never learns of such an
+//! error here: what cannot be sent is dropped, what was not received is zeros that the plugin does not write, and
+//! the next request is the end of the connection. All workers then finish in order and end.
+//!
+//! Workers are started once all others are busy, and requests are received once there is room for their data.
+
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::mem;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::interpose;
+use crate::limits::{page_bytes, Limits, REQUESTS_MAX, STACK_BYTES};
+use crate::{complain, refuse};
+
+/// Time for a handshake, and for each of its messages.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
+const MESSAGE_TIMEOUT: libc::timeval = libc::timeval {
+    tv_sec: 10,
+    tv_usec: 0,
+};
+/// Period of attempts to find room for data, and for threads, although nothing has been given back.
+const ROOM_PERIOD: Duration = Duration::from_secs(1);
+/// Data that a worker may keep in its buffer between two requests.
+const KEPT_BYTES: usize = 256 << 10;
+/// Bytes of a request without its data, and of the two kinds of responses.
+const REQUEST_BYTES: usize = 28;
+const REQUEST_MAGIC: u32 = 0x2560_9513;
+const SIMPLE_BYTES: u64 = 16;
+const SIMPLE_MAGIC: u32 = 0x6744_6698;
+const STRUCTURED_BYTES: u64 = 20;
+const STRUCTURED_MAGIC: u32 = 0x668e_33ef;
+const READ: u16 = 0;
+const WRITE: u16 = 1;
+/// Most data that nbdkit accepts of a write; it gives up a connection that sends more.
+const DATA_BYTES_MAX: u32 = 64 << 20;
+
+static LIMITS: OnceLock<Limits> = OnceLock::new();
+/// Admitted connections at present, and the workers that they have beside one each.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+static SPARE_USED: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// The connection that this thread serves: nbdkit's own thread of it.
+    static SERVED: Cell<*const Connection> = const { Cell::new(ptr::null()) };
+    /// The work of this thread, a worker.
+    static WORK: Cell<*const Work> = const { Cell::new(ptr::null()) };
+}
+
+/// Sets the limits before the first connection.
+pub fn set_limits(limits: Limits) {
+    // Called once in a process.
+    let _ = LIMITS.set(limits);
+}
+
+fn limits() -> Limits {
+    *LIMITS.get_or_init(|| Limits {
+        connections: 1,
+        spare_threads: REQUESTS_MAX - 1,
+        bytes: 0,
+    })
+}
+
+/// The start of a thread as pthread_create(3) has it.
+#[derive(Clone, Copy)]
+pub struct Routine {
+    pub run: extern "C" fn(*mut c_void) -> *mut c_void,
+    pub argument: *mut c_void,
+}
+
+// SAFETY: nbdkit passes it to be run in another thread.
+unsafe impl Send for Routine {}
+
+enum Worker {
+    /// Not started. `None` while it is.
+    Waiting(Option<Routine>),
+    Running(libc::pthread_t),
+}
+
+pub struct Connection {
+    socket: c_int,
+    /// Within the limit of connections.
+    admitted: bool,
+    opened: Instant,
+    /// A response could not be sent, or a request was not received whole.
+    broken: AtomicBool,
+    state: Mutex<State>,
+    /// Workers are wanted, or have ended.
+    changed: Condvar,
+    /// Data in flight has become less.
+    room: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    workers: Vec<Worker>,
+    started: usize,
+    /// Workers between a request and its response.
+    busy: usize,
+    bytes: u64,
+    ended: bool,
+}
+
+/// A worker's request in hand.
+pub struct Work {
+    connection: Arc<Connection>,
+    /// Nothing of the next request has been received.
+    is_between: Cell<bool>,
+    is_busy: Cell<bool>,
+    /// Data of the request in flight.
+    data_bytes: Cell<u32>,
+    is_read: Cell<bool>,
+    /// Bytes of the response still to be sent; `None` before its first.
+    unsent: Cell<Option<u64>>,
+    /// nbdkit's buffer for the data.
+    buffer: Cell<(*mut c_void, usize)>,
+    /// The request was not received whole.
+    is_truncated: Cell<bool>,
+    /// GnuTLS is receiving or sending for this thread.
+    is_nested: Cell<bool>,
+}
+
+/// A thread to be started, with what it does.
+struct Start {
+    routine: Routine,
+    connection: Arc<Connection>,
+}
+
+/// Whether the call failed as nbdkit would see it: errno of the last call that returned -1.
+fn is_transient() -> bool {
+    let errno = std::io::Error::last_os_error().raw_os_error();
+    matches!(errno, Some(libc::EINTR | libc::EAGAIN))
+}
+
+fn big_endian(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// Starts a thread.
+///
+/// # Safety
+/// `routine` may be run with its argument in another thread.
+unsafe fn start(
+    thread: *mut libc::pthread_t,
+    is_detached: bool,
+    run: extern "C" fn(*mut c_void) -> *mut c_void,
+    routine: Routine,
+    connection: &Arc<Connection>,
+) -> c_int {
+    let connection = connection.clone();
+    let start = Box::into_raw(Box::new(Start {
+        routine,
+        connection,
+    }));
+    // SAFETY: the attributes live until they are destroyed; the box belongs to the thread if it starts.
+    unsafe {
+        let mut attributes: libc::pthread_attr_t = mem::zeroed();
+        libc::pthread_attr_init(&mut attributes);
+        libc::pthread_attr_setstacksize(&mut attributes, STACK_BYTES);
+        if is_detached {
+            libc::pthread_attr_setdetachstate(&mut attributes, libc::PTHREAD_CREATE_DETACHED);
+        }
+        let error = interpose::create_thread(thread, &attributes, run, start.cast());
+        libc::pthread_attr_destroy(&mut attributes);
+        if error != 0 {
+            drop(Box::from_raw(start));
+        }
+        error
+    }
+}
+
+extern "C" fn run_connection(start: *mut c_void) -> *mut c_void {
+    // SAFETY: it is the box of `start`, and nobody else's now.
+    let start = unsafe { Box::from_raw(start.cast::<Start>()) };
+    SERVED.set(Arc::as_ptr(&start.connection));
+    let result = (start.routine.run)(start.routine.argument);
+    SERVED.set(ptr::null());
+    start.connection.leave();
+    result
+}
+
+extern "C" fn run_worker(start: *mut c_void) -> *mut c_void {
+    // SAFETY: it is the box of `start`, and nobody else's now.
+    let start = unsafe { Box::from_raw(start.cast::<Start>()) };
+    let work = Work::new(start.connection);
+    WORK.set(&work);
+    let result = (start.routine.run)(start.routine.argument);
+    WORK.set(ptr::null());
+    work.complete();
+    let mut state = work.connection.state();
+    state.ended = true;
+    work.connection.changed.notify_all();
+    drop(state);
+    result
+}
+
+/// Serves a client that was accepted, in a thread of its own, as nbdkit asks for.
+///
+/// # Safety
+/// `thread` can be written, and `routine` may be run in another thread.
+pub unsafe fn serve(thread: *mut libc::pthread_t, routine: Routine, socket: c_int) -> c_int {
+    let most = limits().connections;
+    let more = |open: usize| (open < most).then_some(open + 1);
+    let admitted = OPEN
+        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more)
+        .is_ok();
+    let connection = Arc::new(Connection {
+        socket,
+        admitted,
+        opened: Instant::now(),
+        broken: AtomicBool::new(false),
+        state: Mutex::default(),
+        changed: Condvar::new(),
+        room: Condvar::new(),
+    });
+    set_timeout(socket, MESSAGE_TIMEOUT);
+    // SAFETY: as the caller has it.
+    let error = unsafe { start(thread, true, run_connection, routine, &connection) };
+    if error != 0 {
+        connection.leave();
+    }
+    error
+}
+
+/// How long a receiving call on a socket waits; for ever if zero.
+fn set_timeout(socket: c_int, time: libc::timeval) {
+    // SAFETY: the value lives as long as the call, which gets its size.
+    unsafe {
+        libc::setsockopt(
+            socket,
+            libc::SOL_SOCKET,
+            libc::SO_RCVTIMEO,
+            (&raw const time).cast(),
+            size_of_val(&time) as libc::socklen_t,
+        )
+    };
+}
+
+/// The connection that this thread serves.
+pub fn served<'a>() -> Option<&'a Connection> {
+    // SAFETY: null, or what `run_connection` owns until this thread has served it.
+    unsafe { SERVED.get().as_ref() }
+}
+
+/// The work of this thread.
+pub fn work<'a>() -> Option<&'a Work> {
+    // SAFETY: null, or what `run_worker` owns until this thread ends.
+    unsafe { WORK.get().as_ref() }
+}
+
+impl Connection {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts it no more.
+    fn leave(&self) {
+        OPEN.fetch_sub(usize::from(self.admitted), Ordering::SeqCst);
+    }
+
+    /// Refuses a client beyond the limit; false if it was one.
+    pub fn admit(&self) -> bool {
+        if self.admitted {
+            return true;
+        }
+        let most = limits().connections;
+        let reason = format!("too many clients: this server accepts {most} connections at a time");
+        refuse::explain(self.socket, &reason);
+        complain(&reason);
+        false
+    }
+
+    /// Ends a handshake that takes too long: nbdkit would wait for ever. `received` is what a call on the socket
+    /// returned.
+    pub fn receive_handshake(&self, socket: c_int, received: isize) -> isize {
+        let is_late = (received < 0 && is_transient()) || self.opened.elapsed() > HANDSHAKE_TIMEOUT;
+        match socket == self.socket && self.state().workers.is_empty() && is_late {
+            true => 0,
+            false => received,
+        }
+    }
+
+    /// Adds a worker, to be started when it is needed, and returns its number from 1 on. An error is that of the
+    /// first, which is started at once.
+    pub fn add_worker(&self, routine: Routine) -> Result<usize, c_int> {
+        let mut state = self.state();
+        state.workers.push(Worker::Waiting(Some(routine)));
+        let number = state.workers.len();
+        drop(state);
+        if number == 1 {
+            // An established connection may be idle.
+            set_timeout(
+                self.socket,
+                libc::timeval {
+                    tv_sec: 0,
+                    tv_usec: 0,
+                },
+            );
+            if let Err(error) = self.start_worker(0) {
+                self.state().workers.clear();
+                return Err(error);
+            }
+        }
+        Ok(number)
+    }
+
+    /// Starts a worker that waits; nothing if it runs.
+    fn start_worker(&self, index: usize) -> Result<(), c_int> {
+        let mut state = self.state();
+        let Some(Worker::Waiting(routine)) = state.workers.get_mut(index) else {
+            return Ok(());
+        };
+        let Some(routine) = routine.take() else {
+            return Ok(());
+        };
+        drop(state);
+        let mut thread = 0;
+        // SAFETY: `self` is in an Arc, since only `serve` makes it, and this thread holds it; nbdkit's routine is to
+        // run in another thread.
+        let error = unsafe {
+            Arc::increment_strong_count(self);
+            let connection = Arc::from_raw(self);
+            start(&mut thread, false, run_worker, routine, &connection)
+        };
+        let mut state = self.state();
+        if error != 0 {
+            state.workers[index] = Worker::Waiting(Some(routine));
+            return Err(error);
+        }
+        state.workers[index] = Worker::Running(thread);
+        state.started += 1;
+        Ok(())
+    }
+
+    /// Waits for the end of a worker. Meanwhile this thread, which has nothing else to do, starts others.
+    pub fn join_worker(&self, index: usize) {
+        loop {
+            let state = self.state();
+            match state.workers[index] {
+                Worker::Running(thread) => {
+                    drop(state);
+                    // SAFETY: the thread was started above, is not detached, and is joined once.
+                    unsafe { interpose::join_thread(thread, ptr::null_mut()) };
+                    SPARE_USED.fetch_sub(usize::from(index > 0), Ordering::SeqCst);
+                    return;
+                }
+                // It ends at once, and gives back what nbdkit has made for it.
+                Worker::Waiting(_) if state.ended => {
+                    drop(state);
+                    SPARE_USED.fetch_add(usize::from(index > 0), Ordering::SeqCst);
+                    if self.start_worker(index).is_err() {
+                        SPARE_USED.fetch_sub(usize::from(index > 0), Ordering::SeqCst);
+                        self.run_here(index);
+                        return;
+                    }
+                }
+                Worker::Waiting(_) => match self.wanted(&state) {
+                    0 => drop(self.changed.wait(state)),
+                    wanted => self.start_more(state, wanted),
+                },
+            }
+        }
+    }
+
+    /// Workers to start now: as many again as there are, if all are busy.
+    fn wanted(&self, state: &State) -> usize {
+        if state.busy < state.started {
+            return 0;
+        }
+        let limits = limits();
+        let most = limits
+            .threads(OPEN.load(Ordering::SeqCst))
+            .min(state.workers.len());
+        state.started.min(most.saturating_sub(state.started))
+    }
+
+    /// Starts some more workers. If none can be started, waits before the next attempt.
+    fn start_more(&self, state: MutexGuard<'_, State>, wanted: usize) {
+        let first = state.started;
+        drop(state);
+        for index in first..first + wanted {
+            let used = SPARE_USED.fetch_add(1, Ordering::SeqCst);
+            if used >= limits().spare_threads || self.start_worker(index).is_err() {
+                SPARE_USED.fetch_sub(1, Ordering::SeqCst);
+                let state = self.state();
+                if index == first && !state.ended {
+                    drop(self.changed.wait_timeout(state, ROOM_PERIOD));
+                }
+                return;
+            }
+        }
+    }
+
+    /// Runs a worker of an ended connection in this thread, if no other can be started.
+    fn run_here(&self, index: usize) {
+        let mut state = self.state();
+        if let Worker::Waiting(routine) = &mut state.workers[index] {
+            let routine = routine.take();
+            drop(state);
+            if let Some(routine) = routine {
+                (routine.run)(routine.argument);
+            }
+        }
+    }
+
+    /// Gives up the client: responses are dropped from now on, also one that is being sent.
+    fn give_up(&self) {
+        if !self.broken.swap(true, Ordering::SeqCst) {
+            // SAFETY: the socket is open as long as its workers run; this is one of them.
+            unsafe { libc::shutdown(self.socket, libc::SHUT_RDWR) };
+            self.room.notify_all();
+        }
+    }
+
+    /// Waits until there is room for the data of a request, and counts it.
+    fn begin(&self, bytes: u32) {
+        let mut state = self.state();
+        while state.bytes > 0 {
+            let most = limits().connection_bytes(OPEN.load(Ordering::SeqCst));
+            if state.bytes + u64::from(bytes) <= most {
+                break;
+            }
+            let waited = self.room.wait_timeout(state, ROOM_PERIOD);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.bytes += u64::from(bytes);
+        state.busy += 1;
+        if state.busy >= state.started && state.started < state.workers.len() {
+            self.changed.notify_one();
+        }
+    }
+
+    fn complete(&self, bytes: u32) {
+        let mut state = self.state();
+        state.bytes -= u64::from(bytes);
+        state.busy -= 1;
+        self.room.notify_one();
+    }
+}
+
+impl Work {
+    fn new(connection: Arc<Connection>) -> Work {
+        Work {
+            connection,
+            is_between: Cell::new(true),
+            is_busy: Cell::new(false),
+            data_bytes: Cell::new(0),
+            is_read: Cell::new(false),
+            unsent: Cell::new(None),
+            buffer: Cell::new((ptr::null_mut(), 0)),
+            is_truncated: Cell::new(false),
+            is_nested: Cell::new(false),
+        }
+    }
+
+    /// Whether this thread receives or sends by itself, and not GnuTLS for it.
+    pub fn is_on(&self, socket: c_int) -> bool {
+        socket == self.connection.socket && !self.is_nested.get()
+    }
+
+    /// Runs a call of GnuTLS, which uses the socket by itself.
+    pub fn nested(&self, call: impl FnOnce() -> isize) -> isize {
+        self.is_nested.set(true);
+        let result = call();
+        self.is_nested.set(false);
+        result
+    }
+
+    /// Whether the request was received whole.
+    pub fn is_whole(&self) -> bool {
+        !self.is_truncated.get()
+    }
+
+    /// Notes nbdkit's buffer of the request in flight.
+    pub fn use_buffer(&self, buffer: *mut c_void, bytes: usize) {
+        self.buffer.set((buffer, bytes));
+    }
+
+    /// Receives a part of a request. `more` is the call that nbdkit has made, for a part of what it asked for.
+    ///
+    /// # Safety
+    /// `to` can be written for `count` bytes, and `more` writes no others.
+    pub unsafe fn receive(
+        &self,
+        to: *mut u8,
+        count: usize,
+        mut more: impl FnMut(*mut u8, usize) -> isize,
+    ) -> isize {
+        if self.is_between.get() && count == REQUEST_BYTES {
+            self.complete();
+            // SAFETY: as the caller has it.
+            return unsafe { self.receive_request(to, more) };
+        }
+        if !self.is_truncated.get() {
+            let received = more(to, count);
+            if received > 0 || (received < 0 && is_transient()) {
+                return received;
+            }
+            self.is_truncated.set(true);
+            self.connection.give_up();
+        }
+        // SAFETY: as the caller has it.
+        unsafe { ptr::write_bytes(to, 0, count) };
+        count as isize
+    }
+
+    /// Receives a request without its data, whole; 0, the end of the connection, if there is none.
+    unsafe fn receive_request(
+        &self,
+        to: *mut u8,
+        mut more: impl FnMut(*mut u8, usize) -> isize,
+    ) -> isize {
+        let mut filled = 0;
+        while filled < REQUEST_BYTES {
+            // SAFETY: the rest lies within the caller's bytes.
+            let received = more(unsafe { to.add(filled) }, REQUEST_BYTES - filled);
+            if received < 0 && is_transient() {
+                continue;
+            }
+            if received <= 0 {
+                if received < 0 || filled > 0 {
+                    self.connection.give_up();
+                }
+                return 0;
+            }
+            filled += received as usize;
+        }
+        // SAFETY: the bytes have been received above.
+        let request = unsafe { std::slice::from_raw_parts(to, REQUEST_BYTES) };
+        let command = (big_endian(request, 4) & 0xffff) as u16;
+        let length = big_endian(request, 24);
+        let is_invalid = big_endian(request, 0) != REQUEST_MAGIC;
+        if is_invalid || (command == WRITE && length > DATA_BYTES_MAX) {
+            complain("a client is disconnected: what it sent is no request, or longer than 64 MiB");
+            self.connection.give_up();
+            return 0;
+        }
+        let data_bytes = match command {
+            READ | WRITE => length.min(DATA_BYTES_MAX),
+            _ => 0,
+        };
+        self.connection.begin(data_bytes);
+        self.data_bytes.set(data_bytes);
+        self.is_read.set(command == READ);
+        self.is_between.set(false);
+        self.is_busy.set(true);
+        self.unsent.set(None);
+        self.is_truncated.set(false);
+        REQUEST_BYTES as isize
+    }
+
+    /// Sends a part of a response. Errors are those of a client that is gone: the rest is dropped.
+    ///
+    /// # Safety
+    /// `from` can be read for `count` bytes.
+    pub unsafe fn send(
+        &self,
+        from: *const u8,
+        count: usize,
+        send: impl FnOnce() -> isize,
+    ) -> isize {
+        if self.unsent.get().is_none() {
+            // SAFETY: as the caller has it.
+            let start = unsafe { std::slice::from_raw_parts(from, count) };
+            self.unsent.set(Some(self.response_bytes(start)));
+        }
+        let mut sent = count as isize;
+        if !self.connection.broken.load(Ordering::SeqCst) {
+            let result = send();
+            if result < 0 && is_transient() {
+                return result;
+            }
+            match result < 0 {
+                true => self.connection.give_up(),
+                false => sent = result,
+            }
+        }
+        let unsent = self.unsent.get().unwrap_or(0).saturating_sub(sent as u64);
+        self.unsent.set(Some(unsent));
+        if unsent == 0 {
+            self.complete();
+        }
+        sent
+    }
+
+    /// Bytes of the response that begins like this.
+    fn response_bytes(&self, start: &[u8]) -> u64 {
+        match start.len() as u64 {
+            SIMPLE_BYTES if big_endian(start, 0) == SIMPLE_MAGIC => {
+                let has_data = self.is_read.get() && big_endian(start, 4) == 0;
+                SIMPLE_BYTES
+                    + if has_data {
+                        self.data_bytes.get().into()
+                    } else {
+                        0
+                    }
+            }
+            STRUCTURED_BYTES if big_endian(start, 0) == STRUCTURED_MAGIC => {
+                STRUCTURED_BYTES + u64::from(big_endian(start, 16))
+            }
+            // Completed when the worker receives its next request.
+            _ => u64::MAX,
+        }
+    }
+
+    /// Completes the request in flight, if there is one.
+    fn complete(&self) {
+        self.is_between.set(true);
+        if !self.is_busy.replace(false) {
+            return;
+        }
+        let (buffer, bytes) = self.buffer.replace((ptr::null_mut(), 0));
+        if bytes > KEPT_BYTES {
+            let page = page_bytes();
+            let start = (buffer as usize).next_multiple_of(page);
+            let end = (buffer as usize + bytes) / page * page;
+            // SAFETY: whole pages within nbdkit's buffer for this thread's requests. Its response is sent, so
+            // nbdkit fills the buffer before it uses it again, and zeros are as good as the last contents.
+            unsafe { libc::madvise(start as *mut c_void, end - start, libc::MADV_DONTNEED) };
+        }
+        self.connection.complete(self.data_bytes.get());
+    }
+}

@@ -1,0 +1,201 @@
+//! How many connections, threads and bytes a server may use, so that it never takes all process ids, descriptors
+//! or address space of its host (D-203).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use flashtwin_live::LiveError;
+
+/// Requests of one connection that the device works on at once: nbdkit starts a thread for each.
+pub const REQUESTS_MAX: usize = 256;
+/// Stack of a thread of a connection.
+pub const STACK_BYTES: usize = 1 << 20;
+/// Most threads of all connections.
+const THREADS_MAX: u64 = 4096;
+/// Fewest threads that a server starts with.
+const THREADS_MIN: u64 = 64;
+/// The share of the threads that the host can still start.
+const THREADS_SHARE: u64 = 2;
+/// Threads for each connection on average, of which one receives it and one works.
+const THREADS_PER_CONNECTION: u64 = 8;
+/// Descriptors of a connection: its socket and a pipe.
+const FILES_PER_CONNECTION: u64 = 3;
+/// Descriptors of the server itself.
+const FILES_OF_SERVER: u64 = 64;
+/// Most data of all requests in flight, and the share of free memory or address space.
+const BYTES_MAX: u64 = 4 << 30;
+const BYTES_SHARE: u64 = 4;
+/// Address space beside the device: the threads of one connection, the data of their requests, the heap.
+const ADDRESSES_MIN: u64 = 1 << 30;
+/// Data in flight of one connection: at least, and at most.
+const CONNECTION_BYTES: (u64, u64) = (64 << 20, 256 << 20);
+
+/// What all connections together may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Most connections at a time.
+    pub connections: usize,
+    /// Threads beside the two that each connection has.
+    pub spare_threads: usize,
+    /// Data of requests in flight.
+    pub bytes: u64,
+}
+
+impl Limits {
+    /// Reads what the host, the user and the control group leave.
+    ///
+    /// # Errors
+    /// Fails if that is too little for a server.
+    pub fn read() -> Result<Limits, LiveError> {
+        let threads = threads_left() / THREADS_SHARE;
+        let addresses = addresses_left();
+        if addresses < ADDRESSES_MIN {
+            return Err(LiveError::Setting(format!(
+                "ulimit -v leaves {} MiB of address space beside the device, of which a server needs {}: raise it",
+                addresses >> 20,
+                ADDRESSES_MIN >> 20
+            )));
+        }
+        let threads = threads
+            .min(addresses / 2 / STACK_BYTES as u64)
+            .min(THREADS_MAX);
+        if threads < THREADS_MIN {
+            return Err(LiveError::Setting(format!(
+                "half of the processes and threads that can still be started are {threads}, of which a server \
+                 needs {THREADS_MIN}: raise ulimit -u, pids.max of the control group or kernel.pid_max"
+            )));
+        }
+        let files =
+            limit(libc::RLIMIT_NOFILE).saturating_sub(FILES_OF_SERVER) / FILES_PER_CONNECTION;
+        let connections = (threads / THREADS_PER_CONNECTION).min(files).max(1);
+        Ok(Limits {
+            connections: connections as usize,
+            spare_threads: (threads - 2 * connections) as usize,
+            bytes: (memory_left().min(addresses) / BYTES_SHARE).min(BYTES_MAX),
+        })
+    }
+
+    /// Threads that one of `open` connections may have.
+    pub fn threads(&self, open: usize) -> usize {
+        1 + (self.spare_threads / open.max(1)).min(REQUESTS_MAX - 1)
+    }
+
+    /// Data in flight that one of `open` connections may have.
+    pub fn connection_bytes(&self, open: usize) -> u64 {
+        let (least, most) = CONNECTION_BYTES;
+        (self.bytes / open.max(1) as u64).clamp(least, most)
+    }
+}
+
+/// Processes and threads that can still be started.
+fn threads_left() -> u64 {
+    let running = fs::read_to_string("/proc/loadavg").ok();
+    let running = running.as_deref().and_then(|text| {
+        let (_, all) = text.split(' ').nth(3)?.split_once('/')?;
+        all.parse().ok()
+    });
+    let running: u64 = running.unwrap_or(0);
+    let of_kernel = ["pid_max", "threads-max"]
+        .iter()
+        .filter_map(|name| number(&Path::new("/proc/sys/kernel").join(name)))
+        .map(|most| most.saturating_sub(running));
+    let of_groups = control_groups().into_iter().filter_map(|group| {
+        let used = number(&group.join("pids.current"))?;
+        // Without a limit it holds "max".
+        Some(number(&group.join("pids.max"))?.saturating_sub(used))
+    });
+    of_kernel
+        .chain(of_groups)
+        .chain(of_user())
+        .min()
+        .unwrap_or(THREADS_MAX)
+}
+
+/// What RLIMIT_NPROC leaves; none for root, whom it does not limit.
+fn of_user() -> Option<u64> {
+    // SAFETY: takes no arguments and returns a number.
+    let user = unsafe { libc::geteuid() };
+    let most = limit(libc::RLIMIT_NPROC);
+    if user == 0 || most == u64::MAX {
+        return None;
+    }
+    use std::os::unix::fs::MetadataExt;
+    let processes = fs::read_dir("/proc").ok()?.flatten().filter(|entry| {
+        let name = entry.file_name();
+        name.as_encoded_bytes().iter().all(u8::is_ascii_digit)
+            && entry.metadata().is_ok_and(|found| found.uid() == user)
+    });
+    let threads =
+        processes.filter_map(|entry| Some(fs::read_dir(entry.path().join("task")).ok()?.count()));
+    Some(most.saturating_sub(threads.sum::<usize>() as u64))
+}
+
+/// The folders of the control groups that limit this process, of either version, up to their roots.
+fn control_groups() -> Vec<PathBuf> {
+    let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mut folders = Vec::new();
+    for line in text.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        let root = match controllers {
+            "" => Path::new("/sys/fs/cgroup"),
+            _ if controllers.split(',').any(|name| name == "pids") => {
+                Path::new("/sys/fs/cgroup/pids")
+            }
+            _ => continue,
+        };
+        let group = root.join(group.trim_start_matches('/'));
+        let inside = group
+            .ancestors()
+            .take_while(|folder| folder.starts_with(root));
+        folders.extend(inside.map(Path::to_owned));
+    }
+    folders
+}
+
+/// Address space that RLIMIT_AS leaves.
+fn addresses_left() -> u64 {
+    let most = limit(libc::RLIMIT_AS);
+    if most == u64::MAX {
+        return most;
+    }
+    let pages = fs::read_to_string("/proc/self/statm").ok();
+    let pages = pages
+        .as_deref()
+        .and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+    most.saturating_sub(pages.unwrap_or(0) * page_bytes() as u64)
+}
+
+/// Memory that can be used without swapping.
+fn memory_left() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kib.map_or(u64::MAX, |kib| kib << 10)
+}
+
+/// The soft limit of a resource; `u64::MAX` if there is none.
+fn limit(resource: libc::__rlimit_resource_t) -> u64 {
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the call fills the struct.
+    unsafe { libc::getrlimit(resource, &mut limit) };
+    limit.rlim_cur
+}
+
+/// Bytes of a page of the host's memory.
+pub fn page_bytes() -> usize {
+    // SAFETY: takes a number and returns one.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(4096)
+}
+
+fn number(file: &Path) -> Option<u64> {
+    fs::read_to_string(file).ok()?.trim().parse().ok()
+}
