@@ -55,31 +55,10 @@ test-long: $(VENV)/.flashtwin $(VENV)/.dev
 	cargo run --release -q --locked -p flashtwin-bench held
 	$(PYTEST) tests/release tests/python
 
-# The commands of docs/validation.md; SLOW=1 adds those that take longer than minutes.
+# Runs the commands of docs/validation.md and writes their results there; SLOW=1 adds those of more than minutes.
 validate: export PATH := $(abspath $(BIN)):$(PATH)
 validate: $(VENV)/.flashtwin
-	flashtwin validate tests/data/msr
-	flashtwin validate tests/data/replay
-	cargo test --release -p flashtwin-sim --test all physics
-	cargo test --release -p flashtwin-sim --test all victims
-	cargo test --release -p flashtwin --test all policies
-	cargo test --release -p flashtwin --test all ftls
-	flashtwin study list
-	cargo test --release -p flashtwin-sim --test all published
-	cargo test --release -p flashtwin-sim --test all shadow
-	cargo test --release -p flashtwin-sim --test all power
-	cargo test --release -p flashtwin-sim --test all clock
-	cargo run --release -p flashtwin-bench held
-ifdef SLOW
-	python studies/recovery.py --first 601
-	cargo test --release -p flashtwin-sim --test all shadow -- --ignored
-	python studies/power_cut.py checker 20
-	python studies/long_run.py
-	$(MAKE) fuzz
-	$(MAKE) mutants
-	python studies/live.py
-	$(MAKE) bench
-endif
+	python studies/validate.py $(if $(SLOW),--slow)
 
 # Every fuzz target for SECONDS, or those of TARGETS; what each did is printed as a table.
 SECONDS ?= 60
