@@ -22,6 +22,7 @@ from .leftovers import free_socket, private_directory, remove_made, wait_for_sto
 from .live_report import LiveReport
 from .memory import need
 from .options import StateOptions, takes
+from .partials import remove_dead_partials
 from .policies import Choice
 from .prerequisites import PLUGIN
 from .runs import precondition_spec
@@ -279,6 +280,7 @@ def serve(
     kept = str(store) if store in ("memory", "none") else str(Path(store).absolute())
     if kept not in ("memory", "none"):
         wait_for_store(Path(kept))
+        remove_dead_partials(_state(kept))
     watched = None
     if metrics is not None:
         # An HTTP server takes long to load for commands that have none.
@@ -383,7 +385,12 @@ def _need(spec: Spec, *, loads: bool) -> None:
         need(spec.tables_bytes)
 
 
+def _state(store: str) -> Path:
+    """File with the state of the flash beside a store."""
+    return Path(f"{store}.state")
+
+
 def _kept_state(store: str) -> Path | None:
     """State of the flash beside a store that is there already."""
-    state = Path(f"{store}.state")
+    state = _state(store)
     return state if store not in ("memory", "none") and Path(store).exists() and state.exists() else None
