@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -14,6 +16,7 @@ from .partials import Partial
 
 #: Directories whose entries name open files and devices, which are not to be replaced.
 _DEVICES = tuple(map(Path, ("/dev", "/proc")))
+_DESCRIPTOR = re.compile(r"/dev/(?P<stream>stdout|stderr)|(/dev|/proc/self)/fd/(?P<number>\d+)")
 
 
 @contextmanager
@@ -30,7 +33,7 @@ def whole_file(path: Path, what: str) -> Iterator[IO[bytes]]:
     """
     with _naming(path, what), ExitStack() as stack:
         if _is_special(path):
-            yield stack.enter_context(path.open("wb"))
+            yield stack.enter_context(_open_special(path))
             return
         partial = Partial(path)
         stack.callback(partial.close)
@@ -53,7 +56,8 @@ def write_texts(texts: Mapping[Path, str], what: str) -> None:
             data = text.encode(errors="backslashreplace")
             with _naming(path, what):
                 if _is_special(path):
-                    path.write_bytes(data)
+                    with _open_special(path) as file:
+                        file.write(data)
                     continue
                 partial = partials[path] = Partial(path)
                 stack.callback(partial.close)
@@ -65,6 +69,18 @@ def write_texts(texts: Mapping[Path, str], what: str) -> None:
                 partial.publish()
             published.callback(path.unlink, missing_ok=True)
         published.pop_all()
+
+
+def _open_special(path: Path) -> IO[bytes]:
+    """Open a device or pipe. A name of a descriptor is that descriptor, which a redirected file shares."""
+    found = _DESCRIPTOR.fullmatch(str(path))
+    if found is None:
+        return path.open("wb")
+    if found["stream"]:
+        stream = getattr(sys, found["stream"])
+        stream.flush()
+        return os.fdopen(os.dup(stream.fileno()), "wb")
+    return os.fdopen(os.dup(int(found["number"])), "wb")
 
 
 def _is_special(path: Path) -> bool:

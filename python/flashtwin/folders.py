@@ -13,6 +13,7 @@ from typing import Any
 
 from .errors import FlashtwinError
 from .files import whole_file
+from .inputs import open_regular
 from .partials import Partial, remove_all_dead_partials
 from .prerequisites import install_line
 
@@ -52,7 +53,8 @@ class Folder:
         """Return a whole file, or None if there is none."""
         try:
             if self._fs is None:
-                return Path(self._root, name).read_bytes()
+                with open_regular(Path(self._root, name)) as file:
+                    return file.read()
             data: bytes = self._fs.cat_file(f"{self._root}/{name}")
             return data
         except FileNotFoundError:
@@ -171,7 +173,7 @@ def content_hash(path: str) -> str:
         known = (path, status.st_size, status.st_mtime_ns)
         if known not in _hashed:
             digest = hashlib.sha256()
-            with Path(path).open("rb") as file:
+            with open_regular(Path(path)) as file:
                 while block := file.read(1 << 20):
                     digest.update(block)
             _hashed[known] = digest.hexdigest()

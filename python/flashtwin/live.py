@@ -295,7 +295,7 @@ def serve(
         for own in filter(None, (at, control)):
             free_socket(own)
         recording = _recording(record)
-        (place / "device.toml").write_text(spec.to_toml())
+        write_text(place / "device.toml", spec.to_toml(), "the device")
         started_from, start = _flash(spec, kept, options, place)
         settings = {
             "device": place / "device.toml",

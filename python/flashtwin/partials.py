@@ -47,10 +47,10 @@ class Partial:
 
     def close(self) -> None:
         """Close the file, and remove it unless it was published."""
-        try:
+        # What a full disk did not take is still in the buffer; the error was raised when it was written.
+        with contextlib.suppress(OSError):
             self.file.close()
-        finally:
-            self.path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
 
 
 def _create(final: Path) -> tuple[Path, int]:

@@ -83,6 +83,9 @@ def target(path: str | os.PathLike[str], size_bytes: int | None = None) -> Targe
     Raises:
         FlashtwinError: it is neither, or too small.
     """
+    if not f"{path}{Path(path).resolve()}".isprintable():
+        # A line break would end the line of a job file, which fio reads as root.
+        raise FlashtwinError(f"{str(path)!r}: the name of a target cannot have control characters; rename it")
     if str(path).startswith(_NBD):
         if size_bytes is None:
             raise FlashtwinError(f"{path}: a network block device needs --size")
@@ -285,6 +288,6 @@ def _script(found: list[Load], where: Target, takes_s: float, *, read_only: bool
 
 def _first_line(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8").strip()
+        return path.read_text(encoding="utf-8", errors="replace").strip().partition("\n")[0]
     except OSError:
         return ""
