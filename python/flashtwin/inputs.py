@@ -110,9 +110,10 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
         return values
     except RecursionError:
         raise FlashtwinError(f"{path}: not TOML that can be read: it is nested too deep") from None
-    except ValueError as e:
-        # Also of a number with thousands of digits.
+    except tomllib.TOMLDecodeError as e:
         raise FlashtwinError(f"{path}: not TOML: {e}") from None
+    except ValueError:
+        raise FlashtwinError(f"{path}: not TOML that can be read: a number has thousands of digits") from None
 
 
 def parse_json(text: str | bytes) -> Any:  # noqa: ANN401 (any value of JSON)

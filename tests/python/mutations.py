@@ -5,8 +5,15 @@ import math
 import os
 import random
 
+import pytest
+
 #: Multiplies the number of random cases of a test.
 SEEDS = int(os.environ.get("FLASHTWIN_SEEDS", "1"))
+
+
+def seeds(n):
+    """Run a test with so many seeds."""
+    return pytest.mark.parametrize("seed", range(1, 1 + n * SEEDS))
 
 
 def deep(n, kind=list):
