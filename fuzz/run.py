@@ -13,6 +13,7 @@ import re
 import resource
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,20 +81,23 @@ def fuzz(name: str, command: list[str], seconds: int) -> Done:
     before = used_s()
     corpus = OUT / name
     corpus.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run(
-        [
-            *command,
-            f"-max_total_time={seconds}",
-            f"-artifact_prefix={OUT}/{name}-",
-            *OPTIONS.get(name, []),
-            str(corpus),
-            str(SEEDS.get(name, TRACES)),
-        ],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    # libFuzzer ends its process without the clean-up of the target.
+    with tempfile.TemporaryDirectory(prefix="flashtwin_fuzz_") as place:
+        done = subprocess.run(
+            [
+                *command,
+                f"-max_total_time={seconds}",
+                f"-artifact_prefix={OUT}/{name}-",
+                *OPTIONS.get(name, []),
+                str(corpus),
+                str(SEEDS.get(name, TRACES)),
+            ],
+            env=os.environ | {"TMPDIR": place},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
     (OUT / f"{name}.log").write_text(done.stdout + done.stderr)
     runs = re.search(r"Done (\d+) runs", done.stderr)
     counts = re.findall(r"^#(\d+)\s.*cov: (\d+) .*corp: (\d+)", done.stderr, re.MULTILINE)

@@ -83,7 +83,7 @@ FAILED: list[BaseException] = []
 
 
 def _no_report() -> NoReturn:
-    raise FileNotFoundError  # as when the device has just been stopped
+    raise flashtwin.FlashtwinError  # as when the device has just been stopped
 
 
 @cache

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from . import _core, words
-from .errors import DeviceError
+from .errors import DeviceError, FlashtwinError
+from .inputs import exists, read_text
 
 #: Values of overrides: those that TOML can hold in one line. None removes a key or a section.
 Value: TypeAlias = "str | int | float | bool | None"
@@ -47,17 +48,15 @@ def device(name: str | Path, overrides: Overrides | None = None, policy: str | N
 def _read(name: str | Path) -> tuple[str, str]:
     path = Path(name)
     is_name = isinstance(name, str) and path.name == name and path.suffix != ".toml"
-    if is_name and name not in devices() and not path.exists():
+    if is_name and name not in devices() and not exists(path):
         known = words.known_names(str(name), devices())
         raise DeviceError(f"no device is called {name!r}; {known}; or give a TOML file")
-    if is_name and (name in devices() or not path.exists()):
+    if is_name and (name in devices() or not exists(path)):
         return _core.Spec.builtin_text(str(name)), str(name)
     try:
-        return path.read_text(encoding="utf-8"), str(path)
-    except OSError as e:
-        raise DeviceError(f"{path}: cannot read this device file: {e.strerror}") from e
-    except UnicodeDecodeError as e:
-        raise DeviceError(f"{path}: not a TOML file: byte {e.start} is not UTF-8") from e
+        return read_text(path, "device file"), str(path)
+    except FlashtwinError as e:
+        raise DeviceError(str(e)) from e
 
 
 def as_toml(value: Value) -> str:

@@ -2,51 +2,102 @@
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from .errors import FlashtwinError
-from .partials import remove_dead_partials
+from .partials import Partial
+
+#: Directories whose entries name open files and devices, which are not to be replaced.
+_DEVICES = tuple(map(Path, ("/dev", "/proc")))
+_DESCRIPTOR = re.compile(r"/dev/(?P<stream>stdout|stderr)|(/dev|/proc/self)/fd/(?P<number>\d+)")
 
 
 @contextmanager
 def whole_file(path: Path, what: str) -> Iterator[IO[bytes]]:
     """Open a file that gets its name only when the block ends without an exception.
 
-    A name that is a device or a pipe is written directly: it cannot be replaced. Half-written files that
-    killed processes left beside it are removed.
+    A name that is a device or a pipe, or lies in /dev or /proc, is written directly: it cannot be replaced.
+    A link is replaced; the file that it names stays as it is. What killed processes left of the same file is
+    removed.
 
     Args:
         path: the final name.
         what: what is being written, for messages.
     """
-    special = path.exists() and not path.is_file()
-    target = path if special else path.with_name(f"{path.name}.{os.getpid()}.partial")
+    with _naming(path, what), ExitStack() as stack:
+        if _is_special(path):
+            yield stack.enter_context(_open_special(path))
+            return
+        partial = Partial(path)
+        stack.callback(partial.close)
+        yield partial.file
+        partial.complete()
+        partial.publish()
+
+
+def write_text(path: Path, text: str, what: str) -> None:
+    """Write a whole text file."""
+    write_texts({path: text}, what)
+
+
+def write_texts(texts: Mapping[Path, str], what: str) -> None:
+    """Write several whole text files: all of them or, if one fails, none."""
+    with ExitStack() as stack:
+        partials = {}
+        for path, text in texts.items():
+            # File names that are not UTF-8 become escapes, as JSON has them.
+            data = text.encode(errors="backslashreplace")
+            with _naming(path, what):
+                if _is_special(path):
+                    with _open_special(path) as file:
+                        file.write(data)
+                    continue
+                partial = partials[path] = Partial(path)
+                stack.callback(partial.close)
+                partial.file.write(data)
+                partial.complete()
+        published = stack.enter_context(ExitStack())
+        for path, partial in partials.items():
+            with _naming(path, what):
+                partial.publish()
+            published.callback(path.unlink, missing_ok=True)
+        published.pop_all()
+
+
+def _open_special(path: Path) -> IO[bytes]:
+    """Open a device or pipe. A name of a descriptor is that descriptor, which a redirected file shares."""
+    found = _DESCRIPTOR.fullmatch(str(path))
+    if found is None:
+        return path.open("wb")
+    if found["stream"]:
+        stream = getattr(sys, found["stream"])
+        stream.flush()
+        return os.fdopen(os.dup(stream.fileno()), "wb")
+    return os.fdopen(os.dup(int(found["number"])), "wb")
+
+
+def _is_special(path: Path) -> bool:
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a directory")
+    directory = path.parent.resolve()
+    within = any(directory.is_relative_to(devices) for devices in _DEVICES)
+    return path.exists() and (within or not path.is_file())
+
+
+@contextmanager
+def _naming(path: Path, what: str) -> Iterator[None]:
+    """Name the file in errors of the system."""
     try:
-        if path.is_dir():
-            raise IsADirectoryError(21, "is a directory")
-        if not special:
-            remove_dead_partials(path.parent.absolute())
-        with target.open("wb") as file:
-            if not special:
-                with suppress(OSError):
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield file
-            file.flush()
-            if not special:
-                os.fsync(file.fileno())
-        if not special:
-            target.replace(path)
+        yield
     except OSError as e:
-        reason = e.strerror or str(e)
-        raise FlashtwinError(f"{path}: cannot write {what}: {reason}; {_remedy(e)}") from e
-    finally:
-        if not special:
-            target.unlink(missing_ok=True)
+        raise FlashtwinError(f"{path}: cannot write {what}: {e.strerror or e}; {_remedy(e)}") from e
 
 
 def store_ahead(file: IO[bytes], since: int) -> int:
@@ -69,10 +120,6 @@ def _remedy(e: OSError) -> str:
         return "create its directory first"
     if isinstance(e, IsADirectoryError):
         return "give the name of a file"
+    if isinstance(e, PermissionError):
+        return "change the permissions of its directory, or write elsewhere"
     return "free some space or write elsewhere; nothing was left under that name"
-
-
-def write_text(path: Path, text: str, what: str) -> None:
-    """Write a whole text file."""
-    with whole_file(path, what) as file:
-        file.write(text.encode())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
@@ -14,6 +13,8 @@ from typing import Any
 
 from .errors import FlashtwinError
 from .files import whole_file
+from .inputs import open_regular
+from .partials import Partial, remove_all_dead_partials
 from .prerequisites import install_line
 
 
@@ -52,7 +53,8 @@ class Folder:
         """Return a whole file, or None if there is none."""
         try:
             if self._fs is None:
-                return Path(self._root, name).read_bytes()
+                with open_regular(Path(self._root, name)) as file:
+                    return file.read()
             data: bytes = self._fs.cat_file(f"{self._root}/{name}")
             return data
         except FileNotFoundError:
@@ -125,11 +127,10 @@ class Folder:
             with suppress(OSError), Path(self._root, name).open("a", encoding="utf-8") as file:
                 file.write(lines)
 
-    def sweep_out(self, inner: str) -> None:
-        """Remove what a process that was killed left half-written."""
+    def remove_dead_partials(self, inner: str) -> None:
+        """Remove what killed processes left half-written in a folder within."""
         if self._fs is None:
-            for left in Path(self._root, inner).glob("*.partial"):
-                left.unlink(missing_ok=True)
+            remove_all_dead_partials(Path(self._root, inner))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -172,7 +173,7 @@ def content_hash(path: str) -> str:
         known = (path, status.st_size, status.st_mtime_ns)
         if known not in _hashed:
             digest = hashlib.sha256()
-            with Path(path).open("rb") as file:
+            with open_regular(Path(path)) as file:
                 while block := file.read(1 << 20):
                     digest.update(block)
             _hashed[known] = digest.hexdigest()
@@ -203,16 +204,19 @@ def fetch(url: str, sha256: str | None) -> tuple[str, str]:
         if kept.is_file() and content_hash(str(kept)) == sha256:
             return str(kept), sha256
     filesystem, path = _fsspec(url)
-    fresh = cache / f"{os.getpid()}-{threading.get_ident()}-{name}"
+    fresh = None
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        filesystem.get_file(path, str(fresh))
+        fresh = Partial(cache / name)
+        filesystem.get_file(path, str(fresh.path))
+        found = content_hash(str(fresh.path))
+        kept = cache / f"{found}-{name}"
+        fresh.publish(kept)
     except OSError as e:
-        fresh.unlink(missing_ok=True)
         raise FlashtwinError(f"{url}: cannot fetch this trace: {e.strerror or e}") from e
-    found = content_hash(str(fresh))
-    kept = cache / f"{found}-{name}"
-    fresh.replace(kept)
+    finally:
+        if fresh is not None:
+            fresh.close()
     if sha256 not in (None, found):
         raise FlashtwinError(f"{url}: this trace changed since the sweep began; begin it again")
     return str(kept), found

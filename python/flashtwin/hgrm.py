@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .files import write_text
+from .files import write_texts
 
 if TYPE_CHECKING:
     from ._core import Histogram
@@ -62,13 +62,13 @@ def write_hgrm(record: Record, path: Path) -> list[Path]:
     Returns:
         the files: `x.hgrm`, and where there were any `x.read.hgrm` and `x.write.hgrm`.
     """
-    written = []
+    texts = {}
     for kind, name in (("all", ""), ("read", ".read"), ("write", ".write")):
         times = record.summary[kind]
         if kind != "all" and not times["requests"]:
             continue
         one = path.with_name(f"{path.stem}{name}{path.suffix}")
         of = {key: times[key] for key in ("mean_us", "deviation_us", "max_us")}
-        write_text(one, to_hgrm(record.histograms[kind], **of), "the distribution")
-        written.append(one)
-    return written
+        texts[one] = to_hgrm(record.histograms[kind], **of)
+    write_texts(texts, "the distribution")
+    return list(texts)

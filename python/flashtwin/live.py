@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +23,7 @@ from .leftovers import free_socket, private_directory, remove_made, wait_for_sto
 from .live_report import LiveReport
 from .memory import need
 from .options import StateOptions, takes
+from .partials import remove_dead_partials
 from .policies import Choice
 from .prerequisites import PLUGIN
 from .runs import precondition_spec
@@ -78,6 +80,7 @@ class Server:
         size_bytes: int,
         started_from: str,
         metrics: MetricsServer | None,
+        outputs: nbdkit.Outputs,
     ) -> None:
         self.uri = uri
         self.size_bytes = size_bytes
@@ -89,7 +92,11 @@ class Server:
         self._place = place
         self._lock = lock
         self._socket = socket
+        self._outputs = outputs
+        self._stopping = threading.Lock()
         self._last: LiveReport | None = None
+        #: Why the stop failed.
+        self._failure: str | None = None
         if metrics is not None:
             metrics.start(self.report)
 
@@ -104,10 +111,9 @@ class Server:
         return self._process.poll() is None
 
     def report(self) -> LiveReport:
-        """Return the report so far, at most a second old; after the stop, the final one."""
-        if self._last is not None:
-            return self._last
-        return LiveReport.read((self._place / "report.json").read_text())
+        """Return the report so far, at most a second old; after the stop, the last one."""
+        text = self._outputs.read_report()
+        return LiveReport.read(text) if text is not None else self._final()
 
     def power_cut(self, *, torn: bool = False) -> PowerCut:
         """Emulate a power loss and restart: docs/live.md lists what is lost.
@@ -195,29 +201,42 @@ class Server:
     def stop(self) -> LiveReport:
         """Stop it cleanly: the data is on disk, if a file is the store, and the flash's state beside it.
 
-        Requests in flight have 10 s to complete, later ones fail, and all connections are closed.
+        Requests in flight have 10 s to complete, later ones fail, and all connections are closed. Any thread
+        may call it, any number of times: if the stop fails, the first call reports it. All others return the
+        last report.
 
         Raises:
             FlashtwinError: it ended with an error, and which.
         """
+        with self._stopping:
+            if self._last is None and self._failure is None:
+                self._stop()
+                self._outputs.close()
+                if self._failure is not None:
+                    raise FlashtwinError(self._failure)
+        return self._final()
+
+    def _final(self) -> LiveReport:
         if self._last is None:
-            if self._metrics is not None:
-                self._metrics.close()
-            if self.running:
-                self._process.send_signal(signal.SIGTERM)
-            try:
-                code = self._process.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                code = self._process.wait()
-            said = nbdkit.messages(self._place)
-            failed = [line for line in said.splitlines() if _STOP_FAILED in line]
-            report = self._place / "report.json"
-            self._last = LiveReport.read(report.read_text()) if report.exists() else None
-            nbdkit.clear(self._place, self._lock, self._socket, self.control)
-            if code or failed or self._last is None:
-                raise FlashtwinError(f"the server ended with exit code {code}: {said or 'no message'}")
+            raise FlashtwinError(self._failure or "the server has been stopped")
         return self._last
+
+    def _stop(self) -> None:
+        if self._metrics is not None:
+            self._metrics.close()
+        if self.running:
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            code = self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        said = self._outputs.messages()
+        report = self._outputs.read_report()
+        nbdkit.clear(self._place, self._lock, self._socket, self.control)
+        if code or report is None or any(_STOP_FAILED in line for line in said.splitlines()):
+            self._failure = f"the server ended with exit code {code}: {said or 'no message'}"
+        self._last = None if report is None else LiveReport.read(report)
 
     def __enter__(self) -> Server:
         return self
@@ -279,6 +298,7 @@ def serve(
     kept = str(store) if store in ("memory", "none") else str(Path(store).absolute())
     if kept not in ("memory", "none"):
         wait_for_store(Path(kept))
+        remove_dead_partials(_state(kept))
     watched = None
     if metrics is not None:
         # An HTTP server takes long to load for commands that have none.
@@ -286,6 +306,7 @@ def serve(
 
         watched = MetricsServer(metrics)
     place, lock = private_directory()
+    outputs = nbdkit.Outputs()
     at = control = None
     try:
         listen, uri, at = nbdkit.listen_options(place, socket, tcp, tls_certificates, tls_psk)
@@ -293,13 +314,13 @@ def serve(
         for own in filter(None, (at, control)):
             free_socket(own)
         recording = _recording(record)
-        (place / "device.toml").write_text(spec.to_toml())
+        write_text(place / "device.toml", spec.to_toml(), "the device")
         started_from, start = _flash(spec, kept, options, place)
         settings = {
             "device": place / "device.toml",
             "store": kept,
             "dilation": dilation,
-            "report": place / "report.json",
+            "report": outputs.report,
             "control": control,
             "umask": nbdkit.umask(),
             "made": place / "made",
@@ -312,7 +333,7 @@ def serve(
         command += ["--threads", str(_IN_FLIGHT), *listen]
         given = (f"{key}={value}" for key, value in settings.items() if value is not None)
         command += [str(PLUGIN), *given]
-        process = nbdkit.start(command, place, lock)
+        process = nbdkit.start(command, place, lock, outputs)
         if recording is not None:
             _describe_record(recording, spec, process)
     except BaseException:
@@ -320,6 +341,7 @@ def serve(
             watched.close()
         remove_made(place / "made")
         nbdkit.clear(place, lock, at, control)
+        outputs.close()
         raise
     (place / "start.state").unlink(missing_ok=True)
     return Server(
@@ -332,6 +354,7 @@ def serve(
         size_bytes=size_bytes or spec.exported_bytes,
         started_from=started_from,
         metrics=watched,
+        outputs=outputs,
     )
 
 
@@ -383,7 +406,12 @@ def _need(spec: Spec, *, loads: bool) -> None:
         need(spec.tables_bytes)
 
 
+def _state(store: str) -> Path:
+    """File with the state of the flash beside a store."""
+    return Path(f"{store}.state")
+
+
 def _kept_state(store: str) -> Path | None:
     """State of the flash beside a store that is there already."""
-    state = Path(f"{store}.state")
+    state = _state(store)
     return state if store not in ("memory", "none") and Path(store).exists() and state.exists() else None

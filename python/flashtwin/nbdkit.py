@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 import subprocess
 import threading
 import time
@@ -13,11 +14,14 @@ from pathlib import Path
 from urllib.parse import quote
 
 from .errors import FlashtwinError
+from .inputs import open_regular
 from .leftovers import remove_dead_socket
 from .prerequisites import NBDKIT, PLUGIN
 
 #: Seconds between two looks at a server that starts.
 _PERIOD_S = 0.02
+#: Bytes of a file of keys that are looked at.
+_KEYS_BYTES = 4096
 #: Longest name of a Unix socket, of which the control socket's takes a part.
 _SOCKET_BYTES = 107 - len(".ctl")
 
@@ -49,6 +53,7 @@ def listen_options(
     if tls_certificates is not None:
         tls.append(f"--tls-certificates={Path(tls_certificates).absolute()}")
     if tls_psk is not None:
+        _check_keys(Path(tls_psk))
         tls.append(f"--tls-psk={Path(tls_psk).absolute()}")
     if tls:
         tls.append("--tls=require")
@@ -65,13 +70,74 @@ def listen_options(
     return ["--unix", str(path), *tls], f"{scheme}:///?socket={quote(str(path))}", path
 
 
-def start(command: list[str], place: Path, lock: int) -> subprocess.Popen[bytes]:
-    """Start nbdkit and wait until it listens. It gets no Ctrl-C of the terminal: the caller stops it."""
-    process = _spawn(command, place / "messages", lock)
+class Outputs:
+    """Reports and messages of a server, in files that no clean-up of a temporary directory removes.
+
+    Attributes:
+        report: path of the reports for the server.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._report, self._messages = (
+            os.memfd_create(f"flashtwin-{what}") for what in ("report", "messages")
+        )
+        self.report = f"/proc/self/fd/{self._report}"
+        self.inherited: tuple[int, ...] = (self._report, self._messages)
+
+    def read_report(self) -> str | None:
+        """Return the newest report; None if there is none yet, or after the files were closed."""
+        with self._lock:
+            if not self.inherited:
+                return None
+            while True:
+                twice = _whole(self._report)
+                text = twice[: len(twice) // 2]
+                if text * 2 == twice:
+                    return text.decode() or None
+
+    def messages(self) -> str:
+        """Return the messages of nbdkit, without its name before every line."""
+        with self._lock:
+            said = _whole(self._messages).decode(errors="replace").strip() if self.inherited else ""
+        lines = [line.removeprefix("nbdkit: ").removeprefix("error: ") for line in said.splitlines()]
+        return "\n".join(lines)
+
+    def close(self) -> None:
+        """Close the files."""
+        with self._lock:
+            for file in self.inherited:
+                os.close(file)
+            self.inherited = ()
+
+
+def _whole(file: int) -> bytes:
+    return os.pread(file, os.fstat(file).st_size, 0)
+
+
+def _check_keys(path: Path) -> None:
+    """Refuse a file of keys that has none, or that other users can read."""
     try:
-        while not ((place / "pid").exists() and (place / "report.json").exists()):
+        with open_regular(path) as file:
+            mode = os.fstat(file.fileno()).st_mode
+            is_empty = not file.read(_KEYS_BYTES).strip()
+    except OSError as e:
+        raise FlashtwinError(f"tls_psk {path}: cannot read the keys: {e.strerror}") from e
+    if is_empty:
+        raise FlashtwinError(f"tls_psk {path}: holds no key; write one with psktool -u USER -p {path}")
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise FlashtwinError(f"tls_psk {path}: other users have access to the keys; run chmod 600 {path}")
+
+
+def start(command: list[str], place: Path, lock: int, outputs: Outputs) -> subprocess.Popen[bytes]:
+    """Start nbdkit and wait until it listens. It gets no Ctrl-C of the terminal: the caller stops it."""
+    process = _spawn(command, lock, outputs)
+    try:
+        while not ((place / "pid").exists() and outputs.read_report() is not None):
             if process.poll() is not None:
-                raise FlashtwinError(messages(place) or f"nbdkit ended with exit code {process.returncode}")
+                raise FlashtwinError(
+                    outputs.messages() or f"nbdkit ended with exit code {process.returncode}"
+                )
             time.sleep(_PERIOD_S)
     except BaseException:
         end(process)
@@ -79,7 +145,7 @@ def start(command: list[str], place: Path, lock: int) -> subprocess.Popen[bytes]
     return process
 
 
-def _spawn(command: list[str], messages: Path, lock: int) -> subprocess.Popen[bytes]:
+def _spawn(command: list[str], lock: int, outputs: Outputs) -> subprocess.Popen[bytes]:
     """Start nbdkit from a thread that lives as long: it ends with that thread, not with the process."""
     started: Future[subprocess.Popen[bytes]] = Future()
 
@@ -89,16 +155,16 @@ def _spawn(command: list[str], messages: Path, lock: int) -> subprocess.Popen[by
         plugin = os.open(PLUGIN, os.O_RDONLY)
         preload = f"/proc/self/fd/{plugin} {os.environ.get('LD_PRELOAD', '')}".strip()
         try:
-            with messages.open("wb") as said:
-                process = subprocess.Popen(
-                    command,
-                    env={**os.environ, "LD_PRELOAD": preload},
-                    stdin=subprocess.DEVNULL,
-                    stdout=said,
-                    stderr=said,
-                    start_new_session=True,
-                    pass_fds=(lock, plugin),
-                )
+            report, messages = outputs.inherited
+            process = subprocess.Popen(
+                command,
+                env={**os.environ, "LD_PRELOAD": preload},
+                stdin=subprocess.DEVNULL,
+                stdout=messages,
+                stderr=messages,
+                start_new_session=True,
+                pass_fds=(lock, report, plugin),
+            )
         except BaseException as error:
             started.set_exception(error)
             return
@@ -131,10 +197,3 @@ def umask() -> str:
     """Return the umask of this process in octal; os.umask() would have to change it."""
     status = Path("/proc/self/status").read_text()
     return status.partition("Umask:")[2].split()[0]
-
-
-def messages(place: Path) -> str:
-    """Return the messages of nbdkit, without its name before every line."""
-    said = (place / "messages").read_text(errors="replace").strip()
-    lines = [line.removeprefix("nbdkit: ").removeprefix("error: ") for line in said.splitlines()]
-    return "\n".join(lines)

@@ -1,22 +1,98 @@
-"""Half-written files that killed processes left, and locks of files."""
+"""Files that get their name once they are complete, and locks of files.
+
+A file being written is called `.NAME.flashtwin-PID-RANDOM.partial` and locked, here as in Rust
+(`flashtwin-workload/src/partial.rs`). One that a killed process left is removed by the next command that
+writes NAME.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import IO
+
+_NAME = re.compile(r"\.(?P<name>.+)\.flashtwin-(?P<pid>\d+)-[0-9a-f]{16}\.partial", re.DOTALL)
+
+
+class Partial:
+    """A file beside its final name.
+
+    Attributes:
+        file: to write to.
+        path: of the file until it is published.
+    """
+
+    def __init__(self, final: Path) -> None:
+        """Create the file; an existing one is never opened, and a link never followed."""
+        remove_dead_partials(final)
+        self._final = final
+        self.path, file = _create(final)
+        self.file: IO[bytes] = os.fdopen(file, "wb")
+
+    def complete(self) -> None:
+        """Put all that was written on disk."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+
+    def publish(self, final: Path | None = None) -> None:
+        """Give a complete file its name, or another one in the same directory."""
+        self.path.replace(final or self._final)
+
+    def close(self) -> None:
+        """Close the file, and remove it unless it was published."""
+        # What a full disk did not take is still in the buffer; the error was raised when it was written.
+        with contextlib.suppress(OSError):
+            self.file.close()
+        self.path.unlink(missing_ok=True)
+
+
+def _create(final: Path) -> tuple[Path, int]:
+    while True:
+        path = final.with_name(f".{final.name}.flashtwin-{os.getpid()}-{secrets.token_hex(8)}.partial")
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Between its creation and its lock, a process on another machine may have taken it for a leftover.
+        if os.fstat(file).st_nlink:
+            return path, file
+        os.close(file)
+
+
+def remove_dead_partials(final: Path) -> None:
+    """Remove what killed processes left of this file."""
+    for left in _leftovers(final.parent.absolute()).get(final.name, ()):
+        _remove(left)
+
+
+def remove_all_dead_partials(directory: Path) -> None:
+    """Remove what killed processes left of any file in a directory that holds files of flashtwin only."""
+    for left, _ in _partials(directory):
+        _remove(left)
 
 
 @cache
-def remove_dead_partials(directory: Path) -> None:
-    """Remove half-written files (NAME.PID.partial) of killed processes, once in this process."""
-    for left in directory.glob("*.partial"):
-        pid = left.suffixes[-2:-1]
-        if pid and pid[0][1:].isdigit() and not _lives(int(pid[0][1:])):
-            with contextlib.suppress(OSError):
-                remove_unlocked(left)
+def _leftovers(directory: Path) -> dict[str, list[Path]]:
+    """Half-written files by their final names; a directory is read once in this process."""
+    found: dict[str, list[Path]] = {}
+    for path, name in _partials(directory):
+        found.setdefault(name, []).append(path)
+    return found
+
+
+def _partials(directory: Path) -> Iterator[tuple[Path, str]]:
+    """Half-written files whose writers do not run on this machine, and their final names."""
+    with contextlib.suppress(OSError):
+        for path in directory.iterdir():
+            found = _NAME.fullmatch(path.name)
+            if found and not _lives(int(found["pid"])):
+                yield path, found["name"]
 
 
 def _lives(pid: int) -> bool:
@@ -29,11 +105,16 @@ def _lives(pid: int) -> bool:
     return True
 
 
+def _remove(left: Path) -> None:
+    with contextlib.suppress(OSError):
+        remove_unlocked(left)
+
+
 def remove_unlocked(path: Path) -> None:
-    """Remove a file unless a process has locked it, which may run on another machine."""
-    file = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+    """Remove a regular file unless a process has locked it, which may run on another machine."""
+    file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        if locks(file, fcntl.LOCK_EX, keep=True):
+        if stat.S_ISREG(os.fstat(file).st_mode) and locks(file, fcntl.LOCK_EX, keep=True):
             path.unlink()
     finally:
         os.close(file)

@@ -246,5 +246,7 @@ def _settings(label: str, name: str, text: str) -> dict[str, str]:
             near = get_close_matches(key, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known) or 'none'}"
             raise FlashtwinError(f"policy {label}: {name} has no parameter {key}; {hint}")
+        if f"buffer.{key}" in settings:
+            raise FlashtwinError(f"policy {label}: {key} is given twice; leave one out")
         settings[f"buffer.{key}"] = value
     return settings

@@ -8,10 +8,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
 
 from .errors import FlashtwinError
 from .files import write_text
+from .inputs import RESULTS_MAX, parse_json, read_bytes
+from .record_file import RecordFile
+from .schema import check, shortened
 
 if TYPE_CHECKING:
     from ._core import Histogram
@@ -74,23 +77,36 @@ def load_record(path: Path) -> Record:
     Raises:
         FlashtwinError: it is none, or of another version.
     """
+    data = read_bytes(path, "record", RESULTS_MAX)
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        if values["flashtwin_record"] != _FORMAT:
-            raise FlashtwinError(
-                f"{path}: a record of format {values['flashtwin_record']}; this flashtwin "
-                f"({values['summary']['flashtwin_version']} made it) reads {_FORMAT}: run it again"
-            )
-        kinds = {kind: [(ns, n) for ns, n in pairs] for kind, pairs in values["histograms_ns"].items()}
-        return Record(values["summary"], kinds, values["history"])
-    except OSError as e:
-        raise FlashtwinError(f"{path}: cannot read this record: {e.strerror}") from e
-    except (ValueError, KeyError, TypeError) as e:
-        if isinstance(e, FlashtwinError):
-            raise
+        values = parse_json(data)
+    except ValueError:
+        values = None
+    if not isinstance(values, dict) or "flashtwin_record" not in values:
+        raise FlashtwinError(f"{path}: no record of a run; write one with flashtwin run --record FILE")
+    if values["flashtwin_record"] != _FORMAT:
         raise FlashtwinError(
-            f"{path}: no record of a run; write one with flashtwin run --record FILE"
-        ) from None
+            f"{path}: a record of format {shortened(values['flashtwin_record'])}; this flashtwin reads "
+            f"{_FORMAT}: run it again"
+        )
+    try:
+        check(values, RecordFile, "record")
+        _check_parts(values)
+    except FlashtwinError as e:
+        raise FlashtwinError(f"{path}: {e}; run it again with flashtwin run --record FILE") from None
+    kinds = values["histograms_ns"]
+    histograms = {kind: [(ns, n) for ns, n in kinds[kind]] for kind in get_args(Kind)}
+    return Record(values["summary"], histograms, values["history"])
+
+
+def _check_parts(values: dict[str, Any]) -> None:
+    """Check what the types do not hold."""
+    if len({len(window["gc_share_by_chip"]) for window in values["history"]}) > 1:
+        raise FlashtwinError("record.history: windows have different numbers of chips")
+    for kind in get_args(Kind):
+        buckets = values["histograms_ns"][kind]
+        if not all(count for _, count in buckets):
+            raise FlashtwinError(f"record.histograms_ns.{kind}: a bucket is empty")
 
 
 def record_of(what: object) -> Record:

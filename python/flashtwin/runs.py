@@ -121,7 +121,7 @@ def save_snapshot(
     need(spec.tables_bytes, devices=2)
     kind, seed = options["precondition"], options["seed"]
     base = precondition_spec(spec, kind, seed, options["progress"])
-    remove_dead_partials(Path(path).parent.absolute())
+    remove_dead_partials(Path(path))
     base.save_snapshot(path, f"{kind}, seed {seed}")
 
 

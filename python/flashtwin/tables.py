@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -11,6 +13,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from .files import store_ahead, whole_file, write_text
+from .words import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +39,8 @@ _NUMBERS = {
 }
 _GC_NUMBERS = {"member": "uint32", "begin_ns": "uint64", "end_ns": "uint64"}
 _WORDS = {"op": _OPS, "status": _STATUS, "kind": ["own", "forced"]}
+#: How a text begins that a spreadsheet takes for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 #: Requests in a row group of the Parquet file: 3 MB of columns, which leave the caches to the model.
 _ROW_GROUP = 32 * 1024
 #: Columns whose values rise from row to row.
@@ -177,9 +182,22 @@ def write_table(table: pa.Table, path: Path, what: str) -> None:
         with whole_file(path, what) as file:
             pq.write_table(table, file, compression="zstd")
         return
-    rows = [table.column_names, *zip(*table.to_pydict().values(), strict=True)]
-    lines = (",".join("" if cell is None else str(cell) for cell in row) + "\n" for row in rows)
-    write_text(path, "".join(lines), what)
+    write_text(path, csv_text(table), what)
+
+
+def csv_text(table: pa.Table) -> str:
+    """Format a table as CSV; a text that a spreadsheet would take for a formula begins with an apostrophe."""
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(map(_csv_cell, table.column_names))
+    rows.writerows(map(_csv_cell, row) for row in zip(*table.to_pydict().values(), strict=True))
+    return out.getvalue()
+
+
+def _csv_cell(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return shown(f"'{value}" if value.startswith(_FORMULA) else value)
 
 
 def history_table(windows: list[dict[str, Any]]) -> pa.Table:

@@ -6,7 +6,9 @@ import io
 import os
 import sys
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
+
+from .words import shown
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -32,7 +34,13 @@ def console() -> Console:
     """Console on standard output."""
     from rich.console import Console
 
-    return Console(highlight=False, markup=False, width=width())
+    return Console(file=unescaped(sys.stdout), highlight=False, markup=False, width=width())
+
+
+def unescaped(stream: TextIO) -> TextIO:
+    """Return the stream on which rich writes its control sequences; texts must be escaped before."""
+    found: TextIO = getattr(stream, "unescaped", stream)
+    return found
 
 
 def as_text(tables: Sequence[RenderableType], columns: int = _TEXT_COLUMNS) -> str:
@@ -69,6 +77,8 @@ def tables(
     from rich import box
     from rich.table import Table
 
+    heads = [shown(head) for head in heads]
+    rows = [[shown(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
     widest = min(max(widths[keys:], default=0), columns // 2)
     left = (columns - widest - _GAP * (keys + 1)) // keys

@@ -102,7 +102,7 @@ def convert(
 
     The new file appears under its name only when it is whole.
     """
-    remove_dead_partials(Path(dst).parent.absolute())
+    remove_dead_partials(Path(dst))
     return Converted(*_core.convert(src, dst, (options or TraceOptions()).to_json()))
 
 

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
+
+#: Characters that control a terminal, or the direction of the text beside them; not tab and newline.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def shown(text: str) -> str:
+    r"""Replace characters that control a terminal by escapes such as \x1b."""
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def digits(value: float) -> str:

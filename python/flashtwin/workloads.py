@@ -10,6 +10,7 @@ from pathlib import Path
 from . import _core, words
 from .devices import device, devices
 from .errors import WorkloadError
+from .inputs import exists, is_dir, is_file
 from .traces import TraceOptions, trace_info
 
 
@@ -47,7 +48,7 @@ class Source:
     def estimate_requests(self) -> int | None:
         """Approximate number of requests, for a progress bar; None if unknown."""
         # A pipe can be read only once.
-        return _core.estimate_lines(self.path) if self.path is not None and self.path.is_file() else None
+        return _core.estimate_lines(self.path) if self.path is not None and is_file(self.path) else None
 
 
 def generated(text: str) -> Source:
@@ -60,7 +61,7 @@ def source(workload: str | os.PathLike[str], options: TraceOptions | None = None
     """Open a path or a generated load: an existing file or pipe is a trace, as are any Path and -."""
     options = options or TraceOptions()
     path = Path(workload)
-    if not isinstance(workload, str) or workload == "-" or (path.exists() and not path.is_dir()):
+    if not isinstance(workload, str) or workload == "-" or (exists(path) and not is_dir(path)):
         return Source(path, str(workload), options)
     try:
         return generated(workload)
@@ -68,7 +69,7 @@ def source(workload: str | os.PathLike[str], options: TraceOptions | None = None
         looks_like_path = "/" in workload.split(":")[0] or "." in workload.split(":")[0]
         near = _nearest_file(path) if ":" not in workload else None
         if looks_like_path or near:
-            kind = "is a directory, not a trace" if path.is_dir() else "no such trace file"
+            kind = "is a directory, not a trace" if is_dir(path) else "no such trace file"
             kind += f"; did you mean {near}?" if near else ""
             raise WorkloadError(f"{workload}: {kind}") from None
         raise WorkloadError(f"{e} (and there is no trace file {workload!r})") from None
@@ -77,8 +78,8 @@ def source(workload: str | os.PathLike[str], options: TraceOptions | None = None
 def _nearest_file(path: Path) -> Path | None:
     """Find the file beside `path` whose name is nearest to its own."""
     try:
-        names = [file.name for file in path.parent.iterdir() if file.is_file()]
-    except OSError:
+        names = [file.name for file in path.parent.iterdir() if is_file(file)]
+    except (OSError, ValueError):
         return None
     near = get_close_matches(path.name, names, 1)
     return path.parent / near[0] if near else None

@@ -11,7 +11,8 @@ import pytest
 
 import flashtwin
 from flashtwin.errors import DeviceError
-from flashtwin.importing import BYTES_MAX, import_file
+from flashtwin.importing import import_file
+from flashtwin.inputs import SETTINGS_MAX
 
 DATA = Path(__file__).parents[1] / "data"
 FILES = DATA / "importing"
@@ -222,10 +223,10 @@ def refuses(file, text, message):
 def test_what_is_no_parameter_file_is_refused(cli, tmp_path):
     binary, long = tmp_path / "binary", tmp_path / "long"
     binary.write_bytes(b"\xff\xfe")
-    long.write_bytes(b"#" * (BYTES_MAX + 1))
+    long.write_bytes(b"#" * (SETTINGS_MAX + 1))
     for file, message in [
         (tmp_path / "missing", "cannot read this parameter file: No such file"),
-        (tmp_path, "cannot read this parameter file: Is a directory"),
+        (tmp_path, "cannot read this parameter file: it is a directory"),
         (binary, "not a text file: byte 0 is not UTF-8"),
         (long, "longer than 4 MiB"),
     ]:

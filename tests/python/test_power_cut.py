@@ -13,6 +13,7 @@ import pytest
 import flashtwin
 from clients import client, need
 from flashtwin.cli import main
+from mutations import seeds
 from power import PAGE, Checker, Connection, RefusedError, contents
 
 SMALL = {"geometry.blocks_per_plane": 64, "geometry.chips": 4, "geometry.reserve_percent": 20}
@@ -35,26 +36,29 @@ def command(capsys, *words):
     return code, said.out, said.err
 
 
-def test_a_power_cut_takes_what_was_not_flushed_and_says_so():
+@seeds(2)
+def test_a_power_cut_takes_what_was_not_flushed_and_says_so(seed):
     with serve() as server:
-        checker = Checker(server, path_of(server))
+        checker = Checker(server, path_of(server), seed=seed)
         for _ in range(8):
             checker.cut()
         assert checker.lost > 0
         assert checker.answered > 0
 
 
-def test_a_protected_buffer_loses_nothing():
+@seeds(2)
+def test_a_protected_buffer_loses_nothing(seed):
     with serve({"buffer.power_loss_protection": "true"}) as server:
-        checker = Checker(server, path_of(server), may_lose=False)
+        checker = Checker(server, path_of(server), may_lose=False, seed=seed)
         for _ in range(3):
             checker.cut()
         assert checker.lost == 0
 
 
-def test_without_a_buffer_only_what_was_not_answered_is_lost():
+@seeds(2)
+def test_without_a_buffer_only_what_was_not_answered_is_lost(seed):
     with serve({"buffer": "none"}) as server:
-        checker = Checker(server, path_of(server), may_lose=False)
+        checker = Checker(server, path_of(server), may_lose=False, seed=seed)
         for _ in range(3):
             checker.cut()
 

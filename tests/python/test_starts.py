@@ -1,6 +1,5 @@
-"""The start of commands: what they need is there, Ctrl-C during imports, what killed ones left beside."""
+"""The start of commands: the packages they need are there, and Ctrl-C during imports."""
 
-import fcntl
 import os
 import subprocess
 import sys
@@ -9,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import flashtwin
-from conftest import LOAD, SMALL
-from flashtwin.partials import remove_dead_partials
+from conftest import SMALL
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 ENDLESS = ("--workload", "uniform:write=1,requests=1e10")
@@ -62,45 +60,6 @@ def test_duckdb_is_asked_for_before_the_results_are_read(cli, tmp_path):
     done = cli("results", "query", "no-such.sweep", "select 1", env=without(tmp_path, "duckdb"))
     assert done.returncode == 2
     assert "pip install 'flashtwin[query]'" in done.stderr
-
-
-@pytest.fixture
-def dead():
-    """Return the number of a process that has ended."""
-    with subprocess.Popen(["true"]) as process:
-        pass
-    return process.pid
-
-
-def test_what_killed_processes_left_is_removed(tmp_path, dead):
-    stale = [tmp_path / f"old.json.{dead}.partial", tmp_path / f".old.snapshot.0.{dead}.partial"]
-    kept = [tmp_path / f"new.json.{os.getpid()}.partial", tmp_path / "notes.partial"]
-    elsewhere = tmp_path / f"far.json.{dead}.partial"
-    for path in (*stale, *kept, elsewhere):
-        path.write_text("half")
-    with elsewhere.open("r+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        flashtwin.run(LOAD, "demo", set=SMALL).save(tmp_path / "run.json")
-    assert {*tmp_path.iterdir()} == {*kept, elsewhere, tmp_path / "run.json"}
-
-
-@pytest.mark.parametrize("write", ["convert", "snapshot"])
-def test_traces_and_snapshots_remove_it_too(tmp_path, dead, trace, write):
-    stale = tmp_path / f"old.{dead}.partial"
-    stale.write_text("half")
-    if write == "convert":
-        flashtwin.convert(trace, tmp_path / "new.ftb")
-    else:
-        flashtwin.save_snapshot(tmp_path / "new.state", "demo", set=SMALL, precondition="sequential")
-    assert not stale.exists()
-
-
-def test_a_directory_is_looked_through_once(tmp_path, dead):
-    remove_dead_partials(tmp_path)
-    stale = tmp_path / f"old.json.{dead}.partial"
-    stale.write_text("half")
-    flashtwin.run(LOAD, "demo", set=SMALL).save(tmp_path / "run.json")
-    assert stale.exists()
 
 
 def test_results_do_not_depend_on_where_a_trace_lies(tmp_path, trace):

@@ -139,12 +139,13 @@ def test_kill_9_three_times_loses_and_repeats_nothing(tmp_path):
         # What was finished before is still the same file.
         assert all(path.stat().st_mtime_ns == stamp for path, stamp in kept.items())
         kept = {path: path.stat().st_mtime_ns for path in finished(out)}
-    (out / "cells" / "0.cell.1.partial").write_text("half")
+    (out / "cells" / f".0.cell.flashtwin-{process.pid}-{0:016x}.partial").write_text("half")
+    (out / "cells" / "thesis.2024.partial").write_text("another program's")
     result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 0, result.stderr
     assert f"{CELLS} cells: {len(kept)} found finished" in result.stderr
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in kept.items())
-    assert not list((out / "cells").glob("*.partial"))
+    assert [path.name for path in (out / "cells").glob("*.partial")] == ["thesis.2024.partial"]
     flashtwin.sweep(experiment, tmp_path / "undisturbed")
     assert dataset(out) == dataset(tmp_path / "undisturbed")
 

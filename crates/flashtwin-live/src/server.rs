@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::FileExt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,6 +25,8 @@ use crate::{orders, twin, Driver, Failure, LiveError, Orders, Report, Session, S
 const DRAIN_POLL: Duration = Duration::from_millis(10);
 /// Time for failed calls to return; only a blocked store can exceed it.
 const FAIL_TIMEOUT: Duration = Duration::from_secs(1);
+/// Names of the open files of a process.
+const OPEN_FILES: &str = "/proc/self/fd";
 /// Slower is a member that has failed.
 const SLOW_TIMES_MAX: f64 = 1000.0;
 
@@ -110,10 +113,20 @@ fn write(report: Option<(&Path, Report)>) -> Result<(), LiveError> {
     let mut partial = OsString::from(path);
     partial.push(".partial");
     let text = serde_json::to_string(&report);
-    let text = text.map_err(|e| LiveError::io(path, "write", e.into()))?;
-    fs::write(&partial, text + "\n")
-        .and_then(|()| fs::rename(&partial, path))
-        .map_err(|e| LiveError::io(path, "write", e))
+    let text = text.map_err(|e| LiveError::io(path, "write", e.into()))? + "\n";
+    let written = match path.starts_with(OPEN_FILES) {
+        true => write_twice(path, &text),
+        false => fs::write(&partial, text).and_then(|()| fs::rename(&partial, path)),
+    };
+    written.map_err(|e| LiveError::io(path, "write", e))
+}
+
+/// Writes a text into an open file, which cannot be replaced: twice, so that a reader knows whether it is whole.
+fn write_twice(path: &Path, text: &str) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).open(path)?;
+    let twice = text.repeat(2);
+    file.write_all_at(twice.as_bytes(), 0)?;
+    file.set_len(twice.len() as u64)
 }
 
 /// A bug in a part of the stop must not keep the rest from being done.

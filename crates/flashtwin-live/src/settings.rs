@@ -51,7 +51,8 @@ snapshot=FILE      state of the flash, as written by `flashtwin snapshot save` (
 store=memory|none|FILE   where the data is kept (default memory)
 size=BYTES         what clients see of the device (default: all of it)
 dilation=TIMES     how many times slower the device's time passes (default 1)
-report=FILE        written anew every second, and at the end: JSON with latencies and lateness
+report=FILE        written anew every second, and at the end: JSON with latencies and lateness; an open file
+                   (/proc/self/fd/N) has it twice, and is whole when both copies are the same
 control=PATH              Unix socket on which to take commands (default: none)
 record=FILE               trace of all requests, a CSV as `flashtwin run` reads it (default: none)
 listen=PATH               Unix socket of the server, removed by a stop (default: none)

@@ -8,6 +8,7 @@
 mod ahead;
 mod error;
 mod generate;
+mod partial;
 mod trace;
 
 pub use ahead::read_ahead;
@@ -17,6 +18,7 @@ pub use generate::arrival::Arrival;
 pub use generate::size::Size;
 pub use generate::spec::{GeneratorSpec, PRESETS};
 pub use generate::values::Part;
+pub use partial::{sync_directory, Partial};
 pub use trace::convert::{convert, Converted};
 pub use trace::csv::{write_request as write_csv_request, HEADER as CSV_HEADER};
 pub use trace::estimate::estimate_lines;

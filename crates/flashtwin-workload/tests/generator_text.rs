@@ -98,6 +98,18 @@ fn wrong_parameters_are_named_with_what_would_be_right() {
         ("zipf:tehta=1", "did you mean theta?"),
         ("uniform:theta=1", "key \"theta\" is not known"),
         ("uniform:write", "is no key=value"),
+        (
+            "zipf:requests=1e3,requests=2",
+            "zipf: requests is given twice; leave one out",
+        ),
+        (
+            "zipf:rate=1/s,interval=4ms",
+            "zipf: rate and interval are given; leave one out",
+        ),
+        (
+            "gcar-synthetic:write=0.5,write=0.6",
+            "write is given twice; leave one out",
+        ),
         ("uniform:write=half", "write=half: a number is expected"),
         ("uniform:write=nan", "a number is expected"),
         ("uniform:size=4q", "bytes are expected, like 4096, 4k"),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from ..errors import FlashtwinError
+from ..inputs import open_regular
 from .figures import BEYOND_MIN, PERCENTILES, Figures
 
 #: NAME_clat.1.log, where 1 is the number of the job.
@@ -17,6 +20,8 @@ LOG_NAME = re.compile(r"(?P<experiment>.+)_(?P<what>clat|lat|bw)(\.\d+)?\.log")
 _KINDS = {0: "read", 1: "write"}
 #: Logs have times in milliseconds: shorter ones give no bandwidth within a percent.
 _ELAPSED_MIN_MS = 100
+#: Longer lines are cut, and refused as no line of a log.
+_LINE_MAX = 4096
 _CSV_HEAD = ["experiment", "figure", "value"]
 _FIGURES = ["mb_per_s", *(f"{kind}.p{percent:g}_us" for kind in _KINDS.values() for percent in PERCENTILES)]
 
@@ -81,10 +86,17 @@ def of_csv(path: Path) -> dict[str, Figures]:
     return found
 
 
+def _open(path: Path) -> IO[str]:
+    try:
+        return io.TextIOWrapper(open_regular(path), encoding="utf-8", errors="replace", newline="")
+    except OSError as e:
+        raise FlashtwinError(f"{path}: cannot read this log: {e.strerror}") from e
+
+
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that are not empty, each with the number of its last line."""
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
-        rows = csv.reader(file)
+    with _open(path) as file:
+        rows = csv.reader(iter(lambda: file.readline(_LINE_MAX), ""))
         try:
             for row in rows:
                 if row:
@@ -95,8 +107,8 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 def _lines(path: Path) -> Iterator[tuple[int, tuple[int, int, str, int]]]:
     """Yield the number of each line with its time (ms), value, kind and size."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for number, line in enumerate(file, 1):
+    with _open(path) as file:
+        for number, line in enumerate(iter(lambda: file.readline(_LINE_MAX), ""), 1):
             try:
                 time_ms, value, direction, size = (int(field) for field in line.split(",")[:4])
             except ValueError:

@@ -15,7 +15,7 @@ from zlib import crc32
 
 from .. import _core
 from ..errors import FlashtwinError
-from ..files import write_text
+from ..files import write_texts
 from . import loads
 from .figures import PERCENTILES
 from .loads import EMPTY, FILLED, REFILLED, STEADY, TIMES, TRIMMED, Load
@@ -83,6 +83,9 @@ def target(path: str | os.PathLike[str], size_bytes: int | None = None) -> Targe
     Raises:
         FlashtwinError: it is neither, or too small.
     """
+    if not f"{path}{Path(path).resolve()}".isprintable():
+        # A line break would end the line of a job file, which fio reads as root.
+        raise FlashtwinError(f"{str(path)!r}: the name of a target cannot have control characters; rename it")
     if str(path).startswith(_NBD):
         if size_bytes is None:
             raise FlashtwinError(f"{path}: a network block device needs --size")
@@ -160,11 +163,10 @@ def write(
     place = Path(folder)
     (place / RESULTS).mkdir(parents=True, exist_ok=True)
     found = experiments(where, read_only=read_only, full=full)
-    for load in found:
-        write_text(place / f"{load.name}.fio", job(load, where), "a job of fio")
+    texts = {place / f"{load.name}.fio": job(load, where) for load in found}
     for state, (text, times) in _PREPARE.items():
         ends = f"io_size={round(times * where.capacity_bytes)}"
-        write_text(place / f"{state}.fio", f"{_common(where)}[{state}]\n{text}\n{ends}\n", "a job of fio")
+        texts[place / f"{state}.fio"] = f"{_common(where)}[{state}]\n{text}\n{ends}\n"
     takes_s = _takes_s(found, where, read_only=read_only) * dilation
     manifest = {
         "flashtwin_version": _core.__version__,
@@ -184,9 +186,9 @@ def write(
             for load in found
         ],
     }
-    write_text(place / RESULTS / MANIFEST, json.dumps(manifest, indent=1) + "\n", "the manifest")
-    script = _script(found, where, takes_s, read_only=read_only)
-    write_text(place / SCRIPT, script, "the script")
+    texts[place / RESULTS / MANIFEST] = json.dumps(manifest, indent=1) + "\n"
+    texts[place / SCRIPT] = _script(found, where, takes_s, read_only=read_only)
+    write_texts(texts, "the plan")
     (place / SCRIPT).chmod(0o755)
     return takes_s
 
@@ -286,6 +288,6 @@ def _script(found: list[Load], where: Target, takes_s: float, *, read_only: bool
 
 def _first_line(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8").strip()
+        return path.read_text(encoding="utf-8", errors="replace").strip().partition("\n")[0]
     except OSError:
         return ""

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from .. import _core
 from ..errors import FlashtwinError
+from ..inputs import RESULTS_MAX, parse_json, read_text
 from .figures import LINEAR_FROM, Figures, allowed, cost, errors, weight
 from .parameters import BY_NAME, Values
 
@@ -88,16 +89,16 @@ class Journal:
         self._known: dict[str, Figures] = {}
         self.evaluations = 0
         if path is not None and path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
+            for line in read_text(path, "journal of a fit", RESULTS_MAX).splitlines():
                 self._read(line)
 
     def _read(self, line: str) -> None:
         try:
-            entry = json.loads(line)
-        except ValueError:
+            entry = parse_json(line)
+            self._known[entry["key"]] = {str(name): float(value) for name, value in entry["figures"].items()}
+        except (ValueError, TypeError, KeyError, AttributeError):
             # The last line of a fit that was killed.
             return
-        self._known[entry["key"]] = entry["figures"]
 
     def __call__(self, values: Values, run: int = 0) -> Figures:
         """Return the figures of a device; a device that cannot be built has none."""

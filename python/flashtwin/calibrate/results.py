@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import FlashtwinError
+from ..inputs import RESULTS_MAX, exists, parse_json, read_bytes
 from .figures import BEYOND_MIN, OTHERS_PERCENT, PERCENTILES, Figures
 from .logs import LOG_NAME, of_csv, of_logs
 
@@ -225,13 +225,12 @@ def _again(path: Path) -> str:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
+    if not exists(path):
+        raise FlashtwinError(f"{path}: there is no such file; {_again(path)}")
+    data = read_bytes(path, "result", RESULTS_MAX)
     try:
-        found: object = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FlashtwinError(f"{path}: there is no such file; {_again(path)}") from None
-    except OSError as e:
-        raise FlashtwinError(f"{path}: cannot read: {e.strerror}") from e
-    except (ValueError, RecursionError):
+        found: object = parse_json(data)
+    except ValueError:
         raise FlashtwinError(f"{path}: not whole: no JSON; {_again(path)}") from None
     if not isinstance(found, dict):
         raise FlashtwinError(f"{path}: no object of JSON; {_again(path)}")

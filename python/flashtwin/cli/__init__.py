@@ -12,12 +12,17 @@ from collections.abc import Sequence
 
 from ..errors import FlashtwinError
 from .parser import build
+from .streams import StdoutError, abandon_stdout, prepare
+
+#: The message of Python where the system allows no further thread.
+_NO_THREAD = "can't start new thread"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
+        prepare()
         if "_ARGCOMPLETE" in os.environ:
             from . import completion
 
@@ -26,7 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = args.command(args)
         sys.stdout.flush()
         return code
-    except FlashtwinError as e:
+    except (FlashtwinError, StdoutError) as e:
+        if isinstance(e, StdoutError):
+            abandon_stdout()
         return _fail(str(e), 2)
     except KeyboardInterrupt:
         # Work without a control (reading a whole trace) still runs in its thread; nothing of it is
@@ -35,20 +42,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os._exit(130)
     except BrokenPipeError:
         # The reader of our output has ended, as `head` does.
-        _abandon_stdout()
+        abandon_stdout()
         return 141
     except MemoryError:
         return _fail("out of memory: take a smaller device, or run fewer policies at a time", 2)
     except OSError as e:
-        _abandon_stdout()
-        return _fail(f"cannot write to standard output: {e.strerror or e}", 2)
+        named = [os.fsdecode(e.filename)] if e.filename is not None else []
+        return _fail(": ".join([*named, e.strerror or str(e)]), 2)
+    except RuntimeError as e:
+        if str(e) != _NO_THREAD:
+            raise
+        return _fail("no thread can be started: end other processes, or raise the limit (ulimit -u)", 2)
 
 
 def _fail(message: str, code: int) -> int:
     print(f"flashtwin: error: {message}", file=sys.stderr, flush=True)
     return code
-
-
-def _abandon_stdout() -> None:
-    """Keep the interpreter from writing what is left, and failing once more, as it exits."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from .. import FlashtwinError, Progress, words
+from .. import FlashtwinError, Progress, terminal, words
 from ..workloads import generated, source
 from .options import read, trace_options
 
@@ -73,12 +73,12 @@ class ProgressBar:
             )
 
             self._bars = Progress(
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 TaskProgressColumn(),
                 TextColumn("{task.fields[rate]}"),
                 TimeRemainingColumn(),
-                console=Console(stderr=True),
+                console=Console(file=terminal.unescaped(sys.stderr)),
                 transient=True,
             )
             self._bars.start()
@@ -97,7 +97,7 @@ class ProgressBar:
                 self._lines.say(lambda: _line(progress))
             return
         if progress.label not in self._ids:
-            self._ids[progress.label] = self._bars.add_task(progress.label, total=None, rate="")
+            self._ids[progress.label] = self._bars.add_task(words.shown(progress.label), total=None, rate="")
         bar = self._ids[progress.label]
         total = max(progress.total, progress.done) if progress.total else None
         if progress.finished:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, get_args
 
@@ -98,12 +98,19 @@ def add_set(p: argparse._ActionsContainer) -> None:
 
 def overrides(args: argparse.Namespace) -> dict[str, str]:
     """Read `--set KEY=VALUE`."""
-    found = {}
-    for setting in args.set:
-        key, equals, value = setting.partition("=")
+    return pairs("--set", "KEY=VALUE, as in buffer.capacity=8MiB", args.set)
+
+
+def pairs(option: str, form: str, settings: Sequence[str]) -> dict[str, str]:
+    """Read the settings of an option that may be repeated; each key may be given once."""
+    found: dict[str, str] = {}
+    for setting in settings:
+        key, equals, value = (part.strip() for part in setting.partition("="))
         if not (key and equals):
-            raise FlashtwinError(f"--set {setting}: give KEY=VALUE, as in buffer.capacity=8MiB")
-        found[key.strip()] = value.strip()
+            raise FlashtwinError(f"{option} {setting}: give {form}")
+        if key in found:
+            raise FlashtwinError(f"{option} {setting}: {key} is given twice; leave one out")
+        found[key] = value
     return found
 
 

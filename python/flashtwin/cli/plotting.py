@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .. import FlashtwinError, plot
 from ..plot.runs import MEASURES
 from ..plot.style import kind_of
+from .options import pairs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -143,12 +144,7 @@ def _of_runs(args: argparse.Namespace) -> int:
 
 
 def _of_sweep(args: argparse.Namespace) -> int:
-    where = {}
-    for setting in args.where:
-        axis, equals, value = setting.partition("=")
-        if not (axis and equals):
-            raise FlashtwinError(f"--where {setting}: give AXIS=VALUE, as in policy=lru")
-        where[axis.strip()] = value.strip()
+    where = pairs("--where", "AXIS=VALUE, as in policy=lru", args.where)
     more = {name: getattr(args, name) for name in ("by", "over", "normalized", "confidence", "columns")}
     return _write(args, lambda: args.draw(args.sweep, args.figure, where=where, **more))
 

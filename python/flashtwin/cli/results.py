@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import json
-import sys
 from typing import TYPE_CHECKING
 
 from .. import results as open_results
 from .. import terminal
 from ..results import require_duckdb
 from ..results.show import failures, legend, rich_tables
+from ..tables import csv_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,12 +47,10 @@ def _print(table: pa.Table, args: argparse.Namespace, keys: int = 1) -> None:
     if args.json:
         print(json.dumps(table.to_pylist(), indent=2, default=str))
         return
-    rows = list(zip(*table.to_pydict().values(), strict=True))
     if args.csv:
-        out = csv.writer(sys.stdout, lineterminator="\n")
-        out.writerow(table.column_names)
-        out.writerows(rows)
+        print(csv_text(table), end="")
         return
+    rows = list(zip(*table.to_pydict().values(), strict=True))
     shown = [["" if value is None else _short(value) for value in row] for row in rows]
     texts = [i for i in range(table.num_columns) if not all(_is_number(row[i]) for row in rows)]
     console = terminal.console()

@@ -48,7 +48,7 @@ def command(args: argparse.Namespace) -> int:
         result = e.result
         failures.append(e)
     if args.json:
-        print(result.to_json())
+        print(result.to_json(), flush=True)
         note(json.dumps({"wall_s": result.wall_s}))
     elif args.fio:
         print(result.to_fio() if args.fio == "text" else result.to_fio_json(), end="")

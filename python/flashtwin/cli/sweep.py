@@ -11,6 +11,7 @@ from typing import Any
 from .. import Interrupted, Results, SweepProgress, words
 from .. import sweep as run_sweep
 from ..results.show import failures
+from ..terminal import unescaped
 from .common import ProgressLines, note
 
 
@@ -57,7 +58,7 @@ class SweepBar:
                 BarColumn(),
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[state]}"),
-                console=Console(stderr=True),
+                console=Console(file=unescaped(sys.stderr)),
                 transient=True,
             )
             self._bar.start()

@@ -7,16 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .. import _core
-from ..errors import DeviceError
+from ..errors import DeviceError, FlashtwinError
+from ..inputs import read_text
 from . import disksim, mqsim, mqsim_load
 from .draft import Draft, Imported
 from .parv import read_parv
 from .xml import Node, read_xml
 
 __all__ = ["Imported", "import_file"]
-
-#: No parameter file is nearly as long; a larger one is another file.
-BYTES_MAX = 4 << 20
 
 #: What an XML file of MQSim holds, by the name of its outermost element.
 _MQSIM: dict[str, Callable[[Node, str], Imported]] = {
@@ -45,16 +43,9 @@ def import_file(path: str | os.PathLike[str]) -> Imported:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(BYTES_MAX + 1)
-    except OSError as e:
-        raise DeviceError(f"{path}: cannot read this parameter file: {e.strerror}") from e
-    if len(data) > BYTES_MAX:
-        raise DeviceError(f"{path}: longer than {BYTES_MAX >> 20} MiB: not a parameter file")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as e:
-        raise DeviceError(f"{path}: not a text file: byte {e.start} is not UTF-8") from e
+        return read_text(path, "parameter file")
+    except FlashtwinError as e:
+        raise DeviceError(str(e)) from e
 
 
 def _checked(draft: Draft, origin: str) -> Imported:

@@ -8,13 +8,15 @@ in any case, so a page view costs the device nothing.
 from __future__ import annotations
 
 import json
+import socket
 import socketserver
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Any
 
 from ..errors import FlashtwinError
@@ -24,6 +26,8 @@ _PAGE = Path(__file__).with_name("page.html")
 #: Reports in the history, one per second, and the polling period for new ones in seconds.
 _KEPT = 120
 _PERIOD_S = 0.5
+#: Connections that wait to be accepted, connections at a time, and seconds in which a client may say nothing.
+_BACKLOG, _CONNECTIONS, _TIMEOUT_S = 128, 64, 5.0
 #: Accepted names in Host headers. Any other name could be that of a foreign page (DNS rebinding).
 _NAMES = ("127.0.0.1", "localhost", "[::1]", "")
 #: Percentiles by their keys in the report.
@@ -88,7 +92,7 @@ class MetricsServer:
         while not self._closed.wait(_PERIOD_S):
             try:
                 report = self._http.report()
-            except FileNotFoundError:
+            except FlashtwinError:
                 continue  # The server has just stopped.
             if not history or history[-1]["elapsed_s"] != report.elapsed_s:
                 history.append(
@@ -102,12 +106,37 @@ class MetricsServer:
 
 class _Http(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = _BACKLOG
     report: Callable[[], LiveReport]
     url: str
 
     def __init__(self, address: tuple[str, int], handler: type[socketserver.BaseRequestHandler]) -> None:
         super().__init__(address, handler)
         self.history: deque[dict[str, Any]] = deque(maxlen=_KEPT)
+        self._open: dict[socket.socket, None] = {}
+        self._changing = Lock()
+
+    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as its base has it)
+        """Serve a connection on a thread of its own; the oldest one is closed if there are too many."""
+        with self._changing:
+            self._open[request] = None
+            if len(self._open) > _CONNECTIONS:
+                oldest = next(iter(self._open))
+                with suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)
+                # Its thread closes it.
+                del self._open[oldest]
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:
+            # The system allows no further thread.
+            self.shutdown_request(request)
+
+    def shutdown_request(self, request: Any) -> None:  # noqa: ANN401
+        """Close a connection."""
+        with self._changing:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as its base has it)
         """Ignore clients that disconnect early."""
@@ -117,6 +146,8 @@ class _Http(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Http
+    #: A silent client is disconnected.
+    timeout = _TIMEOUT_S
 
     def do_GET(self) -> None:
         """Serve one of the four paths, under names of the loopback interface only."""
@@ -137,7 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
                 case _:
                     known = "there are /, /metrics, /report.json and /history.json\n"
                     self._answer(404, "text/plain", known)
-        except FileNotFoundError:
+        except FlashtwinError:
             self._answer(503, "text/plain", "the device has just been stopped\n")
 
     def do_HEAD(self) -> None:
@@ -161,7 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
 def _name(host: str) -> str:
     """Host name of a Host header, without the port."""
     name, colon, port = host.rpartition(":")
-    return name if colon and port.isdigit() else host
+    return (name if colon and port.isdigit() else host).lower()
 
 
 def prometheus(report: LiveReport) -> str:

@@ -198,12 +198,12 @@ def amplification(runs: Runs, *, columns: int = 1) -> Figure:
                 f"{label}: write amplification by cause is drawn of single SSDs, not of arrays"
             )
         ops = {op["name"]: op["count"] for op in record.summary["flash"]["ops"]}
-        host = sum(ops[cause] for cause in _FOR_HOST)
+        host = sum(ops.get(cause, 0) for cause in _FOR_HOST)
         if not host:
             raise FlashtwinError(f"{label}: nothing was programmed for the host: there is no amplification")
         shares["host"].append(1.0)
         for cause in _BESIDE:
-            shares[cause].append(ops[cause] / host)
+            shares[cause].append(ops.get(cause, 0) / host)
     seen = [
         (cause.replace("_", " ").replace("gc", "GC"), each) for cause, each in shares.items() if any(each)
     ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core, words
 from ..errors import FlashtwinError
-from ..files import write_text
+from ..files import write_texts
 from ..plot import save
 from . import figures
 from .drive import SIZES, Access
@@ -82,9 +82,10 @@ class PtsResults:
             save(figure, place / f"{name}.svg")
             return f"{name}.svg"
 
-        write_text(place / "report.md", "\n".join(self._lines(draw)) + "\n", "the report")
-        write_text(place / "report.json", self.to_json() + "\n", "the results")
-        return place / "report.md"
+        page = place / "report.md"
+        texts = {page: "\n".join(self._lines(draw)) + "\n", place / "report.json": self.to_json() + "\n"}
+        write_texts(texts, "the report")
+        return page
 
     def __repr__(self) -> str:
         lines = [f"{self.device}: SNIA PTS"]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..errors import FlashtwinError
 from ..files import write_text
+from ..inputs import is_dir
 from ..record import labels_of, record_of
 from ..result import Result
 from ..results import Results
@@ -65,7 +66,7 @@ def report(
 def _sweep_of(what: object) -> Results | None:
     if isinstance(what, Results):
         return what
-    is_sweep = isinstance(what, (str, os.PathLike)) and ("://" in str(what) or Path(what).is_dir())
+    is_sweep = isinstance(what, (str, os.PathLike)) and ("://" in str(what) or is_dir(what))
     return Results(what) if is_sweep else None  # type: ignore[arg-type]
 
 

@@ -11,12 +11,14 @@ from typing import Any
 from .. import _core
 from ..errors import FlashtwinError
 from ..files import write_text
+from ..inputs import RESULTS_MAX, exists, is_dir, parse_json, read_bytes
 from ..results import Results
 from ..sweep import OnSweepProgress, sweep
 from .checking import check
 from .definition import VARIANTS, Study, names, read, shipped
 from .loads import Loads
 from .measuring import Rows, drawn, judged, steady_of
+from .outcome_file import check_outcome
 
 __all__ = ["OUTCOME", "Study", "check", "names", "outcome", "read", "run_study"]
 
@@ -78,16 +80,18 @@ def outcome(name: str) -> dict[str, Any]:
         FlashtwinError: there is none.
     """
     path = Path(name)
-    if path.is_dir():
+    if is_dir(path):
         path = path / OUTCOME
     elif path.suffix != ".json":
         path = shipped(read(name).name, ".json")
+    if not exists(path):
+        raise FlashtwinError(f"{name}: no outcome here; flashtwin study run makes one")
+    data = read_bytes(path, "outcome", RESULTS_MAX)
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FlashtwinError(f"{name}: no outcome here; flashtwin study run makes one") from None
-    except (OSError, ValueError) as e:
-        raise FlashtwinError(f"{path}: cannot read this outcome: {e}") from None
+        found: dict[str, Any] = parse_json(data)
+        check_outcome(found)
+    except ValueError as e:
+        raise FlashtwinError(f"{path}: no outcome of a study: {e}; run the study again") from None
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -10,12 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import FlashtwinError
+from ..inputs import parse_toml, read_text
+from ..schema import MOST, shortened
 from .expression import Expression
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 #: The sizes in which every matrix of a study can be run.
 VARIANTS: Final = ("quick", "full")
@@ -174,14 +170,9 @@ def read(name: str) -> Study:
         if name not in known:
             near = get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"give a TOML file, or one of {', '.join(known)}"
-            raise FlashtwinError(f"no study is called {name!r}; {hint}")
+            raise FlashtwinError(f"no study is called {shortened(name)}; {hint}")
         path = shipped(name, ".toml")
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as e:
-        raise FlashtwinError(f"{path}: cannot read this study: {e.strerror}") from e
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
-        raise FlashtwinError(f"{path}: not TOML: {e}") from None
+    given = parse_toml(read_text(path, "study"), path)
     try:
         return _study(path.stem, given)
     except FlashtwinError as e:
@@ -202,7 +193,7 @@ class _Table:
 
     def __init__(self, where: str, given: object) -> None:
         if not isinstance(given, Mapping):
-            raise FlashtwinError(f"{where}: found {given!r}; must be a table")
+            raise FlashtwinError(f"{where}: found {shortened(given)}; must be a table")
         self._where, self._given, self._known = where, dict(given), []  # type: ignore[var-annotated]
 
     def take(self, key: str, kind: type | tuple[type, ...], default: Any = None) -> Any:  # noqa: ANN401
@@ -214,13 +205,17 @@ class _Table:
             return default
         value = self._given.pop(key)
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise FlashtwinError(f"{self._where}: {key} = {value!r}: must be {_said(kind)}")
+            raise FlashtwinError(f"{self._where}: {key} = {shortened(value)}: must be {_said(kind)}")
         return value
 
     def number(self, key: str) -> float | None:
         """Take a number, or None."""
         value = self.take(key, (int, float), _NONE)
-        return None if value is _NONE else float(value)
+        if value is _NONE:
+            return None
+        if not _is_number(value):
+            raise FlashtwinError(f"{self._where}: {key}: must be a number of at most {MOST:g}")
+        return float(value)
 
     def text(self, key: str) -> str | None:
         """Take a text, or None."""
@@ -231,7 +226,9 @@ class _Table:
         """Take one of some values."""
         value: str = self.take(key, str, default)
         if value not in values:
-            raise FlashtwinError(f"{self._where}: {key} = {value!r}: must be one of {', '.join(values)}")
+            raise FlashtwinError(
+                f"{self._where}: {key} = {shortened(value)}: must be one of {', '.join(values)}"
+            )
         return value
 
     def end(self) -> None:
@@ -243,6 +240,10 @@ class _Table:
 
 
 _NONE: Final = object()
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= MOST
 
 
 def _said(kind: type | tuple[type, ...]) -> str:
@@ -276,7 +277,10 @@ def _study(name: str, given: Mapping[str, Any]) -> Study:
 
 def _matrix(name: str, given: object) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
-        raise FlashtwinError(f"matrix.{name}: found {given!r}; must be a table")
+        raise FlashtwinError(f"matrix.{name}: found {shortened(given)}; must be a table")
+    for variant in VARIANTS:
+        if not isinstance(given.get(variant, {}), Mapping):
+            raise FlashtwinError(f"matrix.{name}.{variant}: must be a table")
     return given
 
 
@@ -331,13 +335,13 @@ def _claim(given: object, matrices: Mapping[str, Any], kind: str) -> Claim:
 
 def _measure(where: str, given: object, shared: Mapping[str, Any], matrices: Mapping[str, Any]) -> Measure:
     if not isinstance(given, Mapping):
-        raise FlashtwinError(f"{where}: found {given!r}; must be a table")
+        raise FlashtwinError(f"{where}: found {shortened(given)}; must be a table")
     table = _Table(where, _merged(shared, given))
     selections = {key: table.take(key, dict, {}) for key in _SELECTIONS}
     expression = Expression(table.take("value", str, "a / b"), where)
     holds = table.take("holds", list, [])
-    if holds and not (len(holds) == 2 and all(isinstance(end, (int, float)) for end in holds)):
-        raise FlashtwinError(f"{where}: holds = {holds!r}: must be the two ends of a range")
+    if holds and not (len(holds) == 2 and all(map(_is_number, holds))):
+        raise FlashtwinError(f"{where}: holds = {shortened(holds)}: must be the two ends of a range")
     measure = Measure(
         table.take("name", str, ""),
         table.one_of("matrix", tuple(matrices)),

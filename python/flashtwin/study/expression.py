@@ -16,15 +16,20 @@ _OPERATORS: Final[dict[type, Callable[[float, float], float]]] = {
     ast.Div: operator.truediv,
 }
 
+#: Longest text of an expression: its depth stays far below Python's limit of recursion.
+_LENGTH_MAX: Final = 500
+
 
 class Expression:
     """Sums, differences, products and quotients of numbers and of the rows a, b, c and d."""
 
     def __init__(self, text: str, where: str) -> None:
         self.text = text
+        if len(text) > _LENGTH_MAX:
+            raise FlashtwinError(f"{where}: value: {len(text)} characters; give at most {_LENGTH_MAX}")
         try:
             self._tree = ast.parse(text, mode="eval").body
-        except SyntaxError:
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise FlashtwinError(f"{where}: value = {text!r}: not an expression such as a / b") from None
         self.names: set[str] = set()
         self._check(self._tree, where)
@@ -39,10 +44,10 @@ class Expression:
             raise FlashtwinError(f"{where}: value = {self.text!r}: only + - * / of numbers and a, b, c, d")
 
     def of(self, values: Mapping[str, float]) -> float | None:
-        """Evaluate it; None for a division by 0."""
+        """Evaluate it; None for a division by 0 or a number beyond all floats."""
         try:
             return self._of(self._tree, values)
-        except ZeroDivisionError:
+        except (ZeroDivisionError, OverflowError):
             return None
 
     def _of(self, node: ast.AST, values: Mapping[str, float]) -> float:

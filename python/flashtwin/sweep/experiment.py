@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
@@ -16,15 +15,12 @@ from ..devices import Value
 from ..devices import device as read_device
 from ..errors import FlashtwinError
 from ..folders import is_remote
+from ..inputs import is_file, parse_toml, read_text
 from ..options import Option, experiment_options, scalar_type
 from ..policies import Choice, policies
+from ..schema import shortened
 from ..traces import TraceOptions
 from ..workloads import source
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 #: What varies from cell to cell beside parameters, slowest first; parameters lie between workload and seed.
 AXES: Final = ("device", "policy", "workload", "seed")
@@ -117,7 +113,7 @@ class Experiment:
         if is_remote(text) or "\n" in text:
             return text
         path = self.directory / text
-        return str(path) if path.is_file() else text
+        return str(path) if is_file(path) else text
 
 
 def read_experiment(experiment: ExperimentLike) -> Experiment:
@@ -129,17 +125,8 @@ def read_experiment(experiment: ExperimentLike) -> Experiment:
     if isinstance(experiment, Mapping):
         return _build(dict(experiment), Places(None, ""), Path())
     path = Path(experiment)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as e:
-        raise FlashtwinError(f"{path}: cannot read this experiment: {e.strerror}; give a TOML file") from e
-    except UnicodeDecodeError as e:
-        raise FlashtwinError(f"{path}: not a TOML file: byte {e.start} is not UTF-8") from e
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as e:
-        raise FlashtwinError(f"{path}: not TOML: {e}") from None
-    return _build(values, Places(str(path), text), path.parent)
+    text = read_text(path, "experiment")
+    return _build(parse_toml(text, path), Places(str(path), text), path.parent)
 
 
 def _build(given: dict[str, Any], places: Places, directory: Path) -> Experiment:
@@ -164,7 +151,7 @@ def _build(given: dict[str, Any], places: Places, directory: Path) -> Experiment
         raise places.wrong("run.speed", "queue_depth is given, too; take one of them")
     name = given.get("name", "")
     if not isinstance(name, str):
-        raise places.wrong("name", f"found {name!r}; must be text")
+        raise places.wrong("name", f"found {shortened(name)}; must be text")
     experiment = Experiment(
         name,
         axes,
@@ -189,7 +176,7 @@ def _nearest(word: str, known: Iterable[str]) -> str:
 def _table(given: dict[str, Any], name: str, places: Places) -> dict[str, Any]:
     value = given.get(name, {})
     if not isinstance(value, Mapping):
-        raise places.wrong(name, f"found {value!r}; must be a section [{name}] with keys")
+        raise places.wrong(name, f"found {shortened(value)}; must be a section [{name}] with keys")
 
     def flat(values: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
         # `buffer.capacity` in TOML is a table in a table.
@@ -219,7 +206,7 @@ def _parameters(given: dict[str, Any], places: Places) -> dict[str, list[Value]]
 
 def _scalar(value: object, path: str, places: Places) -> Value:
     if value is not None and not isinstance(value, (str, int, float, bool)):
-        raise places.wrong(path, f"found {value!r}; must be text, a number, or true or false")
+        raise places.wrong(path, f"found {shortened(value)}; must be text, a number, or true or false")
     return value
 
 
@@ -228,7 +215,7 @@ def _distinct(values: list[Any], path: str, places: Places) -> list[Any]:
         raise places.wrong(path, "an empty axis makes no cells; give one value or more, or leave the key out")
     for i, value in enumerate(values):
         if any(value == other and type(value) is type(other) for other in values[:i]):
-            raise places.wrong(path, f"{value!r} is there twice; leave one out")
+            raise places.wrong(path, f"{shortened(value)} is there twice; leave one out")
     return values
 
 
@@ -241,11 +228,11 @@ def _texts(given: dict[str, Any], key: str, places: Places, default: Iterable[st
     if isinstance(value, (str, os.PathLike)):
         value = [value]
     if not isinstance(value, (list, tuple)):
-        raise places.wrong(key, f"found {value!r}; must be a list of texts")
+        raise places.wrong(key, f"found {shortened(value)}; must be a list of texts")
     for each in value:
         if not isinstance(each, (str, os.PathLike)):
             hint = "; a class of your own has no content to know a cell by" if callable(each) else ""
-            raise places.wrong(key, f"found {each!r}; must be text{hint}")
+            raise places.wrong(key, f"found {shortened(each)}; must be text{hint}")
     return _distinct([os.fspath(each) for each in value], key, places)
 
 
@@ -254,10 +241,12 @@ _EXAMPLE: Final = {"devices": "demo", "workloads": "zipf:write=0.8,requests=1e5"
 
 def _seeds(value: object, places: Places) -> list[Value]:
     if not isinstance(value, (list, tuple, range)):
-        raise places.wrong("seeds", f"found {value!r}; must be a list of whole numbers, as in [1, 2, 3]")
+        raise places.wrong(
+            "seeds", f"found {shortened(value)}; must be a list of whole numbers, as in [1, 2, 3]"
+        )
     for seed in value:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 63:
-            raise places.wrong("seeds", f"found {seed!r}; must be whole numbers from 0")
+            raise places.wrong("seeds", f"found {shortened(seed)}; must be whole numbers from 0")
     return _distinct(list(value), "seeds", places)
 
 
@@ -267,11 +256,11 @@ def _run_setting(key: str, value: object, path: str, places: Places) -> Value:
     kind, option = _RUN[key]
     fits = isinstance(value, (int, float) if kind is float else kind)
     if not fits or (isinstance(value, bool) and kind is not bool):
-        raise places.wrong(path, f"found {value!r}; must be {_TYPES[kind]}")
+        raise places.wrong(path, f"found {shortened(value)}; must be {_TYPES[kind]}")
     if kind is int and not (isinstance(value, int) and option.least <= value < 1 << 32):
-        raise places.wrong(path, f"found {value!r}; must be a whole number from {option.least}")
+        raise places.wrong(path, f"found {shortened(value)}; must be a whole number from {option.least}")
     if option.choices and value not in option.choices:
-        raise places.wrong(path, f"found {value!r}; must be one of {', '.join(option.choices)}")
+        raise places.wrong(path, f"found {shortened(value)}; must be one of {', '.join(option.choices)}")
     return value  # type: ignore[return-value]
 
 
@@ -281,7 +270,7 @@ def _trace(values: dict[str, Any], places: Places) -> TraceOptions:
         if key not in known:
             raise places.wrong(f"trace.{key}", f"unknown; {_nearest(key, known)}")
         if not isinstance(value, known[key]) or isinstance(value, bool):
-            raise places.wrong(f"trace.{key}", f"found {value!r}; must be {_TYPES[known[key]]}")
+            raise places.wrong(f"trace.{key}", f"found {shortened(value)}; must be {_TYPES[known[key]]}")
     return TraceOptions(**values)
 
 
@@ -293,7 +282,9 @@ def _baseline(values: dict[str, Any], axes: dict[str, list[Value]], places: Plac
             raise places.wrong(path, f"no axis of this experiment; {_nearest(axis, comparable)}")
         if value not in axes[axis]:
             known = ", ".join(map(str, axes[axis]))
-            raise places.wrong(path, f"found {value!r}; must be one of the values of that axis: {known}")
+            raise places.wrong(
+                path, f"found {shortened(value)}; must be one of the values of that axis: {known}"
+            )
     if values:
         return values
     # The first policy, or the first value of what varies at all.

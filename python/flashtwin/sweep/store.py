@@ -24,10 +24,10 @@ class Store:
     def prepare(self) -> None:
         """Make room for cells to be written."""
         self._folder.make(_CELLS)
-        self._folder.sweep_out(_CELLS)
+        self._folder.remove_dead_partials(_CELLS)
         if self._logs is not None:
             self._folder.make(_LOGS)
-            self._folder.sweep_out(_LOGS)
+            self._folder.remove_dead_partials(_LOGS)
 
     @staticmethod
     def log_name(key: str) -> str:

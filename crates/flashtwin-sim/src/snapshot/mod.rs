@@ -59,7 +59,15 @@ pub fn save_snapshot<S: Drivable>(
 /// # Errors
 /// Fails if the file cannot be read, is not a snapshot, is of another version or another device, or is damaged.
 pub fn load_snapshot<S: Drivable>(path: &Path, device: &mut Device<S>) -> Result<String, SimError> {
-    let file = File::open(path).map_err(|e| SimError::io(path, "open", e))?;
+    let opening = |e| SimError::io(path, "open", e);
+    // Opening a pipe would wait for its writer.
+    if !std::fs::metadata(path).map_err(opening)?.is_file() {
+        return Err(SimError::snapshot(
+            path,
+            "is no regular file; give one, as in warm.snapshot",
+        ));
+    }
+    let file = File::open(path).map_err(opening)?;
     let file_bytes = file
         .metadata()
         .map_err(|e| SimError::io(path, "read", e))?

@@ -1,12 +1,11 @@
 //! Writing a snapshot: whole or not at all.
 
-use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 
 use flashtwin::Device;
+use flashtwin_workload::{sync_directory, Partial};
 
 use super::{fingerprint, END, FORMAT, MAGIC};
 use crate::{Drivable, SimError};
@@ -18,56 +17,24 @@ pub(super) fn save_through<S: Drivable>(
     made_by: &str,
     wrap: for<'a> fn(&'a File) -> Box<dyn Write + 'a>,
 ) -> Result<(), SimError> {
-    let temporary = Temporary::beside(path)?;
+    if path.file_name().is_none() {
+        return Err(SimError::snapshot(
+            path,
+            "is no file name; give one, as in warm.snapshot",
+        ));
+    }
     let written = || -> io::Result<()> {
-        let file = File::create(&temporary.0)?;
-        let mut out = wrap(&file);
+        let partial = Partial::create(path)?;
+        let mut out = wrap(partial.file());
         write_snapshot(&mut *out, device, made_by)?;
         out.flush()?;
         drop(out);
-        file.sync_all()?;
-        fs::rename(&temporary.0, path)
+        partial.publish(path).map(drop)
     };
     written().map_err(|e| SimError::io(path, "write", e))?;
-    // The rename is on disk once the directory is. Where directories cannot be synced, so be it:
-    // the old name or the new one is found whole after a crash.
-    if let Some(directory) = path.parent() {
-        let directory = if directory.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            directory
-        };
-        let _ = File::open(directory).and_then(|d| d.sync_all());
-    }
+    // Where directories cannot be synced, so be it: the old name or the new one is found whole after a crash.
+    let _ = sync_directory(path);
     Ok(())
-}
-
-/// A file that is gone again unless it was renamed.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    /// A name of its own in the directory of `path`, so that renaming needs no copy.
-    fn beside(path: &Path) -> Result<Temporary, SimError> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let Some(name) = path.file_name() else {
-            return Err(SimError::snapshot(
-                path,
-                "is no file name; give one, as in warm.snapshot",
-            ));
-        };
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let mut temporary = OsString::from(".");
-        temporary.push(name);
-        temporary.push(format!(".{count}.{}.partial", std::process::id()));
-        Ok(Temporary(path.with_file_name(temporary)))
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // Nothing there: it was renamed, or never made.
-        let _ = fs::remove_file(&self.0);
-    }
 }
 
 fn write_snapshot<S: Drivable>(

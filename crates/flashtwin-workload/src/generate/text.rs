@@ -133,6 +133,14 @@ impl<'a> Given<'a> {
         self.pairs.iter().find(|(k, _)| *k == key).map(|(_, v)| *v)
     }
 
+    /// Puts the values of `changes` in the place of those of a preset.
+    fn change(&mut self, changes: Given<'a>) {
+        for (key, _) in &changes.pairs {
+            self.pairs.retain(|(k, _)| !replaces(key, k));
+        }
+        self.pairs.extend(changes.pairs);
+    }
+
     fn needed(&self, key: &str, example: &str) -> Result<&'a str, WorkloadError> {
         match self.get(key) {
             Some(value) => Ok(value),
@@ -320,8 +328,12 @@ fn read_pairs<'a>(pattern: &Choice<Address>, pairs: &'a str) -> Result<Given<'a>
                 nearest(key, known())
             ));
         }
-        // A later value takes the place of an earlier one, so that presets can be changed.
-        given.retain(|(k, _)| *k != key && !replaces(key, k));
+        if let Some((earlier, _)) = given.iter().find(|(k, _)| replaces(key, k)) {
+            return wrong(match *earlier == key {
+                true => format!("{name}: {key} is given twice; leave one out"),
+                false => format!("{name}: {earlier} and {key} are given; leave one out"),
+            });
+        }
         given.push((key, value));
     }
     Ok(Given {
@@ -357,14 +369,10 @@ impl fmt::Display for GeneratorSpec {
 
 /// Reads the text form.
 fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
-    let (pattern, pairs) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
+    let (mut pattern, pairs) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
+    let mut preset = "";
     if let Some((_, base, _)) = PRESETS.iter().find(|(name, ..)| *name == pattern) {
-        let joined = if pairs.is_empty() {
-            base.to_string()
-        } else {
-            format!("{base},{pairs}")
-        };
-        return parse(&joined);
+        (pattern, preset) = base.split_once(':').unwrap_or((base, ""));
     }
     let Some(choice) = PATTERNS.iter().find(|choice| choice.name == pattern) else {
         let names = PATTERNS.iter().map(|choice| choice.name);
@@ -374,7 +382,8 @@ fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
             nearest(pattern, names)
         ));
     };
-    let mut given = read_pairs(choice, pairs)?;
+    let mut given = read_pairs(choice, preset)?;
+    given.change(read_pairs(choice, pairs)?);
     let address = (choice.read)(&given)?;
     let arrival = given.arrival()?;
     let get = |key: &str| given.get(key);
@@ -416,9 +425,9 @@ fn parse(text: &str) -> Result<GeneratorSpec, WorkloadError> {
     Ok(spec)
 }
 
-/// `rate` and `interval` are two forms of one value; the later of the two counts.
+/// Whether two keys are the same value; `rate` and `interval` are two forms of one.
 fn replaces(key: &str, earlier: &str) -> bool {
-    matches!((key, earlier), ("rate", "interval") | ("interval", "rate"))
+    key == earlier || matches!((key, earlier), ("rate", "interval") | ("interval", "rate"))
 }
 
 /// Writes the text form; whatever has its default is left out.

@@ -1,9 +1,8 @@
 //! Writes a trace in one of our own forms: parsed once, read back without parsing.
 //! The file appears under its name only when it is whole and on disk.
 
-use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::binary::BinaryWriter;
 use super::csv;
@@ -11,6 +10,7 @@ use super::input::Input;
 use super::options::TraceOptions;
 use super::reader::TraceReader;
 use crate::error::{ErrorKind, WorkloadError};
+use crate::partial::{sync_directory, Partial};
 use crate::Workload;
 
 /// zstd level of written traces: small files at still hundreds of MB/s.
@@ -74,10 +74,9 @@ fn form_of(dst: &Path) -> Result<(Form, Pack), WorkloadError> {
 pub fn convert(src: &Path, dst: &Path, opts: &TraceOptions) -> Result<Converted, WorkloadError> {
     let (form, pack) = form_of(dst)?;
     let mut reader = TraceReader::open(Input::File(src.to_path_buf()), opts)?;
-    let partial = Partial::create(dst)?;
-    let writing =
-        |e: io::Error| WorkloadError::io(&partial.path.display().to_string(), "write", &e);
-    let file = BufWriter::with_capacity(1 << 20, partial.file.try_clone().map_err(writing)?);
+    let writing = |e: io::Error| WorkloadError::io(&dst.display().to_string(), "write", &e);
+    let partial = Partial::create(dst).map_err(writing)?;
+    let file = BufWriter::with_capacity(1 << 20, partial.file());
     let requests = match pack {
         Pack::Plain => {
             let mut out = file;
@@ -99,7 +98,8 @@ pub fn convert(src: &Path, dst: &Path, opts: &TraceOptions) -> Result<Converted,
             n
         }
     };
-    let bytes = partial.publish(dst)?;
+    let bytes = partial.publish(dst).map_err(writing)?;
+    sync_directory(dst).map_err(writing)?;
     Ok(Converted {
         requests,
         bytes,
@@ -137,56 +137,4 @@ fn write_all(
         binary.finish(out).map_err(writing)?;
     }
     Ok(count)
-}
-
-/// A file being written beside its final name; removed unless published.
-struct Partial {
-    path: PathBuf,
-    file: File,
-    published: bool,
-}
-
-impl Partial {
-    fn create(dst: &Path) -> Result<Self, WorkloadError> {
-        let mut name = dst.file_name().unwrap_or_default().to_os_string();
-        name.push(format!(".{}.partial", std::process::id()));
-        let path = dst.with_file_name(name);
-        let file = File::options()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&path)
-            .map_err(|e| WorkloadError::io(&path.display().to_string(), "create", &e))?;
-        Ok(Partial {
-            path,
-            file,
-            published: false,
-        })
-    }
-
-    /// Puts the bytes on disk, then the name, then the directory's entry.
-    fn publish(mut self, dst: &Path) -> Result<u64, WorkloadError> {
-        let failed = |e: io::Error| WorkloadError::io(&dst.display().to_string(), "write", &e);
-        self.file.sync_all().map_err(failed)?;
-        let bytes = self.file.metadata().map_err(failed)?.len();
-        fs::rename(&self.path, dst).map_err(failed)?;
-        self.published = true;
-        let directory = dst
-            .parent()
-            .filter(|p| !p.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        File::open(directory)
-            .and_then(|d| d.sync_all())
-            .map_err(failed)?;
-        Ok(bytes)
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        if !self.published {
-            // Best effort: the error that led here is the one to report.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +31,7 @@ impl Input {
     /// The name used in messages.
     pub fn name(&self) -> String {
         match self {
-            Input::File(path) => path.display().to_string(),
+            Input::File(path) => shown(path),
             Input::Memory(_) => "(memory)".to_string(),
         }
     }
@@ -42,7 +42,7 @@ impl Input {
             // The name of a pipe means nothing without its directory.
             Input::File(path) if path.is_file() => path
                 .file_name()
-                .map_or_else(|| self.name(), |name| Path::new(name).display().to_string()),
+                .map_or_else(|| self.name(), |name| shown(Path::new(name))),
             _ => self.name(),
         }
     }
@@ -62,6 +62,13 @@ impl Input {
                 let mut meta = file.metadata().map_err(opening)?;
                 if meta.is_dir() {
                     let text = format!("{name}: is a directory; a trace is one file");
+                    return Err(WorkloadError::new(ErrorKind::Io, text));
+                }
+                let kind = meta.file_type();
+                if kind.is_char_device() || kind.is_block_device() {
+                    // It may never end.
+                    let text =
+                        format!("{name}: is a device; give a file or a pipe, or copy it to a file");
                     return Err(WorkloadError::new(ErrorKind::Io, text));
                 }
                 if !meta.is_file() || path == Path::new(STDIN) {
@@ -110,6 +117,18 @@ impl Input {
             ended: false,
         })
     }
+}
+
+/// A path with its control characters as escapes: it is printed, also on terminals.
+fn shown(path: &Path) -> String {
+    let mut text = String::new();
+    for c in path.display().to_string().chars() {
+        match c.is_control() {
+            true => text.extend(c.escape_default()),
+            false => text.push(c),
+        }
+    }
+    text
 }
 
 /// A file read from its first byte, wherever other readers of it are.

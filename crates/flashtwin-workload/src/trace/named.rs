@@ -229,6 +229,16 @@ impl Named {
             let Some((key, value)) = part.trim().split_once('=') else {
                 return option(format!("columns: \"{part}\" is no key=column; {FORM}"));
             };
+            let known = match key {
+                "time" => time.is_some(),
+                "offset" => offset.is_some(),
+                "size" => size.is_some(),
+                "op" => op.is_some(),
+                _ => volume.is_some(),
+            };
+            if known {
+                return option(format!("columns: {key} is given twice; leave one out"));
+            }
             let found = find_column(name, key, value, &header, first)?;
             has_header |= found.named;
             let (index, column, suffix) = (found.index, found.name, found.suffix);

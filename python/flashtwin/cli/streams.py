@@ -1,0 +1,93 @@
+"""Standard streams of the command line: open, with errors that name them, and without control characters.
+
+Names of files and policies may hold characters that control a terminal. They are written as escapes, except
+by rich, which is given `unescaped` streams and escaped texts.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..words import shown
+
+_STDOUT, _STDERR = 1, 2
+
+
+class StdoutError(Exception):
+    """Standard output cannot be written to: no error of a single output of a command."""
+
+
+class _Stdout(io.FileIO):
+    """File descriptor 1, whose errors name it."""
+
+    def write(self, data: object) -> int:
+        try:
+            return super().write(data)  # type: ignore[arg-type]
+        except BrokenPipeError:
+            raise
+        except OSError as e:
+            raise StdoutError(f"cannot write to standard output: {e.strerror}") from e
+
+
+class _Escaping(io.TextIOWrapper):
+    """Text stream that writes control characters as escapes."""
+
+    def write(self, text: str) -> int:
+        super().write(shown(text))
+        return len(text)
+
+    @property
+    def unescaped(self) -> _Unescaped:
+        """The same stream for texts that have been escaped."""
+        return _Unescaped(self)
+
+
+class _Unescaped:
+    """Stream for rich, which writes control sequences of its own."""
+
+    def __init__(self, stream: io.TextIOWrapper) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text as it is."""
+        return io.TextIOWrapper.write(self._stream, text)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+
+def prepare() -> None:
+    """Prepare the standard streams for a command.
+
+    Raises:
+        StdoutError: standard output is closed.
+    """
+    null = os.open(os.devnull, os.O_RDWR)
+    # No file of the command may get the number of a closed stream.
+    while null <= _STDERR:
+        null = os.dup(null)
+    os.close(null)
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (it stays open)
+    elif sys.stderr is sys.__stderr__:
+        sys.stderr = _escaping(sys.stderr, io.FileIO(_STDERR, "wb", closefd=False))
+    if sys.stdout is None:
+        raise StdoutError("standard output is closed; redirect it to a file or to /dev/null")
+    if sys.stdout is sys.__stdout__:
+        sys.stdout = _escaping(sys.stdout, _Stdout(_STDOUT, "wb", closefd=False))
+
+
+def _escaping(stream: Any, raw: io.FileIO) -> io.TextIOWrapper:  # noqa: ANN401 (typeshed has several)
+    lines = stream is sys.stderr or stream.isatty()
+    # File names that are not UTF-8 are shown with escapes.
+    return _Escaping(io.BufferedWriter(raw), stream.encoding, errors="backslashreplace", line_buffering=lines)
+
+
+def abandon_stdout() -> None:
+    """Keep the interpreter from writing what is left, and failing once more, as it exits."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)

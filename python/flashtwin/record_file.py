@@ -1,0 +1,124 @@
+"""The part of a record's JSON that reports and figures read; a record is checked against it."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from .tables import PARTS
+
+#: Mean time in us by part of a response.
+Parts = TypedDict("Parts", dict.fromkeys(PARTS, float))  # type: ignore[misc]
+
+
+class Latency(TypedDict):
+    """Response times of a kind of request."""
+
+    requests: int
+    mean_us: float
+    deviation_us: float
+    variation: float
+    p50_us: float
+    p90_us: float
+    p95_us: float
+    p99_us: float
+    p999_us: float
+    p9999_us: float
+    max_us: float
+    parts_us: Parts
+
+
+class Hits(TypedDict):
+    """Accesses found in the buffer."""
+
+    ratio: float
+
+
+class Buffer(TypedDict):
+    """Evictions of the buffer."""
+
+    destages: list[int]
+
+
+class FlashOp(TypedDict):
+    """Flash operations of one cause."""
+
+    name: str
+    count: int
+
+
+class Flash(TypedDict):
+    """Work of the flash."""
+
+    ops: list[FlashOp]
+    write_amplification: float | None
+    pages_moved: int
+    erases: int
+    gc_share_mean: float
+    gc_time_ms_by_chip: list[float]
+    block_erases_counts: list[tuple[int, int]]
+
+
+class Array(TypedDict):
+    """An array."""
+
+    level: str
+
+
+class Summary(TypedDict):
+    """Summary of a run."""
+
+    flashtwin_version: str
+    device: str
+    backend: str
+    policy: str
+    buffer_pages: int
+    page_bytes: int
+    exported_bytes: int
+    workload: str
+    warnings: list[str]
+    precondition: str
+    pacing: str
+    seed: int
+    requests_submitted: int
+    interrupted: bool
+    span_s: float
+    all: Latency
+    read: Latency
+    write: Latency
+    trim: Latency
+    flush: Latency
+    hits: Hits
+    buffer: Buffer
+    flash: Flash
+    array: Array | None
+
+
+class Histograms(TypedDict):
+    """Upper ends of buckets in ns, and counts."""
+
+    all: list[tuple[int, int]]
+    read: list[tuple[int, int]]
+    write: list[tuple[int, int]]
+
+
+class Window(TypedDict):
+    """Window of a run's history."""
+
+    t_s: float
+    length_s: float
+    iops: float
+    mb_per_s: float
+    mean_us: float | None
+    p99_us: float | None
+    hit_ratio: float | None
+    inside_mean: float
+    write_amplification: float | None
+    gc_share_by_chip: list[float]
+
+
+class RecordFile(TypedDict):
+    """A record."""
+
+    summary: Summary
+    histograms_ns: Histograms
+    history: list[Window]
