@@ -7,6 +7,7 @@ mod common;
 mod depth;
 mod errors;
 mod faults;
+mod forged;
 mod ftls;
 mod golden;
 mod identities;
