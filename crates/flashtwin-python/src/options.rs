@@ -73,6 +73,7 @@ impl RunOptions {
             timeline: self.timeline.as_ref().map(window).transpose()?,
             check_requests: self.check_requests,
             threads: self.threads,
+            ..RunConfig::default()
         })
     }
 }

@@ -67,8 +67,57 @@ pub enum SimError {
         /// The request that would come too late, from 0, or the number of requests if all were submitted.
         request: u64,
     },
+    /// An open loop brings requests faster than the device completes them, and too many wait.
+    Behind(Box<Backlog>),
     /// The consumer of the results gave up.
     Sink(String),
+}
+
+/// An open loop that the device cannot follow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Backlog {
+    /// Requests submitted so far.
+    pub submitted: u64,
+    /// Requests in the device.
+    pub waiting: u64,
+    /// Requests a second that the device completed so far.
+    pub completed_per_s: f64,
+    /// Requests a second that the load brought so far; infinite if all came at one instant.
+    pub submitted_per_s: f64,
+    /// Speed at which the load would bring as many as the device completes; 0 if there is none.
+    pub speed: f64,
+}
+
+impl Backlog {
+    /// The speed with two digits.
+    fn speed_text(&self) -> Option<String> {
+        let decimals = (1.0 - self.speed.log10().floor()).max(0.0) as usize;
+        (self.speed > 0.0).then(|| format!("{:.decimals$}", self.speed))
+    }
+}
+
+impl fmt::Display for Backlog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "request {}: the device cannot follow this open loop: {} requests wait in it; it completed {:.0} \
+             requests per second, and the load brought ",
+            self.submitted, self.waiting, self.completed_per_s
+        )?;
+        match self.submitted_per_s.is_finite() {
+            true => write!(f, "{:.0}", self.submitted_per_s)?,
+            false => f.write_str("all of them at one instant")?,
+        }
+        match self.speed_text() {
+            Some(speed) => write!(
+                f,
+                "; give --speed {speed} or lower, or --queue-depth 32 for a closed loop"
+            ),
+            None => f.write_str(
+                "; give --queue-depth 32 for a closed loop, since no --speed spreads one instant over time",
+            ),
+        }
+    }
 }
 
 impl SimError {
@@ -112,6 +161,7 @@ impl fmt::Display for SimError {
                 f,
                 "request {request}: {source}; give --beyond wrap or --beyond drop, or a larger device"
             ),
+            SimError::Behind(backlog) => backlog.fmt(f),
             SimError::Workload(e) => e.fmt(f),
             SimError::Spec(e) => e.fmt(f),
             SimError::Io { path, doing, source } => {

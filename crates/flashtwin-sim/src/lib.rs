@@ -24,7 +24,7 @@ mod validate;
 mod warmup;
 
 pub use control::Control;
-pub use error::SimError;
+pub use error::{Backlog, SimError};
 pub use faults::{Fault, FaultKind, FaultsOutcome, PhaseOutcome, RebuildPoint};
 pub use history::{History, HistoryPoint};
 pub use measure::{measure, Figure};

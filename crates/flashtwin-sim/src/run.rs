@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use flashtwin::{Completion, Device, GcInterval, Request, Time};
+use flashtwin::{Completion, Device, GcInterval, Op, Request, Time};
 use flashtwin_workload::Workload;
 
 use crate::conservation::Books;
@@ -12,7 +12,7 @@ use crate::history::History;
 use crate::outcome::Outcome;
 use crate::timeline::{Recording, Window};
 use crate::warmup::Warmup;
-use crate::{Drivable, SimError, Speed};
+use crate::{Backlog, Drivable, SimError, Speed};
 
 /// When requests reach the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,6 +70,9 @@ pub struct RunConfig {
     pub history: bool,
     /// Record what every part of the device does in this window.
     pub timeline: Option<Window>,
+    /// Requests that may wait in the device in an open loop, if they move 8 KiB each; fewer, if they move more. A run
+    /// that leaves more behind ends with [`SimError::Behind`], since each takes memory.
+    pub waiting_max: u64,
     /// The laws of the model ([`SimError::Law`]) are checked every so many requests, besides the end.
     pub check_requests: Option<u64>,
 }
@@ -91,6 +94,7 @@ impl Default for RunConfig {
             threads: 1,
             history: false,
             timeline: None,
+            waiting_max: WAITING_MAX,
             check_requests: None,
         }
     }
@@ -98,6 +102,15 @@ impl Default for RunConfig {
 
 /// Requests ahead whose map entries are fetched.
 const AHEAD: usize = 4;
+
+/// Requests that may wait in the device in an open loop: a burst of some million requests runs.
+const WAITING_MAX: u64 = 8 << 20;
+/// Bytes that these may move, for each that may wait, estimated by the mean size of requests: larger requests wait as
+/// more operations of flash.
+const BYTES_A_WAITING: u128 = 8 << 10;
+/// Requests that a device completes, and steps that it takes at most, while its rate is measured.
+const RATE_REQUESTS: usize = 10_000;
+const RATE_STEPS: u32 = 4_000_000;
 
 /// Completions handed to the caller at a time.
 const BATCH: usize = 64;
@@ -116,7 +129,7 @@ pub type Sink<'a> = dyn FnMut(&[Completion]) -> Result<(), SimError> + 'a;
 ///
 /// # Errors
 /// Fails if the configuration is wrong, the workload cannot be read or lies beyond the device, no request reached
-/// the device, the clock ends, `sink` fails, or the model breaks one of its laws. Then there are no results.
+/// the device, the clock ends, too many requests wait in an open loop, `sink` fails, or the model breaks one of its laws. Then there are no results.
 pub fn run<S: Drivable>(
     device: &mut Device<S>,
     workload: &mut dyn Workload,
@@ -154,6 +167,7 @@ fn run_measured<S: Drivable>(
             None => None,
         },
         submitted: 0,
+        bytes: 0,
         dropped: 0,
         wrapped: 0,
         warming: config.warmup_requests > 0,
@@ -242,6 +256,8 @@ pub(crate) struct Driver<'a, S: Drivable> {
     start: Time,
     pub(crate) exported_bytes: u64,
     pub(crate) submitted: u64,
+    /// Bytes that the requests of the load read or write, so far.
+    bytes: u128,
     dropped: u64,
     wrapped: u64,
     /// The measurement has not begun.
@@ -324,8 +340,52 @@ impl<S: Drivable> Driver<'_, S> {
                 interrupted = true;
                 break;
             }
+            self.check_backlog(&batch)?;
         }
         Ok(interrupted)
+    }
+
+    /// Refuses to go on where more requests wait in the device than memory is meant for.
+    fn check_backlog(&mut self, batch: &[Request]) -> Result<(), SimError> {
+        let Some(last) = batch.last() else {
+            return Ok(());
+        };
+        let moved = |r: &&Request| matches!(r.op, Op::Read | Op::Write);
+        let bytes = batch.iter().filter(moved).map(|r| r.bytes);
+        let within = |bytes: u64| u128::from(bytes.min(self.exported_bytes));
+        self.bytes += bytes.map(within).sum::<u128>();
+        let waiting = self.device.outstanding() as u64;
+        let mean = self.bytes / u128::from(self.submitted.max(1));
+        let max = self.config.waiting_max;
+        let bytes_max = u128::from(max) * BYTES_A_WAITING;
+        let is_too_much = waiting > max || u128::from(waiting) * mean > bytes_max;
+        match (self.config.pacing, is_too_much) {
+            (Pacing::Open { speed }, true) => Err(self.backlog(last, waiting, speed)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Measures what the device completes beside what the load brings, whose last request is this.
+    #[cold]
+    fn backlog(&mut self, last: &Request, waiting: u64, speed: Speed) -> SimError {
+        let below = self.device.outstanding().saturating_sub(RATE_REQUESTS);
+        for _ in 0..RATE_STEPS {
+            if self.device.outstanding() <= below || !self.device.step() {
+                break;
+            }
+        }
+        let done = self.submitted - self.device.outstanding() as u64;
+        let per_s = |requests: u64, span: Time| requests as f64 / span.as_s();
+        let completed_per_s = per_s(done, self.device.now() - self.start);
+        let submitted_per_s = per_s(self.submitted, self.due(last) - self.start);
+        let speed = speed.as_f64() * completed_per_s / submitted_per_s;
+        SimError::Behind(Box::new(Backlog {
+            submitted: self.submitted,
+            waiting,
+            completed_per_s,
+            submitted_per_s,
+            speed,
+        }))
     }
 
     /// What came out of the run.

@@ -27,6 +27,11 @@ impl Speed {
         rest: 0,
     };
 
+    /// The nearest binary fraction.
+    pub(crate) fn as_f64(self) -> f64 {
+        self.digits as f64 / 10f64.powi(self.decimals as i32)
+    }
+
     /// The span in which the replay covers `recorded`, rounded down to a picosecond.
     #[inline]
     pub fn replayed(&self, recorded: Time) -> Time {

@@ -1,12 +1,14 @@
 //! The integration tests of this crate as one program, since linking one for each file takes longer than its tests.
 //! Every file and directory here must be listed; a test in `tests/python/test_sources.py` checks that.
 
+mod backlog;
 mod cases;
 mod clock;
 mod common;
 mod depth;
 mod errors;
 mod faults;
+mod forged;
 mod ftls;
 mod golden;
 mod identities;

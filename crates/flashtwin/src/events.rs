@@ -15,7 +15,8 @@ use crate::units::Time;
 /// Bits of an entry that name the resource, and those above that give the place in the order of
 /// setting; the instant stands on top. One comparison of two numbers orders entries.
 const RESOURCE_BITS: u32 = 20;
-/// Bits of the place in the order of setting where a group stands above it.
+/// Bits of the place in the order of setting, and of those where a group stands above it.
+const ORDER_BITS_ALONE: u32 = u64::BITS - RESOURCE_BITS;
 const ORDER_BITS: u32 = 36;
 /// Later than every entry.
 const NOTHING: u128 = u128::MAX;
@@ -69,6 +70,8 @@ pub struct EventQueue {
     /// The earliest entry, [`NOTHING`] if there is none: it is looked at more often than it changes.
     first: u128,
     last_order: u64,
+    /// The last place in the order of setting that an entry has room for.
+    order_max: u64,
     /// Looks in vain since the width was chosen, and how many there may be.
     looks: u32,
     looks_max: u32,
@@ -108,6 +111,7 @@ impl EventQueue {
             shift: SHIFT_FIRST,
             first: NOTHING,
             last_order: 0,
+            order_max: (1 << ORDER_BITS_ALONE) - 1,
             looks: 0,
             looks_max: LOOKS_MAX * resources.max(64) as u32,
             chosen_at: Time::ZERO,
@@ -122,7 +126,11 @@ impl EventQueue {
     pub fn order_by_group(&mut self, groups: Vec<u32>) {
         debug_assert!(self.first == NOTHING, "set before anything is pending");
         debug_assert_eq!(groups.len(), self.slots.len());
+        debug_assert!(groups
+            .iter()
+            .all(|group| group >> (ORDER_BITS_ALONE - ORDER_BITS) == 0));
         self.groups = groups;
+        self.order_max = (1 << ORDER_BITS) - 1;
     }
 
     /// From now on [`EventQueue::set`] numbers resources from `first` on.
@@ -134,8 +142,27 @@ impl EventQueue {
     /// The next place in the order of setting, for an instant that is kept elsewhere.
     #[inline]
     pub fn take_order(&mut self) -> u64 {
+        if self.last_order >= self.order_max {
+            self.number_anew();
+        }
         self.last_order += 1;
         self.last_order
+    }
+
+    /// Numbers what is pending from 1 again, in its order: the places in the order of setting are used up. An instant
+    /// that is kept elsewhere keeps its place, and so comes after what is pending for the same instant.
+    #[cold]
+    fn number_anew(&mut self) {
+        let order = u128::from(self.order_max) << RESOURCE_BITS;
+        let mut pending = self.pending();
+        pending.sort_unstable_by_key(|&entry| entry & order);
+        (self.last_order, self.chosen_order) = (0, 0);
+        for entry in &mut pending {
+            self.last_order += 1;
+            *entry = *entry & !order | u128::from(self.last_order) << RESOURCE_BITS;
+        }
+        self.first = pending.iter().copied().min().unwrap_or(NOTHING);
+        self.fill(pending);
     }
 
     /// Sets the pending instant of a resource that has none.
@@ -198,7 +225,7 @@ impl EventQueue {
     fn entry(&mut self, resource: usize, at: Time) -> u128 {
         let mut order = self.take_order();
         if let Some(&group) = self.groups.get(resource) {
-            order = u64::from(group) << ORDER_BITS | order & ((1 << ORDER_BITS) - 1);
+            order |= u64::from(group) << ORDER_BITS;
         }
         let below = order << RESOURCE_BITS | resource as u64;
         u128::from(at.0) << 64 | u128::from(below)
@@ -341,13 +368,23 @@ impl EventQueue {
         if shift == self.shift {
             return;
         }
-        let mut pending: Vec<u128> = (self.buckets.iter())
+        let pending = self.pending();
+        self.shift = shift;
+        self.fill(pending);
+    }
+
+    /// All entries.
+    fn pending(&self) -> Vec<u128> {
+        (self.buckets.iter())
             .flat_map(|bucket| self.linked_from(bucket.first))
             .map(|at| self.slots[at as usize].entry)
-            .collect();
+            .collect()
+    }
+
+    /// Puts all entries into their buckets.
+    fn fill(&mut self, mut pending: Vec<u128>) {
         // Each is then the last of its bucket.
         pending.sort_unstable();
-        self.shift = shift;
         self.buckets.fill(EMPTY);
         self.occupied.fill(0);
         for entry in pending {
@@ -396,19 +433,32 @@ impl EventQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
+    use crate::rng::{seeds, Rng};
 
     #[test]
     fn earliest_first_and_equals_in_the_order_of_setting() {
-        let mut rng = Rng::new(7);
+        seeds(3).for_each(|seed| compare(seed, (1 << ORDER_BITS_ALONE) - 1));
+    }
+
+    #[test]
+    fn equals_keep_their_order_when_places_in_it_are_used_up() {
+        seeds(3).for_each(|seed| compare(seed, 255));
+    }
+
+    /// Compares a queue with a list.
+    fn compare(seed: u64, order_max: u64) {
+        let mut rng = Rng::new(seed);
         let mut queue = EventQueue::new(64);
+        queue.order_max = order_max;
+        let mut order = 0;
         let mut plain: Vec<(Time, u64, usize)> = Vec::new();
         // The instant of what was taken last.
         let mut last = Time::ZERO;
         let mut widths = std::collections::BTreeSet::new();
-        for step in 0..60_000 {
+        for step in 0..30_000 {
+            order += 1;
             // Within a bucket of the first width, over many, and so far apart that widths are chosen anew.
-            let apart = [9, 1 << 24, 1 << 40][step / 2_000 % 3];
+            let apart = [9, 1 << 24, 1 << 40][step / 1_000 % 3];
             let what = rng.below(6);
             if what == 5 {
                 let resource = rng.below(64) as usize;
@@ -420,13 +470,13 @@ mod tests {
                 let resource = free[rng.below(free.len() as u64) as usize];
                 let at = last + Time(rng.below(apart));
                 queue.set(resource, at);
-                plain.push((at, queue.last_order, resource));
+                plain.push((at, order, resource));
             } else if what == 2 && plain.iter().any(|p| p.0 > last) {
                 let later: Vec<usize> = (0..plain.len()).filter(|&i| plain[i].0 > last).collect();
                 let p = &mut plain[later[rng.below(later.len() as u64) as usize]];
                 let at = Time(last.0 + rng.below(p.0 .0 - last.0));
                 queue.bring_forward(p.2, at);
-                (p.0, p.1) = (at, queue.last_order);
+                (p.0, p.1) = (at, order);
             } else if let Some(resource) = queue.pop() {
                 let first = plain.iter().enumerate().min_by_key(|(_, p)| **p).unwrap().0;
                 let taken = plain.swap_remove(first);
@@ -439,6 +489,7 @@ mod tests {
             assert_eq!(queue.next_time(), least);
             widths.insert(queue.shift);
         }
-        assert!(widths.len() > 2, "{widths:?}");
+        assert!(widths.len() > 2, "seed {seed}: {widths:?}");
+        assert!(queue.last_order <= order_max);
     }
 }

@@ -26,3 +26,20 @@ impl Rng {
         ((self.next_u64() as u128 * n as u128) >> 64) as u64
     }
 }
+
+/// Seeds of a randomised test: `count` of them, multiplied by the environment variable `FLASHTWIN_SEEDS` if it is set.
+/// Each is printed, which the test runner shows if the test fails.
+#[doc(hidden)]
+pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
+    (0..seed_count(count)).inspect(|seed| println!("seed {seed}"))
+}
+
+/// Number of the seeds that [`seeds`] gives.
+///
+/// # Panics
+/// Panics if the environment variable is no whole number.
+#[doc(hidden)]
+pub fn seed_count(count: u64) -> u64 {
+    let times = std::env::var("FLASHTWIN_SEEDS");
+    count * times.map_or(1, |n| n.parse().expect("FLASHTWIN_SEEDS is a whole number"))
+}

@@ -101,31 +101,33 @@ mod tests {
 
     #[test]
     fn agrees_with_a_plain_queue() {
-        let mut rng = Rng::new(2);
-        let (mut short, mut plain) = (Short::default(), VecDeque::new());
-        for n in 0..20_000 {
-            match rng.below(6) {
-                0 | 1 => {
-                    short.push_back(n);
-                    plain.push_back(n);
-                }
-                2 if rng.below(3) == 0 => {
-                    short.push_front(n);
-                    plain.push_front(n);
-                }
-                3 => {
-                    short.extend([n, n + 1]);
-                    plain.extend([n, n + 1]);
-                }
-                _ => {
-                    for _ in 0..rng.below(4) {
-                        assert_eq!(short.pop_front(), plain.pop_front());
+        for seed in crate::seeds(3) {
+            let mut rng = Rng::new(seed);
+            let (mut short, mut plain) = (Short::default(), VecDeque::new());
+            for n in 0..20_000 {
+                match rng.below(6) {
+                    0 | 1 => {
+                        short.push_back(n);
+                        plain.push_back(n);
+                    }
+                    2 if rng.below(3) == 0 => {
+                        short.push_front(n);
+                        plain.push_front(n);
+                    }
+                    3 => {
+                        short.extend([n, n + 1]);
+                        plain.extend([n, n + 1]);
+                    }
+                    _ => {
+                        for _ in 0..rng.below(4) {
+                            assert_eq!(short.pop_front(), plain.pop_front());
+                        }
                     }
                 }
+                assert_eq!(short[..], *plain.make_contiguous());
+                assert_eq!(short.is_empty(), plain.is_empty());
+                assert_eq!(short.first(), plain.front());
             }
-            assert_eq!(short[..], *plain.make_contiguous());
-            assert_eq!(short.is_empty(), plain.is_empty());
-            assert_eq!(short.first(), plain.front());
         }
     }
 }

@@ -116,6 +116,15 @@ impl Array {
         io.find_way();
     }
 
+    /// For tests, in builds with debug assertions: the log has what happens on the fast path of small writes in place of
+    /// closing it.
+    #[doc(hidden)]
+    pub fn include_pairs_in_log(&mut self) {
+        let io = &mut self.backend.io;
+        io.record.log.include_pairs();
+        io.find_way();
+    }
+
     /// Takes what was logged since the last call.
     pub fn take_log(&mut self) -> Vec<ArrayEvent> {
         self.backend.io.record.log.take()

@@ -187,20 +187,26 @@ impl Raid {
         self.io.begin_phase(clock.now);
     }
 
-    /// What was in flight at a lost member goes on without it.
+    /// Resumes without a lost member what was in flight there: first the host's requests in the order in which they were
+    /// sent, then jobs by number. Which pages of jobs have a request of their own depends on the log, so that order does
+    /// not follow requests.
     fn replan(&mut self, member: usize, clock: &mut Clock) {
         self.io.watch.coordinator.tells(member, false);
         self.io.look_at(member, clock);
         self.jobs.forget_rebuilt(member);
         self.io.members[member].under_way = 0;
+        let mut jobs = self.jobs.take_pages_of(member);
         for request in self.io.requests.take_of(member) {
             match request.owner {
                 Owner::Host(chain) => self.batch.again(&mut self.io, chain),
-                Owner::Job(job) => self.jobs.step_lost(&mut self.io, job, clock),
+                Owner::Job(job) => jobs.push(job),
                 Owner::Task(_) => unreachable!("a volume does without none of its members"),
             }
         }
-        self.jobs.pages_lost(&mut self.io, member, clock);
+        jobs.sort_unstable();
+        for job in jobs {
+            self.jobs.step_lost(&mut self.io, job, clock);
+        }
         self.place(clock);
     }
 

@@ -20,7 +20,8 @@ impl Array {
     }
 
     /// Writes the state of all members, failed ones as such; the array must be idle and its buffer
-    /// empty or its data written.
+    /// empty or its data written. Of an array that has lost data it writes only which members are missing:
+    /// [`Array::load_state`] refuses such a state.
     ///
     /// # Errors
     /// Fails if `out` does.
@@ -28,6 +29,10 @@ impl Array {
         self.assert_idle();
         for member in self.backend.io.members.iter() {
             out.write_all(&[u8::from(member.state == State::There)])?;
+        }
+        // Its members stopped with operations in flight, and no array starts from what they hold.
+        if self.backend.io.members.lost {
+            return Ok(());
         }
         for member in self.backend.io.members.iter() {
             if member.state == State::There {

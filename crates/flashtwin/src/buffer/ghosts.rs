@@ -257,47 +257,49 @@ mod tests {
 
     #[test]
     fn agrees_with_plain_lists_on_random_operations() {
-        let mut rng = crate::rng::Rng::new(3);
-        let mut ghosts = Ghosts::<2>::new();
-        // The page that left first comes first.
-        let mut plain: [Vec<Lpn>; 2] = [Vec::new(), Vec::new()];
-        for _ in 0..100_000 {
-            // Some share a chain.
-            let lpn = Lpn(rng.below(400) as u32 * 65_536);
-            let list = rng.below(2) as usize;
-            let held = plain.iter().position(|pages| pages.contains(&lpn));
-            assert_eq!(ghosts.find(lpn).map(|at| ghosts.lpn(at)), held.map(|_| lpn));
-            match rng.below(5) {
-                0 => {
-                    ghosts.forget_oldest(list);
-                    if !plain[list].is_empty() {
-                        plain[list].remove(0);
+        for seed in crate::seeds(3) {
+            let mut rng = crate::rng::Rng::new(seed);
+            let mut ghosts = Ghosts::<2>::new();
+            // The page that left first comes first.
+            let mut plain: [Vec<Lpn>; 2] = [Vec::new(), Vec::new()];
+            for _ in 0..100_000 {
+                // Some share a chain.
+                let lpn = Lpn(rng.below(400) as u32 * 65_536);
+                let list = rng.below(2) as usize;
+                let held = plain.iter().position(|pages| pages.contains(&lpn));
+                assert_eq!(ghosts.find(lpn).map(|at| ghosts.lpn(at)), held.map(|_| lpn));
+                match rng.below(5) {
+                    0 => {
+                        ghosts.forget_oldest(list);
+                        if !plain[list].is_empty() {
+                            plain[list].remove(0);
+                        }
                     }
-                }
-                1 => {
-                    assert_eq!(ghosts.recall(lpn), held);
-                    plain
-                        .iter_mut()
-                        .for_each(|pages| pages.retain(|p| *p != lpn));
-                }
-                _ if held.is_none() => {
-                    ghosts.push_bounded(list, lpn, 150);
-                    if plain[list].len() == 150 {
-                        plain[list].remove(0);
+                    1 => {
+                        assert_eq!(ghosts.recall(lpn), held);
+                        plain
+                            .iter_mut()
+                            .for_each(|pages| pages.retain(|p| *p != lpn));
                     }
-                    plain[list].push(lpn);
+                    _ if held.is_none() => {
+                        ghosts.push_bounded(list, lpn, 150);
+                        if plain[list].len() == 150 {
+                            plain[list].remove(0);
+                        }
+                        plain[list].push(lpn);
+                    }
+                    _ => {}
                 }
-                _ => {}
+                for (list, pages) in plain.iter().enumerate() {
+                    assert_eq!(ghosts.len(list), pages.len());
+                    let oldest = ghosts.oldest(list).map(|at| ghosts.lpn(at));
+                    assert_eq!(oldest, pages.first().copied());
+                }
             }
             for (list, pages) in plain.iter().enumerate() {
-                assert_eq!(ghosts.len(list), pages.len());
-                let oldest = ghosts.oldest(list).map(|at| ghosts.lpn(at));
-                assert_eq!(oldest, pages.first().copied());
+                let texts: Vec<String> = pages.iter().rev().map(|lpn| lpn.0.to_string()).collect();
+                assert_eq!(ghosts.text(list), texts.join(" "));
             }
-        }
-        for (list, pages) in plain.iter().enumerate() {
-            let texts: Vec<String> = pages.iter().rev().map(|lpn| lpn.0.to_string()).collect();
-            assert_eq!(ghosts.text(list), texts.join(" "));
         }
     }
 }

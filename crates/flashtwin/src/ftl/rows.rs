@@ -89,7 +89,8 @@ impl Rows {
 
     #[inline(always)]
     pub fn count_erase(&mut self, block: u32) {
-        self.set_last(block, self.opened(block), self.erases(block) + 1);
+        let erases = self.erases(block).saturating_add(1);
+        self.set_last(block, self.opened(block), erases);
     }
 
     #[inline(always)]

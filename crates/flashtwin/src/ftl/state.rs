@@ -60,6 +60,31 @@ impl Write for StateLength {
 /// Numbers converted at a time.
 const CHUNK: usize = 64 * 1024;
 
+/// Erases of a block that a saved state may have. Flash survives less than a millionth of that.
+const ERASES_MAX: u32 = 1_000_000_000;
+/// Blocks that a chip may have opened in a saved state, and erases of a device that are numbered: a block each
+/// millisecond for three weeks.
+pub(super) const NUMBER_MAX: u32 = 2_000_000_000;
+
+/// Checks that no count is beyond `max`; `name` has the count and the name of what it is of.
+pub(super) fn check_counts(
+    counts: &[u32],
+    max: u32,
+    (count, of): (&str, &str),
+) -> Result<(), StateError> {
+    match (0..).zip(counts).find(|(_, &n)| n > max) {
+        None => Ok(()),
+        Some((at, n)) => Err(StateError::Inconsistent(format!(
+            "{of} {at}: {count} = {n}: must be at most {max}"
+        ))),
+    }
+}
+
+/// Checks the erases of blocks.
+pub(super) fn check_erases(erases: &[u32]) -> Result<(), StateError> {
+    check_counts(erases, ERASES_MAX, ("erases", "block"))
+}
+
 macro_rules! array_io {
     ($write:ident, $read:ident, $type:ty) => {
         pub(super) fn $write(out: &mut dyn Write, array: &[$type]) -> io::Result<()> {
@@ -130,9 +155,12 @@ impl PageMap {
         read_i16(input, &mut self.tally)?;
         read_u32(input, &mut opened)?;
         read_u32(input, &mut erases)?;
+        check_erases(&erases)?;
+        check_counts(&opened, NUMBER_MAX, ("sequence number", "block"))?;
         self.rows.set_all(&live, &opened, &erases);
         read_u64(input, &mut self.free_bits)?;
         read_u32(input, &mut self.last_seq)?;
+        check_counts(&self.last_seq, NUMBER_MAX, ("sequence number", "chip"))?;
         for pool in self.pools.iter_mut() {
             let mut n = [0; 5];
             read_u32(input, &mut n)?;
@@ -146,6 +174,7 @@ impl PageMap {
             };
         }
         read_u32(input, &mut self.erased_at)?;
+        check_counts(&self.erased_at, NUMBER_MAX, ("last erase", "block"))?;
         self.erase_clock = self.erased_at.iter().copied().max().unwrap_or(0);
         let streams = self.shape.streams;
         self.slc_bits.fill(0);

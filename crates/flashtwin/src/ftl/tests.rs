@@ -192,7 +192,7 @@ impl Load {
 
 #[test]
 fn random_writes_and_trims_keep_the_map() {
-    for seed in 0..60 {
+    for seed in crate::seeds(60) {
         let mut rng = Rng::new(seed);
         let mut pick = |of: &[u32]| of[rng.below(of.len() as u64) as usize];
         let made = Made {

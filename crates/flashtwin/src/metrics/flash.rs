@@ -56,15 +56,10 @@ impl EraseSpread {
 }
 
 /// How many blocks had how many erases.
-fn tally(counts: &[u32]) -> Vec<(u32, u64)> {
-    let least = counts.iter().copied().min().unwrap_or(0);
-    let most = counts.iter().copied().max().unwrap_or(0);
-    let mut blocks = vec![0_u64; (most - least) as usize + 1];
-    for &count in counts {
-        blocks[(count - least) as usize] += 1;
-    }
-    let pairs = (least..=most).zip(blocks);
-    pairs.filter(|&(_, blocks)| blocks > 0).collect()
+fn tally(mut counts: Vec<u32>) -> Vec<(u32, u64)> {
+    counts.sort_unstable();
+    let equals = counts.chunk_by(|a, b| a == b);
+    equals.map(|some| (some[0], some.len() as u64)).collect()
 }
 
 /// Everything the flash and the buffer did since a start.
@@ -118,7 +113,7 @@ impl FlashReport {
         let erases = nand.erase_counts();
         FlashReport {
             erase_spread: EraseSpread::new(&erases),
-            erase_counts: tally(&erases),
+            erase_counts: tally(erases),
             ..FlashReport::without_wear(nand, now, since)
         }
     }

@@ -207,34 +207,36 @@ mod tests {
 
     #[test]
     fn counters_are_those_of_the_histogram() {
-        let mut plain = Histogram::<u64>::new_with_bounds(1, LONGEST_NS, 3).unwrap();
-        let mut times = Times::default();
-        let mut rng = crate::rng::Rng::new(5);
-        let edges = [
-            0,
-            1,
-            2047,
-            2048,
-            2049,
-            4095,
-            4096,
-            LONGEST_NS,
-            LONGEST_NS + 1,
-            1 << 42,
-            u64::MAX / 1000,
-        ];
-        let random = (0..20_000).map(|i| rng.below(1 << (i % 50 + 1)));
-        for ns in edges.into_iter().chain(random) {
-            plain.saturating_record(ns);
-            times.record(Time::from_ns(ns));
+        for seed in crate::seeds(3) {
+            let mut plain = Histogram::<u64>::new_with_bounds(1, LONGEST_NS, 3).unwrap();
+            let mut times = Times::default();
+            let mut rng = crate::rng::Rng::new(seed);
+            let edges = [
+                0,
+                1,
+                2047,
+                2048,
+                2049,
+                4095,
+                4096,
+                LONGEST_NS,
+                LONGEST_NS + 1,
+                1 << 42,
+                u64::MAX / 1000,
+            ];
+            let random = (0..20_000).map(|i| rng.below(1 << (i % 50 + 1)));
+            for ns in edges.into_iter().chain(random) {
+                plain.saturating_record(ns);
+                times.record(Time::from_ns(ns));
+            }
+            let ours = times.histogram();
+            assert_eq!(ours, plain);
+            assert_eq!((ours.min(), ours.max()), (plain.min(), plain.max()));
+            let mut twice = times.clone();
+            twice.merge(&times);
+            plain.add(&ours).unwrap();
+            assert_eq!(twice.histogram(), plain);
         }
-        let ours = times.histogram();
-        assert_eq!(ours, plain);
-        assert_eq!((ours.min(), ours.max()), (plain.min(), plain.max()));
-        let mut twice = times.clone();
-        twice.merge(&times);
-        plain.add(&ours).unwrap();
-        assert_eq!(twice.histogram(), plain);
     }
 
     #[test]

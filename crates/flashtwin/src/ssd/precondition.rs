@@ -275,33 +275,36 @@ mod tests {
     /// What a device did before it is preconditioned leaves no trace.
     #[test]
     fn a_used_device_is_preconditioned_as_a_new_one_is() {
-        let state = |ssd: &Ssd| {
-            let mut bytes = Vec::new();
-            ssd.backend.nand.save_state(&mut bytes).unwrap();
-            (bytes, ssd.backend.nand.stats().clone())
-        };
-        let modern = [
-            ("nand.backend", "modern"),
-            ("nand.background_gc", "false"),
-            ("geometry.channels", "2"),
-        ];
-        for backend in [&[][..], &modern] {
-            let few = [("geometry.chips", "2"), ("geometry.blocks_per_plane", "32")];
-            let set = [&few, backend].concat();
-            let spec = DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &set).unwrap();
-            let fills: [&dyn Fn(&mut Ssd); 3] = [
-                &|ssd| ssd.fill_steady(1),
-                &|ssd| ssd.fill_sequential(),
-                &|ssd| ssd.empty(),
+        for seed in crate::seeds(3) {
+            let state = |ssd: &Ssd| {
+                let mut bytes = Vec::new();
+                ssd.backend.nand.save_state(&mut bytes).unwrap();
+                (bytes, ssd.backend.nand.stats().clone())
+            };
+            let modern = [
+                ("nand.backend", "modern"),
+                ("nand.background_gc", "false"),
+                ("geometry.channels", "2"),
             ];
-            for (n, fill) in fills.iter().enumerate() {
-                let mut new = Ssd::new(&spec);
-                let mut used = Ssd::new(&spec);
-                assert!(used.write_random(&mut Rng::new(3), 20_000));
-                assert_ne!(state(&used), state(&new));
-                fill(&mut new);
-                fill(&mut used);
-                assert!(state(&used) == state(&new), "{backend:?}: fill {n}");
+            for backend in [&[][..], &modern] {
+                let few = [("geometry.chips", "2"), ("geometry.blocks_per_plane", "32")];
+                let set = [&few, backend].concat();
+                let spec =
+                    DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &set).unwrap();
+                let fills: [&dyn Fn(&mut Ssd); 3] = [
+                    &|ssd| ssd.fill_steady(1),
+                    &|ssd| ssd.fill_sequential(),
+                    &|ssd| ssd.empty(),
+                ];
+                for (n, fill) in fills.iter().enumerate() {
+                    let mut new = Ssd::new(&spec);
+                    let mut used = Ssd::new(&spec);
+                    assert!(used.write_random(&mut Rng::new(seed), 20_000));
+                    assert_ne!(state(&used), state(&new));
+                    fill(&mut new);
+                    fill(&mut used);
+                    assert!(state(&used) == state(&new), "{backend:?}: fill {n}");
+                }
             }
         }
     }
@@ -317,7 +320,7 @@ mod tests {
             ("buffer.policy", "cda-gc"),
         ];
         let spec = DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &set).unwrap();
-        for seed in 0..4 {
+        for seed in crate::seeds(4) {
             let mut ssd = Ssd::new(&spec);
             ssd.fill_sequential();
             let free = |ssd: &Ssd| [0, 1, 2].map(|pool| ssd.backend.nand.ftl().pool(pool).free);

@@ -7,7 +7,7 @@ mod field;
 mod shadow;
 
 use flashtwin::spec::Rotation;
-use flashtwin::{Array, ArraySpec, Op, Request, Rng};
+use flashtwin::{seed_count, seeds, Array, ArraySpec, Op, Request, Rng};
 use shadow::{Shadow, Shape};
 
 const LEVELS: [&str; 6] = ["raid0", "raid1", "raid10", "raid5", "raid6", "swan"];
@@ -271,11 +271,12 @@ impl Run {
 }
 
 /// Reads checked, failures, members rebuilt, reads hedged, of them those that came from elsewhere; of
-/// an array of groups instead pages moved and segments trimmed.
-fn schedule(level: &str, seed: u64) -> Result<[u64; 5], String> {
+/// an array of groups instead pages moved and segments trimmed; pages on the fast path of small writes.
+fn schedule(level: &str, seed: u64) -> Result<[u64; 6], String> {
     let mut rng = Rng::new(seed);
     let (mut array, shape) = draw(level, &mut rng);
     array.set_log(true);
+    array.include_pairs_in_log();
     let pages = array.exported_bytes() / 4096;
     let shadow = Shadow::new(shape, pages, seed);
     let mut run = Run {
@@ -301,19 +302,25 @@ fn schedule(level: &str, seed: u64) -> Result<[u64; 5], String> {
         run.rebuilt,
         hedged[0],
         hedged[1],
+        run.shadow.pages_of_pairs,
     ])
 }
 
 fn schedules(level: usize, count: u64) {
-    let mut sums = [0; 5];
-    for seed in 0..count {
+    let mut sums = [0; 6];
+    let seeds = seeds(count);
+    let count = seed_count(count);
+    for seed in seeds {
         let name = LEVELS[level];
         match schedule(name, seed) {
             Ok(counts) => sums.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n),
             Err(message) => panic!("{name}, seed {seed}: {message}"),
         }
     }
-    let [reads, failures, rebuilt, hedged, won] = sums;
+    let [reads, failures, rebuilt, hedged, won, pages_of_pairs] = sums;
+    if LEVELS[level] == "raid5" {
+        assert!(pages_of_pairs > 4 * count, "{sums:?}");
+    }
     assert!(reads > count * 100, "{reads} reads checked");
     if LEVELS[level] == "swan" {
         assert!(hedged > 40 * count && won > 10 * count, "{sums:?}");

@@ -108,6 +108,8 @@ pub struct Shadow {
     pub at_rest: bool,
     /// Reads checked.
     pub reads: u64,
+    /// Pages sent on the fast path of small writes: those have numbers beyond the ones of requests.
+    pub pages_of_pairs: u64,
 }
 
 impl Shadow {
@@ -130,6 +132,7 @@ impl Shadow {
             clock: 0,
             at_rest: false,
             reads: 0,
+            pages_of_pairs: 0,
         }
     }
 
@@ -407,6 +410,7 @@ impl Shadow {
         op: Op,
         on_behalf: SentFor,
     ) -> Result<(), String> {
+        self.pages_of_pairs += u64::from(id >> 31);
         if self.has_groups() {
             self.is_in_order(member, (first, pages), op)?;
         }

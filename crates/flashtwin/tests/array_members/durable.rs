@@ -83,31 +83,33 @@ fn a_forced_write_is_on_flash_when_it_is_done() {
 /// Whatever happened before: after a flush with nothing since, a power loss takes nothing.
 #[test]
 fn nothing_is_lost_after_a_flush() {
-    for (level, members) in [("raid1", "harmonia*3"), ("raid5", "harmonia*4")] {
-        for own in [&[][..], &OWN_BUFFER[..]] {
-            for fail in [false, true] {
-                let set = [&VOLATILE_MEMBERS[..], own].concat();
-                let mut device = array(level, members, &set);
-                device.fill_sequential();
-                let mut rng = Rng::new(11);
-                for tag in 0..600 {
-                    let first = rng.below(pages(&device) / 8);
-                    let op = [Op::Read, Op::Write, Op::Write][rng.below(3) as usize];
-                    let request = request(op, first, 1 + rng.below(6));
-                    device.submit(device.now(), &request, tag).unwrap();
-                    for _ in 0..rng.below(30) {
-                        device.step();
-                    }
-                    if fail && tag == 300 {
-                        device.fail_member(1).unwrap();
-                    }
-                    if tag % 50 == 0 {
-                        while device.outstanding() > 0 {
+    for seed in flashtwin::seeds(3) {
+        for (level, members) in [("raid1", "harmonia*3"), ("raid5", "harmonia*4")] {
+            for own in [&[][..], &OWN_BUFFER[..]] {
+                for fail in [false, true] {
+                    let set = [&VOLATILE_MEMBERS[..], own].concat();
+                    let mut device = array(level, members, &set);
+                    device.fill_sequential();
+                    let mut rng = Rng::new(seed);
+                    for tag in 0..600 {
+                        let first = rng.below(pages(&device) / 8);
+                        let op = [Op::Read, Op::Write, Op::Write][rng.below(3) as usize];
+                        let request = request(op, first, 1 + rng.below(6));
+                        device.submit(device.now(), &request, tag).unwrap();
+                        for _ in 0..rng.below(30) {
                             device.step();
                         }
-                        device.completions().clear();
-                        do_alone(&mut device, &super::request(Op::Flush, 0, 0));
-                        assert_eq!(lost(&device), [0; 0], "{level} {own:?} {tag}");
+                        if fail && tag == 300 {
+                            device.fail_member(1).unwrap();
+                        }
+                        if tag % 50 == 0 {
+                            while device.outstanding() > 0 {
+                                device.step();
+                            }
+                            device.completions().clear();
+                            do_alone(&mut device, &super::request(Op::Flush, 0, 0));
+                            assert_eq!(lost(&device), [0; 0], "{level} {own:?} {tag}");
+                        }
                     }
                 }
             }
@@ -119,22 +121,24 @@ fn nothing_is_lost_after_a_flush() {
 /// time, without a flush.
 #[test]
 fn a_protected_buffer_protects_what_leaves_it() {
-    let set = [&VOLATILE_MEMBERS[..], &OWN_PROTECTED[..]].concat();
-    let mut device = array("raid5", "harmonia*4", &set);
-    device.fill_sequential();
-    let mut rng = Rng::new(5);
-    for tag in 0..800 {
-        let write = request(Op::Write, rng.below(pages(&device) - 4), 4);
-        device.submit(device.now(), &write, tag).unwrap();
-        for _ in 0..rng.below(30) {
-            device.step();
-            assert_eq!(lost(&device), [0; 0], "{tag}");
+    for seed in flashtwin::seeds(3) {
+        let set = [&VOLATILE_MEMBERS[..], &OWN_PROTECTED[..]].concat();
+        let mut device = array("raid5", "harmonia*4", &set);
+        device.fill_sequential();
+        let mut rng = Rng::new(seed);
+        for tag in 0..800 {
+            let write = request(Op::Write, rng.below(pages(&device) - 4), 4);
+            device.submit(device.now(), &write, tag).unwrap();
+            for _ in 0..rng.below(30) {
+                device.step();
+                assert_eq!(lost(&device), [0; 0], "{tag}");
+            }
         }
+        until_idle(&mut device);
+        device.completions().clear();
+        let flushed = do_alone(&mut device, &request(Op::Flush, 0, 0));
+        assert_eq!(flushed.done, flushed.arrival);
     }
-    until_idle(&mut device);
-    device.completions().clear();
-    let flushed = do_alone(&mut device, &request(Op::Flush, 0, 0));
-    assert_eq!(flushed.done, flushed.arrival);
 }
 
 /// A page of a missing member is worked out from its stripe: it is lost with any of it.

@@ -18,34 +18,36 @@ fn saved(array: &Array) -> Vec<u8> {
 /// wait, and all are done.
 #[test]
 fn writes_wait_for_room_and_find_it() {
-    for more in [
-        &[("array.spare_percent", "6")][..],
-        &[
-            ("array.spare_percent", "6"),
-            ("array.coordination", "ideal"),
-        ],
-        &[("array.segment", "64 KiB"), ("array.spare_percent", "3")],
-        &[
-            ("buffer.capacity", "1 MiB"),
-            ("buffer.policy", "gcar-bplru"),
-        ],
-    ] {
-        let mut device = groups(more);
-        device.fill_steady(1);
-        let mut rng = Rng::new(5);
-        for tag in 0..1000 {
-            let first = rng.below(pages(&device) - 8);
-            let write = request(Op::Write, first, 8);
-            device.submit(device.now(), &write, tag).unwrap();
+    for seed in flashtwin::seeds(3) {
+        for more in [
+            &[("array.spare_percent", "6")][..],
+            &[
+                ("array.spare_percent", "6"),
+                ("array.coordination", "ideal"),
+            ],
+            &[("array.segment", "64 KiB"), ("array.spare_percent", "3")],
+            &[
+                ("buffer.capacity", "1 MiB"),
+                ("buffer.policy", "gcar-bplru"),
+            ],
+        ] {
+            let mut device = groups(more);
+            device.fill_steady(1);
+            let mut rng = Rng::new(seed);
+            for tag in 0..1000 {
+                let first = rng.below(pages(&device) - 8);
+                let write = request(Op::Write, first, 8);
+                device.submit(device.now(), &write, tag).unwrap();
+            }
+            until_idle(&mut device);
+            assert_eq!(device.completions().len(), 1000, "{more:?}");
+            assert_eq!(device.outstanding(), 0);
+            let stats = device.raid_stats();
+            assert!(
+                stats.pages_moved > 0 && stats.segments_trimmed > 10,
+                "{stats:?}"
+            );
         }
-        until_idle(&mut device);
-        assert_eq!(device.completions().len(), 1000, "{more:?}");
-        assert_eq!(device.outstanding(), 0);
-        let stats = device.raid_stats();
-        assert!(
-            stats.pages_moved > 0 && stats.segments_trimmed > 10,
-            "{stats:?}"
-        );
     }
 }
 
@@ -87,52 +89,56 @@ fn a_trimmed_page_needs_no_move() {
 /// That a group can do without a member is not modelled.
 #[test]
 fn a_failed_member_is_data_lost() {
-    for more in [
-        &[][..],
-        &[("member.link.bus_ns_per_sector", "0")],
-        &[("buffer.capacity", "256 KiB"), ("buffer.policy", "bplru")],
-        &[("array.spare_percent", "6")],
-    ] {
-        let mut device = groups(more);
-        device.fill_steady(1);
-        assert_eq!(
-            device.fail_member(1),
-            Err(MemberError::Needed { member: 1 })
-        );
-        let [ok, failed] = through_a_loss(&mut device, &[1]);
-        assert!(ok > 400 && failed >= 1000, "{ok} {failed}");
-        let read = do_alone(&mut device, &request(Op::Read, 0, 1));
-        assert_eq!(read.status, Status::Failed);
+    for seed in flashtwin::seeds(2) {
+        for more in [
+            &[][..],
+            &[("member.link.bus_ns_per_sector", "0")],
+            &[("buffer.capacity", "256 KiB"), ("buffer.policy", "bplru")],
+            &[("array.spare_percent", "6")],
+        ] {
+            let mut device = groups(more);
+            device.fill_steady(1);
+            assert_eq!(
+                device.fail_member(1),
+                Err(MemberError::Needed { member: 1 })
+            );
+            let [ok, failed] = through_a_loss(&mut device, &[1], seed);
+            assert!(ok > 400 && failed >= 1000, "{ok} {failed}");
+            let read = do_alone(&mut device, &request(Op::Read, 0, 1));
+            assert_eq!(read.status, Status::Failed);
+        }
     }
 }
 
 /// A member that takes no more writes ends the array's writes; nothing waits forever.
 #[test]
 fn a_worn_member_ends_all_writes() {
-    let mut device = groups(&[("member.wear.erase_limit", "4")]);
-    device.fill_sequential();
-    let mut rng = Rng::new(5);
-    let mut refused = 0;
-    for tag in 0..60_000 {
-        let first = rng.below(pages(&device) - 2);
-        let op = [Op::Write, Op::Write, Op::Read, Op::Trim][rng.below(4) as usize];
-        device
-            .submit(device.now(), &request(op, first, 2), tag)
-            .unwrap();
-        while device.outstanding() > 32 {
-            assert!(device.step(), "a request without an answer");
+    for seed in flashtwin::seeds(3) {
+        let mut device = groups(&[("member.wear.erase_limit", "4")]);
+        device.fill_sequential();
+        let mut rng = Rng::new(seed);
+        let mut refused = 0;
+        for tag in 0..60_000 {
+            let first = rng.below(pages(&device) - 2);
+            let op = [Op::Write, Op::Write, Op::Read, Op::Trim][rng.below(4) as usize];
+            device
+                .submit(device.now(), &request(op, first, 2), tag)
+                .unwrap();
+            while device.outstanding() > 32 {
+                assert!(device.step(), "a request without an answer");
+            }
+            refused += device
+                .completions()
+                .drain(..)
+                .filter(|c| c.status != Status::Ok)
+                .count();
         }
-        refused += device
-            .completions()
-            .drain(..)
-            .filter(|c| c.status != Status::Ok)
-            .count();
+        until_idle(&mut device);
+        assert_eq!(device.outstanding(), 0);
+        assert!(device.is_read_only() && refused > 1000, "{refused}");
+        let read = do_alone(&mut device, &request(Op::Read, 0, 1));
+        assert_eq!(read.status, Status::Ok);
     }
-    until_idle(&mut device);
-    assert_eq!(device.outstanding(), 0);
-    assert!(device.is_read_only() && refused > 1000, "{refused}");
-    let read = do_alone(&mut device, &request(Op::Read, 0, 1));
-    assert_eq!(read.status, Status::Ok);
 }
 
 #[test]

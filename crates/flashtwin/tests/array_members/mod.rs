@@ -1,9 +1,10 @@
 //! Arrays and their members: rebuilding, failures too many, what survives a power loss, which copy is read, saved
-//! states, groups.
+//! states, groups, arrays with and without a log.
 
 mod copies;
 mod durable;
 mod groups;
+mod logged;
 mod loss;
 mod rebuild;
 mod states;

@@ -47,6 +47,26 @@ fn a_loaded_array_does_what_the_saved_one_does() {
     }
 }
 
+/// Members of an array that has lost data keep operations in flight for ever.
+#[test]
+fn an_array_that_lost_data_with_work_in_flight_is_saved_and_not_loaded() {
+    let mut device = make();
+    device.fill_sequential();
+    for page in 0..64 {
+        device
+            .submit(Time::ZERO, &request(Op::Write, page, 1), page)
+            .unwrap();
+    }
+    device.advance(Time::from_us(300));
+    for member in [0, 1, 2] {
+        device.fail_needed_member(member).unwrap();
+    }
+    super::until_idle(&mut device);
+    let refused = make().load_state(&mut &saved(&device)[..]).unwrap_err();
+    let message = "member 0 is missing, and data with it";
+    assert!(refused.to_string().contains(message), "{refused}");
+}
+
 #[test]
 fn a_state_that_is_none_is_refused_and_changes_nothing() {
     let bytes = saved(&worn());

@@ -18,9 +18,9 @@ fn made(name: &str, set: &[(&str, &str)]) -> (Setup, Ftl) {
 }
 
 /// Flash operations for uniformly random writes.
-fn random_writes(name: &str) -> usize {
+fn random_writes(name: &str, seed: u64) -> usize {
     let (setup, mut ftl) = made(name, &[]);
-    let (mut rng, mut ops) = (Rng::new(1), Vec::new());
+    let (mut rng, mut ops) = (Rng::new(seed), Vec::new());
     for _ in 0..30_000 {
         let page = rng.below(setup.logical_pages.into()) as u32;
         ftl.write(page, &mut ops).unwrap();
@@ -30,10 +30,13 @@ fn random_writes(name: &str) -> usize {
 
 #[test]
 fn random_writes_cost_bast_most_and_dftl_least() {
-    let [dftl, bast, fast, faster] = ["dftl", "bast", "fast", "faster"].map(random_writes);
-    assert!(bast * 100 > fast * 110, "BAST {bast}, FAST {fast}");
-    assert!(fast > 3 * dftl, "FAST {fast}, DFTL {dftl}");
-    assert!(faster < fast, "FASTER {faster}, FAST {fast}");
+    for seed in flashtwin::seeds(3) {
+        let [dftl, bast, fast, faster] =
+            ["dftl", "bast", "fast", "faster"].map(|name| random_writes(name, seed));
+        assert!(bast * 100 > fast * 110, "BAST {bast}, FAST {fast}");
+        assert!(fast > 3 * dftl, "FAST {fast}, DFTL {dftl}");
+        assert!(faster < fast, "FASTER {faster}, FAST {fast}");
+    }
 }
 
 #[test]
@@ -61,25 +64,27 @@ fn sequential_writes_cost_block_mapping_a_switch_a_block_and_no_copy() {
 
 #[test]
 fn progressive_merging_spreads_the_merges() {
-    let most_at_once = |name: &str| {
-        let (setup, mut ftl) = made(name, &[]);
-        let (mut rng, mut ops) = (Rng::new(1), Vec::new());
-        let mut most = 0;
-        for _ in 0..30_000 {
-            let before = ftl.counters().full_merges;
-            ops.clear();
-            let page = rng.below(setup.logical_pages.into()) as u32;
-            ftl.write(page, &mut ops).unwrap();
-            most = most.max(ftl.counters().full_merges - before);
-        }
-        most
-    };
-    let (fast, faster) = (most_at_once("fast"), most_at_once("faster"));
-    assert!(
-        fast > u64::from(N / 2),
-        "FAST merges what a log block holds: {fast}"
-    );
-    assert!(faster <= 2, "FASTER spreads it: {faster}");
+    for seed in flashtwin::seeds(3) {
+        let most_at_once = |name: &str| {
+            let (setup, mut ftl) = made(name, &[]);
+            let (mut rng, mut ops) = (Rng::new(seed), Vec::new());
+            let mut most = 0;
+            for _ in 0..30_000 {
+                let before = ftl.counters().full_merges;
+                ops.clear();
+                let page = rng.below(setup.logical_pages.into()) as u32;
+                ftl.write(page, &mut ops).unwrap();
+                most = most.max(ftl.counters().full_merges - before);
+            }
+            most
+        };
+        let (fast, faster) = (most_at_once("fast"), most_at_once("faster"));
+        assert!(
+            fast > u64::from(N / 2),
+            "FAST merges what a log block holds: {fast}"
+        );
+        assert!(faster <= 2, "FASTER spreads it: {faster}");
+    }
 }
 
 /// Page mapping with the free list and the collection of DFTL, and no map on flash.
@@ -142,51 +147,53 @@ impl PageMapped {
 
 #[test]
 fn dftl_with_the_whole_map_cached_is_page_mapping() {
-    let set = [
-        ("cmt_entries", "12288"),
-        ("entries_per_translation_page", "96"),
-        ("low_blocks", "9"),
-    ];
-    let (setup, mut ftl) = made("dftl", &set);
-    let Layer::Dftl(own) = &setup.kind else {
-        panic!()
-    };
-    let (data, map) = (
-        setup.logical_blocks(),
-        own.translation_pages(setup.logical_pages) / N,
-    );
-    let mut plain = PageMapped {
-        map: (0..setup.logical_pages).collect(),
-        inverse: (0..setup.blocks * N)
-            .map(|ppn| (ppn < data * N).then_some(ppn))
-            .collect(),
-        free: (data + map..setup.blocks).collect(),
-        full: (0..setup.blocks).map(|block| block < data).collect(),
-        open: 0,
-        next: N,
-        low: own.low_blocks,
-    };
-    let mut ops: Vec<FlashOp> = Vec::new();
-    for page in 0..setup.logical_pages {
-        ftl.read(page, &mut ops);
+    for seed in flashtwin::seeds(3) {
+        let set = [
+            ("cmt_entries", "12288"),
+            ("entries_per_translation_page", "96"),
+            ("low_blocks", "9"),
+        ];
+        let (setup, mut ftl) = made("dftl", &set);
+        let Layer::Dftl(own) = &setup.kind else {
+            panic!()
+        };
+        let (data, map) = (
+            setup.logical_blocks(),
+            own.translation_pages(setup.logical_pages) / N,
+        );
+        let mut plain = PageMapped {
+            map: (0..setup.logical_pages).collect(),
+            inverse: (0..setup.blocks * N)
+                .map(|ppn| (ppn < data * N).then_some(ppn))
+                .collect(),
+            free: (data + map..setup.blocks).collect(),
+            full: (0..setup.blocks).map(|block| block < data).collect(),
+            open: 0,
+            next: N,
+            low: own.low_blocks,
+        };
+        let mut ops: Vec<FlashOp> = Vec::new();
+        for page in 0..setup.logical_pages {
+            ftl.read(page, &mut ops);
+        }
+        assert_eq!(
+            Cost::of(&ops).map_reads,
+            u64::from(setup.logical_pages),
+            "a miss each"
+        );
+        let (mut rng, mut wanted) = (Rng::new(seed), Vec::new());
+        for i in 0..60_000 {
+            let page = rng.below(setup.logical_pages.into()) as u32;
+            ops.clear();
+            wanted.clear();
+            ftl.write(page, &mut ops).unwrap();
+            plain.write(page, &mut wanted);
+            let found: Vec<OpKind> = ops.iter().map(|op| op.kind).collect();
+            assert_eq!(found, wanted, "write {i}");
+            assert!(ops.iter().all(|op| matches!(op.why, Why::Host | Why::Gc)));
+        }
+        assert!(ftl.counters().gc_runs > 1000);
+        let counters = ftl.counters();
+        assert_eq!((counters.map_hits, counters.map_misses), (60_000, 12_288));
     }
-    assert_eq!(
-        Cost::of(&ops).map_reads,
-        u64::from(setup.logical_pages),
-        "a miss each"
-    );
-    let (mut rng, mut wanted) = (Rng::new(2), Vec::new());
-    for i in 0..60_000 {
-        let page = rng.below(setup.logical_pages.into()) as u32;
-        ops.clear();
-        wanted.clear();
-        ftl.write(page, &mut ops).unwrap();
-        plain.write(page, &mut wanted);
-        let found: Vec<OpKind> = ops.iter().map(|op| op.kind).collect();
-        assert_eq!(found, wanted, "write {i}");
-        assert!(ops.iter().all(|op| matches!(op.why, Why::Host | Why::Gc)));
-    }
-    assert!(ftl.counters().gc_runs > 1000);
-    let counters = ftl.counters();
-    assert_eq!((counters.map_hits, counters.map_misses), (60_000, 12_288));
 }

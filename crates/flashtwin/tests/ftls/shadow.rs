@@ -305,32 +305,34 @@ fn faster_loses_nothing() {
 /// The least blocks with which each may be made, odd sizes, small caches: from an empty chip.
 #[test]
 fn the_smallest_chips_never_run_out() {
-    let mut rng = Rng::new(11);
-    for round in 0..200 {
-        for name in ENTRIES.iter().map(|entry| entry.name) {
-            let (n, pages) = (2 + rng.below(9) as u32, 1 + rng.below(120) as u32);
-            let mut setup = Setup::new(name, pages, 400, n).unwrap();
-            let digit = |rng: &mut Rng, max: u64| (1 + rng.below(max)).to_string();
-            let (a, b, c) = (digit(&mut rng, 4), digit(&mut rng, 6), digit(&mut rng, 12));
-            let on = (rng.below(2) == 0).to_string();
-            let set = match name {
-                "dftl" => vec![
-                    ("cmt_entries", c.as_str()),
-                    ("entries_per_translation_page", &b),
-                    ("batching", &on),
-                ],
-                "bast" => vec![("log_blocks", a.as_str())],
-                "fast" => vec![("rw_log_blocks", a.as_str())],
-                _ => vec![
-                    ("rw_log_blocks", a.as_str()),
-                    ("isolation_blocks", &b),
-                    ("refinements", &on),
-                ],
-            };
-            setup.set_all(&set).unwrap();
-            setup.blocks = u32::try_from(setup.blocks_min()).unwrap();
-            setup.set_all(&set).unwrap();
-            stress(&setup, round % 2 == 0, 1500, round);
+    for seed in flashtwin::seeds(3) {
+        let mut rng = Rng::new(seed);
+        for round in 0..200 {
+            for name in ENTRIES.iter().map(|entry| entry.name) {
+                let (n, pages) = (2 + rng.below(9) as u32, 1 + rng.below(120) as u32);
+                let mut setup = Setup::new(name, pages, 400, n).unwrap();
+                let digit = |rng: &mut Rng, max: u64| (1 + rng.below(max)).to_string();
+                let (a, b, c) = (digit(&mut rng, 4), digit(&mut rng, 6), digit(&mut rng, 12));
+                let on = (rng.below(2) == 0).to_string();
+                let set = match name {
+                    "dftl" => vec![
+                        ("cmt_entries", c.as_str()),
+                        ("entries_per_translation_page", &b),
+                        ("batching", &on),
+                    ],
+                    "bast" => vec![("log_blocks", a.as_str())],
+                    "fast" => vec![("rw_log_blocks", a.as_str())],
+                    _ => vec![
+                        ("rw_log_blocks", a.as_str()),
+                        ("isolation_blocks", &b),
+                        ("refinements", &on),
+                    ],
+                };
+                setup.set_all(&set).unwrap();
+                setup.blocks = u32::try_from(setup.blocks_min()).unwrap();
+                setup.set_all(&set).unwrap();
+                stress(&setup, round % 2 == 0, 1500, round);
+            }
         }
     }
 }
@@ -339,28 +341,30 @@ fn the_smallest_chips_never_run_out() {
 /// translation blocks must be collected in time.
 #[test]
 fn dftl_collects_in_time() {
-    let mut setup = Setup::new("dftl", 112, 47, 4).unwrap();
-    let set = [
-        ("cmt_entries", "3"),
-        ("entries_per_translation_page", "2"),
-        ("batching", "false"),
-    ];
-    setup.set_all(&set).unwrap();
-    assert_eq!(setup.blocks_min(), 47);
-    let mut rng = Rng::new(5);
-    for _ in 0..400 {
-        let mut ftl = Ftl::new(&setup).unwrap();
-        ftl.fill();
-        let (mut shadow, mut ops) = (Shadow::new(&setup, &ftl), Vec::new());
-        for _ in 0..1500 {
-            let hot = rng.below(3) == 0;
-            let page = rng.below(if hot { 15 } else { 112 }) as u32;
-            match rng.below(20) {
-                0 => shadow.trim(&mut ftl, page, &mut ops),
-                1..=4 => shadow.read(&mut ftl, page, &mut ops),
-                _ => shadow.write(&mut ftl, page, &mut ops),
+    for seed in flashtwin::seeds(3) {
+        let mut setup = Setup::new("dftl", 112, 47, 4).unwrap();
+        let set = [
+            ("cmt_entries", "3"),
+            ("entries_per_translation_page", "2"),
+            ("batching", "false"),
+        ];
+        setup.set_all(&set).unwrap();
+        assert_eq!(setup.blocks_min(), 47);
+        let mut rng = Rng::new(seed);
+        for _ in 0..400 {
+            let mut ftl = Ftl::new(&setup).unwrap();
+            ftl.fill();
+            let (mut shadow, mut ops) = (Shadow::new(&setup, &ftl), Vec::new());
+            for _ in 0..1500 {
+                let hot = rng.below(3) == 0;
+                let page = rng.below(if hot { 15 } else { 112 }) as u32;
+                match rng.below(20) {
+                    0 => shadow.trim(&mut ftl, page, &mut ops),
+                    1..=4 => shadow.read(&mut ftl, page, &mut ops),
+                    _ => shadow.write(&mut ftl, page, &mut ops),
+                }
             }
+            shadow.check(&ftl);
         }
-        shadow.check(&ftl);
     }
 }

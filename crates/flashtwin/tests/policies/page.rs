@@ -362,17 +362,19 @@ fn device(policy: &str, capacity: u32) -> (flashtwin::buffer::ChosenPolicy, Setu
 
 #[test]
 fn min_equals_the_best_of_all_choices() {
-    let mut rng = Rng::new(23);
-    for _ in 0..2_000 {
-        let accesses: Vec<u32> = (0..rng.below(13)).map(|_| rng.below(6) as u32).collect();
-        let pages: Vec<Lpn> = accesses.iter().map(|&lpn| Lpn(lpn)).collect();
-        for capacity in 0..5 {
-            let best = match capacity {
-                0 => 0,
-                _ => most_hits(&accesses, &[], capacity),
-            };
-            let found = min::hits(&pages, capacity as u32);
-            assert_eq!(found, best, "{accesses:?} in {capacity} pages");
+    for seed in flashtwin::seeds(3) {
+        let mut rng = Rng::new(seed);
+        for _ in 0..2_000 {
+            let accesses: Vec<u32> = (0..rng.below(13)).map(|_| rng.below(6) as u32).collect();
+            let pages: Vec<Lpn> = accesses.iter().map(|&lpn| Lpn(lpn)).collect();
+            for capacity in 0..5 {
+                let best = match capacity {
+                    0 => 0,
+                    _ => most_hits(&accesses, &[], capacity),
+                };
+                let found = min::hits(&pages, capacity as u32);
+                assert_eq!(found, best, "{accesses:?} in {capacity} pages");
+            }
         }
     }
 }
@@ -388,29 +390,31 @@ fn min_on_the_textbook_string() {
 
 #[test]
 fn no_policy_beats_min() {
-    let mut rng = Rng::new(29);
-    for _ in 0..100 {
-        let capacity = 1 + rng.below(30) as u32;
-        let accesses: Vec<(Lpn, bool)> = (0..2_000)
-            .map(|_| {
-                // Half of the accesses go to a tenth of the pages.
-                let pages = if rng.below(2) == 0 { 9 } else { 90 };
-                (Lpn(rng.below(pages) as u32), rng.below(3) == 0)
-            })
-            .collect();
-        let pages: Vec<Lpn> = accesses.iter().map(|access| access.0).collect();
-        let most = min::hits(&pages, capacity);
-        for name in [
-            "lru", "lru-wsr", "ccf-lru", "ad-lru", "fifo", "clock", "2q", "arc", "lirs", "s3-fifo",
-            "sieve",
-        ] {
-            let (policy, setup) = device(name, capacity);
-            let mut buffer = Alone::new(&policy, &setup, 0);
-            let mut hits = 0;
-            for (i, &(lpn, write)) in accesses.iter().enumerate() {
-                hits += u64::from(buffer.access(lpn, write, i as u64, 1).hit);
+    for seed in flashtwin::seeds(3) {
+        let mut rng = Rng::new(seed);
+        for _ in 0..100 {
+            let capacity = 1 + rng.below(30) as u32;
+            let accesses: Vec<(Lpn, bool)> = (0..2_000)
+                .map(|_| {
+                    // Half of the accesses go to a tenth of the pages.
+                    let pages = if rng.below(2) == 0 { 9 } else { 90 };
+                    (Lpn(rng.below(pages) as u32), rng.below(3) == 0)
+                })
+                .collect();
+            let pages: Vec<Lpn> = accesses.iter().map(|access| access.0).collect();
+            let most = min::hits(&pages, capacity);
+            for name in [
+                "lru", "lru-wsr", "ccf-lru", "ad-lru", "fifo", "clock", "2q", "arc", "lirs",
+                "s3-fifo", "sieve",
+            ] {
+                let (policy, setup) = device(name, capacity);
+                let mut buffer = Alone::new(&policy, &setup, 0);
+                let mut hits = 0;
+                for (i, &(lpn, write)) in accesses.iter().enumerate() {
+                    hits += u64::from(buffer.access(lpn, write, i as u64, 1).hit);
+                }
+                assert!(hits <= most, "{name}: {hits} of {most}");
             }
-            assert!(hits <= most, "{name}: {hits} of {most}");
         }
     }
 }

@@ -252,51 +252,55 @@ fn dsp_1() {
 /// nothing is related to GC, the dispatcher always.
 #[test]
 fn identities() {
-    let mut rng = flashtwin::Rng::new(29);
-    for _ in 0..300 {
-        let accesses = random_accesses(&mut rng, 300, 40);
-        let steps = |policy, chips, set| {
-            let on = On {
-                policy,
-                capacity: 12,
-                chips,
-                set,
-                ..on(policy, 12)
+    for seed in flashtwin::seeds(1) {
+        let mut rng = flashtwin::Rng::new(seed);
+        for _ in 0..300 {
+            let accesses = random_accesses(&mut rng, 300, 40);
+            let steps = |policy, chips, set| {
+                let on = On {
+                    policy,
+                    capacity: 12,
+                    chips,
+                    set,
+                    ..on(policy, 12)
+                };
+                on.steps(&accesses)
             };
-            on.steps(&accesses)
-        };
-        let results = |policy| {
-            let steps = steps(policy, 1, &[]);
-            steps.iter().map(Step::result).collect::<Vec<_>>()
-        };
-        assert_eq!(results("ecr"), results("cflru-eps"));
-        assert_eq!(results("lcr"), results("cflru-eps"));
-        assert_eq!(results("ecr-eps"), results("lru"));
-        let lru = steps("lru", 4, &[]);
-        let lookups = &[("test_num", "3"), ("cycle_num", "5")];
-        assert_eq!(steps("cda-gc-stager", 4, lookups), lru);
-        let dispatched = steps("cda-gc-dispatcher", 4, &[]);
-        for (a, b) in dispatched.iter().zip(&lru) {
-            assert_eq!(a.result(), b.result());
-            assert_eq!(a.state.replace('h', ""), b.state);
+            let results = |policy| {
+                let steps = steps(policy, 1, &[]);
+                steps.iter().map(Step::result).collect::<Vec<_>>()
+            };
+            assert_eq!(results("ecr"), results("cflru-eps"));
+            assert_eq!(results("lcr"), results("cflru-eps"));
+            assert_eq!(results("ecr-eps"), results("lru"));
+            let lru = steps("lru", 4, &[]);
+            let lookups = &[("test_num", "3"), ("cycle_num", "5")];
+            assert_eq!(steps("cda-gc-stager", 4, lookups), lru);
+            let dispatched = steps("cda-gc-dispatcher", 4, &[]);
+            for (a, b) in dispatched.iter().zip(&lru) {
+                assert_eq!(a.result(), b.result());
+                assert_eq!(a.state.replace('h', ""), b.state);
+            }
+            assert_eq!(steps("cda-gc", 4, &[]), dispatched);
         }
-        assert_eq!(steps("cda-gc", 4, &[]), dispatched);
     }
 }
 
 /// A Bloom filter of 5 % of the buffer errs for few pages in a million.
 #[test]
 fn the_filter_is_nearly_exact() {
-    let mut rng = flashtwin::Rng::new(31);
-    let accesses = random_accesses(&mut rng, 20_000, 4000);
-    for policy in ["cda-gc", "co-active"] {
-        let with = |set| On {
-            set,
-            capacity: 64,
-            ..on(policy, 64)
-        };
-        let bloom = with(&[("filter", "\"bloom\"")]).steps(&accesses);
-        let exact = with(&[("filter", "\"exact\"")]).steps(&accesses);
-        assert_eq!(bloom, exact);
+    for seed in flashtwin::seeds(2) {
+        let mut rng = flashtwin::Rng::new(seed);
+        let accesses = random_accesses(&mut rng, 20_000, 4000);
+        for policy in ["cda-gc", "co-active"] {
+            let with = |set| On {
+                set,
+                capacity: 64,
+                ..on(policy, 64)
+            };
+            let bloom = with(&[("filter", "\"bloom\"")]).steps(&accesses);
+            let exact = with(&[("filter", "\"exact\"")]).steps(&accesses);
+            assert_eq!(bloom, exact);
+        }
     }
 }

@@ -401,45 +401,47 @@ fn the_dispatcher_evicts_as_lru() {
 /// Hot pages carry an `h` in the state: those of the last write's epoch that were written before.
 #[test]
 fn the_dispatcher_knows_hot_pages() {
-    let mut rng = Rng::new(41);
-    for _ in 0..500 {
-        let mut tokens: Vec<String> = Vec::new();
-        for token in random_accesses(&mut rng, 200, 30).split(' ') {
-            tokens.push(token.to_owned());
-            if rng.below(10) == 0 {
-                tokens.push(format!("t+{}", rng.below(300)));
-            }
-        }
-        let policy = ["cda-gc", "cda-gc-dispatcher"][rng.below(2) as usize];
-        let steps = On {
-            set: &[("filter", "\"exact\""), ("filter_reset_ms", "500")],
-            ..on(policy, 20)
-        };
-        let mut written = Written {
-            set: HashSet::new(),
-            reset_ms: 500,
-            last_ms: 0,
-        };
-        let mut hot = HashSet::new();
-        let mut now_ms = 0;
-        for step in steps.steps(&tokens.join(" ")) {
-            let page = |text: &str| text.parse::<u32>().unwrap();
-            if let Some(ms) = step.op.strip_prefix("t+") {
-                now_ms += u64::from(page(ms));
-            } else if let Some(lpn) = step.op.strip_prefix('W') {
-                if written.reset(now_ms) {
-                    hot.clear();
-                }
-                if !written.set.insert(page(lpn)) {
-                    hot.insert(page(lpn));
+    for seed in flashtwin::seeds(3) {
+        let mut rng = Rng::new(seed);
+        for _ in 0..500 {
+            let mut tokens: Vec<String> = Vec::new();
+            for token in random_accesses(&mut rng, 200, 30).split(' ') {
+                tokens.push(token.to_owned());
+                if rng.below(10) == 0 {
+                    tokens.push(format!("t+{}", rng.below(300)));
                 }
             }
-            for victim in step.evicted() {
-                hot.remove(&victim.lpn);
+            let policy = ["cda-gc", "cda-gc-dispatcher"][rng.below(2) as usize];
+            let steps = On {
+                set: &[("filter", "\"exact\""), ("filter_reset_ms", "500")],
+                ..on(policy, 20)
+            };
+            let mut written = Written {
+                set: HashSet::new(),
+                reset_ms: 500,
+                last_ms: 0,
+            };
+            let mut hot = HashSet::new();
+            let mut now_ms = 0;
+            for step in steps.steps(&tokens.join(" ")) {
+                let page = |text: &str| text.parse::<u32>().unwrap();
+                if let Some(ms) = step.op.strip_prefix("t+") {
+                    now_ms += u64::from(page(ms));
+                } else if let Some(lpn) = step.op.strip_prefix('W') {
+                    if written.reset(now_ms) {
+                        hot.clear();
+                    }
+                    if !written.set.insert(page(lpn)) {
+                        hot.insert(page(lpn));
+                    }
+                }
+                for victim in step.evicted() {
+                    hot.remove(&victim.lpn);
+                }
+                let marked = |text: &str| text.strip_suffix("dh").map(page);
+                let marked: HashSet<u32> = step.state.split(' ').filter_map(marked).collect();
+                assert_eq!(marked, hot, "{policy}: {}", tokens.join(" "));
             }
-            let marked = |text: &str| text.strip_suffix("dh").map(page);
-            let marked: HashSet<u32> = step.state.split(' ').filter_map(marked).collect();
-            assert_eq!(marked, hot, "{policy}: {}", tokens.join(" "));
         }
     }
 }

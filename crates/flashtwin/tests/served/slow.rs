@@ -62,8 +62,12 @@ fn every_answer_comes_so_many_times_as_late() {
 }
 
 /// Requests of up to `most` pages, with `change` done after every hundredth; all completions, in order.
-fn load(array: &mut Array, most: u64, mut change: impl FnMut(&mut Array, u64)) -> Vec<Completion> {
-    let mut rng = Rng::new(11);
+fn load(
+    array: &mut Array,
+    (most, seed): (u64, u64),
+    mut change: impl FnMut(&mut Array, u64),
+) -> Vec<Completion> {
+    let mut rng = Rng::new(seed);
     let pages = array.exported_bytes() / PAGE;
     let start = array.now();
     for tag in 0..1500 {
@@ -102,41 +106,44 @@ fn load(array: &mut Array, most: u64, mut change: impl FnMut(&mut Array, u64)) -
 
 #[test]
 fn whatever_is_asked_is_answered_once_and_the_same_each_time() {
-    let buffer = ("buffer.capacity", "256 KiB");
-    for (level, more) in [
-        ("raid0", BARE),
-        ("raid0", &[]),
-        ("raid1", &[]),
-        ("raid10", &[]),
-        (
-            "raid5",
-            &[("array.reads", "hedged"), ("array.hedge_after_us", "500")],
-        ),
-        ("raid5", &[("array.coordination", "turns")]),
-        ("raid6", &[buffer]),
-    ] {
-        let mut fresh = array(level, "harmonia*4", more);
-        fresh.fill_steady(1);
-        let faster_and_slower = |array: &mut Array, turn: u64| {
-            let times = [4000, 1000, 30_000, 1500];
-            array
-                .slow_member(turn as usize % 4, times[turn as usize % 3])
-                .unwrap();
-        };
-        let done = load(&mut fresh.clone(), 8, faster_and_slower);
-        assert!(done.iter().all(|c| c.status == Status::Ok), "{level}");
-        let again = load(&mut fresh.clone(), 8, faster_and_slower);
-        let ends = |of: &[Completion]| -> Vec<_> { of.iter().map(|c| (c.tag, c.done)).collect() };
-        assert_eq!(ends(&done), ends(&again), "{level}");
-        let plain = load(&mut fresh.clone(), 8, |_, _| {});
-        assert!(ends(&plain) != ends(&done), "{level}");
-        // It fails while its responses are in flight; a new one is rebuilt.
-        load(&mut fresh, 8, |array, turn| match turn {
-            1 => array.slow_member(2, 50_000).unwrap(),
-            3 => array.fail_needed_member(2).unwrap(),
-            5 if level != "raid0" => array.replace_member(2).unwrap(),
-            _ => {}
-        });
+    for seed in flashtwin::seeds(2) {
+        let buffer = ("buffer.capacity", "256 KiB");
+        for (level, more) in [
+            ("raid0", BARE),
+            ("raid0", &[]),
+            ("raid1", &[]),
+            ("raid10", &[]),
+            (
+                "raid5",
+                &[("array.reads", "hedged"), ("array.hedge_after_us", "500")],
+            ),
+            ("raid5", &[("array.coordination", "turns")]),
+            ("raid6", &[buffer]),
+        ] {
+            let mut fresh = array(level, "harmonia*4", more);
+            fresh.fill_steady(1);
+            let faster_and_slower = |array: &mut Array, turn: u64| {
+                let times = [4000, 1000, 30_000, 1500];
+                array
+                    .slow_member(turn as usize % 4, times[turn as usize % 3])
+                    .unwrap();
+            };
+            let done = load(&mut fresh.clone(), (8, seed), faster_and_slower);
+            assert!(done.iter().all(|c| c.status == Status::Ok), "{level}");
+            let again = load(&mut fresh.clone(), (8, seed), faster_and_slower);
+            let ends =
+                |of: &[Completion]| -> Vec<_> { of.iter().map(|c| (c.tag, c.done)).collect() };
+            assert_eq!(ends(&done), ends(&again), "{level}");
+            let plain = load(&mut fresh.clone(), (8, seed), |_, _| {});
+            assert!(ends(&plain) != ends(&done), "{level}");
+            // It fails while its responses are in flight; a new one is rebuilt.
+            load(&mut fresh, (8, seed), |array, turn| match turn {
+                1 => array.slow_member(2, 50_000).unwrap(),
+                3 => array.fail_needed_member(2).unwrap(),
+                5 if level != "raid0" => array.replace_member(2).unwrap(),
+                _ => {}
+            });
+        }
     }
 }
 
@@ -159,7 +166,7 @@ fn members_that_were_never_slow_do_as_those_that_were() {
             others.slow_member(member, 1000).unwrap();
         }
         for pages in [1, 8] {
-            let done = |array: &mut Array| format!("{:?}", load(array, pages, |_, _| {}));
+            let done = |array: &mut Array| format!("{:?}", load(array, (pages, 1), |_, _| {}));
             assert_eq!(done(&mut fresh), done(&mut others), "{level}");
             assert_eq!(fresh.raid_stats(), others.raid_stats(), "{level}");
             assert_eq!(fresh.flash_report(), others.flash_report(), "{level}");

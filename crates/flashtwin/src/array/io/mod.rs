@@ -400,7 +400,7 @@ impl Io {
     /// A write of one page reads it and its parity, and writes both, which nothing observes.
     #[inline(always)]
     pub fn writes_pairs(&self) -> bool {
-        self.members.whole && self.layout.writes_pairs() && !self.record.log.is_on()
+        self.members.whole && self.layout.writes_pairs() && !self.record.log.closes_pairs()
     }
 
     /// The member holds what belongs there of a stripe.

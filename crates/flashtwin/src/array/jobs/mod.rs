@@ -371,21 +371,21 @@ impl Jobs {
         (member, spent, written): (usize, Spent, bool),
         clock: &mut Clock,
     ) {
+        self.tell_page_came(&mut io.record.log, id, member);
         self.jobs[id].pages_at &= !(1 << member);
         self.step_done(io, id, spent, written, clock);
     }
 
-    /// Pages that were sent to this member without a record are lost with it.
-    pub fn pages_lost(&mut self, io: &mut Io, member: usize, clock: &mut Clock) {
-        let of_member = |job: &mut Job| job.pages_at >> member & 1 == 1;
+    /// Takes the pages that were sent to this member without a record, and returns their jobs.
+    pub fn take_pages_of(&mut self, member: usize) -> Vec<u32> {
+        let is_lost = |job: &mut Job| {
+            let is_there = job.pages_at >> member & 1 == 1;
+            job.pages_at &= !(1 << member);
+            is_there
+        };
         let all = self.jobs.iter_mut();
-        let ids: Vec<u32> = all
-            .filter_map(|(id, job)| of_member(job).then_some(id))
-            .collect();
-        for id in ids {
-            self.jobs[id].pages_at &= !(1 << member);
-            self.step_lost(io, id, clock);
-        }
+        all.filter_map(|(id, job)| is_lost(job).then_some(id))
+            .collect()
     }
 
     /// A request of a job is done.

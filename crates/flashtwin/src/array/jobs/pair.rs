@@ -1,19 +1,19 @@
-//! Writes of one page in an array with one parity, whole and without a log: what [`Jobs::begin_any`] and what follows
+//! Writes of one page in an array with one parity, whole and, outside of tests, without a log: what [`Jobs::begin_any`] and what follows
 //! it do, in fewer steps. A page and its parity are read, and then both written.
 
-use super::{Job, JobSpec, Jobs, Kind, Phase, Spent};
+use super::{Job, JobKind, JobSpec, Jobs, Kind, Phase, Spent};
 use crate::array::clock::Clock;
 use crate::array::io::ops::Chain;
 use crate::array::io::requests::Owner;
 use crate::array::io::{Io, Order};
 use crate::array::layout::plan::{plan_write, Method, Plan};
-use crate::array::layout::{MembersOf, Stripe};
-use crate::array::record::log::SentFor;
+use crate::array::layout::MembersOf;
+use crate::array::record::log::{ArrayEvent, Log, SentFor};
 use crate::array::table::NONE;
 use crate::device::OutsideDone;
 use crate::nand::Done;
 use crate::request::Op;
-use crate::units::Lpn;
+use crate::units::{narrow, Lpn};
 
 /// The members with a page and with its parity.
 pub(super) type Pair = [u16; 2];
@@ -24,17 +24,51 @@ fn pair_at(place: u32, members: MembersOf) -> Pair {
     [members.data(place) as u16, members.parity(0) as u16]
 }
 
-/// Sends a page of a job to a member, as a request of which a record is kept.
+/// Places of a pair in its stripe.
+fn places_of(io: &Io, what: &JobSpec) -> [u32; 2] {
+    let Kind::Write(written) = what.kind else {
+        unreachable!("only a write has a pair");
+    };
+    [written.trailing_zeros(), narrow(io.layout.data())]
+}
+
+/// Sends a page of a pair to its member, as a request of which a record is kept.
 #[cold]
 fn send_one(
     io: &mut Io,
     id: u32,
-    (member, stripe): (usize, Stripe),
-    how: (Op, bool),
+    what: &JobSpec,
+    (side, member): (usize, usize),
+    op: Op,
     clock: &mut Clock,
 ) {
-    let order = Order::new(member, (stripe.0, 1), how, Owner::Job(id));
-    io.send(order, clock, |_| SentFor::Job { job: id, place: 0 });
+    let how = (op, what.fua && op == Op::Write);
+    let order = Order::new(member, (what.stripe.0, 1), how, Owner::Job(id));
+    let place = places_of(io, what)[side];
+    io.send(order, clock, |_| SentFor::Job { job: id, place });
+}
+
+/// Logs a page of a pair that was sent without a record.
+#[inline(always)]
+fn tell_page_sent(io: &mut Io, id: u32, what: &JobSpec, (side, member): (usize, usize), op: Op) {
+    if cfg!(debug_assertions) {
+        let place = places_of(io, what)[side];
+        let number = io.members[member].last_number();
+        io.record.log.tell_of_pair(|| ArrayEvent::Sent {
+            part: part_of_pair(id, side),
+            member,
+            first: what.stripe.0,
+            pages: 1,
+            op,
+            on_behalf: SentFor::Job { job: id, place },
+            number,
+        });
+    }
+}
+
+/// Number in the log of a page of a pair that has no request of its own: beyond those of requests.
+fn part_of_pair(job: u32, side: usize) -> u32 {
+    1 << 31 | job << 1 | side as u32
 }
 
 impl Jobs {
@@ -91,6 +125,18 @@ impl Jobs {
         stats.stripes[Method::ReadModifyWrite as usize] += 1;
         stats.pages_read_for_parity += 2;
         stats.parity_pages_written += 1;
+        let what = job.what;
+        let ops = &io.ops;
+        io.record.log.tell_of_pair(|| ArrayEvent::Begun {
+            job: id,
+            kind: JobKind::Write {
+                method: Method::ReadModifyWrite,
+                places: written,
+            },
+            first: what.stripe.0,
+            pages: 1,
+            ops: ops.of(what.chain).collect(),
+        });
         job.phase = Phase::Reading;
         job.writes = both;
         job.pair = Some(pair);
@@ -115,22 +161,34 @@ impl Jobs {
         let (stripe, fua) = (job.what.stripe, job.what.fua && !READ);
         let (lpn, chip, is_short) = (Lpn(stripe.0), job.chip, io.is_short());
         job.left = 2;
+        let op = if READ { Op::Read } else { Op::Write };
         let mut pages_at: u64 = 0;
-        for member in pair {
+        for (side, member) in pair.into_iter().enumerate() {
             let member = usize::from(member);
             let is_sent = match is_short {
                 true => io.send_short::<READ>(member, (chip, lpn), fua, id, clock),
                 false => io.send_page::<READ>(member, lpn, fua, id, clock),
             };
             match is_sent {
-                true => pages_at |= 1 << member,
-                false => {
-                    let op = if READ { Op::Read } else { Op::Write };
-                    send_one(io, id, (member, stripe), (op, fua), clock);
+                true => {
+                    pages_at |= 1 << member;
+                    tell_page_sent(io, id, &job.what, (side, member), op);
                 }
+                false => send_one(io, id, &job.what, (side, member), op, clock),
             }
         }
         job.pages_at = pages_at;
+    }
+
+    /// Logs that a page came which was sent to a member without a record.
+    #[inline(always)]
+    pub fn tell_page_came(&self, log: &mut Log, id: u32, member: usize) {
+        let pair = self.jobs[id].pair;
+        log.tell_of_pair(|| {
+            let [first, _] = pair.expect("other pages have a record while the log is on");
+            let part = part_of_pair(id, usize::from(usize::from(first) != member));
+            ArrayEvent::Came { part }
+        });
     }
 
     /// A job writes a pair.
@@ -185,6 +243,7 @@ impl Jobs {
         let (row, mut chain) = (job.first_row, job.what.chain);
         if let Some(op) = io.ops.take_first(&mut chain) {
             *finished = Some(job.spent.on(*io.ops.get(op), job.written));
+            io.record.log.tell_of_pair(|| ArrayEvent::Answered { op });
             io.ops.free(op);
         }
         if chain.head != NONE {

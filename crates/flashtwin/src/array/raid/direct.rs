@@ -263,47 +263,49 @@ mod tests {
     /// Further knowledge of members: which are in GC, and which have work.
     #[test]
     fn members_are_known_to_collect_and_to_be_idle() {
-        let set = [
-            ("array.level", "raid0"),
-            ("array.members", "harmonia*3"),
-            ("member.geometry.chips", "2"),
-            ("member.geometry.blocks_per_plane", "32"),
-            ("member.link.bus_ns_per_sector", "0"),
-        ];
-        let text = builtin_array("harmonia-array").unwrap();
-        let spec = ArraySpec::with_overrides(text, "harmonia-array", &set).unwrap();
-        let mut array = Array::new(&spec);
-        array.fill_steady(1);
-        assert!(array.backend.direct.open);
-        let mut rng = Rng::new(3);
-        let pages = array.exported_bytes() / 4096;
-        let mut seen = [0; 2];
-        for tag in 0..2000 {
-            let now = Time::from_us(tag * 400);
-            while array.next_event().is_some_and(|at| at <= now) {
-                array.step();
-                let raid = &array.backend;
-                for (at, member) in raid.io.members.iter().enumerate() {
-                    assert_eq!(
-                        raid.io.watch.units.is_in_gc(at),
-                        member.drive.ssd.is_in_gc()
-                    );
-                    seen[usize::from(raid.io.watch.units.is_in_gc(at))] += 1;
+        for seed in crate::seeds(3) {
+            let set = [
+                ("array.level", "raid0"),
+                ("array.members", "harmonia*3"),
+                ("member.geometry.chips", "2"),
+                ("member.geometry.blocks_per_plane", "32"),
+                ("member.link.bus_ns_per_sector", "0"),
+            ];
+            let text = builtin_array("harmonia-array").unwrap();
+            let spec = ArraySpec::with_overrides(text, "harmonia-array", &set).unwrap();
+            let mut array = Array::new(&spec);
+            array.fill_steady(1);
+            assert!(array.backend.direct.open);
+            let mut rng = Rng::new(seed);
+            let pages = array.exported_bytes() / 4096;
+            let mut seen = [0; 2];
+            for tag in 0..2000 {
+                let now = Time::from_us(tag * 400);
+                while array.next_event().is_some_and(|at| at <= now) {
+                    array.step();
+                    let raid = &array.backend;
+                    for (at, member) in raid.io.members.iter().enumerate() {
+                        assert_eq!(
+                            raid.io.watch.units.is_in_gc(at),
+                            member.drive.ssd.is_in_gc()
+                        );
+                        seen[usize::from(raid.io.watch.units.is_in_gc(at))] += 1;
+                    }
                 }
+                let request = Request {
+                    arrival: now,
+                    offset: rng.below(pages) * 4096,
+                    bytes: 4096,
+                    op: [Op::Read, Op::Write][rng.below(2) as usize],
+                    fua: false,
+                };
+                array.submit(now, &request, tag).unwrap();
+                let busy = (0..3).filter(|&member| !array.backend.is_idle(member));
+                assert!(busy.count() <= array.outstanding());
             }
-            let request = Request {
-                arrival: now,
-                offset: rng.below(pages) * 4096,
-                bytes: 4096,
-                op: [Op::Read, Op::Write][rng.below(2) as usize],
-                fua: false,
-            };
-            array.submit(now, &request, tag).unwrap();
-            let busy = (0..3).filter(|&member| !array.backend.is_idle(member));
-            assert!(busy.count() <= array.outstanding());
+            assert!(seen.iter().all(|&n| n > 100), "{seen:?}");
+            while array.step() {}
+            assert!((0..3).all(|member| array.backend.is_idle(member)));
         }
-        assert!(seen.iter().all(|&n| n > 100), "{seen:?}");
-        while array.step() {}
-        assert!((0..3).all(|member| array.backend.is_idle(member)));
     }
 }

@@ -33,6 +33,8 @@ impl Raid {
         };
         *read_only |= !page.written;
         let job = page.tag & !OF_JOB;
+        self.jobs
+            .tell_page_came(&mut self.io.record.log, job, member);
         let was_last = self.jobs.page_of_pair_done(job, member, &page);
         events.number_from(first);
         let collects = flash.go_on(chip, now, events);

@@ -179,26 +179,49 @@ pub enum GcMessage {
 
 /// The log, if it is kept.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Log(Option<Vec<ArrayEvent>>);
+pub(crate) struct Log {
+    events: Option<Vec<ArrayEvent>>,
+    /// Pairs are logged and keep their path, in builds with debug assertions.
+    includes_pairs: bool,
+}
 
 impl Log {
     pub fn set(&mut self, on: bool) {
-        self.0 = on.then(Vec::new);
+        self.events = on.then(Vec::new);
+    }
+
+    /// For tests: the log no longer closes the path of pairs, and has what happens there.
+    pub fn include_pairs(&mut self) {
+        self.includes_pairs = true;
     }
 
     pub fn is_on(&self) -> bool {
-        self.0.is_some()
+        self.events.is_some()
+    }
+
+    /// Pairs take the general path, which is logged.
+    #[inline(always)]
+    pub fn closes_pairs(&self) -> bool {
+        self.is_on() && !(cfg!(debug_assertions) && self.includes_pairs)
     }
 
     /// What was logged since the last call.
     pub fn take(&mut self) -> Vec<ArrayEvent> {
-        self.0.as_mut().map(std::mem::take).unwrap_or_default()
+        self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     #[inline]
     pub fn tell(&mut self, event: impl FnOnce() -> ArrayEvent) {
-        if let Some(log) = &mut self.0 {
+        if let Some(log) = &mut self.events {
             log.push(event());
+        }
+    }
+
+    /// Logs an event of a pair. Builds without debug assertions spend nothing on it.
+    #[inline(always)]
+    pub fn tell_of_pair(&mut self, event: impl FnOnce() -> ArrayEvent) {
+        if cfg!(debug_assertions) && self.includes_pairs {
+            self.tell(event);
         }
     }
 }

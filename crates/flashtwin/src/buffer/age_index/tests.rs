@@ -7,49 +7,51 @@ const NONE: u32 = u32::MAX;
 
 #[test]
 fn classes_and_lists_are_sorted_by_last_access() {
-    let mut rng = Rng::new(5);
-    for (pages, steps) in [(3, 30_000), (40, 50_000), (9000, 60_000)] {
-        // An index made for fewer pages grows. Class 0 has no lists.
-        let mut index = AgeIndex::<3>::new(pages / 4, 2, [false, true, true]);
-        let mut naive: Vec<(PageId, usize, Shelf)> = Vec::new();
-        let mut cached = vec![false; pages as usize];
-        for _ in 0..steps {
-            let page = PageId(rng.below(u64::from(pages)) as u32);
-            let class = rng.below(3) as usize;
-            let shelf = match rng.below(4) {
-                0 => Shelf::NoChip,
-                1 => Shelf::InFlight,
-                chip => Shelf::Chip(ChipId(chip as u16 - 2)),
-            };
-            if !cached[page.0 as usize] {
-                index.insert(page, class, shelf);
-                naive.push((page, class, shelf));
-                cached[page.0 as usize] = true;
-            } else {
-                let i = naive.iter().position(|p| p.0 == page).unwrap();
-                match rng.below(5) {
-                    0 => {
-                        index.change(page, class);
-                        naive[i].1 = class;
-                    }
-                    1 => {
-                        index.moved(page, shelf);
-                        naive[i].2 = shelf;
-                    }
-                    2 => {
-                        index.remove(page);
-                        naive.remove(i);
-                        cached[page.0 as usize] = false;
-                    }
-                    _ => {
-                        index.renew(page, class);
-                        let (_, _, shelf) = naive.remove(i);
-                        naive.push((page, class, shelf));
+    for seed in crate::seeds(2) {
+        let mut rng = Rng::new(seed);
+        for (pages, steps) in [(3, 30_000), (40, 50_000), (9000, 60_000)] {
+            // An index made for fewer pages grows. Class 0 has no lists.
+            let mut index = AgeIndex::<3>::new(pages / 4, 2, [false, true, true]);
+            let mut naive: Vec<(PageId, usize, Shelf)> = Vec::new();
+            let mut cached = vec![false; pages as usize];
+            for _ in 0..steps {
+                let page = PageId(rng.below(u64::from(pages)) as u32);
+                let class = rng.below(3) as usize;
+                let shelf = match rng.below(4) {
+                    0 => Shelf::NoChip,
+                    1 => Shelf::InFlight,
+                    chip => Shelf::Chip(ChipId(chip as u16 - 2)),
+                };
+                if !cached[page.0 as usize] {
+                    index.insert(page, class, shelf);
+                    naive.push((page, class, shelf));
+                    cached[page.0 as usize] = true;
+                } else {
+                    let i = naive.iter().position(|p| p.0 == page).unwrap();
+                    match rng.below(5) {
+                        0 => {
+                            index.change(page, class);
+                            naive[i].1 = class;
+                        }
+                        1 => {
+                            index.moved(page, shelf);
+                            naive[i].2 = shelf;
+                        }
+                        2 => {
+                            index.remove(page);
+                            naive.remove(i);
+                            cached[page.0 as usize] = false;
+                        }
+                        _ => {
+                            index.renew(page, class);
+                            let (_, _, shelf) = naive.remove(i);
+                            naive.push((page, class, shelf));
+                        }
                     }
                 }
-            }
-            if rng.below(if pages < 100 { 1 } else { 300 }) == 0 {
-                check(&index, &naive);
+                if rng.below(if pages < 100 { 1 } else { 300 }) == 0 {
+                    check(&index, &naive);
+                }
             }
         }
     }
@@ -79,25 +81,27 @@ fn check(index: &AgeIndex<3>, naive: &[(PageId, usize, Shelf)]) {
 
 #[test]
 fn positions_agree_with_a_walk() {
-    let mut rng = Rng::new(5);
-    let mut list = List::default();
-    let mut ages = Ages::new(40, 1);
-    let mut cached = Vec::new();
-    for _ in 0..20_000 {
-        let page = PageId(rng.below(40) as u32);
-        if cached.contains(&page) {
-            list.remove(page);
-            ages.remove(page, 0);
-            cached.retain(|&p| p != page);
-        }
-        if rng.below(4) > 0 {
-            list.push_newest(page);
-            ages.push(page);
-            ages.insert(page, 0);
-            cached.push(page);
-        }
-        for (i, page) in list.iter_oldest_first().enumerate() {
-            assert_eq!(ages.position(page, 0), i as u64 + 1);
+    for seed in crate::seeds(3) {
+        let mut rng = Rng::new(seed);
+        let mut list = List::default();
+        let mut ages = Ages::new(40, 1);
+        let mut cached = Vec::new();
+        for _ in 0..20_000 {
+            let page = PageId(rng.below(40) as u32);
+            if cached.contains(&page) {
+                list.remove(page);
+                ages.remove(page, 0);
+                cached.retain(|&p| p != page);
+            }
+            if rng.below(4) > 0 {
+                list.push_newest(page);
+                ages.push(page);
+                ages.insert(page, 0);
+                cached.push(page);
+            }
+            for (i, page) in list.iter_oldest_first().enumerate() {
+                assert_eq!(ages.position(page, 0), i as u64 + 1);
+            }
         }
     }
 }

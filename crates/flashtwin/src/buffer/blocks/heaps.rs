@@ -161,31 +161,33 @@ mod tests {
 
     #[test]
     fn agree_with_sorted_lists() {
-        let mut rng = Rng::new(3);
-        let mut heaps: Heaps<(u64, u32)> = Heaps::new(2);
-        let mut sorted: [Vec<((u64, u32), NodeId)>; 2] = Default::default();
-        for _ in 0..20_000 {
-            let node = PageId(rng.below(60) as u32);
-            let known = (0..2).find(|&i| sorted[i].iter().any(|entry| entry.1 == node));
-            assert_eq!(heaps.heap_of(node), known);
-            let heap = known.unwrap_or(rng.below(2) as usize);
-            sorted[heap].retain(|entry| entry.1 != node);
-            if rng.below(3) == 0 && known.is_some() {
-                heaps.remove(node);
-            } else {
-                let key = (rng.below(9), node.0);
-                heaps.set(heap, node, key);
-                sorted[heap].push((key, node));
-                sorted[heap].sort();
-            }
-            let sorted = &sorted[heap];
-            assert_eq!(heaps.first(heap), sorted.first().copied());
-            assert_eq!(heaps.entries(heap).len(), sorted.len());
-            let odd = heaps.first_but(heap, &mut |node| node.0 % 2 == 0);
-            let wanted = sorted.iter().position(|entry| entry.1 .0 % 2 == 1);
-            assert_eq!(odd, wanted.map(|i| sorted[i]));
-            if let (Some((key, _)), Some(i)) = (odd, wanted) {
-                assert_eq!(heaps.before(heap, key, &mut |_| true), i as u64);
+        for seed in crate::seeds(3) {
+            let mut rng = Rng::new(seed);
+            let mut heaps: Heaps<(u64, u32)> = Heaps::new(2);
+            let mut sorted: [Vec<((u64, u32), NodeId)>; 2] = Default::default();
+            for _ in 0..20_000 {
+                let node = PageId(rng.below(60) as u32);
+                let known = (0..2).find(|&i| sorted[i].iter().any(|entry| entry.1 == node));
+                assert_eq!(heaps.heap_of(node), known);
+                let heap = known.unwrap_or(rng.below(2) as usize);
+                sorted[heap].retain(|entry| entry.1 != node);
+                if rng.below(3) == 0 && known.is_some() {
+                    heaps.remove(node);
+                } else {
+                    let key = (rng.below(9), node.0);
+                    heaps.set(heap, node, key);
+                    sorted[heap].push((key, node));
+                    sorted[heap].sort();
+                }
+                let sorted = &sorted[heap];
+                assert_eq!(heaps.first(heap), sorted.first().copied());
+                assert_eq!(heaps.entries(heap).len(), sorted.len());
+                let odd = heaps.first_but(heap, &mut |node| node.0 % 2 == 0);
+                let wanted = sorted.iter().position(|entry| entry.1 .0 % 2 == 1);
+                assert_eq!(odd, wanted.map(|i| sorted[i]));
+                if let (Some((key, _)), Some(i)) = (odd, wanted) {
+                    assert_eq!(heaps.before(heap, key, &mut |_| true), i as u64);
+                }
             }
         }
     }

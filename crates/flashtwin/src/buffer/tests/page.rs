@@ -236,55 +236,57 @@ impl Plain {
 
 #[test]
 fn ad_lru_with_cleaned_and_moved_pages_equals_plain_lists() {
-    let mut rng = Rng::new(31);
-    for round in 0..400 {
-        let filtered = round % 2 == 0;
-        let mut device = Fake::new();
-        let mut fast = AdLru::new(&setup(filtered));
-        let mut plain = Plain::default();
-        for _ in 0..300 {
-            let page = rng.below(PAGES.into()) as u32;
-            let place = (0..2).find(|&i| plain.lists[i].iter().any(|p| p.0 == page));
-            match (rng.below(12), place) {
-                (0..5, None) => {
-                    device.access(&mut fast, page, rng.below(2) == 0, false);
-                    plain.lists[0].push((page, false));
+    for seed in crate::seeds(2) {
+        let mut rng = Rng::new(seed);
+        for round in 0..400 {
+            let filtered = round % 2 == 0;
+            let mut device = Fake::new();
+            let mut fast = AdLru::new(&setup(filtered));
+            let mut plain = Plain::default();
+            for _ in 0..300 {
+                let page = rng.below(PAGES.into()) as u32;
+                let place = (0..2).find(|&i| plain.lists[i].iter().any(|p| p.0 == page));
+                match (rng.below(12), place) {
+                    (0..5, None) => {
+                        device.access(&mut fast, page, rng.below(2) == 0, false);
+                        plain.lists[0].push((page, false));
+                    }
+                    (0..3, Some(_)) => {
+                        device.access(&mut fast, page, rng.below(3) == 0, true);
+                        plain.remove(page);
+                        plain.lists[1].push((page, false));
+                    }
+                    (3..5, Some(_)) => device.cleaned(&mut fast, page),
+                    (5, Some(_)) => {
+                        device.chip[page as usize] =
+                            (rng.below(4) > 0).then(|| rng.below(CHIPS.into()) as u16);
+                        fast.moved(&device, PageId(page));
+                    }
+                    (6, Some(_)) => {
+                        fast.forget(PageId(page));
+                        plain.remove(page);
+                    }
+                    (7, _) => {
+                        let chip = ChipId(rng.below(CHIPS.into()) as u16);
+                        device.in_gc.set(chip, !device.in_gc.contains(chip));
+                    }
+                    (8.., _) if plain.lists.iter().any(|list| !list.is_empty()) => {
+                        let skip = if filtered { Skip::Gc } else { Skip::Nobody };
+                        let wanted = plain.victim(&device, skip);
+                        assert_eq!(device.victim(&mut fast, skip), wanted);
+                    }
+                    _ => {}
                 }
-                (0..3, Some(_)) => {
-                    device.access(&mut fast, page, rng.below(3) == 0, true);
-                    plain.remove(page);
-                    plain.lists[1].push((page, false));
-                }
-                (3..5, Some(_)) => device.cleaned(&mut fast, page),
-                (5, Some(_)) => {
-                    device.chip[page as usize] =
-                        (rng.below(4) > 0).then(|| rng.below(CHIPS.into()) as u16);
-                    fast.moved(&device, PageId(page));
-                }
-                (6, Some(_)) => {
-                    fast.forget(PageId(page));
-                    plain.remove(page);
-                }
-                (7, _) => {
-                    let chip = ChipId(rng.below(CHIPS.into()) as u16);
-                    device.in_gc.set(chip, !device.in_gc.contains(chip));
-                }
-                (8.., _) if plain.lists.iter().any(|list| !list.is_empty()) => {
-                    let skip = if filtered { Skip::Gc } else { Skip::Nobody };
-                    let wanted = plain.victim(&device, skip);
-                    assert_eq!(device.victim(&mut fast, skip), wanted);
-                }
-                _ => {}
+                let texts = plain.lists.each_ref().map(|list| {
+                    let text = |p: &(u32, bool)| {
+                        let letter = if device.dirty[p.0 as usize] { 'd' } else { 'c' };
+                        format!("{}{letter}{}", p.0, u8::from(p.1))
+                    };
+                    list.iter().rev().map(text).collect::<Vec<_>>().join(" ")
+                });
+                let wanted = format!("Lc[{}] Lh[{}]", texts[0], texts[1]);
+                assert_eq!(fast.state(&device), wanted);
             }
-            let texts = plain.lists.each_ref().map(|list| {
-                let text = |p: &(u32, bool)| {
-                    let letter = if device.dirty[p.0 as usize] { 'd' } else { 'c' };
-                    format!("{}{letter}{}", p.0, u8::from(p.1))
-                };
-                list.iter().rev().map(text).collect::<Vec<_>>().join(" ")
-            });
-            let wanted = format!("Lc[{}] Lh[{}]", texts[0], texts[1]);
-            assert_eq!(fast.state(&device), wanted);
         }
     }
 }

@@ -78,6 +78,8 @@ impl<B: Backend> Device<B> {
         if programs == 0 {
             // Trimmed while it waited for its slot: there is nothing to program.
             let parts = wait_parts(since, p.slot_at, None, self.now);
+            let is_logged = self.logs_buffer();
+            (self.cache).count_slot_wait(id, since, parts.slot, is_logged);
             return self.page_done(request, parts);
         }
         let by = self.requests[request].number as u32;

@@ -2,8 +2,9 @@
 
 use super::super::{Backend, Device};
 use super::Path;
+use crate::buffer::ChosenPolicy;
 use crate::request::{Op, Request};
-use crate::rng::Rng;
+use crate::rng::{seeds, Rng};
 use crate::spec::{builtin, builtin_array};
 use crate::units::Time;
 use crate::{Array, ArraySpec, DeviceSpec, Ssd};
@@ -58,7 +59,7 @@ fn run<B: Backend>(device: &mut Device<B>, seed: u64, logged: bool, plain: Path)
 fn compare<B: Backend>(what: &str, mut device: Device<B>, plain: Path) {
     assert_eq!(device.path, plain, "{what}");
     let mut other = device.clone();
-    for seed in 1..4 {
+    for seed in seeds(3) {
         let (got, expected) = (
             run(&mut device, seed, false, plain),
             run(&mut other, seed, true, plain),
@@ -83,13 +84,126 @@ fn ssd(more: &[(&str, &str)]) -> Ssd {
     ssd
 }
 
-#[test]
-fn ssds_do_the_same_on_both_paths() {
-    for policy in ["lru", "fifo", "gcar-lru", "ecr", "arc", "cflru", "cda-gc"] {
-        compare(policy, ssd(&[("buffer.policy", policy)]), Path::plain(1));
-        let modern = [MODERN[0], MODERN[1], ("buffer.policy", policy)];
-        compare(&format!("{policy}, modern"), ssd(&modern), Path::plain(2));
+/// Keys of the devices that have every policy in turn.
+const KINDS: [(&str, &[(&str, &str)]); 9] = [
+    ("msr", &[]),
+    ("modern", &MODERN),
+    ("sectors", &[("buffer.partial", "sectors")]),
+    (
+        "dynamic placement",
+        &[MODERN[0], MODERN[1], ("ftl.placement", "dynamic")],
+    ),
+    (
+        "few erases",
+        &[("wear.erase_limit", "6"), ("buffer.capacity", "64 KiB")],
+    ),
+    (
+        "protected",
+        &[
+            ("buffer.power_loss_protection", "true"),
+            ("buffer.capacity", "32 KiB"),
+        ],
+    ),
+    (
+        "read cache",
+        &[("buffer.read_cache", "16"), ("nand.copy_back", "false")],
+    ),
+    (
+        "parallel units",
+        &[
+            ("geometry.planes_per_chip", "2"),
+            ("nand.parallel_units", "2"),
+            ("nand.cleaning_in_background", "true"),
+        ],
+    ),
+    (
+        "suspension",
+        &[
+            MODERN[0],
+            MODERN[1],
+            ("nand.suspend", "true"),
+            ("nand.read_priority", "true"),
+        ],
+    ),
+];
+
+fn state(ssd: &Ssd) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    ssd.save_state(&mut bytes).expect("memory takes all");
+    bytes
+}
+
+/// Random requests to a device that stays on its path and to one that is moved between the paths with requests in
+/// flight.
+fn compare_switched(what: &str, ssd: Ssd, seed: u64) {
+    let mut rng = Rng::new(seed);
+    let pages = ssd.exported_bytes() / PAGE;
+    let pace = [20, 80, 400, 3000][rng.below(4) as usize];
+    let hot = [16, 200, pages][rng.below(3) as usize].min(pages);
+    let mut now = ssd.now();
+    let mut devices = [ssd.clone(), ssd];
+    let end_of = |device: &mut Ssd| std::mem::take(device.completions());
+    for tag in 0..500 {
+        if rng.below(8) == 0 {
+            devices[1].set_program_log(rng.below(2) == 0);
+        }
+        now += Time::from_us(rng.below(pace));
+        let span = 1 + rng.below(4).saturating_sub(rng.below(4));
+        let within = if rng.below(4) == 0 { pages } else { hot };
+        let part = rng.below(4) == 0;
+        let request = Request {
+            arrival: now,
+            offset: rng.below(within - span) * PAGE + if part { 512 } else { 0 },
+            bytes: if part { 1024 } else { span * PAGE },
+            op: match rng.below(40) {
+                0 => Op::Flush,
+                1 => Op::Trim,
+                2..=15 => Op::Read,
+                _ => Op::Write,
+            },
+            fua: rng.below(16) == 0,
+        };
+        let [plain, switched] = devices.each_mut().map(|device| {
+            device.advance(now);
+            (device.submit(now, &request, tag)).expect("it is on the device");
+            let _ = device.take_program_log().count();
+            let lost = (tag % 100 == 0).then(|| device.power_cut().lost);
+            format!("{:?} {lost:?}", end_of(device))
+        });
+        assert!(plain == switched, "{what}, seed {seed}, request {tag}");
     }
+    let [plain, switched] = devices.each_mut().map(|device| {
+        while device.step() {}
+        let of = |op| format!("{:?}", device.metrics().op(op));
+        let metrics = [Op::Read, Op::Write, Op::Trim, Op::Flush].map(of);
+        let report = format!("{metrics:?} {:?}", device.flash_report());
+        (format!("{:?}", end_of(device)), report, state(device))
+    });
+    assert!(plain == switched, "{what}, seed {seed}, at the end");
+}
+
+#[test]
+fn every_policy_does_the_same_on_both_paths_of_every_kind_of_device() {
+    for (at, policy) in (0..).zip(ChosenPolicy::names()) {
+        for (kind, keys) in KINDS {
+            let mut keys = keys.to_vec();
+            keys.push(("buffer.policy", &policy));
+            let ssd = ssd(&keys);
+            // It writes back while chips are idle.
+            let is_plain = policy != "co-active";
+            let what = format!("{policy}, {kind}");
+            assert_eq!(ssd.path != Path::ANY, is_plain, "{what}");
+            for seed in seeds(1) {
+                compare_switched(&what, ssd.clone(), seed * 1000 + at);
+            }
+        }
+    }
+}
+
+#[test]
+fn devices_without_a_policy_to_choose_do_the_same_on_both_paths() {
+    compare("msr", ssd(&[]), Path::plain(1));
+    compare("modern", ssd(&MODERN), Path::plain(2));
     let dynamic = [MODERN[0], MODERN[1], ("ftl.placement", "dynamic")];
     compare("dynamic placement", ssd(&dynamic), Path::plain(0));
     compare("dftl", ssd(&[("ftl.kind", "dftl")]), Path::plain(0));

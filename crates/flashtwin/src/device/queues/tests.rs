@@ -80,54 +80,57 @@ fn whose_turn_it_is_by_hand() {
 /// order, and while all classes have commands each gets its share of every round, however small.
 #[test]
 fn nothing_is_lost_or_overtaken_and_shares_follow_weights() {
-    let mut rng = Rng::new(12);
-    for _ in 0..60 {
-        let mut n = |most: u64| (1 + rng.below(most)) as u32;
-        let (queues, burst) = ([n(3), n(3), n(3)], 1 << (n(4) - 1));
-        let host = Host {
-            queues: queues.iter().sum(),
-            weighted: true,
-            classes: [0, queues[0], queues[1]],
-            weights: [n(9), n(5), n(3)],
-            burst,
-            queue_depth: 0,
-            commands: n(2) - 1,
-            assign: Assign::Turn,
-        };
-        let mut of = Queues::new(&host);
-        let each = 400;
-        for i in 0..each * host.queues {
-            let queue = (i % host.queues) as u16;
-            assert!(of.enter(queue, ReqId(i)));
-            of.push(queue, ReqId(i));
-        }
-        let mut last = vec![None; host.queues as usize];
-        let (mut served, mut by_class) = (0, [0u32; 3]);
-        let round: u32 = host.weights.iter().sum();
-        while let Some(ReqId(id)) = of.take() {
-            let queue = id % host.queues;
-            assert!(
-                last[queue as usize].is_none_or(|last| last < id),
-                "overtaken"
-            );
-            last[queue as usize] = Some(id);
-            let class = match queue {
-                q if q < queues[0] => 0,
-                q if q < queues[0] + queues[1] => 1,
-                _ => 2,
+    for seed in crate::seeds(3) {
+        let mut rng = Rng::new(seed);
+        for _ in 0..60 {
+            let mut n = |most: u64| (1 + rng.below(most)) as u32;
+            let (queues, burst) = ([n(3), n(3), n(3)], 1 << (n(4) - 1));
+            let host = Host {
+                queues: queues.iter().sum(),
+                weighted: true,
+                classes: [0, queues[0], queues[1]],
+                weights: [n(9), n(5), n(3)],
+                burst,
+                queue_depth: 0,
+                commands: n(2) - 1,
+                assign: Assign::Turn,
             };
-            by_class[class] += 1;
-            served += 1;
-            let full = |class: usize| by_class[class] + host.weights[class] < each * queues[class];
-            if served % round == 0 && (0..3).all(full) {
-                let rounds = served / round;
-                assert_eq!(by_class, host.weights.map(|weight| weight * rounds));
+            let mut of = Queues::new(&host);
+            let each = 400;
+            for i in 0..each * host.queues {
+                let queue = (i % host.queues) as u16;
+                assert!(of.enter(queue, ReqId(i)));
+                of.push(queue, ReqId(i));
             }
-            if of.is_limited() {
-                of.finished(queue as u16);
+            let mut last = vec![None; host.queues as usize];
+            let (mut served, mut by_class) = (0, [0u32; 3]);
+            let round: u32 = host.weights.iter().sum();
+            while let Some(ReqId(id)) = of.take() {
+                let queue = id % host.queues;
+                assert!(
+                    last[queue as usize].is_none_or(|last| last < id),
+                    "overtaken"
+                );
+                last[queue as usize] = Some(id);
+                let class = match queue {
+                    q if q < queues[0] => 0,
+                    q if q < queues[0] + queues[1] => 1,
+                    _ => 2,
+                };
+                by_class[class] += 1;
+                served += 1;
+                let full =
+                    |class: usize| by_class[class] + host.weights[class] < each * queues[class];
+                if served % round == 0 && (0..3).all(full) {
+                    let rounds = served / round;
+                    assert_eq!(by_class, host.weights.map(|weight| weight * rounds));
+                }
+                if of.is_limited() {
+                    of.finished(queue as u16);
+                }
             }
+            assert_eq!(served, each * host.queues);
         }
-        assert_eq!(served, each * host.queues);
     }
 }
 
@@ -171,32 +174,34 @@ fn requests_wait_for_places() {
 /// Limits that are never reached change no instant of a random load, nor do several queues.
 #[test]
 fn limits_that_are_not_reached_change_nothing() {
-    let run = |profile: &str, host: &[(&str, &str)]| {
-        let spec = DeviceSpec::with_overrides(builtin(profile).unwrap(), profile, host);
-        let mut ssd = Ssd::new(&spec.unwrap());
-        let mut rng = Rng::new(4);
-        for tag in 0..3_000 {
-            let at = Time::from_us(rng.below(60)) + ssd.now();
-            ssd.advance(at);
-            let request = Request {
-                offset: rng.below(4_000) * 4096,
-                bytes: 4096 * (1 + rng.below(6)),
-                op: [Op::Read, Op::Write][rng.below(2) as usize],
-                ..read()
-            };
-            ssd.submit(at, &request, tag).unwrap();
+    for seed in crate::seeds(3) {
+        let run = |profile: &str, host: &[(&str, &str)]| {
+            let spec = DeviceSpec::with_overrides(builtin(profile).unwrap(), profile, host);
+            let mut ssd = Ssd::new(&spec.unwrap());
+            let mut rng = Rng::new(seed);
+            for tag in 0..3_000 {
+                let at = Time::from_us(rng.below(60)) + ssd.now();
+                ssd.advance(at);
+                let request = Request {
+                    offset: rng.below(4_000) * 4096,
+                    bytes: 4096 * (1 + rng.below(6)),
+                    op: [Op::Read, Op::Write][rng.below(2) as usize],
+                    ..read()
+                };
+                ssd.submit(at, &request, tag).unwrap();
+            }
+            while ssd.step() {}
+            let done = ssd.completions().drain(..);
+            let mut all: Vec<_> = done.map(|c| (c.tag, c.done, c.breakdown)).collect();
+            all.sort_by_key(|&(tag, ..)| tag);
+            all
+        };
+        for profile in ["demo", "nvme-tlc", "gcar"] {
+            let plain = run(profile, &[]);
+            let wide = [("host.queue_depth", "65535"), ("host.commands", "65535")];
+            assert!(plain == run(profile, &wide), "{profile}");
+            assert!(plain == run(profile, &[("host.queues", "4")]), "{profile}");
         }
-        while ssd.step() {}
-        let done = ssd.completions().drain(..);
-        let mut all: Vec<_> = done.map(|c| (c.tag, c.done, c.breakdown)).collect();
-        all.sort_by_key(|&(tag, ..)| tag);
-        all
-    };
-    for profile in ["demo", "nvme-tlc", "gcar"] {
-        let plain = run(profile, &[]);
-        let wide = [("host.queue_depth", "65535"), ("host.commands", "65535")];
-        assert!(plain == run(profile, &wide), "{profile}");
-        assert!(plain == run(profile, &[("host.queues", "4")]), "{profile}");
     }
 }
 

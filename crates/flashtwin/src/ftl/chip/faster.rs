@@ -15,7 +15,7 @@ use super::setup::{own, share, Chip, Own, Setup};
 use super::store::Store;
 use super::{ChipFtl, Counters, FlashOp, NoSpace, Outlook, Why};
 use crate::component::Kind;
-use crate::ftl::state::write_u32;
+use crate::ftl::state::{check_counts, write_u32, NUMBER_MAX};
 use crate::ftl::StateError;
 
 own! {
@@ -185,6 +185,7 @@ impl Faster {
         self.isolation.load(&mut roles, &self.blocks.store, input)?;
         read_bits(input, &mut self.marked)?;
         let numbers = read_numbers(input)?;
+        check_counts(&numbers[1..], NUMBER_MAX, ("writes", "counter of the log"))?;
         let [last, run, writes_per_block, since_block, since_step] = numbers;
         (self.last, self.run) = (last, run);
         self.progress = Progress {

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 
 use super::saved::{read_list, write_list, wrong};
 use super::{FlashOp, OpKind, Why};
-use crate::ftl::state::{read_u32, write_u32};
+use crate::ftl::state::{check_erases, read_u32, write_u32};
 use crate::ftl::StateError;
 
 /// No page, no block.
@@ -83,6 +83,7 @@ impl Store {
     pub fn load(&mut self, tags_end: u32, input: &mut dyn Read) -> Result<(), StateError> {
         read_u32(input, &mut self.tags)?;
         read_u32(input, &mut self.erases)?;
+        check_erases(&self.erases)?;
         self.free = read_list(input, self.blocks())?.into();
         if self.tags.iter().any(|tag| (tags_end..STALE).contains(tag)) {
             return wrong("a page holds what is no page");

@@ -8,8 +8,8 @@ use super::{
 use crate::rng::Rng;
 
 /// Writes at random until nothing more is taken, and then goes on.
-fn overfill(ftl: &mut impl ChipFtl, logical_pages: u32) {
-    let mut rng = Rng::new(3);
+fn overfill(ftl: &mut impl ChipFtl, logical_pages: u32, seed: u64) {
+    let mut rng = Rng::new(seed);
     let mut ops: Vec<FlashOp> = Vec::new();
     let mut written = vec![false; logical_pages as usize];
     let mut refused = 0;
@@ -34,15 +34,17 @@ fn overfill(ftl: &mut impl ChipFtl, logical_pages: u32) {
 
 #[test]
 fn what_finds_no_room_is_refused_and_nothing_is_lost() {
-    for name in ENTRIES.iter().map(|entry| entry.name) {
-        // 20 logical blocks on 16.
-        let setup = Setup::new(name, 80, 16, 4).unwrap();
-        assert!(setup.check().is_err(), "{name}");
-        match &setup.kind {
-            Layer::Dftl(own) => overfill(&mut Dftl::new(&setup, own), 80),
-            Layer::Bast(own) => overfill(&mut Bast::new(&setup, own), 80),
-            Layer::Fast(own) => overfill(&mut Fast::new(&setup, own), 80),
-            Layer::Faster(own) => overfill(&mut Faster::new(&setup, own), 80),
+    for seed in crate::seeds(3) {
+        for name in ENTRIES.iter().map(|entry| entry.name) {
+            // 20 logical blocks on 16.
+            let setup = Setup::new(name, 80, 16, 4).unwrap();
+            assert!(setup.check().is_err(), "{name}");
+            match &setup.kind {
+                Layer::Dftl(own) => overfill(&mut Dftl::new(&setup, own), 80, seed),
+                Layer::Bast(own) => overfill(&mut Bast::new(&setup, own), 80, seed),
+                Layer::Fast(own) => overfill(&mut Fast::new(&setup, own), 80, seed),
+                Layer::Faster(own) => overfill(&mut Faster::new(&setup, own), 80, seed),
+            }
         }
     }
 }
@@ -128,7 +130,7 @@ fn setups() -> impl Iterator<Item = Setup> {
 #[test]
 fn a_state_read_back_goes_on_as_the_one_saved() {
     for setup in setups() {
-        for seed in 0..20 {
+        for seed in crate::seeds(20) {
             let mut ftl = used(&setup, seed, 50 * seed as u32);
             let mut bytes = Vec::new();
             ftl.save(&mut bytes).unwrap();
@@ -155,7 +157,7 @@ fn a_state_read_back_goes_on_as_the_one_saved() {
 fn a_damaged_state_is_refused_or_works() {
     let (mut refused, mut taken) = (0, 0);
     for setup in setups() {
-        for seed in 0..400 {
+        for seed in crate::seeds(400) {
             let mut rng = Rng::new(seed);
             let mut bytes = Vec::new();
             used(&setup, seed, 200).save(&mut bytes).unwrap();
@@ -215,19 +217,21 @@ fn each_counter_has_its_name() {
 /// Each collection erases its block, and nothing else does for that reason.
 #[test]
 fn collections_are_the_erases_that_they_cause() {
-    for setup in setups().filter(|setup| ["dftl", "faster"].contains(&setup.name())) {
-        let mut ftl = Ftl::new(&setup).unwrap();
-        ftl.fill();
-        let (mut rng, mut ops) = (Rng::new(5), Vec::new());
-        for _ in 0..2000 {
-            access(&mut ftl, &setup, &mut rng, &mut ops);
+    for seed in crate::seeds(3) {
+        for setup in setups().filter(|setup| ["dftl", "faster"].contains(&setup.name())) {
+            let mut ftl = Ftl::new(&setup).unwrap();
+            ftl.fill();
+            let (mut rng, mut ops) = (Rng::new(seed), Vec::new());
+            for _ in 0..2000 {
+                access(&mut ftl, &setup, &mut rng, &mut ops);
+            }
+            let of_gc = |op: &&FlashOp| {
+                matches!(op.kind, OpKind::Erase { .. }) && matches!(op.why, Why::Gc | Why::GcMap)
+            };
+            let erases = ops.iter().filter(of_gc).count() as u64;
+            assert!(erases > 20, "{}: {erases}", setup.name());
+            assert_eq!(ftl.counters().gc_runs, erases, "{}", setup.name());
         }
-        let of_gc = |op: &&FlashOp| {
-            matches!(op.kind, OpKind::Erase { .. }) && matches!(op.why, Why::Gc | Why::GcMap)
-        };
-        let erases = ops.iter().filter(of_gc).count() as u64;
-        assert!(erases > 20, "{}: {erases}", setup.name());
-        assert_eq!(ftl.counters().gc_runs, erases, "{}", setup.name());
     }
 }
 
@@ -235,20 +239,22 @@ fn collections_are_the_erases_that_they_cause() {
 /// at most, and 3 blocks stay free.
 #[test]
 fn data_leave_room_for_the_map() {
-    let mut setup = Setup::new("dftl", 200, 40, 8).unwrap();
-    let set = [("entries_per_translation_page", "8"), ("cmt_entries", "9")];
-    setup.set_all(&set).unwrap();
-    let Layer::Dftl(own) = &setup.kind else {
-        panic!("a DFTL was asked for")
-    };
-    let mut dftl = Dftl::new(&setup, own);
-    let (mut rng, mut ops, mut most) = (Rng::new(1), Vec::new(), 0);
-    for _ in 0..5000 {
-        let page = rng.below(200) as u32;
-        dftl.write(page, &mut ops).unwrap();
-        most = most.max(dftl.data.blocks);
+    for seed in crate::seeds(3) {
+        let mut setup = Setup::new("dftl", 200, 40, 8).unwrap();
+        let set = [("entries_per_translation_page", "8"), ("cmt_entries", "9")];
+        setup.set_all(&set).unwrap();
+        let Layer::Dftl(own) = &setup.kind else {
+            panic!("a DFTL was asked for")
+        };
+        let mut dftl = Dftl::new(&setup, own);
+        let (mut rng, mut ops, mut most) = (Rng::new(seed), Vec::new(), 0);
+        for _ in 0..5000 {
+            let page = rng.below(200) as u32;
+            dftl.write(page, &mut ops).unwrap();
+            most = most.max(dftl.data.blocks);
+        }
+        assert_eq!(most, 33);
     }
-    assert_eq!(most, 33);
 }
 
 /// The log of FASTER has been written once when its turn is over.

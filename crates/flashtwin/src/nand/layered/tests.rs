@@ -39,44 +39,47 @@ fn pass(nand: &mut Nand, lpn: u32, cause: Cause, now: &mut Time) -> Done {
 
 #[test]
 fn a_write_without_room_fails_and_the_chip_goes_on() {
-    for kind in ENTRIES.iter().map(|entry| entry.name) {
-        let overrides = [
-            ("geometry.chips", "1"),
-            ("geometry.planes_per_chip", "1"),
-            ("geometry.blocks_per_plane", "16"),
-            ("geometry.pages_per_block", "4"),
-            ("geometry.reserve_percent", "60"),
-            ("ftl.kind", kind),
-            ("buffer", "none"),
-        ];
-        let spec = DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &overrides).unwrap();
-        let mut nand = Nand::new(&spec);
-        let Nand::Layered(layers) = &mut nand else {
-            panic!("a translation layer was asked for")
-        };
-        // 20 logical blocks on 16.
-        let setup = Setup::new(kind, 80, 16, 4).unwrap();
-        layers.ftls = vec![Ftl::unchecked(&setup)];
-        let mut rng = Rng::new(3);
-        let (mut now, mut failed) = (Time::ZERO, 0);
-        for _ in 0..2000 {
-            let lpn = rng.below(80) as u32;
-            let was_mapped = nand.is_mapped(Lpn(lpn));
-            let write = pass(&mut nand, lpn, Cause::HostWrite, &mut now);
-            failed += u64::from(!write.written);
-            assert_eq!(nand.is_mapped(Lpn(lpn)), was_mapped || write.written);
-            assert!(pass(&mut nand, lpn, Cause::HostRead, &mut now).written);
-            assert!(nand.is_idle(0) && nand.chips_in_gc().is_empty(), "{kind}");
+    for seed in crate::seeds(3) {
+        for kind in ENTRIES.iter().map(|entry| entry.name) {
+            let overrides = [
+                ("geometry.chips", "1"),
+                ("geometry.planes_per_chip", "1"),
+                ("geometry.blocks_per_plane", "16"),
+                ("geometry.pages_per_block", "4"),
+                ("geometry.reserve_percent", "60"),
+                ("ftl.kind", kind),
+                ("buffer", "none"),
+            ];
+            let spec =
+                DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &overrides).unwrap();
+            let mut nand = Nand::new(&spec);
+            let Nand::Layered(layers) = &mut nand else {
+                panic!("a translation layer was asked for")
+            };
+            // 20 logical blocks on 16.
+            let setup = Setup::new(kind, 80, 16, 4).unwrap();
+            layers.ftls = vec![Ftl::unchecked(&setup)];
+            let mut rng = Rng::new(seed);
+            let (mut now, mut failed) = (Time::ZERO, 0);
+            for _ in 0..2000 {
+                let lpn = rng.below(80) as u32;
+                let was_mapped = nand.is_mapped(Lpn(lpn));
+                let write = pass(&mut nand, lpn, Cause::HostWrite, &mut now);
+                failed += u64::from(!write.written);
+                assert_eq!(nand.is_mapped(Lpn(lpn)), was_mapped || write.written);
+                assert!(pass(&mut nand, lpn, Cause::HostRead, &mut now).written);
+                assert!(nand.is_idle(0) && nand.chips_in_gc().is_empty(), "{kind}");
+            }
+            assert!(failed > 0, "{kind}: the chip was meant to be too small");
+            assert_eq!(nand.stats().writes_failed, failed, "{kind}");
+            assert_eq!(nand.stats().count(Cause::HostRead), 2000, "{kind}");
+            assert_eq!(
+                nand.stats().count(Cause::HostWrite),
+                2000 - failed,
+                "{kind}"
+            );
+            nand.check().unwrap();
         }
-        assert!(failed > 0, "{kind}: the chip was meant to be too small");
-        assert_eq!(nand.stats().writes_failed, failed, "{kind}");
-        assert_eq!(nand.stats().count(Cause::HostRead), 2000, "{kind}");
-        assert_eq!(
-            nand.stats().count(Cause::HostWrite),
-            2000 - failed,
-            "{kind}"
-        );
-        nand.check().unwrap();
     }
 }
 

@@ -140,7 +140,7 @@ const DEVICES: [&[(&str, &str)]; 12] = [
 #[test]
 fn what_lay_on_a_dead_die_fails_and_all_else_goes_on() {
     for (i, more) in DEVICES.iter().enumerate() {
-        for seed in 0..3 {
+        for seed in crate::seeds(3) {
             goes_on(more, i as u64 * 100 + seed);
         }
     }

@@ -122,45 +122,47 @@ fn drive(v: &mut Volume, count: u32, depth: usize, mut draw: impl FnMut() -> u32
 /// However little room there is, a volume that is written whole goes on.
 #[test]
 fn a_full_volume_goes_on() {
-    for more in [
-        &[("array.groups", "2"), ("array.spare_percent", "16")][..],
-        &[("array.groups", "3"), ("array.spare_percent", "16")],
-        &[
-            ("array.groups", "3"),
-            ("array.segment", "16 KiB"),
-            ("array.spare_percent", "5"),
-        ],
-        &[
-            ("array.groups", "2"),
-            ("array.segment", "100 KiB"),
-            ("array.spare_percent", "35"),
-        ],
-    ] {
-        for depth in [1, 30] {
-            let spec = spec(more);
-            let mut v = Volume::of(&spec).unwrap();
-            let exported = v.shape.exported;
-            let mut next = 0;
-            drive(&mut v, exported, depth, || {
-                next += 1;
-                (next - 1) % exported
-            });
-            assert!(v.map.iter().all(|&place| place != NONE));
-            let mut rng = Rng::new(3);
-            let moved = drive(&mut v, 10 * exported, depth, || {
-                rng.below(exported.into()) as u32
-            });
-            assert!(moved > u64::from(exported), "{moved}");
-            // Only pages of one group are ever written again: what is invalid is all in the front.
-            drive(&mut v, 3 * exported, depth, || rng.below(9) as u32);
-            let mut state = Vec::new();
-            v.save(&mut state).unwrap();
-            let again = Volume::load(&spec, &mut &state[..], |_| true)
-                .unwrap()
-                .unwrap();
-            check(&again).unwrap();
-            assert_eq!(again.pages, v.pages);
-            assert_eq!(again.map, v.map);
+    for seed in crate::seeds(3) {
+        for more in [
+            &[("array.groups", "2"), ("array.spare_percent", "16")][..],
+            &[("array.groups", "3"), ("array.spare_percent", "16")],
+            &[
+                ("array.groups", "3"),
+                ("array.segment", "16 KiB"),
+                ("array.spare_percent", "5"),
+            ],
+            &[
+                ("array.groups", "2"),
+                ("array.segment", "100 KiB"),
+                ("array.spare_percent", "35"),
+            ],
+        ] {
+            for depth in [1, 30] {
+                let spec = spec(more);
+                let mut v = Volume::of(&spec).unwrap();
+                let exported = v.shape.exported;
+                let mut next = 0;
+                drive(&mut v, exported, depth, || {
+                    next += 1;
+                    (next - 1) % exported
+                });
+                assert!(v.map.iter().all(|&place| place != NONE));
+                let mut rng = Rng::new(seed);
+                let moved = drive(&mut v, 10 * exported, depth, || {
+                    rng.below(exported.into()) as u32
+                });
+                assert!(moved > u64::from(exported), "{moved}");
+                // Only pages of one group are ever written again: what is invalid is all in the front.
+                drive(&mut v, 3 * exported, depth, || rng.below(9) as u32);
+                let mut state = Vec::new();
+                v.save(&mut state).unwrap();
+                let again = Volume::load(&spec, &mut &state[..], |_| true)
+                    .unwrap()
+                    .unwrap();
+                check(&again).unwrap();
+                assert_eq!(again.pages, v.pages);
+                assert_eq!(again.map, v.map);
+            }
         }
     }
 }
@@ -198,38 +200,40 @@ fn places_and_parity_use_every_member_page_once() {
 /// A state that another volume, or none, could have is refused.
 #[test]
 fn a_state_that_cannot_be_is_refused() {
-    let spec = spec(&[]);
-    let mut v = Volume::of(&spec).unwrap();
-    let exported = v.shape.exported;
-    let mut rng = Rng::new(3);
-    drive(&mut v, exported / 4, 8, || {
-        rng.below(exported.into()) as u32
-    });
-    let mut bytes = Vec::new();
-    v.save(&mut bytes).unwrap();
-    let load = |bytes: &[u8]| Volume::load(&spec, &mut &bytes[..], |_| true);
-    assert!(load(&bytes).is_ok());
-    assert!(load(&bytes[..bytes.len() - 1]).is_err());
-    assert!(Volume::load(&spec, &mut &bytes[..], |_| false).is_err());
-    let word = |at: usize, value: u32| {
-        let mut other = bytes.clone();
-        other[4 * at..4 * at + 4].copy_from_slice(&value.to_le_bytes());
-        load(&other).is_err()
-    };
-    // The front, a cursor, how many are free, a free segment of another group.
-    assert!(word(0, 2) && word(2, 1 << 20) && word(4, 1 << 20) && word(5, 1 << 20));
-    let free = v.groups[0].free.len();
-    assert!(word(6, v.shape.segments) && word(6, v.groups[0].free[free - 1]));
-    // A page twice, beyond the volume, and in a free segment.
-    let first = bytes.len() / 4 - v.pages.len();
-    let mut held = (0..v.pages.len()).filter(|&place| v.pages[place] != NONE);
-    let (one, two) = (held.next().unwrap(), held.next().unwrap());
-    assert!(word(first + one, v.pages[two]) && word(first + one, exported));
-    let in_free = v.groups[0].free[0] as usize * v.shape.data as usize;
-    let mut moved = bytes.clone();
-    moved[4 * (first + one)..4 * (first + one) + 4].copy_from_slice(&[0xff; 4]);
-    assert!(load(&moved).is_ok());
-    let page = v.pages[one].to_le_bytes();
-    moved[4 * (first + in_free)..4 * (first + in_free) + 4].copy_from_slice(&page);
-    assert!(load(&moved).is_err());
+    for seed in crate::seeds(3) {
+        let spec = spec(&[]);
+        let mut v = Volume::of(&spec).unwrap();
+        let exported = v.shape.exported;
+        let mut rng = Rng::new(seed);
+        drive(&mut v, exported / 4, 8, || {
+            rng.below(exported.into()) as u32
+        });
+        let mut bytes = Vec::new();
+        v.save(&mut bytes).unwrap();
+        let load = |bytes: &[u8]| Volume::load(&spec, &mut &bytes[..], |_| true);
+        assert!(load(&bytes).is_ok());
+        assert!(load(&bytes[..bytes.len() - 1]).is_err());
+        assert!(Volume::load(&spec, &mut &bytes[..], |_| false).is_err());
+        let word = |at: usize, value: u32| {
+            let mut other = bytes.clone();
+            other[4 * at..4 * at + 4].copy_from_slice(&value.to_le_bytes());
+            load(&other).is_err()
+        };
+        // The front, a cursor, how many are free, a free segment of another group.
+        assert!(word(0, 2) && word(2, 1 << 20) && word(4, 1 << 20) && word(5, 1 << 20));
+        let free = v.groups[0].free.len();
+        assert!(word(6, v.shape.segments) && word(6, v.groups[0].free[free - 1]));
+        // A page twice, beyond the volume, and in a free segment.
+        let first = bytes.len() / 4 - v.pages.len();
+        let mut held = (0..v.pages.len()).filter(|&place| v.pages[place] != NONE);
+        let (one, two) = (held.next().unwrap(), held.next().unwrap());
+        assert!(word(first + one, v.pages[two]) && word(first + one, exported));
+        let in_free = v.groups[0].free[0] as usize * v.shape.data as usize;
+        let mut moved = bytes.clone();
+        moved[4 * (first + one)..4 * (first + one) + 4].copy_from_slice(&[0xff; 4]);
+        assert!(load(&moved).is_ok());
+        let page = v.pages[one].to_le_bytes();
+        moved[4 * (first + in_free)..4 * (first + in_free) + 4].copy_from_slice(&page);
+        assert!(load(&moved).is_err());
+    }
 }

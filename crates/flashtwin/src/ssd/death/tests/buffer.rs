@@ -194,7 +194,7 @@ fn what_nobody_wrote_is_never_read() {
     .iter()
     .enumerate()
     {
-        for seed in 0..4 {
+        for seed in crate::seeds(4) {
             never_read(more, 100 * i as u64 + seed);
         }
     }
