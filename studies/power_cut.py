@@ -1,10 +1,13 @@
 """Power cuts at random moments, under a checker and under PostgreSQL.
 
     python studies/power_cut.py checker [CUTS]
+    python studies/power_cut.py policies [CUTS]
     sudo python studies/power_cut.py postgresql [CUTS]
 
 The checker writes numbered pages with flushes and forced writes (tests/python/power.py) on devices with a
 volatile buffer under several policies, without a buffer, and with a protected one.
+
+With `policies` the policy of a volatile buffer is replaced under that load before each cut.
 
 PostgreSQL lies on ext4 on a loop device on nbdfuse: the power of drive and host is cut under eight pgbench
 clients and clients that note what they were told is committed; everything between the drive and the database
@@ -70,6 +73,24 @@ def checker(cuts: int) -> bool:
         )
         if name == "protected":
             assert check.lost == 0, "a protected buffer has lost something"
+    return True
+
+
+def policies(cuts: int) -> bool:
+    """Replace the policy under load before each power cut; an assertion says what is wrong."""
+    rng = random.Random(1)
+    # Those that need no separate blocks for hot pages.
+    names = [name for name in flashtwin.policies() if not name.startswith("cda-gc")]
+    settings = {**SMALL, "buffer.power_loss_protection": "false", "buffer.capacity": "512KiB"}
+    with flashtwin.serve("demo", set=settings, precondition="sequential") as server:
+        check = Checker(server, unquote(server.uri.partition("?socket=")[2]))
+        for _ in range(cuts):
+            check.cut(longest_s=0.1, meanwhile=lambda: server.set_policy(rng.choice(names)))
+    print(
+        f"{cuts} changes between {len(names)} policies, each before a cut  {check.answered} writes answered  "
+        f"{check.unfinished} cut short  {check.lost} pages lost, all of them allowed",
+        flush=True,
+    )
     return True
 
 
@@ -280,7 +301,7 @@ def one(database: Database, rng: random.Random, counts: Counter[str]) -> None:
 
 def main() -> None:
     """Run what is asked for."""
-    kinds = {"checker": checker, "postgresql": postgresql}
+    kinds = {"checker": checker, "policies": policies, "postgresql": postgresql}
     if len(sys.argv) not in (2, 3) or sys.argv[1] not in kinds:
         sys.exit((__doc__ or "").strip())
     if sys.argv[1] == "postgresql" and os.geteuid() != 0:

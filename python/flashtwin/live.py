@@ -94,6 +94,7 @@ class Server:
         self._socket = socket
         self._outputs = outputs
         self._stopping = threading.Lock()
+        self._is_stopping = False
         self._last: LiveReport | None = None
         #: Why the stop failed.
         self._failure: str | None = None
@@ -198,6 +199,12 @@ class Server:
         if self.running:
             self._process.send_signal(signal.SIGTERM)
 
+    def begin_stop(self) -> None:
+        """Begin a stop and do not wait for its end: the server accepts no requests any more."""
+        if self.running and not self._is_stopping:
+            self._is_stopping = True
+            self._process.send_signal(signal.SIGTERM)
+
     def stop(self) -> LiveReport:
         """Stop it cleanly: the data is on disk, if a file is the store, and the flash's state beside it.
 
@@ -222,10 +229,9 @@ class Server:
         return self._last
 
     def _stop(self) -> None:
+        self.begin_stop()
         if self._metrics is not None:
             self._metrics.close()
-        if self.running:
-            self._process.send_signal(signal.SIGTERM)
         try:
             code = self._process.wait(_STOP_S)
         except subprocess.TimeoutExpired:

@@ -7,16 +7,14 @@ the server says that the page is lost, and at most what was asked.
 
 import contextlib
 import random
-import socket
 import struct
 import threading
 import time
 from dataclasses import dataclass
 
+from raw_nbd import FLUSH, FUA, READ, WRITE, Client
+
 PAGE = 4096
-_MAGIC = 0x25609513
-_READ, _WRITE, _FLUSH = 0, 1, 3
-_FUA = 1
 
 
 class RefusedError(Exception):
@@ -27,62 +25,39 @@ class Connection:
     """A client of the network block device protocol: one request at a time."""
 
     def __init__(self, path):
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(60)
-        self._socket.connect(str(path))
-        hello = self._take(18)
-        assert hello[:16] == b"NBDMAGICIHAVEOPT"
-        # Option GO for the one export there is, with no information asked for.
-        go = struct.pack(">I", 0) + struct.pack(">H", 0)
-        self._socket.sendall(struct.pack(">I", 1) + b"IHAVEOPT" + struct.pack(">II", 7, len(go)) + go)
-        while True:
-            _, _, kind, length = struct.unpack(">QIII", self._take(20))
-            self._take(length)
-            assert kind in (1, 3), f"reply {kind:#x}"
-            if kind == 1:
-                return
+        self._client = Client(path)
 
-    def _take(self, count):
-        taken = b""
-        while len(taken) < count:
-            part = self._socket.recv(count - len(taken))
-            if not part:
-                raise RefusedError
-            taken += part
-        return taken
-
-    def _ask(self, what, offset=0, length=0, data=b"", flags=0):
+    def _ask(self, what, offset=0, length=0, **more):
         try:
-            self._socket.sendall(struct.pack(">IHHQQI", _MAGIC, flags, what, 0, offset, length) + data)
-            _, error, _ = struct.unpack(">IIQ", self._take(16))
-            if error:
-                raise RefusedError(error)
-            return self._take(length) if what == _READ else b""
+            self._client.ask(what, offset, length, **more)
+            _, error, data = self._client.response(length if what == READ else 0)
         except OSError as e:
             raise RefusedError from e
+        if error:
+            raise RefusedError(error)
+        return data
 
     def read(self, offset, length):
-        return self._ask(_READ, offset, length)
+        return self._ask(READ, offset, length)
 
     def write(self, offset, data, *, fua=False):
-        self._ask(_WRITE, offset, len(data), data, _FUA if fua else 0)
+        self._ask(WRITE, offset, len(data), data=data, flags=FUA if fua else 0)
 
     def flush(self):
-        self._ask(_FLUSH)
+        self._ask(FLUSH)
 
     def leave_amid_writes(self, count, offset=0):
         """Write pages from `offset` on and disconnect amid the responses."""
         with contextlib.suppress(OSError):
             for page in range(count):
-                request = struct.pack(">IHHQQI", _MAGIC, 0, _WRITE, page, offset + page * PAGE, PAGE)
-                self._socket.sendall(request + bytes(PAGE))
-        self._socket.close()
+                self._client.ask(WRITE, offset + page * PAGE, PAGE, page, data=bytes(PAGE))
+        self._client.close()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self._socket.close()
+        self._client.close()
 
 
 @dataclass
@@ -130,23 +105,38 @@ class Checker:
                     for of in known:
                         of.safe = of.answered
 
-    def cut(self, longest_s=0.05):
-        """One power cut at a random moment, and a look at every page."""
-        # All are connected before the cut: who comes later goes on.
+    def begin(self):
+        """Start the clients; their threads end when the server fails a request or closes the connection."""
+        # All are connected before what ends them: who comes later goes on.
         threads = [
             threading.Thread(target=self._write, args=(Connection(self.path), which, self.rng.random()))
             for which in range(len(self.known))
         ]
         for thread in threads:
             thread.start()
+        return threads
+
+    def cut(self, longest_s=0.05, *, meanwhile=lambda: None):
+        """One power cut at a random moment after `meanwhile`, and a look at every page."""
+        threads = self.begin()
         time.sleep(self.rng.uniform(0.01, longest_s))
+        meanwhile()
+        time.sleep(self.rng.uniform(0, longest_s))
         cut = self.server.power_cut()
+        self.join(threads)
+        self.lost += len(cut.lost)
+        self.unfinished += cut.unfinished
+        self.look(set(cut.lost))
+
+    @staticmethod
+    def join(threads):
+        """Wait for the clients, which have been cut off."""
         for thread in threads:
             thread.join(60)
             assert not thread.is_alive(), "a client hangs"
-        self.lost += len(cut.lost)
-        self.unfinished += cut.unfinished
-        lost = set(cut.lost)
+
+    def look(self, lost=frozenset()):
+        """Read every page; those in `lost` may be as they were when they were last safe."""
         with Connection(self.path) as connection:
             for which, known in enumerate(self.known):
                 base = which * len(known)

@@ -6,12 +6,14 @@ import struct
 import time
 from pathlib import Path
 
-READ, WRITE, DISCONNECT, FLUSH, TRIM = 0, 1, 2, 3, 4
+READ, WRITE, FLUSH, TRIM = 0, 1, 3, 4
+FUA = 1
+MAGIC = 0x25609513
 REQUEST = struct.Struct(">IHHQQI")
 REPLY = struct.Struct(">IIQ")
 _OPTION = struct.Struct(">8sII")
 _OPTION_REPLY = struct.Struct(">QIII")
-_GO, _EXPORT_NAME = 7, 1
+_GO = 7
 
 
 class RefusedError(Exception):
@@ -49,9 +51,9 @@ class Client:
             data += part
         return bytes(data)
 
-    def ask(self, command, offset, count, handle=0, data=b""):
+    def ask(self, command, offset=0, count=0, handle=0, *, data=b"", flags=0):
         """Send a request and do not wait for its response."""
-        self.socket.sendall(REQUEST.pack(0x25609513, 0, command, handle, offset, count) + data)
+        self.socket.sendall(REQUEST.pack(MAGIC, flags, command, handle, offset, count) + data)
 
     def response(self, count=0):
         """Receive a response: its handle, its error and `count` bytes of data if it has none."""

@@ -17,12 +17,13 @@ import pytest
 import flashtwin
 from clients import client, need, qemu_io, started, wait_for
 from flashtwin.prerequisites import PLUGIN
-from raw_nbd import FLUSH, READ, REQUEST, WRITE, Client, RefusedError, resident_bytes, settled, threads
+from mutations import SEEDS
+from raw_nbd import FLUSH, MAGIC, READ, REQUEST, WRITE, Client, RefusedError, resident_bytes, settled, threads
 
 SMALL = {"geometry.blocks_per_plane": 64}
 MIB = 1 << 20
 #: Rounds of what is tried again and again; more with FLASHTWIN_SEEDS.
-ROUNDS = 8 * int(os.environ.get("FLASHTWIN_SEEDS", "1"))
+ROUNDS = 8 * SEEDS
 
 
 @contextlib.contextmanager
@@ -108,13 +109,13 @@ def test_requests_in_flight_at_once_are_256(tmp_path):
 
 def break_off_in_a_header(path):
     broken = Client(path)
-    broken.socket.sendall(REQUEST.pack(0x25609513, 0, WRITE, 0, 0, 4096)[:20])
+    broken.socket.sendall(REQUEST.pack(MAGIC, 0, WRITE, 0, 0, 4096)[:20])
     return broken
 
 
 def break_off_in_the_data(path):
     broken = Client(path)
-    broken.socket.sendall(REQUEST.pack(0x25609513, 0, WRITE, 0, 8192, 65536) + b"\xff" * 40000)
+    broken.socket.sendall(REQUEST.pack(MAGIC, 0, WRITE, 0, 8192, 65536) + b"\xff" * 40000)
     return broken
 
 
@@ -126,7 +127,7 @@ def send_garbage(path):
 
 def write_too_much(path):
     broken = Client(path)
-    broken.socket.sendall(REQUEST.pack(0x25609513, 0, WRITE, 0, 0, 1 << 31))
+    broken.socket.sendall(REQUEST.pack(MAGIC, 0, WRITE, 0, 0, 1 << 31))
     return broken
 
 
@@ -145,9 +146,7 @@ def test_an_invalid_request_ends_its_connection_only(tmp_path, wrong):
                         for _ in range(reads):
                             amid.ask(READ, 0, MIB)
                         if wrong is break_off_in_the_data:
-                            amid.socket.sendall(
-                                REQUEST.pack(0x25609513, 0, WRITE, 0, 8192, 65536) + b"\xff" * 9
-                            )
+                            amid.socket.sendall(REQUEST.pack(MAGIC, 0, WRITE, 0, 8192, 65536) + b"\xff" * 9)
                             amid.socket.shutdown(socket.SHUT_WR)
                         else:
                             amid.socket.sendall(b"\xee" * 28)

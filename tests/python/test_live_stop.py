@@ -188,3 +188,37 @@ def test_store_in_use_is_rejected_with_the_process_that_uses_it(tmp_path):
         wait_for(lambda: not server.control.exists())
         with flashtwin.serve(**options) as after:
             assert "disk.img.state" in after.started_from
+
+
+@pytest.mark.parametrize("through", ["api", "command"])
+def test_no_write_is_accepted_after_a_stop_has_begun(short_path, through):
+    need("nbdkit")
+    at, disk = short_path / "sock", short_path / "disk.img"
+    options = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
+    words = ["serve", "--device", "demo", *options, "--precondition", "none", "--store", disk, "--socket", at]
+    with contextlib.ExitStack() as stack:
+        if through == "api":
+            server = stack.enter_context(
+                flashtwin.serve("demo", set=SMALL, precondition="none", store=disk, socket=at)
+            )
+            stop = server.begin_stop
+        else:
+            command = [sys.executable, "-m", "flashtwin.cli", *words, "--metrics", "0", "--json"]
+            process = stack.enter_context(started(*command, stdout=subprocess.PIPE))
+            pid = json.loads(process.stdout.readline())["pid"]
+
+            def stop():
+                # As a supervisor does that stops a whole group.
+                os.kill(pid, signal.SIGTERM)
+                process.terminate()
+
+        connection = stack.enter_context(Connection(at))
+        number = 1
+        connection.write(0, bytes([number]) * PAGE)
+        stop()
+        with contextlib.suppress(RefusedError):
+            while number < 250:
+                connection.write(0, bytes([number + 1]) * PAGE)
+                number += 1
+        assert number < 250, "it was served until it gave up"
+    assert disk.read_bytes()[:PAGE] == bytes([number]) * PAGE

@@ -80,7 +80,8 @@ fn step(what: impl FnOnce() -> Result<(), LiveError>) -> c_int {
 
 /// Runs a call of a client: 0, or -1 with an errno.
 fn call(what: impl FnOnce(&Server) -> Result<(), Failure>) -> c_int {
-    if !connection::work().is_none_or(|work| work.is_whole()) {
+    let is_whole = connection::work().is_none_or(|work| work.is_whole());
+    if !is_whole || stop::is_requested() {
         ffi::set_error(libc::ESHUTDOWN);
         return -1;
     }

@@ -25,15 +25,23 @@ const SIGNALS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIG
 
 /// The pipe to which the signal handler writes.
 static REQUESTS: AtomicI32 = AtomicI32::new(-1);
+/// A stop has been requested: no call of a client is accepted any more.
+static REQUESTED: AtomicBool = AtomicBool::new(false);
 /// nbdkit has no connections left and is exiting.
 static DISCONNECTED: AtomicBool = AtomicBool::new(false);
 static STOPPER: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
 
 /// Requests a stop; a second request aborts the drain.
 extern "C" fn request(_signal: libc::c_int) {
+    REQUESTED.store(true, Ordering::SeqCst);
     // SAFETY: the byte is valid memory, and write(2) is async-signal-safe. If the pipe is full, a stop has been
     // requested already.
     unsafe { libc::write(REQUESTS.load(Ordering::Relaxed), [0u8].as_ptr().cast(), 1) };
+}
+
+/// Whether a stop has been requested.
+pub fn is_requested() -> bool {
+    REQUESTED.load(Ordering::SeqCst)
 }
 
 /// Starts the thread that stops the server, and replaces nbdkit's signal handlers, which are set by now.
@@ -55,7 +63,7 @@ pub fn handle_signals() -> Result<(), LiveError> {
     let stopper = thread::Builder::new()
         .name("flashtwin-stop".into())
         .spawn(move || {
-            while !is_requested(&requests, Duration::MAX) {}
+            while !receive_request(&requests, Duration::MAX) {}
             stop(&requests);
         })
         .map_err(failed)?;
@@ -90,7 +98,7 @@ pub fn finish() {
 }
 
 /// Waits for a stop request; false after `timeout`.
-fn is_requested(requests: &OwnedFd, timeout: Duration) -> bool {
+fn receive_request(requests: &OwnedFd, timeout: Duration) -> bool {
     let mut ready = libc::pollfd {
         fd: requests.as_raw_fd(),
         events: libc::POLLIN,
@@ -112,7 +120,7 @@ fn stop(requests: &OwnedFd) {
     let _ = trouble(|| {
         server.close();
         close_sockets(server.settings().listen.as_deref());
-        server.drain(DRAIN_TIMEOUT, |timeout| is_requested(requests, timeout));
+        server.drain(DRAIN_TIMEOUT, |timeout| receive_request(requests, timeout));
         Ok(())
     });
     let succeeded = stop_server(server);

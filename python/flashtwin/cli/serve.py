@@ -134,6 +134,8 @@ class _Signals:
     def __call__(self, _signal: int, _frame: FrameType | None) -> None:
         if not self._asked:
             self._asked = True
+            if self.server is not None:
+                self.server.begin_stop()
             raise KeyboardInterrupt
         if self.server is not None:
             self.server.hurry()
