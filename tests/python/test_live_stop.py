@@ -205,12 +205,8 @@ def test_no_write_is_accepted_after_a_stop_has_begun(short_path, through):
         else:
             command = [sys.executable, "-m", "flashtwin.cli", *words, "--metrics", "0", "--json"]
             process = stack.enter_context(started(*command, stdout=subprocess.PIPE))
-            pid = json.loads(process.stdout.readline())["pid"]
-
-            def stop():
-                # As a supervisor does that stops a whole group.
-                os.kill(pid, signal.SIGTERM)
-                process.terminate()
+            process.stdout.readline()
+            stop = process.terminate
 
         connection = stack.enter_context(Connection(at))
         number = 1
