@@ -121,77 +121,79 @@ fn durations(spec: &DeviceSpec, ops: &[flashtwin::ftl::chip::FlashOp]) -> (Time,
 /// translation layer by itself asks for.
 #[test]
 fn a_device_does_what_its_translation_layer_asks_for() {
-    for (kind, copy_back) in KINDS.into_iter().zip(["true", "false", "true", "false"]) {
-        for backend in ["msr", "modern"] {
-            let mut further = vec![
-                ("geometry.chips", "1"),
-                ("nand.copy_back", copy_back),
-                ("nand.backend", backend),
-                ("link.bus_ns_per_sector", "0"),
-            ];
-            if backend == "modern" {
-                further.push(("geometry.channels", "1"));
-            }
-            let spec = small(kind, &further);
-            let mut ssd = Ssd::new(&spec);
-            ssd.fill_sequential();
-            let setup = spec.chip_setup().expect("it has a translation layer");
-            let mut ftl = Ftl::new(&setup).expect("the device was checked");
-            ftl.fill();
-            let mut rng = Rng::new(3);
-            let (mut total, mut gc_time) = (Cost::default(), Time::ZERO);
-            let mut ops = Vec::new();
-            for i in 0..6000 {
-                // Runs of pages beside single ones, so that logs are switched too.
-                let page = match i / 100 % 3 {
-                    0 => i % 100,
-                    _ => rng.below(u64::from(setup.logical_pages)),
-                };
-                ops.clear();
-                let op = if rng.below(4) == 0 {
-                    Op::Read
-                } else {
-                    Op::Write
-                };
-                match op {
-                    Op::Read => ftl.read(page as u32, &mut ops),
-                    _ => ftl.write(page as u32, &mut ops).expect("there is room"),
+    for seed in flashtwin::seeds(3) {
+        for (kind, copy_back) in KINDS.into_iter().zip(["true", "false", "true", "false"]) {
+            for backend in ["msr", "modern"] {
+                let mut further = vec![
+                    ("geometry.chips", "1"),
+                    ("nand.copy_back", copy_back),
+                    ("nand.backend", backend),
+                    ("link.bus_ns_per_sector", "0"),
+                ];
+                if backend == "modern" {
+                    further.push(("geometry.channels", "1"));
                 }
-                total += Cost::of(&ops);
-                let (served, collected) = durations(&spec, &ops);
-                gc_time += collected;
-                let done = pass(&mut ssd, op, page).expect("a read or write completes");
-                let parts = &done.breakdown;
-                assert_eq!(parts.transfer + parts.array, served, "{kind} {backend}");
-                assert_eq!(parts.queue_host, Time::ZERO, "{kind} {backend}");
-                assert!(parts.queue_gc <= collected);
-                let last_is_hosts = ops.last().is_some_and(|op| op.why == Why::Host);
-                if last_is_hosts && kind == "dftl" {
-                    assert_eq!(parts.queue_gc, collected);
+                let spec = small(kind, &further);
+                let mut ssd = Ssd::new(&spec);
+                ssd.fill_sequential();
+                let setup = spec.chip_setup().expect("it has a translation layer");
+                let mut ftl = Ftl::new(&setup).expect("the device was checked");
+                ftl.fill();
+                let mut rng = Rng::new(seed);
+                let (mut total, mut gc_time) = (Cost::default(), Time::ZERO);
+                let mut ops = Vec::new();
+                for i in 0..6000 {
+                    // Runs of pages beside single ones, so that logs are switched too.
+                    let page = match i / 100 % 3 {
+                        0 => i % 100,
+                        _ => rng.below(u64::from(setup.logical_pages)),
+                    };
+                    ops.clear();
+                    let op = if rng.below(4) == 0 {
+                        Op::Read
+                    } else {
+                        Op::Write
+                    };
+                    match op {
+                        Op::Read => ftl.read(page as u32, &mut ops),
+                        _ => ftl.write(page as u32, &mut ops).expect("there is room"),
+                    }
+                    total += Cost::of(&ops);
+                    let (served, collected) = durations(&spec, &ops);
+                    gc_time += collected;
+                    let done = pass(&mut ssd, op, page).expect("a read or write completes");
+                    let parts = &done.breakdown;
+                    assert_eq!(parts.transfer + parts.array, served, "{kind} {backend}");
+                    assert_eq!(parts.queue_host, Time::ZERO, "{kind} {backend}");
+                    assert!(parts.queue_gc <= collected);
+                    let last_is_hosts = ops.last().is_some_and(|op| op.why == Why::Host);
+                    if last_is_hosts && kind == "dftl" {
+                        assert_eq!(parts.queue_gc, collected);
+                    }
                 }
+                let report = ssd.flash_report();
+                let count = |cause| report.flash.count(cause);
+                assert_eq!(count(Cause::HostRead), total.host_reads, "{kind}");
+                assert_eq!(count(Cause::HostWrite), total.host_programs, "{kind}");
+                let copies = count(Cause::GcMove) + count(Cause::MergeCopy);
+                assert_eq!(copies, total.copies, "{kind}");
+                assert_eq!(count(Cause::MapRead), total.map_reads, "{kind}");
+                assert_eq!(count(Cause::MapWrite), total.map_writes, "{kind}");
+                assert_eq!(count(Cause::Erase), total.erases, "{kind}");
+                assert_eq!(kind == "dftl", count(Cause::MapRead) > 0, "{kind}");
+                assert_eq!(kind == "dftl", count(Cause::MergeCopy) == 0, "{kind}");
+                assert_eq!(report.gc_time[0].max(gc_time), report.gc_time[0], "{kind}");
+                let counters = ftl.counters().named();
+                assert_eq!(report.ftl_counters, counters, "{kind}");
+                let programs = report.programs() as f64;
+                let host = total.host_programs as f64;
+                assert_eq!(
+                    report.write_amplification().unwrap(),
+                    programs / host,
+                    "{kind}"
+                );
+                ssd.check().expect("consistent tables");
             }
-            let report = ssd.flash_report();
-            let count = |cause| report.flash.count(cause);
-            assert_eq!(count(Cause::HostRead), total.host_reads, "{kind}");
-            assert_eq!(count(Cause::HostWrite), total.host_programs, "{kind}");
-            let copies = count(Cause::GcMove) + count(Cause::MergeCopy);
-            assert_eq!(copies, total.copies, "{kind}");
-            assert_eq!(count(Cause::MapRead), total.map_reads, "{kind}");
-            assert_eq!(count(Cause::MapWrite), total.map_writes, "{kind}");
-            assert_eq!(count(Cause::Erase), total.erases, "{kind}");
-            assert_eq!(kind == "dftl", count(Cause::MapRead) > 0, "{kind}");
-            assert_eq!(kind == "dftl", count(Cause::MergeCopy) == 0, "{kind}");
-            assert_eq!(report.gc_time[0].max(gc_time), report.gc_time[0], "{kind}");
-            let counters = ftl.counters().named();
-            assert_eq!(report.ftl_counters, counters, "{kind}");
-            let programs = report.programs() as f64;
-            let host = total.host_programs as f64;
-            assert_eq!(
-                report.write_amplification().unwrap(),
-                programs / host,
-                "{kind}"
-            );
-            ssd.check().expect("consistent tables");
         }
     }
 }

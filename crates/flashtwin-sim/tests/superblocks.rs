@@ -80,28 +80,30 @@ fn amplification(ssd: &mut Ssd, times: u64, rng: &mut Rng) -> f64 {
 /// by themselves: what a large block holds varies less.
 #[test]
 fn superblocks_amplify_as_blocks_of_their_size() {
-    let measured = |spec: &DeviceSpec| {
-        let mut ssd = Ssd::new(spec);
-        let mut rng = Rng::new(5);
-        ssd.fill_sequential();
-        amplification(&mut ssd, 6, &mut rng);
-        let got = amplification(&mut ssd, 6, &mut rng);
-        ssd.check().expect("a consistent map");
-        got
-    };
-    for rho in [0.8, 0.9] {
-        let superblocks = measured(&dies(4, 1024, 16, rho, &[]));
-        let field = mean_field(64, 60, rho);
-        assert_near(
-            &format!("rho {rho}: superblocks"),
-            superblocks,
-            field,
-            0.015,
-        );
-        let apart = measured(&dies(4, 1024, 16, rho, &[("gc.granularity", "block")]));
-        let field = mean_field(16, 60, rho);
-        assert_near(&format!("rho {rho}: blocks"), apart, field, 0.015);
-        assert!(superblocks > apart + 0.03, "{superblocks} {apart}");
+    for seed in flashtwin::seeds(2) {
+        let measured = |spec: &DeviceSpec| {
+            let mut ssd = Ssd::new(spec);
+            let mut rng = Rng::new(seed);
+            ssd.fill_sequential();
+            amplification(&mut ssd, 6, &mut rng);
+            let got = amplification(&mut ssd, 6, &mut rng);
+            ssd.check().expect("a consistent map");
+            got
+        };
+        for rho in [0.8, 0.9] {
+            let superblocks = measured(&dies(4, 1024, 16, rho, &[]));
+            let field = mean_field(64, 60, rho);
+            assert_near(
+                &format!("rho {rho}: superblocks"),
+                superblocks,
+                field,
+                0.015,
+            );
+            let apart = measured(&dies(4, 1024, 16, rho, &[("gc.granularity", "block")]));
+            let field = mean_field(16, 60, rho);
+            assert_near(&format!("rho {rho}: blocks"), apart, field, 0.015);
+            assert!(superblocks > apart + 0.03, "{superblocks} {apart}");
+        }
     }
 }
 
@@ -146,39 +148,41 @@ fn timed_runs_keep_all_pages_and_amplify_as_much() {
 /// Dies lose blocks one after the other. All dies go on in step until one has none left.
 #[test]
 fn a_die_that_loses_blocks_leaves_the_others_usable() {
-    let wears = [
-        ("wear.erase_limit", "40"),
-        ("wear.endurance_spread_percent", "20"),
-    ];
-    for timed in [false, true] {
-        let spec = dies(4, 64, 16, 0.7, &wears);
-        let mut ssd = Ssd::new(&spec);
-        ssd.fill_sequential();
-        let mut spent = 0;
-        let mut rng = Rng::new(3);
-        let portion = u64::from(spec.exported_pages()) / 32;
-        for round in 0..8000 {
-            if timed {
-                let text = format!("uniform:write=1,requests={portion}");
-                let mut workload = load(&text, &ssd, round);
-                let config = RunConfig {
-                    pacing: Pacing::Closed { depth: 64 },
-                    ..RunConfig::default()
-                };
-                run_all(&mut ssd, &mut *workload, &config);
-            } else {
-                ssd.write_random(&mut rng, portion);
+    for seed in flashtwin::seeds(2) {
+        let wears = [
+            ("wear.erase_limit", "40"),
+            ("wear.endurance_spread_percent", "20"),
+        ];
+        for timed in [false, true] {
+            let spec = dies(4, 64, 16, 0.7, &wears);
+            let mut ssd = Ssd::new(&spec);
+            ssd.fill_sequential();
+            let mut spent = 0;
+            let mut rng = Rng::new(seed);
+            let portion = u64::from(spec.exported_pages()) / 32;
+            for round in 0..8000 {
+                if timed {
+                    let text = format!("uniform:write=1,requests={portion}");
+                    let mut workload = load(&text, &ssd, round);
+                    let config = RunConfig {
+                        pacing: Pacing::Closed { depth: 64 },
+                        ..RunConfig::default()
+                    };
+                    run_all(&mut ssd, &mut *workload, &config);
+                } else {
+                    ssd.write_random(&mut rng, portion);
+                }
+                assert_eq!(ssd.outstanding(), 0);
+                ssd.check().expect("a consistent map");
+                if ssd.is_read_only() {
+                    break;
+                }
+                spent = ssd.flash_report().spent_blocks;
             }
-            assert_eq!(ssd.outstanding(), 0);
-            ssd.check().expect("a consistent map");
-            if ssd.is_read_only() {
-                break;
-            }
-            spent = ssd.flash_report().spent_blocks;
+            assert!(ssd.is_read_only());
+            // More were lost than one die has to spare.
+            assert!(spent > 20, "{spent}");
         }
-        assert!(ssd.is_read_only());
-        // More were lost than one die has to spare.
-        assert!(spent > 20, "{spent}");
     }
 }
 

@@ -201,38 +201,40 @@ fn what_overlaps_stands_on_the_first_free_line() {
 /// A full timeline ends: what had begun goes on to its end, nothing else begins.
 #[test]
 fn a_full_timeline_says_where_it_ends() {
-    let mut ssd = ssd(&[]);
-    let whole = Window {
-        from: Time::ZERO,
-        length: Time::from_s(10),
-    };
-    let mut recording = Recording::new(whole, ssd.now(), ssd.submitted());
-    recording.limit = 50;
-    recording.open(&mut ssd);
-    let mut rng = Rng::new(3);
-    for tag in 0..200 {
-        let request = Request {
-            arrival: ssd.now(),
-            offset: rng.below(4000) * 4096,
-            bytes: 4096,
-            op: Op::Write,
-            fua: false,
+    for seed in flashtwin::seeds(3) {
+        let mut ssd = ssd(&[]);
+        let whole = Window {
+            from: Time::ZERO,
+            length: Time::from_s(10),
         };
-        recording.submitted(tag, &request, ssd.now());
-        ssd.submit(ssd.now(), &request, tag).unwrap();
-        while recording.is_open() && ssd.step() {
-            recording.completed(&std::mem::take(ssd.completions()));
-            recording.look(&mut ssd);
+        let mut recording = Recording::new(whole, ssd.now(), ssd.submitted());
+        recording.limit = 50;
+        recording.open(&mut ssd);
+        let mut rng = Rng::new(seed);
+        for tag in 0..200 {
+            let request = Request {
+                arrival: ssd.now(),
+                offset: rng.below(4000) * 4096,
+                bytes: 4096,
+                op: Op::Write,
+                fua: false,
+            };
+            recording.submitted(tag, &request, ssd.now());
+            ssd.submit(ssd.now(), &request, tag).unwrap();
+            while recording.is_open() && ssd.step() {
+                recording.completed(&std::mem::take(ssd.completions()));
+                recording.look(&mut ssd);
+            }
         }
+        assert_eq!(recording.state, State::Over);
+        let things = recording.collector.all.len();
+        assert!((50..70).contains(&things), "{things}");
+        // What chips had settled by then is in it, too: requests show the end.
+        let slices = recording.collector.all.slices.iter();
+        let requests = slices.filter(|slice| slice.track.shown == Shown::Requests);
+        let last = requests.map(|slice| slice.begin).max();
+        let timeline = recording.finish(&mut ssd);
+        assert!(timeline.cut_at >= last, "{:?} {last:?}", timeline.cut_at);
+        assert!(timeline.cut_at < Some(whole.length));
     }
-    assert_eq!(recording.state, State::Over);
-    let things = recording.collector.all.len();
-    assert!((50..70).contains(&things), "{things}");
-    // What chips had settled by then is in it, too: requests show the end.
-    let slices = recording.collector.all.slices.iter();
-    let requests = slices.filter(|slice| slice.track.shown == Shown::Requests);
-    let last = requests.map(|slice| slice.begin).max();
-    let timeline = recording.finish(&mut ssd);
-    assert!(timeline.cut_at >= last, "{:?} {last:?}", timeline.cut_at);
-    assert!(timeline.cut_at < Some(whole.length));
 }
