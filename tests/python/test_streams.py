@@ -151,3 +151,21 @@ def test_full_temporary_directory_is_named(tmp_path):
     assert f"{place}/flashtwin-" in done.stderr
     assert "device.toml: cannot write the device" in done.stderr
     assert not list(place.iterdir())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "--workload", b"zipf:\xff"],
+        ["device", "show", b"\xff"],
+        ["run", b"\xff.csv"],
+        ["report", b"\xff", "-o", "x"],
+    ],
+)
+def test_argument_that_is_not_utf8_is_an_error(arguments, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "flashtwin.cli", *arguments], capture_output=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.count(b"\n") == 1
+    assert done.stderr.startswith(b"flashtwin: error: ")

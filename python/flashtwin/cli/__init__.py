@@ -46,13 +46,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 141
     except MemoryError:
         return _fail("out of memory: take a smaller device, or run fewer policies at a time", 2)
-    except OSError as e:
-        named = [os.fsdecode(e.filename)] if e.filename is not None else []
-        return _fail(": ".join([*named, e.strerror or str(e)]), 2)
+    except (OSError, UnicodeEncodeError) as e:
+        return _fail(_described(e), 2)
     except RuntimeError as e:
         if str(e) != _NO_THREAD:
             raise
         return _fail("no thread can be started: end other processes, or raise the limit (ulimit -u)", 2)
+
+
+def _described(e: OSError | UnicodeEncodeError) -> str:
+    if isinstance(e, UnicodeEncodeError):
+        return f"{e.object!r}: an argument that is no name of a file must be UTF-8"
+    named = [os.fsdecode(e.filename)] if e.filename is not None else []
+    return ": ".join([*named, e.strerror or str(e)])
 
 
 def _fail(message: str, code: int) -> int:

@@ -207,7 +207,17 @@ def _parameters(given: dict[str, Any], places: Places) -> dict[str, list[Value]]
 def _scalar(value: object, path: str, places: Places) -> Value:
     if value is not None and not isinstance(value, (str, int, float, bool)):
         raise places.wrong(path, f"found {shortened(value)}; must be text, a number, or true or false")
+    if isinstance(value, str):
+        _check_text(value, path, places)
     return value
+
+
+def _check_text(text: str, path: str, places: Places) -> None:
+    """Refuse a part of a character: cells are keyed by UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise places.wrong(path, f"found {shortened(text)}; must be text of whole characters") from None
 
 
 def _distinct(values: list[Any], path: str, places: Places) -> list[Any]:
@@ -233,6 +243,7 @@ def _texts(given: dict[str, Any], key: str, places: Places, default: Iterable[st
         if not isinstance(each, (str, os.PathLike)):
             hint = "; a class of your own has no content to know a cell by" if callable(each) else ""
             raise places.wrong(key, f"found {shortened(each)}; must be text{hint}")
+        _check_text(os.fspath(each), key, places)
     return _distinct([os.fspath(each) for each in value], key, places)
 
 
