@@ -178,7 +178,7 @@ unsafe fn start(
 }
 
 extern "C" fn run_connection(start: *mut c_void) -> *mut c_void {
-    // SAFETY: it is the box of `start`, and nobody else's now.
+    // SAFETY: it is the box of `start`, which belongs to this thread.
     let start = unsafe { Box::from_raw(start.cast::<Start>()) };
     SERVED.set(Arc::as_ptr(&start.connection));
     let result = (start.routine.run)(start.routine.argument);
@@ -188,7 +188,7 @@ extern "C" fn run_connection(start: *mut c_void) -> *mut c_void {
 }
 
 extern "C" fn run_worker(start: *mut c_void) -> *mut c_void {
-    // SAFETY: it is the box of `start`, and nobody else's now.
+    // SAFETY: it is the box of `start`, which belongs to this thread.
     let start = unsafe { Box::from_raw(start.cast::<Start>()) };
     let work = Work::new(start.connection);
     WORK.set(&work);

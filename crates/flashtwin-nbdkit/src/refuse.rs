@@ -35,7 +35,7 @@ pub fn wait_for_room() {
     drop(ENDED.wait_while(running(), |running| *running >= AT_ONCE));
 }
 
-/// Answers a client's options with `reason`, until it gives up.
+/// Responds to a client's options with `reason`, until it gives up.
 pub fn explain(socket: c_int, reason: &str) {
     *running() += 1;
     // SAFETY: the socket is open and stays its owner's: it is not closed here.

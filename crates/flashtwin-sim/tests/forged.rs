@@ -99,7 +99,7 @@ fn use_it<S: Drivable>(device: &mut Device<S>, requests: u32) -> Result<(), SimE
     Ok(())
 }
 
-/// Address space of this process at its largest, where the system tells.
+/// Address space of this process at its largest, where the system reports it.
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmPeak:"));

@@ -26,7 +26,7 @@ _PAGE = Path(__file__).with_name("page.html")
 #: Reports in the history, one per second, and the polling period for new ones in seconds.
 _KEPT = 120
 _PERIOD_S = 0.5
-#: Connections that wait to be accepted, connections at a time, and seconds in which a client may say nothing.
+#: Connections that wait to be accepted, connections at a time, and the timeout of a silent client in seconds.
 _BACKLOG, _CONNECTIONS, _TIMEOUT_S = 128, 64, 5.0
 #: Accepted names in Host headers. Any other name could be that of a foreign page (DNS rebinding).
 _NAMES = ("127.0.0.1", "localhost", "[::1]", "")

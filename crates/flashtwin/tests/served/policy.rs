@@ -203,7 +203,7 @@ fn a_write_in_flight_gets_the_slot_of_a_clean_page_that_an_exchange_evicts() {
             ssd.advance(ssd.now() + Time::from_us(1));
         }
         let (before, cut) = (ssd.flash_report(), ssd.power_cut());
-        // This policy takes in no reads, so that the clean pages leave.
+        // This policy inserts no reads, so that the clean pages are evicted.
         ssd.set_policy("req-block", &[]).unwrap();
         let (report, after) = (ssd.flash_report(), ssd.power_cut());
         assert_eq!(cut.lost, [Lpn(3)]);
