@@ -255,9 +255,11 @@ fn build_buffer(v: &Values, page_bytes: u32) -> (Buffer, u64) {
     let latency_or = |key| if v.has(key) { v.time(key) } else { latency };
     let read_cache_pages = share(v, "buffer.read_cache", capacity_pages).unwrap_or(0);
     let settings = settings(v, name, capacity_pages);
+    let policy = ChosenPolicy::new(name, settings).expect("the name was checked against the list");
     let buffer = Buffer {
         capacity_pages,
-        policy: ChosenPolicy::new(name, settings).expect("the name was checked against the list"),
+        non_volatile: policy.entry().non_volatile,
+        policy,
         evict: match v.word("buffer.evict") {
             EvictWord::Background => EvictMode::Background(v.count("buffer.background_depth")),
             EvictWord::Blocking => EvictMode::Blocking,

@@ -480,12 +480,15 @@ pub struct Buffer {
     pub read_cache_latency: Time,
     /// Power-loss protection: a flush or FUA write is done once in the buffer.
     pub power_loss_protection: bool,
+    /// The memory is non-volatile, as the policy of the device file has it. Another policy that takes its place
+    /// governs the same memory.
+    pub non_volatile: bool,
 }
 
 impl Buffer {
     /// The memory survives a power loss.
     pub(crate) fn is_protected(&self) -> bool {
-        self.power_loss_protection || self.policy.entry().non_volatile
+        self.power_loss_protection || self.non_volatile
     }
 }
 

@@ -2,7 +2,7 @@
 
 use flashtwin::buffer::ChosenPolicy;
 use flashtwin::component::Pages;
-use flashtwin::{seeds, Backend, BufferEvent, Device, Lpn, Op, Request, Rng, Ssd, Time};
+use flashtwin::{seeds, Backend, BufferEvent, Device, Durable, Lpn, Op, Request, Rng, Ssd, Time};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -265,6 +265,33 @@ fn no_page_is_of_the_request_that_asks_for_victims() {
     ssd.set_policy("req-block", &[]).unwrap();
     ssd.set_policy("lru", &[]).unwrap();
     assert_eq!(evicted(&mut ssd, 100..108), [0, 1, 2, 3, 4, 5, 6, 7]);
+}
+
+/// CBM's paper has non-volatile memory; a policy is exchanged, and the memory is not, also after a power loss.
+#[test]
+fn memory_stays_as_volatile_as_it_was() {
+    for (first, second, durable) in [
+        ("lru", "cbm", Durable::Programmed),
+        ("cbm", "lru", Durable::AtOnce),
+    ] {
+        let mut ssd = ssd(
+            "demo",
+            &[
+                ("buffer.capacity", "32 KiB"),
+                ("buffer.policy", first),
+                ("buffer.power_loss_protection", "false"),
+            ],
+        );
+        ssd.fill_sequential();
+        assert_eq!(ssd.durable(), durable, "{first}");
+        ssd.set_policy(second, &[]).unwrap();
+        assert_eq!(ssd.durable(), durable, "{first}, then {second}");
+        ssd.cut_power(1_000_000).unwrap();
+        assert_eq!(ssd.durable(), durable, "{second} after a power loss");
+        access(&mut ssd, 3, Op::Write);
+        let lost = ssd.power_cut().lost;
+        assert_eq!(lost.is_empty(), durable == Durable::AtOnce, "{second}");
+    }
 }
 
 /// Of clean pages those stay that the new policy would take in on a read; dirty ones all.

@@ -130,6 +130,7 @@ impl Cache {
             write_latency: Time::ZERO,
             read_cache_latency: Time::ZERO,
             power_loss_protection: false,
+            non_volatile: false,
         };
         let b = front.buffer.unwrap_or(&absent);
         let setup = &front.setup;
