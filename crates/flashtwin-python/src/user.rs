@@ -131,7 +131,10 @@ struct Asking {
 }
 
 impl Asking {
-    /// The caller keeps the value no longer than `device` and `held` live, and does not forget it.
+    /// Until it is dropped, [`asked`] hands both references out.
+    ///
+    /// # Safety
+    /// The caller drops the value, and does so while `device` and `held` live.
     unsafe fn new(device: &dyn DeviceView, held: &Held) -> Asking {
         // SAFETY: only the lifetimes change. The references leave `ASKED` when this is dropped,
         // which by the caller's promise is before they end; no other code takes them out of `ASKED`

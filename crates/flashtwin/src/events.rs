@@ -9,7 +9,7 @@
 
 use std::num::NonZeroU64;
 
-use crate::memory::Table;
+use crate::memory::TrustedTable;
 use crate::units::Time;
 
 /// Bits of an entry that name the resource, and those above that give the place in the order of
@@ -54,17 +54,60 @@ const EMPTY: Bucket = Bucket {
     last: NONE,
 };
 
+/// The buckets. Only [`Calendar::new`] sets a length, so that the bits of `wrap` of any number are those of a bucket.
+#[derive(Clone, Debug)]
+struct Calendar {
+    buckets: Vec<Bucket>,
+    /// Bits of the number of a span that give its bucket: as many as there are buckets, less one.
+    wrap: usize,
+    /// The buckets that hold any, as bits.
+    occupied: Vec<u64>,
+}
+
+impl Calendar {
+    /// At least `least` empty buckets.
+    fn new(least: usize) -> Calendar {
+        let buckets = least.next_power_of_two().max(64);
+        Calendar {
+            buckets: vec![EMPTY; buckets],
+            wrap: buckets - 1,
+            occupied: vec![0; buckets / 64],
+        }
+    }
+
+    /// The bucket of a span.
+    #[inline(always)]
+    fn bucket(&self, span: usize) -> Bucket {
+        // SAFETY: there are `wrap + 1` buckets.
+        unsafe { *self.buckets.get_unchecked(span & self.wrap) }
+    }
+
+    #[inline(always)]
+    fn bucket_mut(&mut self, span: usize) -> &mut Bucket {
+        // SAFETY: there are `wrap + 1` buckets.
+        unsafe { self.buckets.get_unchecked_mut(span & self.wrap) }
+    }
+
+    /// The word with the bit of the bucket of a span.
+    #[inline(always)]
+    fn word_mut(&mut self, span: usize) -> &mut u64 {
+        // SAFETY: there are `wrap + 1` buckets, a multiple of 64, and one word for each 64.
+        unsafe { self.occupied.get_unchecked_mut((span & self.wrap) / 64) }
+    }
+
+    /// Empties all buckets.
+    fn clear(&mut self) {
+        self.buckets.fill(EMPTY);
+        self.occupied.fill(0);
+    }
+}
+
 /// Pending instants.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
     /// By resource.
-    slots: Table<Slot>,
-    /// A power of two.
-    buckets: Table<Bucket>,
-    /// Bits of the number of a span that give its bucket.
-    wrap: usize,
-    /// The buckets that hold any, as bits.
-    occupied: Table<u64>,
+    slots: TrustedTable<Slot>,
+    calendar: Calendar,
     /// Width of a bucket, as a power of two of picoseconds.
     shift: u32,
     /// The earliest entry, [`NOTHING`] if there is none: it is looked at more often than it changes.
@@ -98,16 +141,14 @@ impl EventQueue {
     /// A queue for `resources` resources, numbered from 0.
     pub fn new(resources: usize) -> EventQueue {
         debug_assert!(resources < 1 << RESOURCE_BITS);
-        let buckets = (BUCKETS_A_RESOURCE * resources).next_power_of_two().max(64);
         let slot = Slot {
             entry: NOTHING,
             next: NONE,
         };
         EventQueue {
-            slots: vec![slot; resources].into(),
-            buckets: vec![EMPTY; buckets].into(),
-            wrap: buckets - 1,
-            occupied: vec![0; buckets / 64].into(),
+            // SAFETY: each number in a bucket, a slot or an entry is that of a resource which `EventQueue::entry` checked.
+            slots: unsafe { TrustedTable::new(vec![slot; resources]) },
+            calendar: Calendar::new(BUCKETS_A_RESOURCE * resources),
             shift: SHIFT_FIRST,
             first: NOTHING,
             last_order: 0,
@@ -208,7 +249,7 @@ impl EventQueue {
         }
         if entry == self.first {
             self.pop();
-        } else if (self.linked_from(self.buckets[self.bucket(entry)].first))
+        } else if (self.linked_from(self.calendar.bucket(self.bucket(entry)).first))
             .any(|at| at as usize == resource)
         {
             self.take_out(resource as u32);
@@ -223,6 +264,7 @@ impl EventQueue {
 
     #[inline(always)]
     fn entry(&mut self, resource: usize, at: Time) -> u128 {
+        assert!(resource < self.slots.len(), "no such resource");
         let mut order = self.take_order();
         if let Some(&group) = self.groups.get(resource) {
             order |= u64::from(group) << ORDER_BITS;
@@ -239,20 +281,20 @@ impl EventQueue {
 
     #[inline(always)]
     fn bucket(&self, entry: u128) -> usize {
-        self.span(entry) as usize & self.wrap
+        self.span(entry) as usize & self.calendar.wrap
     }
 
     /// Puts an entry where it belongs in its bucket.
     #[inline(always)]
     fn put(&mut self, entry: u128, resource: usize) {
         let (at, new) = (self.bucket(entry), resource as u32);
-        let bucket = &mut self.buckets[at];
+        let bucket = self.calendar.bucket_mut(at);
         if bucket.first == NONE {
             *bucket = Bucket {
                 first: new,
                 last: new,
             };
-            self.occupied[at / 64] |= 1 << (at % 64);
+            *self.calendar.word_mut(at) |= 1 << (at % 64);
         } else if entry > self.slots[bucket.last as usize].entry {
             self.slots[bucket.last as usize].next = new;
             bucket.last = new;
@@ -270,13 +312,13 @@ impl EventQueue {
             return self.put(entry, new as usize);
         }
         let mut before = NONE;
-        let mut after = self.buckets[at].first;
+        let mut after = self.calendar.bucket(at).first;
         while self.slots[after as usize].entry < entry {
             (before, after) = (after, self.slots[after as usize].next);
             self.looks += 1;
         }
         match before {
-            NONE => self.buckets[at].first = new,
+            NONE => self.calendar.bucket_mut(at).first = new,
             before => self.slots[before as usize].next = new,
         }
         let next = after;
@@ -288,19 +330,19 @@ impl EventQueue {
         let slot = self.slots[resource as usize];
         let at = self.bucket(slot.entry);
         let mut before = NONE;
-        let mut this = self.buckets[at].first;
+        let mut this = self.calendar.bucket(at).first;
         while this != resource {
             (before, this) = (this, self.slots[this as usize].next);
         }
         match before {
-            NONE => self.buckets[at].first = slot.next,
+            NONE => self.calendar.bucket_mut(at).first = slot.next,
             before => self.slots[before as usize].next = slot.next,
         }
         if slot.next == NONE {
-            self.buckets[at].last = before;
+            self.calendar.bucket_mut(at).last = before;
         }
-        if self.buckets[at].first == NONE {
-            self.occupied[at / 64] &= !(1 << (at % 64));
+        if self.calendar.bucket(at).first == NONE {
+            *self.calendar.word_mut(at) &= !(1 << (at % 64));
         }
     }
 
@@ -310,7 +352,7 @@ impl EventQueue {
     fn find_first(&mut self, span: u64, start: usize, ahead: u64) -> u128 {
         if let Some(bits) = NonZeroU64::new(ahead) {
             let ahead = bits.trailing_zeros();
-            let bucket = self.buckets[start + ahead as usize];
+            let bucket = self.calendar.bucket(start + ahead as usize);
             let entry = self.slots[bucket.first as usize].entry;
             if self.span(entry) == span + u64::from(ahead) {
                 return entry;
@@ -331,17 +373,17 @@ impl EventQueue {
     }
 
     fn look_through(&mut self, span: u64) -> u128 {
-        let (rounds, words) = (self.wrap, self.occupied.len() - 1);
+        let (rounds, words) = (self.calendar.wrap, self.calendar.occupied.len() - 1);
         let start = span as usize & rounds;
         let mut word = start / 64;
-        let mut bits = self.occupied[word] & (u64::MAX << (start % 64));
+        let mut bits = self.calendar.occupied[word] & (u64::MAX << (start % 64));
         // Earliest entry of those in later rounds.
         let mut later = NOTHING;
         // The word of the start comes twice, the second time with what lies before the start.
-        for looks in 0..=self.occupied.len() {
+        for looks in 0..=words + 1 {
             while bits != 0 {
                 let at = word * 64 + bits.trailing_zeros() as usize;
-                let entry = self.slots[self.buckets[at].first as usize].entry;
+                let entry = self.slots[self.calendar.bucket(at).first as usize].entry;
                 if self.span(entry) - span == (at.wrapping_sub(start) & rounds) as u64 {
                     self.looks += looks as u32;
                     return entry;
@@ -351,9 +393,9 @@ impl EventQueue {
                 self.looks += 1;
             }
             word = (word + 1) & words;
-            bits = self.occupied[word];
+            bits = self.calendar.occupied[word];
         }
-        self.looks += self.occupied.len() as u32;
+        self.looks += words as u32 + 1;
         later
     }
 
@@ -375,7 +417,7 @@ impl EventQueue {
 
     /// All entries.
     fn pending(&self) -> Vec<u128> {
-        (self.buckets.iter())
+        (self.calendar.buckets.iter())
             .flat_map(|bucket| self.linked_from(bucket.first))
             .map(|at| self.slots[at as usize].entry)
             .collect()
@@ -385,8 +427,7 @@ impl EventQueue {
     fn fill(&mut self, mut pending: Vec<u128>) {
         // Each is then the last of its bucket.
         pending.sort_unstable();
-        self.buckets.fill(EMPTY);
-        self.occupied.fill(0);
+        self.calendar.clear();
         for entry in pending {
             self.put(entry, resource(entry));
         }
@@ -413,13 +454,13 @@ impl EventQueue {
     /// The same where something is pending.
     #[inline(always)]
     pub fn pop_first(&mut self) -> usize {
-        debug_assert!(self.next_time() != Time::NEVER);
+        assert!(self.next_time() != Time::NEVER, "nothing is pending");
         let (span, taken) = (self.span(self.first), resource(self.first));
-        let at = span as usize & self.wrap;
+        let at = span as usize & self.calendar.wrap;
         // The earliest entry stands first in its bucket.
         let next = self.slots[taken].next;
-        self.buckets[at].first = next;
-        let word = &mut self.occupied[at / 64];
+        self.calendar.bucket_mut(at).first = next;
+        let word = self.calendar.word_mut(at);
         let mut ahead = *word >> (at % 64);
         if next == NONE {
             *word ^= 1 << (at % 64);
@@ -434,6 +475,18 @@ impl EventQueue {
 mod tests {
     use super::*;
     use crate::rng::{seeds, Rng};
+
+    #[test]
+    #[should_panic(expected = "no such resource")]
+    fn resource_beyond_the_queue_is_refused() {
+        EventQueue::new(4).set(4, Time(1));
+    }
+
+    #[test]
+    #[should_panic(expected = "nothing is pending")]
+    fn empty_queue_has_no_first_event() {
+        EventQueue::new(4).pop_first();
+    }
 
     #[test]
     fn earliest_first_and_equals_in_the_order_of_setting() {

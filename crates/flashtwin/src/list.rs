@@ -11,14 +11,6 @@ fn id(n: u32) -> Option<PageId> {
     (n != NONE).then_some(PageId(n))
 }
 
-/// The links of a page that an end of a list or the links of another page of it name: the table reaches that far.
-#[inline(always)]
-fn link(links: &mut [(u32, u32)], page: u32) -> &mut (u32, u32) {
-    debug_assert!((page as usize) < links.len(), "page {page} of a list");
-    // SAFETY: only pages within the table are ever linked.
-    unsafe { links.get_unchecked_mut(page as usize) }
-}
-
 /// (towards most recent, towards least recent) of each page.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Links(Vec<(u32, u32)>);
@@ -180,14 +172,14 @@ impl<const N: usize> Lists<N> {
         let links = &mut self.links.0[..];
         let ends = &mut self.ends[list];
         let (oldest, newest) = (ends.oldest, ends.newest);
-        link(links, newest).0 = page.0;
-        *link(links, page.0) = (NONE, newest);
-        let second = std::mem::replace(link(links, oldest), APART).0;
-        link(links, second).1 = NONE;
+        links[newest as usize].0 = page.0;
+        links[page.0 as usize] = (NONE, newest);
+        let second = std::mem::replace(&mut links[oldest as usize], APART).0;
+        links[second as usize].1 = NONE;
         (ends.oldest, ends.newest) = (second, page.0);
-        let next = link(links, second).0;
-        let third = link(links, next).0;
-        let fourth = PageId(link(links, third).0);
+        let next = links[second as usize].0;
+        let third = links[next as usize].0;
+        let fourth = PageId(links[third as usize].0);
         self.links.prefetch(fourth);
         fourth
     }

@@ -5,66 +5,88 @@
 
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
-/// A table of records that are known by their numbers: chips, blocks, flash pages, requests. Each number was given
-/// out by the table, or is below a count that it was made with, so only builds with assertions check it again. What
-/// comes from outside (addresses, pages that a policy names, saved states) is checked before.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Table<T>(Vec<T>);
+/// A table of records in the hottest paths, whose indices only builds with debug assertions check. It cannot shrink. Any
+/// other table is a `Vec`, checked in every build.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TrustedTable<T>(Vec<T>);
 
-impl<T> From<Vec<T>> for Table<T> {
-    fn from(records: Vec<T>) -> Table<T> {
-        Table(records)
+impl<T> TrustedTable<T> {
+    /// A table of these records.
+    ///
+    /// # Safety
+    /// Whoever can reach the table indexes it with numbers of its records alone: below its length, or returned by
+    /// [`TrustedTable::push`].
+    pub unsafe fn new(records: Vec<T>) -> TrustedTable<T> {
+        TrustedTable(records)
     }
-}
 
-impl<T> Deref for Table<T> {
-    type Target = Vec<T>;
+    /// The records.
+    pub fn into_records(self) -> Vec<T> {
+        self.0
+    }
+
+    /// Adds a record; its number is the length before.
     #[inline(always)]
-    fn deref(&self) -> &Vec<T> {
-        &self.0
+    pub fn push(&mut self, record: T) {
+        self.0.push(record);
     }
-}
 
-impl<T> DerefMut for Table<T> {
+    /// Lengthens the table by copies of `value`, if need be, so that `i` is the number of a record.
     #[inline(always)]
-    fn deref_mut(&mut self) -> &mut Vec<T> {
-        &mut self.0
+    pub fn reach(&mut self, i: usize, value: T)
+    where
+        T: Clone,
+    {
+        reach(&mut self.0, i, value);
     }
-}
 
-impl<T> Table<T> {
     /// `n` records from `first` on.
     #[inline(always)]
     pub fn part(&self, first: usize, n: usize) -> &[T] {
         debug_assert!(first <= self.0.len() && n <= self.0.len() - first);
-        // SAFETY: numbers are those of records, see the type.
+        // SAFETY: the contract of `TrustedTable::new`.
         unsafe { self.0.get_unchecked(first..first + n) }
     }
 
-    /// The same, to be changed.
+    /// `n` records from `first` on, to be changed.
     #[inline(always)]
     pub fn part_mut(&mut self, first: usize, n: usize) -> &mut [T] {
         debug_assert!(first <= self.0.len() && n <= self.0.len() - first);
-        // SAFETY: numbers are those of records, see the type.
+        // SAFETY: the contract of `TrustedTable::new`.
         unsafe { self.0.get_unchecked_mut(first..first + n) }
     }
 }
 
-impl<T> Index<usize> for Table<T> {
+impl<T> Deref for TrustedTable<T> {
+    type Target = [T];
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for TrustedTable<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+impl<T> Index<usize> for TrustedTable<T> {
     type Output = T;
     #[inline(always)]
     fn index(&self, i: usize) -> &T {
         debug_assert!(i < self.0.len(), "number {i} of {}", self.0.len());
-        // SAFETY: numbers are those of records, see the type.
+        // SAFETY: the contract of `TrustedTable::new`.
         unsafe { self.0.get_unchecked(i) }
     }
 }
 
-impl<T> IndexMut<usize> for Table<T> {
+impl<T> IndexMut<usize> for TrustedTable<T> {
     #[inline(always)]
     fn index_mut(&mut self, i: usize) -> &mut T {
         debug_assert!(i < self.0.len(), "number {i} of {}", self.0.len());
-        // SAFETY: numbers are those of records, see the type.
+        // SAFETY: the contract of `TrustedTable::new`.
         unsafe { self.0.get_unchecked_mut(i) }
     }
 }

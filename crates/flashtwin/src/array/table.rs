@@ -2,7 +2,6 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::memory;
 use crate::units::narrow;
 
 /// No number.
@@ -11,7 +10,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Items by their numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Table<T> {
-    items: memory::Table<T>,
+    items: Vec<T>,
     free: Vec<u32>,
 }
 
@@ -59,7 +58,7 @@ impl<T> Table<T> {
 impl<T> Default for Table<T> {
     fn default() -> Table<T> {
         Table {
-            items: Vec::new().into(),
+            items: Vec::new(),
             free: Vec::new(),
         }
     }

@@ -5,7 +5,7 @@
 //! last is found. When that is gone, the one before it is found again.
 
 use super::PageId;
-use crate::memory::{large_table, prefetch, reach, room_for, Table};
+use crate::memory::{large_table, prefetch, room_for, TrustedTable};
 use crate::units::Lpn;
 
 /// A page of a chain, cached as `page`.
@@ -37,9 +37,9 @@ const HEADS_A_PAGE: usize = 8;
 #[derive(Clone, Debug)]
 pub(crate) struct Directory {
     /// First page of each chain.
-    heads: Table<Link>,
+    heads: TrustedTable<Link>,
     /// Per cached page, the next page of its chain.
-    next: Table<Link>,
+    next: TrustedTable<Link>,
     shift: u32,
 }
 
@@ -48,8 +48,10 @@ impl Directory {
     pub fn new(pages: usize) -> Directory {
         let size = (pages.max(2) * HEADS_A_PAGE).next_power_of_two();
         Directory {
-            heads: large_table(END, size).into(),
-            next: room_for(pages).into(),
+            // SAFETY: indexed by `Directory::chain` alone, which leaves as many bits as number the heads.
+            heads: unsafe { TrustedTable::new(large_table(END, size)) },
+            // SAFETY: pages are checked on their way in; links hold no others.
+            next: unsafe { TrustedTable::new(room_for(pages)) },
             shift: 64 - size.trailing_zeros(),
         }
     }
@@ -87,7 +89,7 @@ impl Directory {
     /// Adds `page`, which is not in the table, as the cached page of `lpn`.
     #[inline(always)]
     pub fn insert(&mut self, lpn: Lpn, page: PageId) {
-        reach(&mut self.next, page.0 as usize, END);
+        self.next.reach(page.0 as usize, END);
         self.insert_again(lpn, page);
     }
 
@@ -95,6 +97,10 @@ impl Directory {
     #[inline(always)]
     pub fn insert_again(&mut self, lpn: Lpn, page: PageId) {
         let chain = self.chain(lpn);
+        assert!(
+            (page.0 as usize) < self.next.len(),
+            "a page of the directory"
+        );
         self.next[page.0 as usize] = self.heads[chain];
         self.heads[chain] = Link {
             lpn: lpn.0,
@@ -105,6 +111,10 @@ impl Directory {
     /// Removes `page`, which is in the table as a cached page of `lpn`.
     #[inline(always)]
     pub fn remove(&mut self, lpn: Lpn, page: PageId) {
+        assert!(
+            (page.0 as usize) < self.next.len(),
+            "a page of the directory"
+        );
         let after = self.next[page.0 as usize];
         let chain = self.chain(lpn);
         let mut at = self.heads[chain].page;
@@ -112,16 +122,38 @@ impl Directory {
             self.heads[chain] = after;
             return;
         }
-        while self.next[at as usize].page != page.0 {
-            at = self.next[at as usize].page;
+        // The end of the chain, if it lacks the page, is no number of a record.
+        let next = &mut *self.next;
+        while next[at as usize].page != page.0 {
+            at = next[at as usize].page;
         }
-        self.next[at as usize] = after;
+        next[at as usize] = after;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[should_panic(expected = "a page of the directory")]
+    fn page_that_was_never_inserted_cannot_be_inserted_again() {
+        Directory::new(4).insert_again(Lpn(1), PageId(1 << 20));
+    }
+
+    #[test]
+    #[should_panic(expected = "a page of the directory")]
+    fn page_beyond_the_directory_cannot_be_removed() {
+        Directory::new(4).remove(Lpn(1), PageId(1 << 20));
+    }
+
+    #[test]
+    #[should_panic(expected = "index out of bounds")]
+    fn page_of_another_chain_cannot_be_removed() {
+        let mut directory = Directory::new(4);
+        directory.insert(Lpn(1), PageId(1));
+        directory.remove(Lpn(2), PageId(0));
+    }
 
     #[test]
     fn agrees_with_a_plain_list_on_random_operations() {

@@ -46,10 +46,13 @@ pub(crate) mod sealed {
     pub const NO_HOME: u32 = u32::MAX;
 
     /// Taking work and giving it back.
-    pub trait Work {
+    ///
+    /// # Safety
+    /// No method of this trait or of [`Backend`] changes what [`Work::kind`] returns.
+    pub unsafe trait Work {
         /// The front end before it is a plain one.
         const PLAIN: bool = false;
-        /// Which kind of its type it is, all its life.
+        /// Which kind of its type it is.
         #[inline(always)]
         fn kind(&self) -> u8 {
             0

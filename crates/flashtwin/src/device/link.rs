@@ -313,8 +313,7 @@ impl<B: Backend> Device<B> {
     fn wire_time(&self, id: ReqId) -> Time {
         let sectors = self.requests[id].link_sectors(&self.address);
         if B::PLAIN {
-            // SAFETY: the wire of a plain front end is a bus.
-            unsafe { std::hint::assert_unchecked(self.link.wire.is_bus()) };
+            assert!(self.link.wire.is_bus(), "the wire of a plain front end");
         }
         self.link.wire.time(sectors)
     }

@@ -513,8 +513,7 @@ impl<B: Backend> Device<B> {
         self.now = now;
         self.metrics.arrived(now, B::PLAIN);
         if B::PLAIN {
-            // SAFETY: a plain front end has pages of a power of two.
-            unsafe { std::hint::assert_unchecked(self.address.page_shift.is_some()) };
+            assert!(self.address.page_shift.is_some(), "pages of a power of two");
         }
         let id = self.requests.add(request, tag, now, &self.address);
         let queue = match queue {

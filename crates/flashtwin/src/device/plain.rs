@@ -4,6 +4,8 @@
 //! any back end and with the two most frequent kinds of flash. [`Device::submit`] and the loop over events choose the
 //! copy. The code asks [`Work::PLAIN`], a constant of each copy.
 
+use std::mem::offset_of;
+
 use super::link::Mode;
 use super::{Backend, Device};
 use crate::chips::ChipSet;
@@ -51,6 +53,15 @@ pub(super) use on_path;
 #[repr(transparent)]
 pub(crate) struct Plain<B, const KIND: u8>(B);
 
+/// Fails to compile unless a device and a plain one have the same size, alignment and places of fields.
+const fn assert_same_layout<B: Backend, const KIND: u8>() {
+    assert!(size_of::<Device<B>>() == size_of::<Device<Plain<B, KIND>>>());
+    assert!(align_of::<Device<B>>() == align_of::<Device<Plain<B, KIND>>>());
+    assert!(offset_of!(Device<B>, backend) == offset_of!(Device<Plain<B, KIND>>, backend));
+    assert!(offset_of!(Device<B>, queues) == offset_of!(Device<Plain<B, KIND>>, queues));
+    assert!(offset_of!(Device<B>, broken) == offset_of!(Device<Plain<B, KIND>>, broken));
+}
+
 impl<B: Backend> Device<B> {
     /// There is one submission queue, and a bus without command overhead; processor and buffer take no time; the
     /// buffer blocks, and its policy does not write back by itself; nothing is logged.
@@ -75,12 +86,19 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The same device as a plain one with a back end of this kind, which it must be.
+    /// The device as a plain one with a back end of this kind.
+    ///
+    /// # Panics
+    /// If its back end is of another kind.
     #[inline(always)]
     pub(super) fn as_plain<const KIND: u8>(&mut self) -> &mut Device<Plain<B, KIND>> {
-        debug_assert_eq!(self.path, Path::plain(KIND));
-        // SAFETY: `Device` is laid out as C has it and `Plain` as what it holds, so that both devices are laid out
-        // alike.
+        const { assert_same_layout::<B, KIND>() };
+        assert!(
+            self.backend.kind() == KIND,
+            "the path of another kind of back end"
+        );
+        // SAFETY: both devices have one layout: `Device` that of C, with the same fields but for the back end, and `Plain`
+        // that of the back end in it. A back end of this kind is a valid `Plain`.
         unsafe { &mut *std::ptr::from_mut(self).cast() }
     }
 }
@@ -88,20 +106,22 @@ impl<B: Backend> Device<B> {
 impl<B: Backend, const KIND: u8> Plain<B, KIND> {
     #[inline(always)]
     fn get(&self) -> &B {
-        // SAFETY: a device with this path has a back end of this kind.
+        // SAFETY: `as_plain` alone makes a `Plain`, of a back end of this kind, which none of the methods called here
+        // changes: see `Work`.
         unsafe { self.0.assume(KIND) };
         &self.0
     }
 
     #[inline(always)]
     fn get_mut(&mut self) -> &mut B {
-        // SAFETY: see above.
+        // SAFETY: see `get`.
         unsafe { self.0.assume(KIND) };
         &mut self.0
     }
 }
 
-impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
+// SAFETY: its kind is a constant.
+unsafe impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
     const PLAIN: bool = true;
 
     fn resources(&self) -> usize {

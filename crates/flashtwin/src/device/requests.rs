@@ -3,7 +3,7 @@
 use std::ops::{Index, IndexMut};
 
 use super::Address;
-use crate::memory::Table;
+use crate::memory::TrustedTable;
 use crate::metrics::{Finished, Parts};
 use crate::request::Breakdown;
 use crate::request::{Op, Request, Status};
@@ -147,13 +147,26 @@ impl InDevice {
 }
 
 /// All requests in the device.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Requests {
-    places: Table<InDevice>,
+    places: TrustedTable<InDevice>,
     /// The free places are the first `free` of these, which are as many as there are places.
-    are_free: Table<ReqId>,
+    are_free: TrustedTable<ReqId>,
     free: usize,
     next_number: u64,
+}
+
+impl Default for Requests {
+    fn default() -> Requests {
+        Requests {
+            // SAFETY: `Requests::add` gives numbers out, and places stay.
+            places: unsafe { TrustedTable::new(Vec::new()) },
+            // SAFETY: at most all places are free, and it has one entry for each.
+            are_free: unsafe { TrustedTable::new(Vec::new()) },
+            free: 0,
+            next_number: 0,
+        }
+    }
 }
 
 impl Requests {

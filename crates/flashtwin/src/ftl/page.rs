@@ -18,7 +18,7 @@ use super::rows::Rows;
 use super::sets::Sets;
 use super::shape::Shape;
 use crate::divide::Divider;
-use crate::memory::{large_table, prefetch, Table};
+use crate::memory::{large_table, prefetch, TrustedTable};
 use crate::units::{Lpn, Ppn};
 
 /// No flash page holds this logical page.
@@ -67,27 +67,27 @@ pub(crate) struct LiveFrom {
 pub(crate) struct PageMap {
     pub shape: Shape,
     /// LPN to PPN.
-    pub(super) map: Table<u32>,
+    pub(super) map: TrustedTable<u32>,
     /// PPN to LPN; meaningful only where the live bit is set.
-    pub(super) reverse: Table<u32>,
+    pub(super) reverse: TrustedTable<u32>,
     /// Per block, its live bits, when it was opened, and its erases.
     pub(super) rows: Rows,
     /// Live pages of each block, with [`NOT_SEALED`] where it may not be collected.
-    pub(super) tally: Table<i16>,
+    pub(super) tally: TrustedTable<i16>,
     /// When each block was last erased, in erases of the device; empty where no rule needs it.
     pub(super) erased_at: Vec<u32>,
-    pub(super) pools: Table<Pool>,
+    pub(super) pools: TrustedTable<Pool>,
     /// Per pool, where its hot pages go; empty with one stream.
     pub(super) hot: Vec<Frontier>,
     /// Per pool, the pages that can be written until its free blocks are gone, as the reference
     /// counts them: (free + 1) x pages per block - next page, and what is left of the hot block.
     /// Side by side, to be compared at once.
-    pub(super) room: Table<i32>,
+    pub(super) room: TrustedTable<i32>,
     /// Per chip, the pools with most of it.
-    pub(super) roomiest: Table<Roomiest>,
+    pub(super) roomiest: TrustedTable<Roomiest>,
     /// The lowest of the tallies of each strip: `1 << strip_shift` blocks, all of one pool. One of the whole pool would
     /// take a look at all its blocks for every erase.
-    pub(super) least: Table<i16>,
+    pub(super) least: TrustedTable<i16>,
     pub(super) strip_shift: u32,
     /// Blocks in SLC mode as bits, and their number by pool; empty where there are none.
     pub(super) slc_bits: Vec<u64>,
@@ -105,17 +105,17 @@ pub(crate) struct PageMap {
     /// Logical pages with a flash copy.
     pub(super) mapped: u64,
     /// Scratch of [`PageMap::relocate`], with room for all pages that a block's live bits can name.
-    pub(super) moving: Table<u32>,
+    pub(super) moving: TrustedTable<u32>,
     /// A pool at or below this many free blocks is needy.
     pub(super) low: u32,
     /// Fewest free blocks of a pool after one was taken, since it was last asked.
     pub(super) lowest: u32,
     /// Needy pools of each chip.
-    pub(super) needy: Table<u16>,
+    pub(super) needy: TrustedTable<u16>,
     /// Free blocks of each chip, all its pools together.
     pub(super) chip_free: Vec<u32>,
     /// Lowest sequence number of the open blocks of each chip; see [`PageMap::oldest_open`].
-    pub(super) oldest_open: Table<u32>,
+    pub(super) oldest_open: TrustedTable<u32>,
     pub(super) words_per_pool: usize,
     pub(super) by_pages_per_block: Divider,
     pub(super) by_blocks_per_pool: Divider,
@@ -137,21 +137,29 @@ impl PageMap {
         let strip_shift = shape.blocks_per_pool.trailing_zeros().min(STRIP_SHIFT_MAX);
         let mut map = PageMap {
             shape,
-            map: large_table(UNMAPPED, shape.exported_pages as usize).into(),
-            reverse: large_table(UNMAPPED, pages).into(),
-            moving: vec![0; rows.pages_max()].into(),
+            // SAFETY: by LPN; a device refuses requests beyond its exported pages.
+            map: unsafe { TrustedTable::new(large_table(UNMAPPED, shape.exported_pages as usize)) },
+            // SAFETY: by PPN; `map` and frontiers name pages of the flash.
+            reverse: unsafe { TrustedTable::new(large_table(UNMAPPED, pages)) },
+            // SAFETY: as long as a block has live bits, of which each is moved once.
+            moving: unsafe { TrustedTable::new(vec![0; rows.pages_max()]) },
             rows,
-            tally: vec![NOT_SEALED; blocks].into(),
+            // SAFETY: by block, of which PPNs and pools name no others.
+            tally: unsafe { TrustedTable::new(vec![NOT_SEALED; blocks]) },
             erased_at: match shape.wear_aware {
                 None => Vec::new(),
                 Some(_) => vec![0; blocks],
             },
             erase_clock: 0,
-            pools: vec![Pool::unopened(&shape); pools].into(),
+            // SAFETY: by pool, of which chips have equally many.
+            pools: unsafe { TrustedTable::new(vec![Pool::unopened(&shape); pools]) },
             hot: Vec::new(),
-            room: vec![0; pools].into(),
-            roomiest: vec![Roomiest::UNKNOWN; shape.chips as usize].into(),
-            least: vec![NOT_SEALED; blocks >> strip_shift].into(),
+            // SAFETY: by pool.
+            room: unsafe { TrustedTable::new(vec![0; pools]) },
+            // SAFETY: by chip.
+            roomiest: unsafe { TrustedTable::new(vec![Roomiest::UNKNOWN; shape.chips as usize]) },
+            // SAFETY: by strip, of which blocks have one each.
+            least: unsafe { TrustedTable::new(vec![NOT_SEALED; blocks >> strip_shift]) },
             strip_shift,
             slc_bits: match shape.slc_blocks {
                 0 => Vec::new(),
@@ -168,9 +176,11 @@ impl PageMap {
             mapped: 0,
             low,
             lowest: u32::MAX,
-            needy: vec![0; shape.chips as usize].into(),
+            // SAFETY: by chip.
+            needy: unsafe { TrustedTable::new(vec![0; shape.chips as usize]) },
             chip_free: vec![0; shape.chips as usize],
-            oldest_open: vec![0; shape.chips as usize].into(),
+            // SAFETY: by chip.
+            oldest_open: unsafe { TrustedTable::new(vec![0; shape.chips as usize]) },
             words_per_pool,
             by_pages_per_block: Divider::new(shape.pages_per_block),
             by_blocks_per_pool: Divider::new(shape.blocks_per_pool),

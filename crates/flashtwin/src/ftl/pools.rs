@@ -25,7 +25,7 @@ impl PageMap {
     #[inline]
     pub fn pools_of_chip(&self, chip: u32) -> &[Pool] {
         let n = self.shape.pools_per_chip as usize;
-        &self.pools.as_slice()[chip as usize * n..][..n]
+        &(*self.pools)[chip as usize * n..][..n]
     }
 
     /// Hot pages have an open block of their own. Else streams are not distinguished.
@@ -344,7 +344,7 @@ impl PageMap {
     #[inline]
     pub(super) fn rooms_of_chip(&self, chip: u32) -> &[i32] {
         let n = self.shape.pools_per_chip as usize;
-        &self.room.as_slice()[chip as usize * n..][..n]
+        &(*self.room)[chip as usize * n..][..n]
     }
 
     /// The stream of a page that the host writes; `asked` is the buffer policy's.

@@ -3,7 +3,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::memory::{large_table, prefetch, Table};
+use crate::memory::{large_table, prefetch, TrustedTable};
 
 /// Bits of a word.
 pub(super) const WORD: u32 = u64::BITS;
@@ -11,7 +11,7 @@ pub(super) const WORD: u32 = u64::BITS;
 /// The rows of all blocks: words of live bits, then one with the sequence number below and the erases above.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
-    words: Table<u64>,
+    words: TrustedTable<u64>,
     /// Words of live bits of a block, and of its row.
     live: usize,
     row: usize,
@@ -22,7 +22,8 @@ impl Rows {
     pub fn new(blocks: usize, pages_per_block: u32) -> Rows {
         let live = pages_per_block.div_ceil(WORD) as usize;
         Rows {
-            words: large_table(0, blocks * (live + 1)).into(),
+            // SAFETY: by the rows of blocks, which all have `row` words.
+            words: unsafe { TrustedTable::new(large_table(0, blocks * (live + 1))) },
             live,
             row: live + 1,
         }

@@ -3,6 +3,7 @@
 use super::page::{LiveFrom, PageMap, LPNS_OF_LINE, NOT_SEALED, UNMAPPED};
 use super::shape::Apart;
 use crate::memory::prefetch;
+use crate::memory::TrustedTable;
 use crate::units::Stream;
 use crate::units::{Lpn, Ppn};
 
@@ -152,7 +153,9 @@ impl PageMap {
         pool: u32,
         mut moved: impl FnMut(&PageMap, u32, u32, bool),
     ) {
-        let mut lpns = std::mem::take(&mut self.moving);
+        // SAFETY: nothing uses it before the table is back, below.
+        let none = unsafe { TrustedTable::new(Vec::new()) };
+        let mut lpns = std::mem::replace(&mut self.moving, none);
         let mut count = 0;
         let first_page = block as usize * self.shape.pages_per_block as usize;
         for (i, word) in self.rows.live_mut(block).iter_mut().enumerate() {

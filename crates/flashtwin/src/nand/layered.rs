@@ -20,7 +20,6 @@ use crate::chips::ChipSet;
 use crate::divide::Divider;
 use crate::events::EventQueue;
 use crate::ftl::chip::{ChipFtl, Counters, FlashOp, Ftl, Outlook, Setup};
-use crate::memory::Table;
 use crate::rng::Rng;
 use crate::spec::{DeviceSpec, Nand as NandSpec};
 use crate::units::{ChipId, Lpn, Time};
@@ -41,12 +40,12 @@ struct Channel {
 pub(crate) struct Layered {
     setup: Setup,
     ftls: Vec<Ftl>,
-    pub chips: Table<Chip>,
+    pub chips: Vec<Chip>,
     pub stats: FlashStats,
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: ChipSet,
     pub times: Latencies,
-    lanes: Table<Lane>,
+    lanes: Vec<Lane>,
     /// None where each chip has its own pins.
     channels: Vec<Channel>,
     /// What the running access takes; kept for its room.
@@ -92,12 +91,12 @@ impl Layered {
         Layered {
             ftls: vec![ftl; chips],
             setup,
-            chips: vec![Chip::default(); chips].into(),
+            chips: vec![Chip::default(); chips],
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
             times: Latencies::of(spec, spec.copy_back()),
-            lanes: vec![Lane::default(); chips].into(),
+            lanes: vec![Lane::default(); chips],
             channels: vec![Channel::default(); channels],
             ops: Vec::new(),
             gc_took: vec![spec.timing.erase; chips],

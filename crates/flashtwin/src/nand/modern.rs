@@ -25,7 +25,7 @@ use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::{PageMap, PoolFull, Shape};
 use crate::gc::{self, Orders, Tie, Victims};
-use crate::memory::Table;
+use crate::memory::TrustedTable;
 use crate::rng::Rng;
 use crate::spec::{DeviceSpec, ModernNand};
 use crate::units::Stream;
@@ -55,7 +55,7 @@ struct Channel {
 #[derive(Clone, Debug)]
 pub(crate) struct Modern {
     pub ftl: PageMap,
-    pub chips: Table<Chip>,
+    pub chips: TrustedTable<Chip>,
     pub stats: FlashStats,
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: ChipSet,
@@ -72,15 +72,15 @@ pub(crate) struct Modern {
     pub orders: Orders,
     /// What each die has in hand, then the reads for which it is suspended, then, with cached commands,
     /// what has begun ahead.
-    lanes: Table<Lane>,
-    collecting: Table<Option<Run>>,
+    lanes: TrustedTable<Lane>,
+    collecting: TrustedTable<Option<Run>>,
     /// What takes the place of `collecting` where superblocks are collected.
     sets: Option<Box<Superblocks>>,
     /// The dies that have an instant set at which they will not wait for more writes.
     timed: Vec<bool>,
     /// The dies that have an instant set at which they may have been idle for long enough to fold.
     resting: Vec<bool>,
-    channels: Table<Channel>,
+    channels: TrustedTable<Channel>,
     layout: Layout,
     /// What a move of a collection takes, where all are alike: each is a read and a program, and nothing else is
     /// due.
@@ -110,7 +110,8 @@ impl Modern {
             plain_move: move_time,
             orders: Orders::new(&ftl),
             ftl,
-            chips: vec![Chip::default(); dies].into(),
+            // SAFETY: by die; the event queue and the placement of pages number as many.
+            chips: unsafe { TrustedTable::new(vec![Chip::default(); dies]) },
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
@@ -120,19 +121,25 @@ impl Modern {
             preemptible: spec.gc.preemptible,
             ideal: spec.gc.ideal,
             times: Latencies::of(spec, params.copy_back),
-            lanes: (0..(2 + usize::from(params.cached_commands)) * dies)
-                .map(|lane| Lane {
-                    // Neighbours stand on different channels.
-                    channel: (lane % dies % g.channels as usize) as u16,
-                    ..Lane::default()
-                })
-                .collect::<Vec<_>>()
-                .into(),
-            collecting: vec![None; dies].into(),
+            // SAFETY: by die, in as many rounds of all dies as are used.
+            lanes: unsafe {
+                TrustedTable::new(
+                    (0..(2 + usize::from(params.cached_commands)) * dies)
+                        .map(|lane| Lane {
+                            // Neighbours stand on different channels.
+                            channel: (lane % dies % g.channels as usize) as u16,
+                            ..Lane::default()
+                        })
+                        .collect(),
+                )
+            },
+            // SAFETY: by die, as `chips`.
+            collecting: unsafe { TrustedTable::new(vec![None; dies]) },
             sets: (spec.gc.superblocks).then(|| Box::new(Superblocks::new(g.chips))),
             timed: vec![false; dies],
             resting: vec![false; dies],
-            channels: vec![Channel::default(); g.channels as usize].into(),
+            // SAFETY: lanes name channels modulo their number, and resources after those of dies.
+            channels: unsafe { TrustedTable::new(vec![Channel::default(); g.channels as usize]) },
             layout,
             params: Box::new(params.clone()),
             summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),

@@ -16,7 +16,7 @@ use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::{PageMap, Shape};
 use crate::gc::{self, Orders, Tie, Victims};
-use crate::memory::Table;
+use crate::memory::TrustedTable;
 use crate::spec::{DeviceSpec, MsrNand, PlaneMapping};
 use crate::units::Stream;
 use crate::units::{ChipId, Lpn, Ppn, Time};
@@ -46,7 +46,7 @@ struct Planned {
 #[derive(Clone, Debug)]
 pub(crate) struct Msr {
     pub ftl: PageMap,
-    pub chips: Table<Chip>,
+    pub chips: TrustedTable<Chip>,
     pub stats: FlashStats,
     pub log: Option<Vec<FlashEvent>>,
     pub chips_in_gc: ChipSet,
@@ -55,7 +55,7 @@ pub(crate) struct Msr {
     /// Collecting takes no time.
     ideal: bool,
     pub times: Latencies,
-    service: Table<Service>,
+    service: TrustedTable<Service>,
     params: MsrNand,
     /// Transfer of a summary page: one sector.
     summary_transfer: Option<Time>,
@@ -127,14 +127,16 @@ impl Msr {
         Msr {
             orders: Orders::new(&ftl),
             ftl,
-            chips: vec![Chip::default(); g.chips as usize].into(),
+            // SAFETY: by chip; the event queue and the placement of pages number as many.
+            chips: unsafe { TrustedTable::new(vec![Chip::default(); g.chips as usize]) },
             stats: FlashStats::default(),
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
             victims,
             ideal: spec.gc.ideal,
             times: Latencies::of(spec, params.copy_back),
-            service: vec![Service::IDLE; g.chips as usize].into(),
+            // SAFETY: by chip, as `chips`.
+            service: unsafe { TrustedTable::new(vec![Service::IDLE; g.chips as usize]) },
             summary_transfer: spec.ftl.summary_page.then(|| spec.summary_transfer()),
             high: (chip_blocks as f64 * spec.gc.low_percent / 100.0 + 1.0) as u32,
             planes: g.planes_per_chip,

@@ -89,7 +89,8 @@ const ANY: u8 = 0;
 const STATIC_MSR: u8 = 1;
 const STATIC_MODERN: u8 = 2;
 
-impl Work for Flash {
+// SAFETY: no method below, or of `Backend`, sets `placement`, another `nand` or its `ftl.shape.apart`.
+unsafe impl Work for Flash {
     #[inline(always)]
     fn kind(&self) -> u8 {
         match &self.nand {
@@ -100,6 +101,7 @@ impl Work for Flash {
         }
     }
 
+    // SAFETY: the caller's, that the kind is `kind`.
     #[inline(always)]
     unsafe fn assume(&self, kind: u8) {
         let is_kind = match (kind, &self.nand) {

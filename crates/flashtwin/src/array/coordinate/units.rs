@@ -4,7 +4,7 @@
 use crate::array::layout::{Layout, Spot, Stripe};
 use crate::array::member::Member;
 use crate::chips::ChipSet;
-use crate::memory::Table;
+use crate::memory::TrustedTable;
 use crate::spec::{ArraySpec, DeviceSpec, Level, MemberInGc, Protect};
 use crate::units::{narrow, ChipId, Lpn};
 
@@ -13,9 +13,9 @@ use crate::units::{narrow, ChipId, Lpn};
 pub(crate) struct Units {
     pub collecting: ChipSet,
     /// The first unit of each member.
-    first: Table<u32>,
+    first: TrustedTable<u32>,
     /// Which members count as being in GC.
-    in_gc: Table<bool>,
+    in_gc: TrustedTable<bool>,
     /// The number of chips in GC from which on a member counts.
     least_chips: Vec<u32>,
     /// One is enough.
@@ -45,8 +45,10 @@ impl Units {
         }
         Units {
             collecting: ChipSet::none(units),
-            in_gc: vec![false; first.len()].into(),
-            first: first.into(),
+            // SAFETY: units are counted by `first`; see there.
+            in_gc: unsafe { TrustedTable::new(vec![false; first.len()]) },
+            // SAFETY: indexed by members of the array, of which there are as many always.
+            first: unsafe { TrustedTable::new(first) },
             least_chips: spec.members.iter().map(least_chips).collect(),
             any_chip_counts: spec.member_in_gc == MemberInGc::Any,
             level: spec.level,

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use crate::buffer::{Directory, PageId};
-use crate::memory::Table;
 use crate::units::Lpn;
 
 /// Rows at a time that the table is made for; more take longer to find.
@@ -15,7 +14,7 @@ pub(super) struct RowLocks {
     /// The lock of each such row, by the row's number in place of a page's.
     locks: Directory,
     /// Of each lock.
-    waiting: Table<VecDeque<u32>>,
+    waiting: Vec<VecDeque<u32>>,
     free: Vec<u32>,
 }
 
@@ -23,7 +22,7 @@ impl RowLocks {
     pub fn new() -> RowLocks {
         RowLocks {
             locks: Directory::new(ROWS),
-            waiting: Vec::new().into(),
+            waiting: Vec::new(),
             free: Vec::new(),
         }
     }

@@ -13,7 +13,7 @@ use super::clock::{Alarm, Clock};
 use super::record::history::Condition;
 use crate::device::Work;
 use crate::gc::Force;
-use crate::memory::Table;
+use crate::memory::TrustedTable;
 use crate::request::Op;
 use crate::spec::{ArraySpec, DeviceSpec};
 use crate::units::Time;
@@ -210,9 +210,9 @@ impl Member {
 /// All members, and what the array has to do itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
-    list: Table<Member>,
+    list: TrustedTable<Member>,
     /// For each resource of flash in the array's event queue its place; and the number of resources before these.
-    places: Table<Place>,
+    places: TrustedTable<Place>,
     before: usize,
     /// No member is missing or being rebuilt.
     pub whole: bool,
@@ -226,8 +226,10 @@ impl Members {
     /// New members; `before` resources of the array's event queue come before those of their flash.
     pub fn new(spec: &ArraySpec, before: usize) -> Members {
         let mut members = Members {
-            list: Vec::new().into(),
-            places: Vec::new().into(),
+            // SAFETY: the members are set by `replace` before any is looked at.
+            list: unsafe { TrustedTable::new(Vec::new()) },
+            // SAFETY: see `list`.
+            places: unsafe { TrustedTable::new(Vec::new()) },
             before,
             whole: true,
             lost: false,
@@ -262,24 +264,29 @@ impl Members {
 
     /// All members, whose places are empty until others take them.
     pub fn take(&mut self) -> Vec<Member> {
-        std::mem::take(&mut *self.list)
+        // SAFETY: no member is looked at before `replace`.
+        let none = unsafe { TrustedTable::new(Vec::new()) };
+        std::mem::replace(&mut self.list, none).into_records()
     }
 
     /// Others take the places of all members.
     pub fn replace(&mut self, members: Vec<Member>) {
-        self.list = members.into();
-        self.places.clear();
+        // SAFETY: members are numbered by the layout, of which there are as many.
+        self.list = unsafe { TrustedTable::new(members) };
+        let mut places = Vec::new();
         for (number, member) in self.list.iter_mut().enumerate() {
             if member.drive.takes_pages {
                 let place = Place {
-                    first: self.before + self.places.len(),
+                    first: self.before + places.len(),
                     member: number,
                 };
                 member.stands_at(place);
                 let resources = member.drive.ssd.backend.resources();
-                self.places.extend(std::iter::repeat_n(place, resources));
+                places.extend(std::iter::repeat_n(place, resources));
             }
         }
+        // SAFETY: the array's event queue has as many resources for the flash of members.
+        self.places = unsafe { TrustedTable::new(places) };
         self.count();
     }
 

@@ -433,7 +433,8 @@ fn members_are_independent(spec: &ArraySpec) -> bool {
         && spec.members.iter().all(can_be_foreseen)
 }
 
-impl Work for Raid {
+// SAFETY: all are of kind 0.
+unsafe impl Work for Raid {
     fn resources(&self) -> usize {
         self.io.members.len() + OWN + self.io.members.flash_resources()
     }

@@ -40,7 +40,7 @@ use super::Front;
 use crate::buffer::{
     AnyPolicy, ChosenPolicy, Directory, Eviction, PageId, Policy, Room, UserPolicy,
 };
-use crate::memory::Table;
+use crate::memory::TrustedTable;
 use crate::metrics::FlashReport;
 use crate::request::Status;
 use crate::spec::{self, EvictMode};
@@ -76,7 +76,7 @@ pub(super) struct Cache {
     room: Room,
     eviction: Eviction,
     directory: Directory,
-    pages: Table<Page>,
+    pages: TrustedTable<Page>,
     free_pages: Vec<u32>,
     /// Free slots, by [`Pool`].
     free_slots: [u32; 2],
@@ -94,7 +94,7 @@ pub(super) struct Cache {
     groups: Vec<Group>,
     free_groups: Vec<u32>,
     /// Pages whose contents flash does not have, as bits.
-    unstable: Table<u64>,
+    unstable: TrustedTable<u64>,
     /// Write-backs at a time in background mode; `None`: blocking.
     background: Option<u32>,
     writing_back: u32,
@@ -146,7 +146,8 @@ impl Cache {
             room: Room::new(policy, setup, b.read_cache_pages),
             eviction: Eviction::default(),
             directory: Directory::new(slots),
-            pages: Vec::with_capacity(slots).into(),
+            // SAFETY: by page; `new_page` gives numbers out, and `evict` checks those that a policy names.
+            pages: unsafe { TrustedTable::new(Vec::with_capacity(slots)) },
             free_pages: Vec::new(),
             free_slots: [b.capacity_pages, b.read_cache_pages],
             waiting: Default::default(),
@@ -157,7 +158,8 @@ impl Cache {
             ahead: [PageId(0); 3],
             groups: Vec::new(),
             free_groups: Vec::new(),
-            unstable: Table::default(),
+            // SAFETY: one bit for each of `pages`.
+            unstable: unsafe { TrustedTable::new(Vec::new()) },
             background: match b.evict {
                 EvictMode::Blocking => None,
                 EvictMode::Background(depth) => Some(depth),
@@ -240,7 +242,9 @@ impl Cache {
     #[cold]
     fn one_more_page(&mut self) -> u32 {
         self.pages.push(Page::new(Lpn(0), Pool::Policy));
-        self.unstable.resize(self.pages.len().div_ceil(64), 0);
+        if self.pages.len() > self.unstable.len() * 64 {
+            self.unstable.push(0);
+        }
         self.pages.len() as u32 - 1
     }
 

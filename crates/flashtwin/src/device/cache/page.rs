@@ -14,9 +14,7 @@ pub(super) struct Index(NonZeroU32);
 impl Index {
     #[inline]
     pub fn new(index: u32) -> Index {
-        debug_assert!(index < u32::MAX, "tables are shorter");
-        // SAFETY: an index is below `u32::MAX`, so that this is not 0.
-        Index(unsafe { NonZeroU32::new_unchecked(index.wrapping_add(1)) })
+        Index(NonZeroU32::new(index.wrapping_add(1)).expect("tables are shorter"))
     }
 
     #[inline]
@@ -229,5 +227,22 @@ impl Page {
     #[inline]
     pub fn is_unstable(&self) -> bool {
         self.dirty | matches!(self.program, Program::Running { fresh: true, .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Index;
+
+    #[test]
+    fn indices_keep_their_numbers() {
+        let numbers = [0, 1, u32::MAX - 1];
+        assert_eq!(numbers.map(|number| Index::new(number).get()), numbers);
+    }
+
+    #[test]
+    #[should_panic(expected = "tables are shorter")]
+    fn index_beyond_any_table_is_refused() {
+        Index::new(u32::MAX);
     }
 }

@@ -249,3 +249,11 @@ fn what_has_more_than_a_plain_front_end_takes_the_way_of_any() {
         assert_eq!(ssd(&[(key, value)]).path, Path::ANY, "{key} = {value}");
     }
 }
+
+/// In every build: what the copy leaves out would be undefined behaviour.
+#[test]
+#[should_panic(expected = "the path of another kind of back end")]
+fn stale_path_panics() {
+    let mut device = ssd(&MODERN);
+    device.as_plain::<1>();
+}
