@@ -243,7 +243,8 @@ impl EventQueue {
 
     /// Forgets the pending instant of a resource, if it has one.
     pub fn forget(&mut self, resource: usize) {
-        let entry = self.slots[resource].entry;
+        let slots = &*self.slots;
+        let entry = slots[resource].entry;
         if entry == NOTHING {
             return;
         }
@@ -327,12 +328,14 @@ impl EventQueue {
 
     /// Takes a resource's instant out of its bucket.
     fn take_out(&mut self, resource: u32) {
-        let slot = self.slots[resource as usize];
+        // The end of the bucket, if it lacks the resource, is no number of a slot.
+        let slots = &*self.slots;
+        let slot = slots[resource as usize];
         let at = self.bucket(slot.entry);
         let mut before = NONE;
         let mut this = self.calendar.bucket(at).first;
         while this != resource {
-            (before, this) = (this, self.slots[this as usize].next);
+            (before, this) = (this, slots[this as usize].next);
         }
         match before {
             NONE => self.calendar.bucket_mut(at).first = slot.next,
@@ -480,6 +483,12 @@ mod tests {
     #[should_panic(expected = "no such resource")]
     fn resource_beyond_the_queue_is_refused() {
         EventQueue::new(4).set(4, Time(1));
+    }
+
+    #[test]
+    #[should_panic(expected = "index out of bounds")]
+    fn resource_beyond_the_queue_is_not_forgotten() {
+        EventQueue::new(4).forget(4);
     }
 
     #[test]

@@ -146,7 +146,7 @@ impl Cache {
             room: Room::new(policy, setup, b.read_cache_pages),
             eviction: Eviction::default(),
             directory: Directory::new(slots),
-            // SAFETY: by page; `new_page` gives numbers out, and `evict` checks those that a policy names.
+            // SAFETY: by page; `add_page` gives numbers out, and `evict` checks those that a policy names.
             pages: unsafe { TrustedTable::new(Vec::with_capacity(slots)) },
             free_pages: Vec::new(),
             free_slots: [b.capacity_pages, b.read_cache_pages],
