@@ -512,12 +512,16 @@ impl Work {
         count as isize
     }
 
-    /// Receives a request without its data, whole; 0, the end of the connection, if there is none.
+    /// Receives a request without its data, whole; 0, the end of the connection, if there is none, or if the client
+    /// is gone: what is still in the socket then is dropped.
     unsafe fn receive_request(
         &self,
         to: *mut u8,
         mut more: impl FnMut(*mut u8, usize) -> isize,
     ) -> isize {
+        if self.connection.broken.load(Ordering::SeqCst) {
+            return 0;
+        }
         let mut filled = 0;
         while filled < REQUEST_BYTES {
             // SAFETY: the rest lies within the caller's bytes.
