@@ -61,8 +61,8 @@ fn ssd(backend: &str, rho: f64, of: &[(&str, &str)]) -> Ssd {
 }
 
 /// Write amplification under uniform writes, in the steady state.
-fn uniform(mut ssd: Ssd) -> f64 {
-    let mut rng = Rng::new(5);
+fn uniform(mut ssd: Ssd, seed: u64) -> f64 {
+    let mut rng = Rng::new(seed);
     let pages = u64::from(ssd.spec().exported_pages());
     ssd.fill_sequential();
     assert!(ssd.write_random(&mut rng, 6 * pages));
@@ -74,29 +74,33 @@ fn uniform(mut ssd: Ssd) -> f64 {
 
 #[test]
 fn fifo_amplifies_as_its_closed_form_says() {
-    assert!((fifo(0.9) - 5.179).abs() < 1e-3, "{}", fifo(0.9));
-    for backend in ["msr", "modern"] {
-        for rho in LOADS {
-            let got = uniform(ssd(backend, rho, &[("gc.victim", "fifo")]));
-            assert_near(&format!("{backend}, rho {rho}"), got, fifo(rho), 0.01);
+    for seed in flashtwin::seeds(1) {
+        assert!((fifo(0.9) - 5.179).abs() < 1e-3, "{}", fifo(0.9));
+        for backend in ["msr", "modern"] {
+            for rho in LOADS {
+                let got = uniform(ssd(backend, rho, &[("gc.victim", "fifo")]), seed);
+                assert_near(&format!("{backend}, rho {rho}"), got, fifo(rho), 0.01);
+            }
         }
     }
 }
 
 #[test]
 fn d_choices_amplify_as_their_mean_field_says() {
-    assert!(
-        (d_choices(2, 0.9) - 6.852).abs() < 2e-3,
-        "{}",
-        d_choices(2, 0.9)
-    );
-    for (backend, d) in [("msr", 2), ("modern", 2), ("modern", 10)] {
-        for rho in LOADS {
-            let choices = d.to_string();
-            let of = [("gc.victim", "d-choices"), ("gc.choices", choices.as_str())];
-            let got = uniform(ssd(backend, rho, &of));
-            let what = format!("{backend}, d {d}, rho {rho}");
-            assert_near(&what, got, d_choices(d, rho), 0.01);
+    for seed in flashtwin::seeds(1) {
+        assert!(
+            (d_choices(2, 0.9) - 6.852).abs() < 2e-3,
+            "{}",
+            d_choices(2, 0.9)
+        );
+        for (backend, d) in [("msr", 2), ("modern", 2), ("modern", 10)] {
+            for rho in LOADS {
+                let choices = d.to_string();
+                let of = [("gc.victim", "d-choices"), ("gc.choices", choices.as_str())];
+                let got = uniform(ssd(backend, rho, &of), seed);
+                let what = format!("{backend}, d {d}, rho {rho}");
+                assert_near(&what, got, d_choices(d, rho), 0.01);
+            }
         }
     }
 }
@@ -104,18 +108,20 @@ fn d_choices_amplify_as_their_mean_field_says() {
 /// A window of all blocks is greedy, one of one block is FIFO; random is one choice.
 #[test]
 fn selections_meet_at_their_ends() {
-    let of = |of: &[(&str, &str)]| uniform(Ssd::new(&one_pool("modern", 1024, 0.8, of)));
-    let greedy = of(&[]);
-    let all = of(&[("gc.victim", "windowed"), ("gc.window_percent", "99.99")]);
-    let one = of(&[("gc.victim", "windowed"), ("gc.window_percent", "0.01")]);
-    assert_eq!(all, greedy);
-    assert_eq!(one, of(&[("gc.victim", "fifo")]));
-    let random = of(&[("gc.victim", "random")]);
-    assert_eq!(
-        random,
-        of(&[("gc.victim", "d-choices"), ("gc.choices", "1")])
-    );
-    assert!(random > one, "{random} {one}");
+    for seed in flashtwin::seeds(1) {
+        let of = |of: &[(&str, &str)]| uniform(Ssd::new(&one_pool("modern", 1024, 0.8, of)), seed);
+        let greedy = of(&[]);
+        let all = of(&[("gc.victim", "windowed"), ("gc.window_percent", "99.99")]);
+        let one = of(&[("gc.victim", "windowed"), ("gc.window_percent", "0.01")]);
+        assert_eq!(all, greedy);
+        assert_eq!(one, of(&[("gc.victim", "fifo")]));
+        let random = of(&[("gc.victim", "random")]);
+        assert_eq!(
+            random,
+            of(&[("gc.victim", "d-choices"), ("gc.choices", "1")])
+        );
+        assert!(random > one, "{random} {one}");
+    }
 }
 
 // ---- hot and cold pages ----

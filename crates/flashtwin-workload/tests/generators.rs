@@ -16,8 +16,11 @@ fn draw(text: &str, range: u64, seed: u64) -> Vec<Request> {
     requests
 }
 
-fn info(text: &str) -> TraceInfo {
-    let mut workload = GeneratorSpec::parse(text).unwrap().build(GIB, 11).unwrap();
+fn info(text: &str, seed: u64) -> TraceInfo {
+    let mut workload = GeneratorSpec::parse(text)
+        .unwrap()
+        .build(GIB, seed)
+        .unwrap();
     TraceInfo::measure(&mut *workload).unwrap()
 }
 
@@ -64,46 +67,50 @@ fn the_same_seed_gives_the_same_requests_on_every_machine() {
 
 #[test]
 fn a_change_of_rate_leaves_addresses_as_they_were() {
-    let places = |text: &str| -> Vec<(u64, Op)> {
-        draw(text, GIB, 1)
-            .iter()
-            .map(|r| (r.offset, r.op))
-            .collect()
-    };
-    let slow = places("zipf:write=0.5,rate=10/s,requests=5000");
-    let fast = places("zipf:write=0.5,arrival=hyper,rate=10k/s,requests=5000");
-    assert_eq!(slow, fast);
+    for seed in flashtwin::seeds(2) {
+        let places = |text: &str| -> Vec<(u64, Op)> {
+            draw(text, GIB, seed)
+                .iter()
+                .map(|r| (r.offset, r.op))
+                .collect()
+        };
+        let slow = places("zipf:write=0.5,rate=10/s,requests=5000");
+        let fast = places("zipf:write=0.5,arrival=hyper,rate=10k/s,requests=5000");
+        assert_eq!(slow, fast);
+    }
 }
 
 #[test]
 fn every_request_fits_the_range_and_is_aligned() {
-    let loads = [
-        "uniform:size=64k",
-        "normal:sigma=400k,size=uniform(4k..512k)",
-        "zipf:size=exp(200k)",
-        "hotcold:size=geometric(100k)",
-        "sequential:size=list(4k+256k)",
-        "uniform:local=0.5,seq=0.4,size=128k",
-        "zipf:align=512,size=512",
-        "sequential:align=512,size=1000",
-        "uniform:size=1000",
-    ];
-    for load in loads {
-        for range in [1 << 20, (1 << 20) + 4095, 3_000_001] {
-            let alignment = GeneratorSpec::parse(load).unwrap().alignment;
-            for r in draw(
-                &format!(
-                    "{load},{}requests=5000",
-                    if load.contains(':') { "" } else { ":" }
-                ),
-                range,
-                7,
-            ) {
-                assert!(
-                    r.bytes > 0 && r.offset + r.bytes <= range,
-                    "{load}: {r:?} in {range}"
-                );
-                assert_eq!(r.offset % alignment, 0, "{load}: {r:?}");
+    for seed in flashtwin::seeds(2) {
+        let loads = [
+            "uniform:size=64k",
+            "normal:sigma=400k,size=uniform(4k..512k)",
+            "zipf:size=exp(200k)",
+            "hotcold:size=geometric(100k)",
+            "sequential:size=list(4k+256k)",
+            "uniform:local=0.5,seq=0.4,size=128k",
+            "zipf:align=512,size=512",
+            "sequential:align=512,size=1000",
+            "uniform:size=1000",
+        ];
+        for load in loads {
+            for range in [1 << 20, (1 << 20) + 4095, 3_000_001] {
+                let alignment = GeneratorSpec::parse(load).unwrap().alignment;
+                for r in draw(
+                    &format!(
+                        "{load},{}requests=5000",
+                        if load.contains(':') { "" } else { ":" }
+                    ),
+                    range,
+                    seed,
+                ) {
+                    assert!(
+                        r.bytes > 0 && r.offset + r.bytes <= range,
+                        "{load}: {r:?} in {range}"
+                    );
+                    assert_eq!(r.offset % alignment, 0, "{load}: {r:?}");
+                }
             }
         }
     }
@@ -111,177 +118,199 @@ fn every_request_fits_the_range_and_is_aligned() {
 
 #[test]
 fn shares_of_operations_are_as_asked() {
-    let i = info("uniform:write=0.5,trim=0.1,flush=0.05,fua=0.2,requests=200k");
-    let share = |n: u64| n as f64 / i.requests as f64;
-    assert!((share(i.writes.requests) - 0.5).abs() < 0.005);
-    assert!((share(i.trims.requests) - 0.1).abs() < 0.005);
-    assert!((share(i.flushes) - 0.05).abs() < 0.005);
-    assert!((share(i.reads.requests) - 0.35).abs() < 0.005);
-    assert!((share(i.fua_writes) - 0.1).abs() < 0.005);
-    let all = info("uniform:write=1,requests=10k");
-    assert_eq!(all.writes.requests, 10_000);
-    assert_eq!(info("uniform:requests=10k").reads.requests, 10_000);
+    for seed in flashtwin::seeds(2) {
+        let i = info(
+            "uniform:write=0.5,trim=0.1,flush=0.05,fua=0.2,requests=200k",
+            seed,
+        );
+        let share = |n: u64| n as f64 / i.requests as f64;
+        assert!((share(i.writes.requests) - 0.5).abs() < 0.005);
+        assert!((share(i.trims.requests) - 0.1).abs() < 0.005);
+        assert!((share(i.flushes) - 0.05).abs() < 0.005);
+        assert!((share(i.reads.requests) - 0.35).abs() < 0.005);
+        assert!((share(i.fua_writes) - 0.1).abs() < 0.005);
+        let all = info("uniform:write=1,requests=10k", seed);
+        assert_eq!(all.writes.requests, 10_000);
+        assert_eq!(info("uniform:requests=10k", seed).reads.requests, 10_000);
+    }
 }
 
 #[test]
 fn arrivals_have_the_mean_and_variation_asked_for() {
-    let near = |got: f64, wanted: f64, part: f64| (got - wanted).abs() < part * wanted;
-    let i = info("uniform:arrival=constant,rate=3/ms,requests=30001");
-    assert!(
-        i.gap_cv < 1e-6 && near(i.span_s, 10.0, 1e-9),
-        "{} {}",
-        i.gap_cv,
-        i.span_s
-    );
-    let i = info("uniform:interval=4ms,requests=200k");
-    assert!(
-        near(i.gap_mean_us, 4000.0, 0.01) && near(i.gap_cv, 1.0, 0.01),
-        "{i}"
-    );
-    let i = info("uniform:arrival=hyper,rate=1k/s,cv=5,requests=1e6");
-    assert!(
-        near(i.gap_mean_us, 1000.0, 0.03) && near(i.gap_cv, 5.0, 0.03),
-        "{i}"
-    );
-    let closed = draw("uniform:requests=1000", GIB, 1);
-    assert!(closed.iter().all(|r| r.arrival.0 == 0));
+    for seed in flashtwin::seeds(2) {
+        let near = |got: f64, wanted: f64, part: f64| (got - wanted).abs() < part * wanted;
+        let i = info("uniform:arrival=constant,rate=3/ms,requests=30001", seed);
+        assert!(
+            i.gap_cv < 1e-6 && near(i.span_s, 10.0, 1e-9),
+            "{} {}",
+            i.gap_cv,
+            i.span_s
+        );
+        let i = info("uniform:interval=4ms,requests=200k", seed);
+        assert!(
+            near(i.gap_mean_us, 4000.0, 0.01) && near(i.gap_cv, 1.0, 0.01),
+            "{i}"
+        );
+        let i = info("uniform:arrival=hyper,rate=1k/s,cv=5,requests=1e6", seed);
+        assert!(
+            near(i.gap_mean_us, 1000.0, 0.03) && near(i.gap_cv, 5.0, 0.03),
+            "{i}"
+        );
+        let closed = draw("uniform:requests=1000", GIB, seed);
+        assert!(closed.iter().all(|r| r.arrival.0 == 0));
+    }
 }
 
 #[test]
 fn bursts_have_their_length_rate_and_duty() {
-    let requests = draw(
-        "uniform:on_rate=100k/s,on_length=50,duty=0.02,requests=500k",
-        GIB,
-        5,
-    );
-    let gaps: Vec<u64> = requests
-        .windows(2)
-        .map(|w| w[1].arrival.0 - w[0].arrival.0)
-        .collect();
-    // Off times have a mean of 50 x 10 us x 49 = 24.5 ms; a gap above 1 ms is one (all but 4 %).
-    let pauses = gaps.iter().filter(|&&g| g > 1_000_000_000).count() as f64;
-    let length = requests.len() as f64 / (pauses / (-1.0f64 / 24.5).exp());
-    assert!((length - 50.0).abs() < 2.0, "mean burst of {length}");
-    let inside: Vec<u64> = gaps
-        .iter()
-        .copied()
-        .filter(|&g| g <= 1_000_000_000)
-        .collect();
-    let mean_us = inside.iter().sum::<u64>() as f64 / inside.len() as f64 / 1e6;
-    assert!(
-        (mean_us - 10.0).abs() < 1.0,
-        "mean gap in a burst of {mean_us} us"
-    );
-    let rate = requests.len() as f64 / (requests[requests.len() - 1].arrival.0 as f64 / 1e12);
-    assert!((rate - 2000.0).abs() < 60.0, "long-run rate of {rate}");
+    for seed in flashtwin::seeds(2) {
+        let requests = draw(
+            "uniform:on_rate=100k/s,on_length=50,duty=0.02,requests=500k",
+            GIB,
+            seed,
+        );
+        let gaps: Vec<u64> = requests
+            .windows(2)
+            .map(|w| w[1].arrival.0 - w[0].arrival.0)
+            .collect();
+        // Off times have a mean of 50 x 10 us x 49 = 24.5 ms; a gap above 1 ms is one (all but 4 %).
+        let pauses = gaps.iter().filter(|&&g| g > 1_000_000_000).count() as f64;
+        let length = requests.len() as f64 / (pauses / (-1.0f64 / 24.5).exp());
+        assert!((length - 50.0).abs() < 2.0, "mean burst of {length}");
+        let inside: Vec<u64> = gaps
+            .iter()
+            .copied()
+            .filter(|&g| g <= 1_000_000_000)
+            .collect();
+        let mean_us = inside.iter().sum::<u64>() as f64 / inside.len() as f64 / 1e6;
+        assert!(
+            (mean_us - 10.0).abs() < 1.0,
+            "mean gap in a burst of {mean_us} us"
+        );
+        let rate = requests.len() as f64 / (requests[requests.len() - 1].arrival.0 as f64 / 1e12);
+        assert!((rate - 2000.0).abs() < 60.0, "long-run rate of {rate}");
+    }
 }
 
 #[test]
 fn sizes_have_their_distribution() {
-    let mean = |text: &str| info(text).size_mean_bytes;
-    // Rounding up to 4 KiB turns an exponential of mean m into a geometric of mean a / (1 - e^(-a/m)).
-    let expected = 4096.0 / (1.0 - (-4096.0f64 / 32768.0).exp());
-    assert!((mean("uniform:size=exp(32k),requests=300k") / expected - 1.0).abs() < 0.01);
-    assert!((mean("uniform:size=geometric(24k),requests=300k") / 24576.0 - 1.0).abs() < 0.01);
-    assert!((mean("uniform:size=uniform(4k..64k),requests=300k") / 34816.0 - 1.0).abs() < 0.01);
-    let list = info("uniform:size=list(4k*70+8k*20+64k*10),requests=200k");
-    let shares: HashMap<u64, f64> = list
-        .size_top
-        .iter()
-        .map(|&(b, n)| (b, n as f64 / 200_000.0))
-        .collect();
-    for (bytes, share) in [(4096, 0.7), (8192, 0.2), (65536, 0.1)] {
-        assert!((shares[&bytes] - share).abs() < 0.005, "{shares:?}");
+    for seed in flashtwin::seeds(2) {
+        let mean = |text: &str| info(text, seed).size_mean_bytes;
+        // Rounding up to 4 KiB turns an exponential of mean m into a geometric of mean a / (1 - e^(-a/m)).
+        let expected = 4096.0 / (1.0 - (-4096.0f64 / 32768.0).exp());
+        assert!((mean("uniform:size=exp(32k),requests=300k") / expected - 1.0).abs() < 0.01);
+        assert!((mean("uniform:size=geometric(24k),requests=300k") / 24576.0 - 1.0).abs() < 0.01);
+        assert!((mean("uniform:size=uniform(4k..64k),requests=300k") / 34816.0 - 1.0).abs() < 0.01);
+        let list = info("uniform:size=list(4k*70+8k*20+64k*10),requests=200k", seed);
+        let shares: HashMap<u64, f64> = list
+            .size_top
+            .iter()
+            .map(|&(b, n)| (b, n as f64 / 200_000.0))
+            .collect();
+        for (bytes, share) in [(4096, 0.7), (8192, 0.2), (65536, 0.1)] {
+            assert!((shares[&bytes] - share).abs() < 0.005, "{shares:?}");
+        }
     }
 }
 
 #[test]
 fn addresses_follow_their_pattern() {
-    // Normal: mean and deviation over a range wide enough not to cut it.
-    let requests = draw("normal:sigma=40000k,requests=300k", 16 * GIB, 3);
-    let n = requests.len() as f64;
-    let mean = requests.iter().map(|r| r.offset as f64).sum::<f64>() / n;
-    let deviation = (requests
-        .iter()
-        .map(|r| (r.offset as f64 - mean).powi(2))
-        .sum::<f64>()
-        / n)
-        .sqrt();
-    assert!((mean - 8.0 * GIB as f64).abs() < 1e6, "{mean}");
-    assert!((deviation / 40_960_000.0 - 1.0).abs() < 0.01, "{deviation}");
+    for seed in flashtwin::seeds(2) {
+        // Normal: mean and deviation over a range wide enough not to cut it.
+        let requests = draw("normal:sigma=40000k,requests=300k", 16 * GIB, seed);
+        let n = requests.len() as f64;
+        let mean = requests.iter().map(|r| r.offset as f64).sum::<f64>() / n;
+        let deviation = (requests
+            .iter()
+            .map(|r| (r.offset as f64 - mean).powi(2))
+            .sum::<f64>()
+            / n)
+            .sqrt();
+        assert!((mean - 8.0 * GIB as f64).abs() < 1e6, "{mean}");
+        assert!((deviation / 40_960_000.0 - 1.0).abs() < 0.01, "{deviation}");
 
-    let hot = draw("hotcold:hot_access=0.9,hot_space=0.1,requests=100k", GIB, 3);
-    let share = hot.iter().filter(|r| r.offset < GIB / 10).count() as f64 / 1e5;
-    assert!((share - 0.9).abs() < 0.005, "{share}");
+        let hot = draw(
+            "hotcold:hot_access=0.9,hot_space=0.1,requests=100k",
+            GIB,
+            seed,
+        );
+        let share = hot.iter().filter(|r| r.offset < GIB / 10).count() as f64 / 1e5;
+        assert!((share - 0.9).abs() < 0.005, "{share}");
 
-    let uniform = draw("uniform:requests=100k", 16 * 4096, 3);
-    let mut counts = [0u32; 16];
-    uniform
-        .iter()
-        .for_each(|r| counts[(r.offset / 4096) as usize] += 1);
-    assert!(
-        counts.iter().all(|c| (5_900..6_600).contains(c)),
-        "{counts:?}"
-    );
+        let uniform = draw("uniform:requests=100k", 16 * 4096, seed);
+        let mut counts = [0u32; 16];
+        uniform
+            .iter()
+            .for_each(|r| counts[(r.offset / 4096) as usize] += 1);
+        assert!(
+            counts.iter().all(|c| (5_900..6_600).contains(c)),
+            "{counts:?}"
+        );
 
-    let sequential = draw("sequential:size=8k,requests=10", 5 * 8192, 3);
-    let units: Vec<u64> = sequential.iter().map(|r| r.offset / 8192).collect();
-    assert_eq!(units, [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]);
+        let sequential = draw("sequential:size=8k,requests=10", 5 * 8192, seed);
+        let units: Vec<u64> = sequential.iter().map(|r| r.offset / 8192).collect();
+        assert_eq!(units, [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]);
+    }
 }
 
 #[test]
 fn zipf_ranks_are_in_order_or_scattered() {
-    let top = |text: &str| {
-        let mut counts: HashMap<u64, u32> = HashMap::new();
-        draw(text, GIB, 9)
-            .iter()
-            .for_each(|r| *counts.entry(r.offset / 4096).or_default() += 1);
-        let mut pages: Vec<(u32, u64)> = counts.into_iter().map(|(page, n)| (n, page)).collect();
-        pages.sort_unstable_by(|a, b| b.cmp(a));
-        pages
-    };
-    let plain = top("zipf:theta=1.1,scramble=false,requests=200k");
-    assert_eq!(plain[0].1, 0);
-    assert_eq!(plain[1].1, 1);
-    let scattered = top("zipf:theta=1.1,requests=200k");
-    assert!(
-        scattered[0].0.abs_diff(plain[0].0) < plain[0].0 / 10,
-        "the same skew"
-    );
-    assert!(
-        scattered.iter().take(10).any(|p| p.1 > 1000),
-        "{:?}",
-        &scattered[..10]
-    );
+    for seed in flashtwin::seeds(2) {
+        let top = |text: &str| {
+            let mut counts: HashMap<u64, u32> = HashMap::new();
+            draw(text, GIB, seed)
+                .iter()
+                .for_each(|r| *counts.entry(r.offset / 4096).or_default() += 1);
+            let mut pages: Vec<(u32, u64)> =
+                counts.into_iter().map(|(page, n)| (n, page)).collect();
+            pages.sort_unstable_by(|a, b| b.cmp(a));
+            pages
+        };
+        let plain = top("zipf:theta=1.1,scramble=false,requests=200k");
+        assert_eq!(plain[0].1, 0);
+        assert_eq!(plain[1].1, 1);
+        let scattered = top("zipf:theta=1.1,requests=200k");
+        assert!(
+            scattered[0].0.abs_diff(plain[0].0) < plain[0].0 / 10,
+            "the same skew"
+        );
+        assert!(
+            scattered.iter().take(10).any(|p| p.1 > 1000),
+            "{:?}",
+            &scattered[..10]
+        );
+    }
 }
 
 #[test]
 fn disksim_requests_are_sequential_and_local_as_asked() {
-    let requests = draw(
-        "uniform:seq=0.4,local=0.3,local_range=64k,write=0.5,requests=100k",
-        64 * GIB,
-        2,
-    );
-    let (mut sequential, mut local) = (0u32, 0u32);
-    for pair in requests.windows(2) {
-        if pair[1].offset == pair[0].offset + pair[0].bytes {
-            sequential += 1;
-            // Of these, all but the few local ones that land there by chance keep their kind.
+    for seed in flashtwin::seeds(2) {
+        let requests = draw(
+            "uniform:seq=0.4,local=0.3,local_range=64k,write=0.5,requests=100k",
+            64 * GIB,
+            seed,
+        );
+        let (mut sequential, mut local) = (0u32, 0u32);
+        for pair in requests.windows(2) {
+            if pair[1].offset == pair[0].offset + pair[0].bytes {
+                sequential += 1;
+                // Of these, all but the few local ones that land there by chance keep their kind.
+            }
+            local += u32::from(pair[1].offset.abs_diff(pair[0].offset) <= 65536);
         }
-        local += u32::from(pair[1].offset.abs_diff(pair[0].offset) <= 65536);
+        let n = requests.len() as f64;
+        // Of 33 near places one is the place that follows.
+        assert!(
+            (f64::from(sequential) / n - (0.4 + 0.3 / 33.0)).abs() < 0.01,
+            "{sequential}"
+        );
+        assert!((f64::from(local) / n - 0.7).abs() < 0.01, "{local}");
+        let kept = requests
+            .windows(2)
+            .filter(|p| p[1].offset == p[0].offset + p[0].bytes);
+        let changed = kept.filter(|p| p[1].op != p[0].op).count() as f64;
+        assert!(changed / n < 0.01, "sequential requests keep their kind");
     }
-    let n = requests.len() as f64;
-    // Of 33 near places one is the place that follows.
-    assert!(
-        (f64::from(sequential) / n - (0.4 + 0.3 / 33.0)).abs() < 0.01,
-        "{sequential}"
-    );
-    assert!((f64::from(local) / n - 0.7).abs() < 0.01, "{local}");
-    let kept = requests
-        .windows(2)
-        .filter(|p| p[1].offset == p[0].offset + p[0].bytes);
-    let changed = kept.filter(|p| p[1].op != p[0].op).count() as f64;
-    assert!(changed / n < 0.01, "sequential requests keep their kind");
 }
 
 #[test]

@@ -43,56 +43,85 @@ fn mutate(dice: &mut Dice, bytes: &mut Vec<u8>) {
 
 #[test]
 fn mutated_samples_never_panic() {
-    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/traces");
-    let mut dice = Dice(0x5eed);
-    let mut good = 0;
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let sample = std::fs::read(entry.unwrap().path()).unwrap();
-        for _ in 0..600 {
-            let mut bytes = sample.clone();
-            mutate(&mut dice, &mut bytes);
-            let opts = TraceOptions {
-                format: (dice.below(3) == 0).then(|| Format::ALL[dice.below(Format::ALL.len())]),
-                event: if dice.below(2) == 0 {
-                    BlkEvent::D
-                } else {
-                    BlkEvent::Q
-                },
-                volumes: [
-                    Volumes::EndToEnd,
-                    Volumes::Overlay,
-                    Volumes::Only("0".into()),
-                ][dice.below(3)]
-                .clone(),
-                addresses: Addresses::ALL[dice.below(2)],
-                max_bad_lines: dice.below(3) as u64,
-                reorder_window: dice.below(3) * 8,
-                ..TraceOptions::default()
-            };
-            good += usize::from(read_bytes(&bytes, &opts).is_ok());
+    for seed in flashtwin::seeds(2) {
+        let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/traces");
+        let mut dice = Dice(0x5eed + seed);
+        let mut good = 0;
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let sample = std::fs::read(entry.unwrap().path()).unwrap();
+            for _ in 0..600 {
+                let mut bytes = sample.clone();
+                mutate(&mut dice, &mut bytes);
+                let opts = TraceOptions {
+                    format: (dice.below(3) == 0)
+                        .then(|| Format::ALL[dice.below(Format::ALL.len())]),
+                    event: if dice.below(2) == 0 {
+                        BlkEvent::D
+                    } else {
+                        BlkEvent::Q
+                    },
+                    volumes: [
+                        Volumes::EndToEnd,
+                        Volumes::Overlay,
+                        Volumes::Only("0".into()),
+                    ][dice.below(3)]
+                    .clone(),
+                    addresses: Addresses::ALL[dice.below(2)],
+                    max_bad_lines: dice.below(3) as u64,
+                    reorder_window: dice.below(3) * 8,
+                    ..TraceOptions::default()
+                };
+                good += usize::from(read_bytes(&bytes, &opts).is_ok());
+            }
         }
+        assert!(
+            good > 500,
+            "only {good} mutated samples still read: the mutations are too rough to tell"
+        );
     }
-    assert!(
-        good > 500,
-        "only {good} mutated samples still read: the mutations are too rough to tell"
-    );
 }
 
 #[test]
 fn mutated_packed_samples_never_panic() {
-    let text = "0,W,0,4096\n10,R,4096,4096\n".repeat(50);
-    let packed = [zstd::encode_all(text.as_bytes(), 1).unwrap(), {
-        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        std::io::Write::write_all(&mut gz, text.as_bytes()).unwrap();
-        gz.finish().unwrap()
-    }];
-    let mut dice = Dice(0xfeed);
-    for whole in packed {
-        for _ in 0..500 {
-            let mut bytes = whole.clone();
+    for seed in flashtwin::seeds(2) {
+        let text = "0,W,0,4096\n10,R,4096,4096\n".repeat(50);
+        let packed = [zstd::encode_all(text.as_bytes(), 1).unwrap(), {
+            let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            std::io::Write::write_all(&mut gz, text.as_bytes()).unwrap();
+            gz.finish().unwrap()
+        }];
+        let mut dice = Dice(0xfeed + seed);
+        for whole in packed {
+            for _ in 0..500 {
+                let mut bytes = whole.clone();
+                mutate(&mut dice, &mut bytes);
+                let opts = TraceOptions {
+                    limit: Some(10_000),
+                    ..TraceOptions::default()
+                };
+                let _ = read_bytes(&bytes, &opts);
+            }
+        }
+    }
+}
+
+#[test]
+fn mutated_tables_and_columns_never_panic() {
+    for seed in flashtwin::seeds(2) {
+        let text = "a,len,type,lba,\"no,te\",ts\n0,4096.0,R,1.6e+01,x,1e3\n1,512.0,W,1.0,,25.5e2\n"
+            .repeat(3);
+        let columns = "time=ts:us,offset=4:sectors,size=len:bytes,op=type:read=R,volume=a";
+        let mut dice = Dice(0xface + seed);
+        for _ in 0..4000 {
+            let mut bytes = text.clone().into_bytes();
+            let mut option = columns.as_bytes().to_vec();
             mutate(&mut dice, &mut bytes);
+            if dice.below(2) == 0 {
+                mutate(&mut dice, &mut option);
+            }
             let opts = TraceOptions {
-                limit: Some(10_000),
+                columns: Some(String::from_utf8_lossy(&option).into_owned()),
+                max_bad_lines: dice.below(6) as u64,
                 ..TraceOptions::default()
             };
             let _ = read_bytes(&bytes, &opts);
@@ -101,49 +130,29 @@ fn mutated_packed_samples_never_panic() {
 }
 
 #[test]
-fn mutated_tables_and_columns_never_panic() {
-    let text =
-        "a,len,type,lba,\"no,te\",ts\n0,4096.0,R,1.6e+01,x,1e3\n1,512.0,W,1.0,,25.5e2\n".repeat(3);
-    let columns = "time=ts:us,offset=4:sectors,size=len:bytes,op=type:read=R,volume=a";
-    let mut dice = Dice(0xface);
-    for _ in 0..4000 {
-        let mut bytes = text.clone().into_bytes();
-        let mut option = columns.as_bytes().to_vec();
-        mutate(&mut dice, &mut bytes);
-        if dice.below(2) == 0 {
-            mutate(&mut dice, &mut option);
-        }
-        let opts = TraceOptions {
-            columns: Some(String::from_utf8_lossy(&option).into_owned()),
-            max_bad_lines: dice.below(6) as u64,
-            ..TraceOptions::default()
-        };
-        let _ = read_bytes(&bytes, &opts);
-    }
-}
-
-#[test]
 fn mutated_cachesim_records_never_panic() {
-    let mark = 0x1234_5678_9abc_def0_u64.to_le_bytes();
-    let mut dice = Dice(0xcafe);
-    for version in 0..10u8 {
-        let mut whole = if version == 0 { vec![] } else { vec![0; 1024] };
-        if version > 0 {
-            whole[..8].copy_from_slice(&mark);
-            whole[8] = version;
-            whole[1016..].copy_from_slice(&mark);
-        }
-        whole.extend((0..600u32).map(|i| (i % 13) as u8));
-        for _ in 0..300 {
-            let mut bytes = whole.clone();
-            mutate(&mut dice, &mut bytes);
-            for format in [None, Some(Format::OracleGeneral), Some(Format::Lcs)] {
-                let opts = TraceOptions {
-                    format,
-                    reorder_window: 64,
-                    ..TraceOptions::default()
-                };
-                let _ = read_bytes(&bytes, &opts);
+    for seed in flashtwin::seeds(2) {
+        let mark = 0x1234_5678_9abc_def0_u64.to_le_bytes();
+        let mut dice = Dice(0xcafe + seed);
+        for version in 0..10u8 {
+            let mut whole = if version == 0 { vec![] } else { vec![0; 1024] };
+            if version > 0 {
+                whole[..8].copy_from_slice(&mark);
+                whole[8] = version;
+                whole[1016..].copy_from_slice(&mark);
+            }
+            whole.extend((0..600u32).map(|i| (i % 13) as u8));
+            for _ in 0..300 {
+                let mut bytes = whole.clone();
+                mutate(&mut dice, &mut bytes);
+                for format in [None, Some(Format::OracleGeneral), Some(Format::Lcs)] {
+                    let opts = TraceOptions {
+                        format,
+                        reorder_window: 64,
+                        ..TraceOptions::default()
+                    };
+                    let _ = read_bytes(&bytes, &opts);
+                }
             }
         }
     }

@@ -44,7 +44,7 @@ fn random_call(rng: &mut Rng, exported_bytes: u64) -> Call {
 /// Every call comes out once, not before its time, and at the first instant given that is not before it.
 #[test]
 fn calls_come_out_once_and_never_early() {
-    for seed in 0..6 {
+    for seed in flashtwin::seeds(6) {
         let mut core = Core::new(twin(&[]));
         let mut rng = Rng::new(seed);
         let exported_bytes = core.twin().exported_bytes();
@@ -87,9 +87,9 @@ fn calls_come_out_once_and_never_early() {
 /// The instants at which a host looks change nothing of when the device has finished.
 #[test]
 fn looking_often_changes_no_due_time() {
-    let dues = |looks: u64| {
+    let dues = |seed: u64, looks: u64| {
         let mut core = Core::new(twin(&[]));
-        let mut rng = Rng::new(3);
+        let mut rng = Rng::new(seed);
         let exported_bytes = core.twin().exported_bytes();
         let (mut now, mut finished) = (Time::ZERO, Vec::new());
         for number in 0..500 {
@@ -107,7 +107,9 @@ fn looking_often_changes_no_due_time() {
         dues.sort_unstable();
         dues
     };
-    assert_eq!(dues(1), dues(17));
+    for seed in flashtwin::seeds(3) {
+        assert_eq!(dues(seed, 1), dues(seed, 17));
+    }
 }
 
 #[test]
@@ -150,31 +152,33 @@ fn beyond_the_end_nothing_is_begun() {
 
 #[test]
 fn a_worn_out_device_refuses_writes_and_reads_on() {
-    let mut core = Core::new(twin(&[("wear.erase_limit", "2")]));
-    let mut rng = Rng::new(1);
-    let (mut now, mut finished) = (Time::ZERO, Vec::new());
-    let page = |op, rng: &mut Rng| Call {
-        op,
-        offset: rng.below(20_000) * 4096,
-        bytes: 4096,
-        fua: false,
-    };
-    let refused = (0..400_000).any(|_| {
-        now += Time::from_us(500);
-        core.submit(now, &page(Op::Write, &mut rng), 0, &mut finished)
+    for seed in flashtwin::seeds(1) {
+        let mut core = Core::new(twin(&[("wear.erase_limit", "2")]));
+        let mut rng = Rng::new(seed);
+        let (mut now, mut finished) = (Time::ZERO, Vec::new());
+        let page = |op, rng: &mut Rng| Call {
+            op,
+            offset: rng.below(20_000) * 4096,
+            bytes: 4096,
+            fua: false,
+        };
+        let refused = (0..400_000).any(|_| {
+            now += Time::from_us(500);
+            core.submit(now, &page(Op::Write, &mut rng), 0, &mut finished)
+                .expect("within");
+            finished
+                .drain(..)
+                .any(|(_, answer)| answer.status == Status::ReadOnly)
+        });
+        assert!(refused && core.twin().is_read_only());
+        core.advance(now + Time::from_s(100), &mut finished);
+        finished.clear();
+        now += Time::from_s(200);
+        core.submit(now, &page(Op::Read, &mut rng), 1, &mut finished)
             .expect("within");
-        finished
-            .drain(..)
-            .any(|(_, answer)| answer.status == Status::ReadOnly)
-    });
-    assert!(refused && core.twin().is_read_only());
-    core.advance(now + Time::from_s(100), &mut finished);
-    finished.clear();
-    now += Time::from_s(200);
-    core.submit(now, &page(Op::Read, &mut rng), 1, &mut finished)
-        .expect("within");
-    core.advance(now + Time::from_s(1), &mut finished);
-    assert_eq!(finished[0].1.status, Status::Ok);
+        core.advance(now + Time::from_s(1), &mut finished);
+        assert_eq!(finished[0].1.status, Status::Ok);
+    }
 }
 
 #[test]

@@ -51,37 +51,39 @@ fn a_call_takes_no_less_than_the_device_does() {
 
 #[test]
 fn many_threads_all_get_their_answers() {
-    let driver = Driver::start(twin(), Dilation::default(), undo(), None).expect("threads");
-    let answered = AtomicU32::new(0);
-    thread::scope(|scope| {
-        for seed in 0..12 {
-            let (driver, answered) = (&driver, &answered);
-            scope.spawn(move || {
-                let mut rng = Rng::new(seed);
-                for _ in 0..150 {
-                    let op = [Op::Read, Op::Write, Op::Trim][rng.below(3) as usize];
-                    driver
-                        .call(&page(op, rng.below(50_000)), 0)
-                        .expect("answered");
-                    answered.fetch_add(1, Ordering::Relaxed);
-                }
-                let flush = Call {
-                    op: Op::Flush,
-                    offset: 0,
-                    bytes: 0,
-                    fua: false,
-                };
-                driver.call(&flush, 0).expect("answered");
-            });
-        }
-    });
-    assert_eq!(answered.into_inner(), 12 * 150);
-    let report = driver.report();
-    assert_eq!(report.lateness.calls, 12 * 151);
-    assert_eq!(report.responses.flush.requests, 12);
-    assert!(driver
-        .stop(|twin| assert!(twin.next_event().is_none()))
-        .is_some());
+    for seed in flashtwin::seeds(1) {
+        let driver = Driver::start(twin(), Dilation::default(), undo(), None).expect("threads");
+        let answered = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for thread in 0..12 {
+                let (driver, answered) = (&driver, &answered);
+                scope.spawn(move || {
+                    let mut rng = Rng::new(seed * 12 + thread);
+                    for _ in 0..150 {
+                        let op = [Op::Read, Op::Write, Op::Trim][rng.below(3) as usize];
+                        driver
+                            .call(&page(op, rng.below(50_000)), 0)
+                            .expect("answered");
+                        answered.fetch_add(1, Ordering::Relaxed);
+                    }
+                    let flush = Call {
+                        op: Op::Flush,
+                        offset: 0,
+                        bytes: 0,
+                        fua: false,
+                    };
+                    driver.call(&flush, 0).expect("answered");
+                });
+            }
+        });
+        assert_eq!(answered.into_inner(), 12 * 150);
+        let report = driver.report();
+        assert_eq!(report.lateness.calls, 12 * 151);
+        assert_eq!(report.responses.flush.requests, 12);
+        assert!(driver
+            .stop(|twin| assert!(twin.next_event().is_none()))
+            .is_some());
+    }
 }
 
 #[test]
@@ -132,22 +134,24 @@ fn cores_may_halt_again_when_nobody_calls() {
 
 #[test]
 fn more_threads_than_may_look_all_get_their_answers() {
-    let driver =
-        Driver::start(twin(), "30".parse().expect("a number"), undo(), None).expect("threads");
-    thread::scope(|scope| {
-        for seed in 0..100 {
-            let driver = &driver;
-            scope.spawn(move || {
-                let mut rng = Rng::new(seed);
-                for _ in 0..5 {
-                    let number = rng.below(50_000);
-                    driver.call(&page(Op::Read, number), 0).expect("answered");
-                }
-            });
-        }
-    });
-    assert!(driver.shared.pollers.none(), "all places are given back");
-    assert_eq!(driver.report().lateness.calls, 500);
+    for seed in flashtwin::seeds(1) {
+        let driver =
+            Driver::start(twin(), "30".parse().expect("a number"), undo(), None).expect("threads");
+        thread::scope(|scope| {
+            for thread in 0..100 {
+                let driver = &driver;
+                scope.spawn(move || {
+                    let mut rng = Rng::new(seed * 100 + thread);
+                    for _ in 0..5 {
+                        let number = rng.below(50_000);
+                        driver.call(&page(Op::Read, number), 0).expect("answered");
+                    }
+                });
+            }
+        });
+        assert!(driver.shared.pollers.none(), "all places are given back");
+        assert_eq!(driver.report().lateness.calls, 500);
+    }
 }
 
 #[test]

@@ -62,63 +62,65 @@ impl Drop for Place {
 /// last.
 #[test]
 fn reads_get_what_was_acknowledged_last() {
-    let place = Place::new("acknowledged", &[]);
-    let server = place.start(&[("dilation", "0.01")]);
-    server
-        .connect()
-        .write(&[42; 5000], 60 << 20, false)
-        .expect("room");
-    std::thread::scope(|scope| {
-        for thread in 0..6_u64 {
-            let server = &server;
-            scope.spawn(move || {
-                let mut rng = Rng::new(thread);
-                let base = thread * (4 << 20) + 123;
-                let mut mine = vec![0; 1 << 20];
-                for _ in 0..300 {
-                    let length = 1 + rng.below(20_000);
-                    let at = rng.below((1 << 20) - length);
-                    let range = at as usize..(at + length) as usize;
-                    let offset = base + at;
-                    match rng.below(6) {
-                        0 | 1 => {
-                            let data = vec![rng.below(256) as u8; length as usize];
-                            server
-                                .connect()
-                                .write(&data, offset, rng.below(2) == 0)
-                                .expect("room");
-                            mine[range].copy_from_slice(&data);
-                        }
-                        2 => {
-                            let may_trim = rng.below(2) == 0;
-                            server
-                                .connect()
-                                .zero(offset, length, false, may_trim, false)
-                                .expect("room");
-                            mine[range].fill(0);
-                        }
-                        3 => {
-                            server.connect().trim(offset, length).expect("room");
-                            mine[range].fill(0);
-                            server.connect().flush().expect("answered");
-                        }
-                        _ => {
-                            let mut read = vec![7; length as usize];
-                            server.connect().read(&mut read, offset).expect("answered");
-                            assert!(read == mine[range]);
-                            let mut shared = [0; 100];
-                            server
-                                .connect()
-                                .read(&mut shared, (60 << 20) + 77)
-                                .expect("answered");
-                            assert_eq!(shared, [42; 100]);
+    for seed in flashtwin::seeds(1) {
+        let place = Place::new("acknowledged", &[]);
+        let server = place.start(&[("dilation", "0.01")]);
+        server
+            .connect()
+            .write(&[42; 5000], 60 << 20, false)
+            .expect("room");
+        std::thread::scope(|scope| {
+            for thread in 0..6_u64 {
+                let server = &server;
+                scope.spawn(move || {
+                    let mut rng = Rng::new(seed * 6 + thread);
+                    let base = thread * (4 << 20) + 123;
+                    let mut mine = vec![0; 1 << 20];
+                    for _ in 0..300 {
+                        let length = 1 + rng.below(20_000);
+                        let at = rng.below((1 << 20) - length);
+                        let range = at as usize..(at + length) as usize;
+                        let offset = base + at;
+                        match rng.below(6) {
+                            0 | 1 => {
+                                let data = vec![rng.below(256) as u8; length as usize];
+                                server
+                                    .connect()
+                                    .write(&data, offset, rng.below(2) == 0)
+                                    .expect("room");
+                                mine[range].copy_from_slice(&data);
+                            }
+                            2 => {
+                                let may_trim = rng.below(2) == 0;
+                                server
+                                    .connect()
+                                    .zero(offset, length, false, may_trim, false)
+                                    .expect("room");
+                                mine[range].fill(0);
+                            }
+                            3 => {
+                                server.connect().trim(offset, length).expect("room");
+                                mine[range].fill(0);
+                                server.connect().flush().expect("answered");
+                            }
+                            _ => {
+                                let mut read = vec![7; length as usize];
+                                server.connect().read(&mut read, offset).expect("answered");
+                                assert!(read == mine[range]);
+                                let mut shared = [0; 100];
+                                server
+                                    .connect()
+                                    .read(&mut shared, (60 << 20) + 77)
+                                    .expect("answered");
+                                assert_eq!(shared, [42; 100]);
+                            }
                         }
                     }
-                }
-            });
-        }
-    });
-    server.stop().expect("a clean stop");
+                });
+            }
+        });
+        server.stop().expect("a clean stop");
+    }
 }
 
 #[test]
@@ -237,38 +239,40 @@ fn zeros_that_must_be_written_are_not_fast() {
 
 #[test]
 fn a_worn_out_device_keeps_its_data_and_takes_no_more() {
-    let place = Place::new("worn", &[("wear.erase_limit", "1")]);
-    let server = place.start(&[("dilation", "0.001")]);
-    let mut rng = Rng::new(5);
-    let mut held = vec![0_u8; 20_000];
-    let refused = (0..300_000).find_map(|i: u32| {
-        let page = rng.below(20_000);
-        let byte = i as u8;
-        match server.connect().write(&[byte; 512], page * 4096, true) {
-            Ok(()) => {
-                held[page as usize] = byte;
-                None
+    for seed in flashtwin::seeds(1) {
+        let place = Place::new("worn", &[("wear.erase_limit", "1")]);
+        let server = place.start(&[("dilation", "0.001")]);
+        let mut rng = Rng::new(seed);
+        let mut held = vec![0_u8; 20_000];
+        let refused = (0..300_000).find_map(|i: u32| {
+            let page = rng.below(20_000);
+            let byte = i as u8;
+            match server.connect().write(&[byte; 512], page * 4096, true) {
+                Ok(()) => {
+                    held[page as usize] = byte;
+                    None
+                }
+                Err(failure) => Some((page, failure.errno())),
             }
-            Err(failure) => Some((page, failure.errno())),
+        });
+        let (last, errno) = refused.expect("two erases a block are soon over");
+        assert_eq!(errno, libc::EROFS);
+        assert_eq!(
+            server
+                .connect()
+                .trim(0, 4096)
+                .expect_err("worn out")
+                .errno(),
+            libc::EROFS
+        );
+        for page in (0..20_000).filter(|&page| page != last) {
+            let mut read = [0; 1];
+            server
+                .connect()
+                .read(&mut read, page * 4096)
+                .expect("answered");
+            assert_eq!(read[0], held[page as usize], "page {page}");
         }
-    });
-    let (last, errno) = refused.expect("two erases a block are soon over");
-    assert_eq!(errno, libc::EROFS);
-    assert_eq!(
-        server
-            .connect()
-            .trim(0, 4096)
-            .expect_err("worn out")
-            .errno(),
-        libc::EROFS
-    );
-    for page in (0..20_000).filter(|&page| page != last) {
-        let mut read = [0; 1];
-        server
-            .connect()
-            .read(&mut read, page * 4096)
-            .expect("answered");
-        assert_eq!(read[0], held[page as usize], "page {page}");
     }
 }
 

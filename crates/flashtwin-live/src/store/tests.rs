@@ -65,21 +65,23 @@ fn behaves(store: &Store, model: &mut [u8], seed: u64) {
 
 #[test]
 fn memory_and_files_hold_what_was_written() {
-    let place = Place::new("hold");
-    let path = place.0.join("disk.img");
-    let memory = Store::memory(BYTES).expect("memory");
-    behaves(&memory, &mut vec![0; BYTES as usize], 1);
-    let mut model = vec![0; BYTES as usize];
-    let (file, was_there) = Store::file(&path, BYTES).expect("a new file");
-    assert!(!was_there);
-    behaves(&file, &mut model, 2);
-    file.sync().expect("on disk");
-    drop(file);
-    let (file, was_there) = Store::file(&path, BYTES).expect("the same file");
-    assert!(was_there);
-    let mut all = vec![1; BYTES as usize];
-    file.read(&mut all, 0).expect("there");
-    assert!(all == model);
+    for seed in flashtwin::seeds(3) {
+        let place = Place::new("hold");
+        let path = place.0.join("disk.img");
+        let memory = Store::memory(BYTES).expect("memory");
+        behaves(&memory, &mut vec![0; BYTES as usize], 2 * seed);
+        let mut model = vec![0; BYTES as usize];
+        let (file, was_there) = Store::file(&path, BYTES).expect("a new file");
+        assert!(!was_there);
+        behaves(&file, &mut model, 2 * seed + 1);
+        file.sync().expect("on disk");
+        drop(file);
+        let (file, was_there) = Store::file(&path, BYTES).expect("the same file");
+        assert!(was_there);
+        let mut all = vec![1; BYTES as usize];
+        file.read(&mut all, 0).expect("there");
+        assert!(all == model);
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ struct Reference {
 #[test]
 fn a_cut_leaves_what_programs_have_ended() {
     let mut lost_ever = 0;
-    for seed in 0..300 {
+    for seed in flashtwin::seeds(300) {
         let mut rng = Rng::new(seed);
         let store = Store::memory(PAGES * PAGE).expect("memory");
         let undo = Undo::new(Durable::Programmed, PAGE as u32, PAGES * PAGE);
@@ -76,7 +76,7 @@ fn a_cut_leaves_what_programs_have_ended() {
 
 #[test]
 fn a_cut_leaves_what_was_flushed() {
-    for seed in 0..300 {
+    for seed in flashtwin::seeds(300) {
         let mut rng = Rng::new(seed);
         let store = Store::memory(PAGES * PAGE).expect("memory");
         let undo = Undo::new(Durable::Flushed, PAGE as u32, PAGES * PAGE);

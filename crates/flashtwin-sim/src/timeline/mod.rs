@@ -13,7 +13,7 @@ mod slices;
 #[cfg(test)]
 mod tests;
 
-use flashtwin::{Completion, Device, Request, Time};
+use flashtwin::{Completion, Device, FlashEvent, Request, Time};
 
 use crate::Drivable;
 use collector::Collector;
@@ -74,7 +74,7 @@ impl Recording {
             start,
             until,
             state: State::Before,
-            collector: Collector::new(from, until, ahead as u32),
+            collector: Collector::new(from, until, u32::try_from(ahead).unwrap_or(u32::MAX)),
             ahead,
             cut_at: None,
             limit: THINGS_MAX,
@@ -103,20 +103,26 @@ impl Recording {
 
     /// A request is being submitted; `tag` is the driver's number for it.
     pub fn submitted(&mut self, tag: u64, request: &Request, at: Time) {
-        let number = self.number(tag);
-        self.collector.submitted(number, request, at);
+        match self.number(tag) {
+            Some(number) => self.collector.submitted(number, request, at),
+            // Logs have no numbers for further requests: the timeline ends as a full one does.
+            None => self.limit = 0,
+        }
     }
 
     /// Requests are done.
     pub fn completed(&mut self, completions: &[Completion]) {
         for c in completions {
-            let number = self.number(c.tag);
-            self.collector.completed(number, c);
+            if let Some(number) = self.number(c.tag) {
+                self.collector.completed(number, c);
+            }
         }
     }
 
-    fn number(&self, tag: u64) -> u32 {
-        tag.wrapping_add(self.ahead) as u32
+    /// The device's number of a request, as its logs have it; `None` beyond those.
+    fn number(&self, tag: u64) -> Option<u32> {
+        let number = u32::try_from(tag.checked_add(self.ahead)?).ok()?;
+        (number < FlashEvent::NOBODY).then_some(number)
     }
 
     /// Takes what the device logged until now.

@@ -81,10 +81,14 @@ fn window(from_us: u64, length_us: u64) -> Option<Window> {
 }
 
 /// What comes out of a run: results as text, and the timeline.
-fn outcome<S: Drivable>(device: &Device<S>, config: &RunConfig) -> (String, Option<Timeline>) {
+fn outcome<S: Drivable>(
+    device: &Device<S>,
+    seed: u64,
+    config: &RunConfig,
+) -> (String, Option<Timeline>) {
     let mut device = device.clone();
     let mut load = Random {
-        rng: Rng::new(5),
+        rng: Rng::new(seed),
         left: REQUESTS,
         pages: device.exported_bytes() / 4096,
     };
@@ -106,7 +110,7 @@ fn outcome<S: Drivable>(device: &Device<S>, config: &RunConfig) -> (String, Opti
     (format!("{text}{flash:?}"), timeline)
 }
 
-fn changes_nothing<S: Drivable>(device: &Device<S>) {
+fn changes_nothing<S: Drivable>(device: &Device<S>, seed: u64) {
     for pacing in [RunConfig::default().pacing, Pacing::Closed { depth: 8 }] {
         for warmup_requests in [0, 300] {
             let config = |timeline| RunConfig {
@@ -115,14 +119,14 @@ fn changes_nothing<S: Drivable>(device: &Device<S>) {
                 timeline,
                 ..RunConfig::default()
             };
-            let (plain, none) = outcome(device, &config(None));
+            let (plain, none) = outcome(device, seed, &config(None));
             assert_eq!(none, None);
             for window in [
                 window(0, 1_000_000_000),
                 window(10_000, 20_000),
                 window(1, 0),
             ] {
-                let (text, timeline) = outcome(device, &config(window));
+                let (text, timeline) = outcome(device, seed, &config(window));
                 assert!(text == plain, "{window:?} changes the run");
                 let timeline = timeline.unwrap();
                 assert_eq!(timeline.cut_at, None);
@@ -137,16 +141,21 @@ fn changes_nothing<S: Drivable>(device: &Device<S>) {
 
 #[test]
 fn a_timeline_changes_no_result() {
-    changes_nothing(&ssd(&[]));
-    changes_nothing(&ssd(&[("buffer", "none"), ("ftl.kind", "fast")]));
-    changes_nothing(&ssd(&[
-        ("nand.backend", "modern"),
-        ("geometry.channels", "2"),
-        ("nand.suspend", "true"),
-        ("nand.read_priority", "true"),
-        ("nand.cached_commands", "true"),
-    ]));
-    changes_nothing(&array());
+    for seed in flashtwin::seeds(2) {
+        changes_nothing(&ssd(&[]), seed);
+        changes_nothing(&ssd(&[("buffer", "none"), ("ftl.kind", "fast")]), seed);
+        changes_nothing(
+            &ssd(&[
+                ("nand.backend", "modern"),
+                ("geometry.channels", "2"),
+                ("nand.suspend", "true"),
+                ("nand.read_priority", "true"),
+                ("nand.cached_commands", "true"),
+            ]),
+            seed,
+        );
+        changes_nothing(&array(), seed);
+    }
 }
 
 #[test]
@@ -157,7 +166,7 @@ fn a_window_shows_less_than_the_whole_and_one_after_the_end_nothing() {
             timeline: window,
             ..RunConfig::default()
         };
-        outcome(&ssd, &config).1.unwrap().slices
+        outcome(&ssd, 5, &config).1.unwrap().slices
     };
     let whole = slices(window(0, 1_000_000_000));
     let halves = [window(0, 24_000), window(24_000, 1_000_000_000)].map(slices);
@@ -196,6 +205,39 @@ fn what_overlaps_stands_on_the_first_free_line() {
     };
     let drawn: Vec<usize> = lines(&all).into_iter().map(Option::unwrap).collect();
     assert_eq!(drawn, [0, 0, 1, 1, 0, 2]);
+}
+
+/// A timeline ends where logs have no numbers for requests any more, and has those before.
+#[test]
+fn a_timeline_ends_with_the_numbers_of_requests() {
+    let mut ssd = ssd(&[]);
+    let whole = Window {
+        from: Time::ZERO,
+        length: Time::from_s(10),
+    };
+    let ahead = u64::from(FlashEvent::NOBODY) - 10;
+    let mut recording = Recording::new(whole, ssd.now(), ahead);
+    recording.open(&mut ssd);
+    for tag in 0..50 {
+        let request = Request {
+            arrival: ssd.now(),
+            offset: tag * 4096,
+            bytes: 4096,
+            op: Op::Write,
+            fua: true,
+        };
+        recording.submitted(tag, &request, ssd.now());
+        ssd.submit(ssd.now(), &request, tag).unwrap();
+        while recording.is_open() && ssd.step() {
+            recording.completed(&std::mem::take(ssd.completions()));
+            recording.look(&mut ssd);
+        }
+    }
+    assert_eq!(recording.state, State::Over);
+    assert!(recording.cut_at.is_some());
+    let slices = &recording.collector.all.slices;
+    let requests = slices.iter().filter(|s| s.track.shown == Shown::Requests);
+    assert_eq!(requests.count(), 10);
 }
 
 /// A full timeline ends: what had begun goes on to its end, nothing else begins.

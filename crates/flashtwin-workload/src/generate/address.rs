@@ -310,52 +310,58 @@ mod tests {
 
     #[test]
     fn zipf_frequencies_follow_the_law() {
-        for theta in [0.5, 0.99, 1.0, 1.5] {
-            let n = 1000;
-            let zipf = Zipf::new(n, theta);
-            let mut rng = Rng::new(3, 0);
-            let draws = 400_000;
-            let mut counts = vec![0u32; n as usize];
-            for _ in 0..draws {
-                counts[zipf.draw(&mut rng) as usize] += 1;
-            }
-            let total: f64 = (1..=n).map(|k| (k as f64).powf(-theta)).sum();
-            for k in [1u64, 2, 3, 10] {
-                let expected = f64::from(draws) * (k as f64).powf(-theta) / total;
-                let got = f64::from(counts[k as usize - 1]);
-                let error = (got - expected).abs() / expected.sqrt();
-                assert!(
-                    error < 5.0,
-                    "theta {theta}, rank {k}: {got} drawn, {expected:.0} expected"
-                );
+        for seed in flashtwin::seeds(3) {
+            for theta in [0.5, 0.99, 1.0, 1.5] {
+                let n = 1000;
+                let zipf = Zipf::new(n, theta);
+                let mut rng = Rng::new(seed, 0);
+                let draws = 400_000;
+                let mut counts = vec![0u32; n as usize];
+                for _ in 0..draws {
+                    counts[zipf.draw(&mut rng) as usize] += 1;
+                }
+                let total: f64 = (1..=n).map(|k| (k as f64).powf(-theta)).sum();
+                for k in [1u64, 2, 3, 10] {
+                    let expected = f64::from(draws) * (k as f64).powf(-theta) / total;
+                    let got = f64::from(counts[k as usize - 1]);
+                    let error = (got - expected).abs() / expected.sqrt();
+                    assert!(
+                        error < 5.0,
+                        "theta {theta}, rank {k}: {got} drawn, {expected:.0} expected"
+                    );
+                }
             }
         }
     }
 
     #[test]
     fn zipf_of_zero_skew_is_uniform_and_one_place_is_enough() {
-        let mut rng = Rng::new(4, 0);
-        let zipf = Zipf::new(4, 0.0);
-        let mut counts = [0u32; 4];
-        for _ in 0..40_000 {
-            counts[zipf.draw(&mut rng) as usize] += 1;
+        for seed in flashtwin::seeds(3) {
+            let mut rng = Rng::new(seed, 0);
+            let zipf = Zipf::new(4, 0.0);
+            let mut counts = [0u32; 4];
+            for _ in 0..40_000 {
+                counts[zipf.draw(&mut rng) as usize] += 1;
+            }
+            assert!(
+                counts.iter().all(|c| (9_500..10_500).contains(c)),
+                "{counts:?}"
+            );
+            assert_eq!(Zipf::new(1, 0.99).draw(&mut rng), 0);
         }
-        assert!(
-            counts.iter().all(|c| (9_500..10_500).contains(c)),
-            "{counts:?}"
-        );
-        assert_eq!(Zipf::new(1, 0.99).draw(&mut rng), 0);
     }
 
     #[test]
     fn a_permutation_hits_every_place_once() {
-        for n in [1u64, 2, 3, 7, 64, 1000, 4097] {
-            let p = Permutation::new(n, 5);
-            let mut seen = vec![false; n as usize];
-            for i in 0..n {
-                let at = p.at(i) as usize;
-                assert!(!seen[at], "{at} twice in 0..{n}");
-                seen[at] = true;
+        for seed in flashtwin::seeds(3) {
+            for n in [1u64, 2, 3, 7, 64, 1000, 4097] {
+                let p = Permutation::new(n, seed);
+                let mut seen = vec![false; n as usize];
+                for i in 0..n {
+                    let at = p.at(i) as usize;
+                    assert!(!seen[at], "{at} twice in 0..{n}");
+                    seen[at] = true;
+                }
             }
         }
     }

@@ -4,6 +4,7 @@
 //! time, a request is nothing but its pages, each waiting only for itself (D-35): they go straight to
 //! its flash, at the same instants as through the front end, and come back here.
 
+use super::requests::number_in_logs;
 use super::{Backend, Device, OWNER_IS_OUTSIDE};
 use crate::events::EventQueue;
 use crate::nand::{Cause, Done, PageOp};
@@ -95,7 +96,7 @@ impl<B: Backend> Device<B> {
 
     /// The number of a request that is kept elsewhere, as logs know it.
     pub(crate) fn take_number(&mut self) -> u32 {
-        self.requests.take_number() as u32
+        number_in_logs(self.requests.take_number())
     }
 
     /// What goes to its flash and comes back goes through here.
@@ -160,7 +161,7 @@ impl<B: Backend> Device<B> {
             true => (Cause::HostRead, false),
             false => (Cause::HostWrite, fua),
         };
-        let request = self.requests.next_number() as u32;
+        let request = number_in_logs(self.requests.next_number());
         let sent = (self.port().0).submit_one(events, now, page, how, (tag, request));
         if sent {
             self.take_number();

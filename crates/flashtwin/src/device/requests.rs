@@ -84,7 +84,19 @@ pub(super) fn low_bits(n: u64) -> u64 {
     }
 }
 
+/// The number of a request in 32 bits, as logs have it: from 2^32 - 1 on [`FlashEvent::NOBODY`](crate::FlashEvent::NOBODY),
+/// never the number of another request.
+#[inline(always)]
+pub(super) fn number_in_logs(number: u64) -> u32 {
+    number.min(u32::MAX.into()) as u32
+}
+
 impl InDevice {
+    #[inline(always)]
+    pub fn number_in_logs(&self) -> u32 {
+        number_in_logs(self.number)
+    }
+
     /// Sets all its parts, where only the wait for a slot is.
     pub fn write_parts_out(&mut self) {
         if std::mem::take(&mut self.slot_alone) {
@@ -258,5 +270,20 @@ impl IndexMut<ReqId> for Requests {
     #[inline]
     fn index_mut(&mut self, id: ReqId) -> &mut InDevice {
         &mut self.places[id.0 as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number_in_logs;
+    use crate::nand::FlashEvent;
+
+    #[test]
+    fn numbers_beyond_those_of_logs_are_of_nobody() {
+        let last = u64::from(FlashEvent::NOBODY) - 1;
+        assert_eq!(number_in_logs(last), FlashEvent::NOBODY - 1);
+        for number in [last + 1, last + 2, last + 3, u64::MAX] {
+            assert_eq!(number_in_logs(number), FlashEvent::NOBODY);
+        }
     }
 }

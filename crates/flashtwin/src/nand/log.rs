@@ -116,7 +116,7 @@ pub enum FlashEvent {
 }
 
 impl FlashEvent {
-    /// The request of what is done for none.
+    /// The request of what is done for none, and of what is done for requests numbered from 2^32 - 1 on.
     pub const NOBODY: u32 = u32::MAX;
 
     /// Both ends of a time that a chip collects.

@@ -25,9 +25,9 @@ fn erases(server: &Server) -> u64 {
 }
 
 /// Writes pages all over until every die has whole blocks, some of them stale.
-fn fill(server: &Server) {
+fn fill(server: &Server, seed: u64) {
     let pages = server.size_bytes() / 4096;
-    let mut rng = Rng::new(3);
+    let mut rng = Rng::new(seed);
     for turn in 0..pages {
         let page = if turn % 8 == 0 {
             rng.below(turn + 1)
@@ -44,29 +44,31 @@ fn fill(server: &Server) {
 
 #[test]
 fn dies_collect_when_they_are_told() {
-    let place = Place::new("collect", &[("buffer", "none")]);
-    let server = place.start(&[("dilation", "0.001")]);
-    fill(&server);
-    let before = erases(&server);
-    assert_eq!(server.collect(None, None).expect("it can"), 2);
-    // The pacer executes it without any call.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while erases(&server) < before + 8 {
-        assert!(
-            std::time::Instant::now() < deadline,
-            "eight planes, a block each"
-        );
-        std::thread::yield_now();
+    for seed in flashtwin::seeds(1) {
+        let place = Place::new("collect", &[("buffer", "none")]);
+        let server = place.start(&[("dilation", "0.001")]);
+        fill(&server, seed);
+        let before = erases(&server);
+        assert_eq!(server.collect(None, None).expect("it can"), 2);
+        // The pacer executes it without any call.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while erases(&server) < before + 8 {
+            assert!(
+                std::time::Instant::now() < deadline,
+                "eight planes, a block each"
+            );
+            std::thread::yield_now();
+        }
+        let refusals = [
+            (server.collect(None, Some(2)), "dies 0 to 1"),
+            (server.collect(Some(0), None), "no array"),
+        ];
+        for (refused, why) in refusals {
+            let said = refused.expect_err("refused").to_string();
+            assert!(said.contains(why), "{said}");
+        }
+        server.stop().expect("a clean stop");
     }
-    let refusals = [
-        (server.collect(None, Some(2)), "dies 0 to 1"),
-        (server.collect(Some(0), None), "no array"),
-    ];
-    for (refused, why) in refusals {
-        let said = refused.expect_err("refused").to_string();
-        assert!(said.contains(why), "{said}");
-    }
-    server.stop().expect("a clean stop");
 }
 
 #[test]
@@ -89,59 +91,61 @@ fn members_collect_when_they_are_told() {
 /// wrote last, and a power loss then takes what it would have taken under any policy.
 #[test]
 fn clients_notice_nothing_of_another_policy() {
-    let more = [
-        ("buffer.capacity", "\"512 KiB\""),
-        ("buffer.power_loss_protection", "false"),
-        ("buffer.policy", "cda-gc"),
-    ];
-    let place = Place::new("policy", &more);
-    let server = place.start(&[("dilation", "0.01")]);
-    let names = flashtwin::buffer::ChosenPolicy::names();
-    let running = std::sync::atomic::AtomicUsize::new(3);
-    std::thread::scope(|scope| {
-        for client in 0..3_u64 {
-            let (server, running) = (&server, &running);
-            scope.spawn(move || {
-                let mut rng = Rng::new(client);
-                let mut held = [0_u8; 100];
-                for _ in 0..2000 {
-                    let page = rng.below(100);
-                    let offset = (client * 100 + page) * 4096;
-                    if rng.below(2) == 0 {
-                        let byte = rng.below(256) as u8;
-                        let fua = rng.below(30) == 0;
-                        let written = server.connect().write(&[byte; 4096], offset, fua);
-                        written.expect("room");
-                        held[page as usize] = byte;
+    for seed in flashtwin::seeds(1) {
+        let more = [
+            ("buffer.capacity", "\"512 KiB\""),
+            ("buffer.power_loss_protection", "false"),
+            ("buffer.policy", "cda-gc"),
+        ];
+        let place = Place::new("policy", &more);
+        let server = place.start(&[("dilation", "0.01")]);
+        let names = flashtwin::buffer::ChosenPolicy::names();
+        let running = std::sync::atomic::AtomicUsize::new(3);
+        std::thread::scope(|scope| {
+            for client in 0..3_u64 {
+                let (server, running) = (&server, &running);
+                scope.spawn(move || {
+                    let mut rng = Rng::new(seed * 3 + client);
+                    let mut held = [0_u8; 100];
+                    for _ in 0..2000 {
+                        let page = rng.below(100);
+                        let offset = (client * 100 + page) * 4096;
+                        if rng.below(2) == 0 {
+                            let byte = rng.below(256) as u8;
+                            let fua = rng.below(30) == 0;
+                            let written = server.connect().write(&[byte; 4096], offset, fua);
+                            written.expect("room");
+                            held[page as usize] = byte;
+                        }
+                        let mut read = [0; 4096];
+                        server.connect().read(&mut read, offset).expect("answered");
+                        assert_eq!(read, [held[page as usize]; 4096]);
                     }
-                    let mut read = [0; 4096];
-                    server.connect().read(&mut read, offset).expect("answered");
-                    assert_eq!(read, [held[page as usize]; 4096]);
-                }
-                running.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
-            });
+                    running.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+                });
+            }
+            let mut turn = 0;
+            while running.load(std::sync::atomic::Ordering::Relaxed) > 0 || turn < names.len() {
+                let name = &names[turn % names.len()];
+                server.set_policy(name, &[]).expect("it has a buffer");
+                turn += 1;
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+        });
+        // Whichever was the last may have used its idle time to write all back.
+        server.set_policy("lru", &[]).expect("it has a buffer");
+        for page in 0..10 {
+            let written = server.connect().write(&[7; 4096], page * 4096, false);
+            written.expect("room");
         }
-        let mut turn = 0;
-        while running.load(std::sync::atomic::Ordering::Relaxed) > 0 || turn < names.len() {
-            let name = &names[turn % names.len()];
-            server.set_policy(name, &[]).expect("it has a buffer");
-            turn += 1;
-            std::thread::sleep(std::time::Duration::from_millis(2));
-        }
-    });
-    // Whichever was the last may have used its idle time to write all back.
-    server.set_policy("lru", &[]).expect("it has a buffer");
-    for page in 0..10 {
-        let written = server.connect().write(&[7; 4096], page * 4096, false);
-        written.expect("room");
+        let dirty = server.report().dirty_pages;
+        assert!(dirty >= 10);
+        server.set_policy("cflru", &[]).expect("it has a buffer");
+        assert_eq!(server.report().dirty_pages, dirty);
+        let cut = server.cut_power(false).expect("it comes back");
+        assert_eq!(cut.lost.len() as u64, dirty);
+        server.stop().expect("a clean stop");
     }
-    let dirty = server.report().dirty_pages;
-    assert!(dirty >= 10);
-    server.set_policy("cflru", &[]).expect("it has a buffer");
-    assert_eq!(server.report().dirty_pages, dirty);
-    let cut = server.cut_power(false).expect("it comes back");
-    assert_eq!(cut.lost.len() as u64, dirty);
-    server.stop().expect("a clean stop");
 }
 
 #[test]

@@ -93,6 +93,7 @@ fn cut_many_times(name: &str, overrides: &[(&str, &str)], times: u64, how: How) 
 }
 
 fn check(server: &Server, times: u64, how: How) -> usize {
+    let times = flashtwin::seed_count(times);
     let torn = how == How::Torn;
     let mut known = vec![vec![Known::default(); PAGES_EACH as usize]; CLIENTS as usize];
     let mut rng = Rng::new(times);

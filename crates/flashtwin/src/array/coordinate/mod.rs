@@ -1,5 +1,7 @@
 //! The coordinator of garbage collection, and further knowledge of members.
 
+#[cfg(test)]
+mod tests;
 pub(super) mod units;
 pub(super) mod watch;
 

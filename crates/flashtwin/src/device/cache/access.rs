@@ -4,7 +4,7 @@ use super::page::{Index, Page, Pool, Rank};
 use super::view::{with_view, View};
 use super::waiters::Wants;
 use crate::buffer::{Access, PageId, Way};
-use crate::device::requests::ReqId;
+use crate::device::requests::{number_in_logs, ReqId};
 use crate::device::{Backend, Device};
 use crate::request::Op;
 use crate::units::Lpn;
@@ -150,7 +150,7 @@ impl<B: Backend> Device<B> {
         self.cache()
             .wait(id, request, since, Wants::Data(sectors & whole));
         if ready {
-            self.page(id).by = self.requests[request].number as u32;
+            self.page(id).by = self.requests[request].number_in_logs();
             self.fill(id);
         }
     }
@@ -199,7 +199,7 @@ impl<B: Backend> Device<B> {
         let is_ranked = pool == Pool::Policy;
         let id = cache.add_page(Page {
             dirty: write,
-            by: access.request as u32,
+            by: number_in_logs(access.request),
             rank: match is_ranked {
                 true => Rank::InFlight,
                 false => Rank::Evictable,

@@ -3,6 +3,7 @@
 use super::page::{Pool, Rank, Want};
 use super::view::{with_view, View};
 use crate::buffer::{Access, PageId, Policy, Prefetch, Way};
+use crate::device::requests::number_in_logs;
 use crate::device::{Backend, Device, NO_HOME};
 use crate::memory::prefetch;
 use crate::nand::FlashEvent;
@@ -46,7 +47,7 @@ impl<B: Backend> Device<B> {
         let evicted = match out.victims[..] {
             [one] if single => {
                 assert!((one.0 as usize) < self.cache.pages.len(), "{HELD}");
-                self.evict_one(one.0, out.inspected, access.request as u32);
+                self.evict_one(one.0, out.inspected, number_in_logs(access.request));
                 self.look_ahead();
                 Evicted::One(one.0)
             }
@@ -95,7 +96,7 @@ impl<B: Backend> Device<B> {
             let p = p.expect(HELD);
             debug_assert!(p.is_ready(), "a page in flight is evicted");
             p.rank = Rank::Left;
-            p.by = access.request as u32;
+            p.by = number_in_logs(access.request);
             if p.dirty {
                 let lpn = p.lpn;
                 dirty += 1;

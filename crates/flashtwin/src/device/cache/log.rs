@@ -2,7 +2,7 @@
 
 use super::Cache;
 use crate::buffer::Access;
-use crate::device::requests::ReqId;
+use crate::device::requests::{number_in_logs, ReqId};
 use crate::device::{Backend, Device};
 use crate::nand::{Cause, PageOp};
 use crate::request::Op;
@@ -116,7 +116,7 @@ impl<B: Backend> Device<B> {
             log.push(BufferEvent::Accessed {
                 at: self.now,
                 lpn,
-                request: r.number as u32,
+                request: r.number_in_logs(),
                 write: r.op == Op::Write,
                 hit,
             });
@@ -133,7 +133,7 @@ impl<B: Backend> Device<B> {
                 at: self.now,
                 lpn: p.lpn,
                 dirty: p.dirty,
-                request: access.request as u32,
+                request: number_in_logs(access.request),
             });
         }
     }

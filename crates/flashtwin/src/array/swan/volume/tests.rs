@@ -64,8 +64,14 @@ enum Flying {
 
 /// Writes `count` pages that `draw` names, with up to `depth` things in flight; all of them end, in any order.
 /// Returns the number of moved pages.
-fn drive(v: &mut Volume, count: u32, depth: usize, mut draw: impl FnMut() -> u32) -> u64 {
-    let mut rng = Rng::new(9);
+fn drive(
+    v: &mut Volume,
+    seed: u64,
+    count: u32,
+    depth: usize,
+    mut draw: impl FnMut() -> u32,
+) -> u64 {
+    let mut rng = Rng::new(seed);
     let mut flying: Vec<Flying> = Vec::new();
     let (mut sent, mut moved, mut steps) = (0, 0, 0_u64);
     let mut wanted = draw();
@@ -142,18 +148,18 @@ fn a_full_volume_goes_on() {
                 let mut v = Volume::of(&spec).unwrap();
                 let exported = v.shape.exported;
                 let mut next = 0;
-                drive(&mut v, exported, depth, || {
+                drive(&mut v, seed, exported, depth, || {
                     next += 1;
                     (next - 1) % exported
                 });
                 assert!(v.map.iter().all(|&place| place != NONE));
                 let mut rng = Rng::new(seed);
-                let moved = drive(&mut v, 10 * exported, depth, || {
+                let moved = drive(&mut v, seed, 10 * exported, depth, || {
                     rng.below(exported.into()) as u32
                 });
                 assert!(moved > u64::from(exported), "{moved}");
                 // Only pages of one group are ever written again: what is invalid is all in the front.
-                drive(&mut v, 3 * exported, depth, || rng.below(9) as u32);
+                drive(&mut v, seed, 3 * exported, depth, || rng.below(9) as u32);
                 let mut state = Vec::new();
                 v.save(&mut state).unwrap();
                 let again = Volume::load(&spec, &mut &state[..], |_| true)
@@ -205,7 +211,7 @@ fn a_state_that_cannot_be_is_refused() {
         let mut v = Volume::of(&spec).unwrap();
         let exported = v.shape.exported;
         let mut rng = Rng::new(seed);
-        drive(&mut v, exported / 4, 8, || {
+        drive(&mut v, seed, exported / 4, 8, || {
             rng.below(exported.into()) as u32
         });
         let mut bytes = Vec::new();

@@ -1,0 +1,100 @@
+//! Collection while the array is idle, and a request that arrives during it.
+
+use crate::array::layout::Spot;
+use crate::device::Backend;
+use crate::request::{Op, Request};
+use crate::rng::Rng;
+use crate::spec::builtin_array;
+use crate::units::{Lpn, Time};
+use crate::{Array, ArraySpec, Cause};
+
+/// An array that collects while it is idle, of members with one pool per chip.
+fn array() -> Array {
+    let set = [
+        ("array.level", "raid0"),
+        ("array.members", "harmonia*2"),
+        ("array.coordination", "idle"),
+        ("array.soft_percent", "30"),
+        ("array.idle_ms", "1"),
+        ("array.idle_until_percent", "14"),
+        ("member.geometry.chips", "4"),
+        ("member.geometry.planes_per_chip", "1"),
+        ("member.geometry.blocks_per_plane", "64"),
+        ("member.geometry.pages_per_block", "16"),
+    ];
+    let text = builtin_array("harmonia-array").unwrap();
+    let spec = ArraySpec::with_overrides(text, "harmonia-array", &set).unwrap();
+    let mut array = Array::new(&spec);
+    array.fill_steady(5);
+    array
+}
+
+/// The chip of a page has so few free blocks that it collects for itself before it serves what waits.
+fn is_at_low_mark(array: &Array, lpn: Lpn) -> bool {
+    let Spot { member, lpn } = array.backend.io.layout.spot(lpn);
+    let flash = &array.backend.io.members[member].drive.ssd.backend;
+    let chip = flash.chip_of(lpn) as usize;
+    flash.free_blocks(chip) <= flash.gc_trigger_blocks(chip)
+}
+
+/// GGC-2, the part that takes time: a request that arrives while the idle array collects cancels the order, and waits
+/// for the running move or erase at most. A chip at its own low mark (T_hard) collects whole blocks then, as under load.
+#[test]
+fn idle_collection_makes_room_for_a_request_at_once() {
+    let (mut at_low_mark, mut above, mut waited) = (0, 0, Time::ZERO);
+    for seed in crate::seeds(8) {
+        let mut device = array();
+        let mut rng = Rng::new(seed);
+        let pages = device.exported_bytes() / 4096;
+        let request = |arrival, page: u64, op| Request {
+            arrival,
+            offset: page * 4096,
+            bytes: 4096,
+            op,
+            fua: false,
+        };
+        // Every pool takes a block: both members register.
+        for tag in 0..400 {
+            let at = device.now();
+            let write = request(at, rng.below(pages), Op::Write);
+            device.submit(at, &write, tag).unwrap();
+            while device.outstanding() > 0 {
+                device.step();
+            }
+        }
+        device.completions().clear();
+        for tag in 400..440 {
+            // The array becomes idle, the controller checks, and members have collected for a while.
+            let at = device.now() + Time::from_us(3_137);
+            device.advance(at);
+            let page = rng.below(pages);
+            let is_low = is_at_low_mark(&device, Lpn(page as u32));
+            device
+                .submit(at, &request(at, page, Op::Read), tag)
+                .unwrap();
+            while device.outstanding() > 0 {
+                device.step();
+            }
+            let done = device.completions().pop().unwrap();
+            let wait = done.breakdown.queue_gc;
+            if is_low {
+                at_low_mark += 1;
+                continue;
+            }
+            above += 1;
+            assert!(
+                wait <= Time::from_us(1_500),
+                "seed {seed}: {:?}",
+                done.breakdown
+            );
+            waited = waited.max(wait);
+        }
+        assert!(device.raid_stats().gc_left_off > 0);
+        assert!(device.flash_report().flash.count(Cause::GcMove) > 0);
+    }
+    assert!(waited > Time::ZERO, "some read met a collection");
+    assert!(
+        above > at_low_mark,
+        "{above} reads above the low mark, {at_low_mark} at it"
+    );
+}
