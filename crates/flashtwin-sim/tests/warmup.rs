@@ -38,13 +38,13 @@ impl<F: Fn(u64) -> u64 + Send> Workload for Writes<F> {
     }
 }
 
-fn writes<F: Fn(u64) -> u64 + Send>(pages: F, gap_us: u64, count: u64) -> Writes<F> {
+fn writes<F: Fn(u64) -> u64 + Send>(seed: u64, pages: F, gap_us: u64, count: u64) -> Writes<F> {
     Writes {
         pages,
         gap: Time::from_us(gap_us),
         count,
         next: 0,
-        rng: Rng::new(5),
+        rng: Rng::new(seed),
         known: true,
     }
 }
@@ -77,91 +77,126 @@ fn until_steady(first: u64, most: u64) -> RunConfig {
 /// Pages of a range that the buffer holds an eighth of.
 const RANGE: u64 = 8 * 256;
 
+/// An eighth of the writes hit. Of a part of 10 000 that share varies by 3 % of itself by chance, of one of 1000 by more
+/// than half of what the criterion allows between the parts.
 #[test]
 fn a_load_that_changes_is_not_steady_until_long_after() {
-    let config = RunConfig {
-        requests_max: Some(13_000),
-        ..until_steady(10_000, 80_000)
-    };
-    let after = |change: u64| {
-        let pages = move |i| if i < change { RANGE } else { RANGE / 4 };
-        let (outcome, completions) = result(writes(pages, 2000, 200_000), &config);
+    for seed in flashtwin::seeds(2) {
+        let config = RunConfig {
+            requests_max: Some(130_000),
+            ..until_steady(100_000, 800_000)
+        };
+        let after = |change: u64| {
+            let pages = move |i| if i < change { RANGE } else { RANGE / 4 };
+            let (outcome, completions) = result(writes(seed, pages, 2000, 2_000_000), &config);
+            let steady = outcome.steady.expect("it was asked for");
+            assert!(steady.is_met, "{change}: {:?}", steady.missed);
+            assert_eq!(completions.len(), 30_000, "{change}");
+            assert_eq!(
+                outcome.submitted,
+                steady.after_requests + 30_000,
+                "{change}"
+            );
+            steady.after_requests
+        };
+        assert_eq!(after(0), 100_000);
+        assert_eq!(after(75_000), 200_000);
+        assert_eq!(after(150_000), 100_000, "the future is not known");
+        let (outcome, _) = result(
+            writes(seed, |_| RANGE, 2000, 60_000),
+            &until_steady(100, 3200),
+        );
         let steady = outcome.steady.expect("it was asked for");
-        assert!(steady.is_met, "{change}: {:?}", steady.missed);
-        assert_eq!(completions.len(), 3_000, "{change}");
-        assert_eq!(outcome.submitted, steady.after_requests + 3_000, "{change}");
-        steady.after_requests
-    };
-    assert_eq!(after(0), 10_000);
-    assert_eq!(after(7_500), 20_000);
-    assert_eq!(after(15_000), 10_000, "the future is not known");
-    let (outcome, _) = result(writes(|_| RANGE, 2000, 60_000), &until_steady(100, 3200));
-    let steady = outcome.steady.expect("it was asked for");
-    assert!(
-        steady.after_requests > 400,
-        "a buffer of 256 pages was not replaced before 400"
-    );
+        assert!(
+            steady.after_requests > 400,
+            "a buffer of 256 pages was not replaced before 400"
+        );
+    }
 }
 
 #[test]
 fn a_load_that_never_is_steady_counts_after_the_maximum() {
-    let pages = |i| RANGE - RANGE * 9 / 10 * i / 20_000;
-    let (outcome, completions) = result(writes(pages, 2000, 20_000), &until_steady(1_000, 9_000));
-    let steady = outcome.steady.expect("it was asked for");
-    assert!(!steady.is_met);
-    assert_eq!(steady.missed, Some("the hit ratio varied"));
-    assert_eq!(steady.after_requests, 8_000);
-    assert_eq!(completions.len(), 12_000);
+    for seed in flashtwin::seeds(2) {
+        let pages = |i| RANGE - RANGE * 9 / 10 * i / 20_000;
+        let (outcome, completions) = result(
+            writes(seed, pages, 2000, 20_000),
+            &until_steady(1_000, 9_000),
+        );
+        let steady = outcome.steady.expect("it was asked for");
+        assert!(!steady.is_met);
+        assert_eq!(steady.missed, Some("the hit ratio varied"));
+        assert_eq!(steady.after_requests, 8_000);
+        assert_eq!(completions.len(), 12_000);
+    }
 }
 
 #[test]
 fn a_queue_that_grows_is_not_steady() {
-    let (outcome, _) = result(writes(|_| 1 << 14, 10, 20_000), &until_steady(1_000, 8_000));
-    let steady = outcome.steady.expect("it was asked for");
-    assert_eq!(steady.missed, Some("more requests arrived than completed"));
+    for seed in flashtwin::seeds(2) {
+        let (outcome, _) = result(
+            writes(seed, |_| 1 << 14, 10, 20_000),
+            &until_steady(1_000, 8_000),
+        );
+        let steady = outcome.steady.expect("it was asked for");
+        assert_eq!(steady.missed, Some("more requests arrived than completed"));
+    }
 }
 
 #[test]
 fn it_ends_like_a_warm_up_of_as_many_requests() {
-    let pages = |i| if i < 1_500 { RANGE } else { RANGE / 4 };
-    let (until, seen) = result(writes(pages, 2000, 12_000), &until_steady(2_000, 16_000));
-    let fixed = RunConfig {
-        warmup_requests: 4_000,
-        ..RunConfig::default()
-    };
-    let (plain, completions) = result(writes(pages, 2000, 12_000), &fixed);
-    assert_eq!(until.steady.as_ref().map(|s| s.after_requests), Some(4_000));
-    assert_eq!(format!("{seen:?}"), format!("{completions:?}"));
-    let without = Outcome {
-        steady: None,
-        ..until
-    };
-    assert_eq!(format!("{without:?}"), format!("{plain:?}"));
+    for seed in flashtwin::seeds(2) {
+        let pages = |i| if i < 1_500 { RANGE } else { RANGE / 4 };
+        let (until, seen) = result(
+            writes(seed, pages, 2000, 12_000),
+            &until_steady(2_000, 16_000),
+        );
+        let fixed = RunConfig {
+            warmup_requests: 4_000,
+            ..RunConfig::default()
+        };
+        let (plain, completions) = result(writes(seed, pages, 2000, 12_000), &fixed);
+        assert_eq!(until.steady.as_ref().map(|s| s.after_requests), Some(4_000));
+        assert_eq!(format!("{seen:?}"), format!("{completions:?}"));
+        let without = Outcome {
+            steady: None,
+            ..until
+        };
+        assert_eq!(format!("{without:?}"), format!("{plain:?}"));
+    }
 }
 
 /// What is measured is never fewer requests than after the shortest warm-up, or half of a short workload.
+/// Whether the drift is noticed in so few requests is chance: looks at 3000, 6000 and 12 000 are possible, and the last one
+/// leaves too little of 20 000.
 #[test]
 fn it_leaves_enough_of_a_short_workload() {
     let drifting = |i| RANGE - RANGE * 9 / 10 * i / 20_000;
-    let after = |config: &RunConfig| {
-        let (outcome, completions) = result(writes(drifting, 2000, 20_000), config);
-        (
-            outcome.steady.expect("it was asked for").after_requests,
-            completions.len(),
-        )
-    };
-    assert_eq!(after(&until_steady(3_000, 1 << 40)), (6_000, 14_000));
-    let most = RunConfig {
-        requests_max: Some(10_000),
-        ..until_steady(3_000, 1 << 40)
-    };
-    assert_eq!(after(&most), (12_000, 7_000));
+    for seed in flashtwin::seeds(8) {
+        let after = |config: &RunConfig| {
+            let (outcome, completions) = result(writes(seed, drifting, 2000, 20_000), config);
+            let steady = outcome.steady.expect("it was asked for");
+            (steady.after_requests, completions.len())
+        };
+        let (begun, measured) = after(&until_steady(3_000, 1 << 40));
+        assert!([3_000, 6_000].contains(&begun), "seed {seed}: {begun}");
+        assert_eq!(measured as u64, 20_000 - begun, "seed {seed}");
+        let most = RunConfig {
+            requests_max: Some(10_000),
+            ..until_steady(3_000, 1 << 40)
+        };
+        let (begun, measured) = after(&most);
+        assert!(
+            [3_000, 6_000, 12_000].contains(&begun),
+            "seed {seed}: {begun}"
+        );
+        assert_eq!(measured, 7_000, "seed {seed}");
+    }
 }
 
 #[test]
 fn senseless_limits_are_refused() {
     let refused = |config: &RunConfig, known| {
-        let mut workload = writes(|_| RANGE, 2000, 2_000);
+        let mut workload = writes(0, |_| RANGE, 2000, 2_000);
         workload.known = known;
         match run(
             &mut device(),
