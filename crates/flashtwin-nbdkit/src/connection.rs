@@ -514,6 +514,9 @@ impl Work {
 
     /// Receives a request without its data, whole; 0, the end of the connection, if there is none, or if the client
     /// is gone: what is still in the socket then is dropped.
+    ///
+    /// # Safety
+    /// `to` can be written for the bytes of a request, and `more` writes no others.
     unsafe fn receive_request(
         &self,
         to: *mut u8,

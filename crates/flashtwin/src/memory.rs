@@ -14,7 +14,7 @@ impl<T> TrustedTable<T> {
     /// A table of these records.
     ///
     /// # Safety
-    /// Whoever can reach the table indexes it with numbers of its records alone: below its length, or returned by
+    /// Code that can reach the table indexes it with numbers of its records alone: below its length, or returned by
     /// [`TrustedTable::push`].
     pub unsafe fn new(records: Vec<T>) -> TrustedTable<T> {
         TrustedTable(records)

@@ -50,7 +50,7 @@ impl Directory {
         Directory {
             // SAFETY: indexed by `Directory::chain` alone, which leaves as many bits as number the heads.
             heads: unsafe { TrustedTable::new(large_table(END, size)) },
-            // SAFETY: pages are checked on their way in; links hold no others.
+            // SAFETY: pages are checked when they are inserted; links hold no others.
             next: unsafe { TrustedTable::new(room_for(pages)) },
             shift: 64 - size.trailing_zeros(),
         }

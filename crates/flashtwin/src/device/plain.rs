@@ -97,7 +97,7 @@ impl<B: Backend> Device<B> {
             self.backend.kind() == KIND,
             "the path of another kind of back end"
         );
-        // SAFETY: both devices have one layout: `Device` that of C, with the same fields but for the back end, and `Plain`
+        // SAFETY: both devices have one layout: `Device` that of C, with the same fields except the back end, and `Plain`
         // that of the back end in it. A back end of this kind is a valid `Plain`.
         unsafe { &mut *std::ptr::from_mut(self).cast() }
     }
