@@ -30,7 +30,7 @@ const ADDRESSES_MIN: u64 = 1 << 30;
 /// Data in flight of one connection: at least, and at most.
 const CONNECTION_BYTES: (u64, u64) = (64 << 20, 256 << 20);
 
-/// What all connections together may use.
+/// Resources of all connections together.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Most connections at a time.
@@ -111,7 +111,7 @@ fn threads_left() -> u64 {
         .unwrap_or(THREADS_MAX)
 }
 
-/// What RLIMIT_NPROC leaves; none for root, whom it does not limit.
+/// Threads that RLIMIT_NPROC leaves; `None` for root, which has no such limit.
 fn of_user() -> Option<u64> {
     // SAFETY: takes no arguments and returns a number.
     let user = unsafe { libc::geteuid() };

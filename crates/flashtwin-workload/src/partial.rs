@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// A file being written beside its final name; removed unless published.
 ///
-/// It is called `.NAME.flashtwin-PID-RANDOM.partial` and locked while it is open. The Python package removes those
+/// The file is called `.NAME.flashtwin-PID-RANDOM.partial` and locked while it is open. The Python package removes those
 /// of killed processes by both (`partials.py`).
 #[derive(Debug)]
 pub struct Partial {

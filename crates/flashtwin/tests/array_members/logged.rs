@@ -126,7 +126,7 @@ fn draw(rng: &mut Rng) -> Array {
     array
 }
 
-/// What happens to the members before one of the requests, the same to arrays in the same state.
+/// Applies a random event to the members before a request; arrays in equal states get equal events.
 fn intervene(array: &mut Array, rng: &mut Rng) -> String {
     let members = array.spec().members.len() as u64;
     let (what, member) = (rng.below(60), rng.below(members) as usize);
