@@ -345,9 +345,9 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(interrupted)
     }
 
-    /// Refuses to go on where more requests wait in the device than memory is meant for.
+    /// Refuses to go on in an open loop where more requests wait in the device than memory is meant for.
     fn check_backlog(&mut self, batch: &[Request]) -> Result<(), SimError> {
-        let Some(last) = batch.last() else {
+        let (Pacing::Open { speed }, Some(last)) = (self.config.pacing, batch.last()) else {
             return Ok(());
         };
         let moved = |r: &&Request| matches!(r.op, Op::Read | Op::Write);
@@ -358,10 +358,9 @@ impl<S: Drivable> Driver<'_, S> {
         let mean = self.bytes / u128::from(self.submitted.max(1));
         let max = self.config.waiting_max;
         let bytes_max = u128::from(max) * BYTES_A_WAITING;
-        let is_too_much = waiting > max || u128::from(waiting) * mean > bytes_max;
-        match (self.config.pacing, is_too_much) {
-            (Pacing::Open { speed }, true) => Err(self.backlog(last, waiting, speed)),
-            _ => Ok(()),
+        match waiting > max || u128::from(waiting) * mean > bytes_max {
+            true => Err(self.backlog(last, waiting, speed)),
+            false => Ok(()),
         }
     }
 

@@ -104,15 +104,16 @@ fn the_same_run_twice_gives_the_same_bytes_on_any_thread() {
 fn a_loaded_snapshot_continues_as_the_saved_device_does() {
     for overrides in [&[][..], &[("nand.parallel_units", "2")], &MODERN] {
         let spec = small(overrides);
-        for kind in [
+        let kinds = [
             Precondition::Sequential,
             Precondition::Steady,
             Precondition::Random { times: 1.3 },
-        ] {
+        ];
+        for (seed, kind) in flashtwin::seeds(2).flat_map(|seed| kinds.map(|kind| (seed, kind))) {
             let mut saved = Ssd::new(&spec);
-            precondition(&mut saved, kind, 5, &Control::default()).expect("a sound device");
+            precondition(&mut saved, kind, seed, &Control::default()).expect("a sound device");
             let name = format!(
-                "flashtwin-{}-{}-{kind}",
+                "flashtwin-{}-{}-{kind}-{seed}",
                 std::process::id(),
                 overrides.len()
             );
@@ -123,7 +124,7 @@ fn a_loaded_snapshot_continues_as_the_saved_device_does() {
             std::fs::remove_file(&path).expect("it was saved");
             assert_eq!(made_by.expect("just saved"), "test");
             let [of_saved, of_loaded] = [saved, loaded].map(|mut ssd| {
-                let mut workload = load(MIXED, &ssd, 5);
+                let mut workload = load(MIXED, &ssd, seed);
                 let run = run_all(&mut ssd, &mut *workload, &with_series());
                 result(&ssd, &run)
             });

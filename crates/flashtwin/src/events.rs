@@ -7,8 +7,11 @@
 //! after construction. What falls on one instant happens in the order in which it was set, as in the reference's
 //! event queue.
 
+mod calendar;
+
 use std::num::NonZeroU64;
 
+use self::calendar::{Bucket, Calendar, Spot, NONE};
 use crate::memory::TrustedTable;
 use crate::units::Time;
 
@@ -17,11 +20,10 @@ use crate::units::Time;
 const RESOURCE_BITS: u32 = 20;
 /// Bits of the place in the order of setting, and of those where a group stands above it.
 const ORDER_BITS_ALONE: u32 = u64::BITS - RESOURCE_BITS;
+const ORDER_ALONE_MAX: u64 = (1 << ORDER_BITS_ALONE) - 1;
 const ORDER_BITS: u32 = 36;
 /// Later than every entry.
 const NOTHING: u128 = u128::MAX;
-/// No resource.
-const NONE: u32 = u32::MAX;
 /// Width of a bucket at first, as a power of two of picoseconds: about a microsecond.
 const SHIFT_FIRST: u32 = 20;
 /// Buckets for each resource: with fewer, as narrow as they are, what is pending would go round them several times.
@@ -40,68 +42,6 @@ struct Slot {
     next: u32,
 }
 
-/// Resources whose instants fall into one span of the calendar, or into the same one of a later round; the earliest
-/// first.
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    /// [`NONE`]: it holds none, and `last` has no meaning.
-    first: u32,
-    last: u32,
-}
-
-const EMPTY: Bucket = Bucket {
-    first: NONE,
-    last: NONE,
-};
-
-/// The buckets. Only [`Calendar::new`] sets a length, so that the bits of `wrap` of any number are those of a bucket.
-#[derive(Clone, Debug)]
-struct Calendar {
-    buckets: Vec<Bucket>,
-    /// Bits of the number of a span that give its bucket: as many as there are buckets, less one.
-    wrap: usize,
-    /// The buckets that hold any, as bits.
-    occupied: Vec<u64>,
-}
-
-impl Calendar {
-    /// At least `least` empty buckets.
-    fn new(least: usize) -> Calendar {
-        let buckets = least.next_power_of_two().max(64);
-        Calendar {
-            buckets: vec![EMPTY; buckets],
-            wrap: buckets - 1,
-            occupied: vec![0; buckets / 64],
-        }
-    }
-
-    /// The bucket of a span.
-    #[inline(always)]
-    fn bucket(&self, span: usize) -> Bucket {
-        // SAFETY: there are `wrap + 1` buckets.
-        unsafe { *self.buckets.get_unchecked(span & self.wrap) }
-    }
-
-    #[inline(always)]
-    fn bucket_mut(&mut self, span: usize) -> &mut Bucket {
-        // SAFETY: there are `wrap + 1` buckets.
-        unsafe { self.buckets.get_unchecked_mut(span & self.wrap) }
-    }
-
-    /// The word with the bit of the bucket of a span.
-    #[inline(always)]
-    fn word_mut(&mut self, span: usize) -> &mut u64 {
-        // SAFETY: there are `wrap + 1` buckets, a multiple of 64, and one word for each 64.
-        unsafe { self.occupied.get_unchecked_mut((span & self.wrap) / 64) }
-    }
-
-    /// Empties all buckets.
-    fn clear(&mut self) {
-        self.buckets.fill(EMPTY);
-        self.occupied.fill(0);
-    }
-}
-
 /// Pending instants.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
@@ -112,6 +52,8 @@ pub struct EventQueue {
     shift: u32,
     /// The earliest entry, [`NOTHING`] if there is none: it is looked at more often than it changes.
     first: u128,
+    /// The last place in the order of setting that was taken, with ones above the bits that an entry has room for: the
+    /// one after the last has a carry.
     last_order: u64,
     /// The last place in the order of setting that an entry has room for.
     order_max: u64,
@@ -151,12 +93,12 @@ impl EventQueue {
             calendar: Calendar::new(BUCKETS_A_RESOURCE * resources),
             shift: SHIFT_FIRST,
             first: NOTHING,
-            last_order: 0,
-            order_max: (1 << ORDER_BITS_ALONE) - 1,
+            last_order: !ORDER_ALONE_MAX,
+            order_max: ORDER_ALONE_MAX,
             looks: 0,
             looks_max: LOOKS_MAX * resources.max(64) as u32,
             chosen_at: Time::ZERO,
-            chosen_order: 0,
+            chosen_order: !ORDER_ALONE_MAX,
             base: 0,
             groups: Vec::new(),
         }
@@ -172,6 +114,7 @@ impl EventQueue {
             .all(|group| group >> (ORDER_BITS_ALONE - ORDER_BITS) == 0));
         self.groups = groups;
         self.order_max = (1 << ORDER_BITS) - 1;
+        (self.last_order, self.chosen_order) = (!self.order_max, !self.order_max);
     }
 
     /// From now on [`EventQueue::set`] numbers resources from `first` on.
@@ -183,26 +126,35 @@ impl EventQueue {
     /// The next place in the order of setting, for an instant that is kept elsewhere.
     #[inline]
     pub fn take_order(&mut self) -> u64 {
-        if self.last_order >= self.order_max {
+        self.take_place() & self.order_max
+    }
+
+    /// The same with the ones above it.
+    #[inline(always)]
+    fn take_place(&mut self) -> u64 {
+        let (next, carry) = self.last_order.overflowing_add(1);
+        self.last_order = next;
+        if carry {
             self.number_anew();
         }
-        self.last_order += 1;
         self.last_order
     }
 
-    /// Numbers what is pending from 1 again, in its order: the places in the order of setting are used up. An instant
-    /// that is kept elsewhere keeps its place, and so comes after what is pending for the same instant.
+    /// Numbers what is pending from 1 again, in its order, and takes the next place: those in the order of setting are
+    /// used up. An instant that is kept elsewhere keeps its place, and so comes after what is pending for the same instant.
     #[cold]
     fn number_anew(&mut self) {
         let order = u128::from(self.order_max) << RESOURCE_BITS;
         let mut pending = self.pending();
         pending.sort_unstable_by_key(|&entry| entry & order);
-        (self.last_order, self.chosen_order) = (0, 0);
+        let mut place = 0;
         for entry in &mut pending {
-            self.last_order += 1;
-            *entry = *entry & !order | u128::from(self.last_order) << RESOURCE_BITS;
+            place += 1;
+            *entry = *entry & !order | place << RESOURCE_BITS;
         }
         self.first = pending.iter().copied().min().unwrap_or(NOTHING);
+        self.last_order = !self.order_max | (place as u64 + 1);
+        self.chosen_order = !self.order_max;
         self.fill(pending);
     }
 
@@ -250,7 +202,7 @@ impl EventQueue {
         }
         if entry == self.first {
             self.pop();
-        } else if (self.linked_from(self.calendar.bucket(self.bucket(entry)).first))
+        } else if (self.linked_from(self.calendar.bucket(self.spot(entry)).first))
             .any(|at| at as usize == resource)
         {
             self.take_out(resource as u32);
@@ -266,9 +218,10 @@ impl EventQueue {
     #[inline(always)]
     fn entry(&mut self, resource: usize, at: Time) -> u128 {
         assert!(resource < self.slots.len(), "no such resource");
-        let mut order = self.take_order();
+        // Shifted, it loses the ones above it.
+        let mut order = self.take_place();
         if let Some(&group) = self.groups.get(resource) {
-            order |= u64::from(group) << ORDER_BITS;
+            order = u64::from(group) << ORDER_BITS | order & self.order_max;
         }
         let below = order << RESOURCE_BITS | resource as u64;
         u128::from(at.0) << 64 | u128::from(below)
@@ -281,21 +234,21 @@ impl EventQueue {
     }
 
     #[inline(always)]
-    fn bucket(&self, entry: u128) -> usize {
-        self.span(entry) as usize & self.calendar.wrap
+    fn spot(&self, entry: u128) -> Spot {
+        self.calendar.spot(self.span(entry))
     }
 
     /// Puts an entry where it belongs in its bucket.
     #[inline(always)]
     fn put(&mut self, entry: u128, resource: usize) {
-        let (at, new) = (self.bucket(entry), resource as u32);
+        let (at, new) = (self.spot(entry), resource as u32);
         let bucket = self.calendar.bucket_mut(at);
         if bucket.first == NONE {
             *bucket = Bucket {
                 first: new,
                 last: new,
             };
-            *self.calendar.word_mut(at) |= 1 << (at % 64);
+            *self.calendar.word_mut(at) |= 1 << at.bit();
         } else if entry > self.slots[bucket.last as usize].entry {
             self.slots[bucket.last as usize].next = new;
             bucket.last = new;
@@ -307,7 +260,7 @@ impl EventQueue {
 
     /// The same for one that is not the last of its bucket.
     #[inline(never)]
-    fn put_before_last(&mut self, at: usize, entry: u128, new: u32) {
+    fn put_before_last(&mut self, at: Spot, entry: u128, new: u32) {
         if self.looks > self.looks_max {
             self.choose_width();
             return self.put(entry, new as usize);
@@ -331,7 +284,7 @@ impl EventQueue {
         // The end of the bucket, if it lacks the resource, is no number of a slot.
         let slots = &*self.slots;
         let slot = slots[resource as usize];
-        let at = self.bucket(slot.entry);
+        let at = self.spot(slot.entry);
         let mut before = NONE;
         let mut this = self.calendar.bucket(at).first;
         while this != resource {
@@ -345,19 +298,19 @@ impl EventQueue {
             self.calendar.bucket_mut(at).last = before;
         }
         if self.calendar.bucket(at).first == NONE {
-            *self.calendar.word_mut(at) &= !(1 << (at % 64));
+            *self.calendar.word_mut(at) &= !(1 << at.bit());
         }
     }
 
-    /// The earliest entry, of which none is in a span before `span`. Its bucket is `start`, and the first one that
+    /// The earliest entry, of which none is in a span before `span`. The first bucket from that of `span` on that
     /// holds any is the first of the bits `ahead`, unless there are none.
     #[inline(always)]
-    fn find_first(&mut self, span: u64, start: usize, ahead: u64) -> u128 {
+    fn find_first(&mut self, span: u64, ahead: u64) -> u128 {
         if let Some(bits) = NonZeroU64::new(ahead) {
-            let ahead = bits.trailing_zeros();
-            let bucket = self.calendar.bucket(start + ahead as usize);
+            let next = span + u64::from(bits.trailing_zeros());
+            let bucket = self.calendar.bucket(self.calendar.spot(next));
             let entry = self.slots[bucket.first as usize].entry;
-            if self.span(entry) == span + u64::from(ahead) {
+            if self.span(entry) == next {
                 return entry;
             }
         }
@@ -376,18 +329,19 @@ impl EventQueue {
     }
 
     fn look_through(&mut self, span: u64) -> u128 {
-        let (rounds, words) = (self.calendar.wrap, self.calendar.occupied.len() - 1);
-        let start = span as usize & rounds;
-        let mut word = start / 64;
-        let mut bits = self.calendar.occupied[word] & (u64::MAX << (start % 64));
+        let words = self.calendar.words();
+        let start = self.calendar.spot(span);
+        let mut word = start.number() / 64;
+        let mut bits = words[word] & (u64::MAX << start.bit());
         // Earliest entry of those in later rounds.
         let mut later = NOTHING;
         // The word of the start comes twice, the second time with what lies before the start.
-        for looks in 0..=words + 1 {
+        for looks in 0..=words.len() {
             while bits != 0 {
-                let at = word * 64 + bits.trailing_zeros() as usize;
+                let at = word as u64 * 64 + u64::from(bits.trailing_zeros());
+                let at = self.calendar.spot(at);
                 let entry = self.slots[self.calendar.bucket(at).first as usize].entry;
-                if self.span(entry) - span == (at.wrapping_sub(start) & rounds) as u64 {
+                if self.span(entry) - span == self.calendar.distance(start, at) {
                     self.looks += looks as u32;
                     return entry;
                 }
@@ -395,10 +349,10 @@ impl EventQueue {
                 bits &= bits - 1;
                 self.looks += 1;
             }
-            word = (word + 1) & words;
-            bits = self.calendar.occupied[word];
+            word = (word + 1) % words.len();
+            bits = words[word];
         }
-        self.looks += words as u32 + 1;
+        self.looks += words.len() as u32;
         later
     }
 
@@ -420,7 +374,7 @@ impl EventQueue {
 
     /// All entries.
     fn pending(&self) -> Vec<u128> {
-        (self.calendar.buckets.iter())
+        (self.calendar.buckets().iter())
             .flat_map(|bucket| self.linked_from(bucket.first))
             .map(|at| self.slots[at as usize].entry)
             .collect()
@@ -459,17 +413,17 @@ impl EventQueue {
     pub fn pop_first(&mut self) -> usize {
         assert!(self.next_time() != Time::NEVER, "nothing is pending");
         let (span, taken) = (self.span(self.first), resource(self.first));
-        let at = span as usize & self.calendar.wrap;
+        let at = self.calendar.spot(span);
         // The earliest entry stands first in its bucket.
         let next = self.slots[taken].next;
         self.calendar.bucket_mut(at).first = next;
         let word = self.calendar.word_mut(at);
-        let mut ahead = *word >> (at % 64);
+        let mut ahead = *word >> at.bit();
         if next == NONE {
-            *word ^= 1 << (at % 64);
+            *word ^= 1 << at.bit();
             ahead ^= 1;
         }
-        self.first = self.find_first(span, at, ahead);
+        self.first = self.find_first(span, ahead);
         taken
     }
 }
@@ -499,19 +453,19 @@ mod tests {
 
     #[test]
     fn earliest_first_and_equals_in_the_order_of_setting() {
-        seeds(3).for_each(|seed| compare(seed, (1 << ORDER_BITS_ALONE) - 1));
+        seeds(3).for_each(|seed| compare(seed, None));
     }
 
     #[test]
     fn equals_keep_their_order_when_places_in_it_are_used_up() {
-        seeds(3).for_each(|seed| compare(seed, 255));
+        seeds(3).for_each(|seed| compare(seed, Some(255)));
     }
 
-    /// Compares a queue with a list.
-    fn compare(seed: u64, order_max: u64) {
+    /// Compares a queue with a list. Every so many steps, the places in the order of setting are all but used up.
+    fn compare(seed: u64, every: Option<usize>) {
         let mut rng = Rng::new(seed);
         let mut queue = EventQueue::new(64);
-        queue.order_max = order_max;
+        let mut anew = 0;
         let mut order = 0;
         let mut plain: Vec<(Time, u64, usize)> = Vec::new();
         // The instant of what was taken last.
@@ -519,6 +473,10 @@ mod tests {
         let mut widths = std::collections::BTreeSet::new();
         for step in 0..30_000 {
             order += 1;
+            if every.is_some_and(|every| step % every == 0) {
+                queue.last_order = u64::MAX - rng.below(100);
+                anew += 1;
+            }
             // Within a bucket of the first width, over many, and so far apart that widths are chosen anew.
             let apart = [9, 1 << 24, 1 << 40][step / 1_000 % 3];
             let what = rng.below(6);
@@ -552,6 +510,6 @@ mod tests {
             widths.insert(queue.shift);
         }
         assert!(widths.len() > 2, "seed {seed}: {widths:?}");
-        assert!(queue.last_order <= order_max);
+        assert!(every.is_none() || anew > 100);
     }
 }

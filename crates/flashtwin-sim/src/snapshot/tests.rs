@@ -235,17 +235,19 @@ fn translation_layers_are_saved_whole() {
         save_snapshot(&path, &saved, "steady, seed 3").expect("room on the disk");
         let mut loaded = device(&overrides);
         load_snapshot(&path, &mut loaded).expect("the same device");
-        for ssd in [&mut saved, &mut loaded] {
-            assert_eq!(ssd.pages_mapped(), u64::from(ssd.spec().exported_pages()));
-            ssd.check().expect("consistent tables");
-            ssd.reset_metrics(None);
-            let mut rng = flashtwin::Rng::new(5);
-            assert!(ssd.write_random(&mut rng, 20_000));
+        for seed in flashtwin::seeds(3) {
+            for ssd in [&mut saved, &mut loaded] {
+                assert_eq!(ssd.pages_mapped(), u64::from(ssd.spec().exported_pages()));
+                ssd.check().expect("consistent tables");
+                ssd.reset_metrics(None);
+                let mut rng = flashtwin::Rng::new(seed);
+                assert!(ssd.write_random(&mut rng, 20_000));
+            }
+            let (one, other) = (saved.flash_report(), loaded.flash_report());
+            assert_eq!(one.flash, other.flash, "{kind} {seed}");
+            assert_eq!(one.ftl_counters, other.ftl_counters, "{kind} {seed}");
+            assert!(one.flash.count(flashtwin::Cause::Erase) > 0, "{kind}");
         }
-        let (one, other) = (saved.flash_report(), loaded.flash_report());
-        assert_eq!(one.flash, other.flash, "{kind}");
-        assert_eq!(one.ftl_counters, other.ftl_counters, "{kind}");
-        assert!(one.flash.count(flashtwin::Cause::Erase) > 0, "{kind}");
 
         let error = load_snapshot(&path, &mut device(&[("geometry.blocks_per_plane", "80")]))
             .expect_err("another translation layer");

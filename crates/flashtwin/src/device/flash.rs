@@ -20,7 +20,7 @@ impl<B: Backend> Device<B> {
     ) {
         let request = match owner & OWNER_IS_REQUEST {
             0 => self.cache.on_behalf(owner),
-            _ => self.requests[ReqId(owner & !OWNER_IS_REQUEST)].number_in_logs(),
+            _ => self.requests[ReqId(owner & !OWNER_IS_REQUEST)].number_in_logs,
         };
         self.queue_for(request, chip, lpn, cause, owner, (stream, fua));
     }

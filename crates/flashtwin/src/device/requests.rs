@@ -37,6 +37,8 @@ pub(super) struct InDevice {
     /// Its submission queue.
     pub queue: u16,
     pub hits: u32,
+    /// Its number in logs, in which 32 bits are kept of it.
+    pub number_in_logs: u32,
     pub status: Status,
     /// A page read came from elsewhere than the separate read cache.
     pub past_read_cache: bool,
@@ -92,11 +94,6 @@ pub(super) fn number_in_logs(number: u64) -> u32 {
 }
 
 impl InDevice {
-    #[inline(always)]
-    pub fn number_in_logs(&self) -> u32 {
-        number_in_logs(self.number)
-    }
-
     /// Sets all its parts, where only the wait for a slot is.
     pub fn write_parts_out(&mut self) {
         if std::mem::take(&mut self.slot_alone) {
@@ -223,7 +220,7 @@ impl Requests {
         let id = self.are_free[self.free];
         let r = &mut self.places[id.0 as usize];
         r.tag = tag;
-        r.number = number;
+        (r.number, r.number_in_logs) = (number, number_in_logs(number));
         r.arrival = now;
         (r.offset, r.bytes) = (request.offset, request.bytes);
         r.first_page = first as u32;

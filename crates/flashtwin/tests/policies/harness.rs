@@ -157,7 +157,7 @@ pub fn compare<N: Naive>(
     set: impl Fn(&mut Rng, u32) -> Vec<(String, String)>,
     naive: impl Fn(&Case) -> N,
 ) {
-    for buffer in 0..STRINGS / STRINGS_A_BUFFER {
+    for buffer in flashtwin::seeds(STRINGS / STRINGS_A_BUFFER) {
         let mut rng = Rng::new(buffer * 7919 + 1);
         let mut below = |n: u64| rng.below(n) as u32;
         let capacity = 1 + below(if buffer % 10 == 0 { 40 } else { 12 });

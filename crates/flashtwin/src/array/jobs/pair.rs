@@ -183,33 +183,35 @@ impl Jobs {
     /// Logs that a page came which was sent to a member without a record.
     #[inline(always)]
     pub fn tell_page_came(&self, log: &mut Log, id: u32, member: usize) {
-        let pair = self.jobs[id].pair;
         log.tell_of_pair(|| {
-            let [first, _] = pair.expect("other pages have a record while the log is on");
+            let [first, _] = self.jobs[id]
+                .pair
+                .expect("other pages have a record while the log is on");
             let part = part_of_pair(id, usize::from(usize::from(first) != member));
             ArrayEvent::Came { part }
         });
     }
 
-    /// A job writes a pair.
+    /// A page of a pair is done at this member, on the short way ([`Io::find_way`]): whether the other one is, too. `None`,
+    /// with nothing done, if the job writes no pair.
     #[inline(always)]
-    pub fn is_pair(&self, id: u32) -> bool {
-        self.jobs[id].pair.is_some()
-    }
-
-    /// A page of a pair is done at this member, on the short way ([`Io::find_way`]); true if the other one is, too.
-    #[inline(always)]
-    pub fn page_of_pair_done(&mut self, id: u32, member: usize, page: &OutsideDone) -> bool {
+    pub fn page_of_pair_done(
+        &mut self,
+        id: u32,
+        member: usize,
+        page: &OutsideDone,
+    ) -> Option<bool> {
         let job = &mut self.jobs[id];
+        job.pair?;
         debug_assert!(!job.again, "a member failed");
         job.pages_at &= !(1 << member);
         job.written &= page.written;
         job.left -= 1;
         if job.left > 0 {
-            return false;
+            return Some(false);
         }
         job.spent.add(Spent::of_page(page));
-        true
+        Some(true)
     }
 
     /// Both pages of a pair are read, or written. If the job is done by that, `finished` gets the first of its operations.

@@ -26,16 +26,17 @@ impl Raid {
         let m = &mut self.io.members[member];
         let (flash, read_only) = m.drive.ssd.past_front(now);
         let page = flash.ending(chip).map(OutsideDone::of);
-        let of_pair =
-            |page: &OutsideDone| page.tag & OF_JOB != 0 && self.jobs.is_pair(page.tag & !OF_JOB);
-        let Some(page) = page.filter(of_pair) else {
+        let jobs = &mut self.jobs;
+        let done = page.filter(|page| page.tag & OF_JOB != 0).and_then(|page| {
+            let job = page.tag & !OF_JOB;
+            let was_last = jobs.page_of_pair_done(job, member, &page)?;
+            Some((job, page.written, was_last))
+        });
+        let Some((job, written, was_last)) = done else {
             return self.flash_event(resource, now, events, finished);
         };
-        *read_only |= !page.written;
-        let job = page.tag & !OF_JOB;
-        self.jobs
-            .tell_page_came(&mut self.io.record.log, job, member);
-        let was_last = self.jobs.page_of_pair_done(job, member, &page);
+        *read_only |= !written;
+        jobs.tell_page_came(&mut self.io.record.log, job, member);
         events.number_from(first);
         let collects = flash.go_on(chip, now, events);
         m.under_way -= 1;

@@ -150,7 +150,7 @@ impl<B: Backend> Device<B> {
         self.cache()
             .wait(id, request, since, Wants::Data(sectors & whole));
         if ready {
-            self.page(id).by = self.requests[request].number_in_logs();
+            self.page(id).by = self.requests[request].number_in_logs;
             self.fill(id);
         }
     }

@@ -55,7 +55,7 @@ impl<B: Backend> Device<B> {
             lpn: Lpn(0),
             owner: request.0 | OWNER_IS_REQUEST,
             cause: Cause::Flush,
-            request: self.requests[request].number_in_logs(),
+            request: self.requests[request].number_in_logs,
             stream: Stream::Cold,
             fua: true,
             again: 0,
@@ -82,7 +82,7 @@ impl<B: Backend> Device<B> {
             (self.cache).count_slot_wait(id, since, parts.slot, is_logged);
             return self.page_done(request, parts);
         }
-        let by = self.requests[request].number_in_logs();
+        let by = self.requests[request].number_in_logs;
         let p = self.page(id);
         if p.dirty && p.want == Want::Nothing {
             p.want = Want::Flush;

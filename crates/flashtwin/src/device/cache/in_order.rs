@@ -77,7 +77,7 @@ impl<B: Backend> Device<B> {
         };
         self.look_ahead_to(fourth);
         let r = &self.requests[request];
-        let by = r.number_in_logs();
+        let by = r.number_in_logs;
         // `give_slot` completes a write that waits for the slot alone.
         let is_plain_write = write && (!r.fua || self.cache.protected);
         let cache = &mut self.cache;

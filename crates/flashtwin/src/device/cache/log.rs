@@ -116,7 +116,7 @@ impl<B: Backend> Device<B> {
             log.push(BufferEvent::Accessed {
                 at: self.now,
                 lpn,
-                request: r.number_in_logs(),
+                request: r.number_in_logs,
                 write: r.op == Op::Write,
                 hit,
             });

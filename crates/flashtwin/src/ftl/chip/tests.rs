@@ -140,7 +140,7 @@ fn a_state_read_back_goes_on_as_the_one_saved() {
             assert!(left.is_empty());
             assert_eq!(again.state(), ftl.state());
             let (mut ops, mut ops_again) = (Vec::new(), Vec::new());
-            let mut rng = Rng::new(9);
+            let mut rng = Rng::new(seed + 9);
             let mut rng_again = rng.clone();
             for _ in 0..1000 {
                 access(&mut ftl, &setup, &mut rng, &mut ops);

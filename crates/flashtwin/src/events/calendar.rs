@@ -1,0 +1,103 @@
+//! The buckets of the event queue, and which of them hold any.
+
+/// No resource.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Resources whose instants fall into one span of the calendar, or into the same one of a later round; the earliest
+/// first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bucket {
+    /// [`NONE`]: it holds none, and `last` has no meaning.
+    pub first: u32,
+    pub last: u32,
+}
+
+const EMPTY: Bucket = Bucket {
+    first: NONE,
+    last: NONE,
+};
+
+/// The place of a bucket. [`Calendar::spot`] alone makes one, below the number of buckets, which never changes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spot(usize);
+
+impl Spot {
+    #[inline(always)]
+    pub fn number(self) -> usize {
+        self.0
+    }
+
+    /// The bit of the bucket in its word.
+    #[inline(always)]
+    pub fn bit(self) -> u32 {
+        self.0 as u32 % u64::BITS
+    }
+}
+
+/// Buckets for spans of time, used again round by round: a power of two, at least 64.
+#[derive(Clone, Debug)]
+pub(super) struct Calendar {
+    buckets: Vec<Bucket>,
+    /// The buckets that hold any, as bits.
+    occupied: Vec<u64>,
+    /// Bits of the number of a span that give its bucket.
+    wrap: usize,
+}
+
+impl Calendar {
+    /// At least `least` empty buckets.
+    pub fn new(least: usize) -> Calendar {
+        let buckets = least.next_power_of_two().max(64);
+        Calendar {
+            buckets: vec![EMPTY; buckets],
+            occupied: vec![0; buckets / 64],
+            wrap: buckets - 1,
+        }
+    }
+
+    /// Where the bucket of a span is.
+    #[inline(always)]
+    pub fn spot(&self, span: u64) -> Spot {
+        Spot(span as usize & self.wrap)
+    }
+
+    /// Buckets from `start` on to `spot`, round by round.
+    pub fn distance(&self, start: Spot, spot: Spot) -> u64 {
+        (spot.0.wrapping_sub(start.0) & self.wrap) as u64
+    }
+
+    #[inline(always)]
+    pub fn bucket(&self, spot: Spot) -> Bucket {
+        // SAFETY: a spot is below the number of buckets: see `Spot`.
+        unsafe { *self.buckets.get_unchecked(spot.0) }
+    }
+
+    #[inline(always)]
+    pub fn bucket_mut(&mut self, spot: Spot) -> &mut Bucket {
+        // SAFETY: a spot is below the number of buckets: see `Spot`.
+        unsafe { self.buckets.get_unchecked_mut(spot.0) }
+    }
+
+    /// The word with the bit of a bucket.
+    #[inline(always)]
+    pub fn word_mut(&mut self, spot: Spot) -> &mut u64 {
+        // SAFETY: a spot is below the number of buckets (see `Spot`), and there is one word for each 64 of them.
+        unsafe { self.occupied.get_unchecked_mut(spot.0 / 64) }
+    }
+
+    /// The words with the bits of all buckets.
+    pub fn words(&self) -> &[u64] {
+        &self.occupied
+    }
+
+    /// All buckets.
+    pub fn buckets(&self) -> &[Bucket] {
+        &self.buckets
+    }
+
+    /// Empties all buckets.
+    pub fn clear(&mut self) {
+        self.buckets.fill(EMPTY);
+        self.occupied.fill(0);
+    }
+}
