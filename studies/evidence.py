@@ -14,10 +14,10 @@ import flashtwin
 from flashtwin.plot.style import fill, legend_above, new, save, styled
 from flashtwin.study import outcome
 from flashtwin.study.definition import names
-from flashtwin.study.measuring import VERDICTS
+from flashtwin.study.verdicts import CONDITIONAL, NOT_REPRODUCED, REPRODUCED, counts_of
 
 ROOT = Path(__file__).resolve().parents[1]
-PARTS = ("agrees", "in part", "disagrees", "cannot be tested")
+PARTS = ("agrees", "agrees under a condition", "disagrees", "open or not tested")
 #: The fills of the parts: dark, light and hatched, grey, white and hatched.
 FILLS = (0, 1, 6, 8)
 
@@ -30,8 +30,9 @@ def cases(directory: str) -> tuple[int, ...]:
 
 def claims(*studies: str) -> tuple[int, ...]:
     """Claims of reproduced papers by verdict."""
-    found = [claim["verdict"] for name in studies or names() for claim in outcome(name)["claims"]]
-    return tuple(found.count(verdict) for verdict in VERDICTS[: len(PARTS)])
+    found = counts_of([claim for name in studies or names() for claim in outcome(name)["claims"]])
+    first = [found.pop(verdict) for verdict in (REPRODUCED, CONDITIONAL, NOT_REPRODUCED)]
+    return *first, sum(found.values())
 
 
 @styled

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from . import _core, words
-from .errors import FlashtwinError
+from .errors import FlashtwinError, WorkloadError
 from .partials import remove_dead_partials
+from .schema import shortened
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,25 @@ def convert(
     return Converted(*_core.convert(src, dst, (options or TraceOptions()).to_json()))
 
 
-def example_trace() -> Path:
-    """Path of the real trace that comes with flashtwin: PostgreSQL running pgbench."""
-    return Path(__file__).parent / "data" / "postgres_pgbench.csv.zst"
+#: Where the real traces that come with flashtwin are.
+_EXAMPLES = Path(__file__).parent / "data"
+#: How a workload names one of them.
+EXAMPLE = "example:"
+
+
+def examples() -> list[str]:
+    """Names of the real traces that come with flashtwin; a workload `example:NAME` is one of them."""
+    return sorted(path.name.partition(".")[0] for path in _EXAMPLES.glob("*.csv.zst"))
+
+
+def example_trace(name: str = "postgres_pgbench") -> Path:
+    """Path of a real trace that comes with flashtwin: by default PostgreSQL running pgbench.
+
+    Raises:
+        WorkloadError: no such trace comes with flashtwin.
+    """
+    if name not in examples():
+        near = get_close_matches(name, examples(), 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(examples())}"
+        raise WorkloadError(f"{shortened(EXAMPLE + name)}: no such trace comes with flashtwin; {hint}")
+    return _EXAMPLES / f"{name}.csv.zst"

@@ -11,7 +11,7 @@ from . import _core, words
 from .devices import device, devices
 from .errors import WorkloadError
 from .inputs import exists, is_dir, is_file
-from .traces import TraceOptions, trace_info
+from .traces import EXAMPLE, TraceOptions, example_trace, trace_info
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,10 @@ def generated(text: str) -> Source:
 
 
 def source(workload: str | os.PathLike[str], options: TraceOptions | None = None) -> Source:
-    """Open a path or a generated load: an existing file or pipe is a trace, as are any Path and -."""
+    """Open a path or a generated load: a trace is an existing file or pipe, any Path, -, or example:NAME."""
     options = options or TraceOptions()
+    if isinstance(workload, str) and workload.startswith(EXAMPLE):
+        return Source(example_trace(workload.removeprefix(EXAMPLE)), workload, options)
     path = Path(workload)
     if not isinstance(workload, str) or workload == "-" or (exists(path) and not is_dir(path)):
         return Source(path, str(workload), options)

@@ -335,6 +335,21 @@ def test_progress_knows_the_size_of_a_trace(trace, tmp_path):
     flashtwin.convert(trace, packed)
     assert source(packed).estimate_requests() == pytest.approx(4001, rel=0.01)
     assert source(flashtwin.example_trace()).estimate_requests() == pytest.approx(320_987, rel=0.1)
+    assert source("example:mariadb_oltp").estimate_requests() == pytest.approx(535_758, rel=0.1)
+
+
+def test_example_traces_are_workloads_by_name():
+    both = [
+        flashtwin.run(workload, "demo", requests_max=500, beyond="wrap").summary["all"]
+        for workload in ("example:postgres_pgbench", flashtwin.example_trace())
+    ]
+    assert both[0] == both[1]
+    with pytest.raises(
+        flashtwin.WorkloadError, match=r"'example:mariadb': no such trace .* did you mean mariadb_oltp"
+    ):
+        flashtwin.run("example:mariadb", "demo")
+    with pytest.raises(flashtwin.WorkloadError, match=r"there are mariadb_oltp, postgres_pgbench"):
+        flashtwin.example_trace("../x")
 
 
 def test_summaries_are_plain_json():

@@ -5,6 +5,8 @@
 //! load. The last half of the run so far is cut into five parts. The run is steady if
 //!
 //! - the buffer had been replaced once before that half (or all of its accesses hit), and
+//! - blocks were erased in that half, if pages were programmed: before the first collections a write costs one program, at a
+//!   level that does not last, and
 //! - the hit ratio and the pages programmed for an accessed page are level: the five values differ by at most 20 %
 //!   of their mean and their regression line rises or falls by at most 10 % of it, as in SNIA's performance test
 //!   specification, or differ by at most [`NEGLIGIBLE`], and
@@ -12,7 +14,7 @@
 //! - the mean response time is level or does not rise or fall throughout. Bursts make it vary for ever; a
 //!   slow change makes it rise or fall in each part.
 
-use flashtwin::Device;
+use flashtwin::{Cause, Device};
 
 use crate::outcome::Steady;
 use crate::run::RunConfig;
@@ -53,6 +55,7 @@ struct Sample {
     pages: u64,
     hits: u64,
     programs: u64,
+    erases: u64,
     evicted: u64,
     in_flight: u64,
 }
@@ -67,6 +70,7 @@ impl Sample {
             pages: host.pages,
             hits: host.hits,
             programs: flash.programs(),
+            erases: flash.flash.count(Cause::Erase),
             evicted: flash.evicted_clean + flash.evicted_dirty,
             in_flight: device.outstanding() as u64,
         }
@@ -166,6 +170,9 @@ fn missed(samples: &[Sample], buffer_pages: u64) -> Option<&'static str> {
     if start.evicted < buffer_pages && !all_hit {
         return Some("the buffer was not replaced yet");
     }
+    if end.programs > start.programs && end.erases == start.erases {
+        return Some("no block was collected yet");
+    }
     let completed = end.requests - start.requests;
     let grown = end.in_flight.saturating_sub(start.in_flight);
     if grown > completed / 9 {
@@ -231,6 +238,7 @@ mod tests {
             next.response_ps += u128::from(mean) * 100;
             next.pages += 100;
             next.programs += 100;
+            next.erases += 2;
             next.evicted += 100;
             samples.push(next);
         }
@@ -268,5 +276,18 @@ mod tests {
             sample.hits = 100 * i as u64;
         }
         assert_eq!(missed(&samples, 501), None, "nothing can replace it");
+    }
+
+    #[test]
+    fn blocks_are_collected_in_the_half_that_is_compared() {
+        let mut samples = with_response([100; PARTS]);
+        for sample in &mut samples {
+            sample.erases = 0;
+        }
+        assert_eq!(missed(&samples, 400), Some("no block was collected yet"));
+        for sample in &mut samples {
+            sample.programs = 0;
+        }
+        assert_eq!(missed(&samples, 400), None, "there is nothing to collect");
     }
 }

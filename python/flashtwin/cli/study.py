@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from .. import Interrupted, study, terminal
+from ..errors import FlashtwinError
 from ..files import write_text
+from ..study.figure import draw, marks
 from ..study.loads import Loads
-from ..study.measuring import VERDICTS, counts_of
 from ..study.page import markdown, overview, write_html
 from ..study.show import summary, tables
+from ..study.verdicts import VERDICTS, counts_of
 from .common import note
 from .sweep import SweepBar
 
@@ -48,6 +50,8 @@ def show(args: argparse.Namespace) -> int:
         print(json.dumps(outcome, indent=1))
     elif args.markdown:
         print(markdown(outcome), end="")
+    elif args.figure is not None:
+        draw(outcome, args.figure)
     else:
         _print(outcome)
     return 0
@@ -83,8 +87,15 @@ def run(args: argparse.Namespace) -> int:
             return 130
     write_text(directory / "study.md", markdown(outcome), "the page")
     write_html(outcome, directory / "study.html")
+    written = ["study.json", "study.md", "study.html"]
+    if marks(outcome):
+        try:
+            draw(outcome, directory / f"{outcome['study']}.svg")
+            written.append(f"{outcome['study']}.svg")
+        except FlashtwinError as e:
+            note(f"no figure: {e}")
     _print(outcome)
-    print(f"{directory}: study.json, study.md, study.html")
+    print(f"{directory}: {', '.join(written)}")
     return int(any(matrix["failed"] for matrix in outcome["matrices"]))
 
 

@@ -76,12 +76,14 @@ examples:
   flashtwin study show gcar
   flashtwin study show gcar.study
   flashtwin study show gcar --markdown > gcar.md
+  flashtwin study show gcar --figure gcar.svg
 """,
     )
     show.add_argument("study", metavar="NAME|DIR", help="study, or the directory of a run of one")
     form = show.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the outcome as JSON")
     form.add_argument("--markdown", action="store_true", help="print the page of the documentation")
+    form.add_argument("--figure", metavar="FILE", help="draw printed and measured values (.svg, .pdf, .png)")
     show.set_defaults(command=study.show)
     run = new(
         inner,
@@ -94,7 +96,7 @@ examples:
   flashtwin study run gcar --traces ~/msr
 
 Each matrix is a sweep: finished cells are kept at once, and the same command goes on. The directory
-receives study.json, study.md and study.html. Exit code 1 if cells failed.
+receives study.json, study.md, study.html and a figure. Exit code 1 if cells failed.
 """,
     )
     run.add_argument("study", metavar="NAME|FILE", help="study, or a TOML file of one")

@@ -17,7 +17,7 @@ from ..sweep import OnSweepProgress, sweep
 from .checking import check
 from .definition import VARIANTS, Study, names, read, shipped
 from .loads import Loads
-from .measuring import Rows, drawn, judged, steady_of
+from .measuring import Rows, drawn, judged, judged_case, judged_check, judged_pin, steady_of
 from .outcome_file import check_outcome
 
 __all__ = ["OUTCOME", "Study", "check", "names", "outcome", "read", "run_study"]
@@ -99,15 +99,20 @@ def _outcome(study: Study, variant: str, loads: Loads, results: dict[str, Result
     rows = {matrix: Rows(found, loads.text) for matrix, found in results.items()}
     named = [name for load in study.loads.values() for name in _names_of(load.name, load.arrivals)]
     names_of = {loads.text(name): _name(name, loads) for name in reversed(named)}
+    pins = [judged_pin(pin, rows) for pin in study.pins]
     return {
         "study": study.name,
         "title": study.title,
         "paper": study.paper,
+        "sentence": study.sentence,
+        "use": study.use,
         "about": study.about,
         "variant": variant,
         "flashtwin_version": _core.__version__,
-        "claims": [judged(claim, rows) for claim in study.claims],
-        "checks": [judged(check, rows) for check in study.checks],
+        "cases": [judged_case(case, rows) for case in study.cases],
+        "pins": pins,
+        "claims": [judged(claim, rows, pins) for claim in study.claims],
+        "checks": [judged_check(check, rows) for check in study.checks],
         "changes": [judged(change, rows) for change in study.changes],
         "figures": [drawn(figure, rows, names_of) for figure in study.figures],
         "workloads": [

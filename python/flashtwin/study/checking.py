@@ -36,8 +36,12 @@ def _axes(experiment: Mapping[str, Any]) -> dict[str, set[str]]:
 
 def _selections(study: Study) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     for claim in (*study.claims, *study.checks, *study.changes):
-        for measure in (*claim.measures, *claim.causes):
+        for measure in (*claim.measures, *claim.readings, *claim.causes):
             yield from _of_measure(f"claim {claim.id}", measure)
+    for pin in study.pins:
+        yield from _of_measure(f"pin {pin.id}", pin.measure)
+    for case in study.cases:
+        yield from _of_measure(f"case {case.name}", case.measure)
     for figure in study.figures:
         where = f"figure {figure.title}"
         yield where, figure.matrix, figure.where

@@ -19,6 +19,9 @@ VARIANTS: Final = ("quick", "full")
 AGGREGATES: Final = ("mean", "min", "max")
 #: Units of a measure. A ratio of 0.8 is a change of -20 %.
 UNITS: Final = ("change", "ratio", "percent", "number")
+#: What a claim may stand on: all settings that matter are printed; the load is generated in place of a trace
+#: that is not public; public windows of the trace; the paper's own numbers exclude it; no load shows it.
+FOOTINGS: Final = ("printed", "stand-in", "window", "self-contradictory", "vacuous")
 #: Names of the selections of rows that an expression combines.
 _SELECTIONS: Final = ("a", "b", "c", "d")
 _SHIPPED: Final = Path(__file__).parent.parent / "studies"
@@ -88,9 +91,13 @@ class Claim:
         id: of the statement.
         text: the statement.
         source: section or figure.
-        measures: all must hold.
+        measures: the first one is the main measure, by which the claim is judged.
+        footing: what the claim stands on, of `FOOTINGS`.
+        condition: the setting of the measures, where it is one of several that the paper leaves open.
+        readings: the main measure under the other readings of the paper that the register has.
+        same_as: id of the claim whose number this one prints again.
         cannot_be_tested: the reason, if it cannot.
-        reason: why it fails, or holds in direction only; of a change what it costs.
+        reason: why it is not reproduced, or only under a condition; of a change what it costs.
         causes: measures that show the reason.
     """
 
@@ -98,9 +105,53 @@ class Claim:
     text: str
     source: str
     measures: tuple[Measure, ...]
+    footing: str
+    condition: str | None
+    readings: tuple[Measure, ...]
+    same_as: str | None
     cannot_be_tested: str | None
     reason: str | None
     causes: tuple[Measure, ...]
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A figure of the baseline that the paper prints or implies: whether a matrix is at the operating point.
+
+    Attributes:
+        id: of the pin.
+        text: what the figure is.
+        source: where the paper has it.
+        matrices: those whose operating point it pins.
+        measure: its value, with the tolerance as `holds`.
+        reason: why it is missed.
+        contradicts: the paper's other numbers that exclude it.
+    """
+
+    id: str
+    text: str
+    source: str
+    matrices: tuple[str, ...]
+    measure: Measure
+    reason: str | None
+    contradicts: str | None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A situation of a user, and what the scheme gains or costs there.
+
+    Attributes:
+        name: the situation.
+        why: the cause in a few words.
+        command: that shows it.
+        measure: the gain or the cost.
+    """
+
+    name: str
+    why: str
+    command: str
+    measure: Measure
 
 
 @dataclass(frozen=True)
@@ -128,13 +179,34 @@ class Figure:
 
 @dataclass(frozen=True)
 class Study:
-    """A study. `matrices` holds experiments, each with its `quick` and `full` changes."""
+    """A study.
+
+    Attributes:
+        name: of the file.
+        title: of the page.
+        paper: the citation.
+        sentence: what the study says of the scheme, in one sentence.
+        use: whether to use the scheme, when and when not, in Markdown.
+        about: how the study does it.
+        matrices: experiments, each with its `quick` and `full` changes.
+        cases: situations of users.
+        pins: figures of the baseline.
+        loads: workloads by name.
+        checks: of the study itself.
+        claims: of the paper.
+        changes: to what the paper describes.
+        figures: laid out like the paper's.
+    """
 
     name: str
     title: str
     paper: str
+    sentence: str
+    use: str
     about: str
     matrices: Mapping[str, Mapping[str, Any]]
+    cases: tuple[Case, ...]
+    pins: tuple[Pin, ...]
     loads: Mapping[str, Load]
     checks: tuple[Claim, ...]
     claims: tuple[Claim, ...]
@@ -258,8 +330,12 @@ def _study(name: str, given: Mapping[str, Any]) -> Study:
         name,
         table.take("title", str),
         table.take("paper", str),
+        table.take("sentence", str, "").strip(),
+        table.take("use", str, "").strip(),
         table.take("about", str).strip(),
         {key: _matrix(key, value) for key, value in matrices.items()},
+        tuple(_case(value, matrices) for value in table.take("case", list, [])),
+        tuple(_pin(value, matrices) for value in table.take("pin", list, [])),
         {key: _load(key, value) for key, value in table.take("workload", dict, {}).items()},
         tuple(_claim(value, matrices, "check") for value in table.take("check", list, [])),
         tuple(_claim(value, matrices, "claim") for value in table.take("claim", list)),
@@ -267,12 +343,21 @@ def _study(name: str, given: Mapping[str, Any]) -> Study:
         tuple(_figure(value, matrices) for value in table.take("figure", list, [])),
     )
     table.end()
-    seen: set[str] = set()
-    for claim in study.claims:
-        if claim.id in seen:
-            raise FlashtwinError(f"claim {claim.id}: there twice")
-        seen.add(claim.id)
+    _check_ids(study)
     return study
+
+
+def _check_ids(study: Study) -> None:
+    seen: set[str] = set()
+    for each in [*(pin.id for pin in study.pins), *(claim.id for claim in study.claims)]:
+        if each in seen:
+            raise FlashtwinError(f"claim {each}: there twice")
+        seen.add(each)
+    for claim in study.claims:
+        if claim.same_as is not None and claim.same_as not in seen - {claim.id}:
+            raise FlashtwinError(
+                f"claim {claim.id}: same_as = {shortened(claim.same_as)}: no claim has this id"
+            )
 
 
 def _matrix(name: str, given: object) -> Mapping[str, Any]:
@@ -313,6 +398,7 @@ def _claim(given: object, matrices: Mapping[str, Any], kind: str) -> Claim:
     shared = {key: value for key, value in shared.items() if value is not _NONE}
     reason = table.text("cannot_be_tested")
     measures = table.take("measures", list, [] if reason or not shared else [{}])
+    main = _merged(shared, measures[0]) if measures and isinstance(measures[0], Mapping) else shared
 
     def made(each: list[object], name: str, common: Mapping[str, Any]) -> tuple[Measure, ...]:
         return tuple(_measure(f"{where}: {name} {i}", one, common, matrices) for i, one in enumerate(each, 1))
@@ -323,6 +409,10 @@ def _claim(given: object, matrices: Mapping[str, Any], kind: str) -> Claim:
         table.take("text", str),
         table.take("source", str, ""),
         made(measures, "measure", shared),
+        table.one_of("footing", FOOTINGS, "printed"),
+        table.text("condition"),
+        made(table.take("readings", list, []), "reading", main),
+        table.text("same_as"),
         reason,
         table.text("reason"),
         made(table.take("causes", list, []), "cause", unexpected),
@@ -331,6 +421,43 @@ def _claim(given: object, matrices: Mapping[str, Any], kind: str) -> Claim:
     if not claim.measures and reason is None:
         raise FlashtwinError(f"{where}: give measures, or cannot_be_tested with the reason")
     return claim
+
+
+def _pin(given: object, matrices: Mapping[str, Any]) -> Pin:
+    named = given.get("id", "") if isinstance(given, Mapping) else ""
+    where = f"pin {named}".strip()
+    table = _Table(where, given)
+    shared = {key: table.take(key, object, _NONE) for key in _SHARED}
+    shared = {key: value for key, value in shared.items() if value is not _NONE}
+    measure = _measure(where, shared, {}, matrices)
+    if measure.holds is None:
+        raise FlashtwinError(f"{where}: holds is missing: the tolerance")
+    pin = Pin(
+        table.take("id", str),
+        table.take("text", str),
+        table.take("source", str),
+        tuple(table.take("matrices", list, [measure.matrix])),
+        measure,
+        table.text("reason"),
+        table.text("contradicts"),
+    )
+    table.end()
+    for matrix in pin.matrices:
+        if matrix not in matrices:
+            raise FlashtwinError(f"{where}: matrices: no matrix is called {shortened(matrix)}")
+    return pin
+
+
+def _case(given: object, matrices: Mapping[str, Any]) -> Case:
+    table = _Table("case", given)
+    shared = {key: table.take(key, object, _NONE) for key in _SHARED if key not in _EXPECTED}
+    shared = {key: value for key, value in shared.items() if value is not _NONE}
+    name = table.take("name", str)
+    where = f"case {name}"
+    measure = _measure(where, shared, {"name": name}, matrices)
+    case = Case(name, table.take("why", str), table.take("command", str), measure)
+    table.end()
+    return case
 
 
 def _measure(where: str, given: object, shared: Mapping[str, Any], matrices: Mapping[str, Any]) -> Measure:

@@ -1,27 +1,23 @@
-"""From the results of a study's sweeps to estimates, verdicts and the tables of figures."""
+"""From the results of a study's sweeps to estimates, judged claims and the tables of figures."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..errors import FlashtwinError
 from ..estimates import Estimate, mean_of, ratio_of
 from ..results import Results
 from ..results.dataset import column_of
-from .definition import Claim, Figure, Measure
+from .definition import Case, Claim, Figure, Measure, Pin
+from .verdicts import AS_PRINTED, MET, MISSED, Reading, pin_of, result_of, verdict_of
 
 #: Of the intervals over seeds.
 CONFIDENCE: Final = 0.95
 #: Digits that are kept of a number.
 _DIGITS: Final = 5
-HOLDS, DIRECTION, FAILS = "holds", "direction only", "fails"
-UNTESTED, UNMEASURED = "cannot be tested here", "not measured"
-#: Verdicts, from the best to the worst.
-VERDICTS: Final = (HOLDS, DIRECTION, FAILS, UNTESTED, UNMEASURED)
-
 #: A column of lists, of which elements FROM to TO are added up: NAME[FROM:TO].
 _PART: Final = re.compile(r"(\w+)\[(\d+):(\d+)\]")
 
@@ -84,8 +80,8 @@ def steady_of(results: Results) -> dict[str, int] | None:
     return {"runs": len(rows), "met": met, "least": min(after), "most": max(after)}
 
 
-def measured(measure: Measure, matrices: Mapping[str, Rows]) -> dict[str, Any]:
-    """Evaluate a measure: its estimate over seeds, in its unit, and its verdict."""
+def measured(measure: Measure, matrices: Mapping[str, Rows]) -> tuple[dict[str, Any], Estimate]:
+    """Evaluate a measure: its estimate over seeds, in its unit."""
     rows = matrices[measure.matrix]
     by_name = {
         name: rows.select(
@@ -105,15 +101,15 @@ def measured(measure: Measure, matrices: Mapping[str, Rows]) -> dict[str, Any]:
     joined = [_joined([by_seed[seed] for by_seed in values], measure.over) for seed in sorted(seeds)]
     estimate = _estimate(joined, measure.unit)
     found = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
-    return {
+    told = {
         "name": measure.name,
         "printed": measure.printed,
         "unit": measure.unit,
         **{key: _rounded(value) for key, value in found.items()},
         "seeds": len(joined),
         "points": len(values),
-        "verdict": verdict_of(measure, estimate),
     }
+    return told, estimate
 
 
 def _joined(values: list[float], over: str) -> float:
@@ -137,42 +133,74 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.{_DIGITS}g}")
 
 
-def verdict_of(measure: Measure, estimate: Estimate) -> str:
-    """Judge an estimate: the value against the range, the whole interval against the direction."""
-    if estimate.value is None:
-        return UNMEASURED
-    low = estimate.value if estimate.low is None else estimate.low
-    high = estimate.value if estimate.high is None else estimate.high
-    right = (measure.below is None or high < measure.below) and (measure.above is None or low > measure.above)
-    if measure.holds is None:
-        return HOLDS if right else FAILS
-    if right and measure.holds[0] <= estimate.value <= measure.holds[1]:
-        return HOLDS
-    directed = measure.below is not None or measure.above is not None
-    return DIRECTION if right and directed else FAILS
+def judged_measure(measure: Measure, matrices: Mapping[str, Rows]) -> dict[str, Any]:
+    """Evaluate a measure, with its result."""
+    found, estimate = measured(measure, matrices)
+    return {**found, "result": result_of(measure, estimate)}
 
 
-def judged(claim: Claim, matrices: Mapping[str, Rows]) -> dict[str, Any]:
-    """Evaluate a claim: its measures, their worst verdict, and what shows the reason."""
-    try:
-        measures = [measured(measure, matrices) for measure in claim.measures]
-        causes = [measured(measure, matrices) for measure in claim.causes]
-    except FlashtwinError as e:
-        raise FlashtwinError(f"claim {claim.id}: {e}") from None
-    for cause in causes:
-        del cause["verdict"]
-    verdicts = [measure["verdict"] for measure in measures]
-    if claim.cannot_be_tested is not None:
-        verdicts.append(UNTESTED)
+def judged_pin(pin: Pin, matrices: Mapping[str, Rows]) -> dict[str, Any]:
+    """Evaluate a pin."""
+    found, estimate = _named_errors(f"pin {pin.id}", lambda: measured(pin.measure, matrices))
+    return {
+        "id": pin.id,
+        "text": pin.text,
+        "source": pin.source,
+        "matrices": list(pin.matrices),
+        "verdict": pin_of(pin.measure, estimate, pin.contradicts),
+        "reason": pin.contradicts or pin.reason,
+        "measure": found,
+    }
+
+
+def judged_case(case: Case, matrices: Mapping[str, Rows]) -> dict[str, Any]:
+    """Evaluate the situation of a user."""
+    found, _ = _named_errors(f"case {case.name}", lambda: measured(case.measure, matrices))
+    return {"why": case.why, "command": case.command, "measure": found}
+
+
+def judged(claim: Claim, matrices: Mapping[str, Rows], pins: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    """Evaluate a claim's measures, readings and causes, and judge it by the main measure."""
+    where = f"claim {claim.id}"
+    measures = _named_errors(where, lambda: [judged_measure(each, matrices) for each in claim.measures])
+    readings = _named_errors(where, lambda: [judged_measure(each, matrices) for each in claim.readings])
+    causes = _named_errors(where, lambda: [measured(each, matrices)[0] for each in claim.causes])
+    matrix = claim.measures[0].matrix if claim.measures else None
+    missed = [pin["id"] for pin in pins if matrix in pin["matrices"] and pin["verdict"] == MISSED]
+    verdict = verdict_of(
+        claim,
+        measures[0]["result"] if measures else "",
+        [Reading(each["name"], each["result"]) for each in readings],
+        missed,
+    )
     return {
         "id": claim.id,
         "text": claim.text,
         "source": claim.source,
-        "verdict": max(verdicts, key=VERDICTS.index),
+        "verdict": verdict.verdict,
+        "footing": verdict.footing,
+        "condition": verdict.condition,
+        "same_as": claim.same_as,
+        "missed_pins": missed,
         "reason": claim.cannot_be_tested or claim.reason,
         "measures": measures,
+        "readings": readings,
         "causes": causes,
     }
+
+
+def judged_check(check: Claim, matrices: Mapping[str, Rows]) -> dict[str, Any]:
+    """Evaluate a check of the study itself: met if all of its measures are."""
+    found = judged(check, matrices)
+    met = all(measure["result"] == AS_PRINTED for measure in found["measures"])
+    return {**found, "verdict": MET if met else MISSED}
+
+
+def _named_errors(where: str, evaluate: Callable[[], Any]) -> Any:  # noqa: ANN401 (what is evaluated)
+    try:
+        return evaluate()
+    except FlashtwinError as e:
+        raise FlashtwinError(f"{where}: {e}") from None
 
 
 def drawn(figure: Figure, matrices: Mapping[str, Rows], names: Mapping[str, str]) -> dict[str, Any]:
@@ -220,11 +248,6 @@ def _only(rows: Rows, figure: Figure, chosen: Mapping[str, Any]) -> _BySeed:
     if len(found) > 1:
         raise FlashtwinError(f"figure {figure.title}: give where for all but two axes")
     return next(iter(found.values()), {})
-
-
-def counts_of(claims: list[dict[str, Any]]) -> dict[str, int]:
-    """Count the verdicts."""
-    return {verdict: sum(claim["verdict"] == verdict for claim in claims) for verdict in VERDICTS}
 
 
 def flat(claims: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:

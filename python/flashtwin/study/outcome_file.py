@@ -20,9 +20,29 @@ class Cause(TypedDict):
 
 
 class Measure(Cause):
-    """A measured value with its verdict."""
+    """A measured value with its result."""
 
+    result: str
+
+
+class Pin(TypedDict):
+    """A figure of the baseline that the paper prints or implies."""
+
+    id: str
+    text: str
+    source: str
+    matrices: list[str]
     verdict: str
+    reason: str | None
+    measure: Cause
+
+
+class Case(TypedDict):
+    """A situation of a user."""
+
+    why: str
+    command: str
+    measure: Cause
 
 
 class Claim(TypedDict):
@@ -32,8 +52,13 @@ class Claim(TypedDict):
     text: str
     source: str
     verdict: str
+    footing: str
+    condition: str | None
+    same_as: str | None
+    missed_pins: list[str]
     reason: str | None
     measures: list[Measure]
+    readings: list[Measure]
     causes: list[Cause]
 
 
@@ -87,21 +112,22 @@ class Matrix(TypedDict):
     steady: Steady | None
 
 
-class _Since(TypedDict, total=False):
-    changes: list[Claim]
-
-
-class Outcome(_Since):
+class Outcome(TypedDict):
     """An outcome of a study."""
 
     study: str
     title: str
     paper: str
+    sentence: str
+    use: str
     about: str
     variant: str
     flashtwin_version: str
+    cases: list[Case]
+    pins: list[Pin]
     claims: list[Claim]
     checks: list[Claim]
+    changes: list[Claim]
     figures: list[Figure]
     workloads: list[Load]
     matrices: list[Matrix]

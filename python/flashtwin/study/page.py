@@ -10,99 +10,141 @@ from ..files import write_text
 from ..report import page
 from ..report.tables import Cell, Table
 from . import words
-from .measuring import HOLDS, VERDICTS, counts_of, flat
+from .measuring import flat
+from .verdicts import REPRODUCED, VERDICTS, counts_of
 
-_HEADS = ("claim", "statement", "paper", "measured (95 % interval)", "verdict")
-_CASE_HEADS = ("case", "measured (95 % interval)")
+_CASE_HEADS = ("your case", "gain or cost (95 % interval)", "why", "command")
+_PIN_HEADS = ("pin", "figure of the baseline", "paper", "here (95 % interval)", "verdict")
+_CLAIM_HEADS = ("claim", "statement", "paper", "here (95 % interval)", "result", "verdict")
+_MEASURE_HEADS = ("claim", "measure", "paper", "here (95 % interval)", "result")
+_CAUSE_HEADS = ("case", "measured (95 % interval)")
+_LOAD_HEADS = ("workload", "load", "arrivals", "known of the original", "the stand-in", "source")
+_RUN_HEADS = ("matrix", "cells", "steady", "axes", "settings")
 
 
 def markdown(outcome: dict[str, Any]) -> str:
     """Return the page of the documentation."""
-    name, claims = outcome["study"], outcome["claims"]
     parts = [
         f"# {outcome['title']}",
-        outcome["paper"],
+        outcome["sentence"],
+        outcome["use"],
+        _table(_CASE_HEADS, [_case(case) for case in outcome["cases"]]),
+        f"![Printed values as marks, measured ones as intervals]({outcome['study']}.svg)",
+        f"Of the paper's claims: **{words.counts(counts_of(outcome['claims']))}** ([what the words mean]"
+        f"(../studies.md#verdicts)). Numbers are means of {words.seeds(outcome)}; "
+        f"`flashtwin study run {outcome['study']} --{outcome['variant']}` repeats them.",
+        *_section("The paper's operating point", _PIN_HEADS, [_pin(pin) for pin in outcome["pins"]]),
+        *[f"**{pin['id']}** {pin['reason'].strip()}" for pin in outcome["pins"] if pin["reason"]],
+        *_section("Claims", _CLAIM_HEADS, [_claim(claim) for claim in outcome["claims"]]),
+        *_causes(outcome["claims"]),
+        *_changes(outcome["changes"]),
+        "## How it was done",
+        f"{outcome['paper'].strip()}.",
         outcome["about"],
-        f"Verdicts: **{words.counts(counts_of(claims))}**. All numbers are from `flashtwin study run {name} "
-        f"--{outcome['variant']}` ({words.seeds(outcome)}); `flashtwin study show {name}` prints them. "
-        "[How verdicts are made](../studies.md#verdicts).",
         *_steady(outcome),
-        "## Claims",
-        _rows(_HEADS, [_claim_row(claim, measure) for claim, measure in flat(claims)]),
+        *_folded("All measures", _MEASURE_HEADS, _measures(outcome["claims"])),
+        *_figures(outcome["figures"]),
+        *_folded("Workloads", _LOAD_HEADS, [_load(load) for load in outcome["workloads"]]),
+        *_folded("Checks of the study", _MEASURE_HEADS, _measures(outcome["checks"])),
+        *_folded("Runs", _RUN_HEADS, _matrices(outcome)),
     ]
-    why = [claim for claim in claims if claim["verdict"] != HOLDS and claim["reason"]]
-    if why:
-        parts.append("## Where it does not hold, and why")
-    for claim in why:
-        parts += [f"### {claim['id']}", f"*{claim['text']}*: {claim['verdict']}.", claim["reason"].strip()]
-        if claim["causes"]:
-            parts.append(_rows(_CASE_HEADS, _cases(claim["causes"])))
-    if outcome.get("changes"):
-        parts.append("## What a change does")
-    for change in outcome.get("changes", []):
-        parts += [f"**{change['id']}**: {change['text']}", _rows(_CASE_HEADS, _cases(change["measures"]))]
-        parts += [change["reason"].strip()] if change["reason"] else []
-    if outcome["figures"]:
-        parts.append("## Figures")
-    for figure in outcome["figures"]:
-        heads = (figure["over"], *(line["name"] for line in figure["lines"]))
-        parts += [f"**{figure['title']}** ({words.figure_unit(figure)})", _rows(heads, _figure_rows(figure))]
-    if outcome["workloads"]:
-        heads = ("workload", "load", "arrivals", "known of the original", "the stand-in", "source")
-        parts += ["## Workloads", _rows(heads, [_load(load) for load in outcome["workloads"]])]
-    if outcome["checks"]:
-        parts += [
-            "## Checks of the study",
-            _rows(_HEADS, [_claim_row(check, measure) for check, measure in flat(outcome["checks"])]),
-        ]
-    heads = ("matrix", "cells", "steady", "axes", "settings")
-    parts += ["## Runs", _rows(heads, _matrices(outcome))]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def overview(outcomes: list[dict[str, Any]]) -> str:
     """Return the summary of all studies for the documentation."""
-    # The last one, without any run, does not occur here.
-    verdicts = VERDICTS[:-1]
-    heads = ("study", "claims", "measures that hold", *verdicts)
     rows = []
     for outcome in outcomes:
         found = outcome["claims"]
         ids = [
-            ", ".join(each["id"] for each in found if each["verdict"] == verdict) or "-"
-            for verdict in verdicts
+            ", ".join(each["id"] for each in found if each["verdict"] == verdict and not each["same_as"])
+            for verdict in VERDICTS
         ]
-        measures = [measure for claim in found for measure in claim["measures"]]
-        hold = sum(measure["verdict"] == HOLDS for measure in measures)
+        pins = [pin["verdict"] for pin in outcome["pins"]]
         name = f"[{outcome['title']}]({outcome['study']}.md)"
-        rows.append([name, str(len(found)), f"{hold} of {len(measures)}", *ids])
+        rows.append([name, f"{pins.count('met')} of {len(pins)}", *(each or "-" for each in ids)])
     every = [claim for outcome in outcomes for claim in outcome["claims"]]
+    counts = counts_of(every)
     parts = [
         "# The papers' claims, reproduced",
-        f"{len(every)} claims of {len(outcomes)} papers: **{words.counts(counts_of(every))}**. "
+        *[f"- [{outcome['title']}]({outcome['study']}.md): {outcome['sentence']}" for outcome in outcomes],
+        f"{sum(counts.values())} claims of {len(outcomes)} papers: **{words.counts(counts)}**. "
         "`flashtwin study list` prints the counts, `flashtwin study list --markdown` this page. "
         "[How verdicts are made](../studies.md#verdicts).",
-        _rows(heads, rows),
+        _table(("study", "pins met", *VERDICTS), rows),
     ]
     return "\n\n".join(parts) + "\n"
 
 
+def _section(title: str, heads: tuple[str, ...], rows: list[list[str]]) -> list[str]:
+    return [f"## {title}", _table(heads, rows)] if rows else []
+
+
+def _folded(title: str, heads: tuple[str, ...], rows: list[list[str]]) -> list[str]:
+    if not rows:
+        return []
+    return [f"<details><summary>{title}</summary>", _table(heads, rows), "</details>"]
+
+
 def _steady(outcome: dict[str, Any]) -> list[str]:
     found = words.all_steady(outcome)
-    where = "([the criterion](../studies.md#warm-up)). The table of [runs](#runs) has each matrix."
+    where = "([the criterion](../studies.md#warm-up))."
     return [] if found is None else [f"{found} {where}"]
 
 
-def _claim_row(claim: dict[str, Any], measure: dict[str, Any] | None) -> list[str]:
-    if measure is None:
-        return [claim["id"], claim["text"], claim["source"], "-", claim["verdict"]]
-    first = claim["measures"][0] is measure
-    name = ": ".join(text for text in ((claim["text"] if first else ""), measure["name"]) if text)
-    return [claim["id"], name, measure["printed"], words.measured(measure), measure["verdict"]]
+def _case(case: dict[str, Any]) -> list[str]:
+    return [case["measure"]["name"], words.measured(case["measure"]), case["why"], f"`{case['command']}`"]
 
 
-def _cases(measures: list[dict[str, Any]]) -> list[list[str]]:
-    return [[measure["name"], words.measured(measure)] for measure in measures]
+def _pin(pin: dict[str, Any]) -> list[str]:
+    text = f"{pin['text']} ({pin['source']})"
+    return [pin["id"], text, pin["measure"]["printed"], words.measured(pin["measure"]), pin["verdict"]]
+
+
+def _claim(claim: dict[str, Any]) -> list[str]:
+    text = f"{claim['text']} ({claim['source']})" if claim["source"] else claim["text"]
+    if not claim["measures"]:
+        return [claim["id"], text, "-", "-", "-", words.verdict(claim)]
+    main = claim["measures"][0]
+    text = ": ".join(each for each in (text, main["name"]) if each)
+    row = [claim["id"], text, main["printed"], words.measured(main), main["result"]]
+    return [*row, f"**{words.verdict(claim)}** ({claim['footing']})"]
+
+
+def _measures(claims: list[dict[str, Any]]) -> list[list[str]]:
+    return [
+        [claim["id"], measure["name"], measure["printed"], words.measured(measure), measure["result"]]
+        for claim, measure in flat(claims)
+        if measure is not None
+    ]
+
+
+def _causes(claims: list[dict[str, Any]]) -> list[str]:
+    parts = []
+    for claim in claims:
+        if claim["verdict"] == REPRODUCED or not claim["reason"]:
+            continue
+        parts.append(f"**{claim['id']}**, {words.verdict(claim)}. {claim['reason'].strip()}")
+        rows = [[m["name"], words.measured(m)] for m in (*claim["readings"], *claim["causes"])]
+        parts += _folded("Measured", _CAUSE_HEADS, rows)
+    return ["### Causes", *parts] if parts else []
+
+
+def _changes(changes: list[dict[str, Any]]) -> list[str]:
+    parts = []
+    for change in changes:
+        rows = [[measure["name"], words.measured(measure)] for measure in change["measures"]]
+        parts += [f"**{change['id']}**: {change['text']}", _table(_CAUSE_HEADS, rows)]
+        parts += [change["reason"].strip()] if change["reason"] else []
+    return ["## What a change does", *parts] if parts else []
+
+
+def _figures(figures: list[dict[str, Any]]) -> list[str]:
+    parts = []
+    for figure in figures:
+        heads = (figure["over"], *(line["name"] for line in figure["lines"]))
+        parts += _folded(f"{figure['title']} ({words.figure_unit(figure)})", heads, _figure_rows(figure))
+    return parts
 
 
 def _figure_rows(figure: dict[str, Any]) -> list[list[str]]:
@@ -134,7 +176,9 @@ def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def _rows(heads: tuple[str, ...], rows: list[list[str]]) -> str:
+def _table(heads: tuple[str, ...], rows: list[list[str]]) -> str:
+    if not rows:
+        return ""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
 
@@ -145,34 +189,46 @@ def write_html(outcome: dict[str, Any], path: str | os.PathLike[str]) -> None:
         {**figure, "places": list(map(str, figure["places"])), "unit": words.figure_unit(figure)}
         for figure in outcome["figures"]
     ]
-    facts = [("paper", outcome["paper"]), ("study", outcome["about"])]
-    runs = [text for text in (words.seeds(outcome), words.all_steady(outcome)) if text]
-    facts += [("verdicts", words.counts(counts_of(outcome["claims"]))), ("runs", "; ".join(runs))]
-    above = [
-        Table("What was run", ["", ""], [[Cell(head), Cell(text)] for head, text in facts], plain=True),
-        _table("Claims", outcome["claims"]),
+    facts = [("in a sentence", outcome["sentence"]), ("use", outcome["use"])]
+    facts += [("verdicts", words.counts(counts_of(outcome["claims"])))]
+    above = [_plain("What was found", [fact for fact in facts if fact[1]])]
+    above += [
+        _sortable(title, heads, rows)
+        for title, heads, rows in (
+            ("Cases", _CASE_HEADS, [_case(case) for case in outcome["cases"]]),
+            ("The paper's operating point", _PIN_HEADS, [_pin(pin) for pin in outcome["pins"]]),
+            ("Claims", _CLAIM_HEADS, [_claim(claim) for claim in outcome["claims"]]),
+        )
+        if rows
     ]
-    below = []
+    below = [_sortable("All measures", _MEASURE_HEADS, _measures(outcome["claims"]))]
     if outcome["checks"]:
-        below.append(_table("Checks of the study", outcome["checks"]))
+        below.append(_sortable("Checks of the study", _MEASURE_HEADS, _measures(outcome["checks"])))
     for claim in outcome["claims"]:
-        if claim["verdict"] != HOLDS and claim["reason"]:
-            rows = [[Cell(claim["reason"].strip()), Cell("")]]
-            rows += [[Cell(name), Cell(text)] for name, text in _cases(claim["causes"])]
-            below.append(Table(f"{claim['id']}: {claim['verdict']}", ["", ""], rows, plain=True))
-    for change in outcome.get("changes", []):
-        rows = [[Cell(change["text"]), Cell("")], [Cell(change["reason"] or ""), Cell("")]]
-        rows += [[Cell(name), Cell(text)] for name, text in _cases(change["measures"])]
-        below.append(Table(change["id"], ["", ""], rows, plain=True))
+        if claim["verdict"] != REPRODUCED and claim["reason"]:
+            rows = [(claim["reason"].strip(), "")]
+            rows += [(m["name"], words.measured(m)) for m in (*claim["readings"], *claim["causes"])]
+            below.append(_plain(f"{claim['id']}: {words.verdict(claim)}", rows))
+    for change in outcome["changes"]:
+        rows = [(change["text"], ""), (change["reason"] or "", "")]
+        rows += [(measure["name"], words.measured(measure)) for measure in change["measures"]]
+        below.append(_plain(change["id"], rows))
+    runs = [text for text in (words.seeds(outcome), words.all_steady(outcome)) if text]
+    below.append(
+        _plain(
+            "How it was done",
+            [("paper", outcome["paper"]), ("study", outcome["about"]), ("runs", "; ".join(runs))],
+        )
+    )
     data = {"kind": "study", "figures": figures}
     title = f"{outcome['title']} ({outcome['variant']})"
     write_text(Path(path), page(title, data, above, below), "the report")
 
 
-def _table(title: str, claims: list[dict[str, Any]]) -> Table:
-    rows = []
-    for claim, measure in flat(claims):
-        id_, text, printed, value, verdict = _claim_row(claim, measure)
-        key = None if measure is None else measure["value"]
-        rows.append([Cell(id_), Cell(text), Cell(printed), Cell(verdict), Cell(value, key)])
-    return Table(title, ["claim", "statement", "paper", "verdict", "measured"], rows, texts=4, wrap=True)
+def _plain(title: str, rows: list[tuple[str, str]]) -> Table:
+    return Table(title, ["", ""], [[Cell(head), Cell(text)] for head, text in rows], plain=True)
+
+
+def _sortable(title: str, heads: tuple[str, ...], rows: list[list[str]]) -> Table:
+    cells = [[Cell(text.replace("**", "").replace("`", "")) for text in row] for row in rows]
+    return Table(title, list(heads), cells, texts=len(heads), wrap=True)

@@ -6,35 +6,64 @@ from typing import TYPE_CHECKING, Any
 
 from .. import terminal
 from . import words
-from .measuring import counts_of, flat
+from .measuring import flat
+from .verdicts import counts_of
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
 def tables(outcome: dict[str, Any], columns: int) -> list[Table]:
-    """Build the tables of claims, of checks and of changes."""
-    heads = ["claim", "measure", "paper", "measured (95 % interval)", "verdict"]
-    found = []
-    for each in (outcome["claims"], outcome["checks"]):
-        rows = [_row(claim, measure) for claim, measure in flat(each)]
+    """Build the tables of cases, pins, claims, checks and changes."""
+    found: list[Table] = []
+    for heads, rows, texts in (
+        (["case", "gain or cost (95 % interval)", "why"], _cases(outcome), (0, 2)),
+        (["pin", "figure of the baseline", "paper", "here", "verdict"], _pins(outcome), (1, 4)),
+        (
+            ["claim", "measure", "paper", "measured (95 % interval)", "result", "verdict"],
+            [_row(*each) for each in flat(outcome["claims"])],
+            (2, 5),
+        ),
+        (
+            ["check", "measure", "expected", "measured (95 % interval)", "result", "verdict"],
+            [_row(*each) for each in flat(outcome["checks"])],
+            (2, 5),
+        ),
+        (["change", "measure", "measured (95 % interval)"], _changes(outcome), (1,)),
+    ):
         if rows:
-            found += terminal.tables(heads, rows, 2, columns, texts=(2, 4))
-    rows = [
+            found += terminal.tables(heads, rows, 2, columns, texts=texts)
+    return found
+
+
+def _cases(outcome: dict[str, Any]) -> list[list[str]]:
+    return [
+        [case["measure"]["name"], words.measured(case["measure"]), case["why"]] for case in outcome["cases"]
+    ]
+
+
+def _pins(outcome: dict[str, Any]) -> list[list[str]]:
+    return [
+        [pin["id"], pin["text"], pin["measure"]["printed"], words.measured(pin["measure"]), pin["verdict"]]
+        for pin in outcome["pins"]
+    ]
+
+
+def _changes(outcome: dict[str, Any]) -> list[list[str]]:
+    return [
         [change["id"], measure["name"], words.measured(measure)]
-        for change in outcome.get("changes", [])
+        for change in outcome["changes"]
         for measure in change["measures"]
     ]
-    if rows:
-        found += terminal.tables(["change", "measure", "measured (95 % interval)"], rows, 2, columns)
-    return found
 
 
 def _row(claim: dict[str, Any], measure: dict[str, Any] | None) -> list[str]:
     if measure is None:
-        return [claim["id"], claim["text"], "", "", claim["verdict"]]
+        return [claim["id"], claim["text"], "", "", "", words.verdict(claim)]
+    is_main = measure is claim["measures"][0]
     name = measure["name"] or claim["text"]
-    return [claim["id"], name, measure["printed"], words.measured(measure), measure["verdict"]]
+    verdict = words.verdict(claim) if is_main else ""
+    return [claim["id"], name, measure["printed"], words.measured(measure), measure["result"], verdict]
 
 
 def summary(outcome: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import words
 from ..results.show import said
-from .measuring import VERDICTS
+from .verdicts import CONDITIONAL, VERDICTS
 
 
 def number(value: float, unit: str) -> str:
@@ -27,6 +27,14 @@ def measured(measure: dict[str, Any]) -> str:
         return text
     ends = [number(measure[end], measure["unit"]).removesuffix(" %") for end in ("low", "high")]
     return f"{text} ({ends[0]} to {ends[1]})"
+
+
+def verdict(claim: dict[str, Any]) -> str:
+    """Format a verdict with its condition, or with the claim whose number is the same."""
+    text = str(claim["verdict"])
+    if claim["verdict"] == CONDITIONAL:
+        text = f"{text}: {claim['condition']}"
+    return text if claim["same_as"] is None else f"{text} (the number of {claim['same_as']})"
 
 
 def counts(found: dict[str, int]) -> str:

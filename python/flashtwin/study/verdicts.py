@@ -1,0 +1,139 @@
+"""The words by which measures, pins and claims are judged (docs/studies.md#verdicts)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ..estimates import Estimate
+from .definition import Claim, Measure
+
+#: Results of a measure.
+AS_PRINTED, SAME_SIGN, NO_EFFECT = "as printed", "same sign", "no effect"
+OPPOSITE, OTHER_SIZE, UNDECIDED, UNMEASURED = "opposite", "other size", "undecided", "not measured"
+RESULTS: Final = (AS_PRINTED, SAME_SIGN, NO_EFFECT, OPPOSITE, OTHER_SIZE, UNDECIDED, UNMEASURED)
+#: Results that support a claim, and those that speak against it.
+_FOR: Final = (AS_PRINTED, SAME_SIGN)
+_AGAINST: Final = (NO_EFFECT, OPPOSITE, OTHER_SIZE)
+
+#: Verdicts on a claim.
+REPRODUCED, CONDITIONAL, NOT_REPRODUCED = "reproduced", "reproduced if", "not reproduced"
+OPEN, CONTRADICTORY, UNTESTED = "open", "contradictory", "not tested"
+VERDICTS: Final = (REPRODUCED, CONDITIONAL, NOT_REPRODUCED, OPEN, CONTRADICTORY, UNTESTED)
+
+#: Verdicts on a pin and on a check.
+MET, MISSED, EXCLUDED = "met", "missed", "excluded by the paper"
+
+#: Footings that are found by running the registered readings; the others are stated in the file.
+ROBUST, DEPENDS = "robust", "depends on"
+
+#: Half of the width of an interval around no change within which there is no effect, by unit.
+_NO_EFFECT: Final = {"change": 3.0, "ratio": 0.03}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A registered reading of the paper, run beside a claim's main measure: its name and result."""
+
+    name: str
+    result: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Verdict on a claim, what it stands on, and the setting under which it is reproduced, if not any."""
+
+    verdict: str
+    footing: str
+    condition: str | None
+
+
+def result_of(measure: Measure, estimate: Estimate) -> str:
+    """Judge an estimate by its interval: first the sign that the paper gives, then the size."""
+    if estimate.value is None:
+        return UNMEASURED
+    low = estimate.value if estimate.low is None else estimate.low
+    high = estimate.value if estimate.high is None else estimate.high
+    inside = measure.holds is None or measure.holds[0] <= estimate.value <= measure.holds[1]
+    if measure.below is None and measure.above is None:
+        return _without_sign(measure, low, high, inside)
+    if (measure.below is None or high < measure.below) and (measure.above is None or low > measure.above):
+        if inside:
+            return AS_PRINTED
+        return NO_EFFECT if _is_small(measure, low, high) else SAME_SIGN
+    if _is_small(measure, low, high):
+        return NO_EFFECT
+    wrong = (measure.below is not None and low >= measure.below) or (
+        measure.above is not None and high <= measure.above
+    )
+    return OPPOSITE if wrong else UNDECIDED
+
+
+def _without_sign(measure: Measure, low: float, high: float, inside: bool) -> str:
+    if measure.holds is None:
+        return AS_PRINTED
+    least, most = measure.holds
+    width = most - least
+    if inside:
+        return AS_PRINTED if least - width <= low and high <= most + width else UNDECIDED
+    return UNDECIDED if low <= most and high >= least else OTHER_SIZE
+
+
+def _is_small(measure: Measure, low: float, high: float) -> bool:
+    none = measure.below if measure.below is not None else measure.above
+    half = _NO_EFFECT.get(measure.unit)
+    return half is not None and none is not None and none - half <= low and high <= none + half
+
+
+def pin_of(measure: Measure, estimate: Estimate, contradicts: str | None) -> str:
+    """Judge a pin: met if the estimate lies within its tolerance."""
+    if estimate.value is None:
+        return UNMEASURED
+    assert measure.holds is not None
+    if measure.holds[0] <= estimate.value <= measure.holds[1]:
+        return MET
+    return MISSED if contradicts is None else EXCLUDED
+
+
+def verdict_of(claim: Claim, result: str, readings: Sequence[Reading], missed: Sequence[str]) -> Verdict:
+    """Judge a claim.
+
+    Args:
+        claim: the claim.
+        result: of its main measure.
+        readings: the registered readings of the paper, as run.
+        missed: ids of pins of the main measure's matrix that are missed.
+    """
+    if claim.cannot_be_tested is not None or claim.footing == "vacuous":
+        return Verdict(UNTESTED, claim.footing, None)
+    if claim.footing == "self-contradictory":
+        return Verdict(CONTRADICTORY, claim.footing, None)
+    agree = "; ".join(each.name for each in readings if each.result in _FOR)
+    others = "; ".join(each.name for each in readings if each.result in _AGAINST)
+    if result in _FOR:
+        is_robust = bool(readings) and all(each.result in _FOR for each in readings)
+        return _supported(claim, others, is_robust, missed)
+    if agree:
+        return Verdict(CONDITIONAL, f"{DEPENDS} {agree}", agree)
+    all_against = result in _AGAINST and all(each.result in _AGAINST for each in readings)
+    if not all_against or missed or claim.footing == "stand-in":
+        return Verdict(OPEN, claim.footing, None)
+    return Verdict(NOT_REPRODUCED, ROBUST if readings else claim.footing, None)
+
+
+def _supported(claim: Claim, others: str, is_robust: bool, missed: Sequence[str]) -> Verdict:
+    conditions = [
+        f"the drive need not be the paper's (missed: {', '.join(missed)})" if missed else None,
+        claim.condition,
+        f"not under: {others}" if others else None,
+    ]
+    condition = "; ".join(each for each in conditions if each is not None)
+    footing = f"{DEPENDS} {others}" if others else (ROBUST if is_robust else claim.footing)
+    return Verdict(CONDITIONAL if condition else REPRODUCED, footing, condition or None)
+
+
+def counts_of(claims: Sequence[dict[str, object]]) -> dict[str, int]:
+    """Count the verdicts; a number that the paper prints several times counts once."""
+    counted = [claim["verdict"] for claim in claims if claim["same_as"] is None]
+    return {verdict: counted.count(verdict) for verdict in VERDICTS}
