@@ -116,7 +116,7 @@ enum Known {
 
 /// Separates hot pages from cold ones.
 #[derive(Clone, Debug)]
-pub(super) struct Filter {
+pub(crate) struct Filter {
     kind: Known,
     period: Time,
     last_reset: Time,
@@ -149,6 +149,14 @@ impl Filter {
         match &mut self.kind {
             Known::Bloom(bloom) => bloom.insert(lpn),
             Known::Exact(set) => !set.insert(lpn),
+        }
+    }
+
+    /// The page was written since the last reset, or the bitmap has it for one that was.
+    pub fn has(&self, lpn: Lpn) -> bool {
+        match &self.kind {
+            Known::Bloom(bloom) => bloom.contains(&bloom.positions(lpn)),
+            Known::Exact(set) => set.contains(&lpn),
         }
     }
 

@@ -115,8 +115,8 @@ most recent [ 6d  5d  4d  3d  2d  1d ] least recent
             "Every write asks a Bloom filter of 8 hashes whether its page was written before, then \
              enters it. Known: the page is hot; new: cold.",
             "The filter and all hot marks are cleared every `filter_reset_ms` of virtual time (D-18).",
-            "A hot page is written into its chip's hot open block, a cold one and all pages moved by \
-             collection into the cold one.",
+            "A hot page is written into its chip's hot open block, a cold one into the cold one, and so \
+             is a page that collection moves, unless the device file names another block (D-220).",
         ],
                 state: "As `lru`, with h behind hot pages: `5dh`.",
         cost: cost("O(k) hashes", "O(k) hashes", "O(k) hashes"),
