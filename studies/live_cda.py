@@ -18,6 +18,8 @@ import flashtwin
 
 CDA, STAGER, DISPATCHER = "cda-gc", "cda-gc-stager", "cda-gc-dispatcher"
 RESET = "buffer.filter_reset_ms"
+#: The filter forgets every second, unless a run sets another time.
+EACH_SECOND = {"buffer.filter_reset_items": 0, RESET: 1000}
 #: A quarter of the reserve more, or a free block more a die, at the same exported pages.
 ROOMIER = {"geometry.blocks_per_plane": 36, "geometry.reserve_percent": 11.2}
 TWO_FREE = {"gc.low_percent": 3}
@@ -127,7 +129,7 @@ def table(recording: Path, device: str, depth: int, rounds: int, runs: list[tupl
             recording,
             device=device,
             policy=policy,
-            set=settings,
+            set=(EACH_SECOND if policy in (CDA, DISPATCHER) else {}) | settings,
             pacing=flashtwin.ClosedLoop(depth),
             warmup_requests=(rounds - 1) * once,
         ).summary

@@ -160,7 +160,7 @@ fn two_write_streams_amplify_uniform_writes_no_more_than_one() {
     let one = amplification(&[("buffer.policy", "lru")]);
     let two = amplification(&[
         ("buffer.policy", "cda-gc-dispatcher"),
-        ("buffer.filter_reset_ms", "100000"),
+        ("buffer.filter_reset_items", "0"),
     ]);
     assert_near("two streams", two, one, 0.02);
 }

@@ -242,6 +242,8 @@ fn draw_value(rng: &mut Rng, kind: Kind) -> String {
         Kind::Choice(words) => format!("{:?}", pick(rng, words)),
         Kind::Bool => one_in(rng, 2).to_string(),
         Kind::Count(least, most) => count(rng, least, most),
+        Kind::CountOrAuto(..) if one_in(rng, 2) => "\"auto\"".into(),
+        Kind::CountOrAuto(least, most) => count(rng, least, most),
         Kind::Size(_) => pick(rng, &["4096", "\"16 KiB\"", "\"64 KiB\"", "\"1 MiB\""]).into(),
         Kind::Micros(_) | Kind::Nanos(_) => pick(rng, &["0", "0.5", "3", "70"]).into(),
         Kind::MicrosByType(_) => pick(rng, &["30", "[20, 90]", "[40, 60, 80]"]).into(),

@@ -35,6 +35,11 @@ fn values(doc: &KeyDoc) -> Vec<String> {
             values.extend(around(least.into()));
             values.extend(around(most.into()));
         }
+        Kind::CountOrAuto(least, most) => {
+            values.extend(around(least.into()));
+            values.extend(around(most.into()));
+            values.push("\"auto\"".into());
+        }
         Kind::Size(most) => {
             values.extend(around(most));
             values.extend(["\"8 KiB\"", "\"1 MiB\"", "\"3 GB\"", "\"4 TiB\""].map(String::from));

@@ -170,6 +170,8 @@ fn settings() {
         ],
         &[("link.kind", "pcie"), ("controller.request_us", "2")],
         &[("link.kind", "sata")],
+        &[("buffer.policy", "cda-gc"), ("gc.moves", "victim")],
+        &[("buffer.policy", "cda-gc"), ("gc.moves", "class")],
     ];
     for change in modern {
         let spec = small("demo", MODERN, &set(change));

@@ -1,8 +1,10 @@
 //! Pages written before: a Bloom filter, or the exact set (CDA-GC section 3.2.2).
 //!
 //! Every write queries, then inserts: a page is hot if it was written since the last reset. k = 8 bits
-//! (h1 + i h2) mod m, i = 0..7, both hashes from the halves of one 64-bit mix. The whole filter is cleared
-//! when the reset time has passed, which is looked at when something is written.
+//! (h1 + i h2) mod m, i = 0..7, both hashes from the halves of one 64-bit mix. The whole filter is cleared when so many
+//! distinct pages have entered it, or when the reset time has passed; both are looked at when something is written. With
+//! generations the bitmap is in two halves: pages enter the younger one, the page is hot if either has it, and at a
+//! reset the older half is cleared and becomes the younger one (D-18).
 
 use std::collections::HashSet;
 
@@ -22,6 +24,16 @@ words! {
     }
 }
 
+words! {
+    /// What becomes of what the filter has at a reset.
+    pub(super) enum Forget {
+        /// All of it is forgotten.
+        Reset = "reset",
+        /// What entered before the reset before.
+        Generations = "generations",
+    }
+}
+
 parameters! {
     /// Parameters of policies that separate hot pages from cold ones.
     pub(super) struct FilterParameters {
@@ -29,12 +41,19 @@ parameters! {
         filter: Hotness = Kind::Choice(Hotness::WORDS), "\"bloom\"", "printed: CDA-GC section 3.2.2";
         /// Bitmap of the filter, in percent of the buffer.
         filter_percent: f64 = Kind::Percent, "5", "printed: CDA-GC section 3.2.2";
-        /// The filter forgets after this time.
-        filter_reset_ms: u32 = Kind::Count(1, 1_000_000), "1000", "D-9, D-18: our decision";
+        /// Distinct pages that enter the filter before it forgets; 0: no limit; `auto`: 0.1455 of its bits, which gives 5 % false positives.
+        filter_reset_items: Option<u32> = Kind::CountOrAuto(0, u32::MAX - 1), "\"auto\"", "D-9, D-18: from CDA-GC section 3.2.2";
+        /// The filter also forgets after this time; 0: never by time.
+        filter_reset_ms: u32 = Kind::Count(0, 1_000_000), "0", "D-9, D-18: our decision";
+        /// All is forgotten at a reset, or what entered before the reset before; the bitmap is then in two halves.
+        filter_forget: Forget = Kind::Choice(Forget::WORDS), "\"reset\"", "D-18: our decision";
     }
 }
 
 const HASHES: usize = 8;
+
+/// Pages in 10 000 bits at which 8 hashes give 5 % false positives.
+const PAGES_OF_10_000_BITS: u64 = 1455;
 
 /// A filter of m bits.
 #[derive(Clone, Debug)]
@@ -114,10 +133,48 @@ enum Known {
     Exact(HashSet<Lpn>),
 }
 
+impl Known {
+    fn new(by: Hotness, bits: u64) -> Known {
+        match by {
+            Hotness::Exact => Known::Exact(HashSet::new()),
+            Hotness::Bloom => Known::Bloom(Bloom::new(bits)),
+        }
+    }
+
+    /// Inserts a page; whether it seemed to be there.
+    #[inline]
+    fn insert(&mut self, lpn: Lpn) -> bool {
+        match self {
+            Known::Bloom(bloom) => bloom.insert(lpn),
+            Known::Exact(set) => !set.insert(lpn),
+        }
+    }
+
+    fn has(&self, lpn: Lpn) -> bool {
+        match self {
+            Known::Bloom(bloom) => bloom.contains(&bloom.positions(lpn)),
+            Known::Exact(set) => set.contains(&lpn),
+        }
+    }
+
+    fn clear(&mut self) {
+        match self {
+            Known::Bloom(bloom) => bloom.clear(),
+            Known::Exact(set) => set.clear(),
+        }
+    }
+}
+
 /// Separates hot pages from cold ones.
 #[derive(Clone, Debug)]
-pub(super) struct Filter {
-    kind: Known,
+pub(crate) struct Filter {
+    /// Pages that entered since the last reset.
+    younger: Known,
+    /// Pages that entered before it, since the reset before; `None` if they are forgotten.
+    older: Option<Known>,
+    /// Distinct pages in `younger`, and how many it takes.
+    items: u64,
+    items_max: u64,
     period: Time,
     last_reset: Time,
     epoch: u32,
@@ -129,12 +186,22 @@ impl Filter {
         let parameters = FilterParameters::of(&setup.settings);
         let buffer_bits = u64::from(setup.capacity) * u64::from(setup.page_bytes) * 8;
         let bits = (buffer_bits as f64 * parameters.filter_percent / 100.0) as u64;
+        let is_halved = parameters.filter_forget == Forget::Generations;
+        let bits = if is_halved { bits / 2 } else { bits }.max(64);
+        let known = || Known::new(parameters.filter, bits);
         Filter {
-            kind: match parameters.filter {
-                Hotness::Exact => Known::Exact(HashSet::new()),
-                Hotness::Bloom => Known::Bloom(Bloom::new(bits.max(64))),
+            younger: known(),
+            older: is_halved.then(known),
+            items: 0,
+            items_max: match parameters.filter_reset_items {
+                None => (bits * PAGES_OF_10_000_BITS / 10_000).max(1),
+                Some(0) => u64::MAX,
+                Some(items) => items.into(),
             },
-            period: Time::from_ms(parameters.filter_reset_ms.into()),
+            period: match parameters.filter_reset_ms {
+                0 => Time::NEVER,
+                ms => Time::from_ms(ms.into()),
+            },
             last_reset: Time::ZERO,
             epoch: 1,
         }
@@ -143,29 +210,40 @@ impl Filter {
     /// A page is written: whether it is hot.
     #[inline]
     pub fn write(&mut self, now: Time, lpn: Lpn) -> bool {
-        if now.saturating_sub(self.last_reset) >= self.period {
+        if self.items >= self.items_max || now.saturating_sub(self.last_reset) >= self.period {
             self.reset(now);
         }
-        match &mut self.kind {
-            Known::Bloom(bloom) => bloom.insert(lpn),
-            Known::Exact(set) => !set.insert(lpn),
-        }
+        let is_in = self.younger.insert(lpn);
+        self.items += u64::from(!is_in);
+        is_in || self.older.as_ref().is_some_and(|older| older.has(lpn))
     }
 
-    /// Another number after each reset, never 0.
+    /// The page has entered and is not forgotten, or the bitmap has it for one that has.
+    pub fn has(&self, lpn: Lpn) -> bool {
+        self.younger.has(lpn) || self.older.as_ref().is_some_and(|older| older.has(lpn))
+    }
+
+    /// A number of the time since the last reset, never 0: a mark for pages found hot.
     #[inline]
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
+    /// What entered in the time of this number is not forgotten; 0 is the number of no time.
+    #[inline]
+    pub fn remembers(&self, epoch: u32) -> bool {
+        epoch == self.epoch || epoch != 0 && self.older.is_some() && epoch + 1 == self.epoch
+    }
+
     #[cold]
     fn reset(&mut self, now: Time) {
         self.last_reset = now;
+        self.items = 0;
         self.epoch = self.epoch.checked_add(1).unwrap_or(1);
-        match &mut self.kind {
-            Known::Bloom(bloom) => bloom.clear(),
-            Known::Exact(set) => set.clear(),
+        if let Some(older) = &mut self.older {
+            std::mem::swap(older, &mut self.younger);
         }
+        self.younger.clear();
     }
 }
 

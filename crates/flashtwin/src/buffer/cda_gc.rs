@@ -9,7 +9,8 @@
 //! full (D-16).
 //!
 //! Dispatcher: a write makes its page hot if the page was written since the filter's last reset; hot
-//! pages are written into another open block. A reset of the filter makes every page cold (D-18).
+//! pages are written into another open block. A reset of the filter makes every page cold (D-18). With
+//! `hot_at = "write-back"` the filter is asked again when the page is written back (D-221).
 //!
 //! Filtered by GCaR, pages on chips in GC are never victims while there is another.
 
@@ -17,11 +18,11 @@ use super::bloom::{Filter, FilterParameters};
 use super::entry::{cost, example_with, Entry, Family, Make, PAGES};
 use super::policy::{page_text, Access, DeviceView, Eviction, Policy, Prefetch, Skip};
 use super::{Aged, PageId, Setup};
-use crate::component::{parameters, Kind};
+use crate::component::{parameters, words, Kind};
 use crate::component::{source, Provenance, Source};
 use crate::memory::reach;
-use crate::units::ChipId;
 use crate::units::Stream;
+use crate::units::{ChipId, Lpn};
 
 parameters! {
     /// Its parameters.
@@ -32,6 +33,24 @@ parameters! {
         cycle_num: u32 = Kind::Count(1, u32::MAX - 1), "16", "our decision, not printed";
         /// A chip at the trigger is close to GC when at most this share of its open block is left.
         hp_margin_percent: f64 = Kind::Percent, "12.5", "D-16: our decision";
+    }
+}
+
+words! {
+    /// When the filter is asked for the class of a page.
+    enum HotAt {
+        /// When the host writes the page, before it enters the filter.
+        Write = "write",
+        /// When the page is written back.
+        WriteBack = "write-back",
+    }
+}
+
+parameters! {
+    /// Parameters of the dispatcher.
+    struct DispatcherParameters {
+        /// When the filter is asked for the class of a page: at a write of the host, before the page enters it, or when the page is written back.
+        hot_at: HotAt = Kind::Choice(HotAt::WORDS), "\"write\"", "D-221: our decision, printed both ways";
     }
 }
 
@@ -64,7 +83,11 @@ pub(super) const ENTRIES: &[Entry] = &[
             8,
             "W1 W2 W3 W4 W5 W5 W6 gc+1 gc+3 W7 W8 W9 W10",
         ),
-        parameters: &[FilterParameters::ROWS, Parameters::ROWS],
+        parameters: &[
+            FilterParameters::ROWS,
+            DispatcherParameters::ROWS,
+            Parameters::ROWS,
+        ],
         separates: true,
         make: Make::Alone(|setup| CdaGc::new(setup).into()),
         ..Entry::PLAIN
@@ -114,14 +137,17 @@ most recent [ 6d  5d  4d  3d  2d  1d ] least recent
             "Victims as LRU.",
             "Every write asks a Bloom filter of 8 hashes whether its page was written before, then \
              enters it. Known: the page is hot; new: cold.",
-            "The filter and all hot marks are cleared every `filter_reset_ms` of virtual time (D-18).",
-            "A hot page is written into its chip's hot open block, a cold one and all pages moved by \
-             collection into the cold one.",
+            "The filter and all hot marks are cleared when `filter_reset_items` distinct pages have entered \
+             it, and after `filter_reset_ms` of virtual time if that is not 0 (D-18). With \
+             `filter_forget` = generations the pages of the time before the reset stay hot.",
+            "With `hot_at` = write-back a page is hot if the filter has it when it is written back (D-221).",
+            "A hot page is written into its chip's hot open block, a cold one into the cold one, and so \
+             is a page that collection moves, unless the device file names another block (D-220).",
         ],
                 state: "As `lru`, with h behind hot pages: `5dh`.",
         cost: cost("O(k) hashes", "O(k) hashes", "O(k) hashes"),
         example: example_with(3, &[("filter", "exact")], 1, "W1 W2 W1 R2 W3 W4"),
-        parameters: &[FilterParameters::ROWS],
+        parameters: &[FilterParameters::ROWS, DispatcherParameters::ROWS],
         separates: true,
         make: Make::Alone(|setup| CdaGc::dispatcher(setup).into()),
         ..Entry::PLAIN
@@ -209,8 +235,9 @@ struct Search {
 #[derive(Clone, Debug)]
 struct Dispatcher {
     filter: Filter,
-    /// Per page: the filter's epoch in which it was found hot.
-    hot_in: Vec<u32>,
+    hot_at: HotAt,
+    /// Per page: the filter's epoch in which it was found hot, and its logical page.
+    hot_in: Vec<(u32, Lpn)>,
     hot_writes: u64,
 }
 
@@ -218,19 +245,25 @@ impl Dispatcher {
     fn new(setup: &Setup) -> Dispatcher {
         Dispatcher {
             filter: Filter::new(setup),
+            hot_at: DispatcherParameters::of(&setup.settings).hot_at,
             hot_in: Vec::new(),
             hot_writes: 0,
         }
     }
 
-    fn set(&mut self, page: PageId, hot: bool) {
-        reach(&mut self.hot_in, page.0 as usize, 0);
-        self.hot_in[page.0 as usize] = if hot { self.filter.epoch() } else { 0 };
+    fn set(&mut self, page: PageId, lpn: Lpn, hot: bool) {
+        reach(&mut self.hot_in, page.0 as usize, (0, lpn));
+        let epoch = if hot { self.filter.epoch() } else { 0 };
+        self.hot_in[page.0 as usize] = (epoch, lpn);
         self.hot_writes += u64::from(hot);
     }
 
     fn is_hot(&self, page: PageId) -> bool {
-        self.hot_in.get(page.0 as usize) == Some(&self.filter.epoch())
+        let of_page = self.hot_in.get(page.0 as usize);
+        of_page.is_some_and(|&(epoch, lpn)| match self.hot_at {
+            HotAt::Write => self.filter.remembers(epoch),
+            HotAt::WriteBack => self.filter.has(lpn),
+        })
     }
 }
 
@@ -270,9 +303,9 @@ impl CdaGc {
         if let Some(dispatcher) = &mut self.dispatcher {
             if access.write {
                 let hot = dispatcher.filter.write(device.now(), access.lpn);
-                dispatcher.set(page, hot);
+                dispatcher.set(page, access.lpn, hot);
             } else if new {
-                dispatcher.set(page, false);
+                dispatcher.set(page, access.lpn, false);
             }
         }
     }

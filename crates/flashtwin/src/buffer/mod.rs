@@ -78,6 +78,7 @@ pub mod untimed;
 pub use crate::list::List;
 pub use crate::units::{PageId, Stream};
 pub use age_index::Aged;
+pub(crate) use bloom::Filter;
 pub(crate) use chosen::AnyPolicy;
 pub use chosen::ChosenPolicy;
 pub(crate) use directory::Directory;

@@ -17,6 +17,8 @@ pub enum Kind {
     Bool,
     /// A whole number between two limits.
     Count(u32, u32),
+    /// The same, or `"auto"`: the component derives the number.
+    CountOrAuto(u32, u32),
     /// Bytes, or text with a unit as in `"32 MiB"`; at most this many bytes.
     Size(u64),
     /// Microseconds, at most this many.
@@ -46,6 +48,9 @@ impl fmt::Display for Kind {
             Kind::PolicyName => f.write_str("a policy that `flashtwin policy list` knows"),
             Kind::Bool => f.write_str("true or false"),
             Kind::Count(min, max) => write!(f, "a whole number from {min} to {max}"),
+            Kind::CountOrAuto(min, max) => {
+                write!(f, "a whole number from {min} to {max}, or \"auto\"")
+            }
             Kind::Size(max) => {
                 write!(
                     f,

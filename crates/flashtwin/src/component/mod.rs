@@ -9,7 +9,7 @@ mod words;
 
 pub(crate) use kind::size;
 pub use kind::Kind;
-pub(crate) use parameter::parameters;
+pub(crate) use parameter::{parameters, AUTO};
 pub use parameter::{Chosen, Component, FromSetting, Pages, Parameter, Settings, Value};
 pub(crate) use source::source;
 pub use source::{Provenance, Source};

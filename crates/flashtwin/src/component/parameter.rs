@@ -75,6 +75,9 @@ pub enum Value {
     Numbers(Vec<u64>),
 }
 
+/// Stands in place of a count that the component derives.
+pub(crate) const AUTO: &str = "auto";
+
 /// A number of pages, given as such or as a share of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pages(pub u32);
@@ -90,6 +93,16 @@ impl FromSetting for u32 {
         match value {
             Value::Number(n) => u32::try_from(*n).ok(),
             _ => None,
+        }
+    }
+}
+
+/// A count; `None` if the component derives it.
+impl FromSetting for Option<u32> {
+    fn from_setting(value: &Value) -> Option<Option<u32>> {
+        match value {
+            Value::Text(word) => (word == AUTO).then_some(None),
+            _ => u32::from_setting(value).map(Some),
         }
     }
 }

@@ -125,6 +125,9 @@ pub(crate) mod sealed {
         fn lost(&self, _lost: &mut Vec<Lpn>) {}
         /// Forgets a page.
         fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue);
+        /// The host has written a page to the buffer at `now`, and the buffer's policy knows.
+        #[inline(always)]
+        fn note_write(&mut self, _lpn: Lpn, _now: Time) {}
         /// Starts loading what an operation on the page will touch first.
         fn prefetch(&self, _lpn: Lpn) {}
         /// Starts loading what follows from that.

@@ -206,6 +206,11 @@ unsafe impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
     }
 
     #[inline(always)]
+    fn note_write(&mut self, lpn: Lpn, now: Time) {
+        self.get_mut().note_write(lpn, now);
+    }
+
+    #[inline(always)]
     fn prefetch_ahead(&self, next: Lpn, later: Lpn) {
         self.get().prefetch_ahead(next, later);
     }

@@ -69,6 +69,7 @@ impl PageMap {
         self.check_pages()?;
         self.check_pools()?;
         self.check_slc()?;
+        self.check_hot_blocks()?;
         self.check_sets()?;
         self.check_counts()
     }
@@ -279,6 +280,30 @@ impl PageMap {
         let ahead = || self.next_live(active, next_page).is_some();
         if next_page < end && (self.is_free(pool, bit) || sealed() || ahead()) {
             return Err(format!("pool {pool}: its open block is not open"));
+        }
+        Ok(())
+    }
+
+    /// Where the kinds of blocks are known, open blocks are of the kind of their stream, and free ones of none.
+    fn check_hot_blocks(&self) -> Result<(), String> {
+        if self.hot_blocks.is_empty() {
+            return Ok(());
+        }
+        let s = &self.shape;
+        for block in 0..self.hot_blocks.len() as u32 * 64 {
+            let beyond = block as usize >= self.tally.len();
+            let pool = if beyond { 0 } else { self.pool_of(block) };
+            let free = || self.is_free(pool, block - pool * s.blocks_per_pool);
+            if self.is_hot(block) && (beyond || free()) {
+                return Err(format!("block {block} is hot, and free or none"));
+            }
+        }
+        for (pool, (p, hot)) in self.pools.iter().zip(&self.hot).enumerate() {
+            let wrong = p.next_page < s.data_pages && self.is_hot(p.active)
+                || hot.next_page < s.hot_pages && !self.is_hot(hot.active);
+            if wrong {
+                return Err(format!("pool {pool}: an open block is of the other kind"));
+            }
         }
         Ok(())
     }

@@ -16,7 +16,8 @@ use std::num::NonZeroU64;
 use super::frontier::{Frontier, Pool, Roomiest};
 use super::rows::Rows;
 use super::sets::Sets;
-use super::shape::Shape;
+use super::shape::{Apart, Shape};
+use crate::buffer::Filter;
 use crate::divide::Divider;
 use crate::memory::{large_table, prefetch, TrustedTable};
 use crate::units::{Lpn, Ppn};
@@ -94,6 +95,11 @@ pub(crate) struct PageMap {
     pub(super) slc_used: Vec<u32>,
     /// Blocks opened in SLC mode so far.
     pub(super) slc_opened: u64,
+    /// Blocks opened as hot ones, as bits; empty where no move depends on it.
+    pub(super) hot_blocks: Vec<u64>,
+    /// A copy of the buffer policy's filter that the same writes enter: flash calls no policy. `None` where no move
+    /// depends on it.
+    pub(super) classes: Option<Box<Filter>>,
     /// Superblocks, where they are what is collected.
     pub(super) sets: Option<Sets>,
     /// Free blocks as bits, `words_per_pool` words a pool.
@@ -170,6 +176,11 @@ impl PageMap {
                 0 => Vec::new(),
                 _ => vec![0; pools],
             },
+            hot_blocks: match shape.apart {
+                Apart::AsVictim => vec![0; blocks.div_ceil(64)],
+                _ => Vec::new(),
+            },
+            classes: None,
             sets: shape.superblocks.then(|| Sets::new(shape.chips)),
             free_bits: vec![0; pools * words_per_pool],
             last_seq: vec![0; shape.chips as usize],

@@ -10,9 +10,10 @@
 use super::frontier::{Frontier, Pool, PoolFull, Roomiest};
 use super::page::{PageMap, NOT_SEALED};
 use super::shape::Apart;
+use crate::buffer::Filter;
 use crate::rng::Rng;
 use crate::units::Lpn;
-use crate::units::Stream;
+use crate::units::{Stream, Time};
 
 impl PageMap {
     // ---- what stands open ----
@@ -173,6 +174,7 @@ impl PageMap {
         if self.writes_slc(stream) {
             self.set_slc(active, true);
         }
+        self.set_hot(active, hot);
         let p = &mut self.pools[pool as usize];
         if hot {
             self.hot[pool as usize] = Frontier {
@@ -251,6 +253,7 @@ impl PageMap {
         if self.is_slc(block) {
             self.set_slc(block, false);
         }
+        self.set_hot(block, false);
         self.rows.count_erase(block);
         if !self.erased_at.is_empty() {
             if self.erase_clock == u32::MAX {
@@ -351,7 +354,7 @@ impl PageMap {
     #[inline(always)]
     pub fn host_stream(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.shape.apart {
-            Apart::AsAsked => asked,
+            Apart::AsAsked | Apart::AsVictim | Apart::ByClass => asked,
             Apart::Moved | Apart::Cached => Stream::Hot,
             Apart::Below(end) if lpn.0 < end => Stream::Hot,
             Apart::Below(_) => Stream::Cold,
@@ -363,23 +366,63 @@ impl PageMap {
     pub fn stream_at_rest(&self, lpn: Lpn, asked: Stream) -> Stream {
         match self.shape.apart {
             Apart::Cached => Stream::Cold,
-            Apart::AsAsked | Apart::Moved | Apart::Below(_) => self.host_stream(lpn, asked),
+            _ => self.host_stream(lpn, asked),
         }
     }
 
-    /// The stream of a page that GC moves.
+    /// The stream of a page that GC moves from `block`.
     #[inline(always)]
-    pub fn move_stream(&self, lpn: Lpn) -> Stream {
-        match self.shape.apart {
-            Apart::Below(end) if lpn.0 < end => Stream::Hot,
-            Apart::AsAsked | Apart::Moved | Apart::Below(_) | Apart::Cached => Stream::Cold,
+    pub fn move_stream(&self, block: u32, lpn: Lpn) -> Stream {
+        let is_hot = match self.shape.apart {
+            Apart::Below(end) => lpn.0 < end,
+            Apart::AsVictim => self.is_hot(block),
+            Apart::ByClass => self.has_hot_class(lpn),
+            Apart::AsAsked | Apart::Moved | Apart::Cached => false,
+        };
+        match is_hot {
+            true => Stream::Hot,
+            false => Stream::Cold,
+        }
+    }
+
+    /// The buffer policy's filter has the page.
+    fn has_hot_class(&self, lpn: Lpn) -> bool {
+        self.classes.as_ref().is_some_and(|filter| filter.has(lpn))
+    }
+
+    /// Exchanges the copy of the policy's filter for another.
+    pub fn exchange_classes(&mut self, classes: Option<Box<Filter>>) -> Option<Box<Filter>> {
+        std::mem::replace(&mut self.classes, classes)
+    }
+
+    /// The host writes a page to the buffer at `now`: it enters the copy of the policy's filter.
+    #[inline(always)]
+    pub fn note_write(&mut self, lpn: Lpn, now: Time) {
+        if self.shape.apart == Apart::ByClass {
+            if let Some(filter) = &mut self.classes {
+                filter.write(now, lpn);
+            }
+        }
+    }
+
+    /// The block was opened as a hot one, where a move depends on it.
+    #[inline]
+    pub fn is_hot(&self, block: u32) -> bool {
+        let word = self.hot_blocks.get(block as usize / 64);
+        word.is_some_and(|word| word >> (block % 64) & 1 == 1)
+    }
+
+    /// Notes whether a block is a hot one, where a move depends on it.
+    pub(super) fn set_hot(&mut self, block: u32, is_hot: bool) {
+        if let Some(word) = self.hot_blocks.get_mut(block as usize / 64) {
+            *word = *word & !(1 << (block % 64)) | u64::from(is_hot) << (block % 64);
         }
     }
 
     /// [`PageMap::move_stream`] is the cold one for every page.
     pub fn moves_to_one_stream(&self) -> bool {
         match self.shape.apart {
-            Apart::Below(_) => false,
+            Apart::Below(_) | Apart::AsVictim | Apart::ByClass => false,
             Apart::AsAsked | Apart::Moved | Apart::Cached => true,
         }
     }

@@ -46,8 +46,12 @@ pub(crate) struct Shape {
 /// Which pages go to the second open block of a pool, the hot one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Apart {
-    /// Those for which the buffer policy asks that.
+    /// Those for which the buffer policy asks that; pages that GC moves go to the first.
     AsAsked,
+    /// The same; pages that GC moves go to a block of the kind that they stand in.
+    AsVictim,
+    /// The same; of pages that GC moves those that the copy of the policy's filter has.
+    ByClass,
     /// All that the host writes: the first is for those that GC moves.
     Moved,
     /// Logical pages below this.

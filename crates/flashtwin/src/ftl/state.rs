@@ -6,7 +6,8 @@
 //! Devices with two write streams append their hot frontiers. A state may go from one kind to the
 //! other: without hot frontiers none is open yet, and those of a state that has them are closed
 //! where there is one stream: their blocks count as sealed, with what they hold. Devices with a write
-//! cache append which blocks are in SLC mode; they read states with a cache or of one stream.
+//! cache append which blocks are in SLC mode; they read states with a cache or of one stream. Devices on which moved
+//! pages keep the kind of their block append which blocks are hot; of a state without that, the open hot blocks are.
 
 use std::io::{self, Read, Write};
 
@@ -134,7 +135,8 @@ impl PageMap {
         for hot in &self.hot {
             write_u32(out, &[hot.active, hot.next_page])?;
         }
-        write_u64(out, &self.slc_bits)
+        write_u64(out, &self.slc_bits)?;
+        write_u64(out, &self.hot_blocks)
     }
 
     /// Nothing was ever written.
@@ -186,12 +188,38 @@ impl PageMap {
                 hot
             }
         };
+        self.load_hot_blocks(input)?;
         self.slc_used = self.count_slc();
         self.mapped = live.iter().map(|w| w.count_ones() as u64).sum();
         self.recount();
         self.check().map_err(StateError::Inconsistent)?;
         if streams == 1 {
             self.close_hot();
+        }
+        Ok(())
+    }
+
+    /// Reads which blocks are hot, if the state has that; else the open hot ones are.
+    fn load_hot_blocks(&mut self, input: &mut dyn Read) -> Result<(), StateError> {
+        let mut words = vec![0; self.tally.len().div_ceil(64)];
+        let mut bytes = Vec::new();
+        let length = size_of_val(&words[..]);
+        input.take(length as u64).read_to_end(&mut bytes)?;
+        self.hot_blocks.fill(0);
+        if bytes.is_empty() {
+            for at in 0..self.hot.len() {
+                let hot = self.hot[at];
+                self.set_hot(hot.active, hot.next_page < self.shape.hot_pages);
+            }
+            return Ok(());
+        }
+        if bytes.len() != length {
+            let message = "it ends amid the kinds of blocks";
+            return Err(StateError::Inconsistent(message.into()));
+        }
+        read_u64(&mut &bytes[..], &mut words)?;
+        if !self.hot_blocks.is_empty() {
+            self.hot_blocks = words;
         }
         Ok(())
     }

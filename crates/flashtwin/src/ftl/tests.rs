@@ -1,14 +1,15 @@
 //! Random writes and trims in random streams, collected as a chip would: the map keeps all that it
 //! claims, hot pages and cold ones keep apart, and states go from one device to another.
 
-use super::{Foresight, PageMap, Shape};
-use crate::buffer::ChosenPolicy;
-use crate::component::Settings;
+use std::collections::HashSet;
+
+use super::{Apart, Foresight, PageMap, Shape};
+use crate::buffer::{Filter, Setup};
 use crate::gc::{self, Tie, Victims};
 use crate::rng::Rng;
-use crate::spec::{builtin, DeviceSpec, Separation};
+use crate::spec::{builtin, DeviceSpec, Moves, Separation};
 use crate::units::Stream;
-use crate::units::{Lpn, Ppn};
+use crate::units::{Lpn, Ppn, Time};
 
 /// What a device of the tests is made of.
 #[derive(Clone, Copy, Debug)]
@@ -24,12 +25,22 @@ struct Made {
     streams: u32,
     /// What separates two streams; `None`: the buffer policy.
     separation: Separation,
+    /// Where moved pages go if that is the policy.
+    moves: Moves,
     victim: &'static str,
 }
 
 impl Made {
     fn spec(&self) -> DeviceSpec {
-        let mut spec = DeviceSpec::parse(builtin("ecr").unwrap(), "ecr").unwrap();
+        let asks = self.streams == 2 && self.separation == Separation::None;
+        let policy = [
+            ("buffer.policy", "cda-gc"),
+            ("buffer.filter", "exact"),
+            ("buffer.filter_reset_ms", "500"),
+            ("gc.moves", self.moves.name()),
+        ];
+        let set = if asks { &policy[..] } else { &[] };
+        let mut spec = DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", set).unwrap();
         spec.geometry.chips = self.chips;
         spec.geometry.planes_per_chip = self.planes;
         spec.geometry.blocks_per_plane = self.blocks;
@@ -40,18 +51,18 @@ impl Made {
         if self.streams == 2 {
             spec.ftl.separation = self.separation;
         }
-        let asks = self.streams == 2 && self.separation == Separation::None;
-        if asks {
-            let buffer = spec.buffer.as_mut().unwrap();
-            buffer.policy = ChosenPolicy::new("cda-gc", Settings::default()).unwrap();
-        }
         assert_eq!(spec.write_streams(), self.streams);
         assert_eq!(spec.reserved_blocks_per_plane(), self.reserve);
         spec
     }
 
     fn map(&self) -> PageMap {
-        PageMap::new(Shape::of(&self.spec(), self.pools_are_planes), 1)
+        let spec = self.spec();
+        let mut map = PageMap::new(Shape::of(&spec, self.pools_are_planes), 1);
+        if spec.moves() == Moves::Class {
+            map.exchange_classes(Some(Box::new(Filter::new(&Setup::of(&spec)))));
+        }
+        map
     }
 }
 
@@ -77,6 +88,11 @@ struct Load {
     /// The logical pages that have a copy.
     mapped: Vec<bool>,
     victims: Victims,
+    /// Writes so far: each takes a millisecond.
+    writes: u64,
+    /// Pages that the host asked to write hot since the filter last forgot, and when that was.
+    recent: HashSet<Lpn>,
+    forgotten: u64,
 }
 
 impl Load {
@@ -91,6 +107,9 @@ impl Load {
                 .collect(),
             map,
             victims: rule(victim),
+            writes: 0,
+            recent: HashSet::new(),
+            forgotten: 0,
         }
     }
 
@@ -111,6 +130,7 @@ impl Load {
             }
             let victim = pool * self.map.shape.blocks_per_pool + bit;
             let first = self.map.first_ppn(victim).0;
+            let kind = self.written[victim as usize][1];
             let live = |map: &PageMap, page| {
                 let page = map.next_live(victim, page)?;
                 Some((page, map.lpn_at(Ppn(first + page))))
@@ -121,12 +141,13 @@ impl Load {
                     std::iter::successors(live(&self.map, 0), after).collect();
                 self.map.relocate(victim, pool, |_, _, _, _| ());
                 for (_, lpn) in moved {
-                    self.note(lpn, self.map.move_stream(lpn));
+                    self.note(lpn, self.stream_of_move(kind, lpn));
                 }
             } else {
                 // Page by page, as where reads may pass between.
                 while let Some((_, lpn)) = live(&self.map, 0) {
-                    let stream = self.map.move_stream(lpn);
+                    let stream = self.map.move_stream(victim, lpn);
+                    assert_eq!(stream, self.stream_of_move(kind, lpn));
                     assert_eq!(self.map.make_room(pool, stream), Ok(stream));
                     self.map.append(pool, stream, lpn);
                     self.note(lpn, stream);
@@ -137,7 +158,31 @@ impl Load {
         }
     }
 
+    /// Where a page that is moved from a block, hot or not, must go.
+    fn stream_of_move(&self, victim_is_hot: bool, lpn: Lpn) -> Stream {
+        let is_hot = match self.map.shape.apart {
+            Apart::AsVictim => victim_is_hot,
+            Apart::ByClass => self.recent.contains(&lpn),
+            Apart::Below(end) => lpn.0 < end,
+            Apart::AsAsked | Apart::Moved | Apart::Cached => false,
+        };
+        match is_hot {
+            true => Stream::Hot,
+            false => Stream::Cold,
+        }
+    }
+
     fn write(&mut self, lpn: Lpn, stream: Stream) {
+        if stream == Stream::Hot {
+            // The filter forgets at the first write that enters it after half a second.
+            if self.writes - self.forgotten >= 500 {
+                self.recent.clear();
+                self.forgotten = self.writes;
+            }
+            self.recent.insert(lpn);
+            self.map.note_write(lpn, Time::from_ms(self.writes));
+        }
+        self.writes += 1;
         let stream = self.map.host_stream(lpn, stream);
         let shape = self.map.shape;
         let chip = lpn.0 / shape.stride_pages % shape.chips;
@@ -205,7 +250,8 @@ fn random_writes_and_trims_keep_the_map() {
             pools_are_planes: pick(&[0, 1]) == 1,
             streams: pick(&[1, 2]),
             separation: [Separation::None, Separation::Gc, Separation::Region(30.0)]
-                [pick(&[0, 1, 2]) as usize],
+                [pick(&[0, 0, 0, 1, 2]) as usize],
+            moves: [Moves::Cold, Moves::Victim, Moves::Class][pick(&[0, 1, 2]) as usize],
             victim: [
                 "greedy",
                 "fifo",
@@ -246,6 +292,7 @@ fn a_device_99_percent_full_goes_on() {
                 pools_are_planes: true,
                 streams,
                 separation: Separation::None,
+                moves: Moves::Cold,
                 victim: "greedy",
             };
             let mut map = made.map();
@@ -271,6 +318,7 @@ fn one_stream_takes_hot_pages_for_cold_ones() {
         pools_are_planes: true,
         streams: 1,
         separation: Separation::None,
+        moves: Moves::Cold,
         victim: "greedy",
     };
     let run = |hot| {
@@ -298,6 +346,7 @@ fn the_scarcest_pool_speaks_for_its_chip() {
         pools_are_planes: true,
         streams: 2,
         separation: Separation::None,
+        moves: Moves::Cold,
         victim: "greedy",
     };
     let mut map = made.map();
@@ -336,6 +385,7 @@ fn a_pool_is_written_to_its_last_page() {
                 pools_are_planes: true,
                 streams,
                 separation: Separation::None,
+                moves: Moves::Cold,
                 victim: "greedy",
             };
             let mut map = made.map();
@@ -368,6 +418,7 @@ fn saved(streams: u32) -> (Made, Load, Vec<u8>) {
         pools_are_planes: false,
         streams,
         separation: Separation::None,
+        moves: Moves::Cold,
         victim: "greedy",
     };
     let mut map = made.map();
@@ -389,6 +440,115 @@ fn go_on(mut map: PageMap, of: &Load, state: &[u8]) {
     let mut load = Load::new(map, "greedy", 6);
     assert_eq!(load.mapped, of.mapped);
     load.run(2_000, 40, 5);
+}
+
+/// Four pages of a hot block and four of a cold one, of which two each are live when they are collected; pages 2 and 5
+/// are in the filter.
+#[test]
+fn moved_pages_go_to_the_block_that_the_key_names() {
+    for (moves, hot_after) in [
+        (Moves::Cold, &[0, 1][..]),
+        (Moves::Victim, &[0, 1, 2, 3]),
+        (Moves::Class, &[0, 1, 2, 5]),
+    ] {
+        for by_page in [false, true] {
+            let made = Made {
+                chips: 1,
+                planes: 1,
+                blocks: 20,
+                pages: 4,
+                reserve: 5,
+                summary_page: false,
+                pools_are_planes: true,
+                streams: 2,
+                separation: Separation::None,
+                moves,
+                victim: "greedy",
+            };
+            let mut map = made.map();
+            let write = |map: &mut PageMap, stream, lpns: &[u32]| {
+                for &lpn in lpns {
+                    assert_eq!(map.make_room(0, stream), Ok(stream));
+                    map.append(0, stream, Lpn(lpn));
+                }
+            };
+            write(&mut map, Stream::Hot, &[0, 1, 2, 3]);
+            write(&mut map, Stream::Cold, &[4, 5, 6, 7]);
+            write(&mut map, Stream::Cold, &[4, 7]);
+            write(&mut map, Stream::Hot, &[0, 1]);
+            map.note_write(Lpn(2), Time::ZERO);
+            map.note_write(Lpn(5), Time::ZERO);
+            let block = |map: &PageMap, lpn| map.block_of(map.lookup(Lpn(lpn)).unwrap());
+            for lpn in [2, 5] {
+                let victim = block(&map, lpn);
+                assert_eq!(map.valid_of(victim), 2);
+                if by_page {
+                    while let Some(page) = map.next_live(victim, 0) {
+                        let lpn = map.lpn_at(Ppn(map.first_ppn(victim).0 + page));
+                        let stream = map.move_stream(victim, lpn);
+                        assert_eq!(map.make_room(0, stream), Ok(stream));
+                        map.move_page(victim, page, 0, stream);
+                    }
+                } else {
+                    map.relocate(victim, 0, |_, _, _, _| ());
+                }
+                map.erase(victim);
+            }
+            let hot = block(&map, 0);
+            let hot: Vec<u32> = (0..8).filter(|&lpn| block(&map, lpn) == hot).collect();
+            assert_eq!(hot, hot_after, "{moves:?}");
+            map.check().unwrap();
+        }
+    }
+}
+
+/// The kinds of blocks are part of the state; of one without them the open hot blocks are known.
+#[test]
+fn a_state_has_the_kinds_of_blocks() {
+    let made = |moves| Made {
+        chips: 2,
+        planes: 1,
+        blocks: 30,
+        pages: 9,
+        reserve: 6,
+        summary_page: true,
+        pools_are_planes: false,
+        streams: 2,
+        separation: Separation::None,
+        moves,
+        victim: "greedy",
+    };
+    let worn = |moves| {
+        let mut load = Load::new(made(moves).map(), "greedy", 5);
+        load.run(2_003, 40, 5);
+        let mut state = Vec::new();
+        load.map.save(&mut state).unwrap();
+        (load.map, state)
+    };
+    let (map, state) = worn(Moves::Victim);
+    let mut other = made(Moves::Victim).map();
+    other.load(&mut &state[..]).unwrap();
+    assert_eq!(other.hot_blocks, map.hot_blocks);
+    assert!((0..60).filter(|&block| other.is_hot(block)).count() > 10);
+    made(Moves::Cold).map().load(&mut &state[..]).unwrap();
+    let error = other.load(&mut &state[..state.len() - 3]).unwrap_err();
+    assert!(
+        error.to_string().contains("amid the kinds of blocks"),
+        "{error}"
+    );
+    let mut wrong = state.clone();
+    *wrong.last_mut().unwrap() = 128;
+    let error = other.load(&mut &wrong[..]).unwrap_err().to_string();
+    assert!(error.contains("is hot, and free or none"), "{error}");
+
+    let (map, state) = worn(Moves::Cold);
+    other.load(&mut &state[..]).unwrap();
+    let open = |block| {
+        map.hot
+            .iter()
+            .any(|hot| hot.active == block && hot.next_page < 8)
+    };
+    assert!((0..60).all(|block| other.is_hot(block) == open(block)));
 }
 
 #[test]
@@ -476,6 +636,7 @@ fn vectors_of_any_width_find_the_same() {
         pools_are_planes: true,
         streams: 1,
         separation: Separation::None,
+        moves: Moves::Cold,
         victim: "greedy",
     };
     let mut large = Load::new(made.map(), "greedy", 9);
@@ -523,6 +684,7 @@ fn all_words_of_a_victim_have_their_turn() {
         pools_are_planes: true,
         streams: 1,
         separation: Separation::None,
+        moves: Moves::Cold,
         victim: "greedy",
     };
     let mut load = Load::new(made.map(), "greedy", 9);
@@ -579,6 +741,7 @@ fn the_region_ends_before_its_end() {
         pools_are_planes: true,
         streams: 2,
         separation: Separation::Region(25.0),
+        moves: Moves::Cold,
         victim: "greedy",
     };
     let map = made.map();
@@ -593,6 +756,6 @@ fn the_region_ends_before_its_end() {
             assert_eq!(map.host_stream(Lpn(lpn), asked), stream, "{lpn}");
             assert_eq!(map.stream_at_rest(Lpn(lpn), asked), stream, "{lpn}");
         }
-        assert_eq!(map.move_stream(Lpn(lpn)), stream, "{lpn}");
+        assert_eq!(map.move_stream(0, Lpn(lpn)), stream, "{lpn}");
     }
 }

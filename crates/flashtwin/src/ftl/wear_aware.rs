@@ -126,6 +126,7 @@ impl PageMap {
     pub fn migrate(&mut self, cold: u32, worn: u32) -> u32 {
         let pool = self.pool_of(worn);
         self.take_free(pool, worn);
+        self.set_hot(worn, self.is_hot(cold));
         self.rows.set_opened(worn, self.seq_of(cold));
         let mut pages = 0;
         while let Some(page) = self.next_live(cold, 0) {

@@ -177,14 +177,14 @@ impl PageMap {
         *least = (*least).min(*tally);
         let mut rest = lpns.part(0, count);
         while !rest.is_empty() {
-            let wanted = self.move_stream(Lpn(rest[0]));
+            let wanted = self.move_stream(block, Lpn(rest[0]));
             let stream = self
                 .make_room(pool, wanted)
                 .expect("the caller saw the room");
             let left = self.shape.data_pages - self.next_page(pool, stream);
             let run = match self.shape.apart {
-                Apart::Below(_) => {
-                    let others = |&lpn: &u32| self.move_stream(Lpn(lpn)) != wanted;
+                Apart::Below(_) | Apart::ByClass => {
+                    let others = |&lpn: &u32| self.move_stream(block, Lpn(lpn)) != wanted;
                     rest.iter().position(others).unwrap_or(rest.len())
                 }
                 _ => rest.len(),

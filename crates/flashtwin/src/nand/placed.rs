@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 
 use super::{FlashStats, Layered, Nand};
+use crate::buffer::Filter;
 use crate::events::EventQueue;
 use crate::ftl::chip::Counters;
 use crate::ftl::{PageMap, StateError};
@@ -105,6 +106,24 @@ impl Nand {
         match self.placed() {
             Placed::Map(map) => map.host_stream(lpn, asked),
             Placed::Layers(_) => asked,
+        }
+    }
+
+    /// See [`PageMap::note_write`].
+    #[inline(always)]
+    pub fn note_write(&mut self, lpn: Lpn, now: Time) {
+        match self {
+            Nand::Msr(n) => n.ftl.note_write(lpn, now),
+            Nand::Modern(n) => n.ftl.note_write(lpn, now),
+            Nand::Layered(_) => {}
+        }
+    }
+
+    /// Exchanges the copy of the buffer policy's filter for another.
+    pub fn exchange_classes(&mut self, classes: Option<Box<Filter>>) -> Option<Box<Filter>> {
+        match self.placed_mut() {
+            PlacedMut::Map(map) => map.exchange_classes(classes),
+            PlacedMut::Layers(_) => None,
         }
     }
 

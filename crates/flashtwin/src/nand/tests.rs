@@ -3,9 +3,10 @@
 mod modern;
 
 use super::{Cause, Done, Nand, PageOp};
+use crate::buffer::{Filter, Setup};
 use crate::events::EventQueue;
 use crate::rng::Rng;
-use crate::spec::{builtin, DeviceSpec};
+use crate::spec::{builtin, DeviceSpec, Moves};
 use crate::units::Stream;
 use crate::units::{Lpn, Time};
 
@@ -49,6 +50,9 @@ impl Bench {
         }
         let spec = DeviceSpec::with_overrides(builtin("ecr").unwrap(), "ecr", &all).unwrap();
         let mut nand = Nand::new(&spec);
+        if spec.moves() == Moves::Class {
+            nand.exchange_classes(Some(Box::new(Filter::new(&Setup::of(&spec)))));
+        }
         let fresh = nand.clone();
         nand.ftl_mut()
             .fill_sequential(false, |chip, n| fresh.fill_order(chip, n));
@@ -85,6 +89,9 @@ impl Bench {
 
     fn enqueue_page(&mut self, lpn: Lpn, cause: Cause, stream: Stream) {
         let chip = (lpn.0 % self.chips) as usize;
+        if stream == Stream::Hot {
+            self.nand.note_write(lpn, self.now);
+        }
         let op = PageOp {
             lpn,
             owner: 0,
@@ -133,7 +140,8 @@ impl Bench {
         let pools = chip as u32 * shape.pools_per_chip..(chip as u32 + 1) * shape.pools_per_chip;
         let data = u64::from(shape.data_pages);
         let left = |pool: u32| data - u64::from(ftl.pool(pool).next_page);
-        let free_pages = |pool: u32| u64::from(ftl.pool(pool).free) * data + left(pool);
+        let free_pages =
+            |pool: u32| u64::from(ftl.pool(pool).free) * data + u64::from(ftl.open_pages(pool));
         let free: u64 = pools.clone().map(free_pages).sum();
         let low = u64::from(ftl.low() * shape.pools_per_chip) * data;
         // A write in service has taken its page already (D-162).
@@ -161,9 +169,21 @@ impl Bench {
     }
 }
 
-const BACK_ENDS: [&[(&str, &str)]; 8] = [
+const BACK_ENDS: [&[(&str, &str)]; 10] = [
     &[],
     &[("buffer.policy", "cda-gc")],
+    &[
+        ("buffer.policy", "cda-gc"),
+        ("nand.parallel_units", "4"),
+        ("gc.moves", "victim"),
+    ],
+    &[
+        ("buffer.policy", "cda-gc"),
+        ("buffer.filter_reset_ms", "50"),
+        ("nand.backend", "modern"),
+        ("geometry.channels", "1"),
+        ("gc.moves", "class"),
+    ],
     &[("nand.parallel_units", "4")],
     &[("nand.copy_back", "false"), ("nand.parallel_units", "1")],
     &[

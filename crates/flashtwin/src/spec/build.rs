@@ -158,6 +158,7 @@ pub(super) fn build(v: &Values) -> (DeviceSpec, Option<u64>) {
             low_percent: v.float_or("gc.low_percent", 0.0),
             in_pages: v.word::<Watermark>("gc.watermark") == Watermark::Pages,
             idle_percent: v.has("gc.idle_percent").then(|| v.float("gc.idle_percent")),
+            moves: v.word("gc.moves"),
             ideal: v.is_on("gc.ideal"),
             preemptible: v.is_on("gc.preemptible"),
         },

@@ -6,7 +6,7 @@ use super::decimal::{scale, Rounding};
 use super::keys::nearest;
 use super::tree::Node;
 use crate::buffer::ChosenPolicy;
-use crate::component::{Kind, Value};
+use crate::component::{Kind, Value, AUTO};
 
 const PS_PER_US: u64 = 1_000_000;
 const PS_PER_NS: u64 = 1_000;
@@ -57,6 +57,10 @@ pub(super) fn convert(kind: Kind, node: &Node) -> Option<Value> {
         (Kind::Count(min, max), Node::Int(i)) => {
             number(u64::try_from(*i).ok(), min.into(), max.into())
         }
+        (Kind::CountOrAuto(min, max), Node::Int(i)) => {
+            number(u64::try_from(*i).ok(), min.into(), max.into())
+        }
+        (Kind::CountOrAuto(..), Node::Str(s)) => (s == AUTO).then(|| Value::Text(s.clone())),
         (Kind::Size(max), Node::Int(i)) => number(u64::try_from(*i).ok(), 0, max),
         (Kind::Size(max), Node::Str(s)) => number(parse_size(s), 0, max),
         (Kind::Micros(max), _) => number(time(node, PS_PER_US), 0, u64::from(max) * PS_PER_US),

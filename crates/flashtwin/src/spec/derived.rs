@@ -1,7 +1,7 @@
 //! Quantities that follow from a device's numbers.
 
 use super::decimal::percent_of;
-use super::{DeviceSpec, Mapping, Nand, Partial, Placement, Separation, SlcCache};
+use super::{DeviceSpec, Mapping, Moves, Nand, Partial, Placement, Separation, SlcCache};
 use crate::buffer::Setup;
 use crate::component::Settings;
 use crate::ftl::chip;
@@ -189,6 +189,14 @@ impl DeviceSpec {
     pub fn policy_separates(&self) -> bool {
         let mut policy = self.buffer.iter().map(|b| b.policy.entry());
         policy.any(|entry| entry.separates)
+    }
+
+    /// Where GC moves pages to on a device whose buffer policy separates them; on others to the cold open block.
+    pub fn moves(&self) -> Moves {
+        match self.policy_separates() {
+            true => self.gc.moves,
+            false => Moves::Cold,
+        }
     }
 
     /// Consecutive pages of a block that one program takes: a flash page in each of the planes that

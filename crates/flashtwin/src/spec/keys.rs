@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use super::{
     AllocationPool, Arbitration, Assign, BackendWord, Cell, EvictWord, Granularity, LinkWord,
-    Partial, Placement, PlaneMapping, SeparationWord, Watermark,
+    Moves, Partial, Placement, PlaneMapping, SeparationWord, Watermark,
 };
 use crate::buffer::catalog::{entries, FILTER};
 use crate::buffer::ChosenPolicy;
@@ -357,6 +357,8 @@ const OF_THE_DEVICE: &[KeyDoc] = rows![
         "With `background_gc`, what a chip collects at while no host operation waits; left out: `low_percent`.", "common firmware practice";
     "gc.preemptible" Kind::Bool, Some("false"), MODERN_PAGE,
         "Host writes, too, pass between two moves of a collection: always while more blocks are free than `low_percent`, else in step with the moves (D-170); reads pass with `read_priority`.", "semi-preemptive GC (Lee, Kim, Oral, Shipman, Kim, ISPASS 2011)";
+    "gc.moves" Kind::Choice(Moves::WORDS), Some("\"cold\""), PAGE,
+        "Where GC moves pages to if the buffer policy separates hot pages from cold ones: the cold open block, an open block of the victim's kind, or that of the class that the policy gives the page then (D-220). Without effect under other policies.", "not printed clearly: CDA-GC section 3.2.2";
     "gc.ideal" Kind::Bool, Some("false"), PAGE,
         "Collecting takes no time: a bound on what any policy can gain.", "Harmonia section 6, \"Ideal\"";
 

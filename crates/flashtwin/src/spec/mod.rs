@@ -416,6 +416,18 @@ words! {
     }
 }
 
+words! {
+    /// Where GC moves pages to on a device whose buffer policy separates hot pages from cold ones (D-220).
+    pub enum Moves {
+        /// The cold open block.
+        Cold = "cold",
+        /// An open block of the victim's kind.
+        Victim = "victim",
+        /// The open block of the class that the policy gives the page when it is moved.
+        Class = "class",
+    }
+}
+
 /// Garbage collection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gc {
@@ -431,6 +443,8 @@ pub struct Gc {
     pub idle_percent: Option<f64>,
     /// Host writes, too, pass between two moves while the pool is above `low_percent` (`modern`).
     pub preemptible: bool,
+    /// Where moved pages go if the buffer policy separates pages.
+    pub moves: Moves,
     /// Collecting takes no time.
     pub ideal: bool,
 }

@@ -1,7 +1,7 @@
 //! The shape of a device's page map.
 
 use super::decimal::percent_of;
-use super::{DeviceSpec, Nand, Separation};
+use super::{DeviceSpec, Moves, Nand, Separation};
 use crate::ftl::{Apart, Levelling, Shape};
 use crate::units::saturating_u32;
 
@@ -44,7 +44,11 @@ impl Shape {
             slc_blocks: spec.slc_blocks_chip(),
             apart: match spec.ftl.separation {
                 Separation::None if spec.slc_cache().is_some() => Apart::Cached,
-                Separation::None => Apart::AsAsked,
+                Separation::None => match spec.moves() {
+                    Moves::Cold => Apart::AsAsked,
+                    Moves::Victim => Apart::AsVictim,
+                    Moves::Class => Apart::ByClass,
+                },
                 Separation::Gc => Apart::Moved,
                 Separation::Region(percent) => Apart::Below(saturating_u32(percent_of(
                     spec.exported_pages().into(),

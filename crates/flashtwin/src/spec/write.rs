@@ -113,6 +113,7 @@ impl DeviceSpec {
             ),
             "gc.low_percent" => float(self.gc.low_percent),
             "gc.idle_percent" => float(self.gc.idle_percent?),
+            "gc.moves" => quote(self.gc.moves.name()),
             "gc.ideal" => self.gc.ideal.to_string(),
             "gc.preemptible" if is_modern => self.gc.preemptible.to_string(),
             "wear.erase_limit" => self.wear.erase_limit.unwrap_or(0).to_string(),

@@ -1,5 +1,6 @@
 //! An SSD whose buffer gets another policy while it is at work (D-144).
 
+use super::classes::classes;
 use super::{front, Ssd};
 use crate::spec::{refused, SpecError};
 
@@ -22,6 +23,7 @@ impl Ssd {
                            die, unless it is served with such a policy from the start";
             return Err(refused("buffer.policy", name, message.into()));
         }
+        self.backend.nand.exchange_classes(classes(&spec));
         self.exchange_policy(&policy, &front(&spec).setup);
         self.backend.spec = spec;
         Ok(())

@@ -2,6 +2,7 @@
 //!
 //! [`Flash`] is the chips with the rule that gives a page its chip.
 
+mod classes;
 mod collect;
 mod death;
 mod exchange_policy;
@@ -19,6 +20,7 @@ use crate::metrics::FlashReport;
 use crate::nand::{Done, FlashEvent, Nand, PageOp, PoolBlocks};
 use crate::spec::{DeviceSpec, Placement};
 use crate::units::{ChipId, Lpn, Time};
+use classes::classes;
 pub use death::DieError;
 
 /// An SSD. Cloning it clones its whole state.
@@ -201,6 +203,11 @@ unsafe impl Work for Flash {
     }
 
     #[inline(always)]
+    fn note_write(&mut self, lpn: Lpn, now: Time) {
+        self.nand.note_write(lpn, now);
+    }
+
+    #[inline(always)]
     fn prefetch(&self, lpn: Lpn) {
         self.nand.prefetch(lpn);
     }
@@ -330,9 +337,11 @@ impl Ssd {
     }
 
     fn build(spec: &DeviceSpec, policy: Option<Box<dyn UserPolicy>>) -> Ssd {
+        let mut nand = Nand::new(spec);
+        nand.exchange_classes(classes(spec));
         let flash = Flash {
             spec: Box::new(spec.clone()),
-            nand: Nand::new(spec),
+            nand,
             placement: Places::new(spec),
             next_write: 0,
             has_dead: false,
@@ -346,6 +355,7 @@ impl Ssd {
     /// flash does not come to rest within `steps` steps; the device is not to be used then.
     pub fn cut_power(&mut self, steps: u64) -> Option<PowerCut> {
         let spec = self.backend.spec.clone();
+        self.backend.nand.exchange_classes(classes(&spec));
         self.start_again(&front(&spec), steps)
     }
 

@@ -69,7 +69,8 @@ impl Ssd {
     /// Makes the flash new. The tables of a new one stay as they are: they are most of the memory of a run.
     fn renew(&mut self) {
         if !self.is_new() {
-            self.backend.nand = Nand::new(self.spec());
+            let new = Nand::new(self.spec());
+            self.backend.replace_nand(new);
         }
     }
 
@@ -182,7 +183,7 @@ impl Ssd {
         worn.write_random(rng, WEAR_IN * u64::from(spec.exported_pages()));
         let mut nand = worn.backend.nand;
         nand.limit_erases(&self.backend.nand);
-        self.backend.nand = nand;
+        self.backend.replace_nand(nand);
         self.reset_wear();
     }
 
@@ -227,7 +228,7 @@ impl Ssd {
             (Ok(next_write), other) => {
                 self.backend.next_write = next_write;
                 if let Some(nand) = other {
-                    self.backend.nand = nand;
+                    self.backend.replace_nand(nand);
                 }
                 let chips = 0..self.spec().geometry.chips;
                 self.backend.has_dead = chips.into_iter().any(|die| self.backend.nand.is_dead(die));
@@ -235,7 +236,8 @@ impl Ssd {
             }
             (Err(e), other) => {
                 if other.is_none() {
-                    self.backend.nand = Nand::new(self.spec());
+                    let new = Nand::new(self.spec());
+                    self.backend.replace_nand(new);
                 }
                 Err(e)
             }

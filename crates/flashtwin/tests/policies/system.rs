@@ -94,7 +94,7 @@ fn co_active_1() {
     let on = On {
         policy: "co-active",
         chips: 2,
-        set: &[("filter", "\"exact\"")],
+        set: &[("filter", "\"exact\""), ("filter_reset_ms", "1000")],
         ..ECR
     };
     on.check(
@@ -220,7 +220,7 @@ fn the_pointer_moves_on() {
 fn dsp_1() {
     let on = On {
         policy: "cda-gc-dispatcher",
-        set: &[("filter", "\"exact\"")],
+        set: &[("filter", "\"exact\""), ("filter_reset_ms", "1000")],
         ..ECR
     };
     on.check(

@@ -2,7 +2,7 @@
 
 use super::harness::{compare, on, random_accesses, Case, Did, Naive, On, Op, World};
 use flashtwin::Rng;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// A cached page.
 #[derive(Clone, Copy, Debug)]
@@ -182,30 +182,51 @@ fn ecr_epsilon_equals_its_published_rule() {
     ecr("gcar-ecr-eps", true);
 }
 
-/// Pages written since the last reset.
+/// Pages written since the last reset, and with generations those written since the one before.
 struct Written {
-    set: HashSet<u32>,
+    younger: HashSet<u32>,
+    older: HashSet<u32>,
+    generations: bool,
+    /// Distinct pages and time at which it forgets; 0: never.
+    items: u64,
     reset_ms: u64,
     last_ms: u64,
+    resets: u64,
 }
 
 impl Written {
-    fn new(case: &Case) -> Written {
+    fn new(set: &[(String, String)]) -> Written {
+        let value = |key: &str| set.iter().find(|(k, _)| k == key).unwrap().1.as_str();
         Written {
-            set: HashSet::new(),
-            reset_ms: value(case, "filter_reset_ms"),
+            younger: HashSet::new(),
+            older: HashSet::new(),
+            generations: value("filter_forget") == "\"generations\"",
+            // Of the small buffers here the derived number is never reached.
+            items: value("filter_reset_items").parse().unwrap_or(0),
+            reset_ms: value("filter_reset_ms").parse().unwrap(),
             last_ms: 0,
+            resets: 0,
         }
     }
 
-    /// Whether it was time to forget.
-    fn reset(&mut self, now_ms: u64) -> bool {
-        let due = now_ms - self.last_ms >= self.reset_ms;
-        if due {
-            self.set.clear();
+    fn has(&self, lpn: u32) -> bool {
+        self.younger.contains(&lpn) || self.older.contains(&lpn)
+    }
+
+    /// A page is written: whether it is hot.
+    fn write(&mut self, now_ms: u64, lpn: u32) -> bool {
+        let full = self.items > 0 && self.younger.len() as u64 >= self.items;
+        if full || self.reset_ms > 0 && now_ms - self.last_ms >= self.reset_ms {
+            let younger = std::mem::take(&mut self.younger);
+            if self.generations {
+                self.older = younger;
+            }
             self.last_ms = now_ms;
+            self.resets += 1;
         }
-        due
+        let hot = self.has(lpn);
+        self.younger.insert(lpn);
+        hot
     }
 }
 
@@ -215,10 +236,21 @@ fn value(case: &Case, key: &str) -> u64 {
 }
 
 fn filter_set(rng: &mut Rng) -> Vec<(String, String)> {
-    let reset_ms = [50, 600, 2000, 1_000_000][rng.below(4) as usize];
+    let mut pick = |of: &[&str]| of[rng.below(of.len() as u64) as usize].to_owned();
     vec![
         ("filter".into(), "\"exact\"".into()),
-        ("filter_reset_ms".into(), reset_ms.to_string()),
+        (
+            "filter_reset_items".into(),
+            pick(&["0", "\"auto\"", "1", "7", "30"]),
+        ),
+        (
+            "filter_reset_ms".into(),
+            pick(&["0", "50", "500", "2000", "1000000"]),
+        ),
+        (
+            "filter_forget".into(),
+            pick(&["\"reset\"", "\"generations\""]),
+        ),
     ]
 }
 
@@ -229,9 +261,8 @@ struct CoActive {
 impl Rule for CoActive {
     fn accessed(&mut self, world: &World, pages: &mut [Page], write: bool) {
         if write {
-            self.written.reset(world.now_ms);
             let page = pages.last_mut().unwrap();
-            page.hot = !self.written.set.insert(page.lpn);
+            page.hot = self.written.write(world.now_ms, page.lpn);
         }
     }
 
@@ -272,7 +303,7 @@ fn co_active(policy: &str) {
             gcar: policy.starts_with("gcar"),
             pages: Vec::new(),
             rule: CoActive {
-                written: Written::new(case),
+                written: Written::new(&case.set),
             },
         },
     );
@@ -398,7 +429,7 @@ fn the_dispatcher_evicts_as_lru() {
     }
 }
 
-/// Hot pages carry an `h` in the state: those of the last write's epoch that were written before.
+/// Hot pages carry an `h` in the state: those that were written before, as far as the filter remembers that.
 #[test]
 fn the_dispatcher_knows_hot_pages() {
     for seed in flashtwin::seeds(3) {
@@ -412,35 +443,43 @@ fn the_dispatcher_knows_hot_pages() {
                 }
             }
             let policy = ["cda-gc", "cda-gc-dispatcher"][rng.below(2) as usize];
+            let at_write_back = rng.below(2) == 0;
+            let mut of_filter = filter_set(&mut rng);
+            let mut written = Written::new(&of_filter);
+            let hot_at = ["\"write\"", "\"write-back\""][usize::from(at_write_back)];
+            of_filter.push(("hot_at".into(), hot_at.into()));
+            let set: Vec<(&str, &str)> = of_filter
+                .iter()
+                .map(|(key, value)| (key.as_str(), value.as_str()))
+                .collect();
             let steps = On {
-                set: &[("filter", "\"exact\""), ("filter_reset_ms", "500")],
+                set: &set,
                 ..on(policy, 20)
             };
-            let mut written = Written {
-                set: HashSet::new(),
-                reset_ms: 500,
-                last_ms: 0,
-            };
-            let mut hot = HashSet::new();
+            // Of each dirty page: the resets before its last write if it was hot then.
+            let mut dirty: HashMap<u32, Option<u64>> = HashMap::new();
             let mut now_ms = 0;
             for step in steps.steps(&tokens.join(" ")) {
                 let page = |text: &str| text.parse::<u32>().unwrap();
                 if let Some(ms) = step.op.strip_prefix("t+") {
                     now_ms += u64::from(page(ms));
                 } else if let Some(lpn) = step.op.strip_prefix('W') {
-                    if written.reset(now_ms) {
-                        hot.clear();
-                    }
-                    if !written.set.insert(page(lpn)) {
-                        hot.insert(page(lpn));
-                    }
+                    let hot = written.write(now_ms, page(lpn));
+                    dirty.insert(page(lpn), hot.then_some(written.resets));
                 }
                 for victim in step.evicted() {
-                    hot.remove(&victim.lpn);
+                    dirty.remove(&victim.lpn);
                 }
+                let remembered = |resets| written.resets - resets <= u64::from(written.generations);
+                let is_hot = |(&lpn, marked): (&u32, &Option<u64>)| match at_write_back {
+                    true => written.has(lpn),
+                    false => marked.is_some_and(remembered),
+                };
+                let hot = dirty.iter().filter(|&page| is_hot(page));
+                let hot: HashSet<u32> = hot.map(|(&lpn, _)| lpn).collect();
                 let marked = |text: &str| text.strip_suffix("dh").map(page);
                 let marked: HashSet<u32> = step.state.split(' ').filter_map(marked).collect();
-                assert_eq!(marked, hot, "{policy}: {}", tokens.join(" "));
+                assert_eq!(marked, hot, "{policy} {set:?}: {}", tokens.join(" "));
             }
         }
     }

@@ -5,7 +5,7 @@ use super::super::cda_gc::CdaGc;
 use super::super::co_active::CoActive;
 use super::super::ecr::Ecr;
 use super::super::policy::{Access, DeviceView, Eviction, Policy, Skip};
-use super::super::Setup;
+use super::super::{Filter, Setup};
 use crate::chips::ChipSet;
 use crate::units::{ChipId, Lpn, Time};
 use crate::units::{PageId, Stream};
@@ -305,4 +305,95 @@ fn the_dispatcher_names_the_stream_of_a_page_that_has_left() {
     assert_eq!(cda.stream(PageId(3)), Stream::Cold, "never seen");
     device.insert(&mut cda, &[1], false);
     assert_eq!(cda.stream(PageId(1)), Stream::Cold, "came back by a read");
+}
+
+/// The states of a dispatcher after `W1 W2 W1 W3 W2 W4 W1`. Three distinct pages have entered the filter before the
+/// second W2: it forgets then.
+#[test]
+fn the_dispatcher_forgets_by_distinct_pages() {
+    let after = |set: &[(&str, &str)]| {
+        let set = [&[EXACT, ("filter_reset_items", "3")], set].concat();
+        let mut device = Fake::new(1);
+        let mut cda = CdaGc::dispatcher(&setup("cda-gc-dispatcher", 1, &set));
+        let mut states = Vec::new();
+        for (page, cached) in [
+            (1, false),
+            (2, false),
+            (1, true),
+            (3, false),
+            (2, true),
+            (4, false),
+            (1, true),
+        ] {
+            match cached {
+                true => device.access(&mut cda, page, true, true),
+                false => device.insert(&mut cda, &[page], true),
+            }
+            states.push(cda.state(&device));
+        }
+        states
+    };
+    assert_eq!(
+        after(&[]),
+        [
+            "1d",
+            "2d 1d",
+            "1dh 2d",
+            "3d 1dh 2d",
+            "2d 3d 1d",
+            "4d 2d 3d 1d",
+            "1d 4d 2d 3d",
+        ]
+    );
+    assert_eq!(
+        after(&[("filter_forget", "generations")]),
+        [
+            "1d",
+            "2d 1d",
+            "1dh 2d",
+            "3d 1dh 2d",
+            "2dh 3d 1dh",
+            "4d 2dh 3d 1dh",
+            "1dh 4d 2dh 3d",
+        ]
+    );
+    assert_eq!(
+        after(&[("hot_at", "write-back")]),
+        [
+            "1dh",
+            "2dh 1dh",
+            "1dh 2dh",
+            "3dh 1dh 2dh",
+            "2dh 3d 1d",
+            "4dh 2dh 3d 1d",
+            "1dh 4dh 2dh 3d",
+        ]
+    );
+}
+
+/// 16 pages of 4 KiB, of which 5 % are 26 214 bits: 0.1455 of them are 3814; two halves have 1907 each.
+#[test]
+fn the_filter_forgets_at_five_percent_of_false_positives() {
+    for (set, items) in [
+        (&[][..], 3814),
+        (&[("filter_forget", "generations")], 1907),
+        (&[("filter_percent", "10")], 7628),
+        (&[("filter_reset_items", "500")], 500),
+    ] {
+        let set = [&[EXACT][..], set].concat();
+        let mut filter = Filter::new(&setup("cda-gc", 1, &set));
+        let first = filter.epoch();
+        let hot = (0..items).filter(|&lpn| filter.write(Time::ZERO, Lpn(lpn)));
+        assert_eq!(hot.count(), 0);
+        assert_eq!(filter.epoch(), first);
+        filter.write(Time::from_ms(1_000_000), Lpn(items));
+        assert_eq!(filter.epoch(), first + 1, "{set:?}");
+    }
+    // By nothing at all.
+    let set = [EXACT, ("filter_reset_items", "0")];
+    let mut filter = Filter::new(&setup("cda-gc", 1, &set));
+    for lpn in 0..20_000 {
+        assert!(!filter.write(Time::from_ms(lpn.into()), Lpn(lpn)));
+    }
+    assert!(filter.write(Time::from_ms(30_000), Lpn(0)));
 }

@@ -101,6 +101,7 @@ impl<B: Backend> Device<B> {
             &access
         ));
         if write {
+            self.backend.note_write(lpn, self.now);
             self.write_cached(request, id);
         } else {
             self.read_cached(request, id, sectors);
@@ -213,6 +214,7 @@ impl<B: Backend> Device<B> {
             cache.room.insert(&view, way, PageId(id), &access)
         });
         if write {
+            self.backend.note_write(lpn, self.now);
             self.link_older(id, older);
             self.cache().set_unstable(id);
         }

@@ -47,6 +47,9 @@ impl<B: Backend> Device<B> {
                 page,
                 &access
             ));
+            if dirty {
+                self.backend.note_write(access.lpn, now);
+            }
         }
         for page in leaving {
             self.pump(page);

@@ -164,14 +164,9 @@ impl Modern {
         false
     }
 
-    /// Moves the next live page of the block under collection in the map, to the stream that `goes_to` gives it; or
-    /// erases the block, and returns `None`.
+    /// Moves the next live page of the block under collection in the map; or erases the block, and returns `None`.
     #[inline(always)]
-    fn collect_page(
-        &mut self,
-        die: usize,
-        goes_to: impl FnOnce(&PageMap, Lpn) -> Stream,
-    ) -> Option<Move> {
+    fn collect_page(&mut self, die: usize) -> Option<Move> {
         let run = self.collecting[die].as_mut().expect("a run is under way");
         let Some(from) = self.ftl.first_live(run.block, &mut run.from) else {
             self.ftl.erase(run.block);
@@ -189,7 +184,7 @@ impl Modern {
         let pool = die as u32;
         let stream = self
             .ftl
-            .make_room(pool, goes_to(&self.ftl, lpn))
+            .make_room(pool, self.ftl.move_stream(block, lpn))
             .expect("worth_collecting saw the room");
         let page = self.ftl.next_page(pool, stream);
         let sealed = self.ftl.move_page(block, from_page, pool, stream);
@@ -209,9 +204,10 @@ impl Modern {
     fn has_more(&self, die: usize, stream: Stream) -> bool {
         let next = self.collecting[die].and_then(|run| {
             let page = self.ftl.first_live(run.block, &mut { run.from })?;
-            Some(self.ftl.lpn_at(page))
+            let lpn = self.ftl.lpn_at(page);
+            Some(self.ftl.move_stream(run.block, lpn))
         });
-        next.is_some_and(|lpn| self.ftl.move_stream(lpn) == stream)
+        next == Some(stream)
     }
 
     /// Moves more pages after the `first`, at most `left` in all: how many, the time of reading them,
@@ -228,7 +224,7 @@ impl Modern {
             if moved == left || last.sealed || !self.has_more(die, last.stream) {
                 return (moved, sensing.total(), last.sealed);
             }
-            let next = self.collect_page(die, PageMap::move_stream);
+            let next = self.collect_page(die);
             last = next.expect("a live page was seen");
             moved += 1;
         }
@@ -280,7 +276,7 @@ impl Modern {
     #[inline(never)]
     pub(super) fn start_any_move(&mut self, die: usize, now: Time, events: &mut EventQueue) {
         let run = self.collecting[die].expect("a run is under way");
-        let Some(first) = self.collect_page(die, PageMap::move_stream) else {
+        let Some(first) = self.collect_page(die) else {
             if self.log.is_some() {
                 self.log_part(die, (Cause::Erase, 0), Some(run.block), now);
             }
@@ -332,7 +328,7 @@ impl Modern {
 
     /// Collects the whole block of the run, in no time.
     pub(super) fn collect_untimed(&mut self, die: usize) {
-        while self.collect_page(die, PageMap::move_stream).is_some() {}
+        while self.collect_page(die).is_some() {}
     }
 
     pub fn write_untimed(&mut self, die: usize, lpn: Lpn, asked: Stream) -> bool {

@@ -42,7 +42,7 @@ impl Msr {
         };
         let from = Ppn(self.ftl.first_ppn(block).0 + page);
         let lpn = self.ftl.lpn_at(from);
-        let Ok(stream) = self.ftl.make_room(pool, self.ftl.move_stream(lpn)) else {
+        let Ok(stream) = self.ftl.make_room(pool, self.ftl.move_stream(block, lpn)) else {
             // The host took the room while the chip had stopped.
             self.service[chip].in_steps = None;
             self.orders.collected(&self.ftl, pool, false);

@@ -1,6 +1,6 @@
 //! What must hold of garbage collection and wear levelling.
 
-use super::super::{DeviceSpec, Nand, Placement, Separation};
+use super::super::{DeviceSpec, Moves, Nand, Placement, Separation};
 use crate::ftl::{REFERENCE_LEVELLING, STATIC_LEVELLING};
 use crate::gc::GREEDY;
 
@@ -13,6 +13,13 @@ pub(super) fn check(spec: &DeviceSpec, report: &mut dyn FnMut(&str, String)) {
             format!(
                 "must be \"none\" with buffer.policy = \"{policy}\", which separates pages itself"
             ),
+        );
+    }
+    if spec.ftl.separation != Separation::None && spec.gc.moves != Moves::Cold {
+        report(
+            "gc.moves",
+            "must be \"cold\" with another ftl.separation than \"none\", which decides where moved pages go"
+                .to_owned(),
         );
     }
     let g = &spec.geometry;

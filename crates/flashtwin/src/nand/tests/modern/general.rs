@@ -32,7 +32,7 @@ impl Bench {
 
 #[test]
 fn usual_operations_do_what_all_do() {
-    let cases: [&[(&str, &str)]; 8] = [
+    let cases: [&[(&str, &str)]; 10] = [
         &[],
         &[("nand.suspend", "true"), ("ftl.summary_page", "false")],
         &[("gc.preemptible", "true"), ("gc.idle_percent", "15")],
@@ -41,6 +41,12 @@ fn usual_operations_do_what_all_do() {
         &[("nand.read_priority", "false")],
         &[("nand.multi_plane", "2"), ("nand.program_wait_us", "50")],
         &[("nand.cached_commands", "true")],
+        &[("buffer.policy", "cda-gc"), ("gc.moves", "victim")],
+        &[
+            ("buffer.policy", "cda-gc"),
+            ("buffer.filter_reset_ms", "50"),
+            ("gc.moves", "class"),
+        ],
     ];
     for (seed, case) in cases.iter().enumerate() {
         let mut all = vec![("nand.backend", "modern"), ("geometry.channels", "1")];
