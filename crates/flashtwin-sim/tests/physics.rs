@@ -1,7 +1,7 @@
 //! The model against closed forms: queueing, write amplification, hit ratios, Little's law.
 
 use crate::common::{assert_near, device, load, one_pool, run_all};
-use flashtwin::{Op, Rng, Ssd};
+use flashtwin::{Cause, Op, Rng, Ssd};
 use flashtwin_sim::{Pacing, RunConfig, RunInfo, Summary};
 
 // ---- queueing ----
@@ -163,6 +163,49 @@ fn two_write_streams_amplify_uniform_writes_no_more_than_one() {
         ("buffer.filter_reset_items", "0"),
     ]);
     assert_near("two streams", two, one, 0.02);
+}
+
+/// From the steady state, a policy with a second open block that never names a hot page erases as often as LRU: the
+/// state itself gives nothing away. Its filter forgets at each write.
+#[test]
+fn a_policy_without_hot_pages_gains_nothing_from_the_initial_state() {
+    for backend in ["msr", "modern"] {
+        let erases = |of_policy: &[(&str, &str)]| {
+            let of_device = [
+                ("geometry.chips", "4"),
+                ("geometry.channels", "4"),
+                ("geometry.blocks_per_plane", "256"),
+                ("geometry.planes_per_chip", "4"),
+                ("geometry.reserve_percent", "15"),
+                ("nand.backend", backend),
+                ("buffer.capacity", "1MiB"),
+            ];
+            let mut ssd = Ssd::new(&device(&[&of_device, of_policy].concat()));
+            let mut erases = 0;
+            for seed in 1..4 {
+                ssd.fill_steady(seed);
+                assert!(ssd.open_policy_blocks(seed));
+                ssd.reset_metrics(None);
+                let requests = u64::from(ssd.spec().exported_pages()) / 8;
+                let config = RunConfig {
+                    pacing: Pacing::Closed { depth: 8 },
+                    ..RunConfig::default()
+                };
+                let mut workload =
+                    load(&format!("uniform:write=1,requests={requests}"), &ssd, seed);
+                let outcome = run_all(&mut ssd, &mut *workload, &config).0;
+                erases += outcome.flash.flash.count(Cause::Erase);
+            }
+            erases as f64
+        };
+        let lru = erases(&[("buffer.policy", "lru")]);
+        let separate = erases(&[
+            ("buffer.policy", "cda-gc-dispatcher"),
+            ("buffer.filter", "exact"),
+            ("buffer.filter_reset_items", "1"),
+        ]);
+        assert_near(&format!("{backend}: erases"), separate, lru, 0.03);
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use flashtwin::buffer::ChosenPolicy as Named;
 use flashtwin::buffer::{Access, DeviceView, Eviction, PageId, Policy, Skip};
 use flashtwin::spec::builtin;
-use flashtwin::{DeviceSpec, Op, Request, Rng, Ssd, Time};
+use flashtwin::{Cause, DeviceSpec, Op, Request, Rng, Ssd, Time};
 
 const PAGE: u64 = 4096;
 
@@ -181,5 +181,34 @@ fn no_policy_evicts_a_page_in_flight_at_any_depth() {
                 ssd.check().unwrap();
             }
         }
+    }
+}
+
+/// Eight pages of eight chips are dirty when the chips fall idle: as many are written back at once as the depth allows.
+#[test]
+fn active_write_backs_are_limited_by_the_depth() {
+    for (depth, at_once) in [("2", 2), ("5", 5), ("64", 8)] {
+        let set = [
+            ("buffer.policy", "co-active"),
+            ("buffer.write_backs", "64"),
+            ("buffer.idle_unit", "chip"),
+            ("buffer.capacity", "128 KiB"),
+            ("buffer.background_depth", depth),
+        ];
+        let mut ssd = Ssd::new(&spec(&set));
+        ssd.fill_sequential();
+        responses(&mut ssd, Op::Write, 0..8);
+        let start = ssd.now() + Time::from_us(1);
+        for tag in 0..8 {
+            ssd.submit(start, &page(Op::Read, 64 + tag, start), tag)
+                .unwrap();
+        }
+        while ssd.completions().len() < 8 {
+            assert!(ssd.step());
+        }
+        let written = |ssd: &Ssd| ssd.flash_report().flash.count(Cause::WriteBack);
+        assert_eq!(written(&ssd), at_once, "depth {depth}");
+        while ssd.step() {}
+        ssd.check().unwrap();
     }
 }

@@ -15,7 +15,8 @@
 //! ```
 //!
 //! THR starts at 2 and doubles, to at most N, each time BR has grown and takes more than theta of the
-//! write buffer; it halves, to at least the floor, when an eviction finds BR empty (D-20). With a share for BR, PR
+//! write buffer; it halves, to at least the floor, when an eviction finds BR empty (D-20). Blocks that have THR pages in
+//! PR then move when their next page comes in, or at once with `migrate = "scan"` (D-222). With a share for BR, PR
 //! is the first to give until BR takes more (D-206).
 //! Reads move nothing; those that miss pass the write buffer by.
 
@@ -23,9 +24,19 @@ use super::blocks::{BlockParameters, BlockTable, FilteredParameters, Heaps, Node
 use super::entry::{cost, example_with, Entry, Family, Make};
 use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
 use super::{List, PageId, Setup};
-use crate::component::{parameters, Kind};
+use crate::component::{parameters, words, Kind};
 use crate::component::{source, Provenance};
 use crate::units::Lpn;
+
+words! {
+    /// When blocks of PR are compared with a threshold that has fallen.
+    enum Migrate {
+        /// Each when its next page comes in.
+        Write = "write",
+        /// All at once.
+        Scan = "scan",
+    }
+}
 
 parameters! {
     /// Its parameters.
@@ -36,6 +47,8 @@ parameters! {
         threshold: u32 = Kind::Count(0, 65_535), "0", "printed: CBM section III";
         /// Least dynamic threshold.
         threshold_floor: u32 = Kind::Count(1, 65_535), "1", "printed: 1; D-20";
+        /// When the blocks of the page region move that have enough pages once the threshold has fallen: each when its next page comes in, or all at once.
+        migrate: Migrate = Kind::Choice(Migrate::WORDS), "\"write\"", "D-222: our decision";
         /// Share of the write buffer that the block region may take before its blocks are victims; 0: at once.
         block_share: f64 = Kind::Share, "0", "ours: D-206; 0 is as printed";
         /// Write clean pages of the read cache with a victim block of more dirty pages.
@@ -66,7 +79,9 @@ pub(super) const ENTRIES: &[Entry] = &[
             "Write: a page of PR moves to its head; a new one joins its block in BR or comes in at \
              the head of PR. When a block has THR pages in PR, all of them move to BR.",
             "THR begins at 2. It doubles when BR has grown beyond the share `theta` of the buffer, and \
-             halves, down to `threshold_floor`, when an eviction finds BR empty.",
+             halves, down to `threshold_floor`, when an eviction finds BR empty. A block of PR that then has \
+             THR pages moves when its next page comes in; with `migrate` = scan all such blocks move at once, \
+             after the victim has been taken (D-222).",
             "Victim: the block at the tail of BR; if BR is empty, the least recent page of PR with \
              all pages of its block. The block being written leaves only if it is the only one.",
             "Merge-on-flush: if clean pages of the block are in the read cache, and fewer than it has \
@@ -208,6 +223,22 @@ impl Cbm {
         let share = f64::from(self.br_pages) / f64::from(setup.capacity);
         if self.parameters.threshold == 0 && share > self.parameters.theta {
             self.threshold = (self.threshold * 2).min(setup.pages_per_block);
+        }
+    }
+
+    /// Moves the blocks of PR with THR pages to BR, in the order of their least recent pages. THR may double meanwhile.
+    fn migrate_all(&mut self) {
+        let mut next = self.pr.oldest();
+        while let Some(page) = next {
+            next = self.pr.newer(page);
+            let Some(node) = self.blocks.node_of(page) else {
+                continue;
+            };
+            let pages = self.blocks.pages(node);
+            if !self.in_br(node) && pages >= self.threshold {
+                self.rank(node);
+                self.grown(pages);
+            }
         }
     }
 
@@ -390,10 +421,15 @@ impl Policy for Cbm {
         };
         let setup = self.blocks.setup();
         let merge = self.parameters.merge;
+        let before = self.threshold;
         if self.br.entries(0).is_empty() && self.parameters.threshold == 0 {
             self.threshold = (self.threshold / 2).max(least_threshold(setup));
         }
+        let has_fallen = self.threshold < before;
         self.take(node, out);
+        if has_fallen && self.parameters.migrate == Migrate::Scan {
+            self.migrate_all();
+        }
         let dirty = out
             .victims
             .iter()

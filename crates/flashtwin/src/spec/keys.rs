@@ -385,7 +385,7 @@ const OF_THE_DEVICE: &[KeyDoc] = rows![
     "buffer.evict" Kind::Choice(EvictWord::WORDS), Some("\"blocking\""), &[],
         "When the access that needs a slot goes on: once its victim is programmed, or at once.", "D-2";
     "buffer.background_depth" Kind::Count(1, 65_535), Some("8"), BACKGROUND,
-        "Write-backs in flight before an access must wait.", "D-2";
+        "Write-backs in flight before an access must wait; active write-backs of pages that stay count too.", "D-2";
     "buffer.partial" Kind::Choice(Partial::WORDS), Some("\"round\""), &[],
         "Requests that cover part of a page: round outwards, or keep a bitmap of valid sectors.", "D-1";
     "buffer.latency_us" Kind::Micros(STEP_US), Some("0"), &[],

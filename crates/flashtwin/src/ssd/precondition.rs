@@ -87,13 +87,13 @@ impl Ssd {
         written
     }
 
-    /// Writes the blocks that the buffer's policy has for pages of its choice (D-176): as many random pages as
-    /// the buffer holds, over and over, until every such block was sealed once and a random part of the
-    /// next is written. False if the device wore out; without such a policy nothing happens.
+    /// Writes the blocks that the buffer's policy has for pages of its choice (D-176): random pages of the whole
+    /// device, until every such block was sealed once and a random part of the next is written. False if the device
+    /// wore out; without such a policy nothing happens.
     ///
-    /// Each such block takes a free one. Once older ones hold hardly a valid page, collecting one of them
-    /// gives it back; until then a chip collects several others in a row, and all chips would do so at
-    /// the start of the run.
+    /// Each such block takes a free one, for which a chip collects several others in a row: all chips would do so at
+    /// the start of the run. The pages are no smaller set than those of the other blocks: a block of stale pages would
+    /// be a gift to the first collection, whatever the policy does.
     pub fn open_policy_blocks(&mut self, seed: u64) -> bool {
         self.assert_idle();
         if !self.spec().policy_separates() {
@@ -107,12 +107,10 @@ impl Ssd {
         };
         let pages = u64::from(pools * spec.hot_pages_per_block());
         let mut rng = Rng::new(seed);
-        let held = spec.buffer.as_ref().map_or(1, |b| b.capacity_pages);
-        let hot: Vec<Lpn> = (0..held).map(|_| Lpn(rng.below(exported) as u32)).collect();
         let mut left: Vec<u64> = (0..chips).map(|_| pages + rng.below(pages)).collect();
         // Of a dead die no turn comes: what is left of its pages is not written.
         for _ in 0..OPENING_TRIES * pages * u64::from(chips) {
-            let lpn = hot[rng.below(hot.len() as u64) as usize];
+            let lpn = Lpn(rng.below(exported) as u32);
             let chip = self.backend.unit_for_write(lpn);
             if left[chip as usize] == 0 {
                 continue;

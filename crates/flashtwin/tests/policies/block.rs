@@ -289,6 +289,38 @@ fn cbm_3_both_floors() {
     );
 }
 
+/// The threshold is 4 when W24 finds the block region empty and halves it: block 1 has two pages then.
+#[test]
+fn cbm_migrates_blocks_when_the_threshold_falls() {
+    let write = On {
+        set: &[("read_cache", "4"), ("theta", "0.5")],
+        ..on("cbm", 6)
+    };
+    let begin = "
+        W0 W1 W2 W3 | miss                | PR[] BR[B0 pop4 {0,1,2,3}] THR=4 RC[]
+        W8 W4 W5    | miss, ev B0{0,1,2,3} | PR[5 4 8] BR[] THR=4 RC[]
+        W12 W16 W20 | miss                | PR[20 16 12 5 4 8] BR[] THR=4 RC[]";
+    write.check(&format!(
+        "{begin}
+        W24 | miss, ev B2{{8}}   | PR[24 20 16 12 5 4] BR[] THR=2 RC[]
+        W4  | hit              | PR[4 24 20 16 12 5] BR[] THR=2 RC[]
+        W6  | miss, ev B3{{12}}  | PR[24 20 16] BR[B1 pop4 {{4,5,6}}] THR=1 RC[]"
+    ));
+    let scan = On {
+        set: &[
+            ("read_cache", "4"),
+            ("theta", "0.5"),
+            ("migrate", "\"scan\""),
+        ],
+        ..write
+    };
+    scan.check(&format!(
+        "{begin}
+        W24 | miss, ev B2{{8}}   | PR[24 20 16 12] BR[B1 pop2 {{4,5}}] THR=2 RC[]
+        W28 | miss, ev B1{{4,5}} | PR[28 24 20 16 12] BR[] THR=2 RC[]"
+    ));
+}
+
 /// Blocks stay while they are no more than their share; then the tail of the list leaves.
 #[test]
 fn cbm_with_a_share_for_blocks() {
@@ -594,6 +626,7 @@ const CBM: &[(&str, &[&str])] = &[
     ("theta", &["0.1", "0.3", "0.5", "1.0"]),
     ("threshold", &["0", "0", "0", "1", "2", "3", "8"]),
     ("threshold_floor", &["1", "2", "4"]),
+    ("migrate", &["\"write\"", "\"scan\""]),
     ("block_share", &["0", "0", "0.1", "0.3", "0.5", "1.0"]),
     ("merge", FLAG),
 ];

@@ -623,6 +623,8 @@ pub struct Cbm {
     read_cache: Vec<u32>,
     threshold: usize,
     now: u64,
+    /// The number of the last write to a block.
+    written: BTreeMap<u32, u64>,
     /// The block of the access in hand.
     arriving: Option<u32>,
 }
@@ -645,7 +647,22 @@ impl Cbm {
                 fixed => fixed as usize,
             },
             now: 0,
+            written: BTreeMap::new(),
             arriving: None,
+        }
+    }
+    /// The pages of a block move to the block region if they are as many as the threshold.
+    fn migrate(&mut self, number: u32) {
+        let pages = self.in_region(number);
+        if pages.len() >= self.threshold {
+            self.region.retain(|p| !pages.contains(p));
+            self.blocks.list.push(Block {
+                number,
+                pages,
+                at: self.written[&number],
+                ..Block::default()
+            });
+            self.grown();
         }
     }
     fn in_region(&self, number: u32) -> BTreeSet<u32> {
@@ -655,6 +672,7 @@ impl Cbm {
     fn count(&mut self, op: Op) {
         self.now += 1;
         let number = self.blocks.number(op.lpn);
+        self.written.insert(number, self.now);
         let (popularity, last) = self.popularity.entry(number).or_default();
         if *popularity == 0 || *last != op.request {
             *popularity += 1;
@@ -715,17 +733,7 @@ impl Rule for Cbm {
             return self.grown();
         }
         self.region.insert(0, op.lpn);
-        let pages = self.in_region(number);
-        if pages.len() >= self.threshold {
-            self.region.retain(|p| !pages.contains(p));
-            self.blocks.list.push(Block {
-                number,
-                pages,
-                at: self.now,
-                ..Block::default()
-            });
-            self.grown();
-        }
+        self.migrate(number);
     }
     fn evict(&mut self, look: &mut Look) -> Option<Out> {
         let current = self.blocks.number(look.op.lpn);
@@ -765,6 +773,7 @@ impl Rule for Cbm {
         })?;
         let number = found.unwrap_or(current);
         let settings = &self.setup.settings;
+        let before = self.threshold;
         if self.blocks.list.is_empty() && settings.get::<u32>("threshold") == 0 {
             let floor = settings
                 .get::<u32>("threshold_floor")
@@ -780,6 +789,13 @@ impl Rule for Cbm {
         for &page in &pages {
             self.region.retain(|&p| p != page);
             self.blocks.forget(page);
+        }
+        if self.threshold < before && settings.get::<String>("migrate") == "scan" {
+            for page in self.region.clone().into_iter().rev() {
+                if self.region.contains(&page) {
+                    self.migrate(self.blocks.number(page));
+                }
+            }
         }
         self.forget_popularity();
         Some(Out {

@@ -190,6 +190,11 @@ impl<B: Backend> Device<B> {
 
     #[inline(never)]
     fn write_back_at(&mut self, chip: usize) {
+        let depth = self.cache.background;
+        if depth.is_some_and(|depth| self.cache.writing_back >= depth) {
+            // Evictions come first: an active write-back would only wait among them.
+            return;
+        }
         let chip = ChipId(chip as u16);
         let in_flight = self.cache.active_write_backs;
         let named = with_view!(self, |cache, view| {

@@ -95,7 +95,7 @@ pub(super) struct Cache {
     free_groups: Vec<u32>,
     /// Pages whose contents flash does not have, as bits.
     unstable: TrustedTable<u64>,
-    /// Write-backs at a time in background mode; `None`: blocking.
+    /// Write-backs at a time in background mode, of evicted pages and active ones; `None`: blocking.
     background: Option<u32>,
     writing_back: u32,
     write_back_queue: VecDeque<u32>,

@@ -178,7 +178,8 @@ impl<B: Backend> Device<B> {
         if p.valid != whole {
             return self.fill(id);
         }
-        if let (true, Slot::Held, Some(depth)) = (left, slot, self.background()) {
+        let is_write_back = left && slot == Slot::Held || p.want == Want::WriteBack;
+        if let (true, Some(depth)) = (is_write_back, self.background()) {
             return self.write_back_in_background(id, depth);
         }
         self.start_program(id);
@@ -195,7 +196,8 @@ impl<B: Backend> Device<B> {
         self.whole_in_group(id);
     }
 
-    /// The program of a page begins if fewer than `depth` run, and passes on its slot at once.
+    /// The program of a page that was evicted, or is written back actively, begins if fewer than `depth` of them run.
+    /// That of an evicted page passes on its slot at once.
     #[inline(never)]
     fn write_back_in_background(&mut self, id: u32, depth: u32) {
         let cache = self.cache();
@@ -204,8 +206,10 @@ impl<B: Backend> Device<B> {
         }
         cache.writing_back += 1;
         self.start_program(id);
-        self.page(id).residency = Residency::Ready(Slot::PassedOn);
-        self.pass_on_slot(id);
+        if self.page(id).has_left() {
+            self.page(id).residency = Residency::Ready(Slot::PassedOn);
+            self.pass_on_slot(id);
+        }
     }
 
     /// Queues the program of the page.
@@ -298,7 +302,9 @@ impl<B: Backend> Device<B> {
         };
         let (lpn, stays) = (p.lpn, !p.has_left());
         let is_clean = !p.dirty;
-        let held_credit = p.residency == Residency::Ready(Slot::PassedOn);
+        let is_active = done.op.cause == Cause::WriteBack;
+        let counted = p.residency == Residency::Ready(Slot::PassedOn)
+            || is_active && self.background().is_some();
         if !done.written && fresh && !trimmed {
             self.lose(id, Status::ReadOnly);
         }
@@ -306,7 +312,7 @@ impl<B: Backend> Device<B> {
             self.backend.trim(lpn, self.now, &mut self.events);
         }
         self.cache().note_stability(id);
-        if done.op.cause == Cause::WriteBack {
+        if is_active {
             self.cache.active_write_backs -= 1;
         }
         let cleaned = stays && is_clean && fresh;
@@ -317,7 +323,7 @@ impl<B: Backend> Device<B> {
             self.serve_waiters(id, Some(done), true);
         }
         self.pump(id);
-        if held_credit {
+        if counted {
             self.next_write_back();
         }
     }

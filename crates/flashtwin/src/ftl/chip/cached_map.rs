@@ -46,11 +46,13 @@ pub(super) struct CachedMap {
 
 impl CachedMap {
     pub fn new(setup: &Setup, own: &DftlSetup) -> CachedMap {
-        let (logical_pages, entries_max) = (setup.logical_pages, own.cmt_entries);
+        let logical_pages = setup.logical_pages;
+        // There is an entry a page at most.
+        let entries = |most: u32| most.min(logical_pages) as usize;
         CachedMap {
-            entries: Vec::with_capacity(entries_max as usize),
-            entries_max: entries_max as usize,
-            protected_max: own.protected_entries as usize,
+            entries: Vec::with_capacity(entries(own.cmt_entries)),
+            entries_max: entries(own.cmt_entries),
+            protected_max: entries(own.protected_entries),
             place_of: vec![NONE; logical_pages as usize],
             probation: List::default(),
             protected: List::default(),
