@@ -174,7 +174,7 @@ def test_a_study_is_run_judged_and_resumed(small, tmp_path, cli):
     assert (pin["verdict"], pin["matrices"]) == (MET, ["main"])
     assert found["claims"][0]["footing"] == "robust"
     assert found["cases"][0]["measure"]["points"] == 2
-    assert [mark[:2] for mark in marks(found)] == [("A-1", -20.0)]
+    assert [mark[:2] for mark in marks(found)] == [("A-1", -20.0), ("fast arrivals", None)]
     assert (out / "small.svg").read_bytes().startswith(b"<?xml")
     again = cli("study", "run", small, "-o", out, "--threads", 1)
     assert again.returncode == 0, again.stderr

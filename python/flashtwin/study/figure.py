@@ -1,33 +1,56 @@
-"""The figure of a study: for each claim the printed value as a mark and the measured one as an interval."""
+"""The figure of a study: for claims and situations of users, printed values as marks, ours as intervals."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Final
+from textwrap import fill
+from typing import Any, Final, NamedTuple
 
 from ..errors import FlashtwinError
 from ..plot.style import legend_above, new, save, styled
 
 _PRINTED: Final = re.compile(r"([+-]?\d+(?:\.\d+)?)(?: %)?")
-#: Changes beyond it leave the figure, with an arrow at its edge.
-_MOST_PERCENT: Final = 200.0
+#: Changes beyond it leave the figure at its edge.
+_MOST_PERCENT: Final = 150.0
+#: Letters of a name in a line.
+_NAME_WIDTH: Final = 46
 
 
-def marks(outcome: dict[str, Any]) -> list[tuple[str, float, float, float, float]]:
-    """Return of each claim with a printed change its id, the printed value, ours and the interval, in %."""
+class Mark(NamedTuple):
+    """A row of the figure, in percent. `printed` is None for the situation of a user."""
+
+    name: str
+    printed: float | None
+    value: float
+    low: float
+    high: float
+
+
+def marks(outcome: dict[str, Any]) -> list[Mark]:
+    """Return the rows: claims with a printed change by their main measure, then the situations of users."""
     found = []
     for claim in outcome["claims"]:
         for measure in claim["measures"][:1]:
             printed = _PRINTED.fullmatch(measure["printed"].strip())
-            value = measure["value"]
-            if printed is None or value is None or claim["same_as"] is not None:
-                continue
-            if measure["unit"] not in ("change", "percent"):
-                continue
-            low, high = (value if measure[end] is None else measure[end] for end in ("low", "high"))
-            found.append((claim["id"], float(printed[1]), value, low, high))
-    return found
+            if printed is not None and claim["same_as"] is None and _is_drawn(measure):
+                found.append(_mark(claim["id"], float(printed[1]), measure))
+    cases = [case["measure"] for case in outcome["cases"]]
+    return found + [_mark(case["name"], None, case) for case in cases if _is_drawn(case)]
+
+
+def _is_drawn(measure: dict[str, Any]) -> bool:
+    return measure["value"] is not None and measure["unit"] in ("change", "percent")
+
+
+def _mark(name: str, printed: float | None, measure: dict[str, Any]) -> Mark:
+    value = measure["value"]
+    low, high = (value if measure[end] is None else measure[end] for end in ("low", "high"))
+    return Mark(fill(name, _NAME_WIDTH), printed, *map(_inside, (value, low, high)))
+
+
+def _inside(percent: float) -> float:
+    return max(-_MOST_PERCENT, min(_MOST_PERCENT, percent))
 
 
 @styled
@@ -35,49 +58,48 @@ def draw(outcome: dict[str, Any], path: str | Path) -> None:
     """Write the figure, as the file's name asks for.
 
     Raises:
-        FlashtwinError: no claim has a printed number, or the file cannot be written.
+        FlashtwinError: there is nothing to draw, or the file cannot be written.
     """
     rows = marks(outcome)
     if not rows:
         raise FlashtwinError(f"{outcome['study']}: no claim has a printed number to draw")
-    figure = new(2, 0.6 + 0.22 * len(rows))
+    lines = sum(row.name.count("\n") + 1 for row in rows)
+    figure = new(2, 0.7 + 0.17 * lines + 0.06 * len(rows))
     axes = figure.subplots()
-    places = range(len(rows))
-    inside = [max(-_MOST_PERCENT, min(_MOST_PERCENT, row[2])) for row in rows]
-    errors = [
-        [
-            max(0.0, value - max(low, -_MOST_PERCENT))
-            for value, (_, _, _, low, _) in zip(inside, rows, strict=True)
-        ],
-        [
-            max(0.0, min(high, _MOST_PERCENT) - value)
-            for value, (_, _, _, _, high) in zip(inside, rows, strict=True)
-        ],
-    ]
     axes.axvline(0, color="0.7", linewidth=0.6)
-    axes.errorbar(
-        inside,
-        places,
-        xerr=errors,
-        fmt="o",
-        color="black",
-        markersize=3,
-        capsize=2,
-        label="here, 95 % interval",
-    )
-    axes.plot(
-        [row[1] for row in rows],
-        places,
-        linestyle="none",
-        marker="D",
-        markersize=6,
-        markerfacecolor="none",
-        markeredgecolor="0.35",
-        label="printed",
-    )
-    axes.set_yticks(places, [row[0] for row in rows])
+    for is_case, face, label in ((False, "black", "here, 95 % interval"), (True, "white", "a user's case")):
+        chosen = [(place, row) for place, row in enumerate(rows) if (row.printed is None) == is_case]
+        if chosen:
+            axes.errorbar(
+                [row.value for _, row in chosen],
+                [place for place, _ in chosen],
+                xerr=[
+                    [row.value - row.low for _, row in chosen],
+                    [row.high - row.value for _, row in chosen],
+                ],
+                fmt="o",
+                color="black",
+                markerfacecolor=face,
+                markersize=3.5,
+                capsize=2,
+                linewidth=0.8,
+                label=label,
+            )
+    printed = [(place, row.printed) for place, row in enumerate(rows) if row.printed is not None]
+    if printed:
+        axes.plot(
+            [value for _, value in printed],
+            [place for place, _ in printed],
+            linestyle="none",
+            marker="D",
+            markersize=6,
+            markerfacecolor="none",
+            markeredgecolor="0.35",
+            label="printed",
+        )
+    axes.set_yticks(range(len(rows)), [row.name for row in rows])
     axes.invert_yaxis()
-    axes.set_xlabel("%")
+    axes.set_xlabel("change, %")
     axes.grid(axis="x", linewidth=0.3, color="0.9")
     axes.spines[["top", "right"]].set_visible(False)
     legend_above(figure, axes, 2)
