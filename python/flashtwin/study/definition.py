@@ -185,7 +185,7 @@ class Study:
         name: of the file.
         title: of the page.
         paper: the citation.
-        sentence: what the study says of the scheme, in one sentence.
+        sentence: the finding, in one sentence.
         use: whether to use the scheme, when and when not, in Markdown.
         about: how the study does it.
         matrices: experiments, each with its `quick` and `full` changes.
