@@ -42,6 +42,7 @@ def markdown(outcome: dict[str, Any]) -> str:
         f"{outcome['paper'].strip()}.",
         outcome["about"],
         *_steady(outcome),
+        f"```sh\nflashtwin study show {outcome['study']} --figure {outcome['study']}.svg\n```",
         *_folded("All measures", _MEASURE_HEADS, _measures(outcome["claims"])),
         *_figures(outcome["figures"]),
         *_folded("Workloads", _LOAD_HEADS, [_load(load) for load in outcome["workloads"]]),
