@@ -481,6 +481,12 @@ def test_the_summary_is_of_the_shipped_outcomes(cli):
     assert (PAGES / "README.md").read_text() == shown
 
 
+@pytest.mark.parametrize("name", study.names())
+def test_the_front_page_has_the_sentence_of_each_study(name):
+    front = " ".join((PAGES.parents[1] / "README.md").read_text().split())
+    assert f"(docs/reproduction/{name}.md): {study.outcome(name)['sentence']}" in front
+
+
 #: The claims of the five papers that can be checked or stated not to be, by figure or table.
 CLAIMS = {
     "gcar": "GCAR-: F2 F6a F6b F6c F7 F8a F8b F9a F9b F9c F10 F11 F12 F13 F14 T5",

@@ -11,7 +11,7 @@ from ..errors import FlashtwinError
 from ..plot.style import legend_above, new, save, styled
 
 _PRINTED: Final = re.compile(r"([+-]?\d+(?:\.\d+)?)(?: %)?")
-#: Changes beyond it leave the figure at its edge.
+#: Changes beyond it stand at the edge of the figure, and in the row's name.
 _MOST_PERCENT: Final = 150.0
 #: Letters of a name in a line.
 _NAME_WIDTH: Final = 46
@@ -46,6 +46,8 @@ def _is_drawn(measure: dict[str, Any]) -> bool:
 def _mark(name: str, printed: float | None, measure: dict[str, Any]) -> Mark:
     value = measure["value"]
     low, high = (value if measure[end] is None else measure[end] for end in ("low", "high"))
+    if _inside(value) != value:
+        name = f"{name} ({value:+.0f} %)"
     return Mark(fill(name, _NAME_WIDTH), printed, *map(_inside, (value, low, high)))
 
 
