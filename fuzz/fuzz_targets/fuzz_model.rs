@@ -63,7 +63,8 @@ fn draw_value(u: &mut Unstructured, doc: &KeyDoc) -> Result<String> {
             Ok(u.choose(&names)?.clone())
         }
         Kind::Bool => Ok(u.arbitrary::<bool>()?.to_string()),
-        Kind::Count(least, most) => near(u, least, most),
+        Kind::CountOrAuto(..) if u.arbitrary()? => Ok("auto".to_string()),
+        Kind::Count(least, most) | Kind::CountOrAuto(least, most) => near(u, least, most),
         Kind::Size(_) => Ok((u.int_in_range(0..=NEAR)? * PAGE as u32).to_string()),
         Kind::Micros(most) | Kind::MicrosByType(most) | Kind::Nanos(most) => {
             let zeros = *u.choose(&[1, 1, 100])?;
