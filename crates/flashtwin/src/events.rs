@@ -129,7 +129,7 @@ impl EventQueue {
         self.take_place() & self.order_max
     }
 
-    /// The same with the ones above it.
+    /// The next place in the order of setting, with the ones above it.
     #[inline(always)]
     fn take_place(&mut self) -> u64 {
         let (next, carry) = self.last_order.overflowing_add(1);

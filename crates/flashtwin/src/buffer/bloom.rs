@@ -25,11 +25,11 @@ words! {
 }
 
 words! {
-    /// What becomes of what the filter has at a reset.
+    /// Pages that a reset forgets.
     pub(super) enum Forget {
         /// All of it is forgotten.
         Reset = "reset",
-        /// What entered before the reset before.
+        /// Pages that entered before the previous reset.
         Generations = "generations",
     }
 }
@@ -229,7 +229,7 @@ impl Filter {
         self.epoch
     }
 
-    /// What entered in the time of this number is not forgotten; 0 is the number of no time.
+    /// Number of the time whose pages are not forgotten; 0 is the number of no time.
     #[inline]
     pub fn remembers(&self, epoch: u32) -> bool {
         epoch == self.epoch || epoch != 0 && self.older.is_some() && epoch + 1 == self.epoch

@@ -37,7 +37,7 @@ pub(super) struct InDevice {
     /// Its submission queue.
     pub queue: u16,
     pub hits: u32,
-    /// Its number in logs, in which 32 bits are kept of it.
+    /// Number in logs, which keep 32 bits of it.
     pub number_in_logs: u32,
     pub status: Status,
     /// A page read came from elsewhere than the separate read cache.

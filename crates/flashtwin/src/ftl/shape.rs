@@ -46,7 +46,7 @@ pub(crate) struct Shape {
 /// Which pages go to the second open block of a pool, the hot one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Apart {
-    /// Those for which the buffer policy asks that; pages that GC moves go to the first.
+    /// Pages for which the buffer policy asks for the second; pages that GC moves go to the first.
     AsAsked,
     /// The same; pages that GC moves go to a block of the kind that they stand in.
     AsVictim,

@@ -197,7 +197,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// The program of a page that was evicted, or is written back actively, begins if fewer than `depth` of them run.
-    /// That of an evicted page passes on its slot at once.
+    /// The slot of an evicted page passes on at once.
     #[inline(never)]
     fn write_back_in_background(&mut self, id: u32, depth: u32) {
         let cache = self.cache();
