@@ -1,7 +1,7 @@
 //! The model against closed forms: queueing, write amplification, hit ratios, Little's law.
 
 use crate::common::{assert_near, device, load, one_pool, run_all};
-use flashtwin::{Cause, Op, Rng, Ssd};
+use flashtwin::{Cause, DeviceSpec, Op, Rng, Ssd};
 use flashtwin_sim::{Pacing, RunConfig, RunInfo, Summary};
 
 // ---- queueing ----
@@ -345,5 +345,35 @@ fn little_s_law_holds_on_every_run() {
                 assert_eq!(outcome.metrics.op(Op::Read).refused, 0);
             }
         }
+    }
+}
+
+/// Requests of three pages that seldom hit and come one at a time: each evicts a block of three pages. Where blocks take
+/// the room of all their pages, a request waits for all write-backs of the block in whose room its pages come. Where pages
+/// take their own room, slots that an earlier eviction left over shorten the wait.
+#[test]
+fn requests_wait_for_the_block_in_whose_room_their_pages_come() {
+    for policy in ["bplru", "fab"] {
+        let [page, whole] = ["pages", "whole"].map(|room| {
+            let set = [
+                ("buffer.policy", policy),
+                ("buffer.blocks", "host"),
+                ("buffer.room", room),
+            ];
+            let cbm = flashtwin::spec::builtin("cbm").expect("it is built in");
+            let mut ssd = Ssd::new(&DeviceSpec::with_overrides(cbm, "cbm", &set).unwrap());
+            ssd.fill_steady(1);
+            let requests = "uniform:range=400M,write=1,size=12k,rate=0.1,requests=8000";
+            let mut workload = load(requests, &ssd, 3);
+            let done = run_all(&mut ssd, &mut *workload, &RunConfig::default()).1;
+            let total: f64 = done.iter().map(|c| (c.done - c.arrival).as_us()).sum();
+            let report = ssd.flash_report();
+            let written = report.flash.count(Cause::Destage) as f64;
+            [total, report.busy_time[0].as_us(), written]
+        });
+        assert_near(&format!("{policy}: pages written"), whole[2], page[2], 0.03);
+        let shares = [page, whole].map(|[response, busy, _]| response / busy);
+        assert!((0.5..0.9).contains(&shares[0]), "{policy}: {shares:?}");
+        assert!((0.9..1.05).contains(&shares[1]), "{policy}: {shares:?}");
     }
 }

@@ -157,6 +157,11 @@ impl<T: Default> BlockTable<T> {
         self.len > 0 && pages > u64::from(self.setup.capacity)
     }
 
+    /// The number of a page's block.
+    pub fn number_of(&self, lpn: Lpn) -> u32 {
+        self.blocking.block_of(lpn).0
+    }
+
     /// Whether the page would begin a block that there is no room for.
     pub fn lack_room_for(&self, lpn: Lpn) -> bool {
         self.exceed(self.len + 1, 0) && self.find_for(lpn).is_none()

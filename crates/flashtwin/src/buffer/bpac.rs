@@ -134,6 +134,8 @@ pub struct Bpac {
     /// Clusters; pages of P are in none.
     clusters: BlockTable<Cluster>,
     p: List,
+    /// Pages in clusters.
+    in_clusters: u32,
     k: List,
     grown: BySize,
     grown_clusters: u64,
@@ -159,6 +161,7 @@ impl Bpac {
         Bpac {
             clusters: BlockTable::new(setup),
             p: List::default(),
+            in_clusters: 0,
             k: List::default(),
             grown: BySize::new(),
             grown_clusters: 0,
@@ -209,6 +212,7 @@ impl Bpac {
             return self.p.remove(page);
         }
         let node = self.clusters.remove_page(page);
+        self.in_clusters -= 1;
         if self.clusters.pages(node) == 0 {
             self.unlink(node);
             self.clusters.remove(node);
@@ -232,6 +236,7 @@ impl Bpac {
                 self.unlink(node);
             }
             self.clusters.add_page(node, page, offset);
+            self.in_clusters += 1;
             self.clusters[node].at = self.now;
             self.k.push_newest(node);
         }
@@ -328,6 +333,15 @@ impl Policy for Bpac {
         self.counts(access)
     }
 
+    fn takes_whole_blocks(&self) -> bool {
+        self.room == BlockRoom::Whole
+    }
+
+    fn room_kept(&self) -> u32 {
+        let room = self.clusters.len() * self.clusters.setup().pages_per_block;
+        room - self.in_clusters
+    }
+
     fn lacks_room(&self, _incoming: &Access) -> bool {
         // The page itself comes into P; what then goes down may need a cluster.
         self.room == BlockRoom::Whole && self.clusters.lack_room_beside(self.p.len() as u32 + 1)
@@ -369,6 +383,7 @@ impl Policy for Bpac {
         match self.choose(device, skip, out) {
             Some(Victim::Cluster(node)) => {
                 self.unlink(node);
+                self.in_clusters -= self.clusters.pages(node);
                 self.clusters.evict(node, out);
             }
             Some(Victim::Page(page)) => {

@@ -22,6 +22,7 @@ use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
 use super::{List, PageId, Setup};
 use crate::component::{parameters, Kind};
 use crate::component::{source, Provenance};
+use crate::units::Lpn;
 
 parameters! {
     /// Its parameters.
@@ -208,6 +209,15 @@ impl Bplru {
 impl Policy for Bplru {
     fn admits(&self, access: &Access) -> bool {
         access.write || self.cache_reads
+    }
+
+    fn takes_whole_blocks(&self) -> bool {
+        self.room == BlockRoom::Whole
+    }
+
+    fn block_of_room(&self, lpn: Lpn) -> Option<u32> {
+        self.takes_whole_blocks()
+            .then(|| self.blocks.number_of(lpn))
     }
 
     fn lacks_room(&self, incoming: &Access) -> bool {

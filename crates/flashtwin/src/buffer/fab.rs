@@ -19,6 +19,7 @@ use super::entry::{cost, example, Entry, Family, Make, BLOCKS};
 use super::policy::{Access, DeviceView, Eviction, Policy, Skip};
 use super::{PageId, Setup};
 use crate::component::{source, Provenance};
+use crate::units::Lpn;
 
 pub(super) const ENTRIES: &[Entry] = &[Entry {
     name: "fab",
@@ -79,6 +80,15 @@ impl Fab {
 impl Policy for Fab {
     fn admits(&self, access: &Access) -> bool {
         access.write || self.cache_reads
+    }
+
+    fn takes_whole_blocks(&self) -> bool {
+        self.room == BlockRoom::Whole
+    }
+
+    fn block_of_room(&self, lpn: Lpn) -> Option<u32> {
+        self.takes_whole_blocks()
+            .then(|| self.blocks.number_of(lpn))
     }
 
     fn lacks_room(&self, incoming: &Access) -> bool {

@@ -413,6 +413,15 @@ impl<P: Policy> Policy for Gcar<P> {
     fn moved(&mut self, device: &dyn DeviceView, page: PageId) {
         self.base.moved(device, page);
     }
+    fn takes_whole_blocks(&self) -> bool {
+        self.base.takes_whole_blocks()
+    }
+    fn block_of_room(&self, lpn: Lpn) -> Option<u32> {
+        self.base.block_of_room(lpn)
+    }
+    fn room_kept(&self) -> u32 {
+        self.base.room_kept()
+    }
     fn wants_idle(&self) -> bool {
         self.base.wants_idle()
     }

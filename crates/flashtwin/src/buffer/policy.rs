@@ -181,6 +181,19 @@ pub trait Policy {
         skip: Skip,
         out: &mut Eviction,
     ) -> bool;
+    /// Whether blocks take the room of all their pages: slots are then given out by `block_of_room` and `room_kept`. Asked
+    /// when the policy begins.
+    fn takes_whole_blocks(&self) -> bool {
+        false
+    }
+    /// The block whose room a page takes that came in; `None`: it takes its own.
+    fn block_of_room(&self, _lpn: Lpn) -> Option<u32> {
+        None
+    }
+    /// Room that is kept for blocks of pages that took their own.
+    fn room_kept(&self) -> u32 {
+        0
+    }
     /// Whether the device shall call `idle`.
     fn wants_idle(&self) -> bool {
         false

@@ -110,6 +110,15 @@ impl Policy for Base {
     ) -> bool {
         each!(self, p => p.evict(device, incoming, skip, out))
     }
+    fn takes_whole_blocks(&self) -> bool {
+        each!(self, p => p.takes_whole_blocks())
+    }
+    fn block_of_room(&self, lpn: Lpn) -> Option<u32> {
+        each!(self, p => p.block_of_room(lpn))
+    }
+    fn room_kept(&self) -> u32 {
+        each!(self, p => p.room_kept())
+    }
     fn wants_idle(&self) -> bool {
         each!(self, p => p.wants_idle())
     }

@@ -1,5 +1,6 @@
 //! Making room: the victims of an access, and write-backs that idle chips start.
 
+use super::claims::Claims;
 use super::page::{Pool, Rank, Want};
 use super::view::{with_view, View};
 use crate::buffer::{Access, PageId, Policy, Prefetch, Way};
@@ -165,6 +166,9 @@ impl<B: Backend> Device<B> {
     /// The page waits for its slot: that of its victim, a free one, or the next that comes free.
     #[inline(always)]
     pub(super) fn seek_slot(&mut self, id: u32, pool: Pool, evicted: Evicted) {
+        if !B::PLAIN && pool == Pool::Policy && self.cache.claims.is_some() {
+            return self.claim_slot(id, evicted);
+        }
         let cache = &mut self.cache;
         match evicted {
             Evicted::One(victim) => self.hand_over_slot(victim, id),
@@ -177,6 +181,82 @@ impl<B: Backend> Device<B> {
                 self.give_slot(id);
             }
             Evicted::Nothing => cache.waiting[pool as usize].push_back(id),
+        }
+    }
+
+    /// The same where blocks take the room of all their pages.
+    #[inline(never)]
+    fn claim_slot(&mut self, id: u32, evicted: Evicted) {
+        let cache = &mut self.cache;
+        let block = cache
+            .room
+            .policy
+            .block_of_room(cache.pages[id as usize].lpn);
+        if let Some(claims) = &mut cache.claims {
+            if evicted != Evicted::Nothing {
+                let out = &cache.eviction;
+                claims.evict(out.victims.iter().map(|page| page.0), out.block.is_some());
+            }
+            claims.enter(id, block);
+        }
+        match evicted {
+            Evicted::One(victim) => self.pump(victim),
+            Evicted::Group => self.write_group(),
+            Evicted::Nothing => {}
+        }
+        self.grant_slots();
+    }
+
+    /// A page gives its slot back where blocks take the room of all their pages.
+    #[inline(never)]
+    pub(super) fn return_claimed_slot(&mut self, id: u32) {
+        if let Some(claims) = &mut self.cache.claims {
+            claims.leave(id);
+        }
+        self.grant_slots();
+    }
+
+    fn grant_slots(&mut self) {
+        loop {
+            let cache = &mut self.cache;
+            let kept = cache.room.policy.room_kept();
+            let Some(next) = cache.claims.as_mut().and_then(|claims| claims.next(kept)) else {
+                return;
+            };
+            self.give_slot(next);
+        }
+    }
+
+    /// Another policy gives out the slots.
+    pub(super) fn renew_claims(&mut self, block_pages: u32) {
+        const POOL: usize = Pool::Policy as usize;
+        let cache = &mut self.cache;
+        let (free, waiting) = match cache.claims.take() {
+            Some(claims) => claims.into_rest(),
+            None => (
+                std::mem::take(&mut cache.free_slots[POOL]),
+                std::mem::take(&mut cache.waiting[POOL]),
+            ),
+        };
+        if cache.room.policy.takes_whole_blocks() {
+            let mut claims = Box::new(Claims::new(free, block_pages));
+            for page in waiting {
+                let block = cache
+                    .room
+                    .policy
+                    .block_of_room(cache.pages[page as usize].lpn);
+                claims.enter(page, block);
+            }
+            cache.claims = Some(claims);
+            return self.grant_slots();
+        }
+        (cache.free_slots[POOL], cache.waiting[POOL]) = (free, waiting);
+        while self.cache.free_slots[POOL] > 0 {
+            let Some(next) = self.cache.waiting[POOL].pop_front() else {
+                break;
+            };
+            self.cache.free_slots[POOL] -= 1;
+            self.give_slot(next);
         }
     }
 

@@ -51,6 +51,7 @@ impl<B: Backend> Device<B> {
                 self.backend.note_write(access.lpn, now);
             }
         }
+        self.renew_claims(setup.pages_per_block);
         for page in leaving {
             self.pump(page);
         }

@@ -15,10 +15,12 @@
 //! | `in_order` | the usual miss, in short |
 //! | `in_flight` | pages that cannot be evicted yet, and the accesses that wait for one |
 //! | `evict`, `groups` | victims; pages that are written together |
+//! | `claims` | slots where blocks take the room of all their pages |
 //! | `flush`, `trim`, `power_cut` | flushes, trims, power loss |
 //! | `exchange_policy`, `view`, `log` | another policy at run time; what a policy sees; events |
 
 mod access;
+mod claims;
 mod evict;
 mod exchange_policy;
 mod flush;
@@ -45,6 +47,7 @@ use crate::metrics::FlashReport;
 use crate::request::Status;
 use crate::spec::{self, EvictMode};
 use crate::units::{Lpn, Time};
+use claims::Claims;
 use groups::Group;
 use in_flight::HeldUp;
 pub use log::BufferEvent;
@@ -80,6 +83,8 @@ pub(super) struct Cache {
     free_pages: Vec<u32>,
     /// Free slots, by [`Pool`].
     free_slots: [u32; 2],
+    /// What takes the place of the free slots of [`Pool::Policy`] where blocks take the room of all their pages.
+    claims: Option<Box<Claims>>,
     /// Pages that wait for a slot of no particular other page, by [`Pool`].
     waiting: [VecDeque<u32>; 2],
     /// Pages in flight that the policy holds.
@@ -140,7 +145,10 @@ impl Cache {
             Some(policy) => AnyPolicy::user(policy),
             None => AnyPolicy::of(&b.policy, setup),
         };
+        let has_claims = policy.takes_whole_blocks();
         Cache {
+            claims: has_claims
+                .then(|| Box::new(Claims::new(b.capacity_pages, setup.pages_per_block))),
             present: front.buffer.is_some(),
             uses_idle: policy.wants_idle(),
             room: Room::new(policy, setup, b.read_cache_pages),
@@ -181,10 +189,10 @@ impl Cache {
         }
     }
 
-    /// It is there and blocks, its policy does not write back by itself, and nothing is logged.
+    /// It is there and blocks, its policy does not write back by itself, no block takes more room than its pages, and nothing is logged.
     pub fn is_plain(&self) -> bool {
         let blocks = self.background.is_none() && !self.uses_idle;
-        self.present && blocks && !self.is_logged()
+        self.present && blocks && self.claims.is_none() && !self.is_logged()
     }
 
     /// Starts loading what an access to `lpn` will touch.

@@ -465,6 +465,9 @@ impl<B: Backend> Device<B> {
                 false => self.give_slot(successor.get()),
             };
         }
+        if !B::PLAIN && pool == Pool::Policy as usize && self.cache.claims.is_some() {
+            return self.return_claimed_slot(id);
+        }
         let cache = self.cache();
         match cache.waiting[pool].pop_front() {
             Some(waiting) => self.give_slot(waiting),

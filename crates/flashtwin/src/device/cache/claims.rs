@@ -1,0 +1,321 @@
+//! Slots under a policy whose blocks take the room of all their pages (`room = "whole"`, D-209).
+//!
+//! An open block claims a slot for each of its pages, and its pages take what has been granted to it. A block that is
+//! evicted gives the slot of each page back when its write-back is done, and the slots that no page used with the last
+//! one. Slots that are free go to the claims in the order in which these were made: a block opened for an eviction
+//! fills as the write-backs of that end, as where single pages are evicted (D-41).
+//!
+//! Pages that take room by themselves (those of BPAC's page list) claim one slot each. They get none of what the policy
+//! keeps for its blocks while write-backs are running.
+
+use std::collections::{HashMap, VecDeque};
+
+const NONE: u32 = u32::MAX;
+
+/// Slots of a block, or of a page by itself.
+#[derive(Clone, Debug, Default)]
+struct Claim {
+    /// The block, while it is open.
+    block: Option<u32>,
+    /// Pages are no more written to it: it was evicted.
+    closed: bool,
+    /// Slots granted that no page uses.
+    unused: u32,
+    /// Slots still to be granted.
+    missing: u32,
+    /// Pages that have a slot or wait for one.
+    pages: u32,
+    waiting: VecDeque<u32>,
+}
+
+/// All slots of the policy's pages.
+#[derive(Clone, Debug)]
+pub(super) struct Claims {
+    /// Pages of a block.
+    block_pages: u32,
+    free: u32,
+    claims: Vec<Claim>,
+    /// Numbers of claims that are not used.
+    spare: Vec<u32>,
+    of_block: HashMap<u32, u32>,
+    /// By page.
+    of_page: Vec<u32>,
+    /// Claims with slots to be granted, the first to be served first.
+    queue: VecDeque<u32>,
+    /// Pages of closed claims.
+    draining: u32,
+    /// Pages that may take their slot.
+    ready: VecDeque<u32>,
+}
+
+impl Claims {
+    /// This many free slots, for blocks of so many pages.
+    pub fn new(slots: u32, block_pages: u32) -> Claims {
+        Claims {
+            block_pages,
+            free: slots,
+            claims: Vec::new(),
+            spare: Vec::new(),
+            of_block: HashMap::new(),
+            of_page: Vec::new(),
+            queue: VecDeque::new(),
+            draining: 0,
+            ready: VecDeque::new(),
+        }
+    }
+
+    fn add(&mut self, claim: Claim) -> u32 {
+        match self.spare.pop() {
+            Some(at) => {
+                self.claims[at as usize] = claim;
+                at
+            }
+            None => {
+                self.claims.push(claim);
+                self.claims.len() as u32 - 1
+            }
+        }
+    }
+
+    fn claim_of(&self, page: u32) -> u32 {
+        self.of_page.get(page as usize).map_or(NONE, |&at| at)
+    }
+
+    fn set_claim(&mut self, page: u32, claim: u32) {
+        let at = page as usize;
+        if at >= self.of_page.len() {
+            self.of_page.resize(at + 1, NONE);
+        }
+        self.of_page[at] = claim;
+    }
+
+    /// A page comes in, of this block or by itself. It takes a slot of its claim or waits for one.
+    pub fn enter(&mut self, page: u32, block: Option<u32>) {
+        let known = block.and_then(|block| self.of_block.get(&block).copied());
+        let at = known.unwrap_or_else(|| {
+            let at = self.add(Claim {
+                block,
+                missing: block.map_or(1, |_| self.block_pages),
+                ..Claim::default()
+            });
+            self.of_block.extend(block.map(|block| (block, at)));
+            self.queue.push_back(at);
+            at
+        });
+        self.set_claim(page, at);
+        let claim = &mut self.claims[at as usize];
+        claim.pages += 1;
+        if claim.unused > 0 {
+            claim.unused -= 1;
+            return self.ready.push_back(page);
+        }
+        claim.waiting.push_back(page);
+        // Trimmed pages of the block may still hold slots of it.
+        if claim.waiting.len() > claim.missing as usize {
+            self.miss_one_more(at);
+        }
+    }
+
+    fn miss_one_more(&mut self, at: u32) {
+        self.claims[at as usize].missing += 1;
+        if !self.queue.contains(&at) {
+            self.queue.push_back(at);
+        }
+    }
+
+    /// Pages are evicted together; `is_block`: they leave the room of a block.
+    pub fn evict(&mut self, pages: impl Iterator<Item = u32>, is_block: bool) {
+        let mut together = None;
+        for page in pages {
+            let at = self.claim_of(page);
+            if at == NONE || self.claims[at as usize].closed {
+                continue;
+            }
+            if self.claims[at as usize].block.is_some() {
+                self.close(at);
+                continue;
+            }
+            // Pages that claimed by themselves leave as one.
+            self.drop_claim(at);
+            let at = *together.get_or_insert_with(|| {
+                self.add(Claim {
+                    closed: true,
+                    ..Claim::default()
+                })
+            });
+            self.claims[at as usize].pages += 1;
+            self.draining += 1;
+            self.set_claim(page, at);
+        }
+        if let (Some(at), true) = (together, is_block) {
+            let claim = &mut self.claims[at as usize];
+            claim.unused = self.block_pages.saturating_sub(claim.pages).min(self.free);
+            self.free -= claim.unused;
+        }
+    }
+
+    /// A block is evicted: it gets no more slots, except for trimmed pages that wait for one.
+    fn close(&mut self, at: u32) {
+        let claim = &mut self.claims[at as usize];
+        claim.closed = true;
+        claim.missing = claim.waiting.len() as u32;
+        self.draining += claim.pages;
+        let (block, is_served) = (claim.block.take(), claim.missing == 0);
+        if let Some(block) = block {
+            self.of_block.remove(&block);
+        }
+        if is_served {
+            self.queue.retain(|&other| other != at);
+        }
+    }
+
+    fn drop_claim(&mut self, at: u32) {
+        let claim = std::mem::take(&mut self.claims[at as usize]);
+        self.free += claim.unused;
+        if let Some(block) = claim.block {
+            self.of_block.remove(&block);
+        }
+        self.queue.retain(|&other| other != at);
+        self.spare.push(at);
+    }
+
+    /// A page gives its slot back.
+    pub fn leave(&mut self, page: u32) {
+        let at = self.claim_of(page);
+        if at == NONE {
+            self.free += 1;
+            return;
+        }
+        self.of_page[page as usize] = NONE;
+        let claim = &mut self.claims[at as usize];
+        claim.pages -= 1;
+        let (pages, closed) = (claim.pages, claim.closed);
+        self.draining -= u32::from(closed);
+        if pages > 0 && !closed {
+            return self.give(at);
+        }
+        self.free += 1;
+        if pages == 0 {
+            self.drop_claim(at);
+        }
+    }
+
+    /// A claim gets a slot.
+    fn give(&mut self, at: u32) {
+        let claim = &mut self.claims[at as usize];
+        match claim.waiting.pop_front() {
+            Some(page) => self.ready.push_back(page),
+            None => claim.unused += 1,
+        }
+    }
+
+    /// The next page that takes its slot; `kept`: slots that the policy keeps for its blocks.
+    pub fn next(&mut self, kept: u32) -> Option<u32> {
+        let kept = match self.draining {
+            0 => {
+                while self.serve_waiting() {}
+                0
+            }
+            _ => kept,
+        };
+        while self.free > kept {
+            let Some(&at) = self.queue.front() else { break };
+            self.grant(at);
+        }
+        self.ready.pop_front()
+    }
+
+    /// Without a write-back to wait for, the first page that waits gets a slot, if one is free or granted to a block
+    /// that does not use it; false if not.
+    fn serve_waiting(&mut self) -> bool {
+        let waits = |&&at: &&u32| !self.claims[at as usize].waiting.is_empty();
+        let Some(&at) = self.queue.iter().find(waits) else {
+            return false;
+        };
+        if self.free == 0 {
+            let has_more = |claim: &Claim| claim.unused > 0 && !claim.closed;
+            let Some(from) = self.claims.iter().position(has_more) else {
+                return false;
+            };
+            self.claims[from].unused -= 1;
+            self.miss_one_more(from as u32);
+            self.free += 1;
+        }
+        self.grant(at);
+        true
+    }
+
+    fn grant(&mut self, at: u32) {
+        let claim = &mut self.claims[at as usize];
+        claim.missing -= 1;
+        self.free -= 1;
+        if claim.missing == 0 {
+            self.queue.retain(|&other| other != at);
+        }
+        self.give(at);
+    }
+
+    /// What is free or granted and not used, and the pages that wait: for another policy.
+    pub fn into_rest(self) -> (u32, VecDeque<u32>) {
+        let unused: u32 = self.claims.iter().map(|claim| claim.unused).sum();
+        let mut waiting = self.ready;
+        let ready = waiting.len() as u32;
+        for &at in &self.queue {
+            waiting.extend(&self.claims[at as usize].waiting);
+        }
+        (self.free + unused + ready, waiting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two blocks of four pages in a buffer of eight; a third one takes the place of the first.
+    #[test]
+    fn a_block_fills_as_the_evicted_one_is_written() {
+        let mut claims = Claims::new(8, 4);
+        for (page, block) in [(0, 7), (1, 7), (2, 7), (3, 8)] {
+            claims.enter(page, Some(block));
+            assert_eq!(claims.next(0), Some(page));
+        }
+        claims.evict([0, 1, 2].into_iter(), true);
+        for page in 4..8 {
+            claims.enter(page, Some(9));
+            assert_eq!(claims.next(0), None, "no write-back is done");
+        }
+        claims.enter(8, Some(8));
+        assert_eq!(claims.next(0), Some(8), "its block has slots");
+        for (done, served) in [(1, 4), (0, 5)] {
+            claims.leave(done);
+            assert_eq!(claims.next(0), Some(served));
+            assert_eq!(claims.next(0), None);
+        }
+        claims.leave(2);
+        assert_eq!([(); 3].map(|()| claims.next(0)), [Some(6), Some(7), None]);
+        assert_eq!(claims.into_rest(), (2, VecDeque::new()));
+    }
+
+    /// A page list beside a cluster of one page and an evicted one of three, of four each.
+    #[test]
+    fn pages_by_themselves_leave_room_to_blocks() {
+        let mut claims = Claims::new(8, 4);
+        for page in 0..4 {
+            claims.enter(page, None);
+            assert_eq!(claims.next(0), Some(page));
+        }
+        claims.evict([1, 2, 3].into_iter(), true);
+        for page in 4..8 {
+            claims.enter(page, None);
+            assert_eq!(claims.next(3), None);
+        }
+        for (done, served) in [(1, 4), (2, 5)] {
+            claims.leave(done);
+            assert_eq!(claims.next(3), Some(served));
+            assert_eq!(claims.next(3), None);
+        }
+        claims.leave(3);
+        assert_eq!([(); 3].map(|()| claims.next(3)), [Some(6), Some(7), None]);
+        assert_eq!(claims.into_rest(), (3, VecDeque::new()));
+    }
+}
