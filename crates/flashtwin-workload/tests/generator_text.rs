@@ -33,6 +33,7 @@ const EVERY_FORM: &[&str] = &[
     "hotcold:hot_access=0.9,hot_space=0.1,size=exp(32k)",
     "sequential:size=geometric(8k),arrival=constant,interval=50us",
     "locality:file=lba_freq.csv,size=uniform(4k..64k)",
+    "stack:distances=40+12.5+0+9,size=geometric(8k),write=0.5",
     "uniform:size=list(4k*70+64k*30),arrival=hyper,rate=1k/s,cv=8,trim=.1,flush=.1,fua=.5",
     "uniform:on_rate=4765/s,on_length=20,duty=0.1,seq=0.2,local=.1,local_range=64k",
 ];
@@ -127,6 +128,8 @@ fn wrong_parameters_are_named_with_what_would_be_right() {
         ),
         ("normal", "sigma is missing, like sigma=40000k"),
         ("locality", "file is missing"),
+        ("stack", "distances is missing, like distances=40+12"),
+        ("stack:distances=40+x", "distances=x: a number is expected"),
         ("zipf:scramble=maybe", "true or false is expected"),
         ("", "unknown workload"),
     ];
@@ -146,6 +149,12 @@ fn wrong_parameters_are_named_with_what_would_be_right() {
             "more than the 1073741824 bytes there are",
         ),
         ("uniform:align=0", "alignment: 0 bytes"),
+        ("stack:distances=40", "distances: 1 weights; from 2"),
+        (
+            "stack:distances=0+1",
+            "the first weight, of a new place, must be above 0",
+        ),
+        ("stack:distances=1+-1", "the weight -1; from 0 to 1e9"),
         ("uniform:rate=0", "rate: 0 requests per second"),
         ("uniform:requests=0", "would generate nothing"),
         ("uniform:arrival=hyper,rate=1,cv=0.5", "cv: 0.5"),

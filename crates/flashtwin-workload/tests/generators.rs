@@ -50,6 +50,7 @@ fn the_same_seed_gives_the_same_requests_on_every_machine() {
         ("normal:sigma=1M,size=exp(32k),arrival=hyper,rate=1k/s,cv=5,requests=10000", 3_327_131_384_625_321_799),
         ("hotcold:size=geometric(12k),write=0.5,trim=.1,flush=.1,fua=.2,on_rate=5k/s,requests=10000", 6_154_408_852_948_328_085),
         ("uniform:seq=0.3,local=0.3,size=list(4k*70+64k*30),arrival=constant,rate=3,requests=10000", 10_657_335_328_878_660_574),
+        ("stack:distances=40+12+2+9+20+15,size=geometric(8k),write=0.5,seq=0.1,requests=10000", 13_092_955_121_741_624_895),
     ];
     let found: Vec<(&str, u64)> = golden
         .iter()

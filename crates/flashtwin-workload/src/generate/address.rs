@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::locality::Locality;
 use super::rng::{splitmix64, Rng};
+use super::stack::Stack;
 use crate::error::{ErrorKind, WorkloadError};
 
 /// Where requests start. Starts are multiples of the alignment and the request fits the range.
@@ -38,6 +39,12 @@ pub enum Address {
     },
     /// One request after the other, from the start again at the end.
     Sequential {},
+    /// The unit that was used so many units ago, or a new place (the LRU stack model). A unit keeps its size; reads
+    /// have units of their own.
+    Stack {
+        /// Weights of a new place, and of distances 0, 1, 2 to 3, 4 to 7, and so on.
+        distances: Vec<f64>,
+    },
     /// In proportion to counts in a file of `LBA,Frequency` lines (byte offset of the start, count).
     Locality {
         /// The file; plain, gzip or zstd.
@@ -72,6 +79,7 @@ pub(crate) enum Sampler {
         next: u64,
     },
     Locality(Locality),
+    Stack(Stack),
 }
 
 /// The part of the device a generator works on.
@@ -153,6 +161,7 @@ impl Sampler {
             }
             Address::Sequential {} => Sampler::Sequential { next: 0 },
             Address::Locality { file } => Sampler::Locality(Locality::open(file, space, smallest)?),
+            Address::Stack { distances } => Sampler::Stack(Stack::new(distances, seed)?),
         })
     }
 
@@ -190,6 +199,8 @@ impl Sampler {
                 start
             }
             Sampler::Locality(locality) => locality.draw(rng),
+            // Its units have sizes of their own: `Generator::draw` asks it for both.
+            Sampler::Stack(_) => return None,
         };
         space.fits(start, bytes).then_some(start)
     }

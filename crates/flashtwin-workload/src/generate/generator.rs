@@ -133,7 +133,7 @@ impl Generator {
         }
         let (sequential, local) = (self.spec.sequential, self.spec.local);
         for _ in 0..REDRAWS_MAX {
-            let bytes = self
+            let mut bytes = self
                 .spec
                 .size
                 .draw(&mut self.rng_place, self.spec.alignment);
@@ -153,7 +153,20 @@ impl Generator {
                         (op, fua) = (last.op, last.fua);
                     }),
                 Some(last) if way <= sequential + local => self.draw_near(last.start, bytes),
-                _ => self.sampler.draw(&mut self.rng_place, self.space, bytes),
+                _ => match &mut self.sampler {
+                    Sampler::Stack(stack) => stack
+                        .draw(
+                            &mut self.rng_place,
+                            self.space,
+                            &self.spec.size,
+                            op == Op::Read,
+                        )
+                        .map(|(start, of_unit)| {
+                            bytes = of_unit;
+                            start
+                        }),
+                    sampler => sampler.draw(&mut self.rng_place, self.space, bytes),
+                },
             };
             let Some(offset) = start else { continue };
             if self.follows {
@@ -235,7 +248,7 @@ impl Workload for Generator {
         let left = self.spec.requests.map_or(u64::MAX, |n| n - self.made);
         let count = left.min(BATCH);
         let before = out.len();
-        if !self.follows && self.spec.pinned == 0.0 {
+        if !self.follows && self.spec.pinned == 0.0 && !matches!(self.sampler, Sampler::Stack(_)) {
             self.draw_columns(count, out)?;
             return Ok(out.len() - before);
         }

@@ -8,5 +8,6 @@ pub(crate) mod locality;
 pub(crate) mod rng;
 pub(crate) mod size;
 pub(crate) mod spec;
+pub(crate) mod stack;
 pub(crate) mod text;
 pub(crate) mod values;

@@ -65,6 +65,17 @@ const PATTERNS: &[Choice<Address>] = &[
         read: |_| Ok(Address::Sequential {}),
     },
     Choice {
+        name: "stack",
+        keys: &["distances"],
+        read: |given| {
+            let weights = given.needed("distances", "40+12+2+9+20")?;
+            let weight = |w: &str| number("distances", w);
+            Ok(Address::Stack {
+                distances: weights.split('+').map(weight).collect::<Result<_, _>>()?,
+            })
+        },
+    },
+    Choice {
         name: "locality",
         keys: &["file"],
         read: |given| {
@@ -487,6 +498,11 @@ fn write_address(address: &Address, keys: &mut Vec<String>) -> &'static str {
             "hotcold"
         }
         Address::Sequential {} => "sequential",
+        Address::Stack { distances } => {
+            let weights: Vec<String> = distances.iter().map(f64::to_string).collect();
+            keys.push(format!("distances={}", weights.join("+")));
+            "stack"
+        }
         Address::Locality { file } => {
             keys.push(format!("file={}", file.display()));
             "locality"

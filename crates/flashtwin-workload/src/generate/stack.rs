@@ -1,0 +1,246 @@
+//! The LRU stack model (Mattson et al. 1970): a request goes to the unit that was used so many units ago, with
+//! measured shares of the distances. A unit is a place with a size of its own, as a page of a database or a journal is.
+
+use std::collections::{HashSet, VecDeque};
+
+use super::address::Space;
+use super::rng::Rng;
+use super::size::Size;
+use crate::error::{ErrorKind, WorkloadError};
+
+/// Classes of distances are powers of two; with more, taking a unit out of the middle would cost more than a request.
+const CLASSES_MAX: usize = 18;
+
+/// Random numbers of the sizes, apart from the streams of the generator.
+const STREAM_SIZES: u64 = 0x5354_4143_4b00_0000;
+
+/// The recently used units of reads, and of writes and trims: what is written is seldom what is read.
+pub(crate) struct Stack {
+    /// Shares added up: of a place drawn anew, of distance 0, 1, 2 to 3, 4 to 7, and so on.
+    shares: Vec<f64>,
+    reads: Recent,
+    writes: Recent,
+    seed: u64,
+}
+
+/// Places in the order of their last use, the latest last.
+struct Recent {
+    order: VecDeque<u64>,
+    present: HashSet<u64>,
+    most: usize,
+}
+
+/// Checks the weights of the distances.
+pub(crate) fn validate(weights: &[f64]) -> Result<(), WorkloadError> {
+    let wrong = |text: String| Err(WorkloadError::new(ErrorKind::Option, text));
+    if !(2..=CLASSES_MAX).contains(&weights.len()) {
+        return wrong(format!(
+            "distances: {} weights; from 2 (a new place, distance 0) to {CLASSES_MAX} are possible",
+            weights.len()
+        ));
+    }
+    if let Some(w) = weights.iter().find(|w| !(0.0..=1e9).contains(*w)) {
+        return wrong(format!(
+            "distances: the weight {w}; from 0 to 1e9 is possible"
+        ));
+    }
+    if weights[0] == 0.0 {
+        return wrong("distances: the first weight, of a new place, must be above 0".to_string());
+    }
+    Ok(())
+}
+
+impl Stack {
+    /// The model with the weights of its distances.
+    ///
+    /// # Errors
+    /// Fails if there are too few or too many weights, or none for a new place.
+    pub fn new(weights: &[f64], seed: u64) -> Result<Self, WorkloadError> {
+        validate(weights)?;
+        let total: f64 = weights.iter().sum();
+        let mut sum = 0.0;
+        let shares = weights
+            .iter()
+            .map(|w| {
+                sum += w / total;
+                sum
+            })
+            .collect();
+        // The class of the last weight ends below this.
+        let most = 1 << (weights.len() - 2);
+        Ok(Stack {
+            shares,
+            reads: Recent::new(most),
+            writes: Recent::new(most),
+            seed,
+        })
+    }
+
+    /// Start and size of a request; `None` if the place drawn does not fit and must be drawn again.
+    pub fn draw(
+        &mut self,
+        rng: &mut Rng,
+        space: Space,
+        size: &Size,
+        reads: bool,
+    ) -> Option<(u64, u64)> {
+        let distance = self.distance(rng);
+        let recent = match reads {
+            true => &mut self.reads,
+            false => &mut self.writes,
+        };
+        let place = match distance.and_then(|back| recent.take(back)) {
+            Some(place) => place,
+            None => rng.below(space.units()),
+        };
+        let bytes = size.draw(
+            &mut Rng::new(self.seed ^ STREAM_SIZES, place),
+            space.alignment,
+        );
+        let start = place * space.alignment;
+        if !space.fits(start, bytes) {
+            return None;
+        }
+        recent.use_now(place);
+        Some((start, bytes))
+    }
+
+    /// How many other units were used since; `None` for a new place.
+    fn distance(&self, rng: &mut Rng) -> Option<usize> {
+        let drawn = rng.unit();
+        let class = self.shares.iter().position(|share| drawn <= *share);
+        match class.unwrap_or(self.shares.len() - 1) {
+            0 => None,
+            1 => Some(0),
+            class => {
+                let first = 1u64 << (class - 2);
+                Some((first + rng.below(first)) as usize)
+            }
+        }
+    }
+}
+
+impl Recent {
+    fn new(most: usize) -> Self {
+        Recent {
+            order: VecDeque::new(),
+            present: HashSet::new(),
+            most,
+        }
+    }
+
+    /// Takes out the place that was used `back` places ago, if there are so many.
+    fn take(&mut self, back: usize) -> Option<u64> {
+        let at = self.order.len().checked_sub(back + 1)?;
+        let place = self.order.remove(at)?;
+        self.present.remove(&place);
+        Some(place)
+    }
+
+    /// Puts a place on top; the one that is deeper than any distance is forgotten.
+    fn use_now(&mut self, place: u64) {
+        if !self.present.insert(place) {
+            self.order.retain(|other| *other != place);
+        }
+        self.order.push_back(place);
+        if self.order.len() > self.most {
+            if let Some(oldest) = self.order.pop_front() {
+                self.present.remove(&oldest);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Distances of the places, counted as the model defines them; places that were not used are new.
+    fn distances(places: &[u64], classes: usize) -> Vec<f64> {
+        let mut order: Vec<u64> = Vec::new();
+        let mut counts = vec![0.0; classes];
+        for place in places {
+            let class = match order.iter().rev().position(|p| p == place) {
+                None => 0,
+                Some(0) => 1,
+                Some(back) => back.ilog2() as usize + 2,
+            };
+            counts[if class < classes { class } else { 0 }] += 1.0 / places.len() as f64;
+            order.retain(|p| p != place);
+            order.push(*place);
+        }
+        counts
+    }
+
+    #[test]
+    fn distances_have_their_shares_and_a_place_keeps_its_size() {
+        let weights = [30.0, 10.0, 0.0, 20.0, 25.0, 15.0];
+        let space = Space {
+            bytes: 1 << 40,
+            alignment: 4096,
+        };
+        for seed in flashtwin::seeds(3) {
+            let mut stack = Stack::new(&weights, seed).unwrap();
+            let mut rng = Rng::new(seed, 3);
+            let mut places = Vec::new();
+            let mut sizes = std::collections::HashMap::new();
+            while places.len() < 20_000 {
+                let size = Size::Geometric { mean: 20_000 };
+                let Some((start, bytes)) = stack.draw(&mut rng, space, &size, false) else {
+                    continue;
+                };
+                assert_eq!(*sizes.entry(start).or_insert(bytes), bytes);
+                places.push(start);
+            }
+            let seen = distances(&places, weights.len());
+            for (class, weight) in weights.iter().enumerate() {
+                let expected = weight / 100.0;
+                assert!(
+                    (seen[class] - expected).abs() < 0.015,
+                    "class {class}: {:.3} of {expected:.3}",
+                    seen[class]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn reads_and_writes_have_units_of_their_own() {
+        let space = Space {
+            bytes: 1 << 40,
+            alignment: 4096,
+        };
+        let size = Size::Constant { bytes: 4096 };
+        let mut stack = Stack::new(&[1.0, 9.0], 1).unwrap();
+        let mut rng = Rng::new(1, 3);
+        let mut written = HashSet::new();
+        for i in 0..2000 {
+            let (start, _) = stack.draw(&mut rng, space, &size, i % 2 == 0).unwrap();
+            match i % 2 == 0 {
+                true => assert!(!written.contains(&start)),
+                false => {
+                    written.insert(start);
+                }
+            }
+        }
+        assert!(written.len() > 50, "{} places", written.len());
+    }
+
+    #[test]
+    fn a_small_range_is_drawn_from_without_end() {
+        let space = Space {
+            bytes: 8 * 4096,
+            alignment: 4096,
+        };
+        let mut stack = Stack::new(&[50.0, 10.0, 10.0, 10.0, 10.0, 10.0], 1).unwrap();
+        let mut rng = Rng::new(1, 3);
+        for _ in 0..2000 {
+            let (start, _) = stack
+                .draw(&mut rng, space, &Size::Constant { bytes: 4096 }, false)
+                .unwrap();
+            assert!(start < space.bytes);
+            assert!(stack.writes.order.len() <= 8);
+            assert_eq!(stack.writes.order.len(), stack.writes.present.len());
+        }
+    }
+}
