@@ -12,6 +12,7 @@ fn the_text_form_says_what_the_spec_holds() {
         address: Address::Zipf {
             theta: 0.99,
             scramble: true,
+            cluster: 1,
         },
         size: Size::Constant { bytes: 4096 },
         arrival: Arrival::Exponential { rate: 20_000.0 },
@@ -30,6 +31,7 @@ const EVERY_FORM: &[&str] = &[
     "uniform",
     "normal:sigma=40000k,mean=1G",
     "zipf:theta=1.2,scramble=false,align=512,range=1.5G",
+    "zipf:theta=1.2,cluster=3",
     "hotcold:hot_access=0.9,hot_space=0.1,size=exp(32k)",
     "sequential:size=geometric(8k),arrival=constant,interval=50us",
     "locality:file=lba_freq.csv,size=uniform(4k..64k)",
@@ -131,6 +133,7 @@ fn wrong_parameters_are_named_with_what_would_be_right() {
         ("stack", "distances is missing, like distances=40+12"),
         ("stack:distances=40+x", "distances=x: a number is expected"),
         ("zipf:scramble=maybe", "true or false is expected"),
+        ("zipf:cluster=2.5", "a whole number is expected"),
         ("", "unknown workload"),
     ];
     for (text, part) in parse_errors {
@@ -149,6 +152,8 @@ fn wrong_parameters_are_named_with_what_would_be_right() {
             "more than the 1073741824 bytes there are",
         ),
         ("uniform:align=0", "alignment: 0 bytes"),
+        ("zipf:cluster=0", "cluster: 0 places; from 1"),
+        ("zipf:cluster=2,scramble=false", "and 1 without scramble"),
         ("stack:distances=40", "distances: 1 weights; from 2"),
         (
             "stack:distances=0+1",

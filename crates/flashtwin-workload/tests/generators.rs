@@ -314,6 +314,25 @@ fn disksim_requests_are_sequential_and_local_as_asked() {
     }
 }
 
+/// Consecutive ranks of a cluster are neighbours, and every place of the range can be drawn.
+#[test]
+fn clusters_of_ranks_lie_side_by_side() {
+    for seed in flashtwin::seeds(3) {
+        let range = 1000 * 4096;
+        let requests = draw("zipf:theta=1.2,cluster=3,requests=200k", range, seed);
+        let mut counts: HashMap<u64, u64> = HashMap::new();
+        for request in &requests {
+            *counts.entry(request.offset / 4096).or_default() += 1;
+        }
+        let mut ranked: Vec<(u64, u64)> = counts.iter().map(|(p, n)| (*n, *p)).collect();
+        ranked.sort_unstable_by(|a, b| b.cmp(a));
+        let first: Vec<u64> = ranked[..3].iter().map(|(_, place)| *place).collect();
+        assert_eq!(first, [first[0], first[0] + 1, first[0] + 2], "seed {seed}");
+        assert!(counts.len() > 990, "{} places of 1000", counts.len());
+        assert!(counts.keys().all(|place| *place < 1000));
+    }
+}
+
 #[test]
 fn empirical_locality_reads_counts_from_a_file() {
     let path = std::env::temp_dir().join(format!("flashtwin_locality_{}.csv", std::process::id()));

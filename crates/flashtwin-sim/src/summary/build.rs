@@ -87,6 +87,15 @@ impl Summary {
             flush: Latency::new(m.op(Op::Flush)),
             inside: Inside::new(m),
             buffer: BufferReport::new(&outcome.flash),
+            flash_us_per_request: ratio(
+                outcome
+                    .flash
+                    .busy_time
+                    .iter()
+                    .map(|t| t.as_us())
+                    .sum::<f64>(),
+                (counts.reads.requests + counts.writes.requests) as f64,
+            ),
             flash: FlashSummary::new(&outcome.flash),
             health: Health::new(&is, device.exported_bytes(), m, &outcome.flash),
             array: S::array(device).map(|array| ArraySummary::new(array, outcome)),

@@ -101,6 +101,9 @@ pub struct Summary {
     pub inside: Inside,
     /// What the buffer did.
     pub buffer: BufferReport,
+    /// Time of all flash operations, destages and collections included, over reads and writes: the response time as
+    /// FlashSim counts it (D-30).
+    pub flash_us_per_request: f64,
     /// What the flash did.
     pub flash: FlashSummary,
     /// What the drive's health logs would contain.

@@ -29,6 +29,9 @@ pub enum Address {
         /// Spread the ranks over the range; if false rank 1 is the first place, and so on.
         #[serde(default = "yes")]
         scramble: bool,
+        /// So many places of consecutive ranks stay side by side when ranks are spread.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        cluster: u64,
     },
     /// A hot part at the start of the range, uniform within each part.
     Hotcold {
@@ -56,6 +59,18 @@ fn yes() -> bool {
     true
 }
 
+fn one() -> u64 {
+    1
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_one(cluster: &u64) -> bool {
+    *cluster == 1
+}
+
 fn wrong<T>(text: String) -> Result<T, WorkloadError> {
     Err(WorkloadError::new(ErrorKind::Option, text))
 }
@@ -69,7 +84,8 @@ pub(crate) enum Sampler {
     },
     Zipf {
         zipf: Zipf,
-        places: Option<Permutation>,
+        /// The order of the groups of places, and how many places are in each.
+        groups: Option<(Permutation, u64)>,
     },
     Hotcold {
         hot_access: f64,
@@ -129,16 +145,26 @@ impl Sampler {
                     mean: centre as f64,
                 }
             }
-            Address::Zipf { theta, scramble } => {
+            Address::Zipf {
+                theta,
+                scramble,
+                cluster,
+            } => {
                 if !(0.0..=10.0).contains(theta) {
                     return wrong(format!(
                         "theta: {theta}; from 0 (uniform) to 10 is possible"
                     ));
                 }
-                let places = scramble.then(|| Permutation::new(space.units(), seed));
+                if !(1..=space.units()).contains(cluster) || *cluster > 1 && !scramble {
+                    return wrong(format!(
+                        "cluster: {cluster} places; from 1 to the {} of the range are possible, and 1 without scramble",
+                        space.units()
+                    ));
+                }
+                let groups = space.units().div_ceil(*cluster);
                 Sampler::Zipf {
                     zipf: Zipf::new(space.units(), *theta),
-                    places,
+                    groups: scramble.then(|| (Permutation::new(groups, seed), *cluster)),
                 }
             }
             Address::Hotcold {
@@ -177,9 +203,15 @@ impl Sampler {
                 }
                 at as u64 / space.alignment * space.alignment
             }
-            Sampler::Zipf { zipf, places } => {
+            Sampler::Zipf { zipf, groups } => {
                 let rank = zipf.draw(rng);
-                places.as_ref().map_or(rank, |p| p.at(rank)) * space.alignment
+                // A place in the last group may lie beyond the range: `fits` has it drawn again.
+                let place = match groups {
+                    None => rank,
+                    Some((order, 1)) => order.at(rank),
+                    Some((order, places)) => order.at(rank / *places) * *places + rank % *places,
+                };
+                place * space.alignment
             }
             Sampler::Hotcold {
                 hot_access,

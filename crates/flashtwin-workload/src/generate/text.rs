@@ -37,7 +37,7 @@ const PATTERNS: &[Choice<Address>] = &[
     },
     Choice {
         name: "zipf",
-        keys: &["theta", "scramble"],
+        keys: &["theta", "scramble", "cluster"],
         read: |given| {
             Ok(Address::Zipf {
                 theta: given.number_or("theta", "0.99")?,
@@ -45,6 +45,12 @@ const PATTERNS: &[Choice<Address>] = &[
                     None | Some("true") => true,
                     Some("false") => false,
                     Some(v) => return wrong(format!("scramble={v}: true or false is expected")),
+                },
+                cluster: match given.get("cluster") {
+                    None => 1,
+                    Some(v) => v.parse().or_else(|_| {
+                        wrong(format!("cluster={v}: a whole number is expected, like 3"))
+                    })?,
                 },
             })
         },
@@ -485,9 +491,14 @@ fn write_address(address: &Address, keys: &mut Vec<String>) -> &'static str {
             keys.extend(mean.map(|m| format!("mean={m}")));
             "normal"
         }
-        Address::Zipf { theta, scramble } => {
+        Address::Zipf {
+            theta,
+            scramble,
+            cluster,
+        } => {
             keys.push(format!("theta={theta}"));
             keys.extend((!scramble).then(|| "scramble=false".to_string()));
+            keys.extend((*cluster != 1).then(|| format!("cluster={cluster}")));
             "zipf"
         }
         Address::Hotcold {
