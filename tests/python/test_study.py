@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from conftest import SMALL
@@ -197,6 +198,23 @@ def test_a_full_study_on_dask_has_the_bytes_of_threads(small, tmp_path, cli):
     assert (found["variant"], found["matrices"][0]["cells"]) == ("full", 24)
 
 
+def test_an_undecided_claim_gets_more_seeds(small, tmp_path):
+    text = small.read_text()
+    first = study.run_study(study.read(str(small)), tmp_path / "first", variant="full")
+    slow = first["claims"][0]["measures"][0]
+    assert slow["seeds"] == 3
+    # No effect would decide it, so the sign is asked for where the estimate lies, far from none.
+    changed = text.replace('printed = "-20 %" }', f'printed = "-20 %", below = {slow["value"]} }}', 1)
+    small.write_text(changed.replace("holds = [-99, 99]", "holds = [-99, -98]"))
+    found = study.run_study(study.read(str(small)), tmp_path / "out", variant="full")
+    slow, both = found["claims"][0]["measures"]
+    assert slow["seeds"] in (13, 23)
+    assert both["seeds"] == 3, "only the cells of the main measure run on"
+    assert found["matrices"][0]["cells"] == 24
+    added = pq.read_table(tmp_path / "out" / "A-1.sweep" / "results.parquet")
+    assert added.num_rows == (slow["seeds"] - 3) * 4, "two policies, two capacities, one workload"
+
+
 def test_a_study_counts_steady_runs(small, tmp_path):
     fixed = study.run_study(study.read(str(small)), tmp_path / "fixed", threads=1)
     assert fixed["matrices"][0]["steady"] is None
@@ -356,6 +374,7 @@ def measure_of(holds, below, unit="change"):
         ((1, -1, 2.5), (-40, -20), 0, NO_EFFECT),
         ((-2, -2.5, -1), (-40, -20), 0, NO_EFFECT),
         ((2, 1, 2.9), (-40, -20), 0, NO_EFFECT),
+        ((-30, None, None), (-40, -20), 0, UNDECIDED),
         ((3, None, None), (-5, 5), None, AS_PRINTED),
         ((3, -40, 45), (-5, 5), None, UNDECIDED),
         ((7, None, None), (-5, 5), None, OTHER_SIZE),

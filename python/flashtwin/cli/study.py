@@ -66,9 +66,13 @@ def run(args: argparse.Namespace) -> int:
         note(message)
     with ExitStack() as bars:
 
-        def progress(matrix: str) -> SweepBar:
+        def progress(name: str) -> SweepBar:
             bars.close()
-            note(f"matrix {matrix} ({list(read.matrices).index(matrix) + 1} of {len(read.matrices)})")
+            matrices = list(read.matrices)
+            if name in matrices:
+                note(f"matrix {name} ({matrices.index(name) + 1} of {len(matrices)})")
+            else:
+                note(f"claim {name}: more seeds, as those of its matrix leave it undecided")
             return bars.enter_context(SweepBar())
 
         try:

@@ -102,7 +102,11 @@ receives study.json, study.md, study.html and a figure. Exit code 1 if cells fai
     run.add_argument("study", metavar="NAME|FILE", help="study, or a TOML file of one")
     size = run.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="one to three seeds, some minutes (default)")
-    size.add_argument("--full", action="store_true", help="ten seeds of the same runs, three of those beside them, up to an hour")
+    size.add_argument(
+        "--full",
+        action="store_true",
+        help="ten seeds of the same runs, three of those beside them, up to an hour",
+    )
     run.add_argument("-o", "--output", metavar="DIR", help="directory for the results (default: NAME.study)")
     run.add_argument(
         "--traces",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from .definition import VARIANTS, Study, names, read, shipped
 from .loads import Loads
 from .measuring import Rows, drawn, judged, judged_case, judged_check, judged_pin, steady_of
 from .outcome_file import check_outcome
+from .running_on import run_on
 
 __all__ = ["OUTCOME", "Study", "check", "names", "outcome", "read", "run_study"]
 
@@ -55,20 +56,27 @@ def run_study(
         raise FlashtwinError(f"variant: {variant!r}: must be {' or '.join(VARIANTS)}")
     check(study, variant)
     loads = Loads(study.loads, traces)
+
+    def run(name: str, experiment: Mapping[str, Any]) -> Results:
+        return sweep(
+            loads.resolved(experiment),
+            Path(directory) / f"{name}.sweep",
+            threads=threads,
+            dask=dask,
+            progress=progress(name) if progress else None,
+        )
+
+    experiments = {matrix: study.experiment(matrix, variant) for matrix in study.matrices}
     results: dict[str, Results] = {}
-    for matrix in study.matrices:
+    for matrix, experiment in experiments.items():
         try:
-            experiment = loads.resolved(study.experiment(matrix, variant))
-            results[matrix] = sweep(
-                experiment,
-                Path(directory) / f"{matrix}.sweep",
-                threads=threads,
-                dask=dask,
-                progress=progress(matrix) if progress else None,
-            )
+            results[matrix] = run(matrix, experiment)
         except FlashtwinError as e:
             raise FlashtwinError(f"{study.name}: matrix.{matrix}: {e}") from None
-    found = _outcome(study, variant, loads, results)
+    rows = {matrix: Rows(found, loads.text) for matrix, found in results.items()}
+    if variant == "full":
+        run_on(study.claims, experiments, rows, run)
+    found = _outcome(study, variant, loads, results, rows)
     write_text(Path(directory) / OUTCOME, json.dumps(found, indent=1) + "\n", "the outcome")
     return found
 
@@ -95,8 +103,9 @@ def outcome(name: str) -> dict[str, Any]:
     return found
 
 
-def _outcome(study: Study, variant: str, loads: Loads, results: dict[str, Results]) -> dict[str, Any]:
-    rows = {matrix: Rows(found, loads.text) for matrix, found in results.items()}
+def _outcome(
+    study: Study, variant: str, loads: Loads, results: dict[str, Results], rows: dict[str, Rows]
+) -> dict[str, Any]:
     named = [name for load in study.loads.values() for name in _names_of(load.name, load.arrivals)]
     names_of = {loads.text(name): _name(name, loads) for name in reversed(named)}
     pins = [judged_pin(pin, rows) for pin in study.pins]

@@ -30,9 +30,13 @@ _Resolve = Callable[[str], str]
 class Rows:
     """The finished cells of a matrix, selected by values of axes."""
 
-    def __init__(self, results: Results, resolve: _Resolve) -> None:
-        self._results, self._resolve = results, resolve
+    def __init__(self, results: Results, resolve: _Resolve, more: Results | None = None) -> None:
+        self._results, self._resolve, self._more = results, resolve, more
         self._rows: dict[str, list[dict[str, Any]]] = {}
+
+    def with_more(self, more: Results) -> Rows:
+        """Return the rows with those of other seeds of some of the cells."""
+        return Rows(self._results, self._resolve, more)
 
     def values(self, axis: str) -> list[Any]:
         """Return the values of an axis, in order."""
@@ -51,18 +55,23 @@ class Rows:
 
     def _of(self, figure: str) -> list[dict[str, Any]]:
         if figure not in self._rows:
-            table = self._results.table
-            column, ends = figure, None
-            if part := _PART.fullmatch(figure):
-                column, ends = part[1], slice(int(part[2]), int(part[3]))
-            if column not in table.column_names:
-                raise FlashtwinError(f"{column}: no column of these results")
-            rows = table.select([*self._results.points, "seed", "status", column]).to_pylist()
-            rows = [row for row in rows if row["status"] == "ok"]
-            if ends is not None:
-                rows = [{**row, figure: sum(row[column][ends])} for row in rows]
+            rows = self._read(self._results.table, figure)
+            if self._more is not None:
+                rows += self._read(self._more.table, figure)
             self._rows[figure] = rows
         return self._rows[figure]
+
+    def _read(self, table: Any, figure: str) -> list[dict[str, Any]]:  # noqa: ANN401 (pyarrow has no types)
+        column, ends = figure, None
+        if part := _PART.fullmatch(figure):
+            column, ends = part[1], slice(int(part[2]), int(part[3]))
+        if column not in table.column_names:
+            raise FlashtwinError(f"{column}: no column of these results")
+        rows = table.select([*self._results.points, "seed", "status", column]).to_pylist()
+        rows = [row for row in rows if row["status"] == "ok"]
+        if ends is None:
+            return rows
+        return [{**row, figure: sum(row[column][ends])} for row in rows]
 
     def _texts(self, axis: str, value: object) -> set[str]:
         each = value if isinstance(value, list) else [value]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -53,8 +54,7 @@ def result_of(measure: Measure, estimate: Estimate) -> str:
     """Judge an estimate by its interval: first the sign that the paper gives, then the size."""
     if estimate.value is None:
         return UNMEASURED
-    low = estimate.value if estimate.low is None else estimate.low
-    high = estimate.value if estimate.high is None else estimate.high
+    low, high = _ends(measure, estimate)
     inside = measure.holds is None or measure.holds[0] <= estimate.value <= measure.holds[1]
     if measure.below is None and measure.above is None:
         return _without_sign(measure, low, high, inside)
@@ -78,6 +78,16 @@ def _without_sign(measure: Measure, low: float, high: float, inside: bool) -> st
     if inside:
         return AS_PRINTED if least - width <= low and high <= most + width else UNDECIDED
     return UNDECIDED if low <= most and high >= least else OTHER_SIZE
+
+
+def _ends(measure: Measure, estimate: Estimate) -> tuple[float, float]:
+    """Return the ends of the interval; one seed has none, and does not show a sign."""
+    assert estimate.value is not None
+    if estimate.low is not None and estimate.high is not None:
+        return estimate.low, estimate.high
+    if measure.below is None and measure.above is None:
+        return estimate.value, estimate.value
+    return -math.inf, math.inf
 
 
 def _is_small(measure: Measure, low: float, high: float) -> bool:

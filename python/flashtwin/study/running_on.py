@@ -1,0 +1,70 @@
+"""More seeds where those of a full run leave a claim undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from ..results import Results
+from .definition import Claim, Measure
+from .measuring import Rows, measured
+from .verdicts import UNDECIDED, result_of
+
+#: Seeds after which a measure stays undecided, and how many are added at a time.
+SEEDS_MOST: Final = 30
+_STEP: Final = 10
+
+#: Runs an experiment under a name and returns its results.
+Run = Callable[[str, Mapping[str, Any]], Results]
+
+
+def run_on(
+    claims: Iterable[Claim], experiments: Mapping[str, Mapping[str, Any]], rows: dict[str, Rows], run: Run
+) -> None:
+    """Add seeds to the cells of each claim's main measure until it is decided or has had the most.
+
+    Args:
+        claims: of the study.
+        experiments: of its matrices.
+        rows: what has been run, by matrix; receives what is run here.
+        run: runs the cells.
+    """
+    for claim in claims:
+        if not claim.measures:
+            continue
+        measure = claim.measures[0]
+        before = rows[measure.matrix]
+        experiment = experiments[measure.matrix]
+        first = max(experiment.get("seeds", [1])) + 1
+        for last in range(first + _STEP - 1, SEEDS_MOST + 1, _STEP):
+            if result_of(measure, measured(measure, rows)[1]) != UNDECIDED:
+                break
+            cells = {**narrowed(experiment, measure), "seeds": list(range(first, last + 1))}
+            rows[measure.matrix] = before.with_more(run(claim.id, cells))
+
+
+def narrowed(experiment: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
+    """Return the experiment with the values of axes that a measure selects."""
+    chosen = [{**measure.where, **selection} for selection in measure.selections.values()]
+
+    def kept(axis: str, values: list[Any]) -> list[Any]:
+        if not all(axis in one for one in chosen):
+            return values
+        texts = {str(each) for one in chosen for each in _each(one[axis])}
+        return [value for value in values if str(value) in texts]
+
+    lists = {"devices": "device", "policies": "policy", "workloads": "workload"}
+    parameters = experiment.get("parameters", {})
+    return {
+        **experiment,
+        **{key: kept(axis, experiment[key]) for key, axis in lists.items() if key in experiment},
+        **(
+            {"parameters": {axis: kept(axis, values) for axis, values in parameters.items()}}
+            if parameters
+            else {}
+        ),
+    }
+
+
+def _each(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
