@@ -94,6 +94,7 @@ examples:
   flashtwin study run gcar
   flashtwin study run gcar --full --dask tcp://head:8786 -o gcar-full
   flashtwin study run gcar --traces ~/msr
+  flashtwin study run headlines --matrix ecr,cbm
 
 Each matrix is a sweep: finished cells are kept at once, and the same command goes on. The directory
 receives study.json, study.md, study.html and a figure. Exit code 1 if cells failed.
@@ -103,6 +104,9 @@ receives study.json, study.md, study.html and a figure. Exit code 1 if cells fai
     size = run.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="two or three seeds, some minutes (default)")
     size.add_argument("--full", action="store_true", help="ten seeds of the same runs, up to an hour")
+    run.add_argument(
+        "--matrix", metavar="A,B,...", help="matrices to run, with what is measured in them (default: all)"
+    )
     run.add_argument("-o", "--output", metavar="DIR", help="directory for the results (default: NAME.study)")
     run.add_argument(
         "--traces",
