@@ -1,5 +1,5 @@
 # Two commands, each doing all set-up from a clean clone on a machine with Rust and Python 3.10+:
-#   make demo    replay the shipped real trace under four policies: a table and a figure
+#   make demo    run a headline of each of five papers, and the same schemes on a drive of today: a table and a figure
 #   make test    every check but those of `make test-long`
 # Nothing is built twice: a rule runs again only when what it reads has changed. Tests build with Cargo's
 # profile "dev", demo and benchmarks with "release".
@@ -7,8 +7,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-TRACE := python/flashtwin/data/postgres_pgbench.csv.zst
-FIGURE := out/demo.png
+DEMO := out/demo
 
 RUST_SOURCES := $(shell find crates devices -name '*.rs' -o -name '*.toml')
 WHEEL_SOURCES := pyproject.toml README.md Cargo.toml Cargo.lock $(RUST_SOURCES) \
@@ -26,10 +25,11 @@ PYTEST := $(BIN)/pytest -n auto --dist worksteal
 .PHONY: demo test test-long check-rust check-python bench validate fuzz mutants site lock plugin wheel
 
 demo: $(VENV)/.flashtwin
-	@mkdir -p $(dir $(FIGURE))
-	@echo "PostgreSQL running pgbench, ten times slower than on the drive it was recorded on:"
-	@$(BIN)/flashtwin compare $(TRACE) --device demo --speed 0.1 --threads 2 \
-	  --policies lru,cflru,gcar-lru,gcar-cflru --figure $(FIGURE)
+	@rm -rf $(DEMO)
+	@echo "Five papers: a headline of each where the paper measured it, and the same scheme on a drive of today:"
+	@$(BIN)/flashtwin study run headlines -o $(DEMO)
+	@$(BIN)/flashtwin study show $(DEMO) --figure $(DEMO).png
+	@echo "figure: $(DEMO).png"
 
 # pip waits for the network while Cargo compiles.
 test:

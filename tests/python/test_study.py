@@ -1,6 +1,7 @@
 """Studies: how files are read and claims judged, and that shipped outcomes and pages belong together."""
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from conftest import SMALL
 from flashtwin import FlashtwinError, example_trace, results, run, study
 from flashtwin.estimates import Estimate
-from flashtwin.study.definition import Claim, Measure
+from flashtwin.study.definition import DEMO, Claim, Measure
 from flashtwin.study.expression import Expression
 from flashtwin.study.figure import marks
 from flashtwin.study.page import markdown, overview, write_html
@@ -37,6 +38,7 @@ from flashtwin.study.verdicts import (
     result_of,
     verdict_of,
 )
+from flashtwin.study.words import cases
 from test_report import check, data_of
 
 PAGES = Path(__file__).parents[2] / "docs" / "reproduction"
@@ -504,6 +506,36 @@ def test_the_summary_is_of_the_shipped_outcomes(cli):
 def test_the_front_page_has_the_sentence_of_each_study(name):
     front = " ".join((PAGES.parents[1] / "README.md").read_text().split())
     assert f"(docs/reproduction/{name}.md): {study.outcome(name)['sentence']}" in front
+
+
+def test_the_demo_is_shown_by_guide_and_front_page():
+    read, found = study.read(DEMO), study.outcome(DEMO)
+    assert DEMO not in study.names()
+    assert not found["claims"]
+    assert [case["measure"]["name"] for case in found["cases"]] == [case.name for case in read.cases]
+    assert {"printed", "command"} <= set(cases(found)[0])
+    guide = (PAGES.parent / "guide.md").read_text()
+    assert all(row in guide for row in markdown(found).split("![")[0].splitlines() if row.startswith("|"))
+    assert found["sentence"] in " ".join((PAGES.parents[1] / "README.md").read_text().split())
+
+
+def test_a_command_of_the_demo_gives_its_row_again(tmp_path, cli):
+    shipped = study.outcome(DEMO)
+    (case,) = [case for case in shipped["cases"] if case["measure"]["name"].startswith("CBM (")]
+    command = shlex.split(case["command"])
+    assert command[0] == "flashtwin"
+    ran = cli(*command[1:], "-o", tmp_path / "again", "--threads", 1)
+    assert ran.returncode == 0, ran.stderr
+    again = json.loads((tmp_path / "again" / "study.json").read_text())
+    assert again["cases"] == [case]
+    assert [matrix["name"] for matrix in again["matrices"]] == ["cbm"]
+
+
+def test_some_matrices_of_a_study(small):
+    read = study.read(str(small))
+    assert read.only(["main"]).claims == read.claims[:2]  # the third is in no matrix
+    with pytest.raises(FlashtwinError, match=r"no matrix is called 'mian'; did you mean main\?"):
+        read.only(["mian"])
 
 
 #: The claims of the five papers that can be checked or stated not to be, by figure or table.

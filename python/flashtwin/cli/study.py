@@ -60,6 +60,8 @@ def show(args: argparse.Namespace) -> int:
 def run(args: argparse.Namespace) -> int:
     """Run a study."""
     read = study.read(args.study)
+    if args.matrix is not None:
+        read = read.only(args.matrix.split(","))
     directory = Path(args.output or f"{read.name}.study")
     variant = "full" if args.full else "quick"
     for message in Loads(read.loads, args.traces).missing():

@@ -94,6 +94,7 @@ examples:
   flashtwin study run gcar
   flashtwin study run gcar --full --dask tcp://head:8786 -o gcar-full
   flashtwin study run gcar --traces ~/msr
+  flashtwin study run headlines --matrix ecr,cbm
 
 Each matrix is a sweep: finished cells are kept at once, and the same command goes on. The directory
 receives study.json, study.md, study.html and a figure. Exit code 1 if cells failed.
@@ -106,6 +107,9 @@ receives study.json, study.md, study.html and a figure. Exit code 1 if cells fai
         "--full",
         action="store_true",
         help="ten seeds of the same runs, three of those beside them, up to an hour",
+    )
+    run.add_argument(
+        "--matrix", metavar="A,B,...", help="matrices to run, with what is measured in them (default: all)"
     )
     run.add_argument("-o", "--output", metavar="DIR", help="directory for the results (default: NAME.study)")
     run.add_argument(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +25,8 @@ FOOTINGS: Final = ("printed", "stand-in", "window", "self-contradictory", "vacuo
 #: Names of the selections of rows that an expression combines.
 _SELECTIONS: Final = ("a", "b", "c", "d")
 _SHIPPED: Final = Path(__file__).parent.parent / "studies"
+#: The study of `make demo`. It repeats figures of the others, so that it is no study of a paper.
+DEMO: Final = "headlines"
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ class Case:
         name: the situation.
         why: the cause in a few words.
         command: that shows it.
-        measure: the gain or the cost.
+        measure: the gain or the cost; `printed` where a paper has it.
     """
 
     name: str
@@ -219,10 +221,41 @@ class Study:
         plain = {key: value for key, value in whole.items() if key not in VARIANTS}
         return {"name": f"{self.title}: {matrix}", **_merged(plain, whole.get(variant, {}))}
 
+    def only(self, matrices: Sequence[str]) -> Study:
+        """Return the study with some of its matrices, and with what is measured in these alone.
+
+        Raises:
+            FlashtwinError: no matrix has such a name.
+        """
+        for name in matrices:
+            if name not in self.matrices:
+                near = get_close_matches(name, self.matrices, 1)
+                hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(self.matrices)}"
+                raise FlashtwinError(f"{self.name}: no matrix is called {shortened(name)}; {hint}")
+
+        def kept(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
+            return tuple(
+                claim
+                for claim in claims
+                if claim.measures
+                and all(m.matrix in matrices for m in (*claim.measures, *claim.readings, *claim.causes))
+            )
+
+        return replace(
+            self,
+            matrices={name: matrix for name, matrix in self.matrices.items() if name in matrices},
+            cases=tuple(case for case in self.cases if case.measure.matrix in matrices),
+            pins=tuple(pin for pin in self.pins if pin.measure.matrix in matrices),
+            checks=kept(self.checks),
+            claims=kept(self.claims),
+            changes=kept(self.changes),
+            figures=tuple(figure for figure in self.figures if figure.matrix in matrices),
+        )
+
 
 def names() -> list[str]:
-    """Names of the studies that come with flashtwin."""
-    return sorted(path.stem for path in _SHIPPED.glob("*.toml"))
+    """Names of the studies of papers that come with flashtwin."""
+    return sorted(path.stem for path in _SHIPPED.glob("*.toml") if path.stem != DEMO)
 
 
 def shipped(name: str, suffix: str) -> Path:
@@ -238,7 +271,7 @@ def read(name: str) -> Study:
     """
     path = Path(name)
     if path.suffix != ".toml":
-        known = names()
+        known = [*names(), DEMO]
         if name not in known:
             near = get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"give a TOML file, or one of {', '.join(known)}"
@@ -334,7 +367,7 @@ def _study(name: str, given: Mapping[str, Any]) -> Study:
         table.take("use", str, "").strip(),
         table.take("about", str).strip(),
         {key: _matrix(key, value) for key, value in matrices.items()},
-        tuple(_case(value, matrices) for value in table.take("case", list, [])),
+        tuple(_case(value, matrices, name) for value in table.take("case", list, [])),
         tuple(_pin(value, matrices) for value in table.take("pin", list, [])),
         {key: _load(key, value) for key, value in table.take("workload", dict, {}).items()},
         tuple(_claim(value, matrices, "check") for value in table.take("check", list, [])),
@@ -384,8 +417,10 @@ def _load(name: str, given: object) -> Load:
     return load
 
 
+#: What a measure is judged by.
+_JUDGED: Final = ("holds", "below", "above")
 #: What is expected of a measure; those that show a cause have none of it.
-_EXPECTED: Final = ("printed", "holds", "below", "above")
+_EXPECTED: Final = ("printed", *_JUDGED)
 #: What a claim may specify once for all of its measures.
 _SHARED: Final = ("matrix", "figure", *_SELECTIONS, "where", "value", "over", "unit", *_EXPECTED)
 
@@ -448,14 +483,15 @@ def _pin(given: object, matrices: Mapping[str, Any]) -> Pin:
     return pin
 
 
-def _case(given: object, matrices: Mapping[str, Any]) -> Case:
+def _case(given: object, matrices: Mapping[str, Any], study: str) -> Case:
     table = _Table("case", given)
-    shared = {key: table.take(key, object, _NONE) for key in _SHARED if key not in _EXPECTED}
+    shared = {key: table.take(key, object, _NONE) for key in _SHARED if key not in _JUDGED}
     shared = {key: value for key, value in shared.items() if value is not _NONE}
     name = table.take("name", str)
     where = f"case {name}"
     measure = _measure(where, shared, {"name": name}, matrices)
-    case = Case(name, table.take("why", str), table.take("command", str), measure)
+    again = f"flashtwin study run {study} --matrix {measure.matrix}"
+    case = Case(name, table.take("why", str, ""), table.take("command", str, again), measure)
     table.end()
     return case
 

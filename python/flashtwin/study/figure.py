@@ -32,11 +32,16 @@ def marks(outcome: dict[str, Any]) -> list[Mark]:
     found = []
     for claim in outcome["claims"]:
         for measure in claim["measures"][:1]:
-            printed = _PRINTED.fullmatch(measure["printed"].strip())
+            printed = _change(measure)
             if printed is not None and claim["same_as"] is None and _is_drawn(measure):
-                found.append(_mark(claim["id"], float(printed[1]), measure))
+                found.append(_mark(claim["id"], printed, measure))
     cases = [case["measure"] for case in outcome["cases"]]
-    return found + [_mark(case["name"], None, case) for case in cases if _is_drawn(case)]
+    return found + [_mark(case["name"], _change(case), case) for case in cases if _is_drawn(case)]
+
+
+def _change(measure: dict[str, Any]) -> float | None:
+    printed = _PRINTED.fullmatch(measure["printed"].strip())
+    return None if printed is None else float(printed[1])
 
 
 def _is_drawn(measure: dict[str, Any]) -> bool:

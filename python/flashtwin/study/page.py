@@ -13,7 +13,6 @@ from . import words
 from .measuring import flat
 from .verdicts import REPRODUCED, VERDICTS, counts_of
 
-_CASE_HEADS = ("your case", "gain or cost (95 % interval)", "why", "command")
 _PIN_HEADS = ("pin", "figure of the baseline", "paper", "here (95 % interval)", "verdict")
 _CLAIM_HEADS = ("claim", "statement", "paper", "here (95 % interval)", "result", "verdict")
 _MEASURE_HEADS = ("claim", "measure", "paper", "here (95 % interval)", "result")
@@ -28,11 +27,9 @@ def markdown(outcome: dict[str, Any]) -> str:
         f"# {outcome['title']}",
         outcome["sentence"],
         outcome["use"],
-        _table(_CASE_HEADS, [_case(case) for case in outcome["cases"]]),
+        _table(*_cases(outcome)),
         f"![Printed values as marks, measured ones as intervals]({outcome['study']}.svg)",
-        f"Of the paper's claims: **{words.counts(counts_of(outcome['claims']))}** ([what the words mean]"
-        f"(../studies.md#verdicts)). Numbers are means of {words.seeds(outcome)}; "
-        f"`flashtwin study run {outcome['study']} --{outcome['variant']}` repeats them.",
+        _verdicts(outcome),
         *_section("The paper's operating point", _PIN_HEADS, [_pin(pin) for pin in outcome["pins"]]),
         *[f"**{pin['id']}** {pin['reason'].strip()}" for pin in outcome["pins"] if pin["reason"]],
         *_section("Claims", _CLAIM_HEADS, [_claim(claim) for claim in outcome["claims"]]),
@@ -50,6 +47,15 @@ def markdown(outcome: dict[str, Any]) -> str:
         *_folded("Runs", _RUN_HEADS, _matrices(outcome)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _verdicts(outcome: dict[str, Any]) -> str:
+    again = f"flashtwin study run {outcome['study']} --{outcome['variant']}"
+    means = f"Numbers are means of {words.seeds(outcome)}; `{again}` repeats them."
+    if not outcome["claims"]:
+        return means
+    counts = words.counts(counts_of(outcome["claims"]))
+    return f"Of the paper's claims: **{counts}** ([what the words mean](../studies.md#verdicts)). {means}"
 
 
 def overview(outcomes: list[dict[str, Any]]) -> str:
@@ -93,8 +99,9 @@ def _steady(outcome: dict[str, Any]) -> list[str]:
     return [] if found is None else [f"{found} {where}"]
 
 
-def _case(case: dict[str, Any]) -> list[str]:
-    return [case["measure"]["name"], words.measured(case["measure"]), case["why"], f"`{case['command']}`"]
+def _cases(outcome: dict[str, Any]) -> tuple[tuple[str, ...], list[list[str]]]:
+    heads, rows = words.cases(outcome)
+    return tuple(heads), [[*row[:-1], f"`{row[-1]}`"] for row in rows]
 
 
 def _pin(pin: dict[str, Any]) -> list[str]:
@@ -196,7 +203,7 @@ def write_html(outcome: dict[str, Any], path: str | os.PathLike[str]) -> None:
     above += [
         _sortable(title, heads, rows)
         for title, heads, rows in (
-            ("Cases", _CASE_HEADS, [_case(case) for case in outcome["cases"]]),
+            ("Cases", *_cases(outcome)),
             ("The paper's operating point", _PIN_HEADS, [_pin(pin) for pin in outcome["pins"]]),
             ("Claims", _CLAIM_HEADS, [_claim(claim) for claim in outcome["claims"]]),
         )

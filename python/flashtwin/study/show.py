@@ -16,30 +16,32 @@ if TYPE_CHECKING:
 def tables(outcome: dict[str, Any], columns: int) -> list[Table]:
     """Build the tables of cases, pins, claims, checks and changes."""
     found: list[Table] = []
-    for heads, rows, texts in (
-        (["case", "gain or cost (95 % interval)", "why"], _cases(outcome), (0, 2)),
-        (["pin", "figure of the baseline", "paper", "here", "verdict"], _pins(outcome), (1, 4)),
+    for heads, rows, texts, keys in (
+        _cases(outcome),
+        (["pin", "figure of the baseline", "paper", "here", "verdict"], _pins(outcome), (1, 4), 2),
         (
             ["claim", "measure", "paper", "measured (95 % interval)", "result", "verdict"],
             [_row(*each) for each in flat(outcome["claims"])],
             (2, 5),
+            2,
         ),
         (
             ["check", "measure", "expected", "measured (95 % interval)", "result", "verdict"],
             [_row(*each) for each in flat(outcome["checks"])],
             (2, 5),
+            2,
         ),
-        (["change", "measure", "measured (95 % interval)"], _changes(outcome), (1,)),
+        (["change", "measure", "measured (95 % interval)"], _changes(outcome), (1,), 2),
     ):
         if rows:
-            found += terminal.tables(heads, rows, 2, columns, texts=texts)
+            found += terminal.tables(heads, rows, keys, columns, texts=texts)
     return found
 
 
-def _cases(outcome: dict[str, Any]) -> list[list[str]]:
-    return [
-        [case["measure"]["name"], words.measured(case["measure"]), case["why"]] for case in outcome["cases"]
-    ]
+def _cases(outcome: dict[str, Any]) -> tuple[list[str], list[list[str]], tuple[int, ...], int]:
+    heads, rows = words.cases(outcome)
+    texts = tuple(i for i, head in enumerate(heads) if head in ("why", "command"))
+    return heads, rows, texts, 1
 
 
 def _pins(outcome: dict[str, Any]) -> list[list[str]]:
@@ -69,4 +71,4 @@ def _row(claim: dict[str, Any], measure: dict[str, Any] | None) -> list[str]:
 def summary(outcome: dict[str, Any]) -> str:
     """Summarise an outcome in a line."""
     run = f"{outcome['study']} ({outcome['variant']}, {words.seeds(outcome)})"
-    return f"{run}: {words.counts(counts_of(outcome['claims']))}"
+    return ": ".join(part for part in (run, words.counts(counts_of(outcome["claims"]))) if part)

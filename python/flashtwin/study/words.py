@@ -29,6 +29,20 @@ def measured(measure: dict[str, Any]) -> str:
     return f"{text} ({ends[0]} to {ends[1]})"
 
 
+def cases(outcome: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return heads and rows of the table of cases; without printed values or reasons where none has any."""
+    measures = [case["measure"] for case in outcome["cases"]]
+    columns = {
+        "your case": [measure["name"] for measure in measures],
+        "printed": [measure["printed"] for measure in measures],
+        "gain or cost (95 % interval)": [measured(measure) for measure in measures],
+        "why": [case["why"] for case in outcome["cases"]],
+        "command": [case["command"] for case in outcome["cases"]],
+    }
+    shown = {head: texts for head, texts in columns.items() if any(texts)}
+    return list(shown), [[text or "-" for text in row] for row in zip(*shown.values(), strict=True)]
+
+
 def verdict(claim: dict[str, Any]) -> str:
     """Format a verdict with its condition, or with the claim whose number is the same."""
     text = str(claim["verdict"])
