@@ -18,8 +18,6 @@ PLUGIN := python/flashtwin/flashtwin_nbdkit.so
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # The package under test, built like the Rust tests and from the same dependencies.
 TESTED := $(TARGET)/python
-# Together with the Python module, since a crate alone builds its dependencies again, with fewer features.
-PLUGIN_CRATES := -p flashtwin-nbdkit -p flashtwin-python
 PYTHON_SOURCES := python tests studies benches fuzz mutants docs
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
@@ -100,7 +98,7 @@ plugin: $(PLUGIN)
 
 $(PLUGIN): Cargo.toml Cargo.lock $(RUST_SOURCES)
 ifeq ($(shell uname),Linux)
-	cargo build -q --release --locked $(PLUGIN_CRATES)
+	cargo build -q --release --locked -p flashtwin-nbdkit
 	strip --strip-debug -o $@ $(TARGET)/release/libflashtwin_nbdkit.so
 endif
 
@@ -119,7 +117,7 @@ $(TESTED)/.built: $(WHEEL_SOURCES)
 ifeq ($(shell uname),Darwin)
 	cargo rustc -q --locked -p flashtwin-python --lib -- -C link-arg=-undefined -C link-arg=dynamic_lookup
 else
-	cargo build -q --locked $(PLUGIN_CRATES)
+	cargo build -q --locked -p flashtwin-nbdkit -p flashtwin-python
 endif
 	@rm -rf $(TESTED)
 	cp -r python $(TESTED)
