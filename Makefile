@@ -21,7 +21,7 @@ TESTED := $(TARGET)/python
 PYTHON_SOURCES := python tests studies benches fuzz mutants docs
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test test-long check-rust check-python bench validate fuzz mutants site lock plugin wheel
+.PHONY: demo test test-long check-rust check-python check-style check-examples check-counts bench validate fuzz mutants site lock plugin wheel
 
 demo: $(VENV)/.flashtwin
 	@mkdir -p $(dir $(FIGURE))
@@ -29,9 +29,9 @@ demo: $(VENV)/.flashtwin
 	@$(BIN)/flashtwin compare $(TRACE) --device demo --speed 0.1 --threads 2 \
 	  --policies lru,cflru,gcar-lru,gcar-cflru --figure $(FIGURE)
 
-# pip waits for the network while Cargo compiles.
+# pip waits for the network while Cargo compiles, and what has one thread runs beside it.
 test:
-	@$(MAKE) -j2 check-rust $(VENV)/.dev
+	@$(MAKE) -j2 check-rust check-style
 	@$(MAKE) check-python
 
 check-rust:
@@ -39,19 +39,27 @@ check-rust:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --workspace --tests --locked
 
-check-python: $(VENV)/.dev $(TESTED)/.built
+check-style: $(VENV)/.dev
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/mypy
+
+check-python: $(VENV)/.dev $(TESTED)/.built
 	PYTHONPATH=$(abspath $(TESTED)) $(BIN)/stubtest --ignore-disjoint-bases --allowlist tests/stubtest.txt flashtwin._core
 	PYTHONPATH=$(abspath $(TESTED)) $(PYTEST)
 
 # What only a release build or another compiler run shows.
 test-long: $(VENV)/.flashtwin $(VENV)/.dev
+	@$(MAKE) -j2 check-examples check-counts
+	$(PYTEST) tests/release tests/python
+
+check-examples:
 	cargo test --workspace --doc --locked
 	cargo check --manifest-path fuzz/Cargo.toml --locked
+
+# Counts of instructions do not depend on what runs beside them.
+check-counts:
 	cargo run --release -q --locked -p flashtwin-bench held
-	$(PYTEST) tests/release tests/python
 
 # Runs the commands of docs/validation.md and writes their results there; SLOW=1 adds those of more than minutes.
 validate: export PATH := $(abspath $(BIN)):$(PATH)
