@@ -17,12 +17,10 @@ PLUGIN := python/flashtwin/flashtwin_nbdkit.so
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # The package under test, built like the Rust tests and from the same dependencies.
 TESTED := $(TARGET)/python
-# Together with the Python module, since a crate alone builds its dependencies again, with fewer features.
-PLUGIN_CRATES := -p flashtwin-nbdkit -p flashtwin-python
 PYTHON_SOURCES := python tests studies benches fuzz mutants docs
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
-.PHONY: demo test test-long check-rust check-python bench validate fuzz mutants site lock plugin wheel
+.PHONY: demo test test-long check-rust check-python check-style check-examples check-counts bench validate fuzz mutants site lock plugin wheel
 
 demo: $(VENV)/.flashtwin
 	@rm -rf $(DEMO)
@@ -31,9 +29,9 @@ demo: $(VENV)/.flashtwin
 	@$(BIN)/flashtwin study show $(DEMO) --figure $(DEMO).png
 	@echo "figure: $(DEMO).png"
 
-# pip waits for the network while Cargo compiles.
+# pip waits for the network while Cargo compiles, and what has one thread runs beside it.
 test:
-	@$(MAKE) -j2 check-rust $(VENV)/.dev
+	@$(MAKE) -j2 check-rust check-style
 	@$(MAKE) check-python
 
 check-rust:
@@ -41,19 +39,27 @@ check-rust:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --workspace --tests --locked
 
-check-python: $(VENV)/.dev $(TESTED)/.built
+check-style: $(VENV)/.dev
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/mypy
+
+check-python: $(VENV)/.dev $(TESTED)/.built
 	PYTHONPATH=$(abspath $(TESTED)) $(BIN)/stubtest --ignore-disjoint-bases --allowlist tests/stubtest.txt flashtwin._core
 	PYTHONPATH=$(abspath $(TESTED)) $(PYTEST)
 
 # What only a release build or another compiler run shows.
 test-long: $(VENV)/.flashtwin $(VENV)/.dev
+	@$(MAKE) -j2 check-examples check-counts
+	$(PYTEST) tests/release tests/python
+
+check-examples:
 	cargo test --workspace --doc --locked
 	cargo check --manifest-path fuzz/Cargo.toml --locked
+
+# Counts of instructions do not depend on what runs beside them.
+check-counts:
 	cargo run --release -q --locked -p flashtwin-bench held
-	$(PYTEST) tests/release tests/python
 
 # Runs the commands of docs/validation.md and writes their results there; SLOW=1 adds those of more than minutes.
 validate: export PATH := $(abspath $(BIN)):$(PATH)
@@ -100,7 +106,7 @@ plugin: $(PLUGIN)
 
 $(PLUGIN): Cargo.toml Cargo.lock $(RUST_SOURCES)
 ifeq ($(shell uname),Linux)
-	cargo build -q --release --locked $(PLUGIN_CRATES)
+	cargo build -q --release --locked -p flashtwin-nbdkit
 	strip --strip-debug -o $@ $(TARGET)/release/libflashtwin_nbdkit.so
 endif
 
@@ -119,7 +125,7 @@ $(TESTED)/.built: $(WHEEL_SOURCES)
 ifeq ($(shell uname),Darwin)
 	cargo rustc -q --locked -p flashtwin-python --lib -- -C link-arg=-undefined -C link-arg=dynamic_lookup
 else
-	cargo build -q --locked $(PLUGIN_CRATES)
+	cargo build -q --locked -p flashtwin-nbdkit -p flashtwin-python
 endif
 	@rm -rf $(TESTED)
 	cp -r python $(TESTED)

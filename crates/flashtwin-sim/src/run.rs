@@ -307,6 +307,14 @@ impl<S: Drivable> Driver<'_, S> {
         Ok(true)
     }
 
+    /// Returns how many requests of a batch at least come before the next pause; 1 while each of them may set another.
+    fn requests_to_pause(&self, foresees: bool) -> usize {
+        match foresees || self.warming {
+            true => 1,
+            false => usize::try_from(self.pause_at - self.submitted).unwrap_or(usize::MAX),
+        }
+    }
+
     /// Submits requests to the end of the workload or of the run; true if the run was stopped.
     fn submit_all(&mut self, workload: &mut dyn Workload) -> Result<bool, SimError> {
         let mut batch = Vec::new();
@@ -316,20 +324,21 @@ impl<S: Drivable> Driver<'_, S> {
             if workload.next_batch(&mut batch)? == 0 {
                 break;
             }
-            let mut foreseen = match self.foresees() {
-                true => 0,
-                false => usize::MAX,
-            };
-            let mut laters = batch.iter().skip(AHEAD);
+            let foresees = self.foresees();
+            let (mut foreseen, mut pause) = (0, 0);
+            let mut laters = batch.get(AHEAD..).unwrap_or_default().iter();
             for (i, request) in batch.iter().enumerate() {
-                if i >= foreseen {
-                    foreseen = i + self.look_ahead(&batch[i..])?;
+                if i >= pause {
+                    if foresees && i >= foreseen {
+                        foreseen = i + self.look_ahead(&batch[i..])?;
+                    }
+                    if self.submitted == self.pause_at && !self.pause()? {
+                        break 'run;
+                    }
+                    pause = i.saturating_add(self.requests_to_pause(foresees));
                 }
                 if let Some(later) = laters.next() {
                     self.device.prefetch(later);
-                }
-                if self.submitted == self.pause_at && !self.pause()? {
-                    break 'run;
                 }
                 if !self.one(request)? {
                     break 'run;
