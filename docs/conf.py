@@ -19,7 +19,7 @@ CONTENTS = {
         "validation fuzzing mutants calibrate-fit performance leaderboard"
         " reproduction/* array-claims live-claims"
     ),
-    "Project": "decisions releasing ../ARCHITECTURE ../CONTRIBUTING ../SECURITY ../CHANGELOG",
+    "Project": "references decisions releasing ../ARCHITECTURE ../CONTRIBUTING ../SECURITY ../CHANGELOG",
 }
 
 project = "flashtwin"

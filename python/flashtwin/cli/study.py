@@ -107,6 +107,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _print(outcome: dict[str, Any]) -> None:
     console = terminal.console()
+    print(outcome["paper"].strip())
     for table in tables(outcome, console.width):
         console.print(table)
     print(summary(outcome))

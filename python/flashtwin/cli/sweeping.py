@@ -125,7 +125,7 @@ def _leaderboard(commands: Any, new: _New) -> None:  # noqa: ANN401
     p = new(
         commands,
         "leaderboard",
-        "Rank all buffer policies under a common set of loads on three devices.",
+        "Rank all buffer policies under a common set of loads on two devices.",
         """\
 examples:
   flashtwin leaderboard

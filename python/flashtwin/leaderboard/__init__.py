@@ -39,8 +39,11 @@ _CONFIDENCE: Final = 0.95
 #: A workload that stands for the trace that ships with flashtwin.
 _EXAMPLE: Final = "example"
 
-#: Device, situation and workload.
-_Place = tuple[str, str, str]
+#: States of the drive before the load, by the preconditioning that makes them.
+STATES: Final = {"sequential": "filled in order", "steady": "random steady state"}
+
+#: Device, state, situation and workload.
+_Place = tuple[str, str, str, str]
 #: The figures of each seed, by policy.
 _Found = dict[_Place, dict[str, dict[int, dict[str, float]]]]
 
@@ -84,9 +87,10 @@ def board(
     commands: dict[_Place, Command] = {}
     failed = 0
     for matrix in study.matrices:
-        # A situation has a matrix for each size of device: SITUATION@DEVICES.
+        # A situation has a matrix for each device and state: SITUATION@DEVICE-STATE.
         situation = matrix.partition("@")[0]
         experiment = {**study.experiment(matrix, variant), "policies": ranked}
+        state = STATES[experiment["run"]["precondition"]]
         texts = {_text(loads, name): name for name in experiment["workloads"]}
         results = sweep(
             {**experiment, "workloads": list(texts)},
@@ -99,9 +103,9 @@ def board(
         for device in experiment["devices"]:
             for text, name in texts.items():
                 settings = experiment.get("run", {}), experiment.get("set", {})
-                commands[device, situation, name] = Command(device, text, *settings)
+                commands[device, state, situation, name] = Command(device, text, *settings)
         for row in _rows(results):
-            place = (row["device"], situation, texts[row["workload"]])
+            place = (row["device"], state, situation, texts[row["workload"]])
             found.setdefault(place, {}).setdefault(row["policy"], {})[row["seed"]] = row
     outcome = {
         "title": study.title,
@@ -109,7 +113,7 @@ def board(
         "variant": variant,
         "flashtwin_version": _core.__version__,
         "failed": failed,
-        "ranks": [_rank(found, device, policy) for device in _devices(found) for policy in ranked],
+        "ranks": [_rank(found, case, policy) for case in _cases(found) for policy in ranked],
         "rows": list(_each(found, commands, loads)),
     }
     write_text(Path(directory) / OUTCOME, json.dumps(outcome, indent=1) + "\n", "the outcome")
@@ -128,14 +132,15 @@ def _rows(results: Results) -> Iterator[dict[str, Any]]:
             yield {**row, "hits_ratio": 100 * (row["hits_ratio"] or 0.0)}
 
 
-def _devices(found: _Found) -> list[str]:
-    return list(dict.fromkeys(place[0] for place in found))
+def _cases(found: _Found) -> list[tuple[str, str, str]]:
+    return list(dict.fromkeys(place[:3] for place in found))
 
 
-def _rank(found: _Found, device: str, policy: str) -> dict[str, Any]:
-    """Ratios of a policy to the baseline on a device, over all its loads; of hits, points more."""
-    ranks: dict[str, Any] = {"device": device, "policy": policy}
-    here = [by_policy for place, by_policy in found.items() if place[0] == device]
+def _rank(found: _Found, case: tuple[str, str, str], policy: str) -> dict[str, Any]:
+    """Ratios of a policy to the baseline over the loads of a case; of hits, points more."""
+    device, state, situation = case
+    ranks: dict[str, Any] = {"device": device, "state": state, "situation": situation, "policy": policy}
+    here = [by_policy for place, by_policy in found.items() if place[:3] == case]
     for figure in FIGURES:
         by_seed: dict[int, list[tuple[float, float]]] = {}
         for by_policy in here:
@@ -162,10 +167,11 @@ def _ends(estimate: Estimate) -> list[float | None]:
 
 def _each(found: _Found, commands: Mapping[_Place, Command], loads: Loads) -> Iterator[dict[str, Any]]:
     for place, by_policy in found.items():
-        device, situation, name = place
+        device, state, situation, name = place
         for policy, by_seed in by_policy.items():
             yield {
                 "device": device,
+                "state": state,
                 "situation": situation,
                 "workload": f"{name} (trace)" if loads.is_trace(name) else name.partition("/")[0],
                 "policy": policy,

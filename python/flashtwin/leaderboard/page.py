@@ -17,30 +17,40 @@ from . import BASELINE, FIGURES
 _CONFIDENCE = 0.95
 #: The figures whose winners are named for each load.
 _WON = ("all_mean_us", "all_p99_us", "flash_erases")
+#: Policies named for a case, the best first.
+_NAMED = 3
+_CASE_HEADS = ["device", "state", "situation"]
+
+#: Device, state and situation.
+_Case = tuple[str, str, str]
 
 
 def markdown(outcome: dict[str, Any]) -> str:
     """Return ranks and winners for the documentation."""
-    parts = []
-    for device in _devices(outcome):
-        parts += [f"**{device}**", _lines(_heads(), [_texts(rank) for rank in _ranks(outcome, device)])]
-    heads = ["device", "situation", "workload", *(FIGURES[figure] for figure in _WON)]
-    parts += ["**The best of each load**", _lines(heads, _winners(outcome))]
+    parts = [
+        "# Leaderboard: policies beside LRU",
+        f"All numbers are from `flashtwin leaderboard --{outcome['variant']}`. "
+        "[What they show](../leaderboard.md).",
+        f"**Which to use**: up to {_NAMED} policies that are better than {BASELINE} beyond chance, "
+        "the best first.",
+        _lines(_which_heads(), _which(outcome)),
+    ]
+    for case in _cases(outcome):
+        table = _lines(_heads(), [_texts(rank) for rank in _ranks(outcome, case)])
+        parts += [f"<details><summary>{_title(case)}</summary>", table, "</details>"]
+    parts += ["**The best of each load**", _lines(_win_heads(), _winners(outcome))]
     return "\n\n".join(parts) + "\n"
 
 
 def ranks(outcome: dict[str, Any]) -> list[tuple[str, list[str], list[list[str]]]]:
-    """Return what each device's table has: its title, heads and rows, the least mean response time first."""
+    """Return what each case's table has: its title, heads and rows, the least mean response time first."""
     return [
         (
-            device,
+            _title(case),
             _heads(),
-            [
-                [cell.text for cell in [Cell(rank["policy"]), *_cells(rank)]]
-                for rank in _ranks(outcome, device)
-            ],
+            [[cell.text for cell in [Cell(rank["policy"]), *_cells(rank)]] for rank in _ranks(outcome, case)],
         )
-        for device in _devices(outcome)
+        for case in _cases(outcome)
     ]
 
 
@@ -52,12 +62,13 @@ def write_html(outcome: dict[str, Any], path: str | os.PathLike[str]) -> None:
         ("failed runs", str(outcome["failed"])),
     ]
     above = [Table("What was run", ["", ""], [[Cell(head), Cell(text)] for head, text in about], plain=True)]
-    for device in _devices(outcome):
-        rows = [[Cell(rank["policy"]), *_cells(rank)] for rank in _ranks(outcome, device)]
-        above.append(Table(f"{device}: all loads, beside {BASELINE}", _heads(), rows))
+    which = [[Cell(text) for text in row] for row in _which(outcome)]
+    above.append(Table("Which to use", _which_heads(), which, texts=len(_which_heads()), wrap=True))
+    for case in _cases(outcome):
+        rows = [[Cell(rank["policy"]), *_cells(rank)] for rank in _ranks(outcome, case)]
+        above.append(Table(f"{_title(case)}: all loads, beside {BASELINE}", _heads(), rows))
     winners = [[Cell(text) for text in row] for row in _winners(outcome)]
-    heads = ["device", "situation", "workload", *(FIGURES[figure] for figure in _WON)]
-    below = [Table("The best of each load", heads, winners, texts=6), _each(outcome)]
+    below = [Table("The best of each load", _win_heads(), winners, texts=7), _each(outcome)]
     figure = {
         "title": f"Mean response time, to {BASELINE}",
         "figure": "all_mean_us",
@@ -66,8 +77,8 @@ def write_html(outcome: dict[str, Any], path: str | os.PathLike[str]) -> None:
         "over": "policy",
         "places": list(dict.fromkeys(rank["policy"] for rank in outcome["ranks"])),
         "lines": [
-            {"name": device, "values": [rank["all_mean_us"] for rank in _as_given(outcome, device)]}
-            for device in _devices(outcome)
+            {"name": _title(case), "values": [rank["all_mean_us"] for rank in _as_given(outcome, case)]}
+            for case in _cases(outcome)
         ],
     }
     write_text(
@@ -75,22 +86,56 @@ def write_html(outcome: dict[str, Any], path: str | os.PathLike[str]) -> None:
     )
 
 
-def _devices(outcome: dict[str, Any]) -> list[str]:
-    return list(dict.fromkeys(rank["device"] for rank in outcome["ranks"]))
+def _cases(outcome: dict[str, Any]) -> list[_Case]:
+    return list(dict.fromkeys(_case(rank) for rank in outcome["ranks"]))
 
 
-def _as_given(outcome: dict[str, Any], device: str) -> list[dict[str, Any]]:
-    return [rank for rank in outcome["ranks"] if rank["device"] == device]
+def _case(row: dict[str, Any]) -> _Case:
+    return row["device"], row["state"], row["situation"]
 
 
-def _ranks(outcome: dict[str, Any], device: str) -> list[dict[str, Any]]:
-    """The ranks on a device, the least mean response time first."""
+def _title(case: _Case) -> str:
+    return ", ".join(case)
+
+
+def _as_given(outcome: dict[str, Any], case: _Case) -> list[dict[str, Any]]:
+    return [rank for rank in outcome["ranks"] if _case(rank) == case]
+
+
+def _which_heads() -> list[str]:
+    return [*_CASE_HEADS, *_plain(FIGURES[figure] for figure in _WON)]
+
+
+def _win_heads() -> list[str]:
+    return [*_CASE_HEADS, "workload", *(FIGURES[figure] for figure in _WON)]
+
+
+def _which(outcome: dict[str, Any]) -> list[list[str]]:
+    """For each case the policies that are better than the baseline beyond chance, the best first."""
+    rows = []
+    for case in _cases(outcome):
+        row: list[str] = list(case)
+        for figure in _WON:
+            better = [
+                rank
+                for rank in _as_given(outcome, case)
+                if rank[figure][2] is not None and rank[figure][2] < 1
+            ]
+            best = sorted(better, key=lambda rank: float(rank[figure][0]))[:_NAMED]
+            named = [f"{rank['policy']} ({_cell(figure, rank[figure]).text})" for rank in best]
+            row.append(", ".join(named) or f"none is better than {BASELINE}")
+        rows.append(row)
+    return rows
+
+
+def _ranks(outcome: dict[str, Any], case: _Case) -> list[dict[str, Any]]:
+    """Return the ranks of a case, the least mean response time first."""
 
     def mean(rank: dict[str, Any]) -> float:
         value = rank["all_mean_us"][0]
         return math.inf if value is None else float(value)
 
-    return sorted(_as_given(outcome, device), key=mean)
+    return sorted(_as_given(outcome, case), key=mean)
 
 
 def _heads() -> list[str]:
@@ -120,9 +165,9 @@ def _texts(rank: dict[str, Any]) -> list[str]:
 
 def _winners(outcome: dict[str, Any]) -> list[list[str]]:
     """For each load the best policy, with its change to the baseline; both seed by seed."""
-    places: dict[tuple[str, str, str], dict[str, dict[str, Any]]] = {}
+    places: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
     for row in outcome["rows"]:
-        place = (row["device"], row["situation"], row["workload"])
+        place: tuple[str, ...] = (*_case(row), row["workload"])
         places.setdefault(place, {})[row["policy"]] = row
     rows = []
     for place, by_policy in places.items():
@@ -148,7 +193,7 @@ def _mean(values: list[float | None]) -> float | None:
 def _each(outcome: dict[str, Any]) -> Table:
     rows = []
     for row in outcome["rows"]:
-        cells = [Cell(row[key]) for key in ("device", "situation", "workload", "policy")]
+        cells = [Cell(row[key]) for key in (*_CASE_HEADS, "workload", "policy")]
         for values in row["figures"].values():
             estimate = mean_of([value for value in values if value is not None], _CONFIDENCE)
             by_seed = ", ".join("-" if value is None else f"{value:.6g}" for value in values)
@@ -156,8 +201,8 @@ def _each(outcome: dict[str, Any]) -> Table:
             cells.append(Cell(text, estimate.value, f"({by_seed})" if len(values) > 1 else ""))
         seeds = ", ".join(map(str, row["seeds"]))
         rows.append([*cells, Cell(f"{row['command']} SEED", None, f"seeds {seeds}")])
-    heads = ["device", "situation", "workload", "policy", *FIGURES.values(), "command"]
-    return Table("Each load: mean over seeds (seed by seed)", heads, rows, texts=4, wrap=True)
+    heads = [*_CASE_HEADS, "workload", "policy", *FIGURES.values(), "command"]
+    return Table("Each load: mean over seeds (seed by seed)", heads, rows, texts=5, wrap=True)
 
 
 def _lines(heads: list[str], rows: list[list[str]]) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ..errors import FlashtwinError
 from ..inputs import parse_toml, read_text
+from ..references import cited
 from ..schema import MOST, shortened
 from .expression import Expression
 
@@ -186,7 +187,7 @@ class Study:
     Attributes:
         name: of the file.
         title: of the page.
-        paper: the citation.
+        paper: the citation; in the file its text, or a key of `references.bib`.
         sentence: the finding, in one sentence.
         use: whether to use the scheme, when and when not, in Markdown.
         about: how the study does it.
@@ -362,7 +363,7 @@ def _study(name: str, given: Mapping[str, Any]) -> Study:
     study = Study(
         name,
         table.take("title", str),
-        table.take("paper", str),
+        cited(table.take("paper", str)),
         table.take("sentence", str, "").strip(),
         table.take("use", str, "").strip(),
         table.take("about", str).strip(),
