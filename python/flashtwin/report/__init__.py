@@ -70,8 +70,8 @@ def _sweep_of(what: object) -> Results | None:
     return Results(what) if is_sweep else None  # type: ignore[arg-type]
 
 
-def page(title: str, data: dict[str, Any], above: list[Table], below: list[Table]) -> str:
-    """Return a page: tables above the charts of `data` (page.js), and below them."""
+def page(title: str, data: dict[str, Any], above: list[Table], below: list[Table], lead: str = "") -> str:
+    """Return a page: HTML that leads it, tables above the charts of `data` (page.js), and below them."""
 
     def part(name: str) -> str:
         return (_HERE / name).read_text(encoding="utf-8")
@@ -85,7 +85,7 @@ def page(title: str, data: dict[str, Any], above: list[Table], below: list[Table
         title=escape(title),
         made=f"flashtwin {_core.__version__}. Times are virtual. Click a column's head to sort by it.",
         css=part("page.css"),
-        top=tables(above),
+        top=lead + tables(above),
         bottom=tables(below),
         data=as_json,
         echarts=part("echarts/echarts.min.js"),

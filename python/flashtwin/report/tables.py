@@ -43,7 +43,8 @@ class Table:
         body = "".join(
             f"<tr>{''.join(self._cell(i, c) for i, c in enumerate(row))}</tr>" for row in self.rows
         )
-        kind = "" if self.plain else ' class="sortable"'
+        names = [*(["sortable"] if not self.plain else []), *(["stacks"] if self.plain or self.wrap else [])]
+        kind = f' class="{" ".join(names)}"' if names else ""
         return (
             f'<section class="card"><h2>{escape(self.title)}</h2><div class="scroll">'
             f"<table{kind}>{head}<tbody>{body}</tbody></table></div></section>"
@@ -56,7 +57,8 @@ class Table:
             kind = ' class="text wrap"' if self.plain or self.wrap else ' class="text"'
         else:
             kind = ' class="best"' if cell.best else ""
-        return f"<td{kind}{value}>{escape(cell.text)}{note}</td>"
+        head = f' data-head="{escape(self.heads[column])}"' if self.plain or self.wrap else ""
+        return f"<td{kind}{value}{head}>{escape(cell.text)}{note}</td>"
 
 
 def _words(words: bool) -> str:

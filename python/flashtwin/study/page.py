@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import os
+import re
+import tempfile
+from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..errors import FlashtwinError
 from ..files import write_text
 from ..report import page
 from ..report.tables import Cell, Table
 from . import words
+from .figure import draw
 from .measuring import flat
 from .verdicts import REPRODUCED, VERDICTS, counts_of
 
@@ -197,10 +203,7 @@ def write_html(outcome: dict[str, Any], path: str | os.PathLike[str]) -> None:
         {**figure, "places": list(map(str, figure["places"])), "unit": words.figure_unit(figure)}
         for figure in outcome["figures"]
     ]
-    facts = [("in a sentence", outcome["sentence"]), ("use", outcome["use"])]
-    facts += [("verdicts", words.counts(counts_of(outcome["claims"])))]
-    above = [_plain("What was found", [fact for fact in facts if fact[1]])]
-    above += [
+    above = [
         _sortable(title, heads, rows)
         for title, heads, rows in (
             ("Cases", *_cases(outcome)),
@@ -230,7 +233,37 @@ def write_html(outcome: dict[str, Any], path: str | os.PathLike[str]) -> None:
     )
     data = {"kind": "study", "figures": figures}
     title = f"{outcome['title']} ({outcome['variant']})"
-    write_text(Path(path), page(title, data, above, below), "the report")
+    write_text(Path(path), page(title, data, above, below, _lead(outcome)), "the report")
+
+
+def _lead(outcome: dict[str, Any]) -> str:
+    counts = words.counts(counts_of(outcome["claims"]))
+    texts = [f"**{outcome['sentence']}**", *outcome["use"].split("\n\n")]
+    texts += [f"**Verdicts**: {counts}."] if counts else []
+    paragraphs = [f"<p>{_inline(text)}</p>" for text in texts if text.strip("*")]
+    return f'<div class="lead">{"".join(paragraphs)}{_image(outcome)}</div>'
+
+
+def _inline(text: str) -> str:
+    """Turn the marks of Markdown that studies use into HTML: bold, code, emphasis."""
+    found = escape(text.strip())
+    for mark, tag in ((r"\*\*", "b"), ("`", "code"), (r"\*", "em")):
+        found = re.sub(rf"{mark}([^*`]+){mark}", rf"<{tag}>\1</{tag}>", found)
+    return found
+
+
+def _image(outcome: dict[str, Any]) -> str:
+    """Return the figure as a part of the page; nothing without Matplotlib, or if there is nothing to draw."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "figure.svg"
+        try:
+            draw(outcome, path)
+        except FlashtwinError:
+            return ""
+        data = base64.b64encode(path.read_bytes()).decode()
+    source = f"data:image/svg+xml;base64,{data}"
+    alt = "Printed values as marks, measured ones as intervals"
+    return f'<div class="scroll"><img alt="{alt}" src="{source}"></div>'
 
 
 def _plain(title: str, rows: list[tuple[str, str]]) -> Table:
