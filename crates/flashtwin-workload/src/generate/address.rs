@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::locality::Locality;
 use super::rng::{splitmix64, Rng};
+use super::space::Space;
 use super::stack::Stack;
 use crate::error::{ErrorKind, WorkloadError};
 
@@ -96,31 +97,6 @@ pub(crate) enum Sampler {
     },
     Locality(Locality),
     Stack(Stack),
-}
-
-/// The part of the device a generator works on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Space {
-    pub bytes: u64,
-    pub alignment: u64,
-}
-
-impl Space {
-    pub fn units(self) -> u64 {
-        self.bytes / self.alignment
-    }
-
-    /// A start for a request of `bytes`, any that fits equally often.
-    #[inline(always)]
-    pub fn draw(self, rng: &mut Rng, bytes: u64) -> u64 {
-        rng.below((self.bytes - bytes) / self.alignment + 1) * self.alignment
-    }
-
-    pub fn fits(self, start: u64, bytes: u64) -> bool {
-        start
-            .checked_add(bytes)
-            .is_some_and(|end| end <= self.bytes)
-    }
 }
 
 impl Sampler {

@@ -4,11 +4,12 @@
 
 use flashtwin::{Op, Request, Time};
 
-use super::address::{Sampler, Space};
+use super::address::Sampler;
 use super::arrival::Arrival;
 use super::generator::{Generator, REDRAWS_MAX};
 use super::rng::Rng;
 use super::size::Size;
+use super::space::Space;
 use crate::error::WorkloadError;
 
 impl Generator {

@@ -2,9 +2,10 @@
 
 use flashtwin::{Op, Request, Time};
 
-use super::address::{Sampler, Space};
+use super::address::Sampler;
 use super::arrival::Gaps;
 use super::rng::Rng;
+use super::space::Space;
 use super::spec::GeneratorSpec;
 use crate::error::{ErrorKind, WorkloadError};
 use crate::Workload;

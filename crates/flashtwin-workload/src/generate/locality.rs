@@ -4,8 +4,8 @@
 use memchr::memchr;
 use std::path::Path;
 
-use super::address::Space;
 use super::rng::Rng;
+use super::space::Space;
 use crate::error::{quote, ErrorKind, WorkloadError};
 use crate::trace::cursor::{Bad, Cursor};
 use crate::trace::input::Input;

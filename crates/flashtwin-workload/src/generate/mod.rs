@@ -7,6 +7,7 @@ pub(crate) mod generator;
 pub(crate) mod locality;
 pub(crate) mod rng;
 pub(crate) mod size;
+pub(crate) mod space;
 pub(crate) mod spec;
 pub(crate) mod stack;
 pub(crate) mod text;

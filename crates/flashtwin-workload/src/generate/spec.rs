@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::address::{Address, Space};
+use super::address::Address;
 use super::arrival::Arrival;
 use super::size::Size;
+use super::space::Space;
 use super::values::Part;
 use crate::error::{ErrorKind, WorkloadError};
 

@@ -3,9 +3,9 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::address::Space;
 use super::rng::Rng;
 use super::size::Size;
+use super::space::Space;
 use crate::error::{ErrorKind, WorkloadError};
 
 /// Classes of distances are powers of two; with more, taking a unit out of the middle would cost more than a request.
