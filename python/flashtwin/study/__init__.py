@@ -109,6 +109,7 @@ def _outcome(
     named = [name for load in study.loads.values() for name in _names_of(load.name, load.arrivals)]
     names_of = {loads.text(name): _name(name, loads) for name in reversed(named)}
     pins = [judged_pin(pin, rows) for pin in study.pins]
+    run = f"flashtwin study run {study.name}" + (" --full" if variant == "full" else "")
     return {
         "study": study.name,
         "title": study.title,
@@ -118,7 +119,7 @@ def _outcome(
         "about": study.about,
         "variant": variant,
         "flashtwin_version": _core.__version__,
-        "cases": [judged_case(case, rows) for case in study.cases],
+        "cases": [judged_case(case, rows, run) for case in study.cases],
         "pins": pins,
         "claims": [judged(claim, rows, pins) for claim in study.claims],
         "checks": [judged_check(check, rows) for check in study.checks],

@@ -147,13 +147,13 @@ class Case:
     Attributes:
         name: the situation.
         why: the cause in a few words.
-        command: that shows it.
+        command: that shows it; if None, the one that runs its matrix again.
         measure: the gain or the cost; `printed` where a paper has it.
     """
 
     name: str
     why: str
-    command: str
+    command: str | None
     measure: Measure
 
 
@@ -368,7 +368,7 @@ def _study(name: str, given: Mapping[str, Any]) -> Study:
         table.take("use", str, "").strip(),
         table.take("about", str).strip(),
         {key: _matrix(key, value) for key, value in matrices.items()},
-        tuple(_case(value, matrices, name) for value in table.take("case", list, [])),
+        tuple(_case(value, matrices) for value in table.take("case", list, [])),
         tuple(_pin(value, matrices) for value in table.take("pin", list, [])),
         {key: _load(key, value) for key, value in table.take("workload", dict, {}).items()},
         tuple(_claim(value, matrices, "check") for value in table.take("check", list, [])),
@@ -484,15 +484,14 @@ def _pin(given: object, matrices: Mapping[str, Any]) -> Pin:
     return pin
 
 
-def _case(given: object, matrices: Mapping[str, Any], study: str) -> Case:
+def _case(given: object, matrices: Mapping[str, Any]) -> Case:
     table = _Table("case", given)
     shared = {key: table.take(key, object, _NONE) for key in _SHARED if key not in _JUDGED}
     shared = {key: value for key, value in shared.items() if value is not _NONE}
     name = table.take("name", str)
     where = f"case {name}"
     measure = _measure(where, shared, {"name": name}, matrices)
-    again = f"flashtwin study run {study} --matrix {measure.matrix}"
-    case = Case(name, table.take("why", str, ""), table.take("command", str, again), measure)
+    case = Case(name, table.take("why", str, ""), table.text("command"), measure)
     table.end()
     return case
 

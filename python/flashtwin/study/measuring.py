@@ -162,10 +162,14 @@ def judged_pin(pin: Pin, matrices: Mapping[str, Rows]) -> dict[str, Any]:
     }
 
 
-def judged_case(case: Case, matrices: Mapping[str, Rows]) -> dict[str, Any]:
-    """Evaluate the situation of a user."""
+def judged_case(case: Case, matrices: Mapping[str, Rows], run: str) -> dict[str, Any]:
+    """Evaluate the situation of a user; `run` is the command that ran the study."""
     found, _ = _named_errors(f"case {case.name}", lambda: measured(case.measure, matrices))
-    return {"why": case.why, "command": case.command, "measure": found}
+    return {
+        "why": case.why,
+        "command": case.command or f"{run} --matrix {case.measure.matrix}",
+        "measure": found,
+    }
 
 
 def judged(claim: Claim, matrices: Mapping[str, Rows], pins: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
