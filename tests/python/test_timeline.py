@@ -198,6 +198,9 @@ def test_durations_and_counts_are_the_model_s(case: str) -> None:
     span_ps = result.summary["span_s"] * 1e12
     assert sum(busy.values()) / 4 == pytest.approx(flash["busy_share_mean"] * span_ps)
     assert max(busy.values()) == pytest.approx(flash["busy_share_max"] * span_ps)
+    counts = result.summary["counts"]
+    accesses = counts["reads"]["requests"] + counts["writes"]["requests"]
+    assert sum(busy.values()) * 1e-6 == pytest.approx(result.summary["flash_us_per_request"] * accesses)
     counted = {op["name"]: op["count"] for op in flash["ops"]}
     for name in ("host_read", "fill", "host_write", "destage", "map_read", "merge_copy", "erase"):
         assert pages[name] == counted[name], name

@@ -30,13 +30,13 @@ _Resolve = Callable[[str], str]
 class Rows:
     """The finished cells of a matrix, selected by values of axes."""
 
-    def __init__(self, results: Results, resolve: _Resolve, more: Results | None = None) -> None:
+    def __init__(self, results: Results, resolve: _Resolve, more: tuple[Results, ...] = ()) -> None:
         self._results, self._resolve, self._more = results, resolve, more
         self._rows: dict[str, list[dict[str, Any]]] = {}
 
     def with_more(self, more: Results) -> Rows:
         """Return the rows with those of other seeds of some of the cells."""
-        return Rows(self._results, self._resolve, more)
+        return Rows(self._results, self._resolve, (*self._more, more))
 
     def values(self, axis: str) -> list[Any]:
         """Return the values of an axis, in order."""
@@ -56,8 +56,8 @@ class Rows:
     def _of(self, figure: str) -> list[dict[str, Any]]:
         if figure not in self._rows:
             rows = self._read(self._results.table, figure)
-            if self._more is not None:
-                rows += self._read(self._more.table, figure)
+            for more in self._more:
+                rows += self._read(more.table, figure)
             self._rows[figure] = rows
         return self._rows[figure]
 

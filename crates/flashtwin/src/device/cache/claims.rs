@@ -255,7 +255,7 @@ impl Claims {
         self.give(at);
     }
 
-    /// What is free or granted and not used, and the pages that wait: for another policy.
+    /// Slots that are free, or granted and not used, and the pages that wait: for another policy.
     pub fn into_rest(self) -> (u32, VecDeque<u32>) {
         let unused: u32 = self.claims.iter().map(|claim| claim.unused).sum();
         let mut waiting = self.ready;

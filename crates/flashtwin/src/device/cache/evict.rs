@@ -184,7 +184,7 @@ impl<B: Backend> Device<B> {
         }
     }
 
-    /// The same where blocks take the room of all their pages.
+    /// A slot for the page where blocks take the room of all their pages: granted to its block, or waited for.
     #[inline(never)]
     fn claim_slot(&mut self, id: u32, evicted: Evicted) {
         let cache = &mut self.cache;

@@ -83,7 +83,7 @@ pub(super) struct Cache {
     free_pages: Vec<u32>,
     /// Free slots, by [`Pool`].
     free_slots: [u32; 2],
-    /// What takes the place of the free slots of [`Pool::Policy`] where blocks take the room of all their pages.
+    /// Slots of [`Pool::Policy`] where blocks take the room of all their pages, in place of `free_slots`.
     claims: Option<Box<Claims>>,
     /// Pages that wait for a slot of no particular other page, by [`Pool`].
     waiting: [VecDeque<u32>; 2],
@@ -189,7 +189,8 @@ impl Cache {
         }
     }
 
-    /// It is there and blocks, its policy does not write back by itself, no block takes more room than its pages, and nothing is logged.
+    /// A buffer is there and blocks, its policy does not write back by itself, no block takes more room than its pages, and nothing
+    /// is logged.
     pub fn is_plain(&self) -> bool {
         let blocks = self.background.is_none() && !self.uses_idle;
         self.present && blocks && self.claims.is_none() && !self.is_logged()
