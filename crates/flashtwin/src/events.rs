@@ -63,8 +63,6 @@ pub struct EventQueue {
     /// When the width was chosen, and the place in the order of setting by then.
     chosen_at: Time,
     chosen_order: u64,
-    /// Added to the numbers of resources.
-    base: usize,
     /// By resource, if at one instant things happen in the order of groups, and only then of setting; else empty.
     groups: Vec<u32>,
 }
@@ -99,7 +97,6 @@ impl EventQueue {
             looks_max: LOOKS_MAX * resources.max(64) as u32,
             chosen_at: Time::ZERO,
             chosen_order: !ORDER_ALONE_MAX,
-            base: 0,
             groups: Vec::new(),
         }
     }
@@ -115,12 +112,6 @@ impl EventQueue {
         self.groups = groups;
         self.order_max = (1 << ORDER_BITS) - 1;
         (self.last_order, self.chosen_order) = (!self.order_max, !self.order_max);
-    }
-
-    /// From now on [`EventQueue::set`] numbers resources from `first` on.
-    #[inline(always)]
-    pub fn number_from(&mut self, first: usize) {
-        self.base = first;
     }
 
     /// The next place in the order of setting, for an instant that is kept elsewhere.
@@ -161,12 +152,6 @@ impl EventQueue {
     /// Sets the pending instant of a resource that has none.
     #[inline(always)]
     pub fn set(&mut self, resource: usize, at: Time) {
-        self.set_absolute(self.base + resource, at);
-    }
-
-    /// The same, numbered from 0.
-    #[inline(always)]
-    pub fn set_absolute(&mut self, resource: usize, at: Time) {
         let entry = self.entry(resource, at);
         self.put(entry, resource);
         self.note(entry);
@@ -180,7 +165,7 @@ impl EventQueue {
         }
     }
 
-    /// Moves the pending instant of a resource, numbered from 0, which must have a later one.
+    /// Moves the pending instant of a resource, which must have a later one.
     #[inline]
     pub fn bring_forward(&mut self, resource: usize, at: Time) {
         let entry = self.entry(resource, at);

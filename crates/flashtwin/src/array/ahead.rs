@@ -41,9 +41,12 @@ impl Array {
         if !may || requests.iter().any(cannot) {
             return false;
         }
-        self.backend.direct.leave();
         self.backend.ahead_ends = last;
         let io = &mut self.backend.io;
+        io.members.iter_mut().for_each(Member::begin_ahead);
+        // Pieces are foreseen as requests, whose pages are joined.
+        io.sends_single_pages = false;
+        io.choose_features();
         for (number, request) in (0..).zip(requests) {
             foresee(io, number, request, page_bytes);
         }
@@ -82,13 +85,11 @@ impl Raid {
     /// `at_rest`: nothing is in flight in the front end.
     fn may_run_ahead(&self, at_rest: impl FnOnce() -> bool) -> bool {
         let io = &self.io;
-        let idle = || io.is_empty() && io.members.iter().all(|m| m.next_event() == Time::NEVER);
         self.independent
             && io.members.whole
             && !io.record.log.is_on()
             && io.watch.timeline.is_none()
-            && (io.members.iter().any(|m| m.ahead.is_some()) || idle())
-            && (io.members.iter().all(|m| m.drive.place.is_none()) || at_rest())
+            && (io.members.iter().all(|m| m.ahead.is_some()) || at_rest())
     }
 }
 
@@ -102,7 +103,8 @@ fn foresee(io: &mut Io, number: u32, request: &Request, page_bytes: u64) {
     };
     for page in first..end {
         let Spot { member, lpn } = io.layout.spot(Lpn(narrow(page)));
-        let ahead = io.members[member].goes_ahead();
-        ahead.foresee(number, request.arrival, lpn, op, fua);
+        if let Some(ahead) = &mut io.members[member].ahead {
+            ahead.foresee(number, request.arrival, lpn, op, fua);
+        }
     }
 }

@@ -113,16 +113,16 @@ impl Array {
     pub fn set_log(&mut self, on: bool) {
         let io = &mut self.backend.io;
         io.record.log.set(on);
-        io.find_way();
+        io.choose_features();
     }
 
-    /// For tests, in builds with debug assertions: the log has what happens on the fast path of small writes in place of
-    /// closing it.
+    /// For tests, in builds with debug assertions: the log has what happens in a plain array in place of having the
+    /// general copy of its code run.
     #[doc(hidden)]
-    pub fn include_pairs_in_log(&mut self) {
+    pub fn log_plain_path(&mut self) {
         let io = &mut self.backend.io;
-        io.record.log.include_pairs();
-        io.find_way();
+        io.record.log.include_plain();
+        io.choose_features();
     }
 
     /// Takes what was logged since the last call.
@@ -137,7 +137,6 @@ impl Array {
         for member in self.backend.io.members.iter_mut() {
             member.drive.ssd.set_logs(on);
         }
-        self.backend.io.find_way();
     }
 
     /// Hands over what members logged of their flash and their buffers since the last call.
@@ -156,7 +155,7 @@ impl Array {
         let now = self.now();
         let io = &mut self.backend.io;
         io.watch.set_timeline(on, &io.members, now);
-        io.find_way();
+        io.choose_features();
     }
 
     /// Takes the intervals since the last call or [`crate::Device::reset_metrics`], in the order of

@@ -32,7 +32,7 @@ impl Alarm {
             return;
         }
         match std::mem::replace(&mut self.at, at) {
-            Time::NEVER => clock.events.set_absolute(self.resource, at),
+            Time::NEVER => clock.events.set(self.resource, at),
             _ => clock.events.bring_forward(self.resource, at),
         }
     }

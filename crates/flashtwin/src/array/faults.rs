@@ -1,11 +1,12 @@
 //! Members that fail, are replaced, grow slow, or are ordered to collect garbage.
 
 use super::clock::Clock;
+use super::features::Every;
 use super::io::ops::Chain;
-use super::io::requests::Owner;
+use super::io::requests::Origin;
 use super::jobs::Jobs;
+use super::member::response::Spent;
 use super::member::rows::Rows;
-use super::member::spent::Spent;
 use super::member::{Member, State};
 use super::raid::{Array, Raid, REBUILDING};
 use super::record::history::{MemberRebuild, Phase};
@@ -76,9 +77,8 @@ impl Array {
     pub fn slow_member(&mut self, member: usize, times_milli: u32) -> Result<(), MemberError> {
         self.backend.may_use(member)?;
         let member = &mut self.backend.io.members[member];
-        member.becomes_slow();
-        member.slow.set(times_milli);
-        self.backend.io.find_way();
+        member.slow_down(times_milli);
+        self.backend.io.choose_features();
         Ok(())
     }
 
@@ -182,7 +182,7 @@ impl Raid {
         m.rows = lost.rows;
         m.slow = lost.slow;
         self.io.members.whole = false;
-        self.io.find_way();
+        self.io.choose_features();
         self.io.record.log.tell(|| ArrayEvent::Failed { member });
         self.io.begin_phase(clock.now);
     }
@@ -194,46 +194,56 @@ impl Raid {
         self.io.watch.coordinator.tells(member, false);
         self.io.look_at(member, clock);
         self.jobs.forget_rebuilt(member);
-        self.io.members[member].under_way = 0;
+        self.io.members[member].in_flight = 0;
         let mut jobs = self.jobs.take_pages_of(member);
+        let pages = self.io.ops.take_sent(Some(member));
+        let mut chains: Vec<(u64, Chain)> = pages
+            .into_iter()
+            .map(|(order, op)| (order, Chain::only(op)))
+            .collect();
         for request in self.io.requests.take_of(member) {
-            match request.owner {
-                Owner::Host(chain) => self.batch.again(&mut self.io, chain),
-                Owner::Job(job) => jobs.push(job),
-                Owner::Task(_) => unreachable!("a volume does without none of its members"),
+            match request.origin {
+                Origin::Host(chain) => chains.push((request.order, chain)),
+                Origin::Job(job) => jobs.push(job),
+                Origin::Task(_) => unreachable!("a volume does without none of its members"),
             }
+        }
+        chains.sort_unstable_by_key(|&(order, _)| order);
+        for (_, chain) in chains {
+            self.batch.again(&mut self.io, chain);
         }
         jobs.sort_unstable();
         for job in jobs {
             self.jobs.step_lost(&mut self.io, job, clock);
         }
-        self.place(clock);
+        self.place::<Every>(clock);
     }
 
     /// Data are lost: what was in flight completes as not done.
     fn break_down(&mut self, member: usize, clock: &mut Clock) {
         let io = &mut self.io;
         io.members.lost = true;
-        self.direct.close(io);
         io.members[member].state = State::Failed;
         io.members.whole = false;
-        io.find_way();
+        io.choose_features();
         io.watch.coordinator.dismiss();
-        let alone = io
-            .requests
-            .take_all()
-            .into_iter()
-            .filter_map(|request| match request.owner {
-                Owner::Host(chain) => Some(chain),
-                _ => None,
-            });
-        let none = Jobs::new(&self.spec, io.members.len() + REBUILDING);
+        let pages = io.ops.take_sent(None).into_iter();
+        let mut alone: Vec<(u64, Chain)> =
+            pages.map(|(order, op)| (order, Chain::only(op))).collect();
+        for request in io.requests.take_all() {
+            if let Origin::Host(chain) = request.origin {
+                alone.push((request.order, chain));
+            }
+        }
+        alone.sort_unstable_by_key(|&(order, _)| order);
+        let alone = alone.into_iter().map(|(_, chain)| chain);
+        let none = Jobs::new(&self.spec, &io.layout, io.members.len() + REBUILDING);
         let jobs = std::mem::replace(&mut self.jobs, none);
         let waiting = self.swan.as_mut().map(|swan| swan.take_waiting());
         let waiting = waiting.unwrap_or_default().into_iter().map(Chain::only);
         let chains: Vec<Chain> = alone.chain(jobs.chains()).chain(waiting).collect();
         for chain in chains {
-            io.finish(chain, Spent::default(), false);
+            io.finish::<Every>(chain, Spent::default(), false);
         }
         io.record.log.tell(|| ArrayEvent::Failed { member });
         if let Some(timeline) = &mut io.watch.timeline {

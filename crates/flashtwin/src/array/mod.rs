@@ -20,6 +20,7 @@ mod clock;
 mod coordinate;
 mod executor;
 mod faults;
+mod features;
 mod io;
 mod jobs;
 mod layout;

@@ -79,7 +79,7 @@ impl Array {
                 members.iter_mut().for_each(|m| m.drive.ssd.advance(now));
                 raid.swan = volume.map(Swan::with);
                 raid.io.members.replace(members);
-                raid.io.find_way();
+                raid.io.choose_features();
                 raid.io.note_gc();
                 Ok(())
             }

@@ -78,15 +78,9 @@ pub(crate) mod sealed {
         fn enqueue(&mut self, unit: usize, op: PageOp, now: Time, events: &mut EventQueue);
         /// All that is queued at this instant, by this event, has been queued.
         fn settle(&mut self, _now: Time, _events: &mut EventQueue) {}
-        /// Deals with what was pending until now if it is a step from one move of a collection to the next, of which
-        /// the front end need not know; false, with nothing done, if not.
-        #[inline(always)]
-        fn goes_on(&mut self, _resource: usize, _now: Time, _events: &mut EventQueue) -> bool {
-            false
-        }
-        /// Deals with what was pending until now; returns the unit to activate afterwards, `None` if that is of no
-        /// interest to the front end: nothing is done, and no unit is idle by that. An operation that finished, if one
-        /// did, is put into `done`, where there is none.
+        /// Processes the event of a resource; returns the unit to activate afterwards. `None`: that concerns the back end
+        /// alone, nothing finished and no unit is idle by it. The operation that finished, if one did, is put into `done`,
+        /// which is empty before.
         fn on_event(
             &mut self,
             resource: usize,
@@ -94,19 +88,6 @@ pub(crate) mod sealed {
             events: &mut EventQueue,
             done: &mut Option<Done>,
         ) -> Option<usize>;
-        /// [`Work::on_event`] and then [`Work::activate`], where the front end has no part in it.
-        #[inline(always)]
-        fn step(
-            &mut self,
-            resource: usize,
-            now: Time,
-            events: &mut EventQueue,
-            done: &mut Option<Done>,
-        ) {
-            if let Some(unit) = self.on_event(resource, now, events, done) {
-                self.activate(unit, now, events);
-            }
-        }
         /// A further operation that finished with the last event.
         fn more_done(&mut self) -> Option<Done> {
             None

@@ -95,7 +95,7 @@ impl<B: Backend> Device<B> {
 
     pub(super) fn direct_read(&mut self, id: ReqId, lpn: Lpn) {
         match self.backend.unit_of_copy(lpn) {
-            Some(chip) => self.queue_flash(chip, lpn, Cause::HostRead, id.0 | OWNER_IS_REQUEST),
+            Some(chip) => self.queue_flash(chip, lpn, Cause::HostRead, Owner::host_request(id.0)),
             // Never written, or trimmed: there is nothing to read.
             None => {
                 let slot = self.now - self.requests[id].dispatched;
@@ -105,7 +105,7 @@ impl<B: Backend> Device<B> {
     }
 
     pub(super) fn direct_write(&mut self, id: ReqId, lpn: Lpn) {
-        let (owner, fua) = (id.0 | OWNER_IS_REQUEST, self.requests[id].fua);
+        let (owner, fua) = (Owner::host_request(id.0), self.requests[id].fua);
         let chip = self.backend.unit_for_write(lpn);
         self.queue_program(chip, lpn, Cause::HostWrite, owner, Stream::Cold, fua);
     }

@@ -4,7 +4,7 @@ use super::*;
 
 impl<B: Backend> Device<B> {
     #[inline(always)]
-    pub(super) fn queue_flash(&mut self, chip: u32, lpn: Lpn, cause: Cause, owner: u32) {
+    pub(super) fn queue_flash(&mut self, chip: u32, lpn: Lpn, cause: Cause, owner: Owner) {
         self.queue_program(chip, lpn, cause, owner, Stream::Cold, false);
     }
 
@@ -14,13 +14,13 @@ impl<B: Backend> Device<B> {
         chip: u32,
         lpn: Lpn,
         cause: Cause,
-        owner: u32,
+        owner: Owner,
         stream: Stream,
         fua: bool,
     ) {
-        let request = match owner & OWNER_IS_REQUEST {
-            0 => self.cache.on_behalf(owner),
-            _ => self.requests[ReqId(owner & !OWNER_IS_REQUEST)].number_in_logs,
+        let request = match owner.is_cached_page() {
+            true => self.cache.on_behalf(owner.number()),
+            false => self.requests[ReqId(owner.number())].number_in_logs,
         };
         self.queue_for(request, chip, lpn, cause, owner, (stream, fua));
     }
@@ -33,7 +33,7 @@ impl<B: Backend> Device<B> {
         chip: u32,
         lpn: Lpn,
         cause: Cause,
-        owner: u32,
+        owner: Owner,
         (stream, fua): (Stream, bool),
     ) {
         let op = PageOp {
@@ -59,7 +59,7 @@ impl<B: Backend> Device<B> {
         if !done.written && !self.broken {
             self.read_only = true;
         }
-        if done.op.owner & (OWNER_IS_REQUEST | OWNER_IS_OUTSIDE) == 0 {
+        if done.op.owner.is_cached_page() {
             if !B::PLAIN {
                 self.programs.done(done);
             }
@@ -71,10 +71,8 @@ impl<B: Backend> Device<B> {
     /// The same for an operation that did not come from the buffer.
     #[inline(never)]
     fn direct_flash_done(&mut self, done: &Done) {
-        if done.op.owner & OWNER_IS_REQUEST == 0 {
-            return self.outside.push(OutsideDone::of(done));
-        }
-        let id = ReqId(done.op.owner & !OWNER_IS_REQUEST);
+        debug_assert_eq!(done.op.owner.receiver(), Receiver::HostRequest);
+        let id = ReqId(done.op.owner.number());
         if !self.requests[id].flushing {
             self.programs.done(done);
         }

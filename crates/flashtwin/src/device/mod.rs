@@ -8,6 +8,7 @@
 //! them in the order of time: never submit before an instant up to which the device has not been advanced.
 
 mod backend;
+mod bare;
 mod cache;
 mod controller;
 mod dispatch;
@@ -16,7 +17,6 @@ mod gauges;
 mod link;
 mod partial_write;
 mod plain;
-mod port;
 mod power;
 mod queues;
 mod requests;
@@ -27,7 +27,7 @@ use std::collections::VecDeque;
 use crate::buffer::{Setup, Stream, UserPolicy};
 use crate::events::EventQueue;
 use crate::metrics::{FlashReport, Metrics};
-use crate::nand::{Cause, Done, PageOp};
+use crate::nand::{Cause, Done, Owner, PageOp, Receiver};
 use crate::request::{Breakdown, Completion, Op, Request, Status};
 use crate::spec::{self, Partial};
 use crate::units::{Lpn, Time};
@@ -40,16 +40,10 @@ pub use gauges::Gauges;
 use link::Link;
 use partial_write::PageWrites;
 use plain::{on_path, Path};
-pub(crate) use port::OutsideDone;
 use power::ProgramLog;
 pub use power::{Durable, PageProgram};
 use queues::Queues;
 use requests::{ReqId, Requests};
-
-/// Marks the owner of a flash operation as a host request (else it is a cached page).
-const OWNER_IS_REQUEST: u32 = 1 << 31;
-/// Marks it as that of the sender of a page past the front end.
-const OWNER_IS_OUTSIDE: u32 = 1 << 30;
 
 /// A request whose address is not on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,8 +100,6 @@ pub struct Device<B: Backend> {
     requests: Requests,
     completions: Vec<Completion>,
     collects_completions: bool,
-    /// Page operations done that came past the front end.
-    outside: Vec<OutsideDone>,
     metrics: Metrics,
     address: Address,
     /// Requests done except for the time of buffer and processor, the next to complete first.
@@ -199,7 +191,6 @@ impl<B: Backend> Device<B> {
             requests: Requests::default(),
             completions: Vec::new(),
             collects_completions: true,
-            outside: Vec::new(),
             metrics: Metrics::default(),
             address: Address::new(front),
             in_buffer: VecDeque::new(),
@@ -410,9 +401,6 @@ impl<B: Backend> Device<B> {
     fn flash_event(&mut self) -> bool {
         let resource = self.events.pop_first();
         let (now, mut done) = (self.now, None);
-        if self.backend.goes_on(resource, now, &mut self.events) {
-            return false;
-        }
         let chip = (self.backend).on_event(resource, now, &mut self.events, &mut done);
         let Some(chip) = chip else {
             debug_assert!(done.is_none() && self.backend.more_done().is_none());

@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 
 use super::flash::flash_parts;
 use super::requests::ReqId;
-use super::{Backend, Device, Front, OWNER_IS_REQUEST};
+use super::{Backend, Device, Front};
 use crate::buffer::{Directory, PageId};
-use crate::nand::{Cause, Done};
+use crate::nand::{Cause, Done, Owner};
 use crate::request::Breakdown;
 use crate::request::Status;
 use crate::spec::Partial;
@@ -125,7 +125,7 @@ impl<B: Backend> Device<B> {
         if !whole {
             // A page without a copy is all zeros: there is nothing to read.
             if let Some(chip) = self.backend.unit_of_copy(lpn) {
-                return self.queue_flash(chip, lpn, Cause::PartialRead, id.0 | OWNER_IS_REQUEST);
+                return self.queue_flash(chip, lpn, Cause::PartialRead, Owner::host_request(id.0));
             }
         }
         page.programs = 1;

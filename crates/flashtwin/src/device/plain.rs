@@ -154,11 +154,6 @@ unsafe impl<B: Backend, const KIND: u8> Work for Plain<B, KIND> {
     }
 
     #[inline(always)]
-    fn goes_on(&mut self, resource: usize, now: Time, events: &mut EventQueue) -> bool {
-        self.get_mut().goes_on(resource, now, events)
-    }
-
-    #[inline(always)]
     fn on_event(
         &mut self,
         resource: usize,

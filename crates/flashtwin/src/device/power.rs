@@ -119,7 +119,6 @@ impl<B: Backend> Device<B> {
             self.backend_to_rest(steps)?;
         }
         self.completions.clear();
-        self.outside.clear();
         self.programs.told.clear();
         self.metrics = Metrics::new(self.now, None);
         self.backend.reset_stats(self.now);

@@ -145,7 +145,7 @@ impl PageMap {
 mod tests {
     use super::super::shape::Shape;
     use super::*;
-    use crate::nand::{Cause, FlashEvent, Nand};
+    use crate::nand::{Cause, FlashEvent, Nand, Owner};
     use crate::spec::{builtin, DeviceSpec};
     use crate::units::Stream;
     use crate::units::{Lpn, Time};
@@ -279,7 +279,7 @@ mod tests {
         let mut events = crate::events::EventQueue::new(nand.resources());
         let op = crate::nand::PageOp {
             lpn: Lpn(40),
-            owner: 0,
+            owner: Owner::cached_page(0),
             cause: Cause::HostWrite,
             request: crate::nand::FlashEvent::NOBODY,
             stream: Stream::Cold,

@@ -54,6 +54,8 @@ pub(crate) struct Layered {
     gc_took: Vec<Time>,
     /// What the translation layers had counted when counting began.
     counted_before: Counters,
+    /// The event queue's resource of the first chip.
+    pub first_resource: usize,
     pages: Pages,
     costs: plan::Costs,
     read_priority: bool,
@@ -101,6 +103,7 @@ impl Layered {
             ops: Vec::new(),
             gc_took: vec![spec.timing.erase; chips],
             counted_before: Counters::default(),
+            first_resource: 0,
             pages: Pages {
                 by_stride: Divider::new(stride),
                 by_chips: Divider::new(spec.geometry.chips),
@@ -138,7 +141,7 @@ impl Layered {
             if let Some((next, time)) = channel.waiting.pop_front() {
                 channel.busy_with = Some(next);
                 self.lanes[next as usize].ends = now + time;
-                events.set(resource, now + time);
+                events.set(self.first_resource + resource, now + time);
                 if self.log.is_some() {
                     self.log_transfer(next as usize, time, now);
                 }
@@ -161,7 +164,7 @@ impl Layered {
                 }
                 Some(Step::Array(time)) => {
                     lane.ends = now + time;
-                    events.set(chip, lane.ends);
+                    events.set(self.first_resource + chip, lane.ends);
                     if self.log.is_some() {
                         self.log_array(chip, time, now);
                     }
@@ -178,7 +181,7 @@ impl Layered {
                     if channel.busy_with.is_none() {
                         channel.busy_with = Some(chip as u32);
                         lane.ends = now + time;
-                        events.set(self.chips.len() + at, lane.ends);
+                        events.set(self.first_resource + self.chips.len() + at, lane.ends);
                         if self.log.is_some() {
                             self.log_transfer(chip, time, now);
                         }

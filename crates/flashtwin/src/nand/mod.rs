@@ -1,18 +1,20 @@
 //! The flash: chips that serve queued page operations and collect garbage.
 //!
-//! Two back ends behind one interface. [`Msr`] is the element model of the MSR SSD extension, exact
-//! to its event logs. [`Modern`] has channels shared by dies. Both change the page map at the
-//! instant an operation is dispatched to its chip: what waits in a queue has not happened yet.
+//! Three back ends behind one interface. [`Msr`] is the element model of the MSR SSD extension, exact
+//! to its event logs. [`Modern`] has channels shared by dies. [`Layered`] has a translation layer in each chip. All change
+//! the page map at the instant an operation is dispatched to its chip: what waits in a queue has not happened yet.
 //!
-//! Contract: the device calls [`Nand::enqueue`], lets the clock run to the next pending instant of
-//! the event queue, calls [`Nand::on_event`], deals with what finished, and then calls
-//! [`Nand::activate`] for the chip it named. A back end never calls upwards.
+//! Contract: the caller queues operations ([`Nand::enqueue`]), lets the clock run to the next pending instant of the event
+//! queue, and calls [`Nand::on_event`]. If that names a chip, the caller processes what finished, during which it may
+//! queue further operations, and then calls [`Nand::activate`] for that chip, so that the chip chooses among all of them,
+//! as in the reference. A back end never calls upwards.
 
 mod drain;
 mod layered;
 mod log;
 mod modern;
 mod msr;
+mod owner;
 mod placed;
 
 #[cfg(test)]
@@ -22,6 +24,8 @@ pub(crate) use layered::Layered;
 pub use log::{FlashEvent, Place};
 pub(crate) use modern::Modern;
 pub(crate) use msr::Msr;
+pub use owner::Owner;
+pub(crate) use owner::Receiver;
 pub(crate) use placed::PoolBlocks;
 
 use drain::{Drain, InHand, Latencies};
@@ -130,8 +134,8 @@ impl Cause {
 #[derive(Clone, Copy, Debug)]
 pub struct PageOp {
     pub lpn: Lpn,
-    /// The device's own number for the receiver of the result.
-    pub owner: u32,
+    /// The receiver of the result.
+    pub owner: Owner,
     pub cause: Cause,
     /// The host's request for whose sake it is done, by its number; [`FlashEvent::NOBODY`]: for none.
     pub request: u32,
@@ -183,7 +187,7 @@ impl Done {
     const NOTHING: Done = Done {
         op: PageOp {
             lpn: Lpn(0),
-            owner: 0,
+            owner: Owner::cached_page(0),
             cause: Cause::HostRead,
             request: FlashEvent::NOBODY,
             stream: Stream::Cold,
@@ -358,9 +362,9 @@ impl Nand {
 
     /// The same of one that has waited elsewhere already.
     #[inline(always)]
-    pub fn take_in(&mut self, chip: usize, op: PageOp, now: Time, events: &mut EventQueue) {
+    pub fn take_in(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
         match self {
-            Nand::Msr(n) => n.take_in(chip, op, now, events),
+            Nand::Msr(n) => n.take_in(chip, &mut op, now, events),
             Nand::Modern(n) => {
                 let overtakes = op.is_read() && n.reads_overtake();
                 if n.takes_at_once(chip, &op, overtakes) {
@@ -380,18 +384,18 @@ impl Nand {
         }
     }
 
-    /// Deals with what was pending until now if it is a step from one move of a collection to the next; false, with
-    /// nothing done, if not.
-    #[inline(always)]
-    pub fn goes_on(&mut self, resource: usize, now: Time, events: &mut EventQueue) -> bool {
+    /// Has its resources of the event queue from this one on.
+    pub fn set_first_resource(&mut self, first: usize) {
         match self {
-            Nand::Modern(n) => n.goes_on(resource, now, events),
-            Nand::Msr(_) | Nand::Layered(_) => false,
+            Nand::Msr(n) => n.first_resource = first,
+            Nand::Modern(n) => n.first_resource = first,
+            Nand::Layered(n) => n.first_resource = first,
         }
     }
 
-    /// Deals with what was pending until now; returns the chip to activate afterwards. The operation that
-    /// finished, if one did, is put into `done`, where there is none.
+    /// Processes the event of a resource, counted from its first one. Returns the chip to activate afterwards; `None`: the
+    /// chip has continued a collection, and nothing else happened. The operation that finished, if one did, is put into
+    /// `done`, which is empty before.
     #[inline(always)]
     pub fn on_event(
         &mut self,
@@ -399,40 +403,15 @@ impl Nand {
         now: Time,
         events: &mut EventQueue,
         done: &mut Option<Done>,
-    ) -> usize {
+    ) -> Option<usize> {
         match self {
-            Nand::Msr(n) => n.on_event(resource, now, events, done),
-            Nand::Modern(n) => n.on_event(resource, now, events, done),
-            Nand::Layered(n) => n.on_event(resource, now, events, done),
+            Nand::Msr(n) => Some(n.on_event(resource, now, events, done)),
+            Nand::Modern(n) => match n.continue_collection(resource, now, events) {
+                true => None,
+                false => Some(n.on_event(resource, now, events, done)),
+            },
+            Nand::Layered(n) => Some(n.on_event(resource, now, events, done)),
         }
-    }
-
-    /// [`Nand::on_event`], and [`Nand::activate`] of the chip that it names.
-    #[inline(always)]
-    pub fn step(
-        &mut self,
-        resource: usize,
-        now: Time,
-        events: &mut EventQueue,
-        done: &mut Option<Done>,
-    ) {
-        match self {
-            Nand::Msr(n) => n.step(resource, now, events, done),
-            Nand::Modern(_) | Nand::Layered(_) => self.step_any(resource, now, events, done),
-        }
-    }
-
-    /// The same of any back end.
-    #[inline(never)]
-    fn step_any(
-        &mut self,
-        resource: usize,
-        now: Time,
-        events: &mut EventQueue,
-        done: &mut Option<Done>,
-    ) {
-        let chip = self.on_event(resource, now, events, done);
-        self.activate(chip, now, events);
     }
 
     /// Lets a chip start its next operation, if it is free and there is one.

@@ -68,6 +68,8 @@ pub(crate) struct Modern {
     preemptible: bool,
     /// Collecting takes no time.
     ideal: bool,
+    /// The event queue's resource of the first lane.
+    pub first_resource: usize,
     pub times: Latencies,
     pub orders: Orders,
     /// What each die has in hand, then the reads for which it is suspended, then, with cached commands,
@@ -120,6 +122,7 @@ impl Modern {
             in_pages: spec.gc.in_pages,
             preemptible: spec.gc.preemptible,
             ideal: spec.gc.ideal,
+            first_resource: 0,
             times: Latencies::of(spec, params.copy_back),
             // SAFETY: by die, in as many rounds of all dies as are used.
             lanes: unsafe {
@@ -186,7 +189,12 @@ impl Modern {
     /// A die begins the next move of its collection, or the erase, if a move of it ends here and no operation of the
     /// host comes between: what [`Modern::on_event`] and [`Modern::activate`] do then.
     #[inline(always)]
-    pub fn goes_on(&mut self, resource: usize, now: Time, events: &mut EventQueue) -> bool {
+    pub fn continue_collection(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+    ) -> bool {
         let die = resource;
         if die >= self.chips.len() {
             return false;
@@ -207,18 +215,18 @@ impl Modern {
                 return true;
             }
         }
-        self.goes_on_otherwise(die, now, events)
+        self.continue_any_collection(die, now, events)
     }
 
-    /// The same where moves differ, something may come between, or a log is kept.
+    /// [`Modern::continue_collection`] where moves differ, something may come between, or a log is kept.
     #[inline(never)]
-    fn goes_on_otherwise(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
-        let goes_on = self.log.is_none() && !self.yields(die);
-        if goes_on {
+    fn continue_any_collection(&mut self, die: usize, now: Time, events: &mut EventQueue) -> bool {
+        let continues = self.log.is_none() && !self.yields(die);
+        if continues {
             self.chips[die].busy_total += now - self.lanes[die].since;
             self.start_gc_step(die, now, events);
         }
-        goes_on
+        continues
     }
 
     /// Starts or stops keeping a log.
@@ -251,7 +259,7 @@ impl Modern {
             }
             if lane.ends > now {
                 // This instant was set before a suspension put the end off.
-                set(lane, resource, events);
+                set(lane, self.first_resource + resource, events);
                 return die;
             }
             if lane.steps.is_empty() {
@@ -284,7 +292,7 @@ impl Modern {
             .expect("a transfer ends on a busy channel");
         if let Some((next, time)) = channel.waiting.pop_front() {
             channel.busy_with = Some(next);
-            events.set(resource, now + time);
+            events.set(self.first_resource + resource, now + time);
             self.lanes[next as usize].ends = now + time;
             if self.log.is_some() {
                 self.log_transfer(next as usize, now);
@@ -306,7 +314,7 @@ impl Modern {
             Some(&Step::Pulse(time)) if at < 2 * self.chips.len() => {
                 lane.step = lane.steps.pop_front();
                 lane.ends = now + time;
-                return set(lane, at, events);
+                return set(lane, self.first_resource + at, events);
             }
             Some(Step::Deliver) => {
                 lane.steps.pop_front();
@@ -324,12 +332,12 @@ impl Modern {
             // One operation ends at a time.
             Some(Step::Deliver) => {
                 lane.ends = now;
-                set(lane, at, events);
+                set(lane, self.first_resource + at, events);
             }
             Some(Step::Array(time) | Step::Pulse(time)) => {
                 lane.steps.pop_front();
                 lane.ends = now + time;
-                set(lane, at, events);
+                set(lane, self.first_resource + at, events);
             }
             Some(Step::Move) => unreachable!("a move begins by itself"),
             Some(Step::Transfer(time)) => {
@@ -361,7 +369,7 @@ impl Modern {
         if c.busy_with.is_none() {
             c.busy_with = Some(at as u32);
             lane.ends = now + time;
-            events.set(resource, now + time);
+            events.set(self.first_resource + resource, now + time);
             if self.log.is_some() {
                 self.log_transfer(at, now);
             }
@@ -621,14 +629,14 @@ impl Modern {
             log.push(FlashEvent::Resumed { at: now, chip });
         }
         if !lane.pending {
-            set(lane, die, events);
+            set(lane, self.first_resource + die, events);
         }
     }
 }
 
 /// Puts the end of a lane's step into the event queue.
 #[inline(always)]
-fn set(lane: &mut Lane, at: usize, events: &mut EventQueue) {
+fn set(lane: &mut Lane, resource: usize, events: &mut EventQueue) {
     lane.pending = true;
-    events.set(at, lane.ends);
+    events.set(resource, lane.ends);
 }

@@ -9,7 +9,6 @@
 mod batch_log;
 mod clean;
 mod serve;
-mod short;
 
 use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp};
 use crate::chips::ChipSet;
@@ -20,7 +19,6 @@ use crate::memory::TrustedTable;
 use crate::spec::{DeviceSpec, MsrNand, PlaneMapping};
 use crate::units::Stream;
 use crate::units::{ChipId, Lpn, Ppn, Time};
-use serve::ALONE;
 
 /// Reads or writes in a batch at most.
 const BATCH_MAX: usize = 100;
@@ -52,6 +50,8 @@ pub(crate) struct Msr {
     pub chips_in_gc: ChipSet,
     pub orders: Orders,
     victims: Victims,
+    /// The event queue's resource of the first chip.
+    pub first_resource: usize,
     /// Collecting takes no time.
     ideal: bool,
     pub times: Latencies,
@@ -133,6 +133,7 @@ impl Msr {
             log: None,
             chips_in_gc: ChipSet::none(spec.geometry.chips),
             victims,
+            first_resource: 0,
             ideal: spec.gc.ideal,
             times: Latencies::of(spec, params.copy_back),
             // SAFETY: by chip, as `chips`.
@@ -148,6 +149,7 @@ impl Msr {
 
     // ---- service ----
 
+    /// Ends what was pending at a chip until now; returns the chip.
     #[inline(always)]
     pub fn on_event(
         &mut self,
@@ -156,42 +158,13 @@ impl Msr {
         events: &mut EventQueue,
         done: &mut Option<Done>,
     ) -> usize {
-        self.ends(chip, now, events, done);
-        chip
-    }
-
-    /// What was pending at a chip until now happens, and the chip goes on.
-    #[inline(always)]
-    pub fn step(
-        &mut self,
-        chip: usize,
-        now: Time,
-        events: &mut EventQueue,
-        done: &mut Option<Done>,
-    ) {
-        let is_idle = self.ends(chip, now, events, done);
-        debug_assert_eq!(is_idle, self.is_idle(chip));
-        if is_idle && self.has_work(chip) {
-            self.start_next(chip, now, events);
-        }
-    }
-
-    /// What was pending at a chip until now happens; true if the chip is idle then.
-    #[inline(always)]
-    fn ends(
-        &mut self,
-        chip: usize,
-        now: Time,
-        events: &mut EventQueue,
-        done: &mut Option<Done>,
-    ) -> bool {
         let c = &mut self.chips[chip];
         let s = &mut self.service[chip];
         if !s.serves {
             c.busy_total += now - s.batch_since;
             c.leave_gc(now);
             self.chips_in_gc.set(ChipId(chip as u16), false);
-            return true;
+            return chip;
         }
         debug_assert_eq!(s.next.done_at, now);
         c.ended(&s.next.done.op);
@@ -199,11 +172,11 @@ impl Msr {
         let Some(next) = s.rest.pop() else {
             c.busy_total += now - s.batch_since;
             s.serves = false;
-            return true;
+            return chip;
         };
-        events.set(chip, next.done_at);
+        events.set(self.first_resource + chip, next.done_at);
         s.next = next;
-        false
+        chip
     }
 
     #[inline(always)]
@@ -213,18 +186,16 @@ impl Msr {
 
     /// An operation comes. An idle chip that need not clean starts on it at once.
     #[inline(never)]
-    pub fn take_in(&mut self, chip: usize, mut op: PageOp, now: Time, events: &mut EventQueue) {
-        let is_idle = self.is_idle(chip);
-        let starts = is_idle
-            && self.chips[chip].queue.is_empty()
-            && self.params.parallel_units == 1
-            && !self.may_clean(chip);
-        self.chips[chip].came(&mut op, now);
-        if starts {
-            self.service[chip].next.done.op = op;
+    pub fn take_in(&mut self, chip: usize, op: &mut PageOp, now: Time, events: &mut EventQueue) {
+        let may_start = self.params.parallel_units == 1 && !self.may_clean(chip);
+        let (c, s) = (&mut self.chips[chip], &mut self.service[chip]);
+        c.came(op, now);
+        let is_idle = !c.in_gc && !s.serves;
+        if is_idle && may_start && c.queue.is_empty() {
+            s.next.done.op = *op;
             return self.serve_one(chip, now, events);
         }
-        self.chips[chip].queue.push_back(op);
+        c.queue.push_back(*op);
         if is_idle {
             self.start_next(chip, now, events);
         }
@@ -277,7 +248,7 @@ impl Msr {
             self.service[chip].batch_since = now;
             self.service[chip].clean_until = now + duration;
             self.stats.gc_actions += u64::from(first);
-            events.set(chip, now + duration);
+            events.set(self.first_resource + chip, now + duration);
             if self.log.is_some() {
                 self.log_clean(chip, now, duration);
             }
@@ -288,8 +259,8 @@ impl Msr {
     pub fn write_untimed(&mut self, chip: usize, lpn: Lpn, asked: Stream) -> bool {
         while self.clean(chip, Time::ZERO).is_some() {}
         let stream = self.ftl.host_stream(lpn, asked);
-        let plane = self.serving(chip).plane_for_one::<ALONE>(lpn, stream);
-        let pool = self.serving(chip).pool::<ALONE>(plane);
+        let plane = self.serving(chip).plane_for_one(lpn, stream);
+        let pool = self.serving(chip).pool(plane);
         let Ok(stream) = self.ftl.make_room(pool, stream) else {
             return false;
         };

@@ -5,6 +5,7 @@ mod modern;
 use super::{Cause, Done, Nand, PageOp};
 use crate::buffer::{Filter, Setup};
 use crate::events::EventQueue;
+use crate::nand::Owner;
 use crate::rng::Rng;
 use crate::spec::{builtin, DeviceSpec, Moves};
 use crate::units::Stream;
@@ -94,7 +95,7 @@ impl Bench {
         }
         let op = PageOp {
             lpn,
-            owner: 0,
+            owner: Owner::cached_page(0),
             cause,
             request: crate::nand::FlashEvent::NOBODY,
             stream,
@@ -116,20 +117,25 @@ impl Bench {
             at => at,
         };
         let resource = self.events.pop().unwrap();
-        if !self.general && self.nand.goes_on(resource, self.now, &mut self.events) {
-            return true;
-        }
         self.on_event(resource);
         true
     }
 
-    /// What is due now happens.
-    fn on_event(&mut self, resource: usize) {
-        let mut done = None;
-        let chip = (self.nand).on_event(resource, self.now, &mut self.events, &mut done);
+    /// Processes the event of a resource; false if the chip continued a collection by it.
+    fn on_event(&mut self, resource: usize) -> bool {
+        let (mut done, now, events) = (None, self.now, &mut self.events);
+        let chip = match &mut self.nand {
+            Nand::Modern(nand) if self.general => {
+                Some(nand.on_event(resource, now, events, &mut done))
+            }
+            nand => nand.on_event(resource, now, events, &mut done),
+        };
         assert!(done.is_none_or(|done| done.written));
         self.done.extend(done.map(|done| (self.now, done)));
-        self.nand.activate(chip, self.now, &mut self.events);
+        if let Some(chip) = chip {
+            self.nand.activate(chip, self.now, &mut self.events);
+        }
+        chip.is_some()
     }
 
     /// Eqs 1 to 4 with everything counted afresh.

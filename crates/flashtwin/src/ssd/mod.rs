@@ -7,7 +7,6 @@ mod collect;
 mod death;
 mod exchange_policy;
 mod precondition;
-mod short;
 
 use crate::buffer::{Setup, UserPolicy};
 use crate::chips::ChipSet;
@@ -67,22 +66,6 @@ impl Places {
     /// Pages that the round robin hands out until it begins anew.
     fn writes_a_turn(&self) -> u32 {
         self.by_chips.by() * self.pages_per_program
-    }
-}
-
-impl Flash {
-    /// [`Work::step`] with a die that has died.
-    #[inline(never)]
-    fn step_with_dead(
-        &mut self,
-        resource: usize,
-        now: Time,
-        events: &mut EventQueue,
-        done: &mut Option<Done>,
-    ) {
-        if let Some(unit) = self.on_event(resource, now, events, done) {
-            self.activate(unit, now, events);
-        }
     }
 }
 
@@ -159,11 +142,6 @@ unsafe impl Work for Flash {
     }
 
     #[inline(always)]
-    fn goes_on(&mut self, resource: usize, now: Time, events: &mut EventQueue) -> bool {
-        self.nand.goes_on(resource, now, events)
-    }
-
-    #[inline(always)]
     fn on_event(
         &mut self,
         resource: usize,
@@ -171,25 +149,11 @@ unsafe impl Work for Flash {
         events: &mut EventQueue,
         done: &mut Option<Done>,
     ) -> Option<usize> {
-        let unit = self.nand.on_event(resource, now, events, done);
+        let unit = self.nand.on_event(resource, now, events, done)?;
         if self.has_dead {
             *done = self.after_death(unit, done.take(), now, events);
         }
         Some(unit)
-    }
-
-    #[inline(always)]
-    fn step(
-        &mut self,
-        resource: usize,
-        now: Time,
-        events: &mut EventQueue,
-        done: &mut Option<Done>,
-    ) {
-        match self.has_dead {
-            false => self.nand.step(resource, now, events, done),
-            true => self.step_with_dead(resource, now, events, done),
-        }
     }
 
     #[inline(always)]
@@ -291,6 +255,11 @@ impl Flash {
             self.next_write = 0;
         }
         chip
+    }
+
+    /// Has its resources of the event queue from this one on.
+    pub(crate) fn set_first_resource(&mut self, first: usize) {
+        self.nand.set_first_resource(first);
     }
 
     /// Orders a die, or all of them, to collect a block each (D-143).
@@ -406,12 +375,6 @@ impl Ssd {
     #[inline]
     pub(crate) fn backend_unit(&self, lpn: Lpn) -> Option<ChipId> {
         self.backend.unit_of(lpn)
-    }
-
-    /// FORCE_GC: orders the whole drive to collect, at this instant.
-    pub(crate) fn force_gc(&mut self, now: Time, force: Force) {
-        self.advance(now);
-        self.backend.force_gc(force, now, &mut self.events);
     }
 
     /// Orders the drive to stop.

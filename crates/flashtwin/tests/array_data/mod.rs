@@ -271,12 +271,12 @@ impl Run {
 }
 
 /// Reads checked, failures, members rebuilt, reads hedged, of them those that came from elsewhere; of
-/// an array of groups instead pages moved and segments trimmed; pages on the fast path of small writes.
+/// an array of groups instead pages moved and segments trimmed; pages of plain arrays, sent without a record.
 fn schedule(level: &str, seed: u64) -> Result<[u64; 6], String> {
     let mut rng = Rng::new(seed);
     let (mut array, shape) = draw(level, &mut rng);
     array.set_log(true);
-    array.include_pairs_in_log();
+    array.log_plain_path();
     let pages = array.exported_bytes() / 4096;
     let shadow = Shadow::new(shape, pages, seed);
     let mut run = Run {

@@ -1,7 +1,7 @@
 //! Collection while the array is idle, and a request that arrives during it.
 
 use crate::array::layout::Spot;
-use crate::device::Backend;
+use crate::device::{Backend, Work};
 use crate::request::{Op, Request};
 use crate::rng::Rng;
 use crate::spec::builtin_array;
@@ -33,7 +33,7 @@ fn array() -> Array {
 fn is_at_low_mark(array: &Array, lpn: Lpn) -> bool {
     let Spot { member, lpn } = array.backend.io.layout.spot(lpn);
     let flash = &array.backend.io.members[member].drive.ssd.backend;
-    let chip = flash.chip_of(lpn) as usize;
+    let chip = flash.home(lpn) as usize;
     flash.free_blocks(chip) <= flash.gc_trigger_blocks(chip)
 }
 

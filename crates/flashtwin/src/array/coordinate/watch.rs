@@ -20,8 +20,7 @@ pub(crate) struct Watch {
     pub is_local: bool,
     /// When members collect, if that is logged.
     pub timeline: Option<Timeline>,
-    /// See [`Watch::is_plain`].
-    is_plain: bool,
+    sees_only_gc: bool,
 }
 
 impl Watch {
@@ -33,27 +32,26 @@ impl Watch {
             is_local: coordinator.is_local(),
             coordinator,
             timeline: None,
-            is_plain: false,
+            sees_only_gc: false,
         };
-        watch.is_plain = watch.sees_chips_alone();
+        watch.sees_only_gc = watch.may_see_only_gc();
         watch
     }
 
-    fn sees_chips_alone(&self) -> bool {
+    fn may_see_only_gc(&self) -> bool {
         self.is_local && self.timeline.is_none() && self.units.any_chip_counts
     }
 
-    /// All there is to see of a member is whether any chip of it is in GC.
-    #[inline(always)]
-    pub fn is_plain(&self) -> bool {
-        self.is_plain
+    /// Whether all there is to see of a member is whether any chip of it is in GC.
+    pub fn sees_only_gc(&self) -> bool {
+        self.sees_only_gc
     }
 
     /// A member is as it was when last looked at; false if this takes [`Watch::look_at`] to find out.
     #[inline(always)]
     pub fn has_seen(&self, member: usize, members: &Members) -> bool {
         let chips = members[member].drive.ssd.chips_in_gc();
-        self.is_plain && self.units.is_noted(member, chips)
+        self.sees_only_gc && self.units.is_noted(member, chips)
     }
 
     /// Looks at a member after something happened there: whether it is in GC, whether its coordinator
@@ -168,7 +166,7 @@ impl Watch {
     /// Starts or stops the log of when members collect.
     pub fn set_timeline(&mut self, on: bool, members: &Members, now: Time) {
         self.timeline = on.then(|| Timeline::new(members.len()));
-        self.is_plain = self.sees_chips_alone();
+        self.sees_only_gc = self.may_see_only_gc();
         for member in 0..members.len() {
             self.note_interval(member, members, now);
         }

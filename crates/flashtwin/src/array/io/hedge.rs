@@ -192,7 +192,7 @@ impl Hedge {
         &mut self,
         request: u32,
         clock: &mut Clock,
-        is_under_way: impl Fn(u32, Time) -> bool,
+        is_in_flight: impl Fn(u32, Time) -> bool,
     ) {
         let after = self.after.now();
         if after == Time::NEVER {
@@ -201,7 +201,7 @@ impl Hedge {
         let waiting = &mut self.waiting;
         while waiting
             .front()
-            .is_some_and(|&(_, id, sent)| !is_under_way(id, sent))
+            .is_some_and(|&(_, id, sent)| !is_in_flight(id, sent))
         {
             waiting.pop_front();
         }

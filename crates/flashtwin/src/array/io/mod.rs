@@ -9,46 +9,36 @@ pub(super) mod requests;
 pub(super) mod runs;
 
 use super::clock::Clock;
+use super::coordinate;
 use super::coordinate::units::collects_at;
 use super::coordinate::watch::Watch;
+use super::features::Features;
 use super::layout::plan::{sources, Places};
 use super::layout::{Layout, Spot, Stripe};
-use super::member::spent::Spent;
+use super::member::drive::Ask;
+use super::member::response::Spent;
 use super::member::{Member, Members};
 use super::record::log::{ArrayEvent, SentFor};
 use super::record::Record;
 use super::table::NONE;
 use crate::device::Work;
-use crate::nand::PageOp;
+use crate::nand::{Owner, PageOp, Receiver};
 use crate::request::Op;
-use crate::spec::{ArraySpec, Buffer, Reads};
+use crate::spec::{ArraySpec, Buffer, Level, Reads};
 use crate::units::{narrow, Lpn, Time};
 use hedge::Hedge;
 use ops::{Chain, Ops};
-use requests::{Owner, Requests, OF_JOB};
+use requests::{Origin, Requests};
 use runs::{Run, Runs};
 
-/// What a member is asked, and for whom.
+/// A request to a member: its pages there, the first and how many, and its originator.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order {
-    member: usize,
-    pages: (u32, u32),
-    op: Op,
-    fua: bool,
-    owner: Owner,
-}
-
-impl Order {
-    /// `pages` are its first page there, and how many.
-    pub fn new(member: usize, pages: (u32, u32), (op, fua): (Op, bool), owner: Owner) -> Order {
-        Order {
-            member,
-            pages,
-            op,
-            fua,
-            owner,
-        }
-    }
+    pub member: usize,
+    pub pages: (u32, u32),
+    pub op: Op,
+    pub fua: bool,
+    pub origin: Origin,
 }
 
 /// The members, and all that is in flight between them and the front end.
@@ -71,8 +61,12 @@ pub(crate) struct Io {
     reads_around_gc: bool,
     /// An event is being processed: the front end takes finished operations at its end.
     pub in_event: bool,
-    /// Writes of pages take a short way, see [`Io::find_way`].
-    is_short: bool,
+    /// Pages go to members one by one, since the members of this array respond to each by itself and nothing else
+    /// happens to them: there is no redundancy and no coordination.
+    pub sends_single_pages: bool,
+    /// There are groups of segments instead of rows.
+    has_volume: bool,
+    is_plain: bool,
 }
 
 impl Io {
@@ -82,8 +76,14 @@ impl Io {
         let members = Members::new(spec, before);
         let volatile = members.iter().any(|member| member.volatile);
         let of = narrow(members.len());
+        let sends_single_pages = spec.level == Level::Raid0
+            && coordinate::is_local(spec)
+            && spec.reads == Reads::Direct
+            && members.iter().all(|member| member.drive.is_bare);
         let mut io = Io {
-            is_short: false,
+            sends_single_pages,
+            has_volume: spec.level == Level::Swan,
+            is_plain: false,
             layout: Layout::new(spec.level, spec.rotation, of, spec.chunk_pages),
             watch: Watch::new(spec, &members),
             record: Record::default(),
@@ -97,41 +97,36 @@ impl Io {
             in_event: false,
             members,
         };
-        io.find_way();
+        io.choose_features();
         io
     }
 
-    /// Chooses the way of writes of one page. They take the short way if the array is whole and has one parity, no member
-    /// is slow or coordinated, a page has the same chip on every member, chips serve one operation at a time, and nothing
-    /// is logged.
-    pub fn find_way(&mut self) {
-        self.is_short = self.finds_short_way();
+    /// Chooses the copy of the code that runs ([`super::features`]), once something has changed that this depends on.
+    pub fn choose_features(&mut self) {
+        self.is_plain = self.may_be_plain();
     }
 
-    fn finds_short_way(&self) -> bool {
-        let first = &self.members[0].drive.ssd.backend;
-        let is_simple = |member: &Member| {
-            let flash = &member.drive.ssd.backend;
-            member.is_usual() && flash.has_short_way() && flash.has_chips_of(first)
-        };
-        self.writes_pairs()
+    fn may_be_plain(&self) -> bool {
+        self.members.whole
             && !self.members.lost
-            && self.watch.is_plain()
+            && self.members.iter().all(Member::is_usual)
+            && self.watch.sees_only_gc()
             && self.hedge.is_none()
-            && self.members.iter().all(is_simple)
+            && !self.has_volume
+            && self.record.log.leaves_plain()
     }
 
-    /// For tests: the short way is taken only if `allowed`.
-    #[cfg(test)]
-    pub fn allow_short_way(&mut self, allowed: bool) {
-        self.is_short &= allowed;
-    }
-
-    /// See [`Io::find_way`], which is called once any of this changes.
+    /// Whether all members are there, respond at once and are known by whether they collect, and nothing is logged.
     #[inline(always)]
-    pub fn is_short(&self) -> bool {
-        debug_assert!(!self.is_short || self.finds_short_way());
-        self.is_short
+    pub fn is_plain(&self) -> bool {
+        debug_assert!(!self.is_plain || self.may_be_plain());
+        self.is_plain
+    }
+
+    /// For tests: the copy without features runs only if `allowed`.
+    #[cfg(test)]
+    pub fn allow_plain(&mut self, allowed: bool) {
+        self.is_plain &= allowed;
     }
 
     /// Nothing is in flight.
@@ -146,10 +141,15 @@ impl Io {
         self.watch.look_at(member, members, record, clock);
     }
 
-    /// The same for a member whose flash has its events in the array's queue.
+    /// Looks at a bare member after its flash did something.
     #[inline(always)]
-    pub fn look_at_flash(&mut self, member: usize, clock: &mut Clock) {
-        if !self.watch.has_seen(member, &self.members) {
+    pub fn look_at_flash<F: Features>(&mut self, member: usize, clock: &mut Clock) {
+        let chips = self.members[member].drive.ssd.chips_in_gc();
+        let may_have_changed = match F::ALL {
+            true => !self.watch.has_seen(member, &self.members),
+            false => !self.watch.units.is_noted(member, chips),
+        };
+        if may_have_changed {
             self.look_at(member, clock);
         }
     }
@@ -213,19 +213,19 @@ impl Io {
 
     /// The operations of a chain are done.
     #[inline(always)]
-    pub fn finish(&mut self, mut chain: Chain, spent: Spent, written: bool) {
+    pub fn finish<F: Features>(&mut self, mut chain: Chain, spent: Spent, written: bool) {
         while chain.head != NONE {
             let op = chain.head;
             chain.head = self.ops.after(op);
             let is_first = match &mut self.hedge {
-                Some(hedge) => hedge.done(op, &self.layout, &mut self.record.stats),
-                None => true,
+                Some(hedge) if F::ALL => hedge.done(op, &self.layout, &mut self.record.stats),
+                _ => true,
             };
             if is_first {
                 self.ops
                     .done
                     .push_back(spent.on(*self.ops.get(op), written));
-                self.record.log.tell(|| ArrayEvent::Answered { op });
+                self.tell::<F>(|| ArrayEvent::Answered { op });
             } else {
                 self.record.log.tell(|| ArrayEvent::Late { op });
             }
@@ -243,8 +243,7 @@ impl Io {
 
     // ---- requests to members ----
 
-    /// Sends a request to a member.
-    #[inline(always)]
+    /// Sends a request to a member, of which a record is kept.
     pub fn send(
         &mut self,
         order: Order,
@@ -256,16 +255,18 @@ impl Io {
             pages: (first, pages),
             op,
             fua,
-            owner,
+            origin,
         } = order;
-        let part = self.requests.add(member, pages, owner, clock.now);
-        let stats = &mut self.record.stats;
-        match op {
-            Op::Read => stats.member_pages_read += u64::from(pages),
-            Op::Write => stats.member_pages_written += u64::from(pages),
-            Op::Trim | Op::Flush => {}
-        }
-        self.members[member].ask(clock, (first, pages), (op, fua), part);
+        let part = self.requests.add(member, pages, origin, clock.now);
+        self.record.stats.pages_sent(op, pages);
+        let ask = Ask {
+            first,
+            pages,
+            op,
+            fua,
+            owner: Owner::member_request(part),
+        };
+        self.members[member].submit(&ask, clock);
         self.look_at(member, clock);
         self.members[member].wake(clock);
         self.record.log.tell(|| ArrayEvent::Sent {
@@ -280,66 +281,74 @@ impl Io {
         part
     }
 
-    /// Sends one page of a job to a member's flash without a record. Returns false, with nothing done, if the member or
-    /// the page needs [`Io::send`].
+    /// Sends one page to a member's flash without a record: its owner has what is needed. Returns false, with nothing
+    /// done, if the member or the page needs [`Io::send`].
     #[inline(always)]
-    pub fn send_page<const READ: bool>(
-        &mut self,
-        member: usize,
-        lpn: Lpn,
-        fua: bool,
-        job: u32,
-        clock: &mut Clock,
-    ) -> bool {
+    pub fn send_page<F: Features>(&mut self, member: usize, ask: &Ask, clock: &mut Clock) -> bool {
         let m = &mut self.members[member];
-        let tag = OF_JOB | job;
-        if !m.is_usual() || !(m.drive).submit_one_among::<READ>(clock, lpn, fua, tag) {
+        let is_usual = !F::ALL || m.is_usual();
+        if !is_usual || !m.drive.submit_one(ask, clock.now, clock.events) {
             return false;
         }
-        m.under_way += 1;
-        self.record.stats.page_sent::<READ>();
-        self.look_at_flash(member, clock);
+        m.in_flight += 1;
+        self.record.stats.pages_sent(ask.op, 1);
+        self.look_at_flash::<F>(member, clock);
         true
     }
 
-    /// The same on the short way, to the chip of the page.
+    /// Logs the page of an owner that was sent without a record.
     #[inline(always)]
-    pub fn send_short<const READ: bool>(
+    pub fn tell_page_sent<F: Features>(
         &mut self,
         member: usize,
-        (chip, lpn): (u32, Lpn),
-        fua: bool,
-        job: u32,
-        clock: &mut Clock,
-    ) -> bool {
-        let m = &mut self.members[member];
-        let sent = (m.drive).submit_short::<READ>(clock, (chip, lpn), fua, OF_JOB | job);
-        let Some(may_collect) = sent else {
-            return false;
-        };
-        m.under_way += 1;
-        self.record.stats.page_sent::<READ>();
-        if may_collect {
-            self.look_at_flash(member, clock);
+        ask: &Ask,
+        on_behalf: impl FnOnce() -> SentFor,
+    ) {
+        if F::LOG {
+            let number = self.members[member].last_number();
+            self.record.log.tell(|| ArrayEvent::Sent {
+                part: part_without_record(ask.owner, member),
+                member,
+                first: ask.first,
+                pages: 1,
+                op: ask.op,
+                on_behalf: on_behalf(),
+                number,
+            });
         }
-        true
     }
 
-    /// The chip of the pages of a stripe, if that is the same on all members.
+    /// Logs that the response to a page came which was sent without a record.
     #[inline(always)]
-    pub fn chip_of(&self, stripe: Stripe) -> u32 {
-        self.members[0].drive.ssd.backend.chip_of(Lpn(stripe.0))
+    pub fn tell_page_came<F: Features>(&mut self, owner: Owner, member: usize) {
+        self.tell::<F>(|| ArrayEvent::Came {
+            part: part_without_record(owner, member),
+        });
+    }
+
+    /// Logs an event.
+    #[inline(always)]
+    pub fn tell<F: Features>(&mut self, event: impl FnOnce() -> ArrayEvent) {
+        if F::LOG {
+            self.record.log.tell(event);
+        }
+    }
+
+    /// Whether single pages are sent without a record: the log has all requests, but for tests of a plain array.
+    #[inline(always)]
+    pub fn may_send_pages<F: Features>(&self) -> bool {
+        !F::ALL || !self.record.log.is_on()
     }
 
     /// Adds a page to what is being put together for its member.
-    pub fn join(
+    pub fn join<F: Features>(
         &mut self,
         Spot { member, lpn }: Spot,
         id: u32,
         (op, fua): (Op, bool),
         clock: &mut Clock,
     ) {
-        if self.runs.alone && id != NONE {
+        if (self.runs.alone || self.sends_single_pages) && id != NONE {
             let run = Run {
                 first: lpn.0,
                 pages: 1,
@@ -347,9 +356,9 @@ impl Io {
                 fua,
                 chain: Chain::only(id),
             };
-            return self.send_pages(member, &run, clock);
+            return self.send_single::<F>(member, &run, clock);
         }
-        if !self.runs.of(member).goes_on_with(lpn.0, op, fua) {
+        if !self.runs.of(member).is_followed_by(lpn.0, op, fua) {
             self.send_run(member, clock);
             self.runs.begin(member, lpn.0, op, fua);
         }
@@ -366,10 +375,38 @@ impl Io {
         }
     }
 
+    /// Sends a run of one page: without a record, if that can be.
     #[inline(always)]
+    fn send_single<F: Features>(&mut self, member: usize, run: &Run, clock: &mut Clock) {
+        let is_watched = F::ALL && (self.hedge.is_some() || self.has_volume);
+        if is_watched || !self.may_send_pages::<F>() {
+            return self.send_pages(member, run, clock);
+        }
+        let id = run.chain.head;
+        let ask = Ask {
+            first: run.first,
+            pages: 1,
+            op: run.op,
+            fua: run.fua,
+            owner: Owner::array_page(id),
+        };
+        if !self.send_page::<F>(member, &ask, clock) {
+            return self.send_pages(member, run, clock);
+        }
+        let order = self.requests.take_order();
+        self.ops.note_sent(id, member, order);
+        self.tell_page_sent::<F>(member, &ask, || SentFor::Pages(vec![id]));
+    }
+
+    #[inline(never)]
     fn send_pages(&mut self, member: usize, run: &Run, clock: &mut Clock) {
-        let (pages, owner) = ((run.first, run.pages), Owner::Host(run.chain));
-        let order = Order::new(member, pages, (run.op, run.fua), owner);
+        let order = Order {
+            member,
+            pages: (run.first, run.pages),
+            op: run.op,
+            fua: run.fua,
+            origin: Origin::Host(run.chain),
+        };
         let request = self.send(order, clock, |ops| {
             SentFor::Pages(ops.of(run.chain).collect())
         });
@@ -397,12 +434,6 @@ impl Io {
 
     // ---- where pages can be read ----
 
-    /// A write of one page reads it and its parity, and writes both, which nothing observes.
-    #[inline(always)]
-    pub fn writes_pairs(&self) -> bool {
-        self.members.whole && self.layout.writes_pairs() && !self.record.log.closes_pairs()
-    }
-
     /// The member holds what belongs there of a stripe.
     pub fn has(&self, member: usize, stripe: Stripe) -> bool {
         self.members.has(member, self.layout.row_of(stripe))
@@ -423,10 +454,10 @@ impl Io {
         let copies = self.layout.copies_at(stripe, place);
         let copies = copies.filter(|&member| self.has(member, stripe));
         if !self.reads_around_gc {
-            return copies.min_by_key(|&member| self.members[member].under_way);
+            return copies.min_by_key(|&member| self.members[member].in_flight);
         }
         let collects = |member: usize| collects_at(&self.members[member], stripe);
-        let from = copies.min_by_key(|&at| (collects(at), self.members[at].under_way))?;
+        let from = copies.min_by_key(|&at| (collects(at), self.members[at].in_flight))?;
         let around =
             self.layout.parity > 0 && collects(from) && self.others_are_free(stripe, place);
         (!around).then_some(from)
@@ -445,18 +476,18 @@ impl Io {
             .all(|at| !collects_at(&self.members[layout.member_at(stripe, at)], stripe))
     }
 
-    /// Starts loading what a write of these places of a stripe will touch.
-    pub fn prefetch_old_copies(&self, stripe: Stripe, places: impl Iterator<Item = u32>) {
-        let members = self.layout.members_of(stripe);
-        for at in places {
-            self.prefetch_old_copy(members.at(at), stripe);
-        }
-    }
-
-    /// The same for one member.
+    /// Starts loading what a write of a page of a stripe to a member will touch.
     #[inline(always)]
     pub fn prefetch_old_copy(&self, member: usize, stripe: Stripe) {
         let flash = &self.members[member].drive.ssd.backend;
         flash.prefetch_old_copy(Lpn(stripe.0));
     }
+}
+
+/// The number in the log of a page that was sent without a record, beyond those of requests: of an owner, a member has
+/// one page at a time.
+fn part_without_record(owner: Owner, member: usize) -> u32 {
+    1 << 31
+        | (owner.number() << 6 | member as u32) << 1
+        | u32::from(owner.receiver() == Receiver::Job)
 }

@@ -24,11 +24,22 @@ impl Chain {
     }
 }
 
+/// A page operation with the array.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    op: PageOp,
+    /// The operation after it in its chain, or [`NONE`].
+    next: u32,
+    /// The member that it was sent to without a record of a request, or [`NONE`].
+    member: u32,
+    /// Its place in the order of sending, if it was.
+    order: u64,
+}
+
 /// The table of page operations, and those that are done.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ops {
-    /// Each with what follows it in its chain.
-    table: Table<(PageOp, u32)>,
+    table: Table<InFlight>,
     /// Done, and not handed to the front end yet.
     pub done: VecDeque<Done>,
 }
@@ -42,29 +53,55 @@ impl Ops {
 
     #[inline(always)]
     pub fn add(&mut self, op: PageOp) -> u32 {
-        self.table.add((op, NONE))
+        self.table.add(InFlight {
+            op,
+            next: NONE,
+            member: NONE,
+            order: 0,
+        })
     }
 
     #[inline(always)]
     pub fn free(&mut self, op: u32) {
+        self.table[op].member = NONE;
         self.table.remove(op);
+    }
+
+    /// Notes that an operation was sent to a member without a record of a request.
+    #[inline(always)]
+    pub fn note_sent(&mut self, op: u32, member: usize, order: u64) {
+        let item = &mut self.table[op];
+        (item.member, item.order) = (member as u32, order);
+    }
+
+    /// Takes back the operations that were sent without a record, to a member or to all; returns each with its place in
+    /// the order of sending.
+    pub fn take_sent(&mut self, to: Option<usize>) -> Vec<(u64, u32)> {
+        let is_to = |member: u32| to.is_none_or(|to| to == member as usize);
+        let all = self.table.iter_mut();
+        let sent = all.filter(|(_, item)| item.member != NONE && is_to(item.member));
+        sent.map(|(op, item)| {
+            item.member = NONE;
+            (item.order, op)
+        })
+        .collect()
     }
 
     #[inline(always)]
     pub fn get(&self, op: u32) -> &PageOp {
-        &self.table[op].0
+        &self.table[op].op
     }
 
     /// What follows an operation in its chain, or [`NONE`].
     #[inline(always)]
     pub fn after(&self, op: u32) -> u32 {
-        self.table[op].1
+        self.table[op].next
     }
 
     pub fn append(&mut self, chain: &mut Chain, op: u32) {
         match chain.head {
             NONE => chain.head = op,
-            _ => self.table[chain.tail].1 = op,
+            _ => self.table[chain.tail].next = op,
         }
         chain.tail = op;
     }
@@ -75,7 +112,7 @@ impl Ops {
         if first == NONE {
             return None;
         }
-        chain.head = std::mem::replace(&mut self.table[first].1, NONE);
+        chain.head = std::mem::replace(&mut self.table[first].next, NONE);
         Some(first)
     }
 
@@ -88,6 +125,6 @@ impl Ops {
     /// These, if there are any, are reads.
     pub fn are_reads(&self, chain: Chain) -> bool {
         let first = self.table.get(chain.head);
-        first.is_some_and(|(op, _)| op.is_read())
+        first.is_some_and(|item| item.op.is_read())
     }
 }

@@ -4,14 +4,10 @@ use super::ops::{Chain, Ops};
 use crate::array::table::Table;
 use crate::units::Time;
 
-/// Marks the number of a job where a request's number would stand: a request of one page for that job, without a
-/// record.
-pub(crate) const OF_JOB: u32 = 1 << 29;
-
-/// For whom a request is sent to a member.
+/// The originator of a request to a member.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Owner {
-    /// These page operations, or none.
+pub(crate) enum Origin {
+    /// Page operations of the front end, or none.
     Host(Chain),
     /// A job.
     Job(u32),
@@ -23,7 +19,7 @@ pub(crate) enum Owner {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     pub member: usize,
-    pub owner: Owner,
+    pub origin: Origin,
     /// Pages of it that are not done, if its member takes pages.
     left: u32,
     /// None of them was refused.
@@ -32,7 +28,7 @@ pub(crate) struct Request {
     /// When its member was asked.
     pub sent: Time,
     /// Requests sent before it. Numbers of the table are used again, so they do not order requests.
-    order: u64,
+    pub order: u64,
 }
 
 /// All of them.
@@ -48,17 +44,24 @@ impl Requests {
         self.table.is_empty()
     }
 
+    /// Returns the place of what is sent next in the order of sending, and uses it up.
     #[inline(always)]
-    pub fn add(&mut self, member: usize, pages: u32, owner: Owner, now: Time) -> u32 {
+    pub fn take_order(&mut self) -> u64 {
         self.sent += 1;
+        self.sent
+    }
+
+    #[inline(always)]
+    pub fn add(&mut self, member: usize, pages: u32, origin: Origin, now: Time) -> u32 {
+        let order = self.take_order();
         self.table.add(Request {
             member,
-            owner,
+            origin,
             left: pages,
             written: true,
             in_use: true,
             sent: now,
-            order: self.sent,
+            order,
         })
     }
 
@@ -67,16 +70,19 @@ impl Requests {
         self.table[id].sent
     }
 
-    /// A page of a request is done; with the last one, whether all were written.
+    /// Counts a response to a page of a request, or to all of it; with the last one, returns whether all were written.
     #[inline(always)]
-    pub fn page_done(&mut self, id: u32, written: bool) -> Option<bool> {
+    pub fn responded(&mut self, id: u32, is_whole: bool, written: bool) -> Option<bool> {
         let request = &mut self.table[id];
-        request.left -= 1;
+        request.left = match is_whole {
+            true => 0,
+            false => request.left - 1,
+        };
         request.written &= written;
         (request.left == 0).then_some(request.written)
     }
 
-    /// A request is done.
+    /// Takes a request that is done.
     #[inline(always)]
     pub fn take(&mut self, id: u32) -> Request {
         let request = &mut self.table[id];
@@ -86,22 +92,18 @@ impl Requests {
         request
     }
 
-    /// Takes the requests to a member, in the order in which they were sent.
+    /// Takes the requests to a member.
     pub fn take_of(&mut self, member: usize) -> Vec<Request> {
         let all = self.table.iter_mut();
         let of_member = all.filter(|(_, request)| request.in_use && request.member == member);
         let ids: Vec<u32> = of_member.map(|(id, _)| id).collect();
-        let mut requests: Vec<Request> = ids.into_iter().map(|id| self.take(id)).collect();
-        requests.sort_unstable_by_key(|request| request.order);
-        requests
+        ids.into_iter().map(|id| self.take(id)).collect()
     }
 
-    /// Takes all requests, in the order in which they were sent.
+    /// Takes all requests.
     pub fn take_all(&mut self) -> Vec<Request> {
         let all = std::mem::take(&mut self.table);
-        let mut requests: Vec<Request> = all.iter().filter(|r| r.in_use).copied().collect();
-        requests.sort_unstable_by_key(|request| request.order);
-        requests
+        all.iter().filter(|r| r.in_use).copied().collect()
     }
 
     /// The member and the page operations of a request of the front end's reads, sent at `sent`, if it is in
@@ -109,8 +111,8 @@ impl Requests {
     pub fn host_reads(&self, ops: &Ops, id: u32, sent: Time) -> Option<(usize, Chain)> {
         let request = self.table.get(id)?;
         let is_it = request.in_use && request.sent == sent;
-        match request.owner {
-            Owner::Host(chain) if is_it && ops.are_reads(chain) => Some((request.member, chain)),
+        match request.origin {
+            Origin::Host(chain) if is_it && ops.are_reads(chain) => Some((request.member, chain)),
             _ => None,
         }
     }

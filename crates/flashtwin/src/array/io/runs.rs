@@ -22,8 +22,8 @@ impl Run {
         chain: Chain::EMPTY,
     };
 
-    /// A page can be added to it.
-    pub fn goes_on_with(&self, page: u32, op: Op, fua: bool) -> bool {
+    /// Whether a page can be added to it.
+    pub fn is_followed_by(&self, page: u32, op: Op, fua: bool) -> bool {
         self.pages > 0 && self.op == op && self.fua == fua && self.first + self.pages == page
     }
 }

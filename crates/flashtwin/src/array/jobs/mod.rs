@@ -4,25 +4,25 @@
 //! reads, then writes: all writes wait for all reads. Sending a flush to all members is a job, too, but of no
 //! row; `stretch` has the jobs that rebuild members.
 
-mod pair;
 mod rebuild;
 mod rows;
 mod stretch;
 
 use super::clock::Clock;
+use super::features::{Every, Features};
 use super::io::ops::Chain;
-use super::io::requests::Owner;
+use super::io::requests::Origin;
 use super::io::{Io, Order};
 use super::layout::plan::{count, each, plan_write, sources, Method, Places};
-use super::layout::Stripe;
-use super::member::spent::Spent;
+use super::layout::{Layout, Stripe};
+use super::member::drive::Ask;
+use super::member::response::Spent;
 use super::member::State;
 use super::record::log::{ArrayEvent, JobKind, SentFor};
 use super::table::Table;
+use crate::nand::Owner;
 use crate::request::Op;
 use crate::spec::ArraySpec;
-use crate::units::Lpn;
-use pair::Pair;
 use rebuild::Rebuild;
 use rows::RowLocks;
 use stretch::Stretch;
@@ -94,10 +94,6 @@ struct Job {
     pages_at: u64,
     spent: Spent,
     written: bool,
-    /// The members with the page and with its parity, if both are read, and then both written, and nothing else.
-    pair: Option<Pair>,
-    /// The chip of these pages, if both have it ([`Io::find_way`]).
-    chip: u32,
 }
 
 impl Job {
@@ -116,8 +112,6 @@ impl Job {
             pages_at: 0,
             spent: Spent::default(),
             written: true,
-            pair: None,
-            chip: 0,
         }
     }
 }
@@ -125,6 +119,8 @@ impl Job {
 /// All jobs.
 #[derive(Clone, Debug)]
 pub(crate) struct Jobs {
+    /// That of the array, to be read while its members are asked.
+    layout: Layout,
     jobs: Table<Job>,
     rows: RowLocks,
     rebuild: Rebuild,
@@ -133,8 +129,9 @@ pub(crate) struct Jobs {
 
 impl Jobs {
     /// None; `rebuilding` is the resource of the event queue for rebuilding.
-    pub fn new(spec: &ArraySpec, rebuilding: usize) -> Jobs {
+    pub fn new(spec: &ArraySpec, layout: &Layout, rebuilding: usize) -> Jobs {
         Jobs {
+            layout: *layout,
             jobs: Table::default(),
             rows: RowLocks::new(),
             rebuild: Rebuild::new(spec, rebuilding),
@@ -154,9 +151,9 @@ impl Jobs {
 
     /// Has this done once it is its turn in the rows it is about.
     #[inline(always)]
-    pub fn add(&mut self, io: &mut Io, what: JobSpec, clock: &mut Clock) {
+    pub fn add<F: Features>(&mut self, io: &mut Io, what: JobSpec, clock: &mut Clock) {
         let id = self.new_job(io, what);
-        self.take_rows(io, id, clock);
+        self.take_rows::<F>(io, id, clock);
     }
 
     /// Works out a page from the others of its stripe.
@@ -169,7 +166,7 @@ impl Jobs {
     ) {
         let kind = Kind::Recover(1 << place);
         let what = JobSpec::new(kind, (stripe, 1), (Chain::only(op), false));
-        self.add(io, what, clock);
+        self.add::<Every>(io, what, clock);
     }
 
     /// Completes the operation once all that members have acknowledged is on their flash.
@@ -183,18 +180,24 @@ impl Jobs {
                 continue;
             }
             self.jobs[id].left += 1;
-            let order = Order::new(member, (0, 0), (Op::Flush, false), Owner::Job(id));
+            let order = Order {
+                member,
+                pages: (0, 0),
+                op: Op::Flush,
+                fua: false,
+                origin: Origin::Job(id),
+            };
             io.send(order, clock, |_| SentFor::Job { job: id, place: 0 });
         }
         if self.jobs[id].left == 0 {
-            self.end(io, id, clock);
+            self.end::<Every>(io, id, clock);
         }
     }
 
     /// Takes the rows that a job needs, in ascending order, so that no two wait for each other. It
     /// begins when it has them all.
     #[inline(always)]
-    fn take_rows(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
+    fn take_rows<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &mut self.jobs[id];
         while job.rows_held < job.rows {
             if !self.rows.take(job.first_row + job.rows_held, id) {
@@ -203,25 +206,18 @@ impl Jobs {
             }
             job.rows_held += 1;
         }
-        self.begin(io, id, clock);
+        self.begin::<F>(io, id, clock);
     }
 
     /// The row is the job's: it reads what it needs.
-    #[inline]
-    fn begin(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
-        match self.pair_of(io, id) {
-            Some(pair) => self.begin_pair(io, id, pair, clock),
-            None => self.begin_any(io, id, clock),
-        }
-    }
-
-    /// [`Jobs::begin`], whatever the job.
-    #[inline(never)]
-    fn begin_any(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
+    #[inline(always)]
+    fn begin<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let what = self.jobs[id].what;
-        self.jobs[id].pair = None;
         let pages = u64::from(what.pages);
-        let missing = io.missing(what.stripe);
+        let missing = match F::ALL {
+            true => io.missing(what.stripe),
+            false => 0,
+        };
         let (layout, stats) = (&io.layout, &mut io.record.stats);
         let (data, parity) = (layout.data(), layout.parity as usize);
         let mut method = Method::Write;
@@ -256,102 +252,112 @@ impl Jobs {
                 (0, (layout.copies_of(places) | of_parity) & !missing)
             }
         };
-        let ops = &io.ops;
-        io.record.log.tell(|| ArrayEvent::Begun {
-            job: id,
-            kind: match what.kind {
-                Kind::Write(places) => JobKind::Write { method, places },
-                Kind::Recover(places) => JobKind::Recover { places },
-                Kind::Rebuild => JobKind::Rebuild,
-                Kind::Trim(_) | Kind::Flush => JobKind::Trim,
-            },
-            first: what.stripe.0,
-            pages: what.pages,
-            ops: ops.of(what.chain).collect(),
-        });
+        if F::LOG {
+            let ops = &io.ops;
+            io.record.log.tell(|| ArrayEvent::Begun {
+                job: id,
+                kind: match what.kind {
+                    Kind::Write(places) => JobKind::Write { method, places },
+                    Kind::Recover(places) => JobKind::Recover { places },
+                    Kind::Rebuild => JobKind::Rebuild,
+                    Kind::Trim(_) | Kind::Flush => JobKind::Trim,
+                },
+                first: what.stripe.0,
+                pages: what.pages,
+                ops: ops.of(what.chain).collect(),
+            });
+        }
         let job = &mut self.jobs[id];
         job.phase = Phase::Reading;
         job.writes = writes;
-        if what.kind == Kind::Rebuild {
+        if F::ALL && what.kind == Kind::Rebuild {
             let (members, sent) = self.stretch.read(io, id, what.extent(), clock);
             let job = &mut self.jobs[id];
             (job.writes, job.left) = (members, sent);
             if sent == 0 {
-                self.write_phase(io, id, clock);
+                self.write_phase::<F>(io, id, clock);
             }
             return;
         }
         match reads {
-            0 => self.write_phase(io, id, clock),
-            _ => self.send_places(io, id, reads, Op::Read, clock),
+            0 => self.write_phase::<F>(io, id, clock),
+            _ => self.send_places::<F>(io, id, reads, Op::Read, clock),
         }
     }
 
-    #[inline]
-    fn write_phase(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
+    /// All that is read is there: it writes.
+    #[inline(never)]
+    fn write_phase<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &mut self.jobs[id];
         job.phase = Phase::Writing;
-        match job.pair {
-            Some(pair) if io.writes_pairs() => self.write_pair(io, id, pair, clock),
-            _ => self.write_any(io, id, clock),
-        }
-    }
-
-    #[inline(never)]
-    fn write_any(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
-        let job = &mut self.jobs[id];
-        if job.what.kind == Kind::Rebuild {
+        if F::ALL && job.what.kind == Kind::Rebuild {
             let (still, sent) = (self.stretch).write(io, id, job.what.extent(), job.writes, clock);
             (job.writes, job.left) = (still, sent);
             if sent == 0 {
-                self.end(io, id, clock);
+                self.end::<F>(io, id, clock);
             }
             return;
         }
-        // A member may have failed since this was planned.
-        job.writes &= !io.missing(job.what.stripe);
+        if F::ALL {
+            // A member may have failed since this was planned.
+            job.writes &= !io.missing(job.what.stripe);
+        }
         let op = match job.what.kind {
             Kind::Trim(_) => Op::Trim,
             Kind::Write(_) | Kind::Recover(_) | Kind::Rebuild | Kind::Flush => Op::Write,
         };
         match job.writes {
-            0 => self.end(io, id, clock),
-            writes => self.send_places(io, id, writes, op, clock),
+            0 => self.end::<F>(io, id, clock),
+            writes => self.send_places::<F>(io, id, writes, op, clock),
         }
     }
 
     /// Sends one request to each of the members at these places, at least one.
-    fn send_places(&mut self, io: &mut Io, id: u32, places: Places, op: Op, clock: &mut Clock) {
+    #[inline(always)]
+    fn send_places<F: Features>(
+        &mut self,
+        io: &mut Io,
+        id: u32,
+        places: Places,
+        op: Op,
+        clock: &mut Clock,
+    ) {
         let job = &mut self.jobs[id];
         job.left = count(places);
-        let JobSpec {
-            stripe, pages, fua, ..
-        } = job.what;
-        let how = (op, fua && op == Op::Write);
-        let old_copies = match op {
-            Op::Read => job.writes,
-            _ => 0,
+        let JobSpec { stripe, pages, .. } = job.what;
+        let fua = job.what.fua && op == Op::Write;
+        let ask = Ask {
+            first: stripe.0,
+            pages,
+            op,
+            fua,
+            owner: Owner::job(id),
         };
-        let layout = io.layout;
-        let members = layout.members_of(stripe);
-        let single = pages == 1 && !io.record.log.is_on();
+        let is_single = pages == 1 && op != Op::Trim && io.may_send_pages::<F>();
+        let members = self.layout.members_of_row(job.first_row);
+        let mut pages_at = 0;
         for at in each(places) {
             let member = members.at(at);
-            let page = Lpn(stripe.0);
-            let is_sent = single
-                && match op {
-                    Op::Read => io.send_page::<true>(member, page, false, id, clock),
-                    Op::Write => io.send_page::<false>(member, page, fua, id, clock),
-                    Op::Trim | Op::Flush => false,
-                };
-            if is_sent {
-                job.pages_at |= 1 << member;
+            if is_single && io.send_page::<F>(member, &ask, clock) {
+                pages_at |= 1 << member;
+                io.tell_page_sent::<F>(member, &ask, || SentFor::Job { job: id, place: at });
                 continue;
             }
-            let order = Order::new(member, (stripe.0, pages), how, Owner::Job(id));
+            let order = Order {
+                member,
+                pages: (stripe.0, pages),
+                op,
+                fua,
+                origin: Origin::Job(id),
+            };
             io.send(order, clock, |_| SentFor::Job { job: id, place: at });
         }
-        io.prefetch_old_copies(stripe, each(old_copies));
+        job.pages_at = pages_at;
+        if op == Op::Read {
+            for at in each(job.writes) {
+                io.prefetch_old_copy(members.at(at), stripe);
+            }
+        }
     }
 
     /// A request of a job was lost with its member. The reads of the job are planned anew once all that is in
@@ -359,21 +365,21 @@ impl Jobs {
     pub fn step_lost(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &mut self.jobs[id];
         job.again |= job.phase == Phase::Reading;
-        self.step_done(io, id, Spent::default(), true, clock);
+        self.step_done::<Every>(io, id, Spent::default(), true, clock);
     }
 
     /// A page that was sent to this member without a record is done.
     #[inline(always)]
-    pub fn page_done(
+    pub fn page_done<F: Features>(
         &mut self,
         io: &mut Io,
         id: u32,
         (member, spent, written): (usize, Spent, bool),
         clock: &mut Clock,
     ) {
-        self.tell_page_came(&mut io.record.log, id, member);
+        io.tell_page_came::<F>(Owner::job(id), member);
         self.jobs[id].pages_at &= !(1 << member);
-        self.step_done(io, id, spent, written, clock);
+        self.step_done::<F>(io, id, spent, written, clock);
     }
 
     /// Takes the pages that were sent to this member without a record, and returns their jobs.
@@ -390,7 +396,7 @@ impl Jobs {
 
     /// A request of a job is done.
     #[inline(always)]
-    pub fn step_done(
+    pub fn step_done<F: Features>(
         &mut self,
         io: &mut Io,
         id: u32,
@@ -406,35 +412,27 @@ impl Jobs {
         }
         // The last one is what the others waited for.
         job.spent.add(spent);
-        let again = std::mem::take(&mut job.again);
+        let again = F::ALL && std::mem::take(&mut job.again);
         match job.phase {
-            Phase::Reading if again => self.begin(io, id, clock),
-            Phase::Reading => self.write_phase(io, id, clock),
-            _ => self.end(io, id, clock),
+            Phase::Reading if again => self.begin::<F>(io, id, clock),
+            Phase::Reading => self.write_phase::<F>(io, id, clock),
+            _ => self.end::<F>(io, id, clock),
         }
     }
 
     /// The job is done; the next one of its row begins.
-    #[inline(always)]
-    fn end(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
-        match self.jobs[id].pair {
-            Some(_) => self.end_pair(io, id, clock),
-            None => self.end_any(io, id, clock),
-        }
-    }
-
     #[inline(never)]
-    fn end_any(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
+    fn end<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         let job = &self.jobs[id];
         let (what, first_row, rows) = (job.what, job.first_row, job.rows);
         let (writes, written) = (job.writes, job.written);
-        io.finish(what.chain, job.spent, written);
+        io.finish::<F>(what.chain, job.spent, written);
         io.deliver(clock);
-        if what.kind == Kind::Flush {
+        if F::ALL && what.kind == Kind::Flush {
             return self.jobs.remove(id);
         }
-        if what.kind == Kind::Rebuild {
-            self.rebuild.under_way -= 1;
+        if F::ALL && what.kind == Kind::Rebuild {
+            self.rebuild.in_flight -= 1;
             if written {
                 stretch::rebuilt(io, what.extent(), writes, clock.now);
             }
@@ -442,19 +440,19 @@ impl Jobs {
         self.jobs.remove(id);
         for row in first_row..first_row + rows {
             if let Some(next) = self.rows.give_back(row) {
-                self.next_of_row(io, next, clock);
+                self.next_of_row::<F>(io, next, clock);
             }
         }
-        if what.kind == Kind::Rebuild {
+        if F::ALL && what.kind == Kind::Rebuild {
             self.rebuild_on(io, clock);
         }
     }
 
     /// It is this job's turn in a row that it waited for.
     #[inline(never)]
-    fn next_of_row(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
+    fn next_of_row<F: Features>(&mut self, io: &mut Io, id: u32, clock: &mut Clock) {
         self.jobs[id].rows_held += 1;
-        self.take_rows(io, id, clock);
+        self.take_rows::<F>(io, id, clock);
     }
 
     // ---- rebuilding ----
@@ -478,7 +476,7 @@ impl Jobs {
             let stretch = (Stripe(row * pages), rows * pages);
             // On flash, so that a power loss takes nothing that was safe before the member failed.
             let what = JobSpec::new(Kind::Rebuild, stretch, (Chain::EMPTY, true));
-            self.add(io, what, clock);
+            self.add::<Every>(io, what, clock);
         }
     }
 

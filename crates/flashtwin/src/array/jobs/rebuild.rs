@@ -19,7 +19,7 @@ pub(super) struct Rebuild {
     /// Rows before this one are there again or being rebuilt.
     pub next_row: u32,
     /// Running stretches.
-    pub under_way: u32,
+    pub in_flight: u32,
     /// The next stretch begins no earlier: the rate is limited.
     not_before: Time,
     /// When it will be looked at again.
@@ -34,7 +34,7 @@ impl Rebuild {
     pub fn new(spec: &ArraySpec, resource: usize) -> Rebuild {
         Rebuild {
             next_row: 0,
-            under_way: 0,
+            in_flight: 0,
             not_before: Time::ZERO,
             alarm: Alarm::of(resource),
             depth: spec.rebuild_depth,
@@ -45,7 +45,7 @@ impl Rebuild {
 
     /// The stretch that begins now: its first row, and how many. `None`: none does, or not yet.
     pub fn next(&mut self, members: &Members, clock: &mut Clock) -> Option<(u32, u32)> {
-        if self.under_way >= self.depth {
+        if self.in_flight >= self.depth {
             return None;
         }
         let (row, rows) = self.lacking_rows(members)?;
@@ -54,7 +54,7 @@ impl Rebuild {
             return None;
         }
         self.next_row = row + rows;
-        self.under_way += 1;
+        self.in_flight += 1;
         self.not_before = clock.now + self.row_time * u64::from(rows);
         Some((row, rows))
     }

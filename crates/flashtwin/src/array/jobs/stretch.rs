@@ -2,7 +2,7 @@
 //! read and written for adjacent rows.
 
 use crate::array::clock::Clock;
-use crate::array::io::requests::Owner;
+use crate::array::io::requests::Origin;
 use crate::array::io::{Io, Order};
 use crate::array::layout::plan::{each, sources, Places};
 use crate::array::layout::Stripe;
@@ -105,8 +105,13 @@ impl Stretch {
             return;
         }
         self.sent += 1;
-        let how = (op, op == Op::Write);
-        let order = Order::new(member, (first, pages), how, Owner::Job(job));
+        let order = Order {
+            member,
+            pages: (first, pages),
+            op,
+            fua: op == Op::Write,
+            origin: Origin::Job(job),
+        };
         let layout = io.layout;
         io.send(order, clock, |_| {
             // The member's place in each of these rows.
@@ -183,7 +188,7 @@ pub(super) fn rebuilt(io: &mut Io, (first, pages): Extent, members: Places, now:
             m.state = State::There;
             m.rows = Rows::default();
             io.members.count();
-            io.find_way();
+            io.choose_features();
             io.begin_phase(now);
             io.record.log.tell(|| ArrayEvent::Rebuilt { member });
         }

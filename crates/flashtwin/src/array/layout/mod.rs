@@ -79,14 +79,6 @@ impl Layout {
         self.chunk.by()
     }
 
-    /// While no member is missing, [`plan_write`] has a write of one page read that page and its parity and write both.
-    ///
-    /// [`plan_write`]: super::layout::plan::plan_write
-    #[inline(always)]
-    pub fn writes_pairs(&self) -> bool {
-        self.parity == 1 && self.data > 2
-    }
-
     /// There is redundancy to be kept: what changes a row happens one after the other.
     pub fn has_rows(&self) -> bool {
         self.parity > 0 || self.copies > 1
@@ -127,7 +119,7 @@ impl Layout {
     }
 
     #[inline(always)]
-    fn members_of_row(&self, row: u32) -> MembersOf<'_> {
+    pub fn members_of_row(&self, row: u32) -> MembersOf<'_> {
         let parity = match self.parity {
             0 => 0,
             _ => {
@@ -140,7 +132,6 @@ impl Layout {
         };
         MembersOf {
             layout: self,
-            row,
             parity,
         }
     }
@@ -202,7 +193,6 @@ impl Layout {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MembersOf<'a> {
     layout: &'a Layout,
-    pub row: u32,
     /// The one with P, where there is parity.
     parity: u32,
 }

@@ -59,6 +59,16 @@ pub(crate) fn count(mut places: Places) -> u32 {
     n
 }
 
+/// Whether a set has fewer places than another one.
+#[inline]
+fn are_fewer(mut places: Places, mut others: Places) -> bool {
+    while places != 0 && others != 0 {
+        places &= places - 1;
+        others &= others - 1;
+    }
+    others != 0
+}
+
 /// The plan to write the data places `written` (not empty) of a stripe of `data` and `parity` places
 /// of which those `missing`, at most `parity` of them, are not there.
 pub(crate) fn plan_write(data: usize, parity: usize, written: Places, missing: Places) -> Plan {
@@ -82,7 +92,7 @@ pub(crate) fn plan_write(data: usize, parity: usize, written: Places, missing: P
     let modify = (written & missing == 0).then_some(old);
     let reconstruct = (rest & missing == 0).then_some(rest);
     match (modify, reconstruct) {
-        (Some(old), Some(rest)) if count(rest) < count(old) => plan(Method::ReconstructWrite, rest),
+        (Some(old), Some(rest)) if are_fewer(rest, old) => plan(Method::ReconstructWrite, rest),
         (Some(old), _) => plan(Method::ReadModifyWrite, old),
         (None, Some(rest)) => plan(Method::ReconstructWrite, rest),
         (None, None) => plan(Method::Recover, sources(data, parity, missing)),
@@ -109,6 +119,16 @@ pub(crate) fn sources(data: usize, parity: usize, missing: Places) -> Places {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sets_are_compared_by_their_sizes() {
+        for places in 0..64_u64 {
+            for others in 0..64_u64 {
+                let fewer = places.count_ones() < others.count_ones();
+                assert_eq!(are_fewer(places, others), fewer);
+            }
+        }
+    }
 
     fn counts(data: usize, parity: usize, k: usize) -> (Method, u32, u32) {
         let plan = plan_write(data, parity, bits(k), 0);

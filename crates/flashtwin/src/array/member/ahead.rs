@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 
-use super::drive::Drive;
-use super::spent::Spent;
+use super::drive::{Ask, Drive};
+use super::response::Response;
 use crate::array::table::{Table, NONE};
-use crate::request::{Completion, Op, Status};
-use crate::units::{narrow, Lpn, Time};
+use crate::nand::Owner;
+use crate::request::Op;
+use crate::units::{Lpn, Time};
 
 /// Something a member is asked.
 #[derive(Clone, Copy, Debug)]
@@ -20,14 +21,12 @@ struct Piece {
     fua: bool,
 }
 
-/// A piece that a member has done.
+/// What a member has done, and when.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
-    pub at: Time,
-    /// The slot of the piece; [`NONE`]: the member has done something unasked.
-    slot: u32,
-    pub spent: Spent,
-    pub written: bool,
+struct Foreseen {
+    at: Time,
+    /// The response to a piece, to its slot. `None`: the member has done something unasked.
+    response: Option<Response>,
 }
 
 /// A piece in flight.
@@ -36,8 +35,8 @@ struct Slot {
     /// Pages of it that are not done.
     left: u32,
     written: bool,
-    /// The array's number for it, once the array has sent it.
-    part: u32,
+    /// The receiver of the array's, once the array has asked.
+    owner: Option<Owner>,
 }
 
 /// What a member has done ahead of the array.
@@ -47,8 +46,7 @@ pub(crate) struct Ahead {
     slots: Table<Slot>,
     /// Slots of the pieces that the array has not sent yet, in their order.
     sent: VecDeque<u32>,
-    answers: VecDeque<Answer>,
-    completions: Vec<Completion>,
+    responses: VecDeque<Foreseen>,
     /// The member goes along with the array again, until more is foreseen.
     along: bool,
 }
@@ -79,45 +77,48 @@ impl Ahead {
     #[inline]
     pub fn next_event(&self, drive: &Drive) -> Time {
         match self.along {
-            true => self.next_answer().min(drive.next_event()),
-            false => self.next_answer(),
+            true => self.next_response().min(drive.next_event()),
+            false => self.next_response(),
         }
     }
 
     /// The next response, unless it is to something that the array has yet to ask.
-    fn first(&self) -> Option<&Answer> {
-        let asked = |a: &&Answer| a.slot == NONE || self.slots[a.slot].part != NONE;
-        self.answers.front().filter(asked)
+    fn first(&self) -> Option<&Foreseen> {
+        let is_asked = |r: &Response| self.slots[r.owner.number()].owner.is_some();
+        let first = self.responses.front();
+        first.filter(|foreseen| foreseen.response.as_ref().is_none_or(is_asked))
     }
 
     /// When the next known response comes, [`Time::NEVER`] if none does.
-    pub fn next_answer(&self) -> Time {
-        self.first().map_or(Time::NEVER, |answer| answer.at)
+    pub fn next_response(&self) -> Time {
+        self.first().map_or(Time::NEVER, |foreseen| foreseen.at)
     }
 
-    fn new_slot(&mut self, pages: u32, part: u32) -> u32 {
+    fn new_slot(&mut self, pages: u32, owner: Option<Owner>) -> u32 {
         self.slots.add(Slot {
             left: pages,
             written: true,
-            part,
+            owner,
         })
     }
 
-    /// The next response that has come by `now`, with the array's number for it.
-    pub fn take(&mut self, now: Time) -> Option<(u32, Answer)> {
+    /// Takes the next response that has come by `now`.
+    pub fn take(&mut self, now: Time) -> Option<Response> {
         loop {
-            let answer = *self.first().filter(|answer| answer.at <= now)?;
-            self.answers.pop_front();
-            if answer.slot != NONE {
-                self.slots.remove(answer.slot);
-                return Some((self.slots[answer.slot].part, answer));
+            let foreseen = *self.first().filter(|foreseen| foreseen.at <= now)?;
+            self.responses.pop_front();
+            if let Some(response) = foreseen.response {
+                let slot = response.owner.number();
+                self.slots.remove(slot);
+                let owner = self.slots[slot].owner?;
+                return Some(Response { owner, ..response });
             }
         }
     }
 
     /// Everything foreseen has been asked and has completed.
     pub fn is_done(&self) -> bool {
-        self.answers.is_empty() && self.slots.is_empty()
+        self.responses.is_empty() && self.slots.is_empty()
     }
 
     /// Runs through its pieces, then up to and at `until`; with `last` to its end.
@@ -128,50 +129,47 @@ impl Ahead {
         for piece in pieces.drain(..) {
             // What one request asks of a member comes all at once.
             if std::mem::replace(&mut request, piece.request) != piece.request {
-                self.note_answers(drive, piece.at);
+                self.note_responses(drive, piece.at);
             }
-            let slot = self.new_slot(piece.pages, NONE);
+            let slot = self.new_slot(piece.pages, None);
             self.sent.push_back(slot);
-            let (pages, op) = ((piece.first, piece.pages), piece.op);
-            drive.submit(piece.at, pages, op, piece.fua, slot);
+            let ask = Ask {
+                first: piece.first,
+                pages: piece.pages,
+                op: piece.op,
+                fua: piece.fua,
+                owner: Owner::member_request(slot),
+            };
+            drive.submit(&ask, piece.at, None);
         }
         self.pieces = pieces;
-        self.note_answers(drive, until);
+        self.note_responses(drive, until);
         if last {
             // The array's clock goes on to the last thing that happens.
-            self.answers.push_back(Answer {
+            self.responses.push_back(Foreseen {
                 at: drive.ssd.now(),
-                slot: NONE,
-                spent: Spent::default(),
-                written: true,
+                response: None,
             });
         }
     }
 
-    /// The array asks for pages: for a piece that was foreseen, or, as the member goes along, for
+    /// The array asks for something: for a piece that was foreseen, or, as the member goes along, for
     /// another.
-    pub fn send(
-        &mut self,
-        drive: &mut Drive,
-        now: Time,
-        pages: (u32, u32),
-        op: Op,
-        fua: bool,
-        part: u32,
-    ) {
+    pub fn submit(&mut self, drive: &mut Drive, ask: &Ask, now: Time) {
         match self.sent.pop_front() {
-            Some(slot) => self.slots[slot].part = part,
+            Some(slot) => self.slots[slot].owner = Some(ask.owner),
             None => {
                 debug_assert!(self.along, "a piece that was not foreseen");
-                let slot = self.new_slot(pages.1, part);
-                drive.submit(now, pages, op, fua, slot);
+                let slot = self.new_slot(ask.pages, Some(ask.owner));
+                let owner = Owner::member_request(slot);
+                drive.submit(&Ask { owner, ..*ask }, now, None);
                 self.collect(drive);
             }
         }
     }
 
     /// Lets all happen up to and at `until`.
-    fn note_answers(&mut self, drive: &mut Drive, until: Time) {
+    fn note_responses(&mut self, drive: &mut Drive, until: Time) {
         loop {
             self.collect(drive);
             let next = drive.next_event();
@@ -185,34 +183,31 @@ impl Ahead {
     /// Notes what has been done by now.
     fn collect(&mut self, drive: &mut Drive) {
         let at = drive.ssd.now();
-        for page in drive.ssd.outside_done().drain(..) {
-            let slot = &mut self.slots[page.tag];
-            slot.left -= 1;
-            slot.written &= page.written;
+        for response in drive.responses.drain(..) {
+            let slot = &mut self.slots[response.owner.number()];
+            slot.left = match response.is_whole {
+                true => 0,
+                false => slot.left - 1,
+            };
+            slot.written &= response.written;
             if slot.left == 0 {
-                self.answers.push_back(Answer {
-                    at,
-                    slot: page.tag,
-                    spent: Spent::of_page(&page),
+                let response = Response {
                     written: slot.written,
+                    is_whole: true,
+                    ..response
+                };
+                self.responses.push_back(Foreseen {
+                    at,
+                    response: Some(response),
                 });
             }
-        }
-        std::mem::swap(&mut self.completions, drive.ssd.completions());
-        for c in self.completions.drain(..) {
-            self.answers.push_back(Answer {
-                at,
-                slot: narrow(c.tag),
-                spent: Spent::of(&c.breakdown),
-                written: c.status == Status::Ok,
-            });
         }
     }
 
     /// Lets all happen up to `now`, if the member goes along.
     pub fn advance(&mut self, drive: &mut Drive, now: Time) {
         if self.along {
-            self.note_answers(drive, now);
+            self.note_responses(drive, now);
         }
     }
 }

@@ -1,30 +1,37 @@
-//! The SSD of a member, asked page by page where its front end takes no time.
+//! The SSD of a member: asked page by page where its front end takes no time, else request by request.
 
-use crate::array::clock::Clock;
+use super::response::Response;
+use crate::device::Work;
 use crate::events::EventQueue;
-use crate::nand::{Cause, Done};
+use crate::gc::Force;
+use crate::nand::{Cause, Done, Owner, PageOp};
 use crate::request::{Op, Request};
 use crate::spec::DeviceSpec;
-use crate::ssd::Ssd;
-use crate::units::{Lpn, Time};
+use crate::ssd::{Flash, Ssd};
+use crate::units::{Lpn, Stream, Time};
+
+/// Pages that a member is asked to read, write or trim, or a flush.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask {
+    /// The first page on the member, and how many.
+    pub first: u32,
+    pub pages: u32,
+    pub op: Op,
+    pub fua: bool,
+    /// The receiver of the response.
+    pub owner: Owner,
+}
 
 /// An SSD, and how it is asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Drive {
     pub ssd: Ssd,
-    /// Reads and writes go to its flash page by page: its front end takes no time.
-    pub takes_pages: bool,
-    /// Where what is pending at its flash stands in the array's event queue. `None`: it is in a queue of the SSD's own.
-    pub place: Option<Place>,
-}
-
-/// A place in the array's event queue.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    /// The first resource.
-    pub first: usize,
-    /// The member.
-    pub member: usize,
+    /// Its front end takes no time: pages go to its flash.
+    pub is_bare: bool,
+    /// The events of its flash stand in the array's queue, from this resource on. `None`: they stand in its own queue.
+    pub first_resource: Option<usize>,
+    /// Responses that were given at once, or during [`Drive::advance`], and are not taken yet.
+    pub responses: Vec<Response>,
 }
 
 impl Drive {
@@ -32,140 +39,206 @@ impl Drive {
         let mut ssd = Ssd::new(spec);
         ssd.leave_measuring();
         Drive {
-            takes_pages: ssd.is_bare(),
+            is_bare: ssd.is_bare(),
             ssd,
-            place: None,
+            first_resource: None,
+            responses: Vec::new(),
         }
     }
 
-    /// Has its flash do something, with its resources among those of the array.
-    #[inline(always)]
-    pub fn among<T>(
-        &mut self,
-        place: Place,
-        clock: &mut Clock,
-        act: impl FnOnce(&mut Ssd, &mut EventQueue, Time) -> T,
-    ) -> T {
-        self.ssd.set_now(clock.now);
-        clock.events.number_from(place.first);
-        act(&mut self.ssd, clock.events, clock.now)
+    /// Moves the events of its flash to the array's queue, from a resource on; or back to its own. None is pending.
+    pub fn set_first_resource(&mut self, first: Option<usize>) {
+        self.first_resource = first;
+        self.ssd.backend.set_first_resource(first.unwrap_or(0));
     }
 
-    /// What is pending at a resource of its flash, among those of the array, happens; into `done` what of the pages is
-    /// done by that.
+    /// Its flash, and the queue with the events of that: the `shared` one of an array, or its own.
     #[inline(always)]
-    pub fn step_among(
-        &mut self,
-        place: Place,
-        resource: usize,
-        clock: &mut Clock,
-        done: &mut Option<Done>,
-    ) {
-        self.ssd.set_now(clock.now);
-        clock.events.number_from(place.first);
-        let at = resource - place.first;
-        self.ssd.step_among(clock.events, at, clock.now, done);
+    fn flash<'a>(
+        &'a mut self,
+        now: Time,
+        shared: Option<&'a mut EventQueue>,
+    ) -> (&'a mut Flash, &'a mut EventQueue) {
+        debug_assert_eq!(shared.is_some(), self.first_resource.is_some());
+        self.ssd.set_now(now);
+        let own = &mut self.ssd.events;
+        (&mut self.ssd.backend, shared.unwrap_or(own))
     }
 
-    /// Asks for pages, or for something to be done about them, with what is pending in the array's queue; the
-    /// response will carry `tag`.
-    #[inline(always)]
-    pub fn submit_among(
-        &mut self,
-        place: Place,
-        clock: &mut Clock,
-        (first, pages): (u32, u32),
-        (op, fua): (Op, bool),
-        tag: u32,
-    ) {
-        let pages = (Lpn(first), pages);
-        self.among(place, clock, |ssd, events, now| match cause_of(op) {
-            Some(cause) => ssd.submit_among(events, now, pages, (cause, fua), tag),
-            None => ssd.trim_among(events, now, pages, tag),
-        });
-    }
-
-    /// Asks for one page likewise; false, with nothing done, if there is nothing to read or it is refused.
+    /// Asks for something; the response goes to its owner. `shared` is the array's event queue, if the events of the flash
+    /// stand there.
     #[inline(never)]
-    pub fn submit_one_among<const READ: bool>(
-        &mut self,
-        clock: &mut Clock,
-        page: Lpn,
-        fua: bool,
-        tag: u32,
-    ) -> bool {
-        let Some(place) = self.place else {
+    pub fn submit(&mut self, ask: &Ask, now: Time, mut shared: Option<&mut EventQueue>) {
+        if !self.is_bare {
+            return self.submit_request(ask, now);
+        }
+        let number = self.ssd.next_number();
+        self.ssd.take_number();
+        for lpn in ask.first..ask.first + ask.pages {
+            let lpn = Lpn(lpn);
+            let shared = shared.as_deref_mut();
+            let done = match cause_of(ask.op) {
+                Some(cause) => {
+                    let op = page_op(ask, lpn, cause, number);
+                    if self.submit_page(op, now, shared) {
+                        continue;
+                    }
+                    // Nothing to read, or refused.
+                    ask.op == Op::Read
+                }
+                None => self.trim_page(lpn, now, shared),
+            };
+            self.responses.push(Response::at_once(ask.owner, now, done));
+        }
+    }
+
+    /// Asks for one page; false, with nothing done, if there is nothing to read or the write is refused.
+    #[inline(always)]
+    pub fn submit_one(&mut self, ask: &Ask, now: Time, shared: &mut EventQueue) -> bool {
+        let Some(cause) = cause_of(ask.op) else {
             return false;
         };
-        self.among(place, clock, |ssd, events, now| {
-            ssd.submit_one_among::<READ>(events, now, page, fua, tag)
-        })
+        let op = page_op(ask, Lpn(ask.first), cause, self.ssd.next_number());
+        let is_sent = self.submit_page(op, now, Some(shared));
+        if is_sent {
+            self.ssd.take_number();
+        }
+        is_sent
     }
 
-    /// The same on the short way, to a chip: `None` in place of false, else whether that chip may have begun to collect.
     #[inline(always)]
-    pub fn submit_short<const READ: bool>(
+    fn submit_page(&mut self, op: PageOp, now: Time, shared: Option<&mut EventQueue>) -> bool {
+        let read_only = self.ssd.read_only;
+        let (flash, events) = self.flash(now, shared);
+        let unit = match op.is_read() {
+            true => flash.unit_of_copy(op.lpn),
+            false if read_only => None,
+            false => Some(flash.unit_for_write(op.lpn)),
+        };
+        if let Some(unit) = unit {
+            flash.enqueue(unit as usize, op, now, events);
+        }
+        unit.is_some()
+    }
+
+    /// Forgets a page; false if that is refused.
+    fn trim_page(&mut self, lpn: Lpn, now: Time, shared: Option<&mut EventQueue>) -> bool {
+        let read_only = self.ssd.read_only;
+        if !read_only {
+            let (flash, events) = self.flash(now, shared);
+            flash.trim(lpn, now, events);
+        }
+        !read_only
+    }
+
+    fn submit_request(&mut self, ask: &Ask, now: Time) {
+        let page_bytes = u64::from(self.ssd.spec().geometry.page_bytes);
+        let request = Request {
+            arrival: now,
+            offset: u64::from(ask.first) * page_bytes,
+            bytes: u64::from(ask.pages) * page_bytes,
+            op: ask.op,
+            fua: ask.fua,
+        };
+        (self.ssd.submit(now, &request, ask.owner.tag()))
+            .expect("the layout stays within its members");
+        self.take_completions();
+    }
+
+    fn take_completions(&mut self) {
+        let completed = self.ssd.completions().drain(..);
+        self.responses.extend(completed.map(Response::of_request));
+    }
+
+    /// Processes the event of a resource of its flash, counted from its first one; returns the chip to activate, as
+    /// [`Work::on_event`] does. Into `done` goes the page operation that finished.
+    #[inline(always)]
+    pub fn on_event(
         &mut self,
-        clock: &mut Clock,
-        page: (u32, Lpn),
-        fua: bool,
-        tag: u32,
-    ) -> Option<bool> {
-        clock.events.number_from(self.place?.first);
-        (self.ssd).submit_short::<READ>(clock.events, clock.now, page, fua, tag)
+        resource: usize,
+        now: Time,
+        shared: Option<&mut EventQueue>,
+        done: &mut Option<Done>,
+    ) -> Option<usize> {
+        let (flash, events) = self.flash(now, shared);
+        let chip = flash.on_event(resource, now, events, done);
+        if let Some(done) = done {
+            self.ssd.read_only |= !done.written;
+        }
+        chip
     }
 
-    /// Asks for pages, or for something to be done about them; the response will carry `tag`.
+    /// Lets a chip start its next operation, as [`Work::activate`] does.
     #[inline(always)]
-    pub fn submit(&mut self, now: Time, (first, pages): (u32, u32), op: Op, fua: bool, tag: u32) {
-        match cause_of(op).filter(|_| self.takes_pages) {
-            Some(cause) => (self.ssd).submit_pages(now, (Lpn(first), pages), (cause, fua), tag),
-            None => {
-                let page_bytes = u64::from(self.ssd.spec().geometry.page_bytes);
-                let request = Request {
-                    arrival: now,
-                    offset: u64::from(first) * page_bytes,
-                    bytes: u64::from(pages) * page_bytes,
-                    op,
-                    fua,
-                };
-                (self.ssd.submit(now, &request, tag.into()))
-                    .expect("the layout stays within its members");
+    pub fn activate(&mut self, chip: usize, now: Time, shared: Option<&mut EventQueue>) {
+        let (flash, events) = self.flash(now, shared);
+        flash.activate(chip, now, events);
+    }
+
+    /// Processes all events in its own queue that are due by `now`.
+    pub fn advance(&mut self, now: Time) {
+        if !self.is_bare {
+            self.ssd.advance(now);
+            return self.take_completions();
+        }
+        while self.ssd.events.next_time() <= now {
+            let at = self.ssd.events.next_time();
+            let Some(resource) = self.ssd.events.pop() else {
+                break;
+            };
+            let mut done = None;
+            let chip = self.on_event(resource, at, None, &mut done);
+            self.responses.extend(done.as_ref().map(Response::of_page));
+            if let Some(chip) = chip {
+                self.activate(chip, at, None);
             }
         }
+        self.ssd.set_now(self.ssd.now().max(now));
     }
 
-    /// Lets all happen that is due by `now` in its own queue.
-    #[inline]
-    pub fn advance(&mut self, now: Time) {
-        match self.takes_pages {
-            true => self.ssd.advance_flash(now),
-            false => self.ssd.advance(now),
-        }
-    }
-
-    /// When the next thing happens there, [`Time::NEVER`] if there is none.
+    /// Instant of the next event in its own queue, [`Time::NEVER`] if there is none.
     #[inline(always)]
     pub fn next_event(&self) -> Time {
-        match self.takes_pages {
-            true => self.ssd.next_flash_event(),
+        match self.is_bare {
+            true => self.ssd.events.next_time(),
             false => self.ssd.next_event().unwrap_or(Time::NEVER),
         }
     }
 
-    /// Something it was sent is done and not taken yet.
-    #[inline(always)]
-    pub fn has_answers(&mut self) -> bool {
-        !self.ssd.outside_done().is_empty() || !self.ssd.completions().is_empty()
+    /// Orders it to collect, as the coordinator specifies.
+    pub fn force_gc(&mut self, force: Force, now: Time, shared: Option<&mut EventQueue>) {
+        let (flash, events) = self.flash(now, shared);
+        flash.force_gc(force, now, events);
+    }
+
+    /// Orders it, or one of its dies, to collect a block, which it can.
+    pub fn collect(&mut self, die: Option<u32>, now: Time, shared: Option<&mut EventQueue>) {
+        let (flash, events) = self.flash(now, shared);
+        flash.collect(die, now, events);
     }
 }
 
-/// What pages are read or written for; `None` for what does neither.
+/// Returns the cause of a read or write; `None` for what is neither.
 #[inline(always)]
 fn cause_of(op: Op) -> Option<Cause> {
     match op {
         Op::Read => Some(Cause::HostRead),
         Op::Write => Some(Cause::HostWrite),
         Op::Trim | Op::Flush => None,
+    }
+}
+
+#[inline(always)]
+fn page_op(ask: &Ask, lpn: Lpn, cause: Cause, request: u32) -> PageOp {
+    PageOp {
+        lpn,
+        owner: ask.owner,
+        cause,
+        request,
+        stream: Stream::Cold,
+        fua: ask.fua && ask.op == Op::Write,
+        again: 0,
+        enqueued: Time::ZERO,
+        gc_before: Time::ZERO,
     }
 }

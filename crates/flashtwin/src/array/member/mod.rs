@@ -3,23 +3,23 @@
 
 pub(super) mod ahead;
 pub(super) mod drive;
+pub(super) mod response;
 pub(super) mod rows;
 pub(super) mod slow;
-pub(super) mod spent;
 
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 use super::clock::{Alarm, Clock};
 use super::record::history::Condition;
 use crate::device::Work;
+use crate::events::EventQueue;
 use crate::gc::Force;
 use crate::memory::TrustedTable;
-use crate::request::Op;
 use crate::spec::{ArraySpec, DeviceSpec};
-use crate::units::Time;
+use crate::units::{narrow, Time};
 use ahead::Ahead;
 
-use drive::{Drive, Place};
+use drive::{Ask, Drive};
 use rows::Rows;
 use slow::Slow;
 
@@ -44,7 +44,7 @@ pub(crate) struct Member {
     /// What it has done before the array got there.
     pub ahead: Option<Box<Ahead>>,
     /// Requests to it that are not done.
-    pub under_way: u32,
+    pub in_flight: u32,
     pub alarm: Alarm,
     pub slow: Slow,
     /// It takes pages, its flash has its events in the array's queue, and it was never made slow: all responses come
@@ -63,53 +63,57 @@ impl Member {
             rows: Rows::default(),
             volatile: spec.buffer.as_ref().is_some_and(|b| !b.is_protected()),
             ahead: None,
-            under_way: 0,
+            in_flight: 0,
             alarm: Alarm::of(number),
             slow: Slow::default(),
         }
     }
 
-    /// See the field.
+    /// Whether all its responses come from its flash, at once.
     #[inline(always)]
     pub fn is_usual(&self) -> bool {
         debug_assert!(
             !self.is_usual
-                || self.drive.place.is_some()
+                || self.drive.first_resource.is_some()
                     && self.ahead.is_none()
                     && !self.slow.is_slow()
-                    && self.slow.next_answer() == Time::NEVER
+                    && self.slow.next_response() == Time::NEVER
         );
         self.is_usual
     }
 
-    /// It is about to be made slow.
-    pub fn becomes_slow(&mut self) {
+    /// Makes it slow, or as fast as it is again: its responses take `times_milli` thousandths of their time.
+    pub fn slow_down(&mut self, times_milli: u32) {
         self.is_usual = false;
+        self.slow.set(times_milli);
     }
 
-    /// It is about to be simulated ahead, with the events of its flash in a queue of its own.
-    pub fn goes_ahead(&mut self) -> &mut Ahead {
+    /// Has it simulated ahead, with the events of its flash in a queue of its own. None is pending.
+    pub fn begin_ahead(&mut self) {
         self.is_usual = false;
-        self.drive.place = None;
-        self.ahead.get_or_insert_default()
+        if self.ahead.is_none() {
+            self.drive.set_first_resource(None);
+            self.ahead = Some(Box::default());
+        }
     }
 
-    /// From now on its flash has its events in the array's queue.
-    fn stands_at(&mut self, place: Place) {
-        self.drive.place = Some(place);
+    /// Puts the events of its flash into the array's queue, from a resource on.
+    fn share_queue(&mut self, first: usize) {
+        self.drive.set_first_resource(Some(first));
         self.is_usual = true;
     }
 
     /// Another drive takes the place of this one.
     pub fn exchange(&mut self, mut drive: Drive, clock: &mut Clock) {
-        let place = self.drive.place;
-        if let Some(Place { first, .. }) = place {
+        let first = self.drive.first_resource;
+        if let Some(first) = first {
             for resource in 0..self.drive.ssd.backend.resources() {
                 clock.events.forget(first + resource);
             }
             drive.ssd.set_now(clock.now);
         }
-        self.drive = Drive { place, ..drive };
+        self.drive = drive;
+        self.drive.set_first_resource(first);
     }
 
     /// Nothing was ever asked of it.
@@ -122,17 +126,16 @@ impl Member {
             && drive.is_new()
     }
 
-    /// Asks for pages, or for something to be done about them; the response will carry `tag`.
+    /// Asks for something; the response goes to its owner.
     #[inline(always)]
-    pub fn ask(&mut self, clock: &mut Clock, pages: (u32, u32), how: (Op, bool), tag: u32) {
-        self.under_way += 1;
-        if let Some(place) = self.drive.place {
-            return self.drive.submit_among(place, clock, pages, how, tag);
-        }
-        let (op, fua) = how;
+    pub fn submit(&mut self, ask: &Ask, clock: &mut Clock) {
+        self.in_flight += 1;
         match &mut self.ahead {
-            Some(ahead) => ahead.send(&mut self.drive, clock.now, pages, op, fua, tag),
-            None => self.drive.submit(clock.now, pages, op, fua, tag),
+            Some(ahead) => ahead.submit(&mut self.drive, ask, clock.now),
+            None => {
+                let shared = self.drive.first_resource.map(|_| &mut *clock.events);
+                self.drive.submit(ask, clock.now, shared);
+            }
         }
     }
 
@@ -151,26 +154,26 @@ impl Member {
             Some(ahead) => ahead.next_event(&self.drive),
             None => self.drive.next_event(),
         };
-        own.min(self.slow.next_answer())
+        own.min(self.slow.next_response())
     }
 
     /// Something it was sent is done and not taken yet.
     #[inline(always)]
-    pub fn has_answers(&mut self, now: Time) -> bool {
-        if self.is_usual() {
-            return self.drive.has_answers();
+    pub fn has_responses(&self, now: Time) -> bool {
+        if !self.drive.responses.is_empty() {
+            return true;
         }
-        let own = match &self.ahead {
-            Some(ahead) => ahead.next_answer() <= now,
-            None => self.drive.has_answers(),
-        };
-        own || self.slow.next_answer() <= now
+        if self.is_usual() {
+            return false;
+        }
+        let ahead = self.ahead.as_ref();
+        ahead.is_some_and(|ahead| ahead.next_response() <= now) || self.slow.next_response() <= now
     }
 
-    /// The member's own next instant may have come nearer.
+    /// Sets its alarm, if its next instant in its own queue or the next response of the array's has come nearer.
     #[inline(always)]
     pub fn wake(&mut self, clock: &mut Clock) {
-        match self.has_answers(clock.now) {
+        match self.has_responses(clock.now) {
             true => self.alarm.set(clock.now, clock),
             false if self.is_usual() => {}
             false => self.alarm.set(self.next_event(), clock),
@@ -179,26 +182,25 @@ impl Member {
 
     /// Orders it to collect, as the coordinator specifies.
     pub fn force_gc(&mut self, clock: &mut Clock, force: Force) {
-        match self.drive.place {
-            Some(place) => (self.drive).among(place, clock, |ssd, events, now| {
-                ssd.backend.force_gc(force, now, events);
-            }),
-            None => self.drive.ssd.force_gc(clock.now, force),
-        }
+        let now = clock.now;
+        let shared = self.shared(clock);
+        self.drive.force_gc(force, now, shared);
     }
 
     /// Orders it, or one of its dies, to collect a block, which it can.
     pub fn collect(&mut self, clock: &mut Clock, die: Option<u32>) {
-        match self.drive.place {
-            Some(place) => (self.drive).among(place, clock, |ssd, events, now| {
-                ssd.backend.collect(die, now, events);
-            }),
-            None => {
-                self.advance(clock.now);
-                // The caller has checked that it can.
-                let _ = self.drive.ssd.collect(die);
-            }
+        let now = clock.now;
+        let shared = self.shared(clock);
+        self.drive.collect(die, now, shared);
+    }
+
+    /// Brings it to this instant; returns the array's event queue, if the events of its flash stand there.
+    fn shared<'a>(&mut self, clock: &'a mut Clock<'_>) -> Option<&'a mut EventQueue> {
+        if self.drive.first_resource.is_none() {
+            self.advance(clock.now);
+            return None;
         }
+        Some(clock.events)
     }
 
     /// The number of the last request to it.
@@ -207,11 +209,20 @@ impl Member {
     }
 }
 
+/// The place of a member's flash in the array's event queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// The first resource.
+    pub first: u32,
+    pub member: u32,
+}
+
 /// All members, and what the array has to do itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
     list: TrustedTable<Member>,
-    /// For each resource of flash in the array's event queue its place; and the number of resources before these.
+    /// For each resource of flash in the array's event queue its member and that member's first one; and the number of
+    /// resources before these.
     places: TrustedTable<Place>,
     before: usize,
     /// No member is missing or being rebuilt.
@@ -275,12 +286,13 @@ impl Members {
         self.list = unsafe { TrustedTable::new(members) };
         let mut places = Vec::new();
         for (number, member) in self.list.iter_mut().enumerate() {
-            if member.drive.takes_pages {
+            if member.drive.is_bare {
+                let first = self.before + places.len();
                 let place = Place {
-                    first: self.before + places.len(),
-                    member: number,
+                    first: narrow(first),
+                    member: narrow(number),
                 };
-                member.stands_at(place);
+                member.share_queue(first);
                 let resources = member.drive.ssd.backend.resources();
                 places.extend(std::iter::repeat_n(place, resources));
             }

@@ -3,8 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::spent::Spent;
-use crate::nand::Done;
+use super::response::Response;
 use crate::units::Time;
 
 /// Thousandths of a member that is as fast as it is.
@@ -16,16 +15,7 @@ pub(crate) struct Slow {
     /// Times as late, in thousandths.
     times_milli: u32,
     /// The next one to come first.
-    held: VecDeque<(Time, Held)>,
-}
-
-/// A response in flight.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Held {
-    /// To a request by the array's number for it: what it spent, and that it was written.
-    Part(u32, Spent, bool),
-    /// A page operation that went to the member's flash directly.
-    Page(Done),
+    held: VecDeque<(Time, Response)>,
 }
 
 impl Default for Slow {
@@ -46,7 +36,7 @@ impl Slow {
 
     /// When the next response comes, [`Time::NEVER`] if none is in flight.
     #[inline(always)]
-    pub fn next_answer(&self) -> Time {
+    pub fn next_response(&self) -> Time {
         self.held.front().map_or(Time::NEVER, |(at, _)| *at)
     }
 
@@ -61,62 +51,46 @@ impl Slow {
         Time(u64::try_from(scaled).unwrap_or(u64::MAX / 2))
     }
 
-    /// Holds back the response to a request that was sent at `asked`.
-    pub fn hold_part(&mut self, asked: Time, now: Time, id: u32, spent: Spent, written: bool) {
-        let spent = spent.map(|time| self.times(time));
-        self.hold(asked, now, Held::Part(id, spent, written));
-    }
-
-    /// The same of a page operation.
-    pub fn hold_page(&mut self, mut done: Done, now: Time) {
-        done.queue_gc = self.times(done.queue_gc);
-        done.transfer = self.times(done.transfer);
-        done.array = self.times(done.array);
-        self.hold(done.op.enqueued, now, Held::Page(done));
+    /// Holds back a response to what the member was `asked` then. Of simultaneous responses the one that was held first
+    /// comes first.
+    pub fn hold(&mut self, asked: Time, now: Time, mut response: Response) {
+        response.spent = response.spent.map(|time| self.times(time));
+        let at = asked + self.times(now - asked);
+        let place = self.held.partition_point(|(other, _)| *other <= at);
+        self.held.insert(place, (at, response));
     }
 
     /// The next response that has come by `now`.
-    pub fn take(&mut self, now: Time) -> Option<Held> {
-        match self.next_answer() <= now {
-            true => self.held.pop_front().map(|(_, answer)| answer),
+    pub fn take(&mut self, now: Time) -> Option<Response> {
+        match self.next_response() <= now {
+            true => self.held.pop_front().map(|(_, response)| response),
             false => None,
         }
-    }
-
-    /// What was held, in its order.
-    pub fn into_held(self) -> impl Iterator<Item = Held> {
-        self.held.into_iter().map(|(_, answer)| answer)
-    }
-
-    /// Of simultaneous responses the one that was held first comes first.
-    fn hold(&mut self, asked: Time, now: Time, answer: Held) {
-        let at = asked + self.times(now - asked);
-        let place = self.held.partition_point(|(other, _)| *other <= at);
-        self.held.insert(place, (at, answer));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nand::Owner;
 
     /// Responses in the order of their instants; of simultaneous ones the one that was held first.
     #[test]
-    fn answers_come_in_their_order() {
+    fn responses_are_taken_in_the_order_of_their_instants() {
         let mut slow = Slow {
             times_milli: 2000,
             ..Slow::default()
         };
-        for (part, asked, now) in [(0, 2, 6), (1, 0, 5), (2, 3, 6), (3, 4, 7), (4, 2, 7)] {
-            let answer = Held::Part(part, Spent::default(), true);
-            slow.hold(Time::from_us(asked), Time::from_us(now), answer);
+        for (number, asked, now) in [(0, 2, 6), (1, 0, 5), (2, 3, 6), (3, 4, 7), (4, 2, 7)] {
+            let owner = Owner::member_request(number);
+            let response = Response::at_once(owner, Time::ZERO, true);
+            slow.hold(Time::from_us(asked), Time::from_us(now), response);
         }
-        let order = slow.held.iter().map(|(at, held)| match held {
-            Held::Part(part, ..) => (*part, at.0 / 1_000_000),
-            Held::Page(_) => unreachable!("none was held"),
-        });
-        let order: Vec<_> = order.collect();
+        let order = slow.held.iter();
+        let order: Vec<_> = order
+            .map(|(at, response)| (response.owner.number(), at.0 / 1_000_000))
+            .collect();
         assert_eq!(order, [(2, 9), (0, 10), (1, 10), (3, 10), (4, 12)]);
-        assert_eq!(slow.next_answer(), Time::from_us(9));
+        assert_eq!(slow.next_response(), Time::from_us(9));
     }
 }

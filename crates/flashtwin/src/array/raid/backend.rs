@@ -68,7 +68,7 @@ impl Backend for Raid {
 
     fn is_idle(&self, unit: usize) -> bool {
         let (member, _) = self.chips_of_unit(unit);
-        member.under_way == 0
+        member.in_flight == 0
     }
 
     fn free_blocks(&self, unit: usize) -> u32 {

@@ -1,12 +1,13 @@
 //! What the front end queued at one instant becomes requests to members and jobs on stripes.
 
 use crate::array::clock::Clock;
+use crate::array::features::{Every, Features};
 use crate::array::io::ops::Chain;
 use crate::array::io::Io;
 use crate::array::jobs::{JobSpec, Jobs, Kind};
 use crate::array::layout::plan::{count, Places};
 use crate::array::layout::{Layout, Spot, Stripe};
-use crate::array::member::spent::Spent;
+use crate::array::member::response::Spent;
 use crate::array::table::NONE;
 use crate::request::Op;
 use crate::units::Lpn;
@@ -57,7 +58,7 @@ impl Batch {
         while let Some(op) = io.ops.take_first(&mut chain) {
             // Nothing waits for it any more if its twin was before it.
             match io.hedge.as_ref().is_some_and(|hedge| hedge.is_late(op)) {
-                true => io.finish(Chain::only(op), Spent::default(), true),
+                true => io.finish::<Every>(Chain::only(op), Spent::default(), true),
                 false => self.ops.push(op),
             }
         }
@@ -66,52 +67,52 @@ impl Batch {
     /// Completes all of it as not done.
     pub fn refuse(&mut self, io: &mut Io, clock: &mut Clock) {
         for &op in &self.ops {
-            io.finish(Chain::only(op), Spent::default(), false);
+            io.finish::<Every>(Chain::only(op), Spent::default(), false);
         }
         self.clear();
         io.deliver(clock);
     }
 
     #[inline(always)]
-    pub fn place(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
+    pub fn place<F: Features>(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
         match self.ops[..] {
             [id] if self.trims.is_empty() && io.layout.has_rows() && !io.ops.get(id).is_read() => {
                 self.ops.clear();
-                write_one(io, jobs, id, clock);
+                write_one::<F>(io, jobs, id, clock);
             }
-            _ => self.place_any(io, jobs, clock),
+            _ => self.place_any::<F>(io, jobs, clock),
         }
     }
 
     /// [`Batch::place`] for anything queued.
     #[inline(never)]
-    fn place_any(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
+    fn place_any<F: Features>(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
         io.runs.alone = self.ops.len() == 1;
         for &id in &self.ops {
             let op = *io.ops.get(id);
             if op.is_read() {
-                read(io, jobs, id, op.lpn, clock);
+                read::<F>(io, jobs, id, op.lpn, clock);
             } else if io.layout.has_rows() {
                 let (stripe, place) = io.layout.stripe_of(op.lpn);
                 self.sorted.push((stripe, place, id));
             } else {
                 let fua = op.fua | io.through;
                 io.record.stats.data_pages_written += 1;
-                io.join(io.layout.spot(op.lpn), id, (Op::Write, fua), clock);
+                io.join::<F>(io.layout.spot(op.lpn), id, (Op::Write, fua), clock);
             }
         }
         io.runs.alone = false;
         io.send_runs(clock);
         if !self.sorted.is_empty() {
-            self.write_stripes(io, jobs, clock);
+            self.write_stripes::<F>(io, jobs, clock);
         }
         if !self.trims.is_empty() {
-            self.trim(io, jobs, clock);
+            self.trim::<F>(io, jobs, clock);
         }
         self.clear();
     }
 
-    fn write_stripes(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
+    fn write_stripes<F: Features>(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
         if !self.sorted.is_sorted() {
             self.sorted.sort_unstable();
         }
@@ -129,19 +130,19 @@ impl Batch {
             io.record.stats.data_pages_written += u64::from(pages);
             let (kind, place) = (Kind::Write(stretch.places), (stretch.stripe, stretch.pages));
             let what = JobSpec::new(kind, place, (chain, fua));
-            jobs.add(io, what, clock);
+            jobs.add::<F>(io, what, clock);
         }
         self.sorted.clear();
     }
 
     /// Forgets pages; with parity only where all data of a stripe goes at once, so that its parity
     /// stays true (D-86).
-    fn trim(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
+    fn trim<F: Features>(&mut self, io: &mut Io, jobs: &mut Jobs, clock: &mut Clock) {
         self.trims.sort_unstable();
         self.trims.dedup();
         if !io.layout.has_rows() {
             for &lpn in &self.trims {
-                io.join(io.layout.spot(lpn), NONE, (Op::Trim, false), clock);
+                io.join::<F>(io.layout.spot(lpn), NONE, (Op::Trim, false), clock);
             }
             return io.send_runs(clock);
         }
@@ -158,7 +159,7 @@ impl Batch {
             if io.layout.parity == 0 || whole {
                 let (kind, place) = (Kind::Trim(stretch.places), (stretch.stripe, stretch.pages));
                 let what = JobSpec::new(kind, place, (Chain::EMPTY, false));
-                jobs.add(io, what, clock);
+                jobs.add::<F>(io, what, clock);
             }
         }
         self.sorted.clear();
@@ -167,11 +168,18 @@ impl Batch {
 
 /// Writes one page, as [`Batch::write_stripes`] does several.
 #[inline(always)]
-fn write_one(io: &mut Io, jobs: &mut Jobs, id: u32, clock: &mut Clock) {
+fn write_one<F: Features>(io: &mut Io, jobs: &mut Jobs, id: u32, clock: &mut Clock) {
     let op = io.ops.get(id);
-    let what = (op.lpn, op.fua | io.through);
+    let (stripe, place) = io.layout.stripe_of(op.lpn);
+    let what = JobSpec {
+        kind: Kind::Write(1 << place),
+        stripe,
+        pages: 1,
+        chain: Chain::only(id),
+        fua: op.fua | io.through,
+    };
     io.record.stats.data_pages_written += 1;
-    jobs.write_page(io, id, what, clock);
+    jobs.add::<F>(io, what, clock);
 }
 
 /// The stretch that begins at `from`, of places sorted by stripe.
@@ -206,13 +214,13 @@ fn stretch(layout: &Layout, sorted: &[Placed], from: usize) -> Stretch {
     }
 }
 
-fn read(io: &mut Io, jobs: &mut Jobs, id: u32, lpn: Lpn, clock: &mut Clock) {
+fn read<F: Features>(io: &mut Io, jobs: &mut Jobs, id: u32, lpn: Lpn, clock: &mut Clock) {
     let (stripe, place) = io.layout.stripe_of(lpn);
     io.record.stats.data_pages_read += 1;
     match io.readable_copy(stripe, place) {
         Some(member) => {
             let lpn = Lpn(stripe.0);
-            io.join(Spot { member, lpn }, id, (Op::Read, false), clock);
+            io.join::<F>(Spot { member, lpn }, id, (Op::Read, false), clock);
         }
         None => jobs.recover(io, id, (stripe, place), clock),
     }

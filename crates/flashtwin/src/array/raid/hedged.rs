@@ -1,6 +1,7 @@
 //! Hedged reads asked for elsewhere: from another copy, or from the rest of their stripe.
 
 use crate::array::clock::Clock;
+use crate::array::features::Every;
 use crate::array::io::ops::Chain;
 use crate::array::io::Io;
 use crate::array::jobs::{JobSpec, Jobs, Kind};
@@ -94,7 +95,7 @@ fn hedge_pages(io: &mut Io, jobs: &mut Jobs, member: usize, pages: &Pages, clock
         _ => {
             let copies = io.layout.copies_at(stripe, place);
             let others = copies.filter(|&m| m != member && io.has(m, stripe));
-            let Some(other) = others.min_by_key(|&m| io.members[m].under_way) else {
+            let Some(other) = others.min_by_key(|&m| io.members[m].in_flight) else {
                 return;
             };
             Some(other)
@@ -110,7 +111,7 @@ fn hedge_pages(io: &mut Io, jobs: &mut Jobs, member: usize, pages: &Pages, clock
         }
         io.record.log.tell(|| ArrayEvent::Hedged { op, twin });
         match other {
-            Some(member) => io.join(Spot { member, lpn }, twin, (Op::Read, false), clock),
+            Some(member) => io.join::<Every>(Spot { member, lpn }, twin, (Op::Read, false), clock),
             None => io.ops.append(&mut chain, twin),
         }
         op = io.ops.after(op);
@@ -118,7 +119,7 @@ fn hedge_pages(io: &mut Io, jobs: &mut Jobs, member: usize, pages: &Pages, clock
     if other.is_none() {
         let kind = Kind::Recover(1 << place);
         let what = JobSpec::new(kind, (stripe, count), (chain, false));
-        jobs.add(io, what, clock);
+        jobs.add::<Every>(io, what, clock);
     }
 }
 

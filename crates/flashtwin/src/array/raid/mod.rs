@@ -7,30 +7,28 @@
 
 mod backend;
 mod batch;
-mod direct;
 mod hedged;
-mod short;
 
 use super::clock::Clock;
 use super::coordinate;
-use super::io::requests::{Owner, OF_JOB};
+use super::features::{Every, Features, Plain};
+use super::io::ops::Chain;
+use super::io::requests::Origin;
 use super::io::Io;
 use super::jobs::Jobs;
 use super::layout::{Spot, Stripe};
-use super::member::slow::Held;
-use super::member::spent::Spent;
-use super::member::State;
+use super::member::response::Response;
+use super::member::{Place, State};
 use super::record::log::ArrayEvent;
 use super::swan::Swan;
-use crate::device::{Device, OutsideDone, Work, NO_HOME};
+use crate::device::{Device, Work, NO_HOME};
 use crate::events::EventQueue;
 use crate::nand::{Done, PageOp};
-use crate::request::{Completion, Op, Status};
+use crate::request::Op;
 use crate::spec::{ArraySpec, DeviceSpec, Level, Reads};
 use crate::ssd::Flash;
 use crate::units::{narrow, Lpn, Time};
 use batch::Batch;
-use direct::Direct;
 
 /// An array of SSDs. Cloning it clones its whole state.
 pub type Array = Device<Raid>;
@@ -57,14 +55,13 @@ pub struct Raid {
     pub(super) jobs: Jobs,
     /// Groups of members instead of rows.
     pub(super) swan: Option<Box<Swan>>,
-    pub(super) direct: Direct,
     pub(super) batch: Batch,
+    /// Member and chip of the event that the front end is processing: the chip goes on afterwards.
+    active: Option<(usize, usize)>,
     /// Members can be simulated each by itself ([`super::member::ahead`]).
     pub(super) independent: bool,
     /// They have been, to the end.
     pub(super) ahead_ends: bool,
-    completions: Vec<Completion>,
-    pages_done: Vec<OutsideDone>,
 }
 
 impl Raid {
@@ -72,14 +69,12 @@ impl Raid {
         let members = spec.members.len();
         let io = Io::new(spec, members + HEDGING, members + OWN);
         Raid {
-            jobs: Jobs::new(spec, members + REBUILDING),
+            jobs: Jobs::new(spec, &io.layout, members + REBUILDING),
             swan: Swan::of(spec),
-            direct: Direct::of(spec, &io.members),
             batch: Batch::default(),
+            active: None,
             independent: members_are_independent(spec),
             ahead_ends: false,
-            completions: Vec::new(),
-            pages_done: Vec::new(),
             io,
             spec: Box::new(spec.clone()),
         }
@@ -91,265 +86,221 @@ impl Raid {
         let members = &self.io.members;
         let own = members.len() + OWN;
         let group = |resource| match members.is_flash(resource) {
-            true => narrow(members.flash_at(resource).member),
+            true => members.flash_at(resource).member,
             false => narrow(resource),
         };
         (0..own + members.flash_resources()).map(group).collect()
     }
 
-    pub(super) fn place(&mut self, clock: &mut Clock) {
-        if self.io.members.lost {
+    /// Places what the front end has queued.
+    #[inline(never)]
+    fn place_batch(&mut self, now: Time, events: &mut EventQueue) {
+        let clock = &mut Clock { now, events };
+        match self.io.is_plain() {
+            true => self.place::<Plain>(clock),
+            false => self.place::<Every>(clock),
+        }
+    }
+
+    pub(super) fn place<F: Features>(&mut self, clock: &mut Clock) {
+        if F::ALL && self.io.members.lost {
             return self.batch.refuse(&mut self.io, clock);
         }
-        self.io.leave_idle(clock);
+        if F::ALL {
+            self.io.leave_idle(clock);
+        }
         match &mut self.swan {
-            Some(swan) => {
+            Some(swan) if F::ALL => {
                 let queued = (&self.batch.ops[..], &self.batch.trims[..]);
                 swan.place(&mut self.io, queued, clock);
                 self.batch.clear();
             }
-            None => (self.batch).place(&mut self.io, &mut self.jobs, clock),
+            _ => (self.batch).place::<F>(&mut self.io, &mut self.jobs, clock),
         }
         self.io.deliver(clock);
     }
 
     // ---- what members have done ----
 
+    /// Processes the event of a resource of a member's flash; returns the member's first unit, if what happened is of
+    /// interest to the front end, which then has the chip activated.
+    fn flash_event<F: Features>(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        finished: &mut Option<Done>,
+    ) -> Option<usize> {
+        let Place { first, member } = self.io.members.flash_at(resource);
+        let (resource, member) = (resource - first as usize, member as usize);
+        if F::ALL && self.io.members.lost {
+            // Nothing waits for what members of a lost array still do.
+            return self.unit_of_event(member, finished);
+        }
+        let drive = &mut self.io.members[member].drive;
+        let mut done = None;
+        let chip = drive.on_event(resource, now, Some(events), &mut done);
+        let clock = &mut Clock { now, events };
+        if let Some(done) = &done {
+            self.io.in_event = true;
+            self.respond::<F>(member, Response::of_page(done), clock);
+            if F::ALL {
+                self.continue_volume(clock);
+                self.io.members[member].wake(clock);
+            }
+            self.io.in_event = false;
+        }
+        if !self.io.ops.done.is_empty() {
+            *finished = self.io.ops.done.pop_front();
+        }
+        let unit = self.unit_of_event(member, finished);
+        match (chip, unit) {
+            (Some(chip), Some(_)) => self.active = Some((member, chip)),
+            (Some(chip), None) => self.activate_chip::<F>(member, chip, clock),
+            (None, _) => self.note_member::<F>(member, clock),
+        }
+        unit
+    }
+
+    /// Lets a chip of a member start its next operation.
+    #[inline(always)]
+    fn activate_chip<F: Features>(&mut self, member: usize, chip: usize, clock: &mut Clock) {
+        let drive = &mut self.io.members[member].drive;
+        drive.activate(chip, clock.now, Some(clock.events));
+        self.note_member::<F>(member, clock);
+    }
+
+    /// Looks at a member after its flash did something.
+    #[inline(always)]
+    fn note_member<F: Features>(&mut self, member: usize, clock: &mut Clock) {
+        self.io.look_at_flash::<F>(member, clock);
+        if F::ALL {
+            self.io.may_be_idle(clock);
+        }
+    }
+
+    /// The first unit of a member, if what happened at it is of interest to the front end.
+    #[inline(always)]
+    fn unit_of_event(&self, member: usize, finished: &Option<Done>) -> Option<usize> {
+        // A unit is idle where its member has nothing to do.
+        let is_quiet = finished.is_none() && self.io.members[member].in_flight > 0;
+        (!is_quiet).then(|| self.io.watch.units.first_of(member))
+    }
+
+    /// A member has responded to a page, or to all of a request.
+    #[inline(always)]
+    fn respond<F: Features>(&mut self, member: usize, mut response: Response, clock: &mut Clock) {
+        let owner = response.owner;
+        if owner.is_member_request() {
+            let (number, requests) = (owner.number(), &mut self.io.requests);
+            let (is_whole, written) = (response.is_whole, response.written);
+            let Some(written) = requests.responded(number, is_whole, written) else {
+                return;
+            };
+            (response.written, response.asked) = (written, requests.sent(number));
+        }
+        let m = &mut self.io.members[member];
+        if F::ALL && !m.is_usual() && m.slow.is_slow() {
+            return m.slow.hold(response.asked, clock.now, response);
+        }
+        self.receive::<F>(member, &response, clock);
+    }
+
+    /// The response of a member has come: to a page that was sent without a record, or to a request.
+    #[inline(always)]
+    fn receive<F: Features>(&mut self, member: usize, response: &Response, clock: &mut Clock) {
+        self.io.members[member].in_flight -= 1;
+        let &Response {
+            owner,
+            spent,
+            written,
+            ..
+        } = response;
+        if owner.is_job() {
+            let done = (member, spent, written);
+            (self.jobs).page_done::<F>(&mut self.io, owner.number(), done, clock);
+        } else if owner.is_member_request() {
+            self.request_done(response, clock);
+        } else {
+            self.io.tell_page_came::<F>(owner, member);
+            let chain = Chain::only(owner.number());
+            self.io.finish::<F>(chain, spent, written);
+        }
+    }
+
     /// Something happened in a member's own queue, or comes from it.
     fn member_event(&mut self, member: usize, clock: &mut Clock) {
-        if self.io.members[member].drive.place.is_none() {
+        if self.io.members[member].drive.first_resource.is_none() {
             self.io.members[member].advance(clock.now);
             self.io.look_at(member, clock);
         }
-        if self.io.members[member].has_answers(clock.now) {
-            self.take_answers(member, clock);
+        if self.io.members[member].has_responses(clock.now) {
+            self.take_responses(member, clock);
         }
         self.io.members[member].wake(clock);
         self.io.may_be_idle(clock);
     }
 
-    /// Processes the event of a resource of flash that the front end asks directly.
-    #[inline(never)]
-    fn direct_event(
-        &mut self,
-        resource: usize,
-        now: Time,
-        events: &mut EventQueue,
-        finished: &mut Option<Done>,
-    ) -> Option<usize> {
-        (self.direct).event(&mut self.io, resource, (now, events), finished)
-    }
-
-    /// Processes the event of a resource of a member's flash.
-    #[inline(never)]
-    fn flash_event(
-        &mut self,
-        resource: usize,
-        now: Time,
-        events: &mut EventQueue,
-        finished: &mut Option<Done>,
-    ) -> Option<usize> {
-        let clock = &mut Clock { now, events };
-        let place = self.io.members.flash_at(resource);
-        let member = place.member;
-        if !self.io.members.lost {
-            self.io.in_event = true;
-            let mut done = None;
-            let drive = &mut self.io.members[member].drive;
-            drive.step_among(place, resource, clock, &mut done);
-            self.io.look_at_flash(member, clock);
-            match &done {
-                Some(done) if done.op.owner & OF_JOB != 0 && self.io.members[member].is_usual() => {
-                    let page = OutsideDone::of(done);
-                    let what = (page.tag, Spent::of_page(&page), page.written);
-                    self.job_page_done(member, what, clock);
-                }
-                Some(done) => self.flash_done(member, done, clock),
-                None => {}
-            }
-            self.io.may_be_idle(clock);
-            self.io.in_event = false;
-            *finished = self.io.ops.done.pop_front();
+    /// Takes what comes from a member by now: what it has done, what it did ahead, and what it held back.
+    fn take_responses(&mut self, member: usize, clock: &mut Clock) {
+        let mut responses = std::mem::take(&mut self.io.members[member].drive.responses);
+        for response in responses.drain(..) {
+            self.respond::<Every>(member, response, clock);
         }
-        self.unit_of_event(member, finished)
-    }
-
-    /// The unit of a member at whose flash something happened, if that is of interest to the front end.
-    #[inline(always)]
-    fn unit_of_event(&self, member: usize, finished: &Option<Done>) -> Option<usize> {
-        // A unit is idle where its member has nothing to do.
-        let is_quiet = finished.is_none() && self.io.members[member].under_way > 0;
-        (!is_quiet).then(|| self.io.watch.units.first_of(member))
-    }
-
-    /// A member's flash has done a page operation.
-    #[inline(never)]
-    fn flash_done(&mut self, member: usize, done: &Done, clock: &mut Clock) {
-        let page = OutsideDone::of(done);
-        match page.tag & OF_JOB {
-            0 => self.page_answered(member, &page, clock),
-            _ => {
-                let what = (page.tag, Spent::of_page(&page), page.written);
-                self.answered(member, done.op.enqueued, what, clock);
-            }
+        let drive = &mut self.io.members[member].drive;
+        // Responses to what was asked meanwhile come by an event of their own.
+        if drive.responses.is_empty() {
+            drive.responses = responses;
         }
-        self.swan_goes_on(clock);
-        self.io.members[member].wake(clock);
-    }
-
-    /// A member has done a page operation.
-    #[inline(always)]
-    fn page_answered(&mut self, member: usize, page: &OutsideDone, clock: &mut Clock) {
-        if let Some(written) = self.io.requests.page_done(page.tag, page.written) {
-            let asked = self.io.requests.sent(page.tag);
-            let what = (page.tag, Spent::of_page(page), written);
-            self.answered(member, asked, what, clock);
+        while let Some(response) = self.take_foreseen(member, clock.now) {
+            self.respond::<Every>(member, response, clock);
         }
+        while let Some(response) = self.io.members[member].slow.take(clock.now) {
+            self.receive::<Every>(member, &response, clock);
+        }
+        self.continue_volume(clock);
     }
 
-    /// What members have done may let the volume go on.
+    /// Takes the next response by now of a member that is simulated ahead, and ends that with the last one.
+    fn take_foreseen(&mut self, member: usize, now: Time) -> Option<Response> {
+        let ahead = &mut self.io.members[member].ahead;
+        let response = ahead.as_mut()?.take(now);
+        if response.is_none() {
+            let ends = self.ahead_ends;
+            ahead.take_if(|ahead| ends && ahead.is_done());
+        }
+        response
+    }
+
+    /// Continues in a volume with what waited for its members.
     #[inline(always)]
-    fn swan_goes_on(&mut self, clock: &mut Clock) {
+    fn continue_volume(&mut self, clock: &mut Clock) {
         if let Some(swan) = &mut self.swan {
-            swan.goes_on(&mut self.io, clock);
+            swan.proceed(&mut self.io, clock);
             self.io.deliver(clock);
         }
     }
 
-    fn take_answers(&mut self, member: usize, clock: &mut Clock) {
-        if self.io.members[member].ahead.is_some() {
-            self.take_foreseen(member, clock);
-            return self.take_held(member, clock);
-        }
-        let ssd = &mut self.io.members[member].drive.ssd;
-        std::mem::swap(&mut self.pages_done, ssd.outside_done());
-        for at in 0..self.pages_done.len() {
-            let page = self.pages_done[at];
-            self.page_answered(member, &page, clock);
-        }
-        self.pages_done.clear();
-        let ssd = &mut self.io.members[member].drive.ssd;
-        if !ssd.completions().is_empty() {
-            self.take_completions(member, clock);
-        }
-        self.take_held(member, clock);
-        self.swan_goes_on(clock);
-    }
-
-    /// Takes the requests that a member has completed.
-    fn take_completions(&mut self, member: usize, clock: &mut Clock) {
-        let mut completions = std::mem::take(&mut self.completions);
-        let ssd = &mut self.io.members[member].drive.ssd;
-        std::mem::swap(&mut completions, ssd.completions());
-        for c in completions.drain(..) {
-            let (spent, written) = (Spent::of(&c.breakdown), c.status == Status::Ok);
-            let (id, asked) = (narrow(c.tag), self.io.requests.sent(narrow(c.tag)));
-            self.answered(member, asked, (id, spent, written), clock);
-        }
-        self.completions = completions;
-    }
-
-    /// The same of a member that was simulated ahead.
-    fn take_foreseen(&mut self, member: usize, clock: &mut Clock) {
-        loop {
-            let ahead = self.io.members[member].ahead.as_mut();
-            let Some((id, answer)) = ahead.and_then(|ahead| ahead.take(clock.now)) else {
-                break;
-            };
-            let asked = self.io.requests.sent(id);
-            self.answered(member, asked, (id, answer.spent, answer.written), clock);
-        }
-        let ends = self.ahead_ends;
-        let ahead = &mut self.io.members[member].ahead;
-        ahead.take_if(|ahead| ends && ahead.is_done());
-    }
-
-    /// Takes what comes from a slow member by now.
-    #[inline(always)]
-    fn take_held(&mut self, member: usize, clock: &mut Clock) {
-        let m = &self.io.members[member];
-        if !m.is_usual() && m.slow.next_answer() <= clock.now {
-            self.take_held_now(member, clock);
-        }
-    }
-
     #[inline(never)]
-    fn take_held_now(&mut self, member: usize, clock: &mut Clock) {
-        while let Some(answer) = self.io.members[member].slow.take(clock.now) {
-            match answer {
-                Held::Part(id, spent, written) => {
-                    self.done_by(member, (id, spent, written), clock);
-                }
-                Held::Page(done) => {
-                    let done = self.direct.came(&mut self.io, member, done);
-                    self.io.ops.done.push_back(done);
-                }
-            }
-        }
-    }
-
-    /// A member has done a request of which it was `asked` then: number, time spent, and that it was written.
-    #[inline(always)]
-    fn answered(
-        &mut self,
-        member: usize,
-        asked: Time,
-        what: (u32, Spent, bool),
-        clock: &mut Clock,
-    ) {
-        let m = &mut self.io.members[member];
-        if m.is_usual() || !m.slow.is_slow() {
-            return self.done_by(member, what, clock);
-        }
-        let (id, spent, written) = what;
-        m.slow.hold_part(asked, clock.now, id, spent, written);
-    }
-
-    /// A response of a member has come.
-    #[inline(always)]
-    fn done_by(
-        &mut self,
-        member: usize,
-        (id, spent, written): (u32, Spent, bool),
-        clock: &mut Clock,
-    ) {
-        match id & OF_JOB {
-            0 => self.request_done(id, spent, written, clock),
-            _ => self.job_page_done(member, (id, spent, written), clock),
-        }
-    }
-
-    /// A page that was sent for a job without a record is done.
-    #[inline(always)]
-    fn job_page_done(
-        &mut self,
-        member: usize,
-        (id, spent, written): (u32, Spent, bool),
-        clock: &mut Clock,
-    ) {
-        self.io.members[member].under_way -= 1;
-        let done = (member, spent, written);
-        (self.jobs).page_done(&mut self.io, id & !OF_JOB, done, clock);
-    }
-
-    fn request_done(&mut self, id: u32, spent: Spent, written: bool, clock: &mut Clock) {
+    fn request_done(&mut self, response: &Response, clock: &mut Clock) {
         let io = &mut self.io;
+        let id = response.owner.number();
+        let (spent, written) = (response.spent, response.written);
         let request = io.requests.take(id);
-        io.members[request.member].under_way -= 1;
         io.record.log.tell(|| ArrayEvent::Came { part: id });
-        match (request.owner, &mut self.swan) {
-            (Owner::Host(chain), swan) => {
+        match (request.origin, &mut self.swan) {
+            (Origin::Host(chain), swan) => {
                 if let Some(swan) = swan {
                     swan.places_done(io, chain, written);
                 }
                 if let Some(hedge) = io.hedge.as_mut().filter(|_| io.ops.are_reads(chain)) {
                     hedge.took(clock.now - request.sent);
                 }
-                io.finish(chain, spent, written);
+                io.finish::<Every>(chain, spent, written);
             }
-            (Owner::Job(job), _) => self.jobs.step_done(io, job, spent, written, clock),
-            (Owner::Task(task), Some(swan)) => swan.task_done(io, task, written, clock),
-            (Owner::Task(_), None) => unreachable!("only a volume has tasks"),
+            (Origin::Job(job), _) => self.jobs.step_done::<Every>(io, job, spent, written, clock),
+            (Origin::Task(task), Some(swan)) => swan.task_done(io, task, written, clock),
+            (Origin::Task(_), None) => unreachable!("only a volume has tasks"),
         }
     }
 
@@ -458,10 +409,7 @@ unsafe impl Work for Raid {
     }
 
     #[inline]
-    fn enqueue(&mut self, _unit: usize, op: PageOp, now: Time, events: &mut EventQueue) {
-        if self.direct.open {
-            return (self.direct).enqueue(&mut self.io, op, &mut Clock { now, events });
-        }
+    fn enqueue(&mut self, _unit: usize, op: PageOp, now: Time, _events: &mut EventQueue) {
         let (what, written) = match op.is_read() {
             true => (Op::Read, None),
             false => (Op::Write, Some(op.lpn)),
@@ -470,10 +418,10 @@ unsafe impl Work for Raid {
         self.batch.push(id, written);
     }
 
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now: Time, events: &mut EventQueue) {
         if !self.batch.is_empty() {
-            self.place(&mut Clock { now, events });
+            self.place_batch(now, events);
         }
     }
 
@@ -488,10 +436,9 @@ unsafe impl Work for Raid {
         if !self.io.members.is_flash(resource) {
             return self.other_event(resource, now, events, finished);
         }
-        match (self.io.is_short(), self.direct.takes_part) {
-            (true, _) => self.short_event(resource, now, events, finished),
-            (_, true) => self.direct_event(resource, now, events, finished),
-            _ => self.flash_event(resource, now, events, finished),
+        match self.io.is_plain() {
+            true => self.flash_event::<Plain>(resource, now, events, finished),
+            false => self.flash_event::<Every>(resource, now, events, finished),
         }
     }
 
@@ -549,13 +496,16 @@ unsafe impl Work for Raid {
 
     #[inline]
     fn activate(&mut self, _unit: usize, now: Time, events: &mut EventQueue) {
-        (self.direct).goes_on(&mut self.io, &mut Clock { now, events });
+        if let Some((member, chip)) = self.active.take() {
+            let clock = &mut Clock { now, events };
+            match self.io.is_plain() {
+                true => self.activate_chip::<Plain>(member, chip, clock),
+                false => self.activate_chip::<Every>(member, chip, clock),
+            }
+        }
     }
 
-    fn trim(&mut self, lpn: Lpn, now: Time, events: &mut EventQueue) {
-        if self.direct.open {
-            return (self.direct).trim(&mut self.io, lpn, &mut Clock { now, events });
-        }
+    fn trim(&mut self, lpn: Lpn, _now: Time, _events: &mut EventQueue) {
         self.batch.trims.push(lpn);
         self.io.record.log.tell(|| ArrayEvent::Forgotten { lpn });
     }
@@ -585,9 +535,9 @@ unsafe impl Work for Raid {
             watch,
             ..
         } = &mut self.io;
-        let goes_on = |member: usize| members[member].state == State::Rebuilding;
+        let is_rebuilding = |member: usize| members[member].state == State::Rebuilding;
         record.reset(members.condition(), now, |r| {
-            r.until.is_none() && goes_on(r.member)
+            r.until.is_none() && is_rebuilding(r.member)
         });
         if let Some(timeline) = &mut watch.timeline {
             timeline.take(now);

@@ -181,8 +181,8 @@ pub enum GcMessage {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     events: Option<Vec<ArrayEvent>>,
-    /// Pairs are logged and keep their path, in builds with debug assertions.
-    includes_pairs: bool,
+    /// A plain array stays one while it is logged, in builds with debug assertions.
+    includes_plain: bool,
 }
 
 impl Log {
@@ -190,19 +190,18 @@ impl Log {
         self.events = on.then(Vec::new);
     }
 
-    /// For tests: the log no longer closes the path of pairs, and has what happens there.
-    pub fn include_pairs(&mut self) {
-        self.includes_pairs = true;
+    /// For tests: a plain array stays one while it is logged.
+    pub fn include_plain(&mut self) {
+        self.includes_plain = true;
     }
 
     pub fn is_on(&self) -> bool {
         self.events.is_some()
     }
 
-    /// Pairs take the general path, which is logged.
-    #[inline(always)]
-    pub fn closes_pairs(&self) -> bool {
-        self.is_on() && !(cfg!(debug_assertions) && self.includes_pairs)
+    /// Whether an array can be plain beside this log.
+    pub fn leaves_plain(&self) -> bool {
+        !self.is_on() || (cfg!(debug_assertions) && self.includes_plain)
     }
 
     /// What was logged since the last call.
@@ -214,14 +213,6 @@ impl Log {
     pub fn tell(&mut self, event: impl FnOnce() -> ArrayEvent) {
         if let Some(log) = &mut self.events {
             log.push(event());
-        }
-    }
-
-    /// Logs an event of a pair. Builds without debug assertions spend nothing on it.
-    #[inline(always)]
-    pub fn tell_of_pair(&mut self, event: impl FnOnce() -> ArrayEvent) {
-        if cfg!(debug_assertions) && self.includes_pairs {
-            self.tell(event);
         }
     }
 }

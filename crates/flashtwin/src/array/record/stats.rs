@@ -1,5 +1,7 @@
 //! Counters of what an array did.
 
+use crate::request::Op;
+
 /// What the array did itself, beside what its members did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RaidStats {
@@ -47,12 +49,13 @@ pub struct RaidStats {
 }
 
 impl RaidStats {
-    /// A page was sent to a member.
+    /// Counts pages that are sent to a member.
     #[inline(always)]
-    pub(crate) fn page_sent<const READ: bool>(&mut self) {
-        match READ {
-            true => self.member_pages_read += 1,
-            false => self.member_pages_written += 1,
+    pub(crate) fn pages_sent(&mut self, op: Op, pages: u32) {
+        match op {
+            Op::Read => self.member_pages_read += u64::from(pages),
+            Op::Write => self.member_pages_written += u64::from(pages),
+            Op::Trim | Op::Flush => {}
         }
     }
 }

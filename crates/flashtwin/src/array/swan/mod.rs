@@ -12,11 +12,12 @@ pub(super) mod volume;
 use std::collections::VecDeque;
 
 use super::clock::Clock;
+use super::features::Every;
 use super::io::ops::Chain;
-use super::io::requests::Owner;
+use super::io::requests::Origin;
 use super::io::{Io, Order};
 use super::layout::Spot;
-use super::member::spent::Spent;
+use super::member::response::Spent;
 use super::record::log::{ArrayEvent, SentFor};
 use super::table::{Table, NONE};
 use crate::request::Op;
@@ -124,12 +125,12 @@ impl Swan {
                 self.volume.read_began(place);
                 self.set_place(id, place);
                 let spot = self.volume.spot(place);
-                return io.join(spot, id, (Op::Read, false), clock);
+                return io.join::<Every>(spot, id, (Op::Read, false), clock);
             }
             Some(_) => io.record.log.tell(|| ArrayEvent::FromMemory { op: id }),
             None => io.record.log.tell(|| ArrayEvent::Unwritten { op: id }),
         }
-        io.finish(Chain::only(id), Spent::default(), true);
+        io.finish::<Every>(Chain::only(id), Spent::default(), true);
     }
 
     /// Gives writes their places, in their order, as long as there is room.
@@ -137,7 +138,7 @@ impl Swan {
         while let Some(&id) = self.waiting.front() {
             let op = *io.ops.get(id);
             if self.worn_out {
-                io.finish(Chain::only(id), Spent::default(), false);
+                io.finish::<Every>(Chain::only(id), Spent::default(), false);
             } else {
                 let Some(place) = self.volume.write(op.lpn) else {
                     break;
@@ -147,7 +148,7 @@ impl Swan {
                 self.note_parity(place);
                 let spot = self.volume.spot(place);
                 let fua = op.fua | io.through;
-                io.join(spot, id, (Op::Write, fua), clock);
+                io.join::<Every>(spot, id, (Op::Write, fua), clock);
             }
             self.waiting.pop_front();
         }
@@ -266,8 +267,8 @@ impl Swan {
         self.send_all(io, clock);
     }
 
-    /// Members have done something: what waited for it goes on.
-    pub fn goes_on(&mut self, io: &mut Io, clock: &mut Clock) {
+    /// Continues with what waited for something that members have done.
+    pub fn proceed(&mut self, io: &mut Io, clock: &mut Clock) {
         self.admit(io, clock);
         self.send_all(io, clock);
         self.collect(io, clock);
@@ -287,6 +288,12 @@ fn send(
     clock: &mut Clock,
 ) {
     let fua = op == Op::Write && io.volatile;
-    let order = Order::new(member, pages, (op, fua), Owner::Task(task));
+    let order = Order {
+        member,
+        pages,
+        op,
+        fua,
+        origin: Origin::Task(task),
+    };
     io.send(order, clock, |_| on_behalf);
 }

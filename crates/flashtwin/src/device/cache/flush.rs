@@ -3,8 +3,8 @@
 use super::page::Want;
 use super::waiters::{wait_parts, Wants};
 use crate::device::requests::ReqId;
-use crate::device::{Backend, Device, OWNER_IS_REQUEST};
-use crate::nand::{Cause, PageOp};
+use crate::device::{Backend, Device};
+use crate::nand::{Cause, Owner, PageOp};
 use crate::request::Breakdown;
 use crate::units::Stream;
 use crate::units::{Lpn, Time};
@@ -53,7 +53,7 @@ impl<B: Backend> Device<B> {
         r.left = 1;
         let op = PageOp {
             lpn: Lpn(0),
-            owner: request.0 | OWNER_IS_REQUEST,
+            owner: Owner::host_request(request.0),
             cause: Cause::Flush,
             request: self.requests[request].number_in_logs,
             stream: Stream::Cold,

@@ -8,7 +8,7 @@ use super::Cache;
 use crate::buffer::{PageId, Policy, Stream};
 use crate::device::requests::ReqId;
 use crate::device::{Backend, Device, NO_HOME};
-use crate::nand::Cause;
+use crate::nand::{Cause, Owner};
 use crate::units::Lpn;
 
 /// What a usual miss exchanges.
@@ -140,7 +140,8 @@ impl<B: Backend> Device<B> {
             NO_HOME => self.backend.unit_for_write(lpn),
             unit => unit,
         };
-        self.queue_for(by, unit, lpn, Cause::Destage, victim, (stream, false));
+        let owner = Owner::cached_page(victim);
+        self.queue_for(by, unit, lpn, Cause::Destage, owner, (stream, false));
     }
 
     /// The access waits for the slot of its page, which may have come already.

@@ -9,7 +9,7 @@ use super::Cache;
 use crate::buffer::{PageId, Policy};
 use crate::device::requests::ReqId;
 use crate::device::{Backend, Device};
-use crate::nand::{Cause, Done};
+use crate::nand::{Cause, Done, Owner};
 use crate::request::Status;
 use crate::units::Lpn;
 
@@ -113,7 +113,7 @@ impl<B: Backend> Device<B> {
             Want::Padding => Cause::PaddingRead,
             Want::Nothing | Want::Flush | Want::WriteBack | Want::Merge => Cause::Fill,
         };
-        self.queue_flash(chip, lpn, cause, id);
+        self.queue_flash(chip, lpn, cause, Owner::cached_page(id));
     }
 
     /// The page has all its sectors now, and so have the copies of the same logical page that came after it;
@@ -237,7 +237,14 @@ impl<B: Backend> Device<B> {
         }
         let chip = self.backend.unit_for_write(lpn);
         let stream = self.cache.room.policy.stream(PageId(id));
-        self.queue_program(chip, lpn, cause, id, stream, want.writes_cached());
+        self.queue_program(
+            chip,
+            lpn,
+            cause,
+            Owner::cached_page(id),
+            stream,
+            want.writes_cached(),
+        );
     }
 
     /// The page is to get no program except for its eviction.
@@ -252,7 +259,7 @@ impl<B: Backend> Device<B> {
     /// A flash operation of a cached page has finished.
     #[inline(always)]
     pub(in crate::device) fn cached_flash_done(&mut self, done: &Done) {
-        let id = done.op.owner;
+        let id = done.op.owner.number();
         if done.op.is_read() {
             self.page_read(id, done);
         } else {

@@ -4,13 +4,14 @@
 use super::super::{Nand, PageOp};
 use super::*;
 use crate::ftl::chip::ENTRIES;
+use crate::nand::Owner;
 use crate::spec::builtin;
 use crate::units::Stream;
 
 fn op(lpn: u32, cause: Cause, now: Time) -> PageOp {
     PageOp {
         lpn: Lpn(lpn),
-        owner: 0,
+        owner: Owner::cached_page(0),
         cause,
         request: crate::nand::FlashEvent::NOBODY,
         stream: Stream::Cold,
@@ -32,7 +33,7 @@ fn pass(nand: &mut Nand, lpn: u32, cause: Cause, now: &mut Time) -> Done {
         let mut ended = None;
         let chip = nand.on_event(resource, *now, &mut events, &mut ended);
         done = done.or(ended);
-        nand.activate(chip, *now, &mut events);
+        nand.activate(chip.expect("it collects in its map"), *now, &mut events);
     }
     done.expect("it ended")
 }

@@ -159,7 +159,10 @@ impl Modern {
             return self.take_up(die, bit, valid, now);
         }
         if !std::mem::replace(&mut self.resting[die], true) {
-            events.set(self.lanes.len() + self.chips.len() + die, due);
+            events.set(
+                self.first_resource + self.lanes.len() + self.chips.len() + die,
+                due,
+            );
         }
         false
     }

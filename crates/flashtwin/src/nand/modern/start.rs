@@ -32,7 +32,7 @@ impl Modern {
         lane.passed = 0;
         lane.step = Some(Step::Pulse(time));
         lane.ends = now + time;
-        set(lane, at, events);
+        set(lane, self.first_resource + at, events);
     }
 
     /// Lets a free die begin with a move of a collection that the array does alone.
@@ -63,7 +63,7 @@ impl Modern {
         lane.since = now;
         lane.passed = 0;
         lane.ends = now + time;
-        events.set(die, lane.ends);
+        events.set(self.first_resource + die, lane.ends);
     }
 
     /// One read of a flash page, with those that its errors ask for.
@@ -292,7 +292,7 @@ impl Modern {
             return false;
         }
         if !std::mem::replace(&mut self.timed[die], true) {
-            events.set(self.lanes.len() + die, until);
+            events.set(self.first_resource + self.lanes.len() + die, until);
         }
         true
     }

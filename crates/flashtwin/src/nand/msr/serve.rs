@@ -3,13 +3,6 @@
 use super::*;
 use crate::spec::AllocationPool;
 
-/// How an operation is served: as one of a batch, by itself, or by itself in a flash with a short way
-/// ([`Msr::has_short_way`]).
-pub(super) type Way = u8;
-pub(super) const BATCH: Way = 0;
-pub(super) const ALONE: Way = 1;
-pub(super) const SHORT: Way = 2;
-
 /// A chip, and the parts of the back end that serve it. The operation to be started stands in its service as the next
 /// one to end, so that it is copied once.
 pub(super) struct Serving<'a> {
@@ -54,11 +47,11 @@ impl Msr {
     /// Starts the operation in the place of the next one to end, by itself.
     #[inline(always)]
     pub(super) fn serve_one(&mut self, chip: usize, now: Time, events: &mut EventQueue) {
-        let (done_at, plane) = self.serving(chip).serve::<ALONE>(now);
+        let (done_at, plane) = self.serving(chip).serve(now);
         if self.log.is_some() {
             self.log_started(chip, plane, now, (now, done_at));
         }
-        events.set(chip, done_at);
+        events.set(self.first_resource + chip, done_at);
     }
 
     /// A batch over several parallel units: rounds, in each the head page of every unit that has
@@ -78,7 +71,7 @@ impl Msr {
                 let plane = on.plane_of_copy(op.lpn);
                 reads.push(Planned { op, plane });
             } else {
-                let plane = on.pick_plane::<BATCH>(op.lpn, op.stream, &writes);
+                let plane = on.pick_plane(op.lpn, op.stream, &writes);
                 writes.push(Planned { op, plane });
             }
         }
@@ -87,7 +80,8 @@ impl Msr {
             let done_at = base + msr.times.transfer * rank + msr.times.read;
             let mut on = msr.serving(chip);
             on.service.next.done.op = planned.op;
-            on.read::<BATCH>(now, done_at);
+            on.read(now, done_at);
+            on.join_batch();
             if msr.log.is_some() {
                 msr.log_started(chip, planned.plane, now, (base, done_at));
             }
@@ -97,7 +91,8 @@ impl Msr {
             let loaded_at = base + msr.times.transfer * rank;
             let mut on = msr.serving(chip);
             on.service.next.done.op = planned.op;
-            let done_at = on.write::<BATCH>(planned.plane, now, loaded_at);
+            let done_at = on.write(planned.plane, now, loaded_at);
+            on.join_batch();
             if msr.log.is_some() {
                 msr.log_started(chip, planned.plane, now, (base, done_at));
             }
@@ -110,7 +105,7 @@ impl Msr {
         s.rest.sort_by_key(|r| r.done_at);
         s.rest.reverse();
         if let Some(next) = s.rest.pop() {
-            events.set(chip, next.done_at);
+            events.set(self.first_resource + chip, next.done_at);
             (s.serves, s.next) = (true, next);
         }
     }
@@ -154,41 +149,43 @@ impl Serving<'_> {
 
     /// Starts an operation by itself; returns its end, and the plane of a write.
     #[inline(always)]
-    pub fn serve<const WAY: Way>(&mut self, now: Time) -> (Time, u32) {
+    pub fn serve(&mut self, now: Time) -> (Time, u32) {
         self.service.batch_since = now;
+        self.service.serves = true;
         let op = &self.service.next.done.op;
         if op.is_read() {
             let done_at = now + self.times.transfer + self.times.read;
-            self.read::<WAY>(now, done_at);
+            self.read(now, done_at);
             return (done_at, 0);
         }
-        let plane = self.plane_for_one::<WAY>(op.lpn, op.stream);
+        let plane = self.plane_for_one(op.lpn, op.stream);
         let loaded_at = now + self.times.transfer;
-        (self.write::<WAY>(plane, now, loaded_at), plane)
+        (self.write(plane, now, loaded_at), plane)
+    }
+
+    /// Adds the operation that was started last to the batch that is put together.
+    fn join_batch(&mut self) {
+        self.service.rest.push(self.service.next);
     }
 
     /// Starts a read, which ends at `done_at`.
     #[inline(always)]
-    pub fn read<const WAY: Way>(&mut self, now: Time, done_at: Time) {
+    pub fn read(&mut self, now: Time, done_at: Time) {
         self.stats.add(self.service.next.done.op.cause, 1);
         let (transfer, array) = (self.times.transfer, self.times.read);
-        self.start::<WAY>(now, done_at, (transfer, array), true);
+        self.start(now, done_at, (transfer, array), true);
     }
 
     /// Starts a write to a plane; its data are in the chip's register at `loaded_at`; returns its end.
     #[inline(always)]
-    pub fn write<const WAY: Way>(&mut self, plane: u32, now: Time, loaded_at: Time) -> Time {
+    pub fn write(&mut self, plane: u32, now: Time, loaded_at: Time) -> Time {
         let PageOp {
             lpn, cause, stream, ..
         } = self.service.next.done.op;
-        let pool = self.pool::<WAY>(plane);
-        let asked = match WAY {
-            SHORT => Stream::Cold,
-            _ => stream,
-        };
-        let Ok(stream) = self.ftl.make_room(pool, asked) else {
+        let pool = self.pool(plane);
+        let Ok(stream) = self.ftl.make_room(pool, stream) else {
             self.stats.writes_failed += 1;
-            self.start::<WAY>(now, now, (Time::ZERO, Time::ZERO), false);
+            self.start(now, now, (Time::ZERO, Time::ZERO), false);
             return now;
         };
         self.ftl.load_foreseen();
@@ -203,39 +200,29 @@ impl Serving<'_> {
             }
         }
         let done_at = loaded_at + (transfer - self.times.transfer) + array;
-        self.start::<WAY>(now, done_at, (transfer, array), true);
+        self.start(now, done_at, (transfer, array), true);
         done_at
     }
 
     #[inline(always)]
-    fn start<const WAY: Way>(
-        &mut self,
-        now: Time,
-        done_at: Time,
-        (transfer, array): (Time, Time),
-        written: bool,
-    ) {
+    fn start(&mut self, now: Time, done_at: Time, (transfer, array): (Time, Time), written: bool) {
         let s = &mut *self.service;
         let done = &mut s.next.done;
         done.queue_gc = self.chip.gc_time(now) - done.op.gc_before;
         (done.transfer, done.array, done.written) = (transfer, array, written);
         s.next.done_at = done_at;
-        match WAY {
-            BATCH => s.rest.push(s.next),
-            _ => s.serves = true,
-        }
     }
 
     // ---- where a write goes ----
 
     #[inline(always)]
-    fn pools_are_planes<const WAY: Way>(&self) -> bool {
-        WAY == SHORT || self.params.copy_back
+    fn pools_are_planes(&self) -> bool {
+        self.params.copy_back
     }
 
     #[inline(always)]
-    pub fn pool<const WAY: Way>(&self, plane: u32) -> u32 {
-        if self.pools_are_planes::<WAY>() {
+    pub fn pool(&self, plane: u32) -> u32 {
+        if self.pools_are_planes() {
             self.at * *self.planes + plane
         } else {
             self.at
@@ -252,9 +239,9 @@ impl Serving<'_> {
 
     /// The plane for a write by itself; 0 if a pool is a chip.
     #[inline(always)]
-    pub fn plane_for_one<const WAY: Way>(&mut self, lpn: Lpn, stream: Stream) -> u32 {
-        match self.pools_are_planes::<WAY>() {
-            true => self.pick_plane::<WAY>(lpn, stream, &[]),
+    pub fn plane_for_one(&mut self, lpn: Lpn, stream: Stream) -> u32 {
+        match self.pools_are_planes() {
+            true => self.pick_plane(lpn, stream, &[]),
             false => 0,
         }
     }
@@ -263,21 +250,16 @@ impl Serving<'_> {
     /// younger than the old copy, searched from the chip's cursor, the first of equals. `assigned` are the
     /// writes already given a plane in this batch.
     #[inline(always)]
-    fn pick_plane<const WAY: Way>(
-        &mut self,
-        lpn: Lpn,
-        stream: Stream,
-        assigned: &[Planned],
-    ) -> u32 {
+    fn pick_plane(&mut self, lpn: Lpn, stream: Stream, assigned: &[Planned]) -> u32 {
         let old = self.ftl.lookup(lpn);
-        let of_old = WAY != SHORT && self.params.allocation_pool == AllocationPool::Plane;
+        let of_old = self.params.allocation_pool == AllocationPool::Plane;
         let plane = match old {
             Some(_) if of_old => self.plane_of_copy(lpn),
             _ => {
                 let old_block = old.map_or(u32::MAX, |ppn| self.ftl.block_of(ppn));
                 let old_seq = old.map_or(0, |_| self.ftl.seq_of(old_block));
                 let start = self.service.next_plane;
-                let simple = WAY == SHORT || self.ftl.streams() == 1 && *self.planes <= 64;
+                let simple = self.ftl.streams() == 1 && *self.planes <= 64;
                 let younger = self.ftl.oldest_open(self.at) > old_seq;
                 if assigned.is_empty() && simple && younger {
                     self.ftl.roomiest_of_chip(self.at, start)

@@ -1,11 +1,11 @@
-//! What arrays do on the short way, they do on that of any array.
+//! The copy of an array's code without features does what the general one does.
 
-use crate::device::{OutsideDone, Work};
-use crate::nand::Cause;
+use crate::device::Work;
+use crate::nand::{Cause, Owner, PageOp};
 use crate::request::{Op, Request};
 use crate::rng::Rng;
-use crate::spec::builtin_array;
-use crate::units::{Lpn, Time};
+use crate::spec::{builtin_array, Level};
+use crate::units::{Lpn, Stream, Time};
 use crate::{Array, ArraySpec};
 
 const PAGE: u64 = 4096;
@@ -33,16 +33,16 @@ fn array(more: &[(&str, &str)]) -> Array {
     array
 }
 
-fn is_short(array: &Array) -> bool {
-    array.backend.io.is_short()
+fn is_plain(array: &Array) -> bool {
+    array.backend.io.is_plain()
 }
 
-/// Lets happen what is due by `until`: on the short way where there is one, or never.
-fn advance(array: &mut Array, until: Time, short: bool) {
+/// Lets happen what is due by `until`, by the copy without features where it may run, or never.
+fn advance(array: &mut Array, until: Time, plain: bool) {
     while array.next_event().is_some_and(|at| at <= until) {
         array.step();
         let io = &mut array.backend.io;
-        io.allow_short_way(short);
+        io.allow_plain(plain);
         for (at, member) in io.members.iter().enumerate() {
             let collects = member.drive.ssd.is_in_gc();
             assert_eq!(io.watch.units.is_in_gc(at), collects, "known of a member");
@@ -51,8 +51,9 @@ fn advance(array: &mut Array, until: Time, short: bool) {
     array.advance(until);
 }
 
-/// What is done to an array before its request of this number.
+/// Changes an array before its request of this number, one without redundancy without failures.
 fn intervene(array: &mut Array, tag: u64) {
+    let has_copies = array.spec().level != Level::Raid0;
     match tag {
         500 => array.set_gc_timeline(true),
         700 => array.set_gc_timeline(false),
@@ -60,8 +61,8 @@ fn intervene(array: &mut Array, tag: u64) {
         1100 => array.set_log(false),
         1300 => array.set_logs(true),
         1320 => array.set_logs(false),
-        1500 => array.fail_member(1).expect("all are there"),
-        1600 => array.replace_member(1).expect("it is missing"),
+        1500 if has_copies => array.fail_member(1).expect("all are there"),
+        1600 if has_copies => array.replace_member(1).expect("it is missing"),
         3600 => {
             array.collect(Some(0), None).expect("it can");
         }
@@ -70,24 +71,24 @@ fn intervene(array: &mut Array, tag: u64) {
     }
 }
 
-/// Random requests, and what befalls an array meanwhile: what ended, how and when, and what members did; and before which
-/// requests the way changed.
-fn run(array: &mut Array, seed: u64, short: bool) -> (String, Vec<u64>) {
+/// Random requests, and changes to an array meanwhile. Returns what ended, how and when, and what members did; and before which
+/// requests the copy changed.
+fn run(array: &mut Array, seed: u64, plain: bool) -> (String, Vec<u64>) {
     let mut rng = Rng::new(seed);
     let pages = array.exported_bytes() / PAGE;
     let (mut now, mut text, mut changes) = (Time::ZERO, String::new(), Vec::new());
-    array.backend.io.allow_short_way(short);
-    let mut was_short = short;
+    array.backend.io.allow_plain(plain);
+    let mut was_plain = plain;
     for tag in 0..4000 {
         now += Time::from_us(rng.below(4) * 150);
         if tag == REBUILT {
             now += Time::from_ms(60_000);
         }
-        advance(array, now, short);
+        advance(array, now, plain);
         intervene(array, tag);
-        array.backend.io.allow_short_way(short);
-        if was_short != is_short(array) {
-            was_short = !was_short;
+        array.backend.io.allow_plain(plain);
+        if was_plain != is_plain(array) {
+            was_plain = !was_plain;
             changes.push(tag);
         }
         let span = 1 + rng.below(9).saturating_sub(6);
@@ -109,82 +110,85 @@ fn run(array: &mut Array, seed: u64, short: bool) -> (String, Vec<u64>) {
         let done = array.completions().drain(..);
         done.for_each(|c| text += &format!("{c:?}\n"));
     }
-    advance(array, Time(Time::NEVER.0 / 2), short);
+    advance(array, Time(Time::NEVER.0 / 2), plain);
     let done = array.completions().drain(..);
     done.for_each(|c| text += &format!("{c:?}\n"));
     let (stats, members) = (array.raid_stats(), array.member_reports());
     (text + &format!("{stats:?}\n{members:?}"), changes)
 }
 
-/// Requests before which an array with these interventions leaves the short way, or comes back.
+/// Requests before which an array with these interventions stops being plain, or is plain again.
 const CHANGES: [u64; 9] = [500, 700, 900, 1100, 1300, 1320, 1500, REBUILT, 3800];
+const CHANGES_WITHOUT_COPIES: [u64; 7] = [500, 700, 900, 1100, 1300, 1320, 3800];
+
+const MODERN: [(&str, &str); 2] = [
+    ("member.nand.backend", "modern"),
+    ("member.geometry.channels", "2"),
+];
 
 #[test]
-fn an_array_does_the_same_on_both_ways() {
-    for more in [
-        [
+fn plain_arrays_do_the_same_on_both_copies() {
+    let variants: [&[(&str, &str)]; 10] = [
+        &[
             ("array.chunk", "4 KiB"),
             ("array.rotation", "left-symmetric"),
         ],
-        [
+        &[
             ("array.chunk", "64 KiB"),
             ("array.rotation", "right-asymmetric"),
         ],
-        [("array.chunk", "16 KiB"), ("member.wear.erase_limit", "2")],
-    ] {
-        let is_worn = more[1].0 == "member.wear.erase_limit";
-        for seed in crate::seeds(3) {
-            let mut array = array(&more);
-            assert!(is_short(&array), "{more:?}");
+        &[("array.chunk", "16 KiB"), ("member.wear.erase_limit", "2")],
+        &[("array.level", "raid0")],
+        &[("array.level", "raid1"), ("array.members", "ecr*3")],
+        &[("array.level", "raid6")],
+        &[("array.level", "raid10")],
+        &MODERN,
+        &[MODERN[0], MODERN[1], ("member.gc.preemptible", "true")],
+        &[("member.nand.parallel_units", "2")],
+    ];
+    for more in variants {
+        let is_worn = more
+            .iter()
+            .any(|(key, _)| *key == "member.wear.erase_limit");
+        for seed in crate::seeds(2) {
+            let mut array = array(more);
+            assert!(is_plain(&array), "{more:?}");
             let mut other = array.clone();
-            let (got, changes) = run(&mut array, seed, true);
+            let (got, mut changes) = run(&mut array, seed, true);
+            // A rebuild may end earlier.
+            let rebuilt = changes
+                .iter_mut()
+                .find(|tag| (1600..REBUILT).contains(*tag));
+            if let Some(tag) = rebuilt {
+                *tag = REBUILT;
+            }
             let (expected, none) = run(&mut other, seed, false);
             assert!(got == expected, "{more:?}, seed {seed}");
             assert!(none.is_empty());
-            assert_eq!(changes, CHANGES, "{more:?}");
+            match array.spec().level {
+                Level::Raid0 => assert_eq!(changes, CHANGES_WITHOUT_COPIES, "{more:?}"),
+                _ => assert_eq!(changes, CHANGES, "{more:?}"),
+            }
             assert_eq!(got.contains("ReadOnly"), is_worn, "{more:?}");
-            let waits = array.raid_stats().row_waits;
             let moves = array.flash_report().flash.count(Cause::GcMove);
-            assert!(waits > 100 && moves > 1000, "{more:?}: {waits}, {moves}");
+            assert!(moves > 300, "{more:?}: {moves}");
         }
     }
 }
 
 #[test]
-fn what_has_more_than_the_short_way_takes_another() {
+fn arrays_with_further_features_are_not_plain() {
     for (key, value) in [
-        ("array.level", "raid0"),
-        ("array.level", "raid6"),
-        ("array.level", "raid10"),
-        ("array.members", "ecr*3"),
+        ("array.level", "swan"),
         ("array.reads", "hedged"),
         ("array.coordination", "inclusive"),
         ("array.member_in_gc", "chip"),
         ("member.buffer.capacity", "1 MiB"),
         ("member.link.bus_ns_per_sector", "10"),
         ("member.host.queue_depth", "4"),
-        ("member.nand.parallel_units", "2"),
-        ("member.nand.copy_back", "false"),
-        ("member.nand.allocation_pool", "plane"),
-        ("member.nand.cleaning_in_background", "true"),
-        ("member.ftl.kind", "dftl"),
     ] {
-        assert!(!is_short(&array(&[(key, value)])), "{key} = {value}");
+        assert!(!is_plain(&array(&[(key, value)])), "{key} = {value}");
     }
-    let modern = [
-        ("member.nand.backend", "modern"),
-        ("member.geometry.channels", "2"),
-    ];
-    assert!(!is_short(&array(&modern)));
-    // Some page has another chip on one of the members.
-    let mut other = array(&[]);
-    other.backend.io.members[3] = array(&[("member.ftl.stride_pages", "2")])
-        .backend
-        .io
-        .members[3]
-        .clone();
-    other.backend.io.find_way();
-    assert!(!is_short(&other));
 }
 
 /// Of operations on one page that are queued together, all are done when it is written.
@@ -193,13 +197,35 @@ fn writes_of_the_same_page_at_once_are_one_write() {
     let mut array = array(&[]);
     let now = array.now();
     for tag in 1..4 {
-        let op = OutsideDone::page::<false>(Lpn(5), false, now, (tag, 0));
+        let op = PageOp {
+            lpn: Lpn(5),
+            owner: Owner::cached_page(tag),
+            cause: Cause::HostWrite,
+            request: 0,
+            stream: Stream::Cold,
+            fua: false,
+            again: 0,
+            enqueued: now,
+            gc_before: Time::ZERO,
+        };
         array.backend.enqueue(0, op, now, &mut array.events);
     }
     array.backend.settle(now, &mut array.events);
-    assert!(is_short(&array));
-    while array.step() {}
-    let tags: Vec<u32> = array.outside_done().iter().map(|done| done.tag).collect();
-    assert_eq!(tags, [1, 2, 3]);
+    assert!(is_plain(&array));
+    let mut owners = Vec::new();
+    while array.events.next_time() != Time::NEVER {
+        let now = array.events.next_time();
+        let resource = array.events.pop().expect("an event is pending");
+        let (raid, events, mut done) = (&mut array.backend, &mut array.events, None);
+        let unit = raid.on_event(resource, now, events, &mut done);
+        owners.extend(done.map(|done| done.op.owner.number()));
+        while let Some(done) = raid.more_done() {
+            owners.push(done.op.owner.number());
+        }
+        if let Some(unit) = unit {
+            raid.activate(unit, now, events);
+        }
+    }
+    assert_eq!(owners, [1, 2, 3]);
     assert_eq!(array.raid_stats().member_pages_written, 2);
 }

@@ -1,0 +1,107 @@
+//! The response of a member, and the parts of its time that are not waiting.
+
+use crate::nand::{Done, Owner, PageOp};
+use crate::request::{Breakdown, Completion, Status};
+use crate::units::Time;
+
+/// Parts of the time that a member took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spent {
+    pub queue_gc: Time,
+    pub transfer: Time,
+    pub array: Time,
+}
+
+impl Spent {
+    #[inline(always)]
+    fn of_page(done: &Done) -> Spent {
+        Spent {
+            queue_gc: done.queue_gc,
+            transfer: done.transfer,
+            array: done.array,
+        }
+    }
+
+    fn of_request(parts: &Breakdown) -> Spent {
+        Spent {
+            queue_gc: parts.queue_gc,
+            transfer: parts.transfer + parts.link,
+            array: parts.array,
+        }
+    }
+
+    pub fn add(&mut self, other: Spent) {
+        self.queue_gc += other.queue_gc;
+        self.transfer += other.transfer;
+        self.array += other.array;
+    }
+
+    /// Returns each part changed by the same function.
+    pub fn map(self, change: impl Fn(Time) -> Time) -> Spent {
+        Spent {
+            queue_gc: change(self.queue_gc),
+            transfer: change(self.transfer),
+            array: change(self.array),
+        }
+    }
+
+    /// Returns a page operation as one that took this time.
+    pub fn on(self, op: PageOp, written: bool) -> Done {
+        Done {
+            op,
+            queue_gc: self.queue_gc,
+            transfer: self.transfer,
+            array: self.array,
+            written,
+            failed: false,
+        }
+    }
+}
+
+/// The response of a member to what it was asked, or to a page of that.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Response {
+    /// The receiver.
+    pub owner: Owner,
+    /// When a bare member was asked.
+    pub asked: Time,
+    pub spent: Spent,
+    /// False for a write that was refused.
+    pub written: bool,
+    /// The response is to all of a request, not to a page of it.
+    pub is_whole: bool,
+}
+
+impl Response {
+    /// The response to a page that took no time: there was nothing to read, or it was refused.
+    pub fn at_once(owner: Owner, now: Time, written: bool) -> Response {
+        Response {
+            owner,
+            asked: now,
+            spent: Spent::default(),
+            written,
+            is_whole: false,
+        }
+    }
+
+    #[inline(always)]
+    pub fn of_page(done: &Done) -> Response {
+        Response {
+            owner: done.op.owner,
+            asked: done.op.enqueued,
+            spent: Spent::of_page(done),
+            written: done.written,
+            is_whole: false,
+        }
+    }
+
+    pub fn of_request(completion: Completion) -> Response {
+        Response {
+            owner: Owner::from_tag(completion.tag),
+            asked: completion.arrival,
+            spent: Spent::of_request(&completion.breakdown),
+            written: completion.status == Status::Ok,
+            is_whole: true,
+        }
+    }
+}
