@@ -1,11 +1,11 @@
 //! What an array may have, and code compiled without it.
 //!
-//! An array's code is written once and compiled twice: for every array, and for a *plain* one ([`Io::is_plain`]), in which
-//! all members are there, respond at once and are known by whether they collect. Its code asks the constants of
-//! [`Features`], so that the compiler leaves out what a plain array cannot need. [`Raid`] chooses the copy at each entry.
+//! An array's code is written once and compiled several times: for every array, and for *plain* ones ([`Io::copy`]), in
+//! which all members are there, respond at once and are known by whether they collect, with flash of any kind and of the
+//! two most frequent ones. The code asks the constants of [`Features`], so that the compiler leaves out what such an array
+//! cannot need. [`with_features`] chooses the copy at each entry.
 //!
-//! [`Io::is_plain`]: super::io::Io::is_plain
-//! [`Raid`]: super::raid::Raid
+//! [`Io::copy`]: super::io::Io::copy
 
 /// The parts of an array that a copy of its code serves.
 pub(crate) trait Features {
@@ -14,6 +14,8 @@ pub(crate) trait Features {
     const ALL: bool;
     /// The log.
     const LOG: bool;
+    /// The kind of all members' flash ([`Work::kind`](crate::device::Work::kind)); 0 stands for any.
+    const KIND: u8;
 }
 
 /// Every part.
@@ -22,15 +24,53 @@ pub(crate) enum Every {}
 impl Features for Every {
     const ALL: bool = true;
     const LOG: bool = true;
+    const KIND: u8 = 0;
 }
 
 /// None but, in builds with debug assertions, the log, which tests ask for ([`crate::Array::log_plain_path`]).
-pub(crate) enum Plain {}
+pub(crate) enum Plain<const KIND: u8> {}
 
-impl Features for Plain {
+impl<const KIND: u8> Features for Plain<KIND> {
     const ALL: bool = false;
     const LOG: bool = cfg!(debug_assertions);
+    const KIND: u8 = KIND;
 }
+
+/// A copy of an array's code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Copy(pub u8);
+
+impl Copy {
+    /// For [`Every`] array.
+    pub const EVERY: Copy = Copy(0);
+
+    /// For [`Plain`] ones with flash of this kind.
+    pub const fn plain(kind: u8) -> Copy {
+        Copy(kind + 1)
+    }
+}
+
+/// Runs something with the features of a [`Copy`], by this name.
+macro_rules! with_features {
+    ($copy:expr, $features:ident => $work:expr) => {
+        with_features!($copy, $features => $work, 0 1 2)
+    };
+    ($copy:expr, $features:ident => $work:expr, $($kind:literal)+) => {
+        match $copy {
+            $($crate::array::features::Copy(copy)
+                if copy == $crate::array::features::Copy::plain($kind).0 =>
+            {
+                type $features = $crate::array::features::Plain<$kind>;
+                $work
+            })+
+            _ => {
+                type $features = $crate::array::features::Every;
+                $work
+            }
+        }
+    };
+}
+pub(crate) use with_features;
 
 #[cfg(test)]
 mod tests;

@@ -111,6 +111,10 @@ fn read_members(
         input.read_exact(&mut length)?;
         let mut state = (&mut *input).take(u64::from_le_bytes(length));
         member.drive.ssd.load_state(&mut state)?;
+        if member.drive.ssd.has_dead_die() {
+            let message = format!("member {at} has a dead die, which members cannot have");
+            return Err(StateError::Inconsistent(message));
+        }
         if state.limit() > 0 {
             let message = format!("member {at} has more state than it should");
             return Err(StateError::Inconsistent(message));

@@ -204,6 +204,18 @@ impl Done {
     };
 }
 
+/// A place for the operation that finishes: all of it, or what its receiver needs.
+pub(crate) trait Finished {
+    fn put(&mut self, done: &Done);
+}
+
+impl Finished for Option<Done> {
+    #[inline(always)]
+    fn put(&mut self, done: &Done) {
+        *self = Some(*done);
+    }
+}
+
 /// Counters of the flash, over the whole device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlashStats {
@@ -412,6 +424,26 @@ impl Nand {
             },
             Nand::Layered(n) => Some(n.on_event(resource, now, events, done)),
         }
+    }
+
+    /// [`Nand::on_event`] with a place for what is needed of the operation that finished.
+    #[inline(always)]
+    pub fn on_event_into(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        finished: &mut impl Finished,
+    ) -> Option<usize> {
+        if let Nand::Msr(n) = self {
+            return Some(n.on_event(resource, now, events, finished));
+        }
+        let mut done = None;
+        let chip = self.on_event(resource, now, events, &mut done);
+        if let Some(done) = &done {
+            finished.put(done);
+        }
+        chip
     }
 
     /// Lets a chip start its next operation, if it is free and there is one.

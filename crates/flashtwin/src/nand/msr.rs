@@ -10,7 +10,7 @@ mod batch_log;
 mod clean;
 mod serve;
 
-use super::{Cause, Chip, Done, FlashEvent, FlashStats, InHand, Latencies, PageOp};
+use super::{Cause, Chip, Done, Finished, FlashEvent, FlashStats, InHand, Latencies, PageOp};
 use crate::chips::ChipSet;
 use crate::events::EventQueue;
 use crate::ftl::{PageMap, Shape};
@@ -156,7 +156,7 @@ impl Msr {
         chip: usize,
         now: Time,
         events: &mut EventQueue,
-        done: &mut Option<Done>,
+        done: &mut impl Finished,
     ) -> usize {
         let c = &mut self.chips[chip];
         let s = &mut self.service[chip];
@@ -168,7 +168,7 @@ impl Msr {
         }
         debug_assert_eq!(s.next.done_at, now);
         c.ended(&s.next.done.op);
-        *done = Some(s.next.done);
+        done.put(&s.next.done);
         let Some(next) = s.rest.pop() else {
             c.busy_total += now - s.batch_since;
             s.serves = false;
@@ -185,7 +185,7 @@ impl Msr {
     }
 
     /// An operation comes. An idle chip that need not clean starts on it at once.
-    #[inline(never)]
+    #[inline(always)]
     pub fn take_in(&mut self, chip: usize, op: &mut PageOp, now: Time, events: &mut EventQueue) {
         let may_start = self.params.parallel_units == 1 && !self.may_clean(chip);
         let (c, s) = (&mut self.chips[chip], &mut self.service[chip]);

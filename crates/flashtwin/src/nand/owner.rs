@@ -94,9 +94,10 @@ impl Owner {
         self.0 >> Owner::BITS == Owner::MEMBER_REQUEST
     }
 
+    /// The number of a job, if the receiver is one.
     #[inline(always)]
-    pub const fn is_job(self) -> bool {
-        self.0 >> Owner::BITS == Owner::JOB
+    pub fn job_number(self) -> Option<u32> {
+        (self.0 >> Owner::BITS == Owner::JOB).then_some(self.0 & ((1 << Owner::BITS) - 1))
     }
 
     /// The receiver's number among those of its kind.

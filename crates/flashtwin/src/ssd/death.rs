@@ -60,6 +60,11 @@ impl Ssd {
         Ok(self.backend.kill(die, now, &mut self.events))
     }
 
+    /// Some die is dead.
+    pub(crate) fn has_dead_die(&self) -> bool {
+        self.backend.has_dead
+    }
+
     fn may_die(&self, die: u32) -> Result<(), DieError> {
         let (spec, nand) = (self.spec(), &self.backend.nand);
         let unable = |why| {

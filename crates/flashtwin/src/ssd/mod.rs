@@ -16,7 +16,7 @@ use crate::events::EventQueue;
 use crate::ftl::Apart;
 use crate::gc::{Force, Orders};
 use crate::metrics::FlashReport;
-use crate::nand::{Done, FlashEvent, Nand, PageOp, PoolBlocks};
+use crate::nand::{Done, Finished, FlashEvent, Nand, PageOp, PoolBlocks};
 use crate::spec::{DeviceSpec, Placement};
 use crate::units::{ChipId, Lpn, Time};
 use classes::classes;
@@ -255,6 +255,19 @@ impl Flash {
             self.next_write = 0;
         }
         chip
+    }
+
+    /// Processes the event of an array's member, in which no die is dead, as [`Work::on_event`] does.
+    #[inline(always)]
+    pub(crate) fn process_event(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        done: &mut impl Finished,
+    ) -> Option<usize> {
+        debug_assert!(!self.has_dead, "dies of members do not die");
+        self.nand.on_event_into(resource, now, events, done)
     }
 
     /// Has its resources of the event queue from this one on.

@@ -1,5 +1,6 @@
 //! The copy of an array's code without features does what the general one does.
 
+use super::Copy;
 use crate::device::Work;
 use crate::nand::{Cause, Owner, PageOp};
 use crate::request::{Op, Request};
@@ -34,7 +35,7 @@ fn array(more: &[(&str, &str)]) -> Array {
 }
 
 fn is_plain(array: &Array) -> bool {
-    array.backend.io.is_plain()
+    array.backend.io.copy() != Copy::EVERY
 }
 
 /// Lets happen what is due by `until`, by the copy without features where it may run, or never.

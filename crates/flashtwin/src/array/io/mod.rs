@@ -12,7 +12,7 @@ use super::clock::Clock;
 use super::coordinate;
 use super::coordinate::units::collects_at;
 use super::coordinate::watch::Watch;
-use super::features::Features;
+use super::features::{Copy, Features};
 use super::layout::plan::{sources, Places};
 use super::layout::{Layout, Spot, Stripe};
 use super::member::drive::Ask;
@@ -66,7 +66,7 @@ pub(crate) struct Io {
     pub sends_single_pages: bool,
     /// There are groups of segments instead of rows.
     has_volume: bool,
-    is_plain: bool,
+    copy: Copy,
 }
 
 impl Io {
@@ -83,7 +83,7 @@ impl Io {
         let mut io = Io {
             sends_single_pages,
             has_volume: spec.level == Level::Swan,
-            is_plain: false,
+            copy: Copy::EVERY,
             layout: Layout::new(spec.level, spec.rotation, of, spec.chunk_pages),
             watch: Watch::new(spec, &members),
             record: Record::default(),
@@ -103,30 +103,40 @@ impl Io {
 
     /// Chooses the copy of the code that runs ([`super::features`]), once something has changed that this depends on.
     pub fn choose_features(&mut self) {
-        self.is_plain = self.may_be_plain();
+        self.copy = self.find_copy();
     }
 
-    fn may_be_plain(&self) -> bool {
-        self.members.whole
+    fn find_copy(&self) -> Copy {
+        let is_plain = self.members.whole
             && !self.members.lost
             && self.members.iter().all(Member::is_usual)
             && self.watch.sees_only_gc()
             && self.hedge.is_none()
             && !self.has_volume
-            && self.record.log.leaves_plain()
+            && self.record.log.leaves_plain();
+        let kind = |member: &Member| member.drive.ssd.backend.kind();
+        let first = kind(&self.members[0]);
+        match is_plain {
+            false => Copy::EVERY,
+            true if self.members.iter().all(|member| kind(member) == first) => Copy::plain(first),
+            true => Copy::plain(0),
+        }
     }
 
-    /// Whether all members are there, respond at once and are known by whether they collect, and nothing is logged.
+    /// The copy of the code that runs: a plain one, if all members are there, respond at once and are known by whether they
+    /// collect, and nothing is logged.
     #[inline(always)]
-    pub fn is_plain(&self) -> bool {
-        debug_assert!(!self.is_plain || self.may_be_plain());
-        self.is_plain
+    pub fn copy(&self) -> Copy {
+        debug_assert!(self.copy == Copy::EVERY || self.copy == self.find_copy());
+        self.copy
     }
 
-    /// For tests: the copy without features runs only if `allowed`.
+    /// For tests: a plain copy runs only if `allowed`.
     #[cfg(test)]
     pub fn allow_plain(&mut self, allowed: bool) {
-        self.is_plain &= allowed;
+        if !allowed {
+            self.copy = Copy::EVERY;
+        }
     }
 
     /// Nothing is in flight.
@@ -144,10 +154,12 @@ impl Io {
     /// Looks at a bare member after its flash did something.
     #[inline(always)]
     pub fn look_at_flash<F: Features>(&mut self, member: usize, clock: &mut Clock) {
-        let chips = self.members[member].drive.ssd.chips_in_gc();
         let may_have_changed = match F::ALL {
             true => !self.watch.has_seen(member, &self.members),
-            false => !self.watch.units.is_noted(member, chips),
+            false => {
+                let chips = self.members[member].drive.chips_in_gc::<F>();
+                !self.watch.units.is_noted(member, chips)
+            }
         };
         if may_have_changed {
             self.look_at(member, clock);
@@ -287,7 +299,7 @@ impl Io {
     pub fn send_page<F: Features>(&mut self, member: usize, ask: &Ask, clock: &mut Clock) -> bool {
         let m = &mut self.members[member];
         let is_usual = !F::ALL || m.is_usual();
-        if !is_usual || !m.drive.submit_one(ask, clock.now, clock.events) {
+        if !is_usual || !m.drive.submit_one::<F>(ask, clock.now, clock.events) {
             return false;
         }
         m.in_flight += 1;
@@ -478,9 +490,9 @@ impl Io {
 
     /// Starts loading what a write of a page of a stripe to a member will touch.
     #[inline(always)]
-    pub fn prefetch_old_copy(&self, member: usize, stripe: Stripe) {
-        let flash = &self.members[member].drive.ssd.backend;
-        flash.prefetch_old_copy(Lpn(stripe.0));
+    pub fn prefetch_old_copy<F: Features>(&self, member: usize, stripe: Stripe) {
+        let drive = &self.members[member].drive;
+        drive.prefetch_old_copy::<F>(Lpn(stripe.0));
     }
 }
 

@@ -355,7 +355,7 @@ impl Jobs {
         job.pages_at = pages_at;
         if op == Op::Read {
             for at in each(job.writes) {
-                io.prefetch_old_copy(members.at(at), stripe);
+                io.prefetch_old_copy::<F>(members.at(at), stripe);
             }
         }
     }

@@ -1,10 +1,12 @@
 //! The SSD of a member: asked page by page where its front end takes no time, else request by request.
 
 use super::response::Response;
+use crate::array::features::{Every, Features};
+use crate::chips::ChipSet;
 use crate::device::Work;
 use crate::events::EventQueue;
 use crate::gc::Force;
-use crate::nand::{Cause, Done, Owner, PageOp};
+use crate::nand::{Cause, Owner, PageOp};
 use crate::request::{Op, Request};
 use crate::spec::DeviceSpec;
 use crate::ssd::{Flash, Ssd};
@@ -54,15 +56,47 @@ impl Drive {
 
     /// Its flash, and the queue with the events of that: the `shared` one of an array, or its own.
     #[inline(always)]
-    fn flash<'a>(
+    fn flash<'a, F: Features>(
         &'a mut self,
         now: Time,
         shared: Option<&'a mut EventQueue>,
     ) -> (&'a mut Flash, &'a mut EventQueue) {
         debug_assert_eq!(shared.is_some(), self.first_resource.is_some());
+        self.assume::<F>();
         self.ssd.set_now(now);
         let own = &mut self.ssd.events;
         (&mut self.ssd.backend, shared.unwrap_or(own))
+    }
+
+    /// Lets the compiler leave out what flash of another kind does.
+    #[inline(always)]
+    fn assume<F: Features>(&self) {
+        let flash = &self.ssd.backend;
+        debug_assert!(F::KIND == 0 || flash.kind() == F::KIND);
+        // SAFETY: `Io::find_copy` chooses features of a kind only if all members' flash is of that; it is asked again
+        // whenever a member is exchanged, and no method of flash changes its kind (`Work`).
+        unsafe { flash.assume(F::KIND) };
+    }
+
+    /// The chips that are in GC.
+    #[inline(always)]
+    pub fn chips_in_gc<F: Features>(&self) -> &ChipSet {
+        self.assume::<F>();
+        self.ssd.chips_in_gc()
+    }
+
+    /// Starts loading what an operation on a page will touch first.
+    #[inline(always)]
+    pub fn prefetch<F: Features>(&self, lpn: Lpn) {
+        self.assume::<F>();
+        self.ssd.backend.prefetch(lpn);
+    }
+
+    /// Starts loading what a write of a page will touch.
+    #[inline(always)]
+    pub fn prefetch_old_copy<F: Features>(&self, lpn: Lpn) {
+        self.assume::<F>();
+        self.ssd.backend.prefetch_old_copy(lpn);
     }
 
     /// Asks for something; the response goes to its owner. `shared` is the array's event queue, if the events of the flash
@@ -80,7 +114,7 @@ impl Drive {
             let done = match cause_of(ask.op) {
                 Some(cause) => {
                     let op = page_op(ask, lpn, cause, number);
-                    if self.submit_page(op, now, shared) {
+                    if self.submit_page::<Every>(op, now, shared) {
                         continue;
                     }
                     // Nothing to read, or refused.
@@ -94,12 +128,17 @@ impl Drive {
 
     /// Asks for one page; false, with nothing done, if there is nothing to read or the write is refused.
     #[inline(always)]
-    pub fn submit_one(&mut self, ask: &Ask, now: Time, shared: &mut EventQueue) -> bool {
+    pub fn submit_one<F: Features>(
+        &mut self,
+        ask: &Ask,
+        now: Time,
+        shared: &mut EventQueue,
+    ) -> bool {
         let Some(cause) = cause_of(ask.op) else {
             return false;
         };
         let op = page_op(ask, Lpn(ask.first), cause, self.ssd.next_number());
-        let is_sent = self.submit_page(op, now, Some(shared));
+        let is_sent = self.submit_page::<F>(op, now, Some(shared));
         if is_sent {
             self.ssd.take_number();
         }
@@ -107,9 +146,14 @@ impl Drive {
     }
 
     #[inline(always)]
-    fn submit_page(&mut self, op: PageOp, now: Time, shared: Option<&mut EventQueue>) -> bool {
+    fn submit_page<F: Features>(
+        &mut self,
+        op: PageOp,
+        now: Time,
+        shared: Option<&mut EventQueue>,
+    ) -> bool {
         let read_only = self.ssd.read_only;
-        let (flash, events) = self.flash(now, shared);
+        let (flash, events) = self.flash::<F>(now, shared);
         let unit = match op.is_read() {
             true => flash.unit_of_copy(op.lpn),
             false if read_only => None,
@@ -125,7 +169,7 @@ impl Drive {
     fn trim_page(&mut self, lpn: Lpn, now: Time, shared: Option<&mut EventQueue>) -> bool {
         let read_only = self.ssd.read_only;
         if !read_only {
-            let (flash, events) = self.flash(now, shared);
+            let (flash, events) = self.flash::<Every>(now, shared);
             flash.trim(lpn, now, events);
         }
         !read_only
@@ -151,27 +195,34 @@ impl Drive {
     }
 
     /// Processes the event of a resource of its flash, counted from its first one; returns the chip to activate, as
-    /// [`Work::on_event`] does. Into `done` goes the page operation that finished.
+    /// [`Work::on_event`] does. Into `response` goes that to a page that finished.
     #[inline(always)]
-    pub fn on_event(
+    pub fn on_event<F: Features>(
         &mut self,
         resource: usize,
         now: Time,
         shared: Option<&mut EventQueue>,
-        done: &mut Option<Done>,
+        response: &mut Option<Response>,
     ) -> Option<usize> {
-        let (flash, events) = self.flash(now, shared);
-        let chip = flash.on_event(resource, now, events, done);
-        if let Some(done) = done {
-            self.ssd.read_only |= !done.written;
+        let (flash, events) = self.flash::<F>(now, shared);
+        let chip = flash.process_event(resource, now, events, response);
+        if let Some(response) = response {
+            if !response.written {
+                self.ssd.read_only = true;
+            }
         }
         chip
     }
 
     /// Lets a chip start its next operation, as [`Work::activate`] does.
     #[inline(always)]
-    pub fn activate(&mut self, chip: usize, now: Time, shared: Option<&mut EventQueue>) {
-        let (flash, events) = self.flash(now, shared);
+    pub fn activate<F: Features>(
+        &mut self,
+        chip: usize,
+        now: Time,
+        shared: Option<&mut EventQueue>,
+    ) {
+        let (flash, events) = self.flash::<F>(now, shared);
         flash.activate(chip, now, events);
     }
 
@@ -186,11 +237,11 @@ impl Drive {
             let Some(resource) = self.ssd.events.pop() else {
                 break;
             };
-            let mut done = None;
-            let chip = self.on_event(resource, at, None, &mut done);
-            self.responses.extend(done.as_ref().map(Response::of_page));
+            let mut response = None;
+            let chip = self.on_event::<Every>(resource, at, None, &mut response);
+            self.responses.extend(response);
             if let Some(chip) = chip {
-                self.activate(chip, at, None);
+                self.activate::<Every>(chip, at, None);
             }
         }
         self.ssd.set_now(self.ssd.now().max(now));
@@ -207,13 +258,13 @@ impl Drive {
 
     /// Orders it to collect, as the coordinator specifies.
     pub fn force_gc(&mut self, force: Force, now: Time, shared: Option<&mut EventQueue>) {
-        let (flash, events) = self.flash(now, shared);
+        let (flash, events) = self.flash::<Every>(now, shared);
         flash.force_gc(force, now, events);
     }
 
     /// Orders it, or one of its dies, to collect a block, which it can.
     pub fn collect(&mut self, die: Option<u32>, now: Time, shared: Option<&mut EventQueue>) {
-        let (flash, events) = self.flash(now, shared);
+        let (flash, events) = self.flash::<Every>(now, shared);
         flash.collect(die, now, events);
     }
 }

@@ -1,6 +1,6 @@
 //! The response of a member, and the parts of its time that are not waiting.
 
-use crate::nand::{Done, Owner, PageOp};
+use crate::nand::{Done, Finished, Owner, PageOp};
 use crate::request::{Breakdown, Completion, Status};
 use crate::units::Time;
 
@@ -85,7 +85,7 @@ impl Response {
     }
 
     #[inline(always)]
-    pub fn of_page(done: &Done) -> Response {
+    fn of_page(done: &Done) -> Response {
         Response {
             owner: done.op.owner,
             asked: done.op.enqueued,
@@ -103,5 +103,12 @@ impl Response {
             written: completion.status == Status::Ok,
             is_whole: true,
         }
+    }
+}
+
+impl Finished for Option<Response> {
+    #[inline(always)]
+    fn put(&mut self, done: &Done) {
+        *self = Some(Response::of_page(done));
     }
 }

@@ -11,12 +11,13 @@ mod hedged;
 
 use super::clock::Clock;
 use super::coordinate;
-use super::features::{Every, Features, Plain};
+use super::features::{with_features, Every, Features};
 use super::io::ops::Chain;
 use super::io::requests::Origin;
 use super::io::Io;
 use super::jobs::Jobs;
 use super::layout::{Spot, Stripe};
+use super::member::drive::Drive;
 use super::member::response::Response;
 use super::member::{Place, State};
 use super::record::log::ArrayEvent;
@@ -26,7 +27,6 @@ use crate::events::EventQueue;
 use crate::nand::{Done, PageOp};
 use crate::request::Op;
 use crate::spec::{ArraySpec, DeviceSpec, Level, Reads};
-use crate::ssd::Flash;
 use crate::units::{narrow, Lpn, Time};
 use batch::Batch;
 
@@ -96,10 +96,7 @@ impl Raid {
     #[inline(never)]
     fn place_batch(&mut self, now: Time, events: &mut EventQueue) {
         let clock = &mut Clock { now, events };
-        match self.io.is_plain() {
-            true => self.place::<Plain>(clock),
-            false => self.place::<Every>(clock),
-        }
+        with_features!(self.io.copy(), F => self.place::<F>(clock));
     }
 
     pub(super) fn place<F: Features>(&mut self, clock: &mut Clock) {
@@ -124,6 +121,7 @@ impl Raid {
 
     /// Processes the event of a resource of a member's flash; returns the member's first unit, if what happened is of
     /// interest to the front end, which then has the chip activated.
+    #[inline(always)]
     fn flash_event<F: Features>(
         &mut self,
         resource: usize,
@@ -138,12 +136,12 @@ impl Raid {
             return self.unit_of_event(member, finished);
         }
         let drive = &mut self.io.members[member].drive;
-        let mut done = None;
-        let chip = drive.on_event(resource, now, Some(events), &mut done);
+        let mut response = None;
+        let chip = drive.on_event::<F>(resource, now, Some(events), &mut response);
         let clock = &mut Clock { now, events };
-        if let Some(done) = &done {
+        if let Some(response) = response {
             self.io.in_event = true;
-            self.respond::<F>(member, Response::of_page(done), clock);
+            self.respond::<F>(member, response, clock);
             if F::ALL {
                 self.continue_volume(clock);
                 self.io.members[member].wake(clock);
@@ -162,11 +160,23 @@ impl Raid {
         unit
     }
 
+    /// [`Raid::flash_event`] for every array.
+    #[inline(never)]
+    fn any_flash_event(
+        &mut self,
+        resource: usize,
+        now: Time,
+        events: &mut EventQueue,
+        finished: &mut Option<Done>,
+    ) -> Option<usize> {
+        self.flash_event::<Every>(resource, now, events, finished)
+    }
+
     /// Lets a chip of a member start its next operation.
     #[inline(always)]
     fn activate_chip<F: Features>(&mut self, member: usize, chip: usize, clock: &mut Clock) {
         let drive = &mut self.io.members[member].drive;
-        drive.activate(chip, clock.now, Some(clock.events));
+        drive.activate::<F>(chip, clock.now, Some(clock.events));
         self.note_member::<F>(member, clock);
     }
 
@@ -216,9 +226,9 @@ impl Raid {
             written,
             ..
         } = response;
-        if owner.is_job() {
+        if let Some(job) = owner.job_number() {
             let done = (member, spent, written);
-            (self.jobs).page_done::<F>(&mut self.io, owner.number(), done, clock);
+            (self.jobs).page_done::<F>(&mut self.io, job, done, clock);
         } else if owner.is_member_request() {
             self.request_done(response, clock);
         } else {
@@ -347,13 +357,12 @@ impl Raid {
         }
     }
 
-    /// What a write of one page touches: it and its parity.
+    /// Has something done with each drive that a write of one page touches: that of the page and that of its parity.
     #[inline(always)]
-    fn for_each_touched(&self, lpn: Lpn, touch: impl Fn(&Flash, Lpn)) {
+    fn for_each_touched(&self, lpn: Lpn, touch: impl Fn(&Drive, Lpn)) {
         let layout = &self.io.layout;
         let (stripe, place, members) = layout.placed(lpn);
-        let lpn = Lpn(stripe.0);
-        let touch = |member: usize| touch(&self.io.members[member].drive.ssd.backend, lpn);
+        let touch = |member: usize| touch(&self.io.members[member].drive, Lpn(stripe.0));
         touch(members.data(place));
         if layout.parity > 0 {
             touch(members.parity(0));
@@ -436,10 +445,10 @@ unsafe impl Work for Raid {
         if !self.io.members.is_flash(resource) {
             return self.other_event(resource, now, events, finished);
         }
-        match self.io.is_plain() {
-            true => self.flash_event::<Plain>(resource, now, events, finished),
-            false => self.flash_event::<Every>(resource, now, events, finished),
-        }
+        with_features!(self.io.copy(), F => match F::ALL {
+            true => self.any_flash_event(resource, now, events, finished),
+            false => self.flash_event::<F>(resource, now, events, finished),
+        })
     }
 
     fn is_volatile(&self) -> bool {
@@ -498,10 +507,7 @@ unsafe impl Work for Raid {
     fn activate(&mut self, _unit: usize, now: Time, events: &mut EventQueue) {
         if let Some((member, chip)) = self.active.take() {
             let clock = &mut Clock { now, events };
-            match self.io.is_plain() {
-                true => self.activate_chip::<Plain>(member, chip, clock),
-                false => self.activate_chip::<Every>(member, chip, clock),
-            }
+            with_features!(self.io.copy(), F => self.activate_chip::<F>(member, chip, clock));
         }
     }
 
@@ -513,7 +519,9 @@ unsafe impl Work for Raid {
     #[inline]
     fn prefetch(&self, lpn: Lpn) {
         match self.swan {
-            None => self.for_each_touched(lpn, |flash, lpn| flash.prefetch(lpn)),
+            None => with_features!(self.io.copy(), F => {
+                self.for_each_touched(lpn, |drive, lpn| drive.prefetch::<F>(lpn));
+            }),
             Some(_) => self.prefetch_of_volume(lpn),
         }
     }
@@ -523,7 +531,9 @@ unsafe impl Work for Raid {
         // With parity a page is read before it is written, and what the write touches is loaded while it is.
         match self.swan {
             None if self.io.layout.parity > 0 => {}
-            None => self.for_each_touched(lpn, |flash, lpn| flash.prefetch_old_copy(lpn)),
+            None => with_features!(self.io.copy(), F => {
+                self.for_each_touched(lpn, |drive, lpn| drive.prefetch_old_copy::<F>(lpn));
+            }),
             Some(_) => self.prefetch_of_volume(lpn),
         }
     }
