@@ -17,7 +17,7 @@ PLUGIN := python/flashtwin/flashtwin_nbdkit.so
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # The package under test, built like the Rust tests and from the same dependencies.
 TESTED := $(TARGET)/python
-PYTHON_SOURCES := python tests studies benches fuzz mutants docs
+PYTHON_SOURCES := python tests experiments tools fuzz docs
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
 .PHONY: demo test test-long check-rust check-python check-style check-examples check-counts bench validate fuzz mutants site lock plugin wheel
@@ -64,7 +64,7 @@ check-counts:
 # Runs the commands of docs/validation.md and writes their results there; SLOW=1 adds those of more than minutes.
 validate: export PATH := $(abspath $(BIN)):$(PATH)
 validate: $(VENV)/.flashtwin
-	python studies/validate.py $(if $(SLOW),--slow)
+	python experiments/validate.py $(if $(SLOW),--slow)
 
 # Every fuzz target for SECONDS, or those of TARGETS; what each did is printed as a table.
 SECONDS ?= 60
@@ -76,7 +76,7 @@ fuzz: $(VENV)/.flashtwin
 SHARD ?= 1/14
 mutants: $(VENV)/.python
 	$(BIN)/pip install -q --require-hashes -r requirements/mutants.txt
-	$(BIN)/python mutants/run.py --shard $(SHARD)
+	$(BIN)/python tools/mutants/run.py --shard $(SHARD)
 
 # The documentation for a browser: out/site/README.html.
 site: $(VENV)/.dev
@@ -85,7 +85,7 @@ site: $(VENV)/.dev
 # With the tools of the tests, of which one is an independent simulator to compare with.
 bench: $(VENV)/.flashtwin $(VENV)/.dev
 	@cargo run --release -q --locked -p flashtwin-bench
-	@$(BIN)/python benches/commands.py
+	@$(BIN)/python tools/bench_commands.py
 
 $(VENV)/.python: requirements/demo.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed; set PYTHON=")'

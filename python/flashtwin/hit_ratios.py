@@ -10,11 +10,12 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from . import _core, terminal, words
+from . import _core
+from ._policies import Choice, PolicyLike, read_choices
+from ._support import terminal, words
+from ._support.watch import OnProgress, Task, run_all
 from .errors import FlashtwinError, Interrupted
-from .policies import Choice, PolicyLike, read_choices
 from .traces import TraceOptions
-from .watch import OnProgress, Task, run_all
 from .workloads import Source, source
 
 if TYPE_CHECKING:

@@ -15,20 +15,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from . import nbdkit
+from ._devices import DEFAULT_DEVICE, Overrides, Spec, as_toml
+from ._policies import Choice
+from ._support.files import write_text
+from ._support.leftovers import free_socket, private_directory, remove_made, wait_for_store
+from ._support.memory import need
+from ._support.partials import remove_dead_partials
+from ._support.prerequisites import PLUGIN
+from ._support.sizing import read as read_size
+from ._support.sizing import sized
 from .control import ask
-from .devices import DEFAULT_DEVICE, Overrides, Spec, as_toml
 from .errors import FlashtwinError
-from .files import write_text
-from .leftovers import free_socket, private_directory, remove_made, wait_for_store
 from .live_report import LiveReport
-from .memory import need
 from .options import StateOptions, takes
-from .partials import remove_dead_partials
-from .policies import Choice
-from .prerequisites import PLUGIN
 from .runs import precondition_spec
-from .sizing import read as read_size
-from .sizing import sized
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

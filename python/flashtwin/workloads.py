@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from . import _core, words
-from .devices import device, devices
+from . import _core
+from ._devices import device, devices
+from ._support import words
+from ._support.inputs import exists, is_dir, is_file
 from .errors import WorkloadError
-from .inputs import exists, is_dir, is_file
 from .traces import EXAMPLE, TraceOptions, example_trace, trace_info
 
 

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 import pytest
 
 import flashtwin
+from flashtwin._support.inputs import SETTINGS_MAX
 from flashtwin.errors import DeviceError
 from flashtwin.importing import import_file
-from flashtwin.inputs import SETTINGS_MAX
 
 DATA = Path(__file__).parents[1] / "data"
 FILES = DATA / "importing"

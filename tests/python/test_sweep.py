@@ -20,11 +20,12 @@ import pytest
 
 import flashtwin
 from conftest import LOAD, SMALL
-from flashtwin import _core, folders
-from flashtwin.results.dataset import figures_of
-from flashtwin.sweep import engine, work
-from flashtwin.sweep.cells import cells_of
-from flashtwin.sweep.experiment import read_experiment
+from flashtwin import _core
+from flashtwin._results.dataset import figures_of
+from flashtwin._support import folders
+from flashtwin._sweep import engine, work
+from flashtwin._sweep.cells import cells_of
+from flashtwin._sweep.experiment import read_experiment
 
 EXPERIMENT = {
     "devices": ["demo"],

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from .._support.inputs import open_regular
 from ..errors import FlashtwinError
-from ..inputs import open_regular
 from .figures import BEYOND_MIN, PERCENTILES, Figures
 
 #: NAME_clat.1.log, where 1 is the number of the job.

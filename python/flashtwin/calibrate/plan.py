@@ -14,8 +14,8 @@ from pathlib import Path
 from zlib import crc32
 
 from .. import _core
+from .._support.files import write_texts
 from ..errors import FlashtwinError
-from ..files import write_texts
 from . import loads
 from .figures import PERCENTILES
 from .loads import EMPTY, FILLED, REFILLED, STEADY, TIMES, TRIMMED, Load

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .._support.inputs import RESULTS_MAX, exists, parse_json, read_bytes
 from ..errors import FlashtwinError
-from ..inputs import RESULTS_MAX, exists, parse_json, read_bytes
 from .figures import BEYOND_MIN, OTHERS_PERCENT, PERCENTILES, Figures
 from .logs import LOG_NAME, of_csv, of_logs
 

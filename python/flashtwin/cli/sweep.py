@@ -8,11 +8,42 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from .. import Interrupted, Results, SweepProgress, words
+from .. import Interrupted, Results, SweepProgress
 from .. import sweep as run_sweep
-from ..results.show import failures
-from ..terminal import unescaped
+from .._results.show import failures
+from .._support import words
+from .._support.terminal import unescaped
 from .common import ProgressLines, note
+from .grammar import Commands, add_workers, new
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    p = new(
+        commands,
+        "sweep",
+        "Run every cell of an experiment, or what an earlier call left undone.",
+        """\
+examples:
+  flashtwin sweep experiment.toml
+  flashtwin sweep experiment.toml -o results --threads 8
+  flashtwin sweep experiment.toml --dask tcp://head:8786
+
+An experiment is a TOML file: devices, policies, workloads, [parameters] and seeds, each a list
+(docs/sweeps.md). Finished cells are kept at once: after Ctrl-C, a crash or a full disk the same
+command goes on. The dataset has the same bytes however the cells were run. Exit code 1 if cells
+failed.
+""",
+        command=command,
+    )
+    p.add_argument("experiment", metavar="FILE", help="TOML file of the experiment")
+    p.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="directory or URL for the results (default: FILE with .sweep instead of .toml)",
+    )
+    add_workers(p)
 
 
 def command(args: argparse.Namespace) -> int:

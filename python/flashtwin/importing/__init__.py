@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .. import _core
+from .._support.inputs import read_text
 from ..errors import DeviceError, FlashtwinError
-from ..inputs import read_text
 from . import disksim, mqsim, mqsim_load
 from .draft import Draft, Imported
 from .parv import read_parv

@@ -7,16 +7,16 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
 
+from .._support.record import Record, Recorded, labels_of, percentile_curve, record_of
+from .._support.tables import PARTS, cdf_table
 from ..errors import FlashtwinError
-from ..record import Record, Recorded, labels_of, percentile_curve, record_of
-from ..tables import PARTS, cdf_table
 from .style import fill, legend_above, line, named_ticks, new, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..record import Kind
+    from .._support.record import Kind
 
 #: A run: a result, its record, or the file of one.
 Run: TypeAlias = Union[Recorded, Record, str, "os.PathLike[str]"]
